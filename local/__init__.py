@@ -1,0 +1,1 @@
+"""Corpora: from what is distributed to Lhotse manifests, one module each."""

@@ -1,0 +1,1 @@
+"""pyspeech: the library behind the recipes in egs/. Importing it is instant; torch and lhotse load where they are used."""

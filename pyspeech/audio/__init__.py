@@ -1,0 +1,1 @@
+"""Reading audio of any rate, format and length."""

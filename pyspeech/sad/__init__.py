@@ -1,0 +1,1 @@
+"""Speech activity detection: statistical and neural (Heitkaemper et al. 2020)."""

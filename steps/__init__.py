@@ -1,0 +1,1 @@
+"""Stage bodies that recipes share."""

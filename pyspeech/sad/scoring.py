@@ -1,0 +1,178 @@
+"""Scores of speech activity detection: the detection cost function (DCF) as the official scorer computes it.
+
+Implements the metric of NIST OpenSAD as the Fearless Steps phase 2 scoring toolkit runs it:
+
+    DCF = 0.75 Pmiss + 0.25 Pfa,   Pmiss = missed speech / speech,   Pfa = false speech / scored non-speech   (times in s)
+
+per recording; the overall DCF is the unweighted mean of the recordings' values, each rounded to 5 decimals. Rules of the
+official scorer that a reader would not guess:
+
+* The collar is cut from non-speech alone; speech is always scored. Neighbouring segments of one kind are merged first, then
+  each non-speech segment loses `collar` seconds at both ends, but nothing at the start or the end of the recording. One
+  exception, as there: a first non-speech segment loses its end even where no speech follows.
+* A non-speech segment shorter than 2 collar + 0.1 s is not scored at all (the first and the last one: collar + 0.1 s). With
+  collar 0 all are scored. Times are compared as they are, without a tolerance.
+* A hypothesis that ends after the reference is trimmed, one that ends before is continued with non-speech. The time before a
+  reference that starts late is not scored.
+* Labels RI count as speech; NT, RX, RS as non-speech; time with any other label is not scored.
+* No speech in the reference: DCF = 0.25 Pfa. No scored non-speech: DCF = 0.75 Pmiss. Neither: 0.
+
+Precision, recall and F1 are over the same scored time: TP is speech called speech, FP false speech, FN missed speech,
+in seconds. They are None where their denominator is 0.
+"""
+from pathlib import Path
+
+import numpy as np
+
+from pyspeech.errors import UserError
+from pyspeech.sad.formats import NONSPEECH_LABELS, SPEECH_LABELS, UNSCORED_LABELS, read_hypothesis, read_reference
+from pyspeech.sad.segments import union
+
+MISS_WEIGHT, FALSE_ALARM_WEIGHT = 0.75, 0.25
+SHORTEST_SCORED = 0.1       # seconds of a non-speech segment that must be left between its collars
+NO_TIME = 1e-5              # seconds; less speech (or non-speech) than this counts as none
+
+
+def score_pair(reference, hypothesis_speech, collar=0.5):
+    """Score one recording.
+
+    reference: list of (start, end, label), contiguous, as `read_reference` returns it. hypothesis_speech: (n, 2) seconds;
+    all other time is non-speech. collar: seconds, 0 or more.
+    Returns a dict of floats: dcf, p_miss, p_fa (0 to 1); miss_s, fa_s, speech_s, nonspeech_s, hit_s (speech called speech),
+    unscored_s, all in seconds; precision, recall, f1 (0 to 1 or None).
+    """
+    if not (np.isfinite(collar) and collar >= 0):
+        raise UserError(f"collar {collar} s; expected 0 or more seconds")
+    speech, nonspeech = scored_time(reference, collar)
+    seconds = _overlaps(speech, nonspeech, union(hypothesis_speech))
+    seconds["unscored_s"] = max(0.0, reference[-1][1] - seconds["speech_s"] - seconds["nonspeech_s"])
+    return {**_rates(seconds), **seconds}
+
+
+def scored_time(reference, collar):
+    """Return what is scored as speech and as non-speech: two float64 arrays (n, 2), seconds, each sorted and disjoint."""
+    merged = _merge_same_kind(reference)
+    speech = [(start, end) for start, end, kind in merged if kind == "speech"]
+    nonspeech = []
+    for index, (start, end, kind) in enumerate(merged):
+        if kind == "non-speech":
+            nonspeech += _without_collar(start, end, collar, first=index == 0, last=index == len(merged) - 1)
+    return np.array(speech, dtype=np.float64).reshape(-1, 2), np.array(nonspeech, dtype=np.float64).reshape(-1, 2)
+
+
+def _merge_same_kind(reference):
+    """Reference lines to [start, end, kind], neighbours of one kind merged, kind "speech", "non-speech" or "unscored".
+
+    Begins at 0: the time before a reference that starts late is a segment of its own that is not scored.
+    """
+    merged = [[0.0, reference[0][0], "unscored"]] if reference[0][0] > 0 else []
+    for start, end, label in reference:
+        kind = "speech" if label in SPEECH_LABELS else "non-speech" if label in NONSPEECH_LABELS else "unscored"
+        if merged and merged[-1][2] == kind:
+            merged[-1][1] = end
+        else:
+            merged.append([start, end, kind])
+    return merged
+
+
+def _without_collar(start, end, collar, first, last):
+    """Return what is left of a non-speech segment, as a list of one (start, end) or of none."""
+    if collar == 0:
+        return [(start, end)]
+    one_sided = first or last
+    if end - start < (collar if one_sided else 2 * collar) + SHORTEST_SCORED:
+        return []
+    if first:
+        return [(start, end - collar)]
+    return [(start + collar, end if last else end - collar)]
+
+
+def _overlaps(speech, nonspeech, hypothesis):
+    """Return speech_s, nonspeech_s, hit_s, miss_s, fa_s: seconds of the five, for disjoint sorted segments (n, 2).
+
+    The time line is cut at every border and the pieces are added up in order, as the official scorer does, so that the
+    sums agree to the last digits.
+    """
+    borders = np.unique(np.concatenate([speech, nonspeech, hypothesis]).reshape(-1))
+    pieces = np.diff(borders)
+    in_speech, in_nonspeech, in_hypothesis = (_covers(segments, borders[:-1]) for segments in (speech, nonspeech, hypothesis))
+    masks = {"speech_s": in_speech, "nonspeech_s": in_nonspeech, "hit_s": in_speech & in_hypothesis,
+             "miss_s": in_speech & ~in_hypothesis, "fa_s": in_nonspeech & in_hypothesis}
+    # A running sum adds one after the other (numpy's sum adds in pairs).
+    return {name: float(np.cumsum(pieces[mask])[-1]) if mask.any() else 0.0 for name, mask in masks.items()}
+
+
+def _covers(segments, times):
+    """For each time: whether a segment [start, end) contains it. segments (n, 2) disjoint and sorted, times (m,)."""
+    if len(segments) == 0:
+        return np.zeros(len(times), dtype=bool)
+    index = np.searchsorted(segments[:, 0], times, side="right") - 1
+    return (index >= 0) & (times < segments[index, 1])
+
+
+def _rates(seconds):
+    """DCF and its parts, precision, recall and F1 from the seconds of `_overlaps`."""
+    hit, miss, false = seconds["hit_s"], seconds["miss_s"], seconds["fa_s"]
+    p_miss = miss / seconds["speech_s"] if seconds["speech_s"] >= NO_TIME else 0.0
+    p_fa = false / seconds["nonspeech_s"] if seconds["nonspeech_s"] >= NO_TIME else 0.0
+    return {"dcf": MISS_WEIGHT * p_miss + FALSE_ALARM_WEIGHT * p_fa, "p_miss": p_miss, "p_fa": p_fa,
+            "precision": hit / (hit + false) if hit + false > 0 else None,
+            "recall": hit / (hit + miss) if hit + miss > 0 else None,
+            "f1": 2 * hit / (2 * hit + miss + false) if hit + miss + false > 0 else None}
+
+
+def overall(scores):
+    """Combine recordings' scores (a list of dicts of `score_pair`, at least one).
+
+    dcf: official, the unweighted mean of the recordings' DCF rounded to 5 decimals. All else is pooled: seconds are added up
+    over the recordings; p_miss, p_fa, precision, recall and f1 come from those sums; dcf_pooled is the DCF of those sums.
+    """
+    seconds = {name: float(sum(score[name] for score in scores)) for name in scores[0] if name.endswith("_s")}
+    pooled = _rates(seconds)
+    pooled["dcf_pooled"] = pooled["dcf"]
+    pooled["dcf"] = float(np.mean([round(score["dcf"], 5) for score in scores]))
+    return {**pooled, **seconds}
+
+
+def score_folders(reference_folder, hypothesis_folder, collar=0.5):
+    """Score the label files `<recording>.txt` of a folder against the hypotheses of the same names in another.
+
+    Returns {"collar": s, "files": {recording: score_pair's dict}, "overall": overall's dict, "warnings": [line, ...]}.
+    UserError where a folder or a recording's hypothesis is missing, or a file is not well-formed.
+    """
+    references = _label_files(reference_folder, "reference")
+    hypotheses = _label_files(hypothesis_folder, "hypothesis")
+    missing = sorted(set(references) - set(hypotheses))
+    if missing:
+        raise UserError(f"{hypothesis_folder}: no hypothesis for {_some(missing)}; expected {missing[0]}.txt there, "
+                        "one file for each reference")
+    result = {"collar": float(collar), "files": {}, "warnings": []}
+    for name, path in references.items():
+        reference = read_reference(path)
+        unknown = sorted({label for _, _, label in reference} - set(SPEECH_LABELS + NONSPEECH_LABELS + UNSCORED_LABELS))
+        if unknown:
+            result["warnings"].append(f"{path}: time labelled {', '.join(unknown)} is not scored (labels S, NS, ... are)")
+        if hypotheses[name].stat().st_size == 0:
+            result["warnings"].append(f"{hypotheses[name]}: empty, scored as no speech")
+        result["files"][name] = score_pair(reference, read_hypothesis(hypotheses[name]), collar)
+    extra = sorted(set(hypotheses) - set(references))
+    if extra:
+        result["warnings"].append(f"{hypothesis_folder}: not scored, because there is no reference: {_some(extra)}")
+    result["overall"] = overall(list(result["files"].values()))
+    return result
+
+
+def _label_files(folder, what):
+    """Return {recording: path} for the .txt files of a folder, sorted by name."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        found = "a file" if folder.exists() else "nothing"
+        raise UserError(f"{folder}: found {found}; expected the folder of the {what} files (<recording>.txt)")
+    files = {path.stem: path for path in sorted(folder.glob("*.txt")) if not path.name.startswith(".")}
+    if not files:
+        raise UserError(f"{folder}: no {what} files; expected one <recording>.txt for each recording")
+    return files
+
+
+def _some(names, limit=5):
+    return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")

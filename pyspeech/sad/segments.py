@@ -1,0 +1,105 @@
+"""Speech segments and frame decisions: conversion both ways, union, complement, and the clean-up that users ask of a detector.
+
+Segments are float64 arrays of shape (n, 2): start and end in seconds, sorted, disjoint. Frame t stands for the time
+[t * frame_shift, (t + 1) * frame_shift).
+"""
+import numpy as np
+
+# Times are rounded to 1e-9 s, so that 7 * 0.01 is 0.07 and prints as such; no audio is sampled finer than that.
+DECIMALS = 9
+
+
+def as_segments(segments):
+    """Return `segments` (any sequence of pairs, or empty) as a float64 array (n, 2), or raise ValueError."""
+    array = np.asarray(segments, dtype=np.float64)
+    if array.size == 0:
+        return np.zeros((0, 2))
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(f"segments have shape {array.shape}; expected (n, 2): start and end in seconds")
+    if not np.isfinite(array).all() or (array[:, 1] < array[:, 0]).any():
+        raise ValueError("a segment ends before it starts, or has a time that is not a finite number")
+    return array
+
+
+def union(segments, gap=0.0):
+    """Sort segments and merge those that overlap, touch, or lie at most `gap` seconds apart; segments without length go.
+
+    segments: (n, 2) seconds, any order. Returns (m, 2), sorted and disjoint.
+    """
+    segments = as_segments(segments)
+    segments = segments[segments[:, 1] > segments[:, 0]]
+    if len(segments) == 0:
+        return segments
+    segments = segments[np.argsort(segments[:, 0], kind="stable")]
+    reach = np.maximum.accumulate(segments[:, 1])                       # the latest end so far
+    opens = np.concatenate(([True], segments[1:, 0] > reach[:-1] + gap))   # a segment that starts a merged one
+    closes = np.concatenate((opens[1:], [True]))
+    return np.stack([segments[opens, 0], reach[closes]], axis=1)
+
+
+def clip(segments, duration):
+    """Cut segments (n, 2) to [0, duration] seconds; what lies outside is dropped."""
+    return union(np.clip(as_segments(segments), 0.0, duration))
+
+
+def complement(segments, duration):
+    """Return the time in [0, duration] that no segment covers, as segments (m, 2) in seconds."""
+    inside = clip(segments, duration)
+    bounds = np.concatenate(([0.0], inside.reshape(-1), [duration])).reshape(-1, 2)
+    return bounds[bounds[:, 1] > bounds[:, 0]]
+
+
+def frames_to_segments(decisions, frame_shift=0.01, duration=None):
+    """Turn frame decisions into speech segments.
+
+    decisions: bool (T,). frame_shift: seconds. duration: the recording's length in seconds, where known: nothing goes
+    beyond it, and the last frame's decision holds until it (the end of a file is shorter than a window and has no frame
+    of its own). Returns float64 (n, 2).
+    """
+    decisions = np.asarray(decisions, dtype=bool).reshape(-1)
+    padded = np.concatenate(([False], decisions, [False]))
+    edges = np.flatnonzero(padded[1:] != padded[:-1])                   # starts and ends in turn
+    segments = np.round(edges.reshape(-1, 2) * frame_shift, DECIMALS)
+    if duration is None or len(segments) == 0:
+        return segments
+    if decisions[-1]:
+        segments[-1, 1] = max(segments[-1, 1], duration)
+    return clip(segments, duration)
+
+
+def segments_to_frames(segments, num_frames, frame_shift=0.01):
+    """Turn speech segments into frame decisions, the inverse of `frames_to_segments`.
+
+    segments: (n, 2) seconds, overlaps allowed; start and end are rounded to the nearest frame border, and what lies
+    beyond the last frame is cut. Returns bool (num_frames,).
+    """
+    borders = np.clip(np.rint(as_segments(segments) / frame_shift), 0, num_frames).astype(np.int64)
+    steps = np.zeros(num_frames + 1, dtype=np.int64)
+    np.add.at(steps, borders[:, 0], 1)
+    np.add.at(steps, borders[:, 1], -1)
+    return np.cumsum(steps[:num_frames]) > 0
+
+
+def tidy(segments, duration, min_speech=0.0, min_silence=0.0, pad=0.0):
+    """Clean a detector's segments up, in this order: fill short silences, drop short speech, pad.
+
+    segments: (n, 2) seconds. duration: the recording's length in seconds. min_silence: a pause between two speech segments
+    that is shorter is filled. min_speech: a segment that is then shorter is dropped. pad: seconds added at both sides,
+    cut at the recording's ends, overlaps merged. Returns (m, 2).
+    """
+    segments = clip(segments, duration)
+    if len(segments) and min_silence > 0:
+        pauses = np.round(segments[1:, 0] - segments[:-1, 1], DECIMALS)
+        keep = pauses >= min_silence
+        segments = np.stack([segments[np.concatenate(([True], keep)), 0], segments[np.concatenate((keep, [True])), 1]], 1)
+    if min_speech > 0:
+        segments = segments[np.round(segments[:, 1] - segments[:, 0], DECIMALS) >= min_speech]
+    if pad > 0:
+        segments = clip(np.round(segments + [-pad, pad], DECIMALS), duration)
+    return segments
+
+
+def total(segments):
+    """Return the summed length of disjoint segments (n, 2), in seconds."""
+    segments = as_segments(segments)
+    return float(np.sum(segments[:, 1] - segments[:, 0]))

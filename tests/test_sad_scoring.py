@@ -1,0 +1,191 @@
+"""The detection cost function against the official scorer's figures for made-up cases and against a plain version."""
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pyspeech.errors import UserError
+from pyspeech.sad.formats import write_hypothesis, write_reference
+from pyspeech.sad.scoring import overall, score_folders, score_pair
+
+TOOL = Path(__file__).resolve().parents[1] / "utils" / "score_sad.py"
+COLLARS = (0, 0.25, 0.5, 1, 2)
+
+
+def line_up(*parts):
+    """("NS", 3), ("S", 3) -> [(0, 3, "NS"), (3, 6, "S")], borders rounded to 2 decimals as in a label file."""
+    segments, start = [], 0.0
+    for label, seconds in parts:
+        end = round(start + seconds, 2)
+        segments.append((start, end, label))
+        start = end
+    return segments
+
+
+# Reference, hypothesis speech, the official scorer's DCF at the five collars.
+OFFICIAL = {
+    "non-speech alone": (line_up(("NS", 10)), [(0, 2)], (.05, .05128, .05263, .05556, .0625)),
+    "speech alone": (line_up(("S", 10)), [(2, 10)], (.15,) * 5),
+    "longer hypothesis": (line_up(("NS", 3), ("S", 3)), [(2, 9)], (.08333, .06818, .05, 0, 0)),
+    "pause of 0.6 s": (line_up(("S", 2), ("NS", .6), ("S", 2.4)), [(0, 5)], (.25, .25, 0, 0, 0)),
+    "pause of 0.59 s": (line_up(("S", 2), ("NS", .59), ("S", 2.4)), [(0, 5)], (.25, 0, 0, 0, 0)),
+    "nothing found": (line_up(("NS", 3), ("S", 3)), [], (.75,) * 5),
+}
+
+
+@pytest.mark.parametrize("case", OFFICIAL)
+def test_official_figures(case):
+    reference, hypothesis, expected = OFFICIAL[case]
+    for collar, dcf in zip(COLLARS, expected):
+        assert f"{score_pair(reference, hypothesis, collar)['dcf']:.5f}" == f"{dcf:.5f}", collar
+
+
+def plain_score(reference, hypothesis, collar):
+    """The same by looking at every millisecond: integers only, no segment arithmetic. Returns (dcf, precision, recall)."""
+    end = round(reference[-1][1] * 1000)
+    kind = ["unscored"] * end
+    for start, stop, label in reference:
+        name = {"S": "speech", "RI": "speech", "NS": "non", "NT": "non", "RX": "non", "RS": "non"}.get(label, "unscored")
+        for t in range(round(start * 1000), round(stop * 1000)):
+            kind[t] = name
+    called = [False] * end
+    for start, stop in hypothesis:
+        for t in range(round(start * 1000), min(end, round(stop * 1000))):
+            called[t] = True
+    c = round(collar * 1000)
+    start = 0
+    while start < end:                                       # cut the collars out of each run of non-speech
+        stop = start
+        while stop < end and kind[stop] == kind[start]:
+            stop += 1
+        if kind[start] == "non" and c > 0:
+            left, right = (0, c) if start == 0 else (c, 0) if stop == end else (c, c)
+            drop = stop - start < left + right + 100
+            for t in range(start, stop):
+                if drop or t < start + left or t >= stop - right:
+                    kind[t] = "unscored"
+        start = stop
+    hit = sum(k == "speech" and h for k, h in zip(kind, called))
+    miss = sum(k == "speech" and not h for k, h in zip(kind, called))
+    false = sum(k == "non" and h for k, h in zip(kind, called))
+    silence = sum(k == "non" for k in kind)
+    dcf = 0.75 * (miss / (hit + miss) if hit + miss else 0) + 0.25 * (false / silence if silence else 0)
+    return dcf, hit / (hit + false) if hit + false else None, hit / (hit + miss) if hit + miss else None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_equals_plain_version(seed):
+    random = np.random.default_rng(seed)
+    labels = ["S", "NS", "S", "NS", "RI", "NT", "RX", "RS", "Mixed"][:2 if seed % 2 else 9]
+    # Lengths are multiples of 0.09 s: no sum of them is at the border between scored and dropped (c + 0.1, 2c + 0.1),
+    # where the last bit of a float decides.
+    reference = line_up(*[(random.choice(labels), 0.09 * random.integers(1, 60)) for _ in range(random.integers(1, 30))])
+    if seed % 5 == 0 and len(reference) > 1:
+        reference = reference[1:]                            # starts late
+    borders = np.sort(random.choice(int(reference[-1][1] * 100) + 300, size=2 * int(random.integers(0, 12)), replace=False))
+    hypothesis = (borders / 100).reshape(-1, 2)
+    for collar in (*COLLARS, 0.3):
+        score = score_pair(reference, hypothesis, collar)
+        dcf, precision, recall = plain_score(reference, hypothesis, collar)
+        assert score["dcf"] == pytest.approx(dcf, abs=1e-9), collar
+        assert score["precision"] == pytest.approx(precision, abs=1e-9), collar
+        assert score["recall"] == pytest.approx(recall, abs=1e-9), collar
+
+
+def test_labels_and_merging():
+    hypothesis = [(1, 4)]
+    plain = score_pair(line_up(("NS", 2), ("S", 3), ("NS", 5)), hypothesis, 0.5)
+    other = score_pair(line_up(("NT", 1.5), ("RX", .5), ("RI", 1), ("S", 2), ("RS", 2), ("NS", 3)), hypothesis, 0.5)
+    assert plain == other
+    assert plain["miss_s"] == pytest.approx(1) and plain["fa_s"] == pytest.approx(0.5)   # 1.5 to 2 is collar
+
+
+def test_what_is_not_scored():
+    # From 2 to 5 nothing counts; non-speech beside it has its collars as beside speech.
+    score = score_pair(line_up(("S", 2), ("Uncertain", 3), ("NS", 5)), [(0, 10)], 0.5)
+    assert (score["speech_s"], score["nonspeech_s"], score["unscored_s"]) == (2, 4.5, 3.5)
+    # The reference starts late: 0 to 4 does not count, though the hypothesis has speech there.
+    score = score_pair([(4.0, 6.0, "S"), (6.0, 10.0, "NS")], [(0, 5)], 0)
+    assert (score["miss_s"], score["fa_s"], score["speech_s"], score["nonspeech_s"]) == (1, 0, 2, 4)
+
+
+def test_undefined_rates_are_none():
+    silent = score_pair(line_up(("NS", 5)), [], 0)
+    assert (silent["dcf"], silent["precision"], silent["recall"], silent["f1"]) == (0, None, None, None)
+    false = score_pair(line_up(("NS", 5)), [(1, 2)], 0)
+    assert (false["dcf"], false["precision"], false["recall"], false["f1"]) == (pytest.approx(0.05), 0, None, 0)
+    nothing_scored = score_pair(line_up(("Mixed", 5)), [(1, 2)], 0)
+    assert (nothing_scored["dcf"], nothing_scored["f1"]) == (0, None)
+
+
+def test_overall_is_mean_of_rounded_dcf_and_pooled_rates():
+    long = score_pair(line_up(("S", 90), ("NS", 9)), [(0, 60)], 0)
+    short = score_pair(line_up(("S", 7), ("NS", 1)), [(0, 8)], 0)
+    total = overall([long, short])
+    assert total["dcf"] == pytest.approx((0.25 + 0.25) / 2, abs=1e-12)
+    assert total["recall"] == pytest.approx(67 / 97) and total["precision"] == pytest.approx(67 / 68)
+    assert total["f1"] == pytest.approx(2 * 67 / (97 + 68))
+    assert total["dcf_pooled"] == pytest.approx(0.75 * 30 / 97 + 0.25 * 1 / 10)
+    third = score_pair(line_up(("S", 3), ("NS", 3)), [(0, 2)], 0)      # 0.25 * 1 would hide rounding: DCF 0.25
+    sixth = score_pair(line_up(("S", 9), ("NS", 3)), [(0, 8)], 0)      # 0.0833333...
+    assert overall([third, sixth])["dcf"] == pytest.approx((0.25 + 0.08333) / 2, abs=1e-12)
+
+
+@pytest.mark.parametrize("collar", [-0.5, float("nan"), float("inf")])
+def test_bad_collar(collar):
+    with pytest.raises(UserError, match="collar"):
+        score_pair(line_up(("S", 1)), [], collar)
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """Two recordings, names with spaces and beyond ASCII, and a hypothesis too many."""
+    for name, speech in {"reel 1 día": [(2, 5)], "trñ00": [(0, 1), (8, 9)]}.items():
+        write_reference(tmp_path / "ref" / f"{name}.txt", name, speech, 10)
+        write_hypothesis(tmp_path / "hyp" / f"{name}.txt", [(2, 6)], 10)
+    write_hypothesis(tmp_path / "hyp" / "extra.txt", [], 10)
+    return tmp_path
+
+
+def run_tool(*arguments):
+    return subprocess.run([sys.executable, str(TOOL), *map(str, arguments)], capture_output=True, text=True, cwd="/")
+
+
+def test_tool(folders):
+    done = run_tool("--reference", folders / "ref", "--hypothesis", folders / "hyp", "--json", folders / "out.json",
+                    "--collar", "0")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[2].split()[3:6] == ["0.03571", "0.00000", "0.14286"]          # reel 1 día: 1 s of 7 s called speech
+    assert lines[3].split()[:4] == ["trñ00", "0.87500", "1.00000", "0.50000"]  # both missed, 4 s of 8 s false
+    assert lines[5].split()[:2] == ["overall", f"{(0.03571 + 0.875) / 2:.5f}"]
+    assert "extra" in done.stderr and "Traceback" not in done.stderr
+    stored = json.loads((folders / "out.json").read_text(encoding="utf-8"))
+    assert stored["files"] == score_folders(folders / "ref", folders / "hyp", 0)["files"]
+
+
+def test_tool_errors_are_one_line(folders):
+    (folders / "hyp" / "trñ00.txt").unlink()
+    done = run_tool("--reference", folders / "ref", "--hypothesis", folders / "hyp")
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.count("\n") == 1 and "trñ00" in done.stderr
+    (folders / "hyp" / "trñ00.txt").write_text("X\tX\tX\tSAD\tX\t0.00\t1.00\tspeech\t0.5\nX\tX\tX\tSAD\tX\t1.50\t9.00\tspeech\t0.5\n")
+    done = run_tool("--reference", folders / "ref", "--hypothesis", folders / "hyp")
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert "trñ00.txt, line 2: gap from 1.0 to 1.5 s" in done.stderr
+
+
+def test_folder_problems(folders, tmp_path):
+    with pytest.raises(UserError, match="nowhere"):
+        score_folders(tmp_path / "nowhere", folders / "hyp")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="no reference files"):
+        score_folders(tmp_path / "empty", folders / "hyp")
+    (folders / "hyp" / "trñ00.txt").write_text("")
+    (folders / "ref" / "trñ00.txt").write_text("a\t0\t0.0\t1.0\tS\tmanual\na\t0\t1.0\t2.0\tspeech\tmanual\n")
+    result = score_folders(folders / "ref", folders / "hyp")
+    assert result["files"]["trñ00"]["dcf"] == 0.75 and result["files"]["trñ00"]["unscored_s"] == 1
+    assert [word in line for line, word in zip(result["warnings"], ("labelled speech", "empty", "extra"))] == [True] * 3

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Score speech activity detection: the official detection cost function (DCF) with precision, recall and F1.
+
+Both folders hold one <recording>.txt for each recording, in the label formats of Fearless Steps (tab-separated; see
+pyspeech/sad/formats.py). Every reference needs its hypothesis. The overall DCF is the official one: the unweighted mean of
+the recordings' values rounded to 5 decimals; all other overall figures are over the summed times of all recordings.
+"""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from pyspeech.launch import ensure_environment  # noqa: E402
+
+ensure_environment()
+
+import argparse  # noqa: E402
+
+from pyspeech.errors import UserError  # noqa: E402
+from pyspeech.files import write_json  # noqa: E402
+
+COLUMNS = [("DCF", "dcf", 5), ("Pmiss", "p_miss", 5), ("Pfa", "p_fa", 5), ("P", "precision", 4), ("R", "recall", 4),
+           ("F1", "f1", 4), ("missed s", "miss_s", 2), ("false s", "fa_s", 2), ("speech s", "speech_s", 2),
+           ("non-speech s", "nonspeech_s", 2)]
+
+
+def main(arguments=None):
+    options = parser().parse_args(arguments)
+    from pyspeech.sad.scoring import score_folders
+    result = score_folders(options.reference, options.hypothesis, options.collar)
+    if options.json:
+        write_json(options.json, result)
+    for line in result["warnings"]:
+        print(f"warning: {line}", file=sys.stderr)
+    print(table(result))
+
+
+def parser():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--reference", metavar="DIR", required=True, help="folder of the reference label files")
+    parser.add_argument("--hypothesis", metavar="DIR", required=True, help="folder of the hypothesis label files")
+    parser.add_argument("--collar", metavar="S", type=float, default=0.5,
+                        help="seconds of non-speech beside speech that are not scored (default: 0.5; official: 0, 0.25, 0.5, 1, 2)")
+    parser.add_argument("--json", metavar="FILE", help="write all figures, with all digits, to FILE as well")
+    return parser
+
+
+def table(result):
+    """Return the result of `score_folders` as text: a line for each recording, one for all, and what they mean."""
+    rows = [["recording"] + [title for title, _, _ in COLUMNS]]
+    for name, score in [*result["files"].items(), ("overall", result["overall"])]:
+        rows.append([name] + ["-" if score[key] is None else f"{score[key]:.{digits}f}" for _, key, digits in COLUMNS])
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  ".join([row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])])
+             for row in rows]
+    rule = "-" * len(lines[0])
+    count = len(result["files"])
+    note = (f"collar {result['collar']:g} s; overall DCF: mean of {count} recording{'s' if count > 1 else ''}; "
+            "the other overall figures: over the summed times")
+    return "\n".join([lines[0], rule, *lines[1:-1], rule, lines[-1], note])
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except UserError as error:
+        sys.exit(f"error: {error}")
+    except OSError as error:
+        sys.exit(f"error: {error.filename}: {error.strerror}")

@@ -1,0 +1,102 @@
+"""Unpacking of what pyspeech.download brought: Debian packages (deb(5)), wheels, tar files, into the cache.
+
+Debian packages are read with dpkg-deb where it is, else by their own structure, an ar archive around a tar file.
+"""
+import fnmatch
+import hashlib
+import os
+import shutil
+import subprocess
+import tarfile
+import zipfile
+from pathlib import Path
+
+from pyspeech.download import cache_dir, disk_errors, locked
+from pyspeech.errors import UserError
+
+
+def unpack(archive, patterns):
+    """Unpack the files of an archive (.deb, .whl, .zip, .tar.*) whose names match one of `patterns` (fnmatch).
+
+    They go to `cache_dir()/unpacked/<archive name>-<digest of the patterns>/`, whole or not at all, once for all
+    recipes. Returns that folder; UserError where the archive is damaged or holds no such file.
+    """
+    archive = Path(archive)
+    digest = hashlib.sha256("\n".join(sorted(patterns)).encode()).hexdigest()[:8]
+    target = cache_dir() / "unpacked" / f"{archive.name}-{digest}"
+    with disk_errors(target), locked(target):
+        if not target.exists():
+            temporary = target.with_name(f"{target.name}.part")
+            shutil.rmtree(temporary, ignore_errors=True)
+            temporary.mkdir(parents=True)
+            if not _copy_members(archive, patterns, temporary):
+                raise UserError(f"{archive}: holds nothing like {', '.join(patterns)}; remove the file and run again")
+            os.replace(temporary, target)
+    return target
+
+
+def _copy_members(archive, patterns, folder):
+    """Write the matching files below `folder`; returns how many."""
+    count = 0
+    try:
+        for name, stream in _members(archive):
+            name = os.path.normpath(name)
+            if not any(fnmatch.fnmatch(name, pattern) for pattern in patterns):
+                continue
+            if os.path.isabs(name) or name.split(os.sep)[0] == "..":
+                raise UserError(f"{archive}: holds a file named {name}, outside its own folder; remove the archive")
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with open(path, "wb") as out:
+                shutil.copyfileobj(stream, out)
+            count += 1
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, ValueError) as error:
+        raise UserError(f"{archive}: cannot be unpacked ({error}); remove it and run the same command again") from None
+    return count
+
+
+def _members(archive):
+    """The regular files of an archive: iterator of (name, binary stream)."""
+    if archive.suffix in (".whl", ".zip"):
+        with zipfile.ZipFile(archive) as bundle:
+            for entry in bundle.infolist():
+                if not entry.is_dir():
+                    with bundle.open(entry) as stream:
+                        yield entry.filename, stream
+    elif archive.suffix == ".deb":
+        yield from _deb_members(archive)
+    else:
+        with tarfile.open(archive) as bundle:
+            yield from _tar_members(bundle)
+
+
+def _tar_members(bundle):
+    for entry in bundle:
+        if entry.isfile():
+            yield entry.name, bundle.extractfile(entry)
+
+
+def _deb_members(archive):
+    """The files in data.tar.* of a Debian package."""
+    if shutil.which("dpkg-deb"):  # knows every compression
+        with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(archive)], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL) as process:
+            with tarfile.open(fileobj=process.stdout, mode="r|") as bundle:
+                yield from _tar_members(bundle)
+            process.stdout.read()
+        if process.returncode:
+            raise ValueError(f"dpkg-deb ended with status {process.returncode}")
+        return
+    with open(archive, "rb") as stream:
+        if stream.read(8) != b"!<arch>\n":
+            raise ValueError("not a Debian package")
+        while header := stream.read(60):
+            name, size = header[:16].decode("ascii").strip().rstrip("/"), int(header[48:58])
+            if name.startswith("data.tar"):
+                if name.endswith(".zst"):
+                    raise ValueError("it is compressed with zstd: install dpkg")
+                with tarfile.open(fileobj=stream, mode="r|*") as bundle:
+                    yield from _tar_members(bundle)
+                return
+            stream.seek(size + size % 2, os.SEEK_CUR)
+    raise ValueError("no data.tar in it")

@@ -1,0 +1,130 @@
+"""Naming what is to be processed: audio files, folders, Kaldi wav.scp tables, and lhotse recording or cut manifests."""
+import gzip
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspeech.audio.io import find_audio
+from pyspeech.errors import UserError
+
+TABLE_SUFFIXES = (".scp", ".jsonl", ".jsonl.gz")
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A stretch of audio with a name: `path` as `pyspeech.audio.io.stream_audio` takes it, and what of it to use."""
+    name: str
+    path: str
+    start: float = 0.0              # seconds
+    duration: float | None = None   # seconds; None: to the end
+    channel: int | None = None      # counted from 0; None: the mean of all
+
+
+def find_recordings(paths):
+    """List the recordings that paths stand for, in order.
+
+    A path is an audio file ("-": standard input), a folder (searched as `find_audio` does), a Kaldi table (*.scp; lines
+    `name path`, `name command |` or `name x.ark:offset`) or a lhotse manifest of recordings or cuts (*.jsonl, *.jsonl.gz).
+    A file's name is its stem; where stems are the same in several folders, as much of the folder as tells them apart is put
+    before (`a/1.wav`, `b/1.wav`: `a_1`, `b_1`). UserError for what is not there or not understood.
+    """
+    recordings, files = [], []
+    for path in paths:
+        if str(path).lower().endswith(TABLE_SUFFIXES) and Path(path).is_file():
+            read = _read_scp if str(path).lower().endswith(".scp") else _read_lhotse
+            found = list(read(Path(path)))
+            if not found:
+                raise UserError(f"{path}: lists no recordings")
+            recordings += found
+        else:
+            found = find_audio([path])
+            files += found
+            recordings += found
+    names = dict(zip(files, _short_names(files)))
+    listed = [Recording(names[item], str(item)) if isinstance(item, Path) else item for item in recordings]
+    listed = list(dict.fromkeys(listed))
+    _check_unique(listed)
+    return listed
+
+
+def _short_names(files):
+    """A name for each path: its stem, with just as many folders before it as make the names differ."""
+    parts, names = _name_parts(files), {}
+    depth, unnamed = 1, list(parts)
+    while unnamed:
+        candidates = {path: "_".join(parts[path][-depth:]) for path in unnamed}
+        counts = Counter([*candidates.values(), *names.values()])
+        named = {path: name for path, name in candidates.items() if counts[name] == 1 or depth >= len(parts[path])}
+        names.update(named)
+        depth, unnamed = depth + 1, [path for path in unnamed if path not in named]
+    return [names[path] for path in files]
+
+
+def _name_parts(files):
+    """{path: (folder, ..., folder, stem)}; x.wav and x.flac side by side keep their endings."""
+    places = {path: Path(path).absolute() for path in files}
+    stems = Counter((place.parent, place.stem) for place in places.values())
+    parts = {}
+    for path, place in places.items():
+        last = place.stem if stems[place.parent, place.stem] == 1 else place.name.replace(".", "_")
+        parts[path] = ("stdin",) if str(path) == "-" else (*place.parts[1:-1], last)
+    return parts
+
+
+def _check_unique(recordings):
+    for name, count in Counter(recording.name for recording in recordings).items():
+        if count > 1:
+            paths = [recording.path for recording in recordings if recording.name == name]
+            raise UserError(f"two recordings are named '{name}': {paths[0]} and {paths[1]}; give them in two runs")
+
+
+def _read_scp(path):
+    """Yield the recordings of a Kaldi table; relative paths are taken from the current folder, else from the table's."""
+    for number, line in enumerate(_lines(path), start=1):
+        fields = line.split(maxsplit=1)
+        if len(fields) == 1:
+            raise UserError(f"{path}, line {number}: '{line.strip()}' has no audio; expected `name path` or `name command |`")
+        if fields:
+            yield Recording(fields[0], _located(fields[1].strip(), path))
+
+
+def _read_lhotse(path):
+    """Yield the recordings, or cuts from one recording, of a lhotse manifest (JSON lines)."""
+    for number, line in enumerate(_lines(path), start=1):
+        where = f"{path}, line {number}"
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+            recording = entry.get("recording", entry)
+            sources, name = recording.get("sources"), str(entry.get("id", ""))
+        except (ValueError, AttributeError):
+            raise UserError(f"{where}: not an entry of a lhotse manifest") from None
+        if not sources or not name or entry.get("type", "MonoCut") == "MixedCut":
+            raise UserError(f"{where}: neither a recording nor a cut of one recording; mixed and padded cuts must be saved "
+                            "as audio first")
+        if len(sources) != 1 or sources[0].get("type") != "file" or recording.get("transforms"):
+            raise UserError(f"{where}: recording '{recording.get('id')}' is not one plain audio file; save it as audio first")
+        channel = entry.get("channel") if "recording" in entry else None
+        yield Recording(name, _located(sources[0]["source"], path), float(entry.get("start", 0.0)),
+                        float(entry["duration"]) if "recording" in entry else None,
+                        channel if isinstance(channel, int) else None)
+
+
+def _lines(path):
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else open(path, encoding="utf-8") as stream:
+            yield from stream
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or f"damaged or not text ({type(error).__name__})"
+        raise UserError(f"{path}: cannot be read: {reason}") from None
+
+
+def _located(text, table):
+    """A path as a table or manifest gives it: where it does not exist from here, it is tried from the table's folder."""
+    if text.endswith("|") or re.search(r"\.ark:\d+$", text) or Path(text).exists():
+        return text
+    beside = table.parent / text
+    return str(beside) if beside.exists() else text

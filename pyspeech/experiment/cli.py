@@ -1,0 +1,83 @@
+"""The command line of a recipe: its flags, and the text of --help and --list."""
+import argparse
+import shutil
+import sys
+import textwrap
+
+from pyspeech.errors import UserError
+from pyspeech.experiment import config
+from pyspeech.experiment.process import shell_command
+
+FLAGS = {
+    "--stage": "X     begin at this stage (number or name); without it: every stage that is not up to date",
+    "--stop-stage": "Y     end after this stage",
+    "--profile": "NAME  take the options of conf/NAME.yaml",
+    "--exp": "DIR   keep everything this run makes in DIR",
+    "--force": "      run the chosen stages again, though they are up to date",
+    "--list": "      show the stages",
+    "--dry-run": "      show what would run, and why",
+    "--help": "      show this text",
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        raise UserError(f"{message} (see --help)")
+
+
+def parse(arguments, options):
+    """The flags and `overrides` of a command line, as a namespace; options: {key: Option} for hints in UserErrors."""
+    parser = _Parser(add_help=False, allow_abbrev=False)
+    for flag in ("--stage", "--stop-stage", "--profile", "--exp"):
+        parser.add_argument(flag)
+    for flag in ("--force", "--list", "--dry-run"):
+        parser.add_argument(flag, action="store_true")
+    parser.add_argument("--help", "-h", action="store_true")
+    parser.add_argument("overrides", nargs="*")
+    flags, unknown = parser.parse_known_intermixed_args(arguments)
+    if unknown:
+        raise _unknown_flag(unknown[0], options)
+    for argument in flags.overrides:
+        config.split_override(argument)
+    return flags
+
+
+def repeat(flags, stage=None):
+    """The arguments that do the same again, without --force; or, with `stage`, that begin there and go to the end."""
+    chosen = {"--profile": flags.profile, "--exp": flags.exp, "--stage": stage or flags.stage,
+              "--stop-stage": None if stage else flags.stop_stage}
+    return [text for flag, value in chosen.items() if value is not None for text in (flag, value)] + flags.overrides
+
+
+def _unknown_flag(argument, options):
+    name = argument.lstrip("-").partition("=")[0]
+    if name in options:
+        return UserError(f"no flag '{argument}': options have no dashes, write {name}=VALUE")
+    guess = config.nearest(name, [*(flag[2:] for flag in FLAGS), *options])
+    guess = f"--{guess}" if f"--{guess}" in FLAGS else guess
+    return UserError(f"no flag '{argument}'" + (f"; did you mean '{guess}'?" if guess else "") + " (flags: --help)")
+
+
+def help_text(recipe, profile, values):
+    """Usage, stages, profiles, and every option with its documentation; values: {key: value} under `profile`."""
+    width = min(shutil.get_terminal_size((120, 24)).columns, 120)
+    lines = [recipe.title, "", f"usage: {shell_command(sys.argv[0], [])} [flags] [key=value ...]", ""]
+    lines += [f"  {flag:<13}{text}" for flag, text in FLAGS.items()]
+    lines += ["", "stages:", *stage_lines(recipe.stages)]
+    if recipe.profiles():
+        lines += ["", "profiles: " + ", ".join(recipe.profiles())]
+    lines += ["", "options" + (f", with their values in profile {profile}" if profile else "") + ":"]
+    for option in config.list_options(recipe.config_class):
+        value = values.get(option.key)
+        if option.key not in values:  # a dictionary
+            value = {key[len(option.key) + 1:]: item for key, item in config.below(values, [option.key]).items()}
+        lines += textwrap.wrap(f"{option.doc} [{config.type_name(option.type)}]".strip(), width,
+                               initial_indent=f"  {option.key}={config.show(value)}".ljust(38) + "  ",
+                               subsequent_indent=" " * 40, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines)
+
+
+def stage_lines(stages):
+    """One line a stage: number, name, what it does, what it needs."""
+    width = max((len(stage.name) for stage in stages), default=0)
+    return [f"  {stage.number:>2} {stage.name:<{width}}  {stage.doc} [{stage.resources}]" for stage in stages]

@@ -1,0 +1,279 @@
+"""Configuration of a recipe: dataclass defaults <- conf/<profile>.yaml <- key=value from the command line.
+
+OmegaConf checks types; this module adds what a user meets: one-line errors that name the nearest option, and the
+documentation of every option, taken from the field's metadata or from the comment beside it in the source.
+"""
+import ast
+import dataclasses
+import difflib
+import enum
+import inspect
+import io
+import json
+import pathlib
+import textwrap
+import tokenize
+import types
+import typing
+
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
+
+from pyspeech.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class Option:
+    """One leaf of the configuration: its dotted key, its declared type and its documentation."""
+    key: str
+    type: object
+    doc: str
+
+
+def list_options(config_class, prefix=""):
+    """All leaves of a dataclass (nested dataclasses included), in the order of the source, as a list of Option."""
+    hints = typing.get_type_hints(config_class)
+    docs = field_comments(config_class)
+    options = []
+    for field in dataclasses.fields(config_class):
+        kind = hints[field.name]
+        if dataclasses.is_dataclass(kind):
+            options += list_options(kind, f"{prefix}{field.name}.")
+        else:
+            doc = field.metadata.get("help") or docs.get(field.name, "")
+            options.append(Option(prefix + field.name, kind, doc))
+    return options
+
+
+def groups(keys):
+    """The inner nodes of the tree of dotted keys: {"train", "train.optimiser", ...}."""
+    return {key.rsplit(".", depth)[0] for key in keys for depth in range(1, key.count(".") + 1)}
+
+
+def field_comments(config_class):
+    """{field name: comment} read from the source of a dataclass and of those it inherits from.
+
+    A comment stands behind the field (and goes on in deeper comment lines below it), or alone in the lines above it.
+    """
+    comments = {}
+    for cls in reversed(config_class.__mro__):
+        if dataclasses.is_dataclass(cls):
+            try:
+                comments.update(_comments_in(textwrap.dedent(inspect.getsource(cls))))
+            except (OSError, TypeError, SyntaxError):  # made at run time: it has no source
+                pass
+    return comments
+
+
+def _comments_in(source):
+    lines = source.splitlines()
+    found = {}  # line number -> (column, text, stands alone)
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            found[row] = (column, token.string.lstrip("#").strip(), not lines[row - 1][:column].strip())
+
+    def alone(row, test):
+        return row in found and found[row][2] and test(found[row][0])
+
+    comments = {}
+    for node in ast.parse(source).body[0].body:
+        if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
+            continue
+        parts = []
+        if node.end_lineno in found:
+            parts.append(found[node.end_lineno][1])
+            row = node.end_lineno + 1
+            while alone(row, lambda column: column > node.col_offset):
+                parts.append(found[row][1])
+                row += 1
+        else:
+            row = node.lineno - 1
+            while alone(row, lambda column: column == node.col_offset):
+                parts.insert(0, found[row][1])
+                row -= 1
+        comments[node.target.id] = " ".join(parts)
+    return comments
+
+
+def resolve(config_class, profile_file=None, overrides=()):
+    """The merged OmegaConf configuration.
+
+    profile_file: a YAML file or None; overrides: "key=value" strings, a later one wins.
+    Raises UserError that names the file or the option, what was found and what was expected.
+    """
+    options = {option.key: option for option in list_options(config_class)}
+    conf = OmegaConf.structured(config_class)
+    if profile_file is not None:
+        for key, value in _leaves(_read_yaml(profile_file), options):
+            _assign(conf, options, key, value, f" (in {profile_file})")
+    for override in overrides:
+        key, text = split_override(override)
+        option = _find(options, key, "")
+        _assign(conf, options, key, _parse(option.type, text), "")
+    return conf
+
+
+def to_dataclass(conf, config_class):
+    """An instance of config_class; its __post_init__ may raise UserError or ValueError for values that do not fit."""
+    try:
+        return _with_tuples(OmegaConf.to_object(conf))
+    except OmegaConfBaseException as error:
+        if error.full_key and OmegaConf.is_missing(conf, str(error.full_key)):
+            raise UserError(f"option '{error.full_key}' has no default: give {error.full_key}=...") from None
+        raise UserError(f"bad configuration: {_first_line(error)}") from None
+    except ValueError as error:
+        raise UserError(f"bad configuration: {error}") from None
+
+
+def flatten(conf):
+    """{dotted key: plain JSON value} of all leaves, interpolations resolved."""
+    try:
+        plain = OmegaConf.to_container(conf, resolve=True, enum_to_str=True)
+    except OmegaConfBaseException as error:
+        raise UserError(f"bad configuration: {_first_line(error)}") from None
+    leaves = {}
+
+    def walk(node, key):
+        if isinstance(node, dict) and (node or not key):
+            for name, value in node.items():
+                walk(value, f"{key}.{name}" if key else str(name))
+        else:
+            leaves[key] = json.loads(json.dumps(node, default=str))  # paths become text
+
+    walk(plain, "")
+    return leaves
+
+
+def below(leaves, keys):
+    """The part of {dotted key: value} at or below any of `keys`."""
+    return {leaf: value for leaf, value in leaves.items()
+            if any(leaf == key or leaf.startswith(key + ".") for key in keys)}
+
+
+def split_override(text):
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise UserError(f"'{text}' is not an option: write key=value (options: --help; a stage: --stage {text})")
+    return key.strip(), value
+
+
+def nearest(word, candidates):
+    """The candidate that was probably meant, or None. A bare last name finds its dotted key: lr -> train.lr."""
+    candidates = list(candidates)
+    for candidate in candidates:
+        if candidate.rpartition(".")[2] == word:
+            return candidate
+    close = difflib.get_close_matches(word, candidates, n=1)
+    if not close:
+        tails = {candidate.rpartition(".")[2]: candidate for candidate in reversed(candidates)}
+        close = [tails[tail] for tail in difflib.get_close_matches(word.rpartition(".")[2], tails, n=1)]
+    return close[0] if close else None
+
+
+def unknown_option(key, options, where=""):
+    """The UserError for a key that is no option; it names the nearest one."""
+    if key in groups(options):
+        inside = [name for name in options if name.startswith(key + ".")]
+        return UserError(f"'{key}'{where} is a group of options: set one of {', '.join(inside)}")
+    guess = nearest(key, options)
+    hint = f"; did you mean '{guess}'?" if guess else ""
+    return UserError(f"no option '{key}'{where}{hint} (options: --help)")
+
+
+def describe_type(kind):
+    """What a value of this type looks like, in words for an error message."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join("null" if argument is type(None) else describe_type(argument) for argument in arguments)
+    if origin in (list, tuple):
+        return "a list in brackets, each " + describe_type(arguments[0]) if arguments else "a list in brackets"
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return "one of " + ", ".join(kind.__members__)
+    words = {int: "a whole number", float: "a number", bool: "true or false", str: "text", pathlib.Path: "a path"}
+    return words.get(kind, getattr(kind, "__name__", str(kind)))
+
+
+def type_name(kind):
+    """The type as --help shows it."""
+    return kind.__name__ if isinstance(kind, type) and not typing.get_args(kind) else \
+        str(kind).replace("typing.", "").replace("NoneType", "None")
+
+
+def show(value):
+    """A plain value as --help and messages write it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _find(options, key, where):
+    """The Option of a key; inside a dict-typed option any key goes."""
+    if key in options:
+        return options[key]
+    for option in options.values():
+        if key.startswith(option.key + ".") and typing.get_origin(option.type) is dict:
+            return Option(key, typing.get_args(option.type)[1], "")
+    raise unknown_option(key, options, where)
+
+
+def _parse(kind, text):
+    """A command-line value: text stays as typed where text is expected ("007", "a: b"), anything else is YAML."""
+    arguments = [argument for argument in typing.get_args(kind) if argument is not type(None)] \
+        if typing.get_origin(kind) in (typing.Union, types.UnionType) else [kind]
+    if len(arguments) < len(typing.get_args(kind)) and text == "null":
+        return None
+    verbatim = arguments[0] in (str, pathlib.Path) or (
+        isinstance(arguments[0], type) and issubclass(arguments[0], enum.Enum))
+    if len(arguments) == 1 and verbatim:
+        return text
+    try:
+        return OmegaConf.to_container(OmegaConf.from_dotlist([f"value={text}"]))["value"]
+    except (OmegaConfBaseException, YAMLError):
+        return text  # of no use as YAML: the type check names it
+
+
+def _assign(conf, options, key, value, where):
+    option = _find(options, key, where)
+    try:
+        OmegaConf.update(conf, key, value, merge=False)
+    except OmegaConfBaseException as error:
+        shown = "nothing" if value is None else repr(value)
+        reason = f" ({_first_line(error)})" if "${" in str(value) else ""
+        raise UserError(f"option '{key}'{where} takes {describe_type(option.type)}, got {shown}{reason}") from None
+
+
+def _read_yaml(path):
+    try:
+        loaded = OmegaConf.to_container(OmegaConf.load(path))
+    except (YAMLError, OmegaConfBaseException, UnicodeDecodeError, OSError) as error:
+        text = " ".join(str(error).split())
+        raise UserError(f"{path} is not a readable YAML file: {text}") from None
+    if not isinstance(loaded, dict):
+        raise UserError(f"{path} holds a {type(loaded).__name__}, expected options such as 'train: {{lr: 0.001}}'")
+    return loaded
+
+
+def _leaves(node, options, prefix=""):
+    inner = groups(options)
+    for name, value in node.items():
+        key = f"{prefix}{name}"
+        if key in inner and (isinstance(value, dict) or value is None):
+            yield from _leaves(value or {}, options, key + ".")
+        else:
+            yield key, value
+
+
+def _with_tuples(value):
+    """OmegaConf returns lists for fields that are declared as tuples: give them their type back."""
+    if dataclasses.is_dataclass(value):
+        hints = typing.get_type_hints(type(value))
+        for field in dataclasses.fields(value):
+            item = _with_tuples(getattr(value, field.name))
+            if isinstance(item, list) and typing.get_origin(hints[field.name]) is tuple:
+                item = tuple(item)
+            object.__setattr__(value, field.name, item)
+    return value
+
+
+def _first_line(error):
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -1,0 +1,104 @@
+"""What a run shows and keeps: the same timed lines on the screen and in one log file a stage.
+
+The log file also gets what a stage prints, Python's warnings, exceptions of threads, the whole traceback of a failure
+and the stack of a crash inside a native library.
+"""
+import contextlib
+import faulthandler
+import logging
+import os
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+
+FORMAT, TIME_FORMAT = "%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S"
+NAMES = ("pyspeech", "local", "steps")  # whose INFO lines are shown; of other libraries only warnings
+
+
+class ScreenHandler(logging.Handler):
+    """Lines for people: errors on standard error, all else on standard output, above a tqdm bar where one is open."""
+
+    def __init__(self):
+        super().__init__()
+        self.streams = sys.stdout, sys.stderr
+        self.setFormatter(logging.Formatter(FORMAT, TIME_FORMAT))
+        self.addFilter(lambda record: record.name != "py.warnings")  # those go to the log file alone
+
+    def emit(self, record):
+        try:
+            line, stream = self.format(record), self.streams[record.levelno >= logging.ERROR]
+            bars = getattr(sys.modules.get("tqdm"), "tqdm", None)
+            if bars is not None and getattr(bars, "_instances", None):
+                bars.write(line, file=stream)
+            else:
+                stream.write(line + "\n")
+            stream.flush()
+        except Exception:  # as logging's own handlers: a broken screen must not end the run
+            self.handleError(record)
+
+
+class _Tee:
+    """A text stream that also writes to a second one."""
+
+    def __init__(self, stream, copy):
+        self._stream, self._copy = stream, copy
+
+    def write(self, text):
+        with contextlib.suppress(OSError, ValueError):
+            self._copy.write(text)
+        return self._stream.write(text)
+
+    def __getattr__(self, name):
+        return getattr(self._stream, name)
+
+
+@contextlib.contextmanager
+def screen_log():
+    """Show the program's log lines on the screen."""
+    handler = ScreenHandler()
+    levels = {name: logging.getLogger(name).level for name in NAMES}
+    for name in NAMES:
+        logging.getLogger(name).setLevel(logging.INFO)
+    logging.getLogger().addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
+
+
+@contextlib.contextmanager
+def stage_log(path, title, facts):
+    """Append to the log file `path` while a stage runs. facts: {name: text} for the header of this attempt."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "a", encoding="utf-8", errors="backslashreplace", buffering=1) as stream:
+        begun = time.strftime("%Y-%m-%d %H:%M:%S %z")
+        stream.write(f"==== {title}, begun {begun} on {socket.gethostname()}, process {os.getpid()}\n")
+        stream.writelines(f"{name}: {text}\n" for name, text in facts.items())
+        handler = logging.StreamHandler(stream)
+        handler.setFormatter(logging.Formatter(FORMAT, TIME_FORMAT))
+        handler.handleError = lambda record: None  # a full disk: the stage itself will say so
+        root, stdout, thread_hook = logging.getLogger(), sys.stdout, threading.excepthook
+
+        def log_thread(arguments):
+            root.error("uncaught exception in %s", arguments.thread,
+                       exc_info=(arguments.exc_type, arguments.exc_value, arguments.exc_traceback))
+
+        root.addHandler(handler)
+        logging.captureWarnings(True)
+        threading.excepthook, sys.stdout = log_thread, _Tee(stdout, stream)
+        crashes_to_stderr = faulthandler.is_enabled()
+        faulthandler.enable(stream)
+        try:
+            yield stream
+        finally:
+            faulthandler.disable()
+            if crashes_to_stderr:
+                faulthandler.enable()
+            threading.excepthook, sys.stdout = thread_hook, stdout
+            logging.captureWarnings(False)
+            root.removeHandler(handler)

@@ -1,0 +1,85 @@
+"""The process that runs a recipe: signals as exceptions, peak memory, and its own command line for people to repeat."""
+import contextlib
+import os
+import resource
+import shlex
+import signal
+import sys
+import threading
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM (kill, a batch system) or SIGUSR2 (Slurm, before the time is up) asked the run to end."""
+
+    def __init__(self, signum):
+        super().__init__(signal.Signals(signum).name)
+        self.signum = signum
+
+
+@contextlib.contextmanager
+def termination_as_exception():
+    """Within, SIGTERM and SIGUSR2 raise Terminated in the main thread, as Ctrl-C raises KeyboardInterrupt.
+
+    A stage that can save its state first installs handlers of its own for as long as it wants to.
+    """
+    owner = os.getpid()
+
+    def handle(signum, frame):
+        if os.getpid() == owner:
+            raise Terminated(signum)
+        signal.signal(signum, signal.SIG_DFL)  # a forked worker ends as it would without us
+        os.kill(os.getpid(), signum)
+
+    if threading.current_thread() is not threading.main_thread():  # Python allows no handlers there
+        yield
+        return
+    previous = {signum: signal.signal(signum, handle) for signum in (signal.SIGTERM, signal.SIGUSR2)}
+    try:
+        yield
+    finally:
+        for signum, handler in previous.items():
+            signal.signal(signum, handler)
+
+
+class PeakMemory:
+    """The largest resident memory of this process (its workers not counted) since the object was made, in MB."""
+
+    def __init__(self):
+        self._resettable = True
+        try:
+            with open("/proc/self/clear_refs", "w", encoding="ascii") as stream:
+                stream.write("5")
+        except OSError:  # then the peak since the process began has to do
+            self._resettable = False
+
+    def megabytes(self):
+        if self._resettable:
+            with open("/proc/self/status", encoding="utf-8") as stream:
+                for line in stream:
+                    if line.startswith("VmHWM:"):
+                        return int(line.split()[1]) // 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def shell_command(program, arguments):
+    """The command line that starts a script again from the present folder."""
+    path = short_path(os.path.abspath(program))
+    if not os.access(path, os.X_OK):
+        return shlex.join([sys.executable, path, *arguments])
+    return shlex.join([path if os.sep in path else f"./{path}", *arguments])
+
+
+def short_path(path):
+    """A path for the eye: relative to the present folder where it lies below it."""
+    relative = os.path.relpath(path)
+    return str(path) if relative.split(os.sep)[0] == ".." else relative
+
+
+def duration(seconds):
+    """"45 s", "12 min 3 s" or "3 h 20 min"."""
+    seconds = int(round(seconds))
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min {seconds % 60} s"
+    return f"{seconds // 3600} h {seconds % 3600 // 60} min"

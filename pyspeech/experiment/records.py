@@ -1,0 +1,75 @@
+"""What an experiment folder remembers of its stages: stages/<name>.json once finished, <name>.attempt.json while begun.
+
+Both hold the facts that decide whether the stage is up to date: its declared version, the options that it declared
+with their values, and the fingerprints of its inputs; a finished record adds those of its outputs and what it cost.
+A record is removed before its stage starts and written (whole, or not at all) after it has succeeded.
+"""
+import contextlib
+import json
+from pathlib import Path
+
+from pyspeech.experiment.config import show
+from pyspeech.files import write_json
+
+
+class Records:
+    """The records below one experiment folder."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder) / "stages"
+
+    def finished(self, stage):
+        """The record of a finished stage, or None; one that was cut short or does not parse counts as none."""
+        record = self._read(f"{stage}.json")
+        return record if record and isinstance(record.get("outputs"), dict) else None
+
+    def attempt(self, stage):
+        """What an unfinished attempt started from, or None."""
+        return self._read(f"{stage}.attempt.json")
+
+    def begin(self, stage, facts):
+        write_json(self.folder / f"{stage}.attempt.json", facts)
+
+    def finish(self, stage, record):
+        write_json(self.folder / f"{stage}.json", record)
+        self._remove(f"{stage}.attempt.json")
+
+    def forget_finished(self, stage):
+        self._remove(f"{stage}.json")
+
+    def forget(self, stage):
+        """Neither finished nor begun."""
+        self._remove(f"{stage}.json")
+        self._remove(f"{stage}.attempt.json")
+
+    def _remove(self, name):
+        with contextlib.suppress(FileNotFoundError):
+            (self.folder / name).unlink()
+
+    def _read(self, name):
+        try:
+            record = json.loads((self.folder / name).read_text(encoding="utf-8"))
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            return None
+        whole = isinstance(record, dict) and all(isinstance(record.get(key), dict) for key in ("config", "inputs"))
+        return record if whole and "version" in record else None
+
+
+def config_changes(recorded, declared, options, defaults):
+    """["train.lr 0.001 -> 0.5", ...] between the recorded {key: value} and that which the stage declares now.
+
+    options, defaults: {key: value} of the whole configuration as it is, and without profile and overrides.
+    A program that gains an option must not make every finished stage stale: an option that the record does not know is
+    no change while it has its default, and neither is one that the stage has ceased to declare.
+    """
+    changes = []
+    for key in dict.fromkeys([*recorded, *declared]):
+        if key not in declared:
+            if key not in options:
+                changes.append(f"{key} {show(recorded[key])} -> no longer there")
+        elif key not in recorded:
+            if key not in defaults or json.dumps(defaults[key]) != json.dumps(declared[key]):
+                changes.append(f"{key} is new: {show(declared[key])}")
+        elif json.dumps(recorded[key]) != json.dumps(declared[key]):  # as text: NaN equals itself
+            changes.append(f"{key} {show(recorded[key])} -> {show(declared[key])}")
+    return changes

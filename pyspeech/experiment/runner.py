@@ -1,0 +1,180 @@
+"""Running stages in one experiment folder: what is printed, logged and recorded, and how a run ends when it fails."""
+import contextlib
+import dataclasses
+import errno
+import logging
+import signal
+import socket
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Callable, Optional
+
+from omegaconf import DictConfig, OmegaConf
+
+from pyspeech.errors import UserError
+from pyspeech.experiment import config
+from pyspeech.experiment.locks import folder_lock
+from pyspeech.experiment.logs import screen_log, stage_log
+from pyspeech.experiment.plan import Plan, Verdict
+from pyspeech.experiment.process import PeakMemory, duration, short_path, termination_as_exception
+from pyspeech.files import atomic_write
+
+TRACEBACK_LINES = 8  # of a failure, on the screen; all of them are in the log
+FULL_OR_FORBIDDEN = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
+
+
+@dataclasses.dataclass
+class Experiment:
+    """What a stage is given beside its configuration.
+
+    dir: the experiment folder (absolute); log: goes to the screen and to the stage's log file;
+    profile: the name of the profile, or None; overrides: the key=value arguments of the command;
+    fresh: the stage starts from nothing, its outputs and scratch have been removed. False only for a resumable stage
+    whose interrupted attempt had the same configuration, inputs and version.
+    """
+    dir: Path
+    log: logging.Logger
+    profile: Optional[str]
+    overrides: tuple
+    fresh: bool = True
+
+
+@dataclasses.dataclass
+class Run:
+    """One command on one experiment folder.
+
+    stages: those that the command selects, bound to the configuration; conf, plain_conf: the configuration as OmegaConf
+    and as dataclass; header: what is printed below the title; command(stage=None): the command line that does the same
+    again (without --force), or that begins at a stage.
+    """
+    title: str
+    header: str
+    plan: Plan
+    stages: list
+    conf: DictConfig
+    plain_conf: object
+    exp: Experiment
+    force: bool
+    command: Callable
+
+    def show(self):
+        """Print what would run, and why."""
+        self._check_inputs()
+        width = max(len(str(stage)) for stage in self.stages)
+        for stage, verdict in self.plan.forecast(self.stages, self.force):
+            print(f"{stage!s:<{width}}   {'would run: ' if verdict.runs else ''}{verdict.reason}")
+
+    def run(self):
+        """Run the stages that are not up to date; returns `exp`. Exits where a stage fails or a signal ends the run."""
+        print(self.title)
+        print(self.header, flush=True)
+        self.exp.dir.mkdir(parents=True, exist_ok=True)
+        begun = time.monotonic()
+        with screen_log(), termination_as_exception():
+            try:
+                with folder_lock(self.exp.dir, self.command(), self.exp.log.warning):
+                    self._run_stages()
+            except KeyboardInterrupt as error:
+                self._exit_interrupted(error)
+        print(f"done in {duration(time.monotonic() - begun)}: {short_path(self.exp.dir)}", flush=True)
+        return self.exp
+
+    def _check_inputs(self):
+        self.plan.check_inputs(self.stages, lambda stage: self.command(stage=stage.name))
+
+    def _run_stages(self):
+        self._check_inputs()
+        records, environment = self.plan.records, None
+        if any(records.attempt(stage.name) for stage in self.plan.stages):
+            self.plan.files.remove_temporary()
+        with atomic_write(self.exp.dir / "conf.yaml") as stream:
+            stream.write(f"# the configuration of the latest run: {self.command()}\n{OmegaConf.to_yaml(self.conf)}")
+        if self.force:  # all of them first: should this run be interrupted, the command without --force finishes it
+            for stage in self.stages:
+                records.forget(stage.name)
+        for stage in self.stages:
+            verdict = Verdict(True, "forced") if self.force else self.plan.verdict(stage)
+            if not verdict.runs:
+                self.exp.log.info("%s: up to date", stage)
+                continue
+            if environment is None:
+                from pyspeech.compat import describe_environment  # loads torch: seconds
+
+                environment = describe_environment()
+                print(environment, flush=True)
+            self._run_stage(stage, verdict, environment)
+
+    def _run_stage(self, stage, verdict, environment):
+        plan, log_path = self.plan, self.exp.dir / "logs" / f"{stage.number}-{stage.name}.log"
+        facts = plan.facts(stage)
+        attempts = 1 if verdict.fresh else plan.records.attempt(stage.name).get("attempts", 1) + 1
+        plan.records.forget_finished(stage.name)
+        if verdict.fresh:
+            plan.records.forget(stage.name)
+            plan.files.remove([*stage.outputs, *stage.scratch])
+        plan.records.begin(stage.name, {**facts, "attempts": attempts})
+        settings = ", ".join(f"{key}={config.show(value)}" for key, value in facts["config"].items())
+        header = {"command": self.command(), "configuration": settings, "environment": environment}
+        with stage_log(log_path, f"{stage}, attempt {attempts}", header) as log_file:
+            self.exp.log.info("%s: runs (%s), log: %s", stage, verdict.reason, short_path(log_path))
+            started, memory = time.time(), PeakMemory()
+            with self._failures_explained(stage, log_path, log_file):
+                stage.function(dataclasses.replace(self.exp, fresh=verdict.fresh), self.plain_conf)
+                missing = plan.files.missing(stage.outputs)
+                if missing:
+                    raise UserError(f"it ended without making {', '.join(missing)}, which it declares as output")
+            finished = time.time()
+            plan.records.finish(stage.name, {
+                **facts, "outputs": plan.files.fingerprints(stage.outputs), "number": stage.number,
+                "attempts": attempts, "started": _clock(started), "finished": _clock(finished),
+                "seconds": round(finished - started, 3), "peak_memory_mb": memory.megabytes(), "cpus": stage.cpus,
+                "gpus": stage.gpus, "hours": stage.hours, "host": socket.gethostname(), "environment": environment})
+            self.exp.log.info("%s: done in %s", stage, duration(finished - started))
+
+    @contextlib.contextmanager
+    def _failures_explained(self, stage, log_path, log_file):
+        """Whatever ends a stage is written to its log whole, and to the screen in brief with the way to go on."""
+        try:
+            yield
+        except KeyboardInterrupt as error:
+            log_file.write(_traceback(error))
+            self.exp.log.warning("%s: interrupted%s", stage, f" ({error})" if str(error) else "")
+            self._exit_interrupted(error, log_path)
+        except (Exception, SystemExit) as error:
+            with contextlib.suppress(OSError):  # the disk may be full
+                log_file.write(_traceback(error))
+            reason = str(error)
+            if isinstance(error, OSError) and error.errno in FULL_OR_FORBIDDEN:
+                reason = describe_os_error(error)
+            elif not isinstance(error, UserError):
+                reason = traceback.format_exception_only(type(error), error)[-1].strip()
+                lines = _traceback(error).splitlines()
+                print("\n".join(["..."] * (len(lines) > TRACEBACK_LINES) + lines[-TRACEBACK_LINES:]), file=sys.stderr)
+            self.exp.log.error("%s failed: %s", stage, reason)
+            print(f"log: {short_path(log_path)}\ngo on, once that is mended, with: {self.command()}", file=sys.stderr)
+            sys.exit(1)
+
+    def _exit_interrupted(self, error, log_path=None):
+        if log_path:
+            print(f"log: {short_path(log_path)}", file=sys.stderr)
+        print(f"interrupted; go on with: {self.command()}", file=sys.stderr)
+        sys.exit(128 + getattr(error, "signum", signal.SIGINT))
+
+
+def describe_os_error(error):
+    """"No space left on device: FILE" of an OSError."""
+    return ": ".join(str(part) for part in (error.strerror or error, error.filename) if part)
+
+
+def _traceback(error):
+    """The traceback of an exception from the stage's own code on, without the frames of this module."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_frame.f_code.co_filename == __file__:
+        frame = frame.tb_next
+    return "".join(traceback.format_exception(type(error), error, frame))
+
+
+def _clock(seconds):
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))

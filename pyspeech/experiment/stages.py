@@ -1,0 +1,101 @@
+"""Stages: what a recipe declares about each step, and how steps hang together through the files they read and write."""
+import dataclasses
+from typing import Callable
+
+from pyspeech.errors import UserError
+from pyspeech.experiment import artifacts
+from pyspeech.experiment.config import nearest
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """One step of a recipe. Patterns are those of pyspeech.experiment.artifacts.
+
+    config: dotted options (or groups of them) that its result depends on;
+    inputs, outputs: what it reads and makes; scratch: its partial state, such as checkpoints;
+    cpus, gpus, hours: the resources that it needs;
+    resumable: it goes on from its partial state after an interruption, instead of starting again;
+    version: raised by the author when its result changes for the same configuration.
+    """
+    number: int
+    name: str
+    function: Callable
+    config: tuple = ()
+    inputs: tuple = ()
+    outputs: tuple = ()
+    scratch: tuple = ()
+    cpus: int = 1
+    gpus: int = 0
+    hours: float = 1
+    resumable: bool = False
+    version: int = 1
+
+    def __str__(self):
+        return f"stage {self.number} {self.name}"
+
+    @property
+    def doc(self):
+        """The first paragraph of the function's docstring, on one line."""
+        return " ".join((self.function.__doc__ or "").strip().split("\n\n")[0].split())
+
+    @property
+    def resources(self):
+        needs = [f"{self.cpus} CPU{'s' if self.cpus > 1 else ''}"]
+        if self.gpus:
+            needs.append(f"{self.gpus} GPU{'s' if self.gpus > 1 else ''}")
+        return ", ".join([*needs, f"{self.hours:g} h"])
+
+    def bind(self, conf):
+        """The stage with its patterns worked out, where they were declared as functions of the configuration."""
+        def work_out(patterns):
+            return tuple(patterns(conf)) if callable(patterns) else tuple(patterns)
+
+        return dataclasses.replace(self, inputs=work_out(self.inputs), outputs=work_out(self.outputs),
+                                   scratch=work_out(self.scratch))
+
+
+def makes(stage, pattern):
+    """Whether an expanded input pattern is (part of) what a stage makes."""
+    return any(artifacts.overlap(pattern, output) for output in artifacts.expand(stage.outputs))
+
+
+def producers(stage, stages):
+    """The earlier stages that make something `stage` reads."""
+    wanted = artifacts.expand(stage.inputs)
+    return [other for other in stages[:stage.number] if any(makes(other, pattern) for pattern in wanted)]
+
+
+def upstream(selected, stages):
+    """The stages outside `selected` that those depend on, directly or through others, in order."""
+    found, waiting = set(), list(selected)
+    while waiting:
+        for producer in producers(waiting.pop(), stages):
+            if producer not in found:
+                found.add(producer)
+                waiting.append(producer)
+    return [stage for stage in stages if stage in found and stage not in selected]
+
+
+def check(stages):
+    """Raise ValueError where stages (bound to a configuration) contradict each other: a mistake in the recipe."""
+    for stage in stages:
+        own = artifacts.expand([*stage.outputs, *stage.scratch])
+        for other in stages[:stage.number]:
+            for theirs in artifacts.expand([*other.outputs, *other.scratch]):
+                for path in own:
+                    if artifacts.overlap(path, theirs):
+                        raise ValueError(f"{stage} and {other} both make {path}: a path belongs to one stage")
+        for pattern in artifacts.expand(stage.inputs):
+            late = [other for other in stages[stage.number:] if makes(other, pattern)]
+            if late:
+                raise ValueError(f"{stage} reads {pattern}, which {late[0]} makes: an input must come from before")
+
+
+def find(stages, text):
+    """The stage of a name or a number; raises UserError that lists the stages and names the nearest."""
+    for stage in stages:
+        if text in (stage.name, str(stage.number)):
+            return stage
+    guess = nearest(text, [stage.name for stage in stages])
+    known = ", ".join(f"{stage.number} {stage.name}" for stage in stages)
+    raise UserError(f"no stage '{text}'; stages: {known}." + (f" Did you mean '{guess}'?" if guess else ""))

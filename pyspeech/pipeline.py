@@ -1,0 +1,154 @@
+"""The recipe engine: numbered stages that run in order, are skipped while they are up to date, and can be killed anywhere.
+
+    recipe = Recipe("Title of the experiment", Config, conf=here / "conf", profile="mini")
+
+    @recipe.stage(config=["corpus"], outputs=["manifests/{train,dev}.jsonl.gz"], cpus=2)
+    def prepare(exp, conf):
+        '''Corpus to manifests.'''
+
+    if __name__ == "__main__":
+        recipe.main()
+
+The command line is described in pyspeech.experiment.cli, when a stage is stale in pyspeech.experiment.plan, what a stage
+gets as `exp` in pyspeech.experiment.runner. Importing this module is instant: no torch, no lhotse, no numpy.
+"""
+import logging
+import os
+import sys
+from pathlib import Path
+
+from pyspeech.errors import UserError
+from pyspeech.experiment import cli, config, stages
+from pyspeech.experiment.artifacts import Artifacts
+from pyspeech.experiment.plan import Plan
+from pyspeech.experiment.process import shell_command, short_path
+from pyspeech.experiment.records import Records
+from pyspeech.experiment.runner import Experiment, Run, describe_os_error
+
+__all__ = ["Experiment", "Recipe"]
+
+
+class Recipe:
+    """A titled list of stages over one configuration dataclass.
+
+    conf: folder of the profiles, one YAML file each; the experiments lie beside it, in exp/<name>.
+    profile: the default profile, or a function of the overrides ({key: text}) that gives it; None: dataclass defaults.
+    name: a function (configuration, profile) that gives <name>; None: the name of the profile.
+    """
+
+    def __init__(self, title, config_class, conf=None, profile=None, name=None):
+        self.title, self.config_class = title, config_class
+        self.conf = Path(conf).absolute() if conf is not None else None
+        self.default_profile, self.name = profile, name
+        self.stages = []
+        self._options = {option.key: option for option in config.list_options(config_class)}
+
+    def stage(self, config=(), inputs=(), outputs=(), scratch=(), name=None, **declared):
+        """Decorator: the function (exp, conf) becomes the next stage; see pyspeech.experiment.stages.Stage.
+
+        inputs, outputs and scratch are lists of patterns, or functions of the configuration that give such a list.
+        """
+        def declare(function):
+            stage = stages.Stage(len(self.stages), name or function.__name__, function, tuple(config), inputs, outputs,
+                                 scratch, **declared)
+            self._check(stage)
+            self.stages.append(stage)
+            return function
+        return declare
+
+    def profiles(self):
+        """The names of the profiles, sorted."""
+        return sorted(path.stem for path in self.conf.glob("*.yaml")) if self.conf else []
+
+    def main(self, arguments=None):
+        """Do what the command line says. Returns the Experiment once its stages are done; None after --help and the like.
+
+        Exits with status 1 after an error, 130 after Ctrl-C, 143 after SIGTERM.
+        """
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")  # names that the terminal cannot show
+        try:
+            return self._main(list(sys.argv[1:] if arguments is None else arguments))
+        except UserError as error:
+            print(error, file=sys.stderr)
+            sys.exit(1)
+        except BrokenPipeError:  # the reader of a pipe has gone; Python must not complain again while it exits
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
+
+    def _main(self, arguments):
+        flags = cli.parse(arguments, self._options)
+        profile = self._choose_profile(flags)
+        profile_file = self.conf / f"{profile}.yaml" if profile else None
+        if flags.help:
+            values = config.flatten(config.resolve(self.config_class, profile_file))
+            print(cli.help_text(self, profile, values))
+        elif flags.list:
+            print("\n".join(cli.stage_lines(self.stages)))
+        else:
+            run = self._make_run(flags, profile, profile_file)
+            try:
+                return run.show() if flags.dry_run else run.run()
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                raise UserError(f"experiment folder {short_path(run.exp.dir)}: {describe_os_error(error)}; free space "
+                                "there, mend its permissions, or give another folder with --exp DIR") from None
+        return None
+
+    def _make_run(self, flags, profile, profile_file):
+        selected = self._select(flags)
+        conf = config.resolve(self.config_class, profile_file, flags.overrides)
+        plain_conf = config.to_dataclass(conf, self.config_class)
+        folder = self._folder(flags, plain_conf, profile)
+        bound = [stage.bind(plain_conf) for stage in self.stages]
+        stages.check(bound)
+        header = f"profile {profile} ({short_path(profile_file)}), " if profile else ""
+        defaults = config.flatten(config.resolve(self.config_class))
+        return Run(title=self.title, header=f"{header}experiment folder {short_path(folder)}",
+                   plan=Plan(bound, config.flatten(conf), defaults, Artifacts(folder), Records(folder)),
+                   stages=bound[selected], conf=conf, plain_conf=plain_conf, force=flags.force,
+                   exp=Experiment(folder, logging.getLogger("pyspeech.stage"), profile, tuple(flags.overrides)),
+                   command=lambda stage=None: shell_command(sys.argv[0], cli.repeat(flags, stage)))
+
+    def _choose_profile(self, flags):
+        profile = flags.profile if flags.profile is not None else self.default_profile
+        if callable(profile):
+            profile = profile(dict(config.split_override(text) for text in flags.overrides))
+        if profile is not None and profile not in self.profiles():
+            guess = config.nearest(profile, self.profiles())
+            raise UserError(f"no profile '{profile}'; profiles: {', '.join(self.profiles()) or 'none'}." +
+                            (f" Did you mean '{guess}'?" if guess else ""))
+        return profile
+
+    def _select(self, flags):
+        first = stages.find(self.stages, flags.stage).number if flags.stage is not None else 0
+        last = stages.find(self.stages, flags.stop_stage).number if flags.stop_stage is not None else len(self.stages)
+        if last < first:
+            raise UserError(f"--stop-stage {flags.stop_stage} comes before --stage {flags.stage}: nothing to run")
+        return slice(first, last + 1)
+
+    def _folder(self, flags, plain_conf, profile):
+        """The experiment folder; raises UserError where it is plainly something else, as stages delete old outputs."""
+        if flags.exp is None:
+            beside = self.conf or Path(sys.modules[self.config_class.__module__].__file__).absolute()
+            name = self.name(plain_conf, profile) if self.name else profile or "default"
+            return beside.parent / "exp" / name
+        folder = Path(flags.exp).expanduser().absolute()
+        if folder.exists() and not folder.is_dir():
+            raise UserError(f"--exp {flags.exp} is a file, expected a folder")
+        if folder.is_dir() and any(folder.iterdir()) and not (folder / ".lock").exists():
+            raise UserError(f"--exp {flags.exp} holds other files and is no experiment folder: give a new or empty one")
+        return folder
+
+    def _check(self, stage):
+        """Mistakes in a declaration are those of the recipe's author: ValueError."""
+        known = [*self._options, *sorted(config.groups(self._options))]
+        for key in stage.config:
+            if key not in known:
+                guess = config.nearest(key, known)
+                raise ValueError(f"{stage}: config names '{key}', which is no option" +
+                                 (f"; did you mean '{guess}'?" if guess else ""))
+        if any(stage.name == other.name for other in self.stages):
+            raise ValueError(f"two stages are named '{stage.name}'")

@@ -5,6 +5,7 @@ import os
 import struct
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,13 +16,17 @@ from pyspeech.audio.recordings import Recording, find_recordings
 from pyspeech.errors import UserError
 
 
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
 def noise(seconds, rate, channels=1, seed=0):
     return (0.1 * np.random.default_rng(seed).standard_normal((round(seconds * rate), channels))).astype(np.float32)
 
 
 @pytest.mark.parametrize("suffix, subtype, tolerance", [
-    ("wav", "PCM_U8", 0.01), ("wav", "PCM_16", 1e-4), ("wav", "PCM_24", 1e-6), ("wav", "FLOAT", 0), ("wav", "DOUBLE", 0),
-    ("wav", "ULAW", 0.02), ("flac", "PCM_16", 1e-4), ("aiff", "PCM_16", 1e-4), ("sph", "PCM_16", 1e-4)])
+    ("wav", "PCM_U8", 0.01), ("wav", "PCM_16", 1e-4), ("wav", "PCM_24", 1e-6), ("wav", "FLOAT", 0),
+    ("wav", "DOUBLE", 0), ("wav", "ULAW", 0.02), ("flac", "PCM_16", 1e-4), ("aiff", "PCM_16", 1e-4),
+    ("sph", "PCM_16", 1e-4)])
 def test_sample_formats(tmp_path, suffix, subtype, tolerance):
     samples = noise(0.5, 16000, 2)
     path = tmp_path / f"a.{suffix}"
@@ -66,8 +71,8 @@ def test_stream_equals_one_shot_for_compressed_files(tmp_path, suffix):
 @pytest.mark.parametrize("rate", [16000, 44100])
 def test_resampling_keeps_time_and_level(tmp_path, rate):
     time = np.arange(rate * 2) / rate
-    soundfile.write(tmp_path / "a.wav", 0.5 * np.sin(2 * np.pi * 1000 * time) + 0.4 * np.sin(2 * np.pi * 5000 * time), rate,
-                    subtype="FLOAT")
+    both = 0.5 * np.sin(2 * np.pi * 1000 * time) + 0.4 * np.sin(2 * np.pi * 5000 * time)
+    soundfile.write(tmp_path / "a.wav", both, rate, subtype="FLOAT")
     found, _ = read_audio(tmp_path / "a.wav", 8000)
     expected = 0.5 * np.sin(2 * np.pi * 1000 * np.arange(16000) / 8000)      # 5 kHz is above what 8 kHz can carry
     assert np.abs(found - expected)[200:-200].max() < 1e-3
@@ -100,11 +105,11 @@ def test_truncated_wav(tmp_path, caplog):
     assert np.array_equal(found, read_audio(tmp_path / "whole.wav")[0][:8000])
     assert len(caplog.records) == 1 and "1.00 s of audio, its header says 3.00 s" in caplog.text
     (tmp_path / "nothing.wav").write_bytes(data[:44])
-    with pytest.raises(UserError, match="nothing.wav: truncated or damaged: holds no samples that can be read.* 3.00 s"):
+    with pytest.raises(UserError, match="nothing.wav: truncated or damaged: holds no samples .* 3.00 s"):
         read_audio(tmp_path / "nothing.wav")
     caplog.clear()
     header = bytearray(data)
-    header[40:44] = struct.pack("<I", 0xFFFFFFFF)                            # what a pipe writes: the length is not known yet
+    header[40:44] = struct.pack("<I", 0xFFFFFFFF)     # what is written to a pipe: length unknown
     (tmp_path / "piped.wav").write_bytes(header)
     assert len(read_audio(tmp_path / "piped.wav")[0]) == 24000 and not caplog.records
 
@@ -144,7 +149,8 @@ def test_refused_files(tmp_path, monkeypatch, name, content, message):
 def test_refused_paths_and_channels(tmp_path):
     soundfile.write(tmp_path / "a.wav", noise(0.1, 8000, 2), 8000)
     soundfile.write(tmp_path / "none.wav", np.zeros((0, 1)), 8000)
-    for path, message in ((tmp_path / "b.wav", "No such file"), (tmp_path, "is a folder"), (tmp_path / "none.wav", "no samples")):
+    for path, message in ((tmp_path / "b.wav", "No such file"), (tmp_path, "is a folder"),
+                          (tmp_path / "none.wav", "no samples")):
         with pytest.raises(UserError, match=message):
             read_audio(path)
     for channel in (2, -1):
@@ -153,12 +159,14 @@ def test_refused_paths_and_channels(tmp_path):
 
 
 def test_ffmpeg_is_used_for_what_libsndfile_refuses(tmp_path, monkeypatch):
-    """A stand-in for ffmpeg shows the protocol: called with the file, it answers with an AU stream, here of two channels."""
+    """A stand-in for ffmpeg: called with the file, it answers with an AU stream, here of two channels."""
     samples = noise(0.5, 11025, 2)
-    (tmp_path / "answer.au").write_bytes(b".snd" + struct.pack(">5I", 28, 0xFFFFFFFF, 6, 11025, 2) + b"note" + samples.astype(">f4").tobytes())
+    header = b".snd" + struct.pack(">5I", 28, 0xFFFFFFFF, 6, 11025, 2) + b"note"
+    (tmp_path / "answer.au").write_bytes(header + samples.astype(">f4").tobytes())
     program = tmp_path / "bin" / "ffmpeg"
     program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\ncase \"$*\" in *film.mp4*) cat '{tmp_path}/answer.au';; *) echo no such codec >&2; exit 1;; esac\n")
+    program.write_text("#!/bin/sh\ncase \"$*\" in\n"
+                       f"*film.mp4*) cat '{tmp_path}/answer.au';;\n*) echo no such codec >&2; exit 1;;\nesac\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     (tmp_path / "film.mp4").write_bytes(b"\0\0\0\x20ftypisom" * 10)
@@ -173,12 +181,14 @@ def test_standard_input_and_named_pipe(tmp_path):
     soundfile.write(tmp_path / "a.wav", noise(0.2, 8000), 8000)
     code = "import sys; from pyspeech.audio.io import read_audio; print(len(read_audio(sys.argv[1])[0]))"
     for path in ("-", "/dev/stdin"):
-        done = subprocess.run([sys.executable, "-c", code, path], input=(tmp_path / "a.wav").read_bytes(), capture_output=True)
+        done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, cwd=REPOSITORY,
+                              input=(tmp_path / "a.wav").read_bytes())
         assert done.stdout == b"1600\n", done.stderr
 
 
 def test_find_audio(tmp_path):
-    for name in ("b/two.WAV", "b/a/one.flac", "b/notes.txt", "b/.hidden.wav", "b/.git/x.wav", "día 1/tres.ogg", "odd.name"):
+    for name in ("b/two.WAV", "b/a/one.flac", "b/notes.txt", "b/.hidden.wav", "b/.git/x.wav", "día 1/tres.ogg",
+                 "odd.name"):
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).touch()
     os.symlink(tmp_path, tmp_path / "b" / "up")
@@ -215,7 +225,8 @@ def test_kaldi_table(tmp_path):
     with kaldiio.WriteHelper(f"ark,scp:{tmp_path}/b.ark,{tmp_path}/b.scp") as archive:
         archive["b"] = (8000, np.round(samples * 32768).astype(np.int16))
     ark_line = (tmp_path / "b.scp").read_text()
-    (tmp_path / "wav.scp").write_text(f"rec-1 my audio/a.wav\nrec-2 cat '{tmp_path}/my audio/a.wav' |\n{ark_line}bad false |\n")
+    (tmp_path / "wav.scp").write_text(f"rec-1 my audio/a.wav\nrec-2 cat '{tmp_path}/my audio/a.wav' |\n{ark_line}"
+                                      "bad false |\n")
     found = find_recordings([tmp_path / "wav.scp"])
     assert [recording.name for recording in found] == ["rec-1", "rec-2", "b", "bad"]
     for recording in found[:3]:
@@ -246,9 +257,9 @@ def test_lhotse_manifests(tmp_path):
     assert np.abs(part - windows[1].load_audio().mean(0)).max() < 1e-6
     entry = json.loads((tmp_path / "cuts.jsonl").read_text().splitlines()[0])
     entry["recording"]["sources"][0]["type"] = "command"
-    for name, text, message in (("mixed", '{"id": "x", "type": "MixedCut", "tracks": []}', "must be saved as audio first"),
-                                ("command", json.dumps(entry), "is not one plain audio file"), ("text", "hello", "not an entry"),
-                                ("empty", "\n", "lists no recordings")):
+    for name, text, message in (("mixed", '{"id": "x", "type": "MixedCut", "tracks": []}', "be saved as audio first"),
+                                ("command", json.dumps(entry), "is not one plain audio file"),
+                                ("text", "hello", "not an entry"), ("empty", "\n", "lists no recordings")):
         (tmp_path / f"{name}.jsonl").write_text(text)
         with pytest.raises(UserError, match=message):
             find_recordings([tmp_path / f"{name}.jsonl"])

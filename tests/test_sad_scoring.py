@@ -44,11 +44,11 @@ def test_official_figures(case):
 
 
 def plain_score(reference, hypothesis, collar):
-    """The same by looking at every millisecond: integers only, no segment arithmetic. Returns (dcf, precision, recall)."""
+    """The same by looking at every millisecond: integers, no segment arithmetic. Returns (dcf, precision, recall)."""
     end = round(reference[-1][1] * 1000)
     kind = ["unscored"] * end
     for start, stop, label in reference:
-        name = {"S": "speech", "RI": "speech", "NS": "non", "NT": "non", "RX": "non", "RS": "non"}.get(label, "unscored")
+        name = "speech" if label in ("S", "RI") else "non" if label in ("NS", "NT", "RX", "RS") else "unscored"
         for t in range(round(start * 1000), round(stop * 1000)):
             kind[t] = name
     called = [False] * end
@@ -82,11 +82,12 @@ def test_equals_plain_version(seed):
     labels = ["S", "NS", "S", "NS", "RI", "NT", "RX", "RS", "Mixed"][:2 if seed % 2 else 9]
     # Lengths are multiples of 0.09 s: no sum of them is at the border between scored and dropped (c + 0.1, 2c + 0.1),
     # where the last bit of a float decides.
-    reference = line_up(*[(random.choice(labels), 0.09 * random.integers(1, 60)) for _ in range(random.integers(1, 30))])
+    reference = line_up(*[(random.choice(labels), 0.09 * random.integers(1, 60))
+                          for _ in range(random.integers(1, 30))])
     if seed % 5 == 0 and len(reference) > 1:
         reference = reference[1:]                            # starts late
-    borders = np.sort(random.choice(int(reference[-1][1] * 100) + 300, size=2 * int(random.integers(0, 12)), replace=False))
-    hypothesis = (borders / 100).reshape(-1, 2)
+    borders = random.choice(int(reference[-1][1] * 100) + 300, size=2 * int(random.integers(0, 12)), replace=False)
+    hypothesis = (np.sort(borders) / 100).reshape(-1, 2)
     for collar in (*COLLARS, 0.3):
         score = score_pair(reference, hypothesis, collar)
         dcf, precision, recall = plain_score(reference, hypothesis, collar)
@@ -172,7 +173,8 @@ def test_tool_errors_are_one_line(folders):
     done = run_tool("--reference", folders / "ref", "--hypothesis", folders / "hyp")
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.count("\n") == 1 and "trñ00" in done.stderr
-    (folders / "hyp" / "trñ00.txt").write_text("X\tX\tX\tSAD\tX\t0.00\t1.00\tspeech\t0.5\nX\tX\tX\tSAD\tX\t1.50\t9.00\tspeech\t0.5\n")
+    gap = [f"X\tX\tX\tSAD\tX\t{times}\tspeech\t0.5\n" for times in ("0.00\t1.00", "1.50\t9.00")]
+    (folders / "hyp" / "trñ00.txt").write_text("".join(gap))
     done = run_tool("--reference", folders / "ref", "--hypothesis", folders / "hyp")
     assert done.returncode == 1 and done.stderr.count("\n") == 1
     assert "trñ00.txt, line 2: gap from 1.0 to 1.5 s" in done.stderr

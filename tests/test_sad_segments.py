@@ -26,7 +26,8 @@ def test_frames_and_back(seed):
     assert np.array_equal(segments_to_frames(segments, len(decisions)), decisions)
 
 
-@pytest.mark.parametrize("decisions, expected", [([], []), ([False], []), ([True], [(0, .01)]), ([True] * 7, [(0, .07)])])
+@pytest.mark.parametrize("decisions, expected",
+                         [([], []), ([False], []), ([True], [(0, .01)]), ([True] * 7, [(0, .07)])])
 def test_frames_at_the_edges(decisions, expected):
     segments = frames_to_segments(np.array(decisions, dtype=bool))
     assert segments.shape == (len(expected), 2) and segments.dtype == np.float64 and pairs(segments) == expected
@@ -79,7 +80,7 @@ def test_tidy():
     speech = [(1, 2), (2.2, 3), (5, 5.1), (9.5, 10)]
     assert pairs(tidy(speech, 10)) == [tuple(map(float, pair)) for pair in speech]
     assert pairs(tidy(speech, 10, min_silence=0.3)) == [(1, 3), (5, 5.1), (9.5, 10)]
-    assert pairs(tidy(speech, 10, min_silence=0.2)) == pairs(tidy(speech, 10))          # 0.2 s is not shorter than 0.2 s
+    assert pairs(tidy(speech, 10, min_silence=0.2)) == pairs(tidy(speech, 10))      # 0.2 s is not shorter
     assert pairs(tidy(speech, 10, min_speech=0.5)) == [(1, 2), (2.2, 3), (9.5, 10)]
     assert pairs(tidy(speech, 10, min_speech=0.5, pad=0.3)) == [(0.7, 3.3), (9.2, 10)]
     assert tidy([], 0, 1, 1, 1).shape == (0, 2)

@@ -2,8 +2,8 @@
 """Score speech activity detection: the official detection cost function (DCF) with precision, recall and F1.
 
 Both folders hold one <recording>.txt for each recording, in the label formats of Fearless Steps (tab-separated; see
-pyspeech/sad/formats.py). Every reference needs its hypothesis. The overall DCF is the official one: the unweighted mean of
-the recordings' values rounded to 5 decimals; all other overall figures are over the summed times of all recordings.
+pyspeech/sad/formats.py). Every reference needs its hypothesis. The overall DCF is the official one: the unweighted mean
+of the recordings' values rounded to 5 decimals; all other overall figures are over the summed times of all recordings.
 """
 import sys
 from pathlib import Path
@@ -39,7 +39,7 @@ def parser():
     parser.add_argument("--reference", metavar="DIR", required=True, help="folder of the reference label files")
     parser.add_argument("--hypothesis", metavar="DIR", required=True, help="folder of the hypothesis label files")
     parser.add_argument("--collar", metavar="S", type=float, default=0.5,
-                        help="seconds of non-speech beside speech that are not scored (default: 0.5; official: 0, 0.25, 0.5, 1, 2)")
+                        help="seconds beside speech that are not scored (default: 0.5, the official one)")
     parser.add_argument("--json", metavar="FILE", help="write all figures, with all digits, to FILE as well")
     return parser
 

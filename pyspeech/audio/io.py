@@ -1,9 +1,9 @@
 """Reading audio of any rate, format and length, as mono float32.
 
-libsndfile (through soundfile) reads WAV, FLAC, Ogg Vorbis and Opus, MP3, AIFF, AU, CAF, W64 and NIST SPHERE; all else goes
-through ffmpeg where that is installed. Resampling is done by soxr as a stream: the samples are the same however the audio is
-cut into blocks. What is wrong with a file is said in one line; what can be mended (a truncated file, samples that are not
-numbers) is mended with a warning.
+libsndfile (through soundfile) reads WAV, FLAC, Ogg Vorbis and Opus, MP3, AIFF, AU, CAF, W64 and NIST SPHERE; all else
+goes through ffmpeg where that is installed. Resampling is done by soxr as a stream: the samples are the same however
+the audio is cut into blocks. What is wrong with a file is said in one line; what can be mended (a truncated file,
+samples that are not numbers) is mended with a warning.
 """
 import contextlib
 import logging
@@ -21,8 +21,8 @@ import numpy as np
 
 from pyspeech.errors import UserError
 
-SNDFILE_SUFFIXES = (".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".sph", ".nist", ".aif", ".aiff", ".aifc", ".au", ".snd",
-                    ".caf", ".w64", ".rf64")
+SNDFILE_SUFFIXES = (".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".sph", ".nist", ".aif", ".aiff", ".aifc", ".au",
+                    ".snd", ".caf", ".w64", ".rf64")
 FFMPEG_SUFFIXES = (".m4a", ".mp4", ".aac", ".wma", ".webm", ".mkv", ".mov", ".avi", ".amr", ".3gp", ".ac3")
 UNKNOWN_LENGTH = 2 ** 62    # soundfile cannot read what has more frames than this (a FLAC stream that was piped)
 log = logging.getLogger(__name__)
@@ -31,8 +31,8 @@ log = logging.getLogger(__name__)
 def read_audio(path, sampling_rate=None, channel=None):
     """Read a whole file.
 
-    path: a file, "-" (standard input), or a Kaldi rxfilename (`command |`, `x.ark:123`). sampling_rate: Hz to resample to; None
-    keeps the file's. channel: counted from 0; None takes the mean of all.
+    path: a file, "-" (standard input), or a Kaldi rxfilename (`command |`, `x.ark:123`). sampling_rate: Hz to resample
+    to; None keeps the file's. channel: counted from 0; None takes the mean of all.
     Returns (samples float32 (N,), sampling rate in Hz). UserError for what cannot be read or holds no samples.
     """
     with _open(path) as source:
@@ -44,8 +44,9 @@ def read_audio(path, sampling_rate=None, channel=None):
 def stream_audio(path, sampling_rate=8000, channel=None, block_seconds=60.0, start=0.0, duration=None):
     """Read a file in blocks, in bounded memory; joined, the blocks are what `read_audio` returns.
 
-    As `read_audio`; block_seconds: length of a block before resampling. start, duration: the part of the file to read, in
-    seconds; None reads to the end. Yields float32 (n,); nothing where resampling leaves no sample (a file of one sample).
+    As `read_audio`; block_seconds: length of a block before resampling. start, duration: the part of the file to read,
+    in seconds; None reads to the end. Yields float32 (n,); nothing where resampling leaves no sample (a file of one
+    sample).
     """
     with _open(path) as source:
         yield from _stream(source, sampling_rate, channel, block_seconds, start, duration)
@@ -54,15 +55,15 @@ def stream_audio(path, sampling_rate=8000, channel=None, block_seconds=60.0, sta
 def find_audio(paths):
     """List audio files: a file stands for itself, a folder for the audio files in it and below, sorted by path.
 
-    Links are followed; hidden files are passed over. Returns a list of Path, without repetitions. UserError for a path that
-    does not exist and for a folder without audio.
+    Links are followed; hidden files are passed over. Returns a list of Path, without repetitions. UserError for a path
+    that does not exist and for a folder without audio.
     """
     found = []
     for path in map(Path, paths):
         if path.is_dir():
             inside = sorted(_walk(path, set()))
             if not inside:
-                raise UserError(f"{path}: no audio files in this folder or below (looked for *{', *'.join(SNDFILE_SUFFIXES[:6])}, ...)")
+                raise UserError(f"{path}: no audio files in this folder or below (such as *.wav, *.flac, *.mp3)")
             found += inside
         elif str(path) == "-" or path.exists():
             found.append(path)
@@ -121,8 +122,8 @@ def _to_mono(source, channel, block_length, limit):
     if position == 0:
         raise UserError(f"{source.name}: holds no samples")
     if cleaned:
-        log.warning("%s: %d samples are not finite numbers (the first %.3f s after the start); read as 0", source.name, cleaned,
-                    first_bad / source.sampling_rate)
+        log.warning("%s: %d samples are not finite numbers (the first %.3f s after the start); read as 0", source.name,
+                    cleaned, first_bad / source.sampling_rate)
 
 
 def _resample(blocks, rate_in, rate_out):
@@ -137,7 +138,8 @@ def _resample(blocks, rate_in, rate_out):
         yield rest
 
 
-# Sources: name, sampling_rate (Hz), channels, read(n) -> float32 (up to n frames, channels), empty at the end, skip(n frames).
+# A source has name, sampling_rate (Hz), channels, skip(n frames), and read(n) -> float32 (up to n frames, channels),
+# which is empty at the end.
 
 class _Array:
     """Samples in memory: what kaldiio returns."""
@@ -216,7 +218,8 @@ class _Ffmpeg:
 
     def read(self, count):
         data = self._process.stdout.read(count * self.channels * 4)
-        block = np.frombuffer(data[:len(data) // (4 * self.channels) * 4 * self.channels], dtype=">f4").astype(np.float32)
+        whole_frames = len(data) // (4 * self.channels)
+        block = np.frombuffer(data, dtype=">f4", count=whole_frames * self.channels).astype(np.float32)
         if len(data) == 0 and self._process.wait() != 0:
             log.warning("%s: ffmpeg stopped early (%s); using what it decoded", self.name, self._complaint())
         return block.reshape(-1, self.channels)
@@ -338,7 +341,7 @@ def _promised_frames(file, path):
 
 
 def _promised_by_wav(path):
-    """The `data` chunk's size in frames, as the header has it; 0 where it has a placeholder (a recording piped or cut off)."""
+    """The `data` chunk's size in frames, as the header has it; 0 where it has a placeholder (audio that was piped)."""
     block_align = 0
     with open(path, "rb") as stream:
         stream.seek(12)

@@ -26,9 +26,9 @@ def find_recordings(paths):
     """List the recordings that paths stand for, in order.
 
     A path is an audio file ("-": standard input), a folder (searched as `find_audio` does), a Kaldi table (*.scp; lines
-    `name path`, `name command |` or `name x.ark:offset`) or a lhotse manifest of recordings or cuts (*.jsonl, *.jsonl.gz).
-    A file's name is its stem; where stems are the same in several folders, as much of the folder as tells them apart is put
-    before (`a/1.wav`, `b/1.wav`: `a_1`, `b_1`). UserError for what is not there or not understood.
+    `name path`, `name command |` or `name x.ark:offset`) or a lhotse manifest of recordings or cuts (*.jsonl,
+    *.jsonl.gz). A file's name is its stem; where stems are the same in several folders, as much of the folder as tells
+    them apart is put before (`a/1.wav`, `b/1.wav`: `a_1`, `b_1`). UserError for what is not there or not understood.
     """
     recordings, files = [], []
     for path in paths:
@@ -81,11 +81,11 @@ def _check_unique(recordings):
 
 
 def _read_scp(path):
-    """Yield the recordings of a Kaldi table; relative paths are taken from the current folder, else from the table's."""
+    """Yield the recordings of a Kaldi table; relative paths are taken from the current folder, or else the table's."""
     for number, line in enumerate(_lines(path), start=1):
         fields = line.split(maxsplit=1)
         if len(fields) == 1:
-            raise UserError(f"{path}, line {number}: '{line.strip()}' has no audio; expected `name path` or `name command |`")
+            raise UserError(f"{path}, line {number}: '{line.strip()}' has no audio; expected `name path`")
         if fields:
             yield Recording(fields[0], _located(fields[1].strip(), path))
 
@@ -103,10 +103,11 @@ def _read_lhotse(path):
         except (ValueError, AttributeError):
             raise UserError(f"{where}: not an entry of a lhotse manifest") from None
         if not sources or not name or entry.get("type", "MonoCut") == "MixedCut":
-            raise UserError(f"{where}: neither a recording nor a cut of one recording; mixed and padded cuts must be saved "
-                            "as audio first")
+            raise UserError(f"{where}: neither a recording nor a cut of one recording; mixed and padded cuts must "
+                            "be saved as audio first")
         if len(sources) != 1 or sources[0].get("type") != "file" or recording.get("transforms"):
-            raise UserError(f"{where}: recording '{recording.get('id')}' is not one plain audio file; save it as audio first")
+            raise UserError(f"{where}: recording '{recording.get('id')}' is not one plain audio file; save it as audio "
+                            "first")
         channel = entry.get("channel") if "recording" in entry else None
         yield Recording(name, _located(sources[0]["source"], path), float(entry.get("start", 0.0)),
                         float(entry["duration"]) if "recording" in entry else None,
@@ -115,7 +116,7 @@ def _read_lhotse(path):
 
 def _lines(path):
     try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else open(path, encoding="utf-8") as stream:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as stream:
             yield from stream
     except (OSError, EOFError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or f"damaged or not text ({type(error).__name__})"
@@ -123,7 +124,7 @@ def _lines(path):
 
 
 def _located(text, table):
-    """A path as a table or manifest gives it: where it does not exist from here, it is tried from the table's folder."""
+    """A path as a table or manifest gives it: where it does not exist from here, it is tried in the table's folder."""
     if text.endswith("|") or re.search(r"\.ark:\d+$", text) or Path(text).exists():
         return text
     beside = table.parent / text

@@ -1,12 +1,13 @@
 """Label files of speech activity detection: the two official formats of Fearless Steps, and what other tools read.
 
-Official (NIST OpenSAD, as the Fearless Steps phase 2 scoring toolkit reads them), one `<recording>.txt` each, tab-separated:
+Official (NIST OpenSAD, as the Fearless Steps phase 2 scoring toolkit reads them), one `<recording>.txt` each,
+tab-separated:
 
     reference    FS01_dev_001  0  0.0  6.25  NS  manual  X  X  X  X  X  X      12 columns; label S, NS, ... (below)
     hypothesis   X  X  X  SAD  X  0.00  6.35  non-speech  0.500000             9 columns; speech or non-speech
 
-Both are contiguous: each line starts where the line before ends, a hypothesis at 0. The readers check every line and name
-file, line and times. A reference may start late (that time is not scored).
+Both are contiguous: each line starts where the line before ends, a hypothesis at 0. The readers check every line and
+name file, line and times. A reference may start late (that time is not scored).
 
 Other outputs: RTTM, Kaldi `segments`, Audacity label track, JSON (one line), Praat TextGrid, CSV, lhotse supervisions
 (JSON lines). `render` gives their text, `write_speech` a file.
@@ -26,13 +27,14 @@ NONSPEECH_LABELS = ("NS", "NT", "RX", "RS")
 UNSCORED_LABELS = ("nonScorable", "Mixed", "Uncertain")
 # The columns up to the label are read, as by the official scorer; what follows (12 and 9 in all) is not used.
 REFERENCE_COLUMNS, HYPOTHESIS_COLUMNS = 5, 8
+CSV_HEADER = "recording,start,end\n"
 
 
 def read_reference(path):
     """Read an official reference label file.
 
-    Returns a list of (start, end, label): seconds as written, label as in the file. UserError for a file that is empty or
-    not such a file, and for a gap, an overlap or a time that is no time, with file and line.
+    Returns a list of (start, end, label): seconds as written, label as in the file. UserError for a file that is empty
+    or not such a file, and for a gap, an overlap or a time that is no time, with file and line.
     """
     segments = []
     for where, fields in _tab_lines(path, REFERENCE_COLUMNS, "reference label file"):
@@ -49,8 +51,8 @@ def read_reference(path):
 def read_hypothesis(path):
     """Read an official hypothesis label file.
 
-    Returns the speech segments, float64 (n, 2) in seconds. An empty file means no speech. UserError for a gap, an overlap,
-    a file that does not start at 0 or is no such file, with file, line and times.
+    Returns the speech segments, float64 (n, 2) in seconds. An empty file means no speech. UserError for a gap, an
+    overlap, a file that does not start at 0 or is no such file, with file, line and times.
     """
     speech, reached = [], 0.0
     for where, fields in _tab_lines(path, HYPOTHESIS_COLUMNS, "hypothesis label file"):
@@ -77,7 +79,8 @@ def _tab_lines(path, columns, what):
             continue
         fields = line.rstrip("\r").split("\t")
         if len(fields) < columns:
-            raise UserError(f"{path}, line {number}: {len(fields)} tab-separated columns; a {what} has at least {columns}")
+            raise UserError(f"{path}, line {number}: {len(fields)} tab-separated columns; a {what} has {columns} or "
+                            "more")
         yield f"{path}, line {number}", fields
 
 
@@ -92,14 +95,15 @@ def _time(where, text):
 
 
 def _check_order(where, start, end, reached):
-    """Times are compared as they are: the official scorer has no tolerance, and a real gap is at least one digit wide."""
+    """Times are compared as they are: the official scorer has no tolerance, and a real gap is a digit wide."""
     if end < start:
         raise UserError(f"{where}: the segment ends ({end:g} s) before it starts ({start:g} s)")
     if reached is not None and start > reached:
-        raise UserError(f"{where}: gap from {_exact(reached)} to {_exact(start)} s; each segment must start where the last "
-                        "one ends" + (" (the first one at 0)" if reached == 0 else ""))
+        raise UserError(f"{where}: gap from {_exact(reached)} to {_exact(start)} s; each segment must start where the "
+                        "last one ends" + (" (the first one at 0)" if reached == 0 else ""))
     if reached is not None and start < reached:
-        raise UserError(f"{where}: overlap, starts at {_exact(start)} s but the segment before ends at {_exact(reached)} s")
+        raise UserError(f"{where}: overlap, starts at {_exact(start)} s but the segment before ends at "
+                        f"{_exact(reached)} s")
 
 
 def _exact(seconds):
@@ -123,8 +127,8 @@ def write_reference(path, recording, speech, duration):
 def write_hypothesis(path, speech, duration):
     """Write an official hypothesis label file: speech (n, 2) seconds, the rest of [0, duration] is non-speech.
 
-    Times have two decimals, as the official ones; a border is rounded once, so that the file stays contiguous, and a segment
-    that rounding leaves without length is dropped. Replaces the file atomically.
+    Times have two decimals, as the official ones; a border is rounded once, so that the file stays contiguous, and a
+    segment that rounding leaves without length is dropped. Replaces the file atomically.
     """
     with atomic_write(path) as stream:
         stream.write(_fearless("", speech, duration))
@@ -139,7 +143,7 @@ def _timeline(speech, duration, decimals):
     return sorted(parts)
 
 
-# Each of the following returns the text of one recording. recording: its name; speech: (n, 2) seconds; duration: seconds.
+# Each of these returns the text of one recording. recording: its name; speech: (n, 2) seconds; duration: seconds.
 
 def _fearless(recording, speech, duration):
     return "".join(f"X\tX\tX\tSAD\tX\t{start:.2f}\t{end:.2f}\t{'speech' if is_speech else 'non-speech'}\t0.500000\n"
@@ -152,7 +156,7 @@ def _rttm(recording, speech, duration):
 
 
 def _kaldi_segments(recording, speech, duration):
-    # The name of a segment carries its times in milliseconds, zero-padded, so that the file is sorted as Kaldi wants it.
+    # The name of a segment carries its times in milliseconds, zero-padded: the file is sorted, as Kaldi wants it.
     name = _word(recording)
     return "".join(f"{name}-{round(start * 1000):09d}-{round(end * 1000):09d} {name} {start:.3f} {end:.3f}\n"
                    for start, end in _pairs(speech, duration))
@@ -171,15 +175,16 @@ def _json(recording, speech, duration, frame_shift=None, scores=None):
 
 def _csv(recording, speech, duration):
     quoted = '"' + recording.replace('"', '""') + '"' if re.search(r'[",\n\r]', recording) else recording
-    return "recording,start,end\n" + "".join(f"{quoted},{start:.3f},{end:.3f}\n" for start, end in _pairs(speech, duration))
+    rows = (f"{quoted},{start:.3f},{end:.3f}\n" for start, end in _pairs(speech, duration))
+    return CSV_HEADER + "".join(rows)
 
 
 def _textgrid(recording, speech, duration):
     intervals = _timeline(speech, duration, decimals=3)
     end_time = intervals[-1][1] if intervals else 0.0
-    lines = ['File type = "ooTextFile"', 'Object class = "TextGrid"', "", "xmin = 0", f"xmax = {end_time}", "tiers? <exists>",
-             "size = 1", "item []:", "    item [1]:", '        class = "IntervalTier"', '        name = "speech"',
-             "        xmin = 0", f"        xmax = {end_time}", f"        intervals: size = {len(intervals)}"]
+    lines = ['File type = "ooTextFile"', 'Object class = "TextGrid"', "", "xmin = 0", f"xmax = {end_time}",
+             "tiers? <exists>", "size = 1", "item []:", "    item [1]:", '        class = "IntervalTier"',
+             '        name = "speech"', "        xmin = 0", f"        xmax = {end_time}", f"        intervals: size = {len(intervals)}"]
     for number, (start, end, is_speech) in enumerate(intervals, start=1):
         lines += [f"        intervals [{number}]:", f"            xmin = {start}", f"            xmax = {end}",
                   f'            text = "{"speech" if is_speech else ""}"']

@@ -2,18 +2,18 @@
 
 Implements the metric of NIST OpenSAD as the Fearless Steps phase 2 scoring toolkit runs it:
 
-    DCF = 0.75 Pmiss + 0.25 Pfa,   Pmiss = missed speech / speech,   Pfa = false speech / scored non-speech   (times in s)
+    DCF = 0.75 Pmiss + 0.25 Pfa,   Pmiss = missed speech / speech,   Pfa = false speech / scored non-speech   (seconds)
 
-per recording; the overall DCF is the unweighted mean of the recordings' values, each rounded to 5 decimals. Rules of the
-official scorer that a reader would not guess:
+per recording; the overall DCF is the unweighted mean of the recordings' values, each rounded to 5 decimals. Rules of
+the official scorer that a reader would not guess:
 
-* The collar is cut from non-speech alone; speech is always scored. Neighbouring segments of one kind are merged first, then
-  each non-speech segment loses `collar` seconds at both ends, but nothing at the start or the end of the recording. One
-  exception, as there: a first non-speech segment loses its end even where no speech follows.
-* A non-speech segment shorter than 2 collar + 0.1 s is not scored at all (the first and the last one: collar + 0.1 s). With
-  collar 0 all are scored. Times are compared as they are, without a tolerance.
-* A hypothesis that ends after the reference is trimmed, one that ends before is continued with non-speech. The time before a
-  reference that starts late is not scored.
+* The collar is cut from non-speech alone; speech is always scored. Neighbouring segments of one kind are merged first,
+  then each non-speech segment loses `collar` seconds at both ends, but nothing at the start or the end of the
+  recording. One exception, as there: a first non-speech segment loses its end even where no speech follows.
+* A non-speech segment shorter than 2 collar + 0.1 s is not scored at all (the first and the last one: collar + 0.1 s).
+  With collar 0 all are scored. Times are compared as they are, without a tolerance.
+* A hypothesis that ends after the reference is trimmed, one that ends before is continued with non-speech. The time
+  before a reference that starts late is not scored.
 * Labels RI count as speech; NT, RX, RS as non-speech; time with any other label is not scored.
 * No speech in the reference: DCF = 0.25 Pfa. No scored non-speech: DCF = 0.75 Pmiss. Neither: 0.
 
@@ -36,10 +36,10 @@ NO_TIME = 1e-5              # seconds; less speech (or non-speech) than this cou
 def score_pair(reference, hypothesis_speech, collar=0.5):
     """Score one recording.
 
-    reference: list of (start, end, label), contiguous, as `read_reference` returns it. hypothesis_speech: (n, 2) seconds;
-    all other time is non-speech. collar: seconds, 0 or more.
-    Returns a dict of floats: dcf, p_miss, p_fa (0 to 1); miss_s, fa_s, speech_s, nonspeech_s, hit_s (speech called speech),
-    unscored_s, all in seconds; precision, recall, f1 (0 to 1 or None).
+    reference: list of (start, end, label), contiguous, as `read_reference` returns it. hypothesis_speech: (n, 2)
+    seconds; all other time is non-speech. collar: seconds, 0 or more.
+    Returns a dict of floats: dcf, p_miss, p_fa (0 to 1); miss_s, fa_s, speech_s, nonspeech_s, hit_s (speech called
+    speech), unscored_s, all in seconds; precision, recall, f1 (0 to 1 or None).
     """
     if not (np.isfinite(collar) and collar >= 0):
         raise UserError(f"collar {collar} s; expected 0 or more seconds")
@@ -50,7 +50,7 @@ def score_pair(reference, hypothesis_speech, collar=0.5):
 
 
 def scored_time(reference, collar):
-    """Return what is scored as speech and as non-speech: two float64 arrays (n, 2), seconds, each sorted and disjoint."""
+    """Return what is scored as speech and as non-speech: float64 arrays (n, 2), seconds, each sorted and disjoint."""
     merged = _merge_same_kind(reference)
     speech = [(start, end) for start, end, kind in merged if kind == "speech"]
     nonspeech = []
@@ -95,7 +95,7 @@ def _overlaps(speech, nonspeech, hypothesis):
     """
     borders = np.unique(np.concatenate([speech, nonspeech, hypothesis]).reshape(-1))
     pieces = np.diff(borders)
-    in_speech, in_nonspeech, in_hypothesis = (_covers(segments, borders[:-1]) for segments in (speech, nonspeech, hypothesis))
+    in_speech, in_nonspeech, in_hypothesis = (_covers(kind, borders[:-1]) for kind in (speech, nonspeech, hypothesis))
     masks = {"speech_s": in_speech, "nonspeech_s": in_nonspeech, "hit_s": in_speech & in_hypothesis,
              "miss_s": in_speech & ~in_hypothesis, "fa_s": in_nonspeech & in_hypothesis}
     # A running sum adds one after the other (numpy's sum adds in pairs).
@@ -124,8 +124,9 @@ def _rates(seconds):
 def overall(scores):
     """Combine recordings' scores (a list of dicts of `score_pair`, at least one).
 
-    dcf: official, the unweighted mean of the recordings' DCF rounded to 5 decimals. All else is pooled: seconds are added up
-    over the recordings; p_miss, p_fa, precision, recall and f1 come from those sums; dcf_pooled is the DCF of those sums.
+    dcf: official, the unweighted mean of the recordings' DCF rounded to 5 decimals. All else is pooled: seconds are
+    added up over the recordings; p_miss, p_fa, precision, recall and f1 come from those sums; dcf_pooled is the DCF of
+    those sums.
     """
     seconds = {name: float(sum(score[name] for score in scores)) for name in scores[0] if name.endswith("_s")}
     pooled = _rates(seconds)
@@ -151,7 +152,7 @@ def score_folders(reference_folder, hypothesis_folder, collar=0.5):
         reference = read_reference(path)
         unknown = sorted({label for _, _, label in reference} - set(SPEECH_LABELS + NONSPEECH_LABELS + UNSCORED_LABELS))
         if unknown:
-            result["warnings"].append(f"{path}: time labelled {', '.join(unknown)} is not scored (labels S, NS, ... are)")
+            result["warnings"].append(f"{path}: time labelled {', '.join(unknown)} is not scored (S, NS, ... are)")
         if hypotheses[name].stat().st_size == 0:
             result["warnings"].append(f"{hypotheses[name]}: empty, scored as no speech")
         result["files"][name] = score_pair(reference, read_hypothesis(hypotheses[name]), collar)

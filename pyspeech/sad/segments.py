@@ -1,4 +1,4 @@
-"""Speech segments and frame decisions: conversion both ways, union, complement, and the clean-up that users ask of a detector.
+"""Speech segments and frame decisions: conversion both ways, union, complement, clean-up of a detector's output.
 
 Segments are float64 arrays of shape (n, 2): start and end in seconds, sorted, disjoint. Frame t stands for the time
 [t * frame_shift, (t + 1) * frame_shift).
@@ -22,7 +22,7 @@ def as_segments(segments):
 
 
 def union(segments, gap=0.0):
-    """Sort segments and merge those that overlap, touch, or lie at most `gap` seconds apart; segments without length go.
+    """Sort segments and merge those that overlap, touch, or lie at most `gap` seconds apart; empty segments go.
 
     segments: (n, 2) seconds, any order. Returns (m, 2), sorted and disjoint.
     """
@@ -83,15 +83,16 @@ def segments_to_frames(segments, num_frames, frame_shift=0.01):
 def tidy(segments, duration, min_speech=0.0, min_silence=0.0, pad=0.0):
     """Clean a detector's segments up, in this order: fill short silences, drop short speech, pad.
 
-    segments: (n, 2) seconds. duration: the recording's length in seconds. min_silence: a pause between two speech segments
-    that is shorter is filled. min_speech: a segment that is then shorter is dropped. pad: seconds added at both sides,
-    cut at the recording's ends, overlaps merged. Returns (m, 2).
+    segments: (n, 2) seconds. duration: the recording's length in seconds. min_silence: a pause between two speech
+    segments that is shorter is filled. min_speech: a segment that is then shorter is dropped. pad: seconds added at
+    both sides, cut at the recording's ends, overlaps merged. Returns (m, 2).
     """
     segments = clip(segments, duration)
     if len(segments) and min_silence > 0:
         pauses = np.round(segments[1:, 0] - segments[:-1, 1], DECIMALS)
         keep = pauses >= min_silence
-        segments = np.stack([segments[np.concatenate(([True], keep)), 0], segments[np.concatenate((keep, [True])), 1]], 1)
+        starts, ends = segments[np.append(True, keep), 0], segments[np.append(keep, True), 1]
+        segments = np.stack([starts, ends], axis=1)
     if min_speech > 0:
         segments = segments[np.round(segments[:, 1] - segments[:, 0], DECIMALS) >= min_speech]
     if pad > 0:

@@ -1,0 +1,171 @@
+"""The two generations of torch behind one set of names, 1.13 (environment k2) and 2.11 (torch2), and what this machine has.
+
+torch loads inside the functions, so that importing this module is instant. `python -m pyspeech.compat` prints the
+environment and fails where one of its packages does not load.
+"""
+import functools
+import importlib
+import importlib.metadata
+import os
+import pickle
+import platform
+import sys
+import types
+import warnings
+import zipfile
+
+from pyspeech.errors import UserError
+from pyspeech.launch import environment_name
+
+
+def prepare_lhotse():
+    """Let lhotse's samplers run on torch 1.x too; call it before one is built.
+
+    lhotse calls `Sampler.__init__()` without a data source, which torch 1.x requires and then ignores.
+    """
+    import torch
+
+    if torch.__version__.startswith("1."):
+        torch.utils.data.Sampler.__init__.__defaults__ = (None,)
+
+
+def autocast(device, enabled=True, dtype=None):
+    """Context manager: operations on `device` (torch.device or its name) in `dtype` (bfloat16) where that is safe."""
+    import torch
+
+    return torch.autocast(torch.device(device).type, dtype=dtype or torch.bfloat16, enabled=enabled)
+
+
+def grad_scaler(enabled=True):
+    """A CUDA gradient scaler, which float16 training needs; it does nothing where not `enabled`."""
+    import torch
+
+    if hasattr(torch.amp, "GradScaler"):
+        return torch.amp.GradScaler("cuda", enabled=enabled)
+    return torch.cuda.amp.GradScaler(enabled=enabled)
+
+
+def load_checkpoint(path, map_location="cpu"):
+    """What torch.save wrote to `path`, its tensors on `map_location`: plain data and tensors, and no code is run.
+
+    Raises UserError where the file is missing, cut short, not a checkpoint, or holds other kinds of objects.
+    """
+    import torch
+
+    if not os.path.isfile(path):
+        raise UserError(f"{path}: no such checkpoint; the training that writes it has to run first")
+    if not zipfile.is_zipfile(path):
+        raise UserError(f"{path}: not a checkpoint or cut short ({os.path.getsize(path)} bytes); restore or remove it")
+    # weights_only of torch 1.x refuses every Python float.
+    safe = {"pickle_module": _plain_pickle()} if torch.__version__.startswith("1.") else {"weights_only": True}
+    try:
+        return torch.load(path, map_location=map_location, **safe)
+    except (MemoryError, torch.cuda.OutOfMemoryError, PermissionError):
+        raise
+    except Exception as error:  # zipfile, pickle and torch raise nearly every kind
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise UserError(f"{path}: damaged or not a checkpoint ({reason}); restore or remove it") from error
+
+
+@functools.lru_cache(maxsize=None)
+def _plain_pickle():
+    """For torch.load of torch 1.x: a pickle module that knows tensors and plain data only."""
+    import torch
+
+    allowed = {("collections", "OrderedDict"), ("torch", "Size"), ("torch", "device"),
+               ("torch._utils", "_rebuild_tensor_v2"), ("torch._utils", "_rebuild_parameter")}
+    allowed |= {("torch", name) for name, value in vars(torch).items() if isinstance(value, torch.dtype)}
+
+    class Unpickler(pickle.Unpickler):
+        def find_class(self, module, name):
+            if (module, name) not in allowed:
+                raise pickle.UnpicklingError(f"it holds a {module}.{name}, which is neither a tensor nor plain data")
+            return super().find_class(module, name)
+
+    def load(file, **options):
+        return Unpickler(file, **options).load()
+
+    return types.SimpleNamespace(Unpickler=Unpickler, load=load, __name__="plain_pickle")
+
+
+def default_device():
+    """torch.device("cuda") where there is a GPU that this torch can use, otherwise torch.device("cpu")."""
+    import torch
+
+    usable, _ = _gpus()
+    return torch.device("cuda" if usable else "cpu")
+
+
+@functools.lru_cache(maxsize=None)
+def _gpus():
+    """(names of the GPUs that torch can use, why those that are there cannot be used or "")."""
+    import torch
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        available = torch.cuda.is_available()
+    if not available:
+        return [], " ".join(str(caught[0].message).split())[:160] if caught else ""
+    compiled = torch.cuda.get_arch_list()
+    names = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
+    for index, name in enumerate(names):
+        major, minor = torch.cuda.get_device_capability(index)
+        if not _has_kernels(major, minor, compiled):
+            return [], (f"torch {torch.__version__} has no kernels for {name} (sm_{major}{minor}); "
+                        "PYSPEECH_ENV=torch2 is for newer GPUs")
+    return names, ""
+
+
+def _has_kernels(major, minor, compiled):
+    """Whether the architectures `compiled` ("sm_86", "compute_90", ...) serve a GPU of capability `major`.`minor`.
+
+    Machine code (sm) runs on GPUs of the same major and no lower minor number; PTX (compute) on any newer one.
+    """
+    for name in compiled:
+        kind, _, digits = name.rstrip("abcdefghijklmnopqrstuvwxyz").partition("_")
+        if kind not in ("sm", "compute") or not digits.isdigit():
+            return True  # not CUDA (ROCm): torch's own word counts
+        wanted = int(digits[:-1]), int(digits[-1])
+        if wanted <= (major, minor) and (kind == "compute" or wanted[0] == major):
+            return True
+    return False
+
+
+@functools.lru_cache(maxsize=None)
+def describe_environment():
+    """One line: environment, versions of Python, torch and k2, and what it computes on."""
+    import torch
+
+    usable, problem = _gpus()
+    if usable:
+        where = usable[0] if len(usable) == 1 else f"{len(usable)} GPUs ({', '.join(sorted(set(usable)))})"
+    else:
+        where = f"CPU ({torch.get_num_threads()} threads)" + (f"; GPU not used: {problem}" if problem else "")
+    name = environment_name()
+    start = f"environment {name}" if name else "outside the environments of path.sh"
+    return f"{start}: Python {platform.python_version()}, torch {torch.__version__}, {_describe_k2()}, {where}"
+
+
+def _describe_k2():
+    try:
+        import k2  # noqa: F401
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == "k2":
+            return "k2 not installed"
+        return f"k2 is installed but does not load ({str(error).splitlines()[0][:160]})"
+    return f"k2 {importlib.metadata.version('k2')}"
+
+
+def main():
+    """Print the environment; exit with 1 where a package that it is for does not load."""
+    packages = ["torch", "torchaudio", "lhotse"] + (["k2"] if environment_name() == "k2" else [])
+    for package in packages:
+        try:
+            importlib.import_module(package)
+        except Exception as error:
+            sys.exit(f"{package} does not load: {type(error).__name__}: {error}")
+    print(describe_environment())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""Any script of this repository in the environment of path.sh, whichever Python it was started with.
+
+This file and pyspeech/__init__.py must be valid for every Python since 3.6: they run before the right one does.
+"""
+import os
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+_MARK = "PYSPEECH_LAUNCHED"  # set while path.sh starts the right Python: twice in a row would be a loop
+
+
+def environment_name():
+    """"k2" or "torch2" in that environment of path.sh, "system" where the user asked for his own Python, otherwise None."""
+    name = os.environ.get("PYSPEECH_ENV", "")
+    if name == "system":
+        return name
+    if not name or os.path.realpath(os.environ.get("PYSPEECH_ROOT", "")) != ROOT:
+        return None
+    ours = os.path.realpath(os.path.join(ROOT, ".venv", name))
+    return name if os.path.realpath(sys.prefix) == ours else None
+
+
+def ensure_environment():
+    """Replace this process by the same script in the environment of path.sh, which makes it where it is missing.
+
+    Returns at once where the script already runs there, where PYSPEECH_ENV=system asks for the Python at hand, and in an
+    interactive session. Arguments, working directory and environment variables stay as they are.
+    """
+    script = getattr(sys.modules["__main__"], "__file__", None)
+    if environment_name() or script is None:
+        os.environ.pop(_MARK, None)
+        return
+    path_sh = os.path.join(ROOT, "path.sh")
+    if os.environ.get(_MARK) == ROOT:
+        sys.exit("%s started %s, which is not the Python of its environment; remove %s and run the same command again"
+                 % (path_sh, sys.executable, os.path.join(ROOT, ".venv")))
+    os.environ[_MARK] = ROOT
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execvp("bash", ["bash", path_sh, "python", script] + sys.argv[1:])
+    except OSError as error:
+        sys.exit("cannot start bash to run %s: %s" % (path_sh, error.strerror))

@@ -1,0 +1,67 @@
+"""Figures 2, 3 and 6 of Heitkaemper et al. 2020 from our own data."""
+from pyspeech.files import atomic_path
+
+
+def _figure(width, height, columns=1):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots(1, columns)
+
+
+def _save(figure, path):
+    with atomic_path(path) as temporary:
+        # A fixed Software entry keeps the bytes the same from run to run.
+        figure.savefig(temporary, dpi=120, metadata={"Software": None})
+
+
+def plot_denoising(noisy, processed, frame_shift, sampling_rate, path, start=0.0):
+    """Figure 2: power spectrograms (T, F) before and after denoising, high-pass and LPC."""
+    import numpy as np
+
+    figure, axes = _figure(10, 3.2, columns=2)
+    top = 10 * np.log10(noisy.max() + 1e-20)
+    extent = [start, start + len(noisy) * frame_shift, 0, sampling_rate / 2000]
+    for axis, power, title in zip(axes, (noisy, processed), ("input", "processed")):
+        level = 10 * np.log10(power.T + 1e-20)
+        image = axis.imshow(level, origin="lower", aspect="auto", extent=extent, vmin=top - 80, vmax=top, cmap="magma")
+        axis.set(title=title, xlabel="time / s", ylabel="frequency / kHz")
+    figure.colorbar(image, ax=axes, label="level / dB")
+    _save(figure, path)
+
+
+def plot_histogram(log_energy, noise, speech, thresholds, path):
+    """Figure 3: histogram of the log CSBE (dB) with the two mixtures.
+
+    `noise`, `speech`: (weights, means, deviations, share of the frames); `thresholds`: two levels in dB.
+    """
+    import numpy as np
+
+    figure, axis = _figure(6, 3.6)
+    axis.hist(log_energy, bins=120, density=True, color="0.8", label="frames")
+    grid = np.linspace(log_energy.min(), log_energy.max(), 500)
+    for (weights, means, deviations, share), colour, label in ((noise, "C0", "noise GMM"), (speech, "C1", "speech GMM")):
+        density = sum(w / (s * np.sqrt(2 * np.pi)) * np.exp(-0.5 * ((grid - m) / s) ** 2)
+                      for w, m, s in zip(weights, means, deviations))
+        axis.plot(grid, share * density, colour, label=label)
+    for level, label in zip(thresholds, ("noise threshold", "speech threshold")):
+        axis.axvline(level, color="k", linestyle="--" if label.startswith("noise") else ":", label=label)
+    axis.set(xlabel="log CSBE / dB", ylabel="density")
+    axis.legend()
+    _save(figure, path)
+
+
+def plot_thresholds(sweeps, path, horizontal=None):
+    """Figure 6: DCF on dev against the decision threshold. `sweeps`: {label: (thresholds, dcf as a fraction)}."""
+    figure, axis = _figure(6, 3.6)
+    for label, (thresholds, dcf) in sweeps.items():
+        axis.plot(thresholds, [100 * value for value in dcf], label=label)
+    for label, value in (horizontal or {}).items():
+        axis.axhline(100 * value, color="k", linestyle="--", label=label)
+    lowest = min(min(dcf) for _, dcf in sweeps.values())
+    axis.set(xlabel="threshold α", ylabel="DCF on dev / %", ylim=(0, max(5, 500 * lowest)))
+    axis.legend()
+    axis.grid(alpha=0.3)
+    _save(figure, path)

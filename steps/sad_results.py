@@ -1,0 +1,80 @@
+"""The tables of Heitkaemper et al. 2020: ours, with the paper's figures beside."""
+from pathlib import Path
+
+from steps.tables import markdown_table, percent
+
+SYSTEMS = {
+    "statistical": "Stat. SAD",
+    "cnn": "CNN + HMM",
+    "rnn": "RNN + HMM",
+    "seg_rnn": "Seg. RNN",
+    "threshold": "Stat. SAD, threshold of 2.1 alone",
+    "webrtc": "WebRTC",
+}
+# Table 2 of the paper, in %: F1, P, R and DCF on dev; DCF on eval. The text gives 0.51 for the Seg. RNN's dev DCF.
+PAPER_TABLE_2 = {
+    "statistical": (94.32, 90.94, 97.97, 2.98, 4.60),
+    "cnn": (97.91, 96.83, 99.02, 1.42, 2.45),
+    "rnn": (97.84, 96.85, 98.85, 1.54, 2.17),
+    "seg_rnn": (98.62, 97.42, 99.85, 0.81, 1.19),
+    "baseline": (None, None, None, 12.50, 13.60),
+}
+PAPER_TABLE_3 = {"statistical": 0.00472, "cnn": 0.0119, "seg_rnn": 0.0445}
+
+
+def score_systems(references, hypotheses, collars):
+    """Every system on every set: {system: {set: {collar: {dcf, p_miss, p_fa, precision, recall, f1}}}}, fractions.
+
+    `references`/<set>/*.txt against `hypotheses`/<system>/<set>/*.txt; sets without references are left out.
+    """
+    from pyspeech.sad.scoring import score_folders
+
+    results = {}
+    for system in sorted(folder.name for folder in Path(hypotheses).iterdir() if folder.is_dir()):
+        for reference in sorted(folder for folder in Path(references).iterdir() if any(folder.glob("*.txt"))):
+            hypothesis = Path(hypotheses) / system / reference.name
+            if hypothesis.is_dir():
+                results.setdefault(system, {})[reference.name] = {
+                    f"{collar:g}": score_folders(reference, hypothesis, collar)["overall"] for collar in collars
+                }
+    return results
+
+
+def table_2(results, sets, collar):
+    """Table 2: F1, P, R and DCF on dev, DCF on the other sets (the paper's eval beside ours), in %."""
+    others = [name for name in sets if name != "dev"]
+    header = ["System", "dev F1", "P", "R", "DCF"] + [f"{name} DCF" for name in others]
+    header += ["paper: dev F1", "P", "R", "DCF", "eval DCF"]
+    rows = []
+    for system, label in SYSTEMS.items():
+        if system in results:
+            rows.append([label] + _our_cells(results[system], others, f"{collar:g}") + _paper_cells(system))
+    rows.append(["Baseline"] + [None] * (4 + len(others)) + _paper_cells("baseline"))
+    return markdown_table(header, rows)
+
+
+def _our_cells(by_set, others, collar):
+    dev = by_set.get("dev", {}).get(collar, {})
+    cells = [percent(dev.get(name)) for name in ("f1", "precision", "recall", "dcf")]
+    return cells + [percent(by_set.get(name, {}).get(collar, {}).get("dcf")) for name in others]
+
+
+def _paper_cells(system):
+    return [None if value is None else f"{value:.2f}" for value in PAPER_TABLE_2.get(system, (None,) * 5)]
+
+
+def table_3(speed):
+    """Table 3: fraction of real time on one thread. `speed`: {system: fraction}."""
+    rows = [[SYSTEMS[system], f"{speed[system]:.5f}", PAPER_TABLE_3.get(system)] for system in SYSTEMS if system in speed]
+    return markdown_table(["System", "ours", "paper"], rows)
+
+
+def errors_table(results, sets, collar):
+    """Missed speech and false speech of every system on every set, in %: where a DCF comes from."""
+    header = ["System"] + [f"{name} {kind}" for name in sets for kind in ("Pmiss", "Pfa")]
+    rows = []
+    for system, label in SYSTEMS.items():
+        if system in results:
+            scores = [results[system].get(name, {}).get(f"{collar:g}", {}) for name in sets]
+            rows.append([label] + [percent(score.get(kind)) for score in scores for kind in ("p_miss", "p_fa")])
+    return markdown_table(header, rows)

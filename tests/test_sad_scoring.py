@@ -1,5 +1,6 @@
 """The detection cost function against the official scorer's figures for made-up cases and against a plain version."""
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -152,7 +153,9 @@ def folders(tmp_path):
 
 
 def run_tool(*arguments):
-    return subprocess.run([sys.executable, str(TOOL), *map(str, arguments)], capture_output=True, text=True, cwd="/")
+    """Run the tool with the Python of the tests, from another folder."""
+    return subprocess.run([sys.executable, str(TOOL), *map(str, arguments)], capture_output=True, text=True, cwd="/",
+                          env={**os.environ, "PYSPEECH_ENV": "system", "PYTHONUTF8": "1"})
 
 
 def test_tool(folders):

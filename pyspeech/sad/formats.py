@@ -184,7 +184,8 @@ def _textgrid(recording, speech, duration):
     end_time = intervals[-1][1] if intervals else 0.0
     lines = ['File type = "ooTextFile"', 'Object class = "TextGrid"', "", "xmin = 0", f"xmax = {end_time}",
              "tiers? <exists>", "size = 1", "item []:", "    item [1]:", '        class = "IntervalTier"',
-             '        name = "speech"', "        xmin = 0", f"        xmax = {end_time}", f"        intervals: size = {len(intervals)}"]
+             '        name = "speech"', "        xmin = 0", f"        xmax = {end_time}",
+             f"        intervals: size = {len(intervals)}"]
     for number, (start, end, is_speech) in enumerate(intervals, start=1):
         lines += [f"        intervals [{number}]:", f"            xmin = {start}", f"            xmax = {end}",
                   f'            text = "{"speech" if is_speech else ""}"']

@@ -1,0 +1,27 @@
+"""What all tests share: the repository on the path, few threads, seeded random numbers."""
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+# Before numpy and torch load, and for the programs that tests start.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", os.environ["OMP_NUM_THREADS"])
+os.environ["MPLBACKEND"] = "Agg"
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+
+from pyspeech.launch import environment_name  # noqa: E402
+
+if environment_name() is None:  # started with a Python of the developer's own: let the programs that tests start use it too
+    os.environ["PYSPEECH_ENV"] = "system"
+
+import pytest  # noqa: E402
+
+
+@pytest.fixture
+def rng():
+    """A numpy random generator, seeded anew for each test."""
+    import numpy as np
+
+    return np.random.default_rng(20221)

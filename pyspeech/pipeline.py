@@ -1,4 +1,4 @@
-"""The recipe engine: numbered stages that run in order, are skipped while they are up to date, and can be killed anywhere.
+"""The recipe engine: numbered stages that run in order, are skipped while up to date, and can be killed anywhere.
 
     recipe = Recipe("Title of the experiment", Config, conf=here / "conf", profile="mini")
 
@@ -9,8 +9,8 @@
     if __name__ == "__main__":
         recipe.main()
 
-The command line is described in pyspeech.experiment.cli, when a stage is stale in pyspeech.experiment.plan, what a stage
-gets as `exp` in pyspeech.experiment.runner. Importing this module is instant: no torch, no lhotse, no numpy.
+The command line is described in pyspeech.experiment.cli, when a stage is stale in pyspeech.experiment.plan, and what a
+stage gets as `exp` in pyspeech.experiment.runner. Importing this module is instant: no torch, no lhotse, no numpy.
 """
 import logging
 import os
@@ -61,7 +61,7 @@ class Recipe:
         return sorted(path.stem for path in self.conf.glob("*.yaml")) if self.conf else []
 
     def main(self, arguments=None):
-        """Do what the command line says. Returns the Experiment once its stages are done; None after --help and the like.
+        """Do what the command line says; returns the Experiment once its stages are done, None after --help and the like.
 
         Exits with status 1 after an error, 130 after Ctrl-C, 143 after SIGTERM.
         """

@@ -191,7 +191,8 @@ def describe_type(kind):
         return "a list in brackets, each " + describe_type(arguments[0]) if arguments else "a list in brackets"
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return "one of " + ", ".join(kind.__members__)
-    words = {int: "a whole number", float: "a number", bool: "true or false", str: "text", pathlib.Path: "a path"}
+    words = {int: "a whole number", float: "a number", bool: "true or false", str: "text", pathlib.Path: "a path",
+             list: "a list in brackets", tuple: "a list in brackets"}
     return words.get(kind, getattr(kind, "__name__", str(kind)))
 
 

@@ -29,16 +29,19 @@ os.register_at_fork(after_in_child=_close_in_child)
 
 @contextlib.contextmanager
 def folder_lock(folder, command, say):
-    """Hold FOLDER/.lock; raises UserError that names the holder. say(line) reports a lock taken over from the dead."""
+    """Hold FOLDER/.lock; raises UserError that names the holder.
+
+    Yields whether the lock was taken over from a process that died with it, which say(line) reports.
+    """
     path = Path(folder) / ".lock"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     _held.add(descriptor)
     try:
-        _acquire(descriptor, path, say)
+        taken_over = _acquire(descriptor, path, say)
         _write(descriptor, {"host": socket.gethostname(), "pid": os.getpid(), "born": birth_of(os.getpid()),
                             "since": time.strftime("%Y-%m-%d %H:%M:%S"), "command": command})
         try:
-            yield
+            yield taken_over
         finally:
             if descriptor in _held:  # not in a forked child
                 with contextlib.suppress(OSError):  # a full disk: the text is left, and its process will be dead
@@ -64,20 +67,35 @@ def birth_of(pid):
 
 
 def _acquire(descriptor, path, say):
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise UserError(_refusal(path, _read(descriptor))) from None
-    except OSError:  # no flock on this file system: the text has to do
-        pass
+    _flock(descriptor, path)
     holder = _read(descriptor)
     if not holder:
-        return
+        return False
     if holder.get("host") != socket.gethostname():
         raise UserError(f"{_refusal(path, holder)} (if that run is no more: rm {shlex.quote(str(path))})")
-    if holder.get("born") and birth_of(holder.get("pid")) == holder["born"]:
+    if _alive(holder):
         raise UserError(_refusal(path, holder))
     say(f"taking over the lock of process {holder.get('pid')}, which ended without releasing it")
+    return True
+
+
+def _flock(descriptor, path):
+    """flock, or UserError. Where the holder is dead, its worker being forked may have the lock for a moment."""
+    for _ in range(20):
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = _read(descriptor)
+            if not holder or holder.get("host") != socket.gethostname() or _alive(holder):
+                break
+            time.sleep(0.1)
+        except OSError:  # no flock on this file system: the text has to do
+            return None
+    raise UserError(_refusal(path, _read(descriptor)))
+
+
+def _alive(holder):
+    return bool(holder.get("born")) and birth_of(holder.get("pid")) == holder["born"]
 
 
 def _refusal(path, holder):

@@ -98,7 +98,7 @@ def stage_log(path, title, facts):
         finally:
             faulthandler.disable()
             if crashes_to_stderr:
-                faulthandler.enable()
+                faulthandler.enable(sys.__stderr__)
             threading.excepthook, sys.stdout = thread_hook, stdout
             logging.captureWarnings(False)
             root.removeHandler(handler)

@@ -16,27 +16,48 @@ class Terminated(KeyboardInterrupt):
         self.signum = signum
 
 
+_SIGNALS = (signal.SIGTERM, signal.SIGUSR2)
+_handling = False
+
+
+def _before_fork():
+    if _handling:
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+
+
+def _after_fork(in_child):
+    if _handling:
+        for signum in _SIGNALS * in_child:
+            signal.signal(signum, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+
+
+# Forked workers end by SIGTERM as if we had no handlers. Python drops a signal that arrives while the fork goes on, and
+# a pool that terminates its workers would then wait for ever: such a signal is held back until the child is ready.
+os.register_at_fork(before=_before_fork, after_in_parent=lambda: _after_fork(False),
+                    after_in_child=lambda: _after_fork(True))
+
+
 @contextlib.contextmanager
 def termination_as_exception():
     """Within, SIGTERM and SIGUSR2 raise Terminated in the main thread, as Ctrl-C raises KeyboardInterrupt.
 
     A stage that can save its state first installs handlers of its own for as long as it wants to.
     """
-    owner = os.getpid()
+    global _handling
 
     def handle(signum, frame):
-        if os.getpid() == owner:
-            raise Terminated(signum)
-        signal.signal(signum, signal.SIG_DFL)  # a forked worker ends as it would without us
-        os.kill(os.getpid(), signum)
+        raise Terminated(signum)
 
     if threading.current_thread() is not threading.main_thread():  # Python allows no handlers there
         yield
         return
-    previous = {signum: signal.signal(signum, handle) for signum in (signal.SIGTERM, signal.SIGUSR2)}
+    previous = {signum: signal.signal(signum, handle) for signum in _SIGNALS}
+    _handling = True
     try:
         yield
     finally:
+        _handling = False
         for signum, handler in previous.items():
             signal.signal(signum, handler)
 

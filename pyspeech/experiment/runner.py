@@ -74,7 +74,10 @@ class Run:
         begun = time.monotonic()
         with screen_log(), termination_as_exception():
             try:
-                with folder_lock(self.exp.dir, self.command(), self.exp.log.warning):
+                with folder_lock(self.exp.dir, self.command(), self.exp.log.warning) as after_a_kill:
+                    self._check_inputs()
+                    if after_a_kill:
+                        self.plan.files.remove_temporary()
                     self._run_stages()
             except KeyboardInterrupt as error:
                 self._exit_interrupted(error)
@@ -85,10 +88,7 @@ class Run:
         self.plan.check_inputs(self.stages, lambda stage: self.command(stage=stage.name))
 
     def _run_stages(self):
-        self._check_inputs()
         records, environment = self.plan.records, None
-        if any(records.attempt(stage.name) for stage in self.plan.stages):
-            self.plan.files.remove_temporary()
         with atomic_write(self.exp.dir / "conf.yaml") as stream:
             stream.write(f"# the configuration of the latest run: {self.command()}\n{OmegaConf.to_yaml(self.conf)}")
         if self.force:  # all of them first: should this run be interrupted, the command without --force finishes it

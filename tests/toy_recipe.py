@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""A small recipe that the engine's tests copy to a folder of their own and run; it stands in for one of egs/.
+
+TOY_SLEEP: seconds that each step of a stage takes. TOY_FAIL: a way for `score` to fail.
+"""
+import os
+import sys
+import time
+import types
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Optional
+
+# The environment line would load torch in each of the many processes of these tests.
+sys.modules["pyspeech.compat"] = types.SimpleNamespace(describe_environment=lambda: "Python of the tests")
+
+from pyspeech.errors import UserError  # noqa: E402
+from pyspeech.files import atomic_write  # noqa: E402
+from pyspeech.pipeline import Recipe  # noqa: E402
+
+here = Path(__file__).resolve().parent
+
+
+@dataclass
+class OptimiserConfig:
+    lr: float = 0.001  # learning rate of Adam
+                       # after the warm-up
+
+
+@dataclass
+class TrainConfig:
+    # how many updates
+    # of the weights
+    steps: int = 4
+    optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
+
+
+@dataclass
+class Config:
+    corpus: str = "mini"  # or the folder of a corpus
+    collar: float = field(default=0.0, metadata={"help": "seconds around a boundary that do not count"})
+    limit: Optional[int] = None
+    train: TrainConfig = field(default_factory=TrainConfig)
+
+    def __post_init__(self):
+        if self.corpus != "mini" and not Path(self.corpus).is_dir():
+            raise UserError(f"corpus={self.corpus}: no such folder; expected mini or the folder of a corpus")
+
+
+recipe = Recipe("Toy recipe", Config, conf=here / "conf", profile="mini")
+
+
+def step():
+    time.sleep(float(os.environ.get("TOY_SLEEP", 0)))
+
+
+@recipe.stage(config=["corpus"], outputs=["manifests/{train,dev}.txt"], cpus=2)
+def prepare(exp, conf):
+    """Corpus to manifests."""
+    (exp.dir / "manifests").mkdir(exist_ok=True)
+    for split in ("train", "dev"):
+        step()
+        (exp.dir / "manifests" / f"{split}.txt").write_text(f"{conf.corpus} {split}\n", encoding="utf-8")
+
+
+@recipe.stage(config=["train"], inputs=["manifests/{train,dev}.txt"], outputs=["model/best.txt"],
+              scratch=["model"], gpus=1, hours=12, resumable=True)
+def train(exp, conf):
+    """Train; goes on from the newest step.
+
+    The history has a line for each step, so that a step done twice, left out or taken over shows.
+    """
+    (exp.dir / "model").mkdir(exist_ok=True)
+    state = exp.dir / "model" / "history.txt"
+    history = state.read_text(encoding="utf-8") if state.exists() else ""
+    assert exp.fresh <= (not history), "partial state was left for a stage that starts from nothing"
+    while history.count("\n") < conf.train.steps:
+        step()
+        data = (exp.dir / "manifests" / "train.txt").read_text(encoding="utf-8")
+        history += f"step {history.count(chr(10))} lr {conf.train.optimiser.lr} {data}"
+        with atomic_write(state) as stream:
+            stream.write(history)
+        exp.log.info("step %d", history.count("\n"))
+    with atomic_write(exp.dir / "model" / "best.txt") as stream:
+        stream.write(history)
+
+
+@recipe.stage(config=["collar"], inputs=["model/best.txt", "manifests/dev.txt"], outputs=["scores/*.txt", "plots"])
+def score(exp, conf):
+    """The scores."""
+    for folder in ("scores", "plots"):
+        (exp.dir / folder).mkdir(exist_ok=True)
+    if os.environ.get("TOY_FAIL"):
+        exec(os.environ["TOY_FAIL"])
+    for name in ("a", "b"):
+        step()
+        text = f"{name} {conf.collar} {(exp.dir / 'model/best.txt').read_text()}"
+        (exp.dir / "scores" / f"{name}.txt").write_text(text, encoding="utf-8")
+        (exp.dir / "plots" / f"{name}.png").write_text(text, encoding="utf-8")
+
+
+@recipe.stage(inputs=["scores/{a,b}.txt"], outputs=["results.txt"])
+def table(exp, conf):
+    """The table of results."""
+    text = "".join((exp.dir / "scores" / f"{name}.txt").read_text() for name in ("a", "b"))
+    with atomic_write(exp.dir / "results.txt") as stream:
+        stream.write(text)
+    print(text, end="")
+
+
+if __name__ == "__main__":
+    recipe.main()

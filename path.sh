@@ -285,14 +285,14 @@ activity() {
         *Downloading*)
             line=${line#*Downloading } && line=${line##*/}
             echo "downloading ${line%%-*} (${line##*(}; $(du -sm "$venvs/tmp" | cut -f 1) MB so far" ;;
-        *Installing*) echo "unpacking; $(find "$venvs/$1"/lib*/python*/site-packages -maxdepth 1 -name '*.dist-info' | wc -l)" \
+        *Installing*) echo "unpacking; $(find "$venvs/$1"/lib/python*/site-packages -maxdepth 1 -name '*.dist-info' | wc -l)" \
             "packages so far" ;;
     esac 2>/dev/null
 }
 
 # Show what the installation of $1 (process $2) is doing: on a terminal in one changing line, elsewhere every 15 s.
 show_progress() {
-    local shown=-15
+    local shown=0
     while kill -0 "$2" 2>/dev/null; do
         if [ -t 2 ]; then
             printf '\r\033[K%.79s' "path.sh: $1: $SECONDS s, $(activity "$1")" >&2

@@ -56,10 +56,10 @@ def load_checkpoint(path, map_location="cpu"):
         raise UserError(f"{path}: no such checkpoint; the training that writes it has to run first")
     if not zipfile.is_zipfile(path):
         raise UserError(f"{path}: not a checkpoint or cut short ({os.path.getsize(path)} bytes); restore or remove it")
-    # weights_only of torch 1.x refuses every Python float.
-    safe = {"pickle_module": _plain_pickle()} if torch.__version__.startswith("1.") else {"weights_only": True}
     try:
-        return torch.load(path, map_location=map_location, **safe)
+        if torch.__version__.startswith("1."):
+            return _load_plain(path, map_location)
+        return torch.load(path, map_location=map_location, weights_only=True)
     except (MemoryError, torch.cuda.OutOfMemoryError, PermissionError):
         raise
     except Exception as error:  # zipfile, pickle and torch raise nearly every kind
@@ -67,10 +67,10 @@ def load_checkpoint(path, map_location="cpu"):
         raise UserError(f"{path}: damaged or not a checkpoint ({reason}); restore or remove it") from error
 
 
-@functools.lru_cache(maxsize=None)
-def _plain_pickle():
-    """For torch.load of torch 1.x: a pickle module that knows tensors and plain data only."""
+def _load_plain(path, map_location):
+    """torch.load(weights_only=True) for torch 1.13.1, whose own refuses every Python float and ignores `pickle_module`."""
     import torch
+    from torch import serialization
 
     allowed = {("collections", "OrderedDict"), ("torch", "Size"), ("torch", "device"),
                ("torch._utils", "_rebuild_tensor_v2"), ("torch._utils", "_rebuild_parameter")}
@@ -82,10 +82,8 @@ def _plain_pickle():
                 raise pickle.UnpicklingError(f"it holds a {module}.{name}, which is neither a tensor nor plain data")
             return super().find_class(module, name)
 
-    def load(file, **options):
-        return Unpickler(file, **options).load()
-
-    return types.SimpleNamespace(Unpickler=Unpickler, load=load, __name__="plain_pickle")
+    with serialization._open_zipfile_reader(str(path)) as archive:
+        return serialization._load(archive, map_location, types.SimpleNamespace(Unpickler=Unpickler), encoding="utf-8")
 
 
 def default_device():

@@ -1,0 +1,193 @@
+"""pyspeech.compat on the torch at hand; GPUs are made up."""
+import pickle
+import random
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from pyspeech import compat
+from pyspeech.errors import UserError
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered():
+    compat._gpus.cache_clear()
+    compat.describe_environment.cache_clear()
+    yield
+    compat._gpus.cache_clear()
+    compat.describe_environment.cache_clear()
+
+
+def test_importing_it_loads_no_torch():
+    code = "import sys, pyspeech.compat; print([m for m in ('torch', 'lhotse', 'numpy') if m in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
+
+
+def test_lhotse_sampler_can_be_built_after_prepare_lhotse():
+    from lhotse.dataset import SimpleCutSampler
+    from lhotse.testing.dummies import DummyManifest
+    from lhotse import CutSet
+
+    compat.prepare_lhotse()
+    sampler = SimpleCutSampler(DummyManifest(CutSet, begin_id=0, end_id=5), max_cuts=2)
+    assert [len(batch) for batch in sampler] == [2, 2, 1]
+
+
+def test_autocast_computes_in_bfloat16_only_where_enabled():
+    a = torch.ones(4, 4)
+    with compat.autocast("cpu"):
+        assert (a @ a).dtype == torch.bfloat16
+    with compat.autocast(torch.device("cpu"), enabled=False, dtype=torch.bfloat16):
+        assert (a @ a).dtype == torch.float32
+
+
+def test_grad_scaler_that_is_not_enabled_changes_nothing():
+    weight = torch.nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=0.5)
+    scaler = compat.grad_scaler(enabled=False)
+    scaler.scale(weight.sum()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    assert torch.equal(weight.detach(), torch.full((3,), 0.5))
+
+
+def training_state():
+    model = torch.nn.Sequential(torch.nn.Conv1d(2, 3, 3), torch.nn.BatchNorm1d(3), torch.nn.GRU(3, 4))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model[1](model[0](torch.randn(2, 2, 9))).sum().backward()
+    optimizer.step()
+    return {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "torch_random": torch.get_rng_state(),
+            "python_random": random.getstate(), "parameter": torch.nn.Parameter(torch.ones(2)),
+            "half": torch.ones(2, dtype=torch.bfloat16), "dtype": torch.float16, "size": torch.Size([2, 3]),
+            "plain": [1, -2.5, "text", None, True, b"bytes", {"nested": (1e300, 2**70)}]}
+
+
+def equal(a, b):
+    if torch.is_tensor(a):
+        return type(a) is type(b) and a.dtype == b.dtype and torch.equal(a, b)
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(equal(a[key], b[key]) for key in a)
+    if isinstance(a, (list, tuple)):
+        return type(a) is type(b) and len(a) == len(b) and all(map(equal, a, b))
+    return a == b
+
+
+def test_load_checkpoint_gives_back_what_was_saved(tmp_path):
+    state = training_state()
+    torch.save(state, tmp_path / "x.pt")
+    assert equal(compat.load_checkpoint(tmp_path / "x.pt"), state)
+
+
+@pytest.mark.parametrize("part", [0, 1, 100, 0.5, -1])
+def test_load_checkpoint_names_a_file_that_is_cut_short(tmp_path, part):
+    path = tmp_path / "x.pt"
+    torch.save(training_state(), path)
+    data = path.read_bytes()
+    path.write_bytes(data[: int(part * len(data)) if isinstance(part, float) else part])
+    with pytest.raises(UserError, match=r"x\.pt: .*cut short \(\d+ bytes\)"):
+        compat.load_checkpoint(path)
+
+
+def test_load_checkpoint_names_other_trouble(tmp_path):
+    with pytest.raises(UserError, match="no such checkpoint"):
+        compat.load_checkpoint(tmp_path / "missing.pt")
+    path = tmp_path / "x.pt"
+    torch.save({"weights": torch.arange(1000.0)}, path)
+    data = bytearray(path.read_bytes())
+    start = data.index(b"weights")
+    data[start - 8:start + 8] = b"\xff" * 16
+    path.write_bytes(bytes(data))
+    with pytest.raises(UserError, match=r"x\.pt: damaged or not a checkpoint"):
+        compat.load_checkpoint(path)
+
+
+class Trap:
+    """Runs code when it is unpickled, as a file from a stranger may."""
+
+    def __reduce__(self):
+        return print, ("the trap went off",)
+
+
+def test_load_checkpoint_runs_no_code_of_the_file(tmp_path, capsys):
+    torch.save({"trap": Trap()}, tmp_path / "x.pt")
+    with pytest.raises(UserError, match=r"x\.pt"):
+        compat.load_checkpoint(tmp_path / "x.pt")
+    assert "went off" not in capsys.readouterr().out
+    pickle.loads(pickle.dumps(Trap()))
+    assert "went off" in capsys.readouterr().out  # the trap works
+
+
+def test_load_checkpoint_needs_permission_not_repair(tmp_path, monkeypatch):
+    torch.save({}, tmp_path / "x.pt")
+
+    def refuse(*_, **__):
+        raise PermissionError("no")
+
+    monkeypatch.setattr(torch, "load", refuse)
+    with pytest.raises(PermissionError):
+        compat.load_checkpoint(tmp_path / "x.pt")
+
+
+# What torch.cuda.get_arch_list() says in torch 1.13.1 and 2.11.
+OLD = ["sm_37", "sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86"]
+NEW = ["sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120", "compute_120"]
+
+
+@pytest.mark.parametrize("capability, compiled, served", [
+    ((8, 6), OLD, True), ((8, 9), OLD, True), ((9, 0), OLD, False), ((3, 5), OLD, False), ((7, 2), OLD, True),
+    ((9, 0), NEW, True), ((10, 3), NEW, True), ((7, 0), NEW, False), ((13, 0), NEW, True), ((9, 0), ["sm_90a"], True),
+    ((9, 0), ["gfx90a"], True), ((9, 0), [], False)])
+def test_which_gpus_have_kernels(capability, compiled, served):
+    assert compat._has_kernels(*capability, compiled) is served
+
+
+def fake_gpus(monkeypatch, names, capability, compiled):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: len(names))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda index: names[index])
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda index: capability)
+    monkeypatch.setattr(torch.cuda, "get_arch_list", lambda: compiled)
+
+
+def test_gpus_are_described_and_used(monkeypatch):
+    fake_gpus(monkeypatch, ["NVIDIA A100", "NVIDIA A100"], (8, 0), OLD)
+    assert compat.default_device() == torch.device("cuda")
+    assert compat.describe_environment().endswith(", 2 GPUs (NVIDIA A100)")
+
+
+def test_gpu_too_new_for_this_torch_is_named_and_not_used(monkeypatch):
+    fake_gpus(monkeypatch, ["NVIDIA H200"], (9, 0), OLD)
+    assert compat.default_device() == torch.device("cpu")
+    assert "GPU not used" in compat.describe_environment()
+    assert "NVIDIA H200 (sm_90); PYSPEECH_ENV=torch2" in compat.describe_environment()
+
+
+def test_reason_why_cuda_does_not_start_is_told(monkeypatch):
+    import warnings
+
+    def too_old():
+        warnings.warn("The NVIDIA driver on your system is too old\n(found version 11040).")
+        return False
+
+    monkeypatch.setattr(torch.cuda, "is_available", too_old)
+    assert "; GPU not used: The NVIDIA driver on your system is too old (found version" in compat.describe_environment()
+
+
+def test_description_names_versions_threads_and_k2(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(compat, "environment_name", lambda: "k2")
+    text = compat.describe_environment()
+    version = ".".join(map(str, sys.version_info[:3]))
+    assert text.startswith(f"environment k2: Python {version}, torch {torch.__version__}, k2 ")
+    assert text.endswith(f", CPU ({torch.get_num_threads()} threads)")
+
+
+def test_k2_missing_and_k2_broken_are_told_apart(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "k2", None)
+    assert compat._describe_k2() == "k2 not installed"
+    monkeypatch.delitem(sys.modules, "k2")
+    (tmp_path / "k2.py").write_text("raise ImportError('undefined symbol: x')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert compat._describe_k2() == "k2 is installed but does not load (undefined symbol: x)"

@@ -52,15 +52,18 @@ def load_checkpoint(path, map_location="cpu"):
     """
     import torch
 
-    if not os.path.isfile(path):
-        raise UserError(f"{path}: no such checkpoint; the training that writes it has to run first")
-    if not zipfile.is_zipfile(path):
+    try:
+        with open(path, "rb") as stream:
+            whole = zipfile.is_zipfile(stream)
+    except FileNotFoundError as error:
+        raise UserError(f"{path}: no such checkpoint; the training that writes it has to run first") from error
+    if not whole:
         raise UserError(f"{path}: not a checkpoint or cut short ({os.path.getsize(path)} bytes); restore or remove it")
     try:
         if torch.__version__.startswith("1."):
             return _load_plain(path, map_location)
         return torch.load(path, map_location=map_location, weights_only=True)
-    except (MemoryError, torch.cuda.OutOfMemoryError, PermissionError):
+    except (MemoryError, torch.cuda.OutOfMemoryError):
         raise
     except Exception as error:  # zipfile, pickle and torch raise nearly every kind
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
@@ -72,7 +75,7 @@ def _load_plain(path, map_location):
     import torch
     from torch import serialization
 
-    allowed = {("collections", "OrderedDict"), ("torch", "Size"), ("torch", "device"),
+    allowed = {("collections", "OrderedDict"), ("_codecs", "encode"), ("torch", "Size"), ("torch", "device"),
                ("torch._utils", "_rebuild_tensor_v2"), ("torch._utils", "_rebuild_parameter")}
     allowed |= {("torch", name) for name, value in vars(torch).items() if isinstance(value, torch.dtype)}
 

@@ -300,6 +300,12 @@ class DebianPackage:
         return self.pool.rsplit("/", 1)[-1]
 
 
+def debian_available(packages):
+    """Whether `fetch_debian` has a source for these packages; the network is not tried."""
+    cached = all((cache_dir() / "downloads" / package.filename).exists() for package in packages)
+    return bool(cached or os.environ.get("PYSPEECH_DEBIAN_MIRROR") or shutil.which("apt-get"))
+
+
 def fetch_debian(packages):
     """Download packages of the Debian archive: list of DebianPackage -> {name: Path of the .deb}.
 

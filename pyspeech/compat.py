@@ -1,4 +1,4 @@
-"""The two generations of torch behind one set of names, 1.13 (environment k2) and 2.11 (torch2), and what this machine has.
+"""The two generations of torch, 1.13 (environment k2) and 2.11 (torch2), behind one set of names, and what is there.
 
 torch loads inside the functions, so that importing this module is instant. `python -m pyspeech.compat` prints the
 environment and fails where one of its packages does not load.
@@ -71,7 +71,7 @@ def load_checkpoint(path, map_location="cpu"):
 
 
 def _load_plain(path, map_location):
-    """torch.load(weights_only=True) for torch 1.13.1, whose own refuses every Python float and ignores `pickle_module`."""
+    """torch.load(weights_only=True) for torch 1.13.1, whose own refuses any Python float and ignores pickle_module."""
     import torch
     from torch import serialization
 

@@ -10,7 +10,7 @@ _MARK = "PYSPEECH_LAUNCHED"  # set while path.sh starts the right Python: twice 
 
 
 def environment_name():
-    """"k2" or "torch2" in that environment of path.sh, "system" where the user asked for his own Python, otherwise None."""
+    """The environment of path.sh that this Python is: "k2", "torch2", "system" (the user's own, asked for), or None."""
     name = os.environ.get("PYSPEECH_ENV", "")
     if name == "system":
         return name
@@ -23,11 +23,10 @@ def environment_name():
 def ensure_environment():
     """Replace this process by the same script in the environment of path.sh, which makes it where it is missing.
 
-    Returns at once where the script already runs there, where PYSPEECH_ENV=system asks for the Python at hand, and in an
-    interactive session. Arguments, working directory and environment variables stay as they are.
+    Returns at once where the script already runs there, where PYSPEECH_ENV=system asks for the Python at hand, and in
+    an interactive session. Arguments, working directory and environment variables stay as they are.
     """
-    script = getattr(sys.modules["__main__"], "__file__", None)
-    if environment_name() or script is None:
+    if environment_name() or not hasattr(sys.modules["__main__"], "__file__"):
         os.environ.pop(_MARK, None)
         return
     path_sh = os.path.join(ROOT, "path.sh")
@@ -38,6 +37,6 @@ def ensure_environment():
     sys.stdout.flush()
     sys.stderr.flush()
     try:
-        os.execvp("bash", ["bash", path_sh, "python", script] + sys.argv[1:])
+        os.execvp("bash", ["bash", path_sh, "python"] + sys.argv)
     except OSError as error:
         sys.exit("cannot start bash to run %s: %s" % (path_sh, error.strerror))

@@ -13,7 +13,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.g
 
 from pyspeech.launch import environment_name  # noqa: E402
 
-if environment_name() is None:  # started with a Python of the developer's own: let the programs that tests start use it too
+if environment_name() is None:  # a Python of the developer's own: the programs that tests start shall use it too
     os.environ["PYSPEECH_ENV"] = "system"
 
 import pytest  # noqa: E402

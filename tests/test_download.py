@@ -1,0 +1,318 @@
+"""Downloads: resuming, checksums, errors in one line, two processes at once; unpacking."""
+import hashlib
+import http.server
+import io
+import multiprocessing
+import socket
+import tarfile
+import threading
+import zipfile
+
+import pytest
+
+from pyspeech import download, unpack
+from pyspeech.errors import UserError
+
+BODY = bytes(range(256)) * 4000
+SHA256 = hashlib.sha256(BODY).hexdigest()
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Files by path; `drop` cuts that many connections short; `ranges` False ignores range requests."""
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.files, self.drop, self.ranges, self.requests, self.fail = {"/file.bin": BODY}, 0, True, [], 0
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+        self.base = f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        server = self.server
+        server.requests.append((self.path, self.headers.get("Range"), self.headers.get("Authorization")))
+        body = server.files.get(self.path)
+        if body is None or server.fail:
+            server.fail = max(server.fail - 1, 0)
+            self.send_error(503 if body is not None else 404)
+            return
+        kind = "text/html" if self.path.endswith("/") else "application/octet-stream"
+        start = 0
+        if server.ranges and self.headers.get("Range"):
+            start = int(self.headers["Range"][len("bytes="):-1])
+            if start >= len(body):
+                self.send_error(416)
+                return
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body) - start))
+        self.end_headers()
+        if server.drop:
+            server.drop -= 1
+            self.wfile.write(body[start:start + (len(body) - start) // 2])
+            self.wfile.flush()
+            self.connection.shutdown(socket.SHUT_RDWR)
+            return
+        self.wfile.write(body[start:])
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch, tmp_path):
+    monkeypatch.setenv("PYSPEECH_CACHE", str(tmp_path / "cache"))
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(download, "PAUSES", (0, 0, 0, 0, 0))
+    server = Server()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def test_fetch_once(server, tmp_path):
+    path = download.fetch(server.base + "/file.bin", sha256=SHA256)
+    assert path == (tmp_path / "cache/downloads/file.bin").resolve() and path.read_bytes() == BODY
+    assert download.fetch(server.base + "/file.bin", sha256=SHA256) == path
+    assert len(server.requests) == 1
+
+
+def test_broken_connections_are_resumed(server):
+    server.drop = 2
+    assert download.fetch(server.base + "/file.bin", sha256=SHA256).read_bytes() == BODY
+    ranges = [requested for _, requested, _ in server.requests]
+    assert ranges[0] is None and ranges[1] == f"bytes={len(BODY) // 2}-" and ranges[2] == f"bytes={len(BODY) * 3 // 4}-"
+
+
+def test_server_without_ranges(server):
+    server.drop, server.ranges = 1, False
+    assert download.fetch(server.base + "/file.bin", sha256=SHA256).read_bytes() == BODY
+
+
+def test_busy_server_is_asked_again(server):
+    server.fail = 2
+    assert download.fetch(server.base + "/file.bin", sha256=SHA256).read_bytes() == BODY
+
+
+def test_part_of_an_earlier_run_is_used(server):
+    part = download.cache_dir() / "downloads/file.bin.part"
+    part.parent.mkdir(parents=True)
+    part.write_bytes(BODY[:1000])
+    assert download.fetch(server.base + "/file.bin", sha256=SHA256).read_bytes() == BODY
+    assert server.requests[0][1] == "bytes=1000-" and not part.exists()
+
+
+@pytest.mark.parametrize("leftover", [b"not the beginning of it", BODY + b"more"])
+def test_wrong_part_is_thrown_away(server, leftover):
+    part = download.cache_dir() / "downloads/file.bin.part"
+    part.parent.mkdir(parents=True)
+    part.write_bytes(leftover)
+    assert download.fetch(server.base + "/file.bin", sha256=SHA256).read_bytes() == BODY
+
+
+def test_wrong_checksum(server):
+    with pytest.raises(UserError, match="SHA-256") as error:
+        download.fetch(server.base + "/file.bin", sha256="0" * 64)
+    assert "\n" not in str(error.value)
+    assert not (download.cache_dir() / "downloads/file.bin").exists()
+
+
+def test_missing_file_is_not_tried_again(server):
+    with pytest.raises(UserError, match="404"):
+        download.fetch(server.base + "/other.bin")
+    assert len(server.requests) == 1
+
+
+def test_no_network(server, monkeypatch):
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: (_ for _ in ()).throw(socket.gaierror(-3, "no name service")))
+    monkeypatch.setattr(download, "PAUSES", (0, 0.01, 0.01))
+    with pytest.raises(UserError, match="check the network") as error:
+        download.fetch("http://nowhere.invalid/file.bin", sha256=SHA256)
+    assert "\n" not in str(error.value)
+
+
+def test_unwritable_cache(server, monkeypatch, tmp_path):
+    (tmp_path / "occupied").write_text("a file")
+    monkeypatch.setenv("PYSPEECH_CACHE", str(tmp_path / "occupied"))
+    with pytest.raises(UserError, match="PYSPEECH_CACHE"):
+        download.fetch(server.base + "/file.bin")
+
+
+def test_full_disk(server, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+    monkeypatch.setattr(download, "_transfer", full)
+    with pytest.raises(UserError, match="no space left.*PYSPEECH_CACHE"):
+        download.fetch(server.base + "/file.bin")
+
+
+def _fetch_in_child(url, results):
+    results.put(str(download.fetch(url, sha256=SHA256)))
+
+
+def test_two_processes_download_once(server):
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    children = [context.Process(target=_fetch_in_child, args=(server.base + "/file.bin", results)) for _ in range(2)]
+    for child in children:
+        child.start()
+    paths = {results.get(timeout=60) for _ in children}
+    for child in children:
+        child.join()
+    assert len(paths) == 1 and len(server.requests) == 1
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_package_index(server, monkeypatch, as_json):
+    server.files["/simple/some-thing/"] = (
+        b'{"files": [{"filename": "some_thing-1.tar.gz", "url": "../../file.bin#sha256=00"}]}' if as_json else
+        b'<html><a href="../../other">some_thing-2.tar.gz</a><a href="../../file.bin#sha256=00">some_thing-1.tar.gz</a></html>')
+    if as_json:
+        monkeypatch.setattr(Handler, "send_header", lambda self, key, value: http.server.BaseHTTPRequestHandler.send_header(
+            self, key, "application/vnd.pypi.simple.v1+json" if value == "text/html" else value))
+    secret = server.base.replace("http://", "http://user:pass@")
+    monkeypatch.setattr(download, "index_urls", lambda: [server.base + "/empty", secret + "/simple"])
+    path = download.fetch_pypi("Some_Thing", "some_thing-1.tar.gz", SHA256)
+    assert path.name == "some_thing-1.tar.gz" and path.read_bytes() == BODY
+    assert server.requests[1][2] == "Basic dXNlcjpwYXNz"
+    with pytest.raises(UserError, match="some_thing-3.tar.gz") as error:
+        download.fetch_pypi("Some_Thing", "some_thing-3.tar.gz", SHA256)
+    assert "pass" not in str(error.value)
+
+
+def test_index_is_that_of_pip(monkeypatch, tmp_path):
+    monkeypatch.setenv("PIP_INDEX_URL", "https://index.example/simple")
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://one.example https://two.example")
+    download._pip_settings.cache_clear()
+    try:
+        assert download.index_urls() == ["https://index.example/simple", "https://one.example", "https://two.example"]
+        monkeypatch.delenv("PIP_INDEX_URL")
+        monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
+        (tmp_path / "pip.conf").write_text("[global]\nindex-url = https://configured.example/simple\n")
+        download._pip_settings.cache_clear()
+        assert download.index_urls()[0] == "https://configured.example/simple"
+    finally:
+        download._pip_settings.cache_clear()
+
+
+def fake_apt(monkeypatch, answers):
+    """_apt that answers from {first word: (return code, output)}; returns the list of calls."""
+    calls = []
+
+    def run(*arguments, folder=None):
+        calls.append(arguments)
+        code, output = answers["print" if "--print-uris" in arguments else arguments[0]]
+        return type("Process", (), {"returncode": code, "stdout": output, "stderr": output})
+    monkeypatch.setattr(download, "_apt", run)
+    monkeypatch.setattr(download.shutil, "which", lambda name: "/usr/bin/" + name)
+    monkeypatch.delenv("PYSPEECH_DEBIAN_MIRROR", raising=False)
+    return calls
+
+
+PACKAGE = download.DebianPackage("thing", "pool/main/t/thing/thing_1.0-1_all.deb", SHA256)
+
+
+def test_debian_package_by_apt(server, monkeypatch):
+    server.files["/pool/thing_1.0-1_all.deb"] = BODY
+    line = f"'{server.base}/pool/thing_1.0-1_all.deb' thing_1.0-1_all.deb {len(BODY)} SHA256:{SHA256}\n"
+    calls = fake_apt(monkeypatch, {"print": (0, line), "update": (0, "")})
+    assert download.debian_available([PACKAGE])
+    assert download.fetch_debian([PACKAGE])["thing"].read_bytes() == BODY
+    assert len(calls) == 1
+    download.fetch_debian([PACKAGE])
+    assert len(calls) == 1 and len(server.requests) == 1
+
+
+def test_other_version_is_used_and_said(server, monkeypatch, caplog):
+    other = BODY + b"newer"
+    server.files["/pool/thing_2.0-1_all.deb"] = other
+    line = f"'{server.base}/pool/thing_2.0-1_all.deb' thing_2.0-1_all.deb 1 SHA256:{hashlib.sha256(other).hexdigest()}\n"
+    fake_apt(monkeypatch, {"print": (0, line), "update": (0, "")})
+    assert download.fetch_debian([PACKAGE])["thing"].read_bytes() == other
+    assert "thing_2.0-1_all.deb instead of thing_1.0-1_all.deb" in caplog.text
+
+
+def test_package_that_apt_does_not_know(server, monkeypatch):
+    fake_apt(monkeypatch, {"print": (100, "E: Unable to locate package thing\n"), "update": (0, "")})
+    with pytest.raises(UserError, match="Unable to locate package thing"):
+        download.fetch_debian([PACKAGE])
+
+
+def test_changed_package_of_the_same_version(server, monkeypatch):
+    line = f"'{server.base}/pool/thing_1.0-1_all.deb' thing_1.0-1_all.deb 1 SHA256:{'0' * 64}\n"
+    fake_apt(monkeypatch, {"print": (0, line), "update": (0, "")})
+    with pytest.raises(UserError, match="expected " + SHA256):
+        download.fetch_debian([PACKAGE])
+
+
+def test_debian_package_from_a_mirror_without_apt(server, monkeypatch):
+    monkeypatch.setattr(download.shutil, "which", lambda name: None)
+    monkeypatch.delenv("PYSPEECH_DEBIAN_MIRROR", raising=False)
+    assert not download.debian_available([PACKAGE])
+    with pytest.raises(UserError, match="PYSPEECH_DEBIAN_MIRROR"):
+        download.fetch_debian([PACKAGE])
+    server.files["/debian/" + PACKAGE.pool] = BODY
+    monkeypatch.setenv("PYSPEECH_DEBIAN_MIRROR", server.base + "/debian/")
+    assert download.fetch_debian([PACKAGE])["thing"].read_bytes() == BODY
+    assert download.debian_available([PACKAGE])
+
+
+def tar_bytes(files, mode="w:xz"):
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode=mode) as bundle:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            bundle.addfile(entry, io.BytesIO(content))
+    return stream.getvalue()
+
+
+def deb_bytes(files):
+    total = b"!<arch>\n"
+    for name, content in (("debian-binary", b"2.0\n"), ("control.tar.xz", tar_bytes({"./control": b"Package: thing\n"})),
+                          ("data.tar.xz", tar_bytes(files))):
+        total += f"{name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n".encode() + content + b"\n" * (len(content) % 2)
+    return total
+
+
+@pytest.mark.parametrize("own_reader", [True, False])
+def test_unpack_deb(server, monkeypatch, tmp_path, own_reader):
+    if own_reader:
+        monkeypatch.setattr(unpack.shutil, "which", lambda name: None)
+    archive = tmp_path / "thing_1.0-1_all.deb"
+    archive.write_bytes(deb_bytes({"./usr/share/a.wav": b"sound", "./usr/share/b.txt": b"text"}))
+    folder = unpack.unpack(archive, ["usr/share/*.wav"])
+    assert [path.name for path in folder.rglob("*.*")] == ["a.wav"]
+    assert (folder / "usr/share/a.wav").read_bytes() == b"sound"
+    archive.unlink()
+    assert unpack.unpack(archive, ["usr/share/*.wav"]) == folder
+
+
+def test_unpack_wheel_and_tar(server, tmp_path):
+    with zipfile.ZipFile(tmp_path / "x.whl", "w") as bundle:
+        bundle.writestr("x/log.txt", "log")
+    assert (unpack.unpack(tmp_path / "x.whl", ["x/*.txt"]) / "x/log.txt").read_text() == "log"
+    (tmp_path / "x.tar.gz").write_bytes(tar_bytes({"x/t\u00f1.wav": b"1"}, "w:gz"))
+    assert (unpack.unpack(tmp_path / "x.tar.gz", ["*.wav"]) / "x/t\u00f1.wav").read_bytes() == b"1"
+
+
+@pytest.mark.parametrize("name", ["x.tar.gz", "x.deb", "x.whl"])
+def test_damaged_archive(server, tmp_path, name):
+    (tmp_path / name).write_bytes(b"no archive at all")
+    with pytest.raises(UserError, match="cannot be unpacked"):
+        unpack.unpack(tmp_path / name, ["*"])
+    assert not list((download.cache_dir() / "unpacked").glob("x*-*[0-9a-f]"))
+
+
+def test_archive_that_reaches_outside(server, tmp_path):
+    (tmp_path / "x.tar.gz").write_bytes(tar_bytes({"../evil.wav": b"1"}, "w:gz"))
+    with pytest.raises(UserError, match="outside"):
+        unpack.unpack(tmp_path / "x.tar.gz", ["*.wav"])
+    assert not (download.cache_dir() / "evil.wav").exists()
+
+
+def test_nothing_like_it_in_the_archive(server, tmp_path):
+    (tmp_path / "x.tar.gz").write_bytes(tar_bytes({"x/a.txt": b"1"}, "w:gz"))
+    with pytest.raises(UserError, match="holds nothing like"):
+        unpack.unpack(tmp_path / "x.tar.gz", ["*.wav"])

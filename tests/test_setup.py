@@ -165,9 +165,12 @@ def test_killed_at_any_moment_the_same_command_finishes(machine, moment):
     assert not (machine.root / ".venv/k2/complete").exists()
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
+    half_written = machine.root / ".venv/k2/half_written"
+    half_written.parent.mkdir(exist_ok=True)
+    half_written.touch()
     machine.python("3.10")
     assert machine.run("python", "x").stdout == "ran in k2 with x\n"
-    assert not (machine.root / ".venv/tmp").exists()
+    assert not half_written.exists() and not (machine.root / ".venv/tmp").exists()
 
 
 @pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -61,7 +61,7 @@ class Recipe:
         return sorted(path.stem for path in self.conf.glob("*.yaml")) if self.conf else []
 
     def main(self, arguments=None):
-        """Do what the command line says; returns the Experiment once its stages are done, None after --help and the like.
+        """Do what the command line says; returns the Experiment once its stages are done, else None (--help).
 
         Exits with status 1 after an error, 130 after Ctrl-C, 143 after SIGTERM.
         """

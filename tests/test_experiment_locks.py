@@ -47,6 +47,13 @@ def test_a_second_run_is_told_who_holds_it(tmp_path, holder):
     assert str(tmp_path) in message and "--exp" in message and "\n" not in message
 
 
+def test_flock_counts_where_the_text_is_gone(tmp_path, holder):
+    os.truncate(tmp_path / ".lock", 0)
+    with pytest.raises(UserError, match="is in use by another run"):
+        with folder_lock(tmp_path, "second", pytest.fail):
+            pass
+
+
 def test_the_lock_of_a_killed_process_is_taken_over(tmp_path, holder):
     holder.send_signal(signal.SIGKILL)
     holder.wait()

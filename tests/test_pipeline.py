@@ -271,6 +271,13 @@ def test_an_input_from_outside(toy, tmp_path):
     assert lexicon.exists()
 
 
+def test_an_input_that_changes_while_its_stage_runs(toy):
+    toy(TOY_FAIL="(exp.dir / 'manifests/dev.txt').write_text('something else')")
+    recorded = toy.record("score")["inputs"]["manifests/dev.txt"]
+    assert recorded == toy.record("train")["inputs"]["manifests/dev.txt"] and recorded["size"] == len("mini dev\n")
+    assert toy.ran().keys() == {"prepare"}  # which makes it as it was
+
+
 def test_output_pipe_closed_early(toy):
     process = toy.start("--help")
     process.stdout.close()

@@ -2,6 +2,7 @@
 import os
 import random
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -45,11 +46,11 @@ def files_of(exp):
             if path.is_file() and path.relative_to(exp).parts[0] not in ("logs", "stages", ".lock", "conf.yaml")}
 
 
-def test_killed_at_every_change_of_a_file(toy):
-    """Each run has a new folder and is killed one change later than the one before; the same command finishes it."""
+def test_killed_at_every_second_change_of_a_file(toy):
+    """Each run has a new folder and is killed two changes later than the one before; the same command finishes it."""
     toy()
     undisturbed = files_of(toy.exp)
-    for number in range(1, 1000):
+    for number in range(1, 1000, 2):
         folder = toy.folder / f"killed{number}"
         status = toy.run("--exp", folder.name, before=lambda: kill_at_event(folder, number))[0]
         if status == 0:
@@ -58,6 +59,25 @@ def test_killed_at_every_change_of_a_file(toy):
         toy("--exp", folder.name)
         assert files_of(folder) == undisturbed, f"killed at change {number}"
     assert 40 < number < 1000
+
+
+def test_killed_at_every_change_of_a_file_after_another_option(toy):
+    """What is left of a run with other options is never resumed, wherever the kill comes."""
+    toy()
+    toy("train.optimiser.lr=0.5", "--exp", "undisturbed", "--stop-stage", "train")
+    undisturbed = files_of(toy.folder / "undisturbed")
+    for number in range(1, 1000):
+        folder = toy.folder / f"killed{number}"
+        shutil.copytree(toy.exp, folder)
+        arguments = ("train.optimiser.lr=0.5", "--exp", folder.name, "--stop-stage", "train")
+        status = toy.run(*arguments, before=lambda: kill_at_event(folder, number))[0]
+        if status == 0:
+            break
+        assert status == -signal.SIGKILL
+        toy(*arguments)
+        made = {name: data for name, data in files_of(folder).items() if name in undisturbed}
+        assert made == undisturbed, f"killed at change {number}"
+    assert 20 < number < 1000
 
 
 def test_killed_again_and_again_with_changed_options(toy):
@@ -69,7 +89,7 @@ def test_killed_again_and_again_with_changed_options(toy):
         undisturbed[rate] = files_of(toy.folder / rate)
     generator = random.Random(7)
     finished = 0
-    for _ in range(60):
+    for _ in range(30):
         rate = generator.choice(sorted(rates))
         event = generator.randint(1, 60)
         status, output, errors = toy.run(rate, before=lambda: kill_at_event(toy.exp, event))
@@ -77,7 +97,7 @@ def test_killed_again_and_again_with_changed_options(toy):
         if status == 0:
             finished += 1
             assert files_of(toy.exp) == undisturbed[rate]
-    assert 5 < finished < 55
+    assert 2 < finished < 28
 
 
 def test_killed_from_outside(toy):
@@ -126,6 +146,13 @@ def test_partial_state_of_something_else_is_not_resumed(toy, arguments):
     assert toy(*arguments)[0].count("INFO step") == 3
     assert toy.record("train")["attempts"] == 1
     assert toy.results().count("step") == 6
+
+
+def test_a_stage_that_has_begun_is_not_finished(toy):
+    toy()
+    assert toy.run("train.optimiser.lr=0.5", before=lambda: kill_at_step(2))[0] == -signal.SIGKILL
+    assert sorted(path.name for path in (toy.exp / "stages").iterdir()) == [
+        "prepare.json", "score.json", "table.json", "train.attempt.json"]
 
 
 def test_partial_state_of_other_inputs_is_not_resumed(toy, tmp_path):

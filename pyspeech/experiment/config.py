@@ -7,6 +7,7 @@ import ast
 import dataclasses
 import difflib
 import enum
+import functools
 import inspect
 import io
 import json
@@ -25,24 +26,29 @@ from pyspeech.errors import UserError
 
 @dataclasses.dataclass(frozen=True)
 class Option:
-    """One leaf of the configuration: its dotted key, its declared type and its documentation."""
+    """One leaf of the configuration: its dotted key, its declared type, and the dataclass that has it as a field."""
     key: str
     type: object
-    doc: str
+    owner: type
+
+    @property
+    def doc(self):
+        """The field's metadata "help", or the comment beside it; "" where there is neither."""
+        name = self.key.rpartition(".")[2]
+        field = self.owner.__dataclass_fields__[name]
+        return field.metadata.get("help") or field_comments(self.owner).get(name, "")
 
 
 def list_options(config_class, prefix=""):
     """All leaves of a dataclass (nested dataclasses included), in the order of the source, as a list of Option."""
     hints = typing.get_type_hints(config_class)
-    docs = field_comments(config_class)
     options = []
     for field in dataclasses.fields(config_class):
         kind = hints[field.name]
         if dataclasses.is_dataclass(kind):
             options += list_options(kind, f"{prefix}{field.name}.")
         else:
-            doc = field.metadata.get("help") or docs.get(field.name, "")
-            options.append(Option(prefix + field.name, kind, doc))
+            options.append(Option(prefix + field.name, kind, config_class))
     return options
 
 
@@ -51,6 +57,7 @@ def groups(keys):
     return {key.rsplit(".", depth)[0] for key in keys for depth in range(1, key.count(".") + 1)}
 
 
+@functools.lru_cache(maxsize=None)
 def field_comments(config_class):
     """{field name: comment} read from the source of a dataclass and of those it inherits from.
 
@@ -213,7 +220,7 @@ def _find(options, key, where):
         return options[key]
     for option in options.values():
         if key.startswith(option.key + ".") and typing.get_origin(option.type) is dict:
-            return Option(key, typing.get_args(option.type)[1], "")
+            return Option(key, typing.get_args(option.type)[1], option.owner)
     raise unknown_option(key, options, where)
 
 

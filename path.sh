@@ -204,31 +204,32 @@ obtain_python() {
 # ---- One at a time ----
 
 lock_code='
-import fcntl, sys
-try:
-    fcntl.flock(9, fcntl.LOCK_EX | fcntl.LOCK_NB)
-except BlockingIOError:
-    sys.exit(9)
-except OSError:
-    pass  # a file system without locks: as good as it gets'
+import fcntl, signal, sys, time
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+seconds = 0
+while True:
+    try:
+        fcntl.flock(9, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        if seconds % 15 == 0:
+            print("path.sh: waiting for another process at work in %s (%d s)" % (sys.argv[1], seconds), file=sys.stderr)
+        time.sleep(1)
+        seconds += 1
+        continue
+    except OSError:
+        pass  # a file system without locks: as good as it gets
+    break'
 
 # Wait for the lock on .venv; fails where there is no Python to take it with. It is the kernel's, held through the open
 # file 9 by this shell and by what it starts: no kill leaves it behind, and an installation whose shell was killed keeps
 # it for as long as it still writes.
 lock() {
-    local locker status seconds=0
+    local locker
     for locker in "${PYTHON:-}" "$python" python3 python ''; do
         if [ -n "$locker" ] && "$locker" -c 'import fcntl' 2>/dev/null; then break; fi
     done
     [ -n "$locker" ] || return 1
-    while :; do
-        status=0
-        "$locker" -c "$lock_code" || status=$?
-        [ "$status" = 9 ] || return 0
-        [ $((seconds % 15)) != 0 ] || say "waiting for another process at work in $venvs ($seconds s)"
-        seconds=$((seconds + 1))
-        sleep 1
-    done
+    "$locker" -c "$lock_code" "$venvs" || exit
 }
 
 # ---- Making an environment ----

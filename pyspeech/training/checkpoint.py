@@ -1,0 +1,101 @@
+"""Checkpoint files of a training run: each is whole or not there, damage is noticed, and the n best can be averaged.
+
+    checkpoint-<step>.pt            everything that training needs to go on
+    checkpoint-<step>.pt.corrupt    one that did not load, set aside
+    best-<step>.pt                  weights and metrics after a validation that was among the n best
+    best.pt                         the result
+"""
+import re
+import zipfile
+
+import torch
+
+from pyspeech.compat import load_checkpoint
+from pyspeech.files import atomic_write
+
+
+class DamagedFile(Exception):
+    """A file that save_file did not write, or that was changed since."""
+
+
+def save_file(path, content):
+    """Write `content` (plain data and tensors) to `path` by torch.save, atomically."""
+    with atomic_write(path, "wb") as stream:
+        torch.save(content, stream)
+
+
+def load_file(path):
+    """What save_file wrote, its tensors on the CPU. Raises DamagedFile, or OSError where the file cannot be opened."""
+    with open(path, "rb"):
+        pass
+    try:
+        # torch.load does not look at the checksums that the file holds: a flipped bit would become a weight.
+        with zipfile.ZipFile(path) as archive:
+            bad = archive.testzip()
+        if bad is not None:
+            raise DamagedFile(f"checksum of {bad} is wrong")
+        return load_checkpoint(path, map_location="cpu")
+    except MemoryError:
+        raise
+    except Exception as error:  # zipfile, pickle and torch raise nearly every kind
+        raise DamagedFile(f"{type(error).__name__}: {error}".splitlines()[0]) from error
+
+
+def numbered_files(folder, prefix):
+    """{step: path} of the files `<prefix>-<step>.pt` in `folder`, by rising step."""
+    found = {}
+    for path in folder.glob(f"{prefix}-*.pt"):
+        match = re.fullmatch(rf"{prefix}-(\d+)\.pt", path.name)
+        if match:
+            found[int(match.group(1))] = path
+    return dict(sorted(found.items()))
+
+
+def load_newest(folder, log):
+    """(path, content) of the newest checkpoint that loads, or None; one that does not is renamed to `.corrupt`."""
+    for path in reversed(numbered_files(folder, "checkpoint").values()):
+        try:
+            return path, load_file(path)
+        except DamagedFile as error:
+            aside = path.with_name(path.name + ".corrupt")
+            path.replace(aside)
+            log.warning("%s is damaged (%s): renamed to %s, the checkpoint before it is used", path, error, aside.name)
+    return None
+
+
+def remove_older(folder, keep):
+    """Remove all but the `keep` newest checkpoints."""
+    for path in list(numbered_files(folder, "checkpoint").values())[:-keep]:
+        path.unlink()
+
+
+def remove_best_except(folder, steps):
+    """Remove the best-<step>.pt of all other steps."""
+    for step, path in numbered_files(folder, "best").items():
+        if step not in steps:
+            path.unlink()
+
+
+def remove_leftovers(folder):
+    """Remove the temporary files of writers that were killed. Nothing else may be writing checkpoints in `folder`."""
+    for pattern in ("checkpoint-*.pt", "best-*.pt", "best.pt"):
+        for path in folder.glob(f".*.tmp.{pattern}"):
+            path.unlink()
+
+
+def average(paths):
+    """The mean of the "model" state dicts in the files `paths`.
+
+    Floating-point tensors are averaged in float64 and keep their type. Anything else (such as the number of batches
+    that batch normalisation has seen) is taken from the first file.
+    """
+    result = load_file(paths[0])["model"]
+    names = [name for name, value in result.items() if torch.is_tensor(value) and value.is_floating_point()]
+    sums = {name: result[name].to(torch.float64, copy=True) for name in names}
+    for path in paths[1:]:
+        state = load_file(path)["model"]
+        for name in names:
+            sums[name] += state[name]
+    for name in names:
+        result[name] = (sums[name] / len(paths)).to(result[name].dtype)
+    return result

@@ -1,0 +1,54 @@
+"""The options of training, as a plain dataclass that recipes embed in their configuration; it imports nothing heavy."""
+import math
+from dataclasses import dataclass
+from typing import Optional, Tuple
+
+from pyspeech.errors import UserError
+
+# Options that a run may be resumed with another value of; all others decide what the steps so far have led to.
+CHANGEABLE = ("max_steps", "max_epochs", "max_bad_steps", "log_every", "save_every", "keep_checkpoints", "num_workers")
+
+
+@dataclass
+class TrainConfig:
+    """How to train. A step is one update of the weights; `None` switches an option off unless stated otherwise."""
+
+    max_steps: Optional[int] = None          # the end of training, skipped steps included, or ...
+    max_epochs: Optional[int] = None         # ... after this many epochs: whichever comes first
+    patience: Optional[int] = None           # or after this many validations in a row without a new best
+    lr: float = 1e-3
+    weight_decay: float = 0.0
+    betas: Tuple[float, float] = (0.9, 0.999)
+    schedule: str = "constant"               # or "cosine": down to 0 at max_steps
+    warmup_steps: int = 0                    # the learning rate rises linearly over these steps, under either schedule
+    clip_norm: Optional[float] = 5.0         # total gradient norm at most this
+    accumulate: int = 1                      # batches a step; their gradients are averaged
+    max_bad_steps: int = 20                  # stop after this many steps in a row with a non-finite loss or gradient
+    log_every: int = 50                      # steps
+    valid_every: Optional[int] = None        # steps; None: at the end of each epoch
+    save_every: int = 500                    # steps; a checkpoint is also written after each validation
+    keep_checkpoints: int = 2
+    minimize: str = "loss"                   # the validation metric that says which weights are best
+    average_best: int = 1                    # the result is the mean of this many best weights
+    bf16: Optional[bool] = None              # None: where the GPU computes in it natively
+    seed: int = 42
+    num_workers: int = 0                     # processes that read data; 0: the training process itself
+
+    def check(self):
+        """Raise UserError for the first option that makes no sense."""
+        def require(name, good, expected):
+            if not good:
+                raise UserError(f"training option {name}={getattr(self, name)}: expected {expected}")
+
+        for name in ("accumulate", "max_bad_steps", "log_every", "save_every", "average_best"):
+            require(name, getattr(self, name) >= 1, "at least 1")
+        for name in ("max_steps", "max_epochs", "valid_every", "patience"):
+            require(name, getattr(self, name) is None or getattr(self, name) >= 1, "at least 1, or null")
+        for name in ("warmup_steps", "num_workers", "seed"):
+            require(name, getattr(self, name) >= 0, "at least 0")
+        require("lr", math.isfinite(self.lr) and self.lr > 0, "a positive number")
+        require("clip_norm", self.clip_norm is None or self.clip_norm > 0, "a positive number, or null")
+        require("keep_checkpoints", self.keep_checkpoints >= 2, "at least 2, so that a damaged one can be replaced")
+        require("schedule", self.schedule in ("constant", "cosine"), "constant or cosine")
+        require("max_steps", self.max_steps is not None or self.schedule != "cosine", "a number, for schedule=cosine")
+        require("max_steps", self.max_steps is not None or self.max_epochs is not None, "a number, or max_epochs set")

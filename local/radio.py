@@ -1,11 +1,12 @@
 """Building blocks of a simulated radio and tape channel, for streams that resemble the Apollo recordings at 8 kHz.
 
-What the recordings show (Heitkaemper et al. 2020, section 4.1; Hansen et al. 2018): band-limited, clipped and level-controlled
-speech, noise that changes in kind and level and comes and goes with the carrier, talkers whose levels differ by several tens
-of dB, hum, tones, and tape. Each function does one of these to float64 samples at full scale 1.
+What the recordings show (Heitkaemper et al. 2020, section 4.1; Hansen et al. 2018): band-limited, clipped and
+level-controlled speech, noise that changes in kind and level and comes and goes with the carrier, talkers whose
+levels differ by several tens of dB, hum, tones, and tape. Each function does one of these to float64 samples at full
+scale 1.
 
-Every random draw is `rng.random()` or `rng.standard_normal()` of a numpy Generator(PCG64): streams that have not changed in
-any numpy version, so that a seed gives the same corpus everywhere.
+Every random draw is `rng.random()` or `rng.standard_normal()` of a numpy Generator(PCG64): streams that have not
+changed in any numpy version, so that a seed gives the same corpus everywhere.
 """
 import numpy as np
 
@@ -52,7 +53,8 @@ def band_kernel(low, high, taps=129):
 
 
 def channel_kernel(rng, low, high, taps=257):
-    """Response of a microphone, line and receiver: a band pass with soft edges, a tilt and two resonances of up to 8 dB."""
+    """Response of a microphone, line and receiver: a band pass with soft edges, a tilt and two resonances of up to 8
+    dB."""
     from scipy.signal import firwin2
 
     frequencies = np.linspace(0.0, RATE / 2, 129)
@@ -79,8 +81,8 @@ def noise(rng, length, kernel):
 
 
 def sloped_kernel(slope, low, high, order=4.0, taps=513):
-    """Kernel for noise whose power falls as frequency^-slope (0 white, 1 pink, 2 rumble) between `low` and `high` Hz, with edges of
-    `order` (6 dB an octave each) beyond."""
+    """Kernel for noise whose power falls as frequency^-slope (0 white, 1 pink, 2 rumble) between `low` and `high` Hz,
+    with edges of `order` (6 dB an octave each) beyond."""
     frequencies = np.maximum(np.arange(taps) * (RATE / 2.0 / (taps - 1)), 1.0)
     edges = (1.0 + (low / frequencies) ** (2.0 * order)) * (1.0 + (frequencies / high) ** (2.0 * order))
     gain = np.maximum(frequencies, 20.0) ** (-slope / 2.0) / np.sqrt(edges)
@@ -122,8 +124,9 @@ def envelope(samples, attack, release, block=20):
 
 
 def gain_control(samples, target, strength, attack, release, limit, block=20):
-    """Gain (N,) of a level control that moves the level towards `target` dB by the share `strength` (0 off, 1 constant level),
-    by at most `limit` dB upwards: the voice-operated gain amplifiers of the loops, or a recorder's automatic level."""
+    """Gain (N,) of a level control that moves the level towards `target` dB by the share `strength` (0 off, 1
+    constant level), by at most `limit` dB upwards: the voice-operated gain amplifiers of the loops, or a recorder's
+    automatic level."""
     if len(samples) == 0:
         return np.zeros(0)
     track = envelope(samples, attack, release, block)
@@ -144,14 +147,15 @@ def tone(length, frequency, amount, phase=0.0, edge=0.005):
 
 
 def hum(rng, length, base):
-    """Mains or inverter hum of unit power: up to ten harmonics of `base` Hz, each with its own amplitude, slowly swelling."""
+    """Mains or inverter hum of unit power: up to ten harmonics of `base` Hz, each with its own amplitude, slowly
+    swelling."""
     time = np.arange(length) / RATE
     total = np.zeros(length)
     for harmonic in range(1, int(uniform(rng, 2, 11))):
         if base * harmonic < RATE / 2 - 200:
             total += rng.random() / harmonic ** 0.7 * np.sin(2.0 * np.pi * (base * harmonic * time + rng.random()))
     total *= amplitude(wander(rng, length, 1.5, 8.0))
-    return total / np.sqrt(np.mean(np.square(total)) + 1e-12)
+    return total / np.sqrt(np.mean(np.square(total)) + 1e-12) if length else total
 
 
 def keyed_tones(rng, length):
@@ -181,14 +185,15 @@ def rustle(rng, length):
     low = uniform(rng, 50.0, 900.0)
     body = noise(rng, length, band_kernel(low, uniform(rng, low * 2.0, 3800.0)))
     body *= np.exp(wander(rng, length, uniform(rng, 0.5, 1.5), 1.0 / uniform(rng, 2.0, 15.0)))
-    return body / np.sqrt(np.mean(np.square(body)) + 1e-12)
+    return body / np.sqrt(np.mean(np.square(body)) + 1e-12) if length else body
 
 
 def coder_holes(samples, floor, block=512, bands=8):
     """Spectral holes of a perceptual audio coder: spectral lines too far below what masks them are removed.
 
-    A line goes when it is more than `floor` dB below the mean, in dB, of the loudest line of its block and the loudest of its
-    band (one of `bands` of equal width). Blocks of `block` samples with half overlap and sine windows: what is kept is unchanged.
+    A line goes when it is more than `floor` dB below the mean, in dB, of the loudest line of its block and the
+    loudest of its band (one of `bands` of equal width). Blocks of `block` samples with half overlap and sine windows:
+    what is kept is unchanged.
     """
     half = block // 2
     count = len(samples) // half + 2
@@ -196,11 +201,11 @@ def coder_holes(samples, floor, block=512, bands=8):
     padded[half:half + len(samples)] = samples
     window = np.sin(np.pi * (np.arange(block) + 0.5) / block)
     frames = np.lib.stride_tricks.sliding_window_view(padded, block)[::half] * window
-    spectrum = np.fft.rfft(frames, axis=1)[:, :half]
-    power = (np.square(spectrum.real) + np.square(spectrum.imag)).reshape(len(frames), bands, half // bands)
+    spectrum = np.fft.rfft(frames, axis=1)
+    power = (np.square(spectrum.real) + np.square(spectrum.imag))[:, :half].reshape(len(frames), bands, half // bands)
     loudest = power.max(axis=2, keepdims=True)
     masker = np.sqrt(loudest * loudest.max(axis=1, keepdims=True))
-    spectrum = np.where(power < masker * 10.0 ** (-floor / 10.0), 0.0, 1.0).reshape(spectrum.shape) * spectrum
+    spectrum[:, :half] *= (power >= masker * 10.0 ** (-floor / 10.0)).reshape(len(frames), half)
     frames = np.fft.irfft(spectrum, block, axis=1) * window
     out = np.zeros(len(padded))
     out[:len(frames) * half] += frames[:, :half].reshape(-1)

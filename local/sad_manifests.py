@@ -5,8 +5,8 @@ from pathlib import Path
 def write_split(out, split, streams):
     """Write `out/<split>.jsonl.gz`: a CutSet, one cut a stream, one supervision a speech segment.
 
-    streams: list of (lhotse Recording, speech (n, 2) in seconds or None where there are no labels, end in seconds of what is
-    labelled or None for all of it). The supervisions carry no text; a stream without labels has none and says
+    streams: list of (lhotse Recording, speech (n, 2) in seconds or None where there are no labels, end in seconds of
+    what is labelled or None for all of it). The supervisions carry no text; a stream without labels has none and says
     `labelled: False` among its custom fields.
     """
     from lhotse import CutSet, MonoCut, SupervisionSegment
@@ -14,9 +14,9 @@ def write_split(out, split, streams):
     cuts = []
     for recording, speech, end in streams:
         supervisions = [
-            SupervisionSegment(id=f"{recording.id}-{index:05d}", recording_id=recording.id, start=round(float(start), 6),
-                               duration=round(float(end - start), 6), channel=0)
-            for index, (start, end) in enumerate(speech if speech is not None else ())]
+            SupervisionSegment(id=f"{recording.id}-{index:05d}", recording_id=recording.id, channel=0,
+                               start=round(float(first), 6), duration=round(float(last - first), 6))
+            for index, (first, last) in enumerate(speech if speech is not None else ())]
         duration = recording.duration if end is None else min(end, recording.duration)
         cuts.append(MonoCut(id=recording.id, start=0.0, duration=duration, channel=0, recording=recording,
                             supervisions=supervisions, custom={"labelled": speech is not None}))

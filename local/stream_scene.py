@@ -26,7 +26,8 @@ class Talker:
     noise_kernel: np.ndarray
     noise_kind: int              # 0 plain, 1 pulsating, 2 crackling, 3 whining
     noisy_mike: bool             # the noise passes the level control with the speech, else it is added behind it
-    strength: float              # level control of the voice
+    strength: float              # level control of the voice, 0 none, 1 a constant level
+    lift: float                  # dB by which it may raise what is quiet, noise in pauses included
     release: float
     drive: float                 # dB by which peaks exceed the clipping limit; below -12 nothing is clipped
     before: float                # carrier before and after the words, seconds
@@ -49,21 +50,22 @@ def draw_talkers(rng, roles, voices):
     """{role: Talker}: `voices` is {name: sex}; no voice twice before all are used."""
     names = [name for _, name in sorted((rng.random(), name) for name in sorted(voices))]
     spread = uniform(rng, 5.0, 40.0)
-    typical = uniform(rng, 3.0, 19.0)
+    typical = uniform(rng, 4.0, 19.0)
     quindar = uniform(rng, -12.0, -2.0) if chance(rng, 0.4) else None
     talkers = {}
     for index, role in enumerate(roles):
+        snr = float(np.clip(typical + 4.0 * rng.standard_normal() + (3.0 if role in GROUND else 0.0), 0.0, 20.0))
         low, high = uniform(rng, 150.0, 550.0), uniform(rng, 1800.0, 3700.0)
         name = names[index % len(names)]
         fastest = (80, 100) if voices[name] == "f" else (90, 112)
         talkers[role] = Talker(
             voice=name, speed=int(uniform(rng, *fastest)), level=-spread * rng.random(),
-            snr=float(np.clip(typical + 4.0 * rng.standard_normal() + (3.0 if role in GROUND else 0.0), 0.0, 20.0)),
-            kernel=radio.channel_kernel(rng, low, high),
+            snr=snr, kernel=radio.channel_kernel(rng, low, high),
             noise_kernel=radio.sloped_kernel(uniform(rng, -0.7, 1.6), low * uniform(rng, 0.2, 1.0),
                                              min(high * uniform(rng, 0.9, 1.4), 4000.0), uniform(rng, 2.0, 12.0)),
             noise_kind=int(rng.random() * 8) if chance(rng, 0.6) else 0, noisy_mike=chance(rng, 0.4),
-            strength=uniform(rng, 0.0, 0.95), release=uniform(rng, 0.05, 0.6), drive=uniform(rng, -18.0, 6.0),
+            strength=uniform(rng, 0.0, 0.95), lift=snr * uniform(rng, 0.0, 0.6), release=uniform(rng, 0.05, 0.6),
+            drive=uniform(rng, -18.0, 6.0),
             before=uniform(rng, 0.05, 0.6), after=uniform(rng, 0.05, 0.8), burst=uniform(rng, -12.0, 12.0),
             late_key=uniform(rng, 0.0, 0.15) if chance(rng, 0.3) else 0.0,
             quindar=quindar if role in GROUND else None)
@@ -86,8 +88,8 @@ def carrier_noise(rng, talker, length):
 def say(rng, talker, seconds, take_clip):
     """Clips of the talker's voice for about `seconds`: (samples (N,), speech segments (n, 2) in seconds).
 
-    `take_clip(voice, seconds)` gives the next clip, float64 at 8 kHz. What lies more than about 12 dB below the noise cannot
-    be heard, so the marks leave it out.
+    `take_clip(voice, seconds)` gives the next clip, float64 at 8 kHz. What lies more than about 12 dB below the noise
+    cannot be heard, so the marks leave it out.
     """
     from scipy.signal import resample_poly
 
@@ -95,18 +97,19 @@ def say(rng, talker, seconds, take_clip):
     for _ in range(20):
         clip = resample_poly(take_clip(talker.voice, wanted), 100, talker.speed)
         found = mark_speech(clip, depth=min(30.0, talker.snr + 14.0))
-        wanted -= max(len(clip) / RATE, 0.3)
         if not len(found):
             continue
         first = max(int(found[0, 0] * RATE) - RATE // 20, 0)
         last = min(int(found[-1, 1] * RATE) + RATE // 20, len(clip))
-        clip = clip[first:last] * np.clip(np.minimum(np.arange(last - first), np.arange(last - first)[::-1]) / 160, 0, 1)
+        count = np.arange(last - first)
+        clip = clip[first:last] * np.clip(np.minimum(count, count[::-1]) / 160, 0, 1)
         active = np.concatenate([clip[int(a * RATE) - first:int(b * RATE) - first] for a, b in found])
         pieces.append(clip * amplitude(-radio.level(active)))
         marks.append(found - first / RATE + position)
-        pause = int(uniform(rng, 0.05, 0.9) * RATE)
+        pause = int((0.05 + 0.85 * rng.random() ** 2) * RATE)
         pieces.append(np.zeros(pause))
         position += (len(clip) + pause) / RATE
+        wanted -= len(clip) / RATE
         if wanted < 0.5:
             break
     if not marks:
@@ -125,7 +128,7 @@ def transmit(rng, talker, words, marks):
     snr = float(np.clip(talker.snr + 2.5 * rng.standard_normal(), 0.0, 22.0))
     static = amplitude(-snr) * carrier_noise(rng, talker, len(body))
     received = body + static if talker.noisy_mike else body
-    received = received * radio.gain_control(received, 0.0, talker.strength, 0.005, talker.release, 25.0)
+    received = received * radio.gain_control(received, 0.0, talker.strength, 0.005, talker.release, talker.lift)
     if talker.drive > -12.0:
         received = radio.clip_softly(received, amplitude(6.0 - talker.drive))
     received = radio.convolve(received, talker.kernel)
@@ -155,7 +158,7 @@ def converse(rng, transmissions, talkers, length, take_clip):
         talker = talkers[one.role]
         words, marks = say(rng, talker, one.seconds, take_clip)
         start = max(one.start + rng.random(), free + uniform(rng, -0.15, 1.6))
-        if not len(marks) or start + len(words) / RATE + 1.0 > length / RATE or start > one.start + 15.0:
+        if not len(marks) or start + len(words) / RATE + 1.0 > length / RATE or start > one.start + 30.0:
             continue
         free = start + len(words) / RATE
         received, lead = transmit(rng, talker, words, marks)
@@ -172,7 +175,8 @@ def converse(rng, transmissions, talkers, length, take_clip):
 
 
 def background(rng, length, floor):
-    """What is heard with nobody keyed: hiss, rumble, hum, a tone, all changing, about `floor` dB: (length,)."""
+    """What is heard with nobody keyed: hiss, rumble, hum, a tone, all changing, `floor` dB in the speech band:
+    (length,)."""
     total = radio.noise(rng, length, radio.sloped_kernel(uniform(rng, -0.5, 1.5), uniform(rng, 20.0, 400.0),
                                                          uniform(rng, 2000.0, 4000.0), uniform(rng, 2.0, 10.0)))
     if chance(rng, 0.7):
@@ -188,11 +192,12 @@ def background(rng, length, floor):
         total += radio.tone(length, uniform(rng, 200.0, 3200.0), amplitude(uniform(rng, -20.0, 3.0)))
     if chance(rng, 0.4):
         total += amplitude(uniform(rng, 0.0, 12.0)) * radio.crackle(rng, length, uniform(rng, 0.1, 8.0))
-    return total * amplitude(floor)
+    return total * amplitude(floor - radio.level(radio.convolve(total, radio.band_kernel(200.0, 3400.0))))
 
 
 def quiet_place(rng, spoken, size, tries=8):
-    """Start of `size` samples with as little speech as a few random tries find; spoken: cumulated speech samples (N + 1,)."""
+    """Start of `size` samples with as little speech as a few random tries find; spoken: cumulated speech samples (N +
+    1,)."""
     starts = [int(rng.random() * (len(spoken) - 1 - size)) for _ in range(tries)]
     return min(starts, key=lambda start: spoken[start + size] - spoken[start])
 
@@ -200,8 +205,8 @@ def quiet_place(rng, spoken, size, tries=8):
 def interference(rng, length, talkers, speech, signals):
     """Sounds that are no speech, at the levels of the talkers, seldom over speech: (length,).
 
-    Key-ups without words, loss of lock (bursts of white noise), tones, data, handling noise. `speech` is a list of segments in
-    seconds, `signals` are recordings (N,) of real modem signals.
+    Key-ups without words, loss of lock (bursts of white noise), tones, data, handling noise. `speech` is a list of
+    segments in seconds, `signals` are recordings (N,) of real modem signals.
     """
     track = np.zeros(length)
     spoken = np.concatenate([[0], np.cumsum(segments_to_frames(speech, length, 1.0 / RATE))])
@@ -218,7 +223,8 @@ def interference(rng, length, talkers, speech, signals):
         return amplitude(talker.level - talker.snr + 2.0 * rng.standard_normal()) * carrier_noise(rng, talker, size)
 
     def unlocked(talker, size):
-        kernel = radio.sloped_kernel(uniform(rng, -0.5, 0.5), 100.0, uniform(rng, 2200.0, 4000.0), uniform(rng, 2.0, 8.0))
+        kernel = radio.sloped_kernel(uniform(rng, -0.5, 0.5), 100.0, uniform(rng, 2200.0, 4000.0),
+                                     uniform(rng, 2.0, 8.0))
         return amplitude(talker.level + uniform(rng, -8.0, 5.0)) * radio.noise(rng, size, kernel)
 
     def beep(talker, size):
@@ -263,7 +269,7 @@ def record(rng, track):
     if chance(rng, 0.45):
         busy = np.quantile(radio.envelope(track, 0.01, 0.1, 200), 0.9)
         track = track * radio.gain_control(track, busy, uniform(rng, 0.4, 1.0), uniform(rng, 0.005, 0.1),
-                                           uniform(rng, 0.2, 4.0), uniform(rng, 6.0, 30.0), 80)
+                                           uniform(rng, 0.2, 4.0), uniform(rng, 3.0, 20.0), 80)
     if chance(rng, 0.3):
         track = radio.clip_softly(track, np.quantile(np.abs(track), uniform(rng, 0.97, 0.9995)))
     track = radio.convolve(track, radio.channel_kernel(rng, uniform(rng, 30.0, 250.0), uniform(rng, 2300.0, 3900.0)))
@@ -282,7 +288,8 @@ def render(rng, transmissions, seconds, voices, take_clip, signals):
     """One stream: samples float64 (seconds * 8000,) within +-1 and its speech segments, a list of (start, end).
 
     transmissions: list of Transmission, times from the start of the stream. voices: {name: "f" or "m"}.
-    take_clip(voice, seconds): the next clip, float64 at 8 kHz. signals: list of float64 arrays, sounds that are no speech.
+    take_clip(voice, seconds): the next clip, float64 at 8 kHz. signals: list of float64 arrays, sounds that are no
+    speech.
     """
     length = int(round(seconds * RATE))
     talkers = draw_talkers(rng, sorted({one.role for one in transmissions}), voices)

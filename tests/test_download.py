@@ -125,7 +125,9 @@ def test_missing_file_is_not_tried_again(server):
 
 
 def test_no_network(server, monkeypatch):
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: (_ for _ in ()).throw(socket.gaierror(-3, "no name service")))
+    def unknown(*arguments, **options):
+        raise socket.gaierror(-3, "no name service")
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
     monkeypatch.setattr(download, "PAUSES", (0, 0.01, 0.01))
     with pytest.raises(UserError, match="check the network") as error:
         download.fetch("http://nowhere.invalid/file.bin", sha256=SHA256)
@@ -167,9 +169,11 @@ def test_two_processes_download_once(server):
 def test_package_index(server, monkeypatch, as_json):
     server.files["/simple/some-thing/"] = (
         b'{"files": [{"filename": "some_thing-1.tar.gz", "url": "../../file.bin#sha256=00"}]}' if as_json else
-        b'<html><a href="../../other">some_thing-2.tar.gz</a><a href="../../file.bin#sha256=00">some_thing-1.tar.gz</a></html>')
+        b'<html><a href="../../other">some_thing-2.tar.gz</a>'
+        b'<a href="../../file.bin#sha256=00">some_thing-1.tar.gz</a></html>')
     if as_json:
-        monkeypatch.setattr(Handler, "send_header", lambda self, key, value: http.server.BaseHTTPRequestHandler.send_header(
+        plain = Handler.send_header
+        monkeypatch.setattr(Handler, "send_header", lambda self, key, value: plain(
             self, key, "application/vnd.pypi.simple.v1+json" if value == "text/html" else value))
     secret = server.base.replace("http://", "http://user:pass@")
     monkeypatch.setattr(download, "index_urls", lambda: [server.base + "/empty", secret + "/simple"])
@@ -227,7 +231,8 @@ def test_debian_package_by_apt(server, monkeypatch):
 def test_other_version_is_used_and_said(server, monkeypatch, caplog):
     other = BODY + b"newer"
     server.files["/pool/thing_2.0-1_all.deb"] = other
-    line = f"'{server.base}/pool/thing_2.0-1_all.deb' thing_2.0-1_all.deb 1 SHA256:{hashlib.sha256(other).hexdigest()}\n"
+    checksum = hashlib.sha256(other).hexdigest()
+    line = f"'{server.base}/pool/thing_2.0-1_all.deb' thing_2.0-1_all.deb 1 SHA256:{checksum}\n"
     fake_apt(monkeypatch, {"print": (0, line), "update": (0, "")})
     assert download.fetch_debian([PACKAGE])["thing"].read_bytes() == other
     assert "thing_2.0-1_all.deb instead of thing_1.0-1_all.deb" in caplog.text
@@ -270,9 +275,10 @@ def tar_bytes(files, mode="w:xz"):
 
 def deb_bytes(files):
     total = b"!<arch>\n"
-    for name, content in (("debian-binary", b"2.0\n"), ("control.tar.xz", tar_bytes({"./control": b"Package: thing\n"})),
-                          ("data.tar.xz", tar_bytes(files))):
-        total += f"{name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n".encode() + content + b"\n" * (len(content) % 2)
+    control = tar_bytes({"./control": b"Package: thing\n"})
+    for name, content in (("debian-binary", b"2.0\n"), ("control.tar.xz", control), ("data.tar.xz", tar_bytes(files))):
+        header = f"{name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n"
+        total += header.encode() + content + b"\n" * (len(content) % 2)
     return total
 
 

@@ -24,7 +24,8 @@ def write_audio(path, samples=None, rate=8000, **options):
 
 def write_labels(path, rows=LABELS):
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{path.stem}\t0\t{a}\t{b}\t{label}\tmanual" + "\tX" * 6 + "\n" for a, b, label in rows), encoding="utf-8")
+    lines = (f"{path.stem}\t0\t{a}\t{b}\t{label}\tmanual" + "\tX" * 6 + "\n" for a, b, label in rows)
+    path.write_text("".join(lines), encoding="utf-8")
     return path
 
 
@@ -77,7 +78,8 @@ def test_folder_without_splits(tmp_path):
 
 
 def test_labels_that_run_past_the_audio_are_trimmed(tmp_path, caplog):
-    _, labels = make(tmp_path / "c", rows=[(0.0, 0.5, "NS"), (0.5, 1.5, "S"), (1.5, 1.75, "NS"), (1.75, 3.0, "S"), (3.0, 7.5, "NS")])
+    rows = [(0.0, 0.5, "NS"), (0.5, 1.5, "S"), (1.5, 1.75, "NS"), (1.75, 3.0, "S"), (3.0, 7.5, "NS")]
+    _, labels = make(tmp_path / "c", rows=rows)
     assert fearless.prepare(tmp_path / "c", tmp_path / "out") == {"dev": 1}
     assert f"{labels}: labels run to 7.50 s, the audio ends at 2.00 s" in caplog.text
     cut, = cuts(tmp_path / "out").values()
@@ -93,7 +95,8 @@ def test_labels_that_end_early(tmp_path, caplog):
 
 
 def test_label_names(tmp_path, caplog):
-    rows = [(0.0, 0.2, "NT"), (0.2, 0.4, "RI"), (0.4, 0.6, "S"), (0.6, 0.8, "RX"), (0.8, 1.0, "RS"), (1.0, 2.0, "Uncertain")]
+    rows = [(0.0, 0.2, "NT"), (0.2, 0.4, "RI"), (0.4, 0.6, "S"), (0.6, 0.8, "RX"), (0.8, 1.0, "RS"),
+            (1.0, 2.0, "Uncertain")]
     make(tmp_path / "c", rows=rows)
     fearless.prepare(tmp_path / "c", tmp_path / "out")
     assert [(s.start, round(s.end, 6)) for s in cuts(tmp_path / "out")["FS02_dev_001"].supervisions] == [(0.2, 0.6)]

@@ -12,6 +12,7 @@
 The command line is described in pyspeech.experiment.cli, when a stage is stale in pyspeech.experiment.plan, and what a
 stage gets as `exp` in pyspeech.experiment.runner. Importing this module is instant: no torch, no lhotse, no numpy.
 """
+import contextlib
 import logging
 import os
 import sys
@@ -73,9 +74,15 @@ class Recipe:
         except UserError as error:
             print(error, file=sys.stderr)
             sys.exit(1)
-        except BrokenPipeError:  # the reader of a pipe has gone; Python must not complain again while it exits
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except KeyboardInterrupt:
+            sys.exit(130)
+        except BrokenPipeError:  # | head
             sys.exit(1)
+        finally:
+            try:
+                sys.stdout.flush()
+            except OSError:  # its reader has gone: Python must not complain again while it exits
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     def _main(self, arguments):
         flags = cli.parse(arguments, self._options)
@@ -88,13 +95,8 @@ class Recipe:
             print("\n".join(cli.stage_lines(self.stages)))
         else:
             run = self._make_run(flags, profile, profile_file)
-            try:
+            with _usable(run.exp.dir):
                 return run.show() if flags.dry_run else run.run()
-            except BrokenPipeError:
-                raise
-            except OSError as error:
-                raise UserError(f"experiment folder {short_path(run.exp.dir)}: {describe_os_error(error)}; free space "
-                                "there, mend its permissions, or give another folder with --exp DIR") from None
         return None
 
     def _make_run(self, flags, profile, profile_file):
@@ -106,8 +108,9 @@ class Recipe:
         stages.check(bound)
         header = f"profile {profile} ({short_path(profile_file)}), " if profile else ""
         defaults = config.flatten(config.resolve(self.config_class))
-        return Run(title=self.title, header=f"{header}experiment folder {short_path(folder)}",
-                   plan=Plan(bound, config.flatten(conf), defaults, Artifacts(folder), Records(folder)),
+        with _usable(folder):
+            plan = Plan(bound, config.flatten(conf), defaults, Artifacts(folder), Records(folder))
+        return Run(title=self.title, header=f"{header}experiment folder {short_path(folder)}", plan=plan,
                    stages=bound[selected], conf=conf, plain_conf=plain_conf, force=flags.force,
                    exp=Experiment(folder, logging.getLogger("pyspeech.stage"), profile, tuple(flags.overrides)),
                    command=lambda stage=None: shell_command(sys.argv[0], cli.repeat(flags, stage)))
@@ -136,10 +139,12 @@ class Recipe:
             name = self.name(plain_conf, profile) if self.name else profile or "default"
             return beside.parent / "exp" / name
         folder = Path(flags.exp).expanduser().absolute()
-        if folder.exists() and not folder.is_dir():
-            raise UserError(f"--exp {flags.exp} is a file, expected a folder")
-        if folder.is_dir() and any(folder.iterdir()) and not (folder / ".lock").exists():
-            raise UserError(f"--exp {flags.exp} holds other files and is no experiment folder: give a new or empty one")
+        with _usable(folder):
+            if folder.exists() and not folder.is_dir():
+                raise UserError(f"--exp {flags.exp} is a file, expected a folder")
+            if folder.is_dir() and any(folder.iterdir()) and not (folder / ".lock").exists():
+                raise UserError(f"--exp {flags.exp} holds other files and is no experiment folder: "
+                                "give a new or empty one")
         return folder
 
     def _check(self, stage):
@@ -152,3 +157,15 @@ class Recipe:
                                  (f"; did you mean '{guess}'?" if guess else ""))
         if any(stage.name == other.name for other in self.stages):
             raise ValueError(f"two stages are named '{stage.name}'")
+
+
+@contextlib.contextmanager
+def _usable(folder):
+    """A full disk, missing permissions and the like become a UserError."""
+    try:
+        yield
+    except BrokenPipeError:  # not of the folder
+        raise
+    except OSError as error:
+        raise UserError(f"experiment folder {short_path(folder)}: {describe_os_error(error)}; free space there, mend "
+                        "its permissions, or give another folder with --exp DIR") from None

@@ -285,6 +285,18 @@ def test_output_pipe_closed_early(toy):
     process.stderr.close()
 
 
+def test_a_lost_terminal_does_not_end_the_run(toy):
+    process = toy.start(TOY_SLEEP="0.1")
+    assert process.stdout.readline() == "Toy recipe\n"
+    process.stdout.readline()
+    process.stdout.close()
+    errors = process.stderr.read()
+    process.stderr.close()
+    process.wait()
+    assert "Error" not in errors, errors
+    assert toy.results().count("step") == 6
+
+
 # Declarations
 
 

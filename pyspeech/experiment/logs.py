@@ -17,6 +17,12 @@ FORMAT, TIME_FORMAT = "%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%
 NAMES = ("pyspeech", "local", "steps")  # whose INFO lines are shown; of other libraries only warnings
 
 
+def say(text, stream=None):
+    """Print on standard output, or `stream`. The terminal may have gone: the run goes on, with its log files."""
+    with contextlib.suppress(OSError):
+        print(text, file=stream or sys.stdout, flush=True)
+
+
 class ScreenHandler(logging.Handler):
     """Lines for people: errors on standard error, all else on standard output, above a tqdm bar where one is open."""
 
@@ -27,28 +33,26 @@ class ScreenHandler(logging.Handler):
         self.addFilter(lambda record: record.name != "py.warnings")  # those go to the log file alone
 
     def emit(self, record):
-        try:
-            line, stream = self.format(record), self.streams[record.levelno >= logging.ERROR]
-            bars = getattr(sys.modules.get("tqdm"), "tqdm", None)
-            if bars is not None and getattr(bars, "_instances", None):
+        line, stream = self.format(record), self.streams[record.levelno >= logging.ERROR]
+        bars = getattr(sys.modules.get("tqdm"), "tqdm", None)
+        if bars is not None and getattr(bars, "_instances", None):
+            with contextlib.suppress(OSError):
                 bars.write(line, file=stream)
-            else:
-                stream.write(line + "\n")
-            stream.flush()
-        except Exception:  # as logging's own handlers: a broken screen must not end the run
-            self.handleError(record)
+        else:
+            say(line, stream)
 
 
 class _Tee:
-    """A text stream that also writes to a second one."""
+    """A text stream that also writes to a second one; neither a full disk nor a lost terminal ends what prints."""
 
     def __init__(self, stream, copy):
         self._stream, self._copy = stream, copy
 
     def write(self, text):
-        with contextlib.suppress(OSError, ValueError):
-            self._copy.write(text)
-        return self._stream.write(text)
+        for stream in (self._copy, self._stream):
+            with contextlib.suppress(OSError):
+                stream.write(text)
+        return len(text)
 
     def __getattr__(self, name):
         return getattr(self._stream, name)

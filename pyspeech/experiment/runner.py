@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from pyspeech.errors import UserError
 from pyspeech.experiment import config
 from pyspeech.experiment.locks import folder_lock
-from pyspeech.experiment.logs import screen_log, stage_log
+from pyspeech.experiment.logs import say, screen_log, stage_log
 from pyspeech.experiment.plan import Plan, Verdict
 from pyspeech.experiment.process import PeakMemory, duration, short_path, termination_as_exception
 from pyspeech.files import atomic_write
@@ -68,8 +68,8 @@ class Run:
 
     def run(self):
         """Run the stages that are not up to date; returns `exp`. Exits where a stage fails or a signal ends the run."""
-        print(self.title)
-        print(self.header, flush=True)
+        say(self.title)
+        say(self.header)
         self.exp.dir.mkdir(parents=True, exist_ok=True)
         begun = time.monotonic()
         with screen_log(), termination_as_exception():
@@ -81,7 +81,7 @@ class Run:
                     self._run_stages()
             except KeyboardInterrupt as error:
                 self._exit_interrupted(error)
-        print(f"done in {duration(time.monotonic() - begun)}: {short_path(self.exp.dir)}", flush=True)
+        say(f"done in {duration(time.monotonic() - begun)}: {short_path(self.exp.dir)}")
         return self.exp
 
     def _check_inputs(self):
@@ -103,7 +103,7 @@ class Run:
                 from pyspeech.compat import describe_environment  # loads torch: seconds
 
                 environment = describe_environment()
-                print(environment, flush=True)
+                say(environment)
             self._run_stage(stage, verdict, environment)
 
     def _run_stage(self, stage, verdict, environment):
@@ -151,15 +151,15 @@ class Run:
             elif not isinstance(error, UserError):
                 reason = traceback.format_exception_only(type(error), error)[-1].strip()
                 lines = _traceback(error).splitlines()
-                print("\n".join(["..."] * (len(lines) > TRACEBACK_LINES) + lines[-TRACEBACK_LINES:]), file=sys.stderr)
+                say("\n".join(["..."] * (len(lines) > TRACEBACK_LINES) + lines[-TRACEBACK_LINES:]), sys.stderr)
             self.exp.log.error("%s failed: %s", stage, reason)
-            print(f"log: {short_path(log_path)}\ngo on, once that is mended, with: {self.command()}", file=sys.stderr)
+            say(f"log: {short_path(log_path)}\ngo on, once that is mended, with: {self.command()}", sys.stderr)
             sys.exit(1)
 
     def _exit_interrupted(self, error, log_path=None):
         if log_path:
-            print(f"log: {short_path(log_path)}", file=sys.stderr)
-        print(f"interrupted; go on with: {self.command()}", file=sys.stderr)
+            say(f"log: {short_path(log_path)}", sys.stderr)
+        say(f"interrupted; go on with: {self.command()}", sys.stderr)
         sys.exit(128 + getattr(error, "signum", signal.SIGINT))
 
 

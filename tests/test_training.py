@@ -228,6 +228,23 @@ def test_validation_times(tmp_path):
         assert [point["step"] for point in trainer.position.history if "valid/loss" in point] == steps
 
 
+def test_validation_does_not_disturb_training(tmp_path):
+    def noisy(model, batch):
+        x, y = batch
+        return squared_error(model, (x + torch.randn(x.shape), y))
+
+    def random_loss(model):
+        return {"loss": torch.rand(1).item()}
+
+    without = build(tmp_path / "without", loss=noisy)
+    without.run()
+    trainer = build(tmp_path / "with", replace(CONFIG, valid_every=5), loss=noisy, validate=random_loss)
+    trainer.run()
+    assert torch.equal(checkpoint.load_file(tmp_path / "with" / "checkpoint-12.pt")["model"]["weight"],
+                       without.model.weight)
+    assert len({point["valid/loss"] for point in trainer.position.history if "valid/loss" in point}) == 1
+
+
 def test_missing_metric(tmp_path):
     with pytest.raises(UserError, match="minimize=dcf: expected one of what validation gives, loss, number"):
         build(tmp_path, replace(CONFIG, minimize="dcf"), validate=Metrics(1, 2)).run()

@@ -140,6 +140,7 @@ def test_killed_twice_equals_undisturbed(tmp_path, undisturbed, num_workers):
     assert not (tmp_path / "best.pt").exists()
     build_trainer(tmp_path, replace(CONFIG, num_workers=num_workers)).run()
     assert_same(all_results(tmp_path), undisturbed)
+    assert_tensorboard(tmp_path, undisturbed[0]["history"])
 
 
 def test_workers_change_nothing(tmp_path, undisturbed):
@@ -204,11 +205,17 @@ def test_stopped_where_all_meet(tmp_path):
     expected = all_results(tmp_path / "undisturbed")
     assert [point["step"] for point in expected[0]["history"] if "valid/loss" in point] == [6, 12, 18]
     for call in (11, 12, 22, 23, 24):
-        folder = tmp_path / str(call)
+        folder, validations = tmp_path / str(call), []
+
+        def validate_and_count(model):
+            validations.append(None)
+            return validate(model)
+
         with pytest.raises(Stop):
-            build_trainer(folder, config, loss=ending_at(call, stop)).run()
-        build_trainer(folder, config).run()
+            build_trainer(folder, config, loss=ending_at(call, stop), validate=validate_and_count).run()
+        build_trainer(folder, config, validate=validate_and_count).run()
         assert_same(all_results(folder), expected)
+        assert len(validations) == 3 + 1  # and one of the mean of the best
 
 
 @pytest.mark.parametrize("save", range(2, 16))
@@ -323,22 +330,27 @@ def test_refuses_what_it_cannot_go_on_from(tmp_path):
     assert not list(tmp_path.glob("*.corrupt"))
 
 
-def test_tensorboard_has_each_point_once(tmp_path, undisturbed):
+def assert_tensorboard(folder, history):
+    """TensorBoard shows each point of the history, and each once."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    for call in (9, 14, 20):
-        with pytest.raises(Stop):
-            build_trainer(tmp_path, loss=ending_at(call, stop)).run()
-    build_trainer(tmp_path).run()
-    events = EventAccumulator(str(tmp_path / "tensorboard"))
+    events = EventAccumulator(str(folder / "tensorboard"))
     events.Reload()
-    history = undisturbed[0]["history"]
     names = {name for point in history for name in point if name != "step"}
     assert set(events.Tags()["scalars"]) == names == {
         "train/loss", "train/noise", "train/grad_norm", "train/lr", "train/skipped", "valid/loss"}
     for name in names:
         expected = [(point["step"], np.float32(point[name])) for point in history if name in point]
         assert [(event.step, np.float32(event.value)) for event in events.Scalars(name)] == expected
+
+
+def test_tensorboard_has_each_point_once(tmp_path, undisturbed):
+    for call in (9, 14, 20):
+        with pytest.raises(Stop):
+            build_trainer(tmp_path, loss=ending_at(call, stop)).run()
+    build_trainer(tmp_path).run()
+    history = undisturbed[0]["history"]
+    assert_tensorboard(tmp_path, history)
     assert [point["step"] for point in history if "train/loss" in point] == list(range(2, 25, 2))
     assert [point["step"] for point in history if "valid/loss" in point] == [5, 10, 15, 20, 24]
 

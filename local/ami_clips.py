@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from local.sad_manifests import write_split
+from local.sad_manifests import clear_split, write_split
 from local.voices import load_clip, packages_available
 from pyspeech.download import fetch_pypi
 from pyspeech.errors import UserError
@@ -71,6 +71,7 @@ def prepare(out):
     clips, turns = find_clips()
     if not packages_available():
         clips = {name: path for name, path in clips.items() if name.startswith("tst")}
+    clear_split(out, "eval_ami")
     streams = []
     for name, source in clips.items():
         path = out / "audio" / "eval_ami" / f"ami_{name}.wav"

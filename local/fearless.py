@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from local.sad_manifests import write_split
+from local.sad_manifests import clear_split, write_split
 from pyspeech.audio.io import _promised_frames, find_audio, stream_audio
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path, atomic_write
@@ -67,6 +67,7 @@ def prepare(corpus, out, skip_bad=False):
         raise UserError(f"corpus={corpus}: no usable streams; expected audio in folders Train, Dev or Eval (as "
                         f"Audio/Streams/Dev/*.wav) and labels in Transcripts/SAD/Dev/*.txt")
     for split, rows in checked.items():
+        clear_split(out, split)
         if rows:
             write(out, split, rows)
     return {split: len(rows) for split, rows in checked.items() if rows}

@@ -1,5 +1,13 @@
 """Lhotse manifests of a speech activity detection corpus, one way for all corpora."""
+import shutil
 from pathlib import Path
+
+
+def clear_split(out, split):
+    """Remove what an earlier preparation with other settings left of a split: audio, label files, manifest."""
+    for folder in ("audio", "reference"):
+        shutil.rmtree(Path(out) / folder / split, ignore_errors=True)
+    (Path(out) / f"{split}.jsonl.gz").unlink(missing_ok=True)
 
 
 def write_split(out, split, streams):

@@ -4,8 +4,8 @@
     tuxpaint-stamps-default  short descriptions, one voice a language, 44.1 kHz Ogg Vorbis
     fillets-ng-data-{cs,nl}  dialogues of a game, two main voices a language, 22.05 kHz Ogg Vorbis
 
-Every name below was checked to be one voice, different from the others; the two prompt sets that name the same
-speaker (English and Spanish) count as one person and must stay in the same split.
+Every name below is one voice, told from the others by speaker embeddings; but the English and the Spanish prompts name
+the same speaker, so these two must stay in one split.
 """
 import fnmatch
 

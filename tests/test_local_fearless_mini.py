@@ -107,6 +107,26 @@ def test_corpus(sources, tmp_path):
         assert np.abs(samples).max() > 0.01 and np.mean(np.abs(samples) > 0.999) < 0.01
 
 
+def test_nothing_is_left_of_an_earlier_corpus(sources, tmp_path):
+    fearless_mini.prepare(tmp_path, minutes=(0, 10, 0), jobs=2, sources=sources)
+    assert len(list((tmp_path / "reference/dev").iterdir())) == 2
+    fearless_mini.prepare(tmp_path, minutes=(0, 0.25, 0), jobs=1, sources=sources)
+    for folder in ("audio/dev", "reference/dev"):
+        assert [path.stem for path in (tmp_path / folder).iterdir()] == ["sim_dev_001"]
+    assert not list(tmp_path.glob("train*"))
+
+
+def test_other_samples_than_published_are_said(sources, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(fearless_mini, "default_sources", lambda: sources)
+    monkeypatch.setattr(fearless_mini, "DIGESTS", {(0, 0.25, 0): "0" * 64})
+    fearless_mini.prepare(tmp_path, minutes=(0, 0.25, 0), jobs=1)
+    assert "not the very same samples" in caplog.text
+    caplog.clear()
+    monkeypatch.setattr(fearless_mini, "DIGESTS", {(0, 0.25, 0): fearless_mini.digest(tmp_path)})
+    fearless_mini.prepare(tmp_path, minutes=(0, 0.25, 0), jobs=1)
+    assert "not the very same samples" not in caplog.text
+
+
 def test_the_same_samples_every_time(sources, tmp_path):
     """In any number of processes, and on any machine: the digest below was made once and for all."""
     for name, jobs, seed in (("one", 1, 7), ("two", 2, 7), ("other", 1, 8)):

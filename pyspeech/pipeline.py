@@ -142,7 +142,8 @@ class Recipe:
         with _usable(folder):
             if folder.exists() and not folder.is_dir():
                 raise UserError(f"--exp {flags.exp} is a file, expected a folder")
-            if folder.is_dir() and any(folder.iterdir()) and not (folder / ".lock").exists():
+            ours = any((folder / name).exists() for name in (".lock", "stages"))
+            if folder.is_dir() and any(folder.iterdir()) and not ours:
                 raise UserError(f"--exp {flags.exp} holds other files and is no experiment folder: "
                                 "give a new or empty one")
         return folder

@@ -71,19 +71,20 @@ def _forward_direction(frames, gru, length, shift, count):
     size = gru.hidden_size
     gate_bias, candidate_bias = gru.bias_hh_l0[: 2 * size], gru.bias_hh_l0[2 * size :, None]
     gate_weight, candidate_weight = gru.weight_hh_l0[: 2 * size], gru.weight_hh_l0[2 * size :]
-    input_bias = gru.bias_ih_l0 + functional.pad(gate_bias, (0, size))
-    projected = torch.addmm(input_bias[:, None], gru.weight_ih_l0, frames.t())  # (3 H, N)
+    gate_projection, candidate_projection = _project(frames, gru.weight_ih_l0, gru.bias_ih_l0, gate_bias)
+    span = (count - 1) * shift + 1
 
     state = None
     for step in range(length):
-        inputs = projected[:, step::shift][:, :count]
+        gate_input = gate_projection[:, step : step + span : shift]
+        candidate_input = candidate_projection[:, step : step + span : shift]
         if state is None:
-            gates, candidate = torch.sigmoid(inputs[: 2 * size]), candidate_bias
+            gates, candidate = torch.sigmoid(gate_input), candidate_bias
         else:
-            gates = torch.addmm(inputs[: 2 * size], gate_weight, state).sigmoid_()
+            gates = torch.addmm(gate_input, gate_weight, state).sigmoid_()
             candidate = torch.addmm(candidate_bias, candidate_weight, state)
         reset, update = gates[:size], gates[size:]
-        new = torch.addcmul(inputs[2 * size :], reset, candidate).tanh_()
+        new = torch.addcmul(candidate_input, reset, candidate).tanh_()
         state = new - update * new if state is None else new + update * (state - new)
     return state
 
@@ -93,9 +94,14 @@ def _backward_direction(last_frames, gru):
     size = gru.hidden_size
     # The product with h = 0 keeps the weight in the graph: distributed training wants a gradient for every parameter.
     recurrent = torch.mv(gru.weight_hh_l0_reverse, last_frames.new_zeros(size)) + gru.bias_hh_l0_reverse
-    gate_bias, candidate_bias = recurrent[: 2 * size], recurrent[2 * size :, None]
-    input_bias = gru.bias_ih_l0_reverse + functional.pad(gate_bias, (0, size))
-    inputs = torch.addmm(input_bias[:, None], gru.weight_ih_l0_reverse, last_frames.t())
-    reset, update = torch.sigmoid(inputs[: 2 * size]).chunk(2)
-    new = torch.addcmul(inputs[2 * size :], reset, candidate_bias).tanh_()
+    gates, candidate = _project(last_frames, gru.weight_ih_l0_reverse, gru.bias_ih_l0_reverse, recurrent[: 2 * size])
+    reset, update = gates.sigmoid_().chunk(2)
+    new = torch.addcmul(candidate, reset, recurrent[2 * size :, None]).tanh_()
     return new - update * new
+
+
+def _project(frames, weight, bias, gate_bias):
+    """The inputs' part of both gates (2 H, N), with `gate_bias` added, and of the candidate (H, N)."""
+    gate_rows = len(gate_bias)
+    gates = torch.addmm((bias[:gate_rows] + gate_bias)[:, None], weight[:gate_rows], frames.t())
+    return gates, torch.addmm(bias[gate_rows:, None], weight[gate_rows:], frames.t())

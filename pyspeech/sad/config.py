@@ -1,0 +1,45 @@
+"""Options of SAD networks and their training data, as plain dataclasses that recipes embed; it imports nothing heavy.
+
+The defaults are the paper's (Heitkaemper et al. 2020, sections 3 and 4.2) where it names a value.
+"""
+from dataclasses import dataclass, field
+from typing import List
+
+from pyspeech.errors import UserError
+from pyspeech.features.config import StftConfig  # noqa: F401 (one import for a recipe)
+
+TEMPORAL_LAYERS = ("cnn", "rnn", "seg_rnn")
+
+
+@dataclass
+class NetworkConfig:
+    temporal: str = "seg_rnn"  # cnn, rnn or seg_rnn
+    compress: str = "log"  # magnitudes: log, or none (the paper)
+    bands: int = 0  # mel bands that the spectrum is summed into; 0: every bin (the paper)
+    context_seconds: float = 2.0  # normalised over this much to either side
+    channels: List[int] = field(default_factory=lambda: [16, 32, 64, 64])  # one CNN block each
+    cnn_channels: int = 128  # of the 1-D CNN's hidden layer
+    rnn_size: int = 256  # outputs of the bidirectional GRU
+    rnn_merge: str = "concat"  # its directions have rnn_size / 2 outputs each (concat), or rnn_size (sum)
+    outputs: int = 10  # whose maximum is the score
+    segment_length: int = 5  # frames
+    segment_shift: int = 1  # frames
+
+    def check(self):
+        """Raise UserError for the first option that makes no sense."""
+        def require(name, good, expected):
+            if not good:
+                raise UserError(f"network option {name}={getattr(self, name)}: expected {expected}")
+
+        require("temporal", self.temporal in TEMPORAL_LAYERS, f"one of {', '.join(TEMPORAL_LAYERS)}")
+        require("compress", self.compress in ("log", "none"), "log or none")
+        require("bands", self.bands >= 0, "0 or more")
+        require("context_seconds", self.context_seconds > 0, "a positive number")
+        require("channels", len(self.channels) > 0 and min(self.channels) > 0, "a list of positive numbers")
+        require("rnn_merge", self.rnn_merge in ("concat", "sum"), "concat or sum")
+        require("rnn_size", self.rnn_size > 0 and (self.rnn_merge == "sum" or self.rnn_size % 2 == 0),
+                "a positive number, even for rnn_merge=concat")
+        for name in ("cnn_channels", "outputs", "segment_length", "segment_shift"):
+            require(name, getattr(self, name) >= 1, "at least 1")
+        require("segment_shift", self.segment_shift <= self.segment_length,
+                f"at most segment_length={self.segment_length}, so that every frame is in a segment")

@@ -1,0 +1,54 @@
+"""Mean and variance normalisation of spectra for the SAD networks, and mel bands.
+
+The paper normalises the magnitude spectrum per bin. Over what, it does not say; over a 4 s crop in training and a whole file
+in testing the network would see two kinds of input. Here each frame is normalised over a window that slides with it, the
+frames up to `half` to either side, fewer at the recording's ends. So training crops, short clips and hours of radio are
+treated alike, and a change of level or noise within a recording is forgotten as soon as it leaves the window.
+"""
+import math
+
+import torch
+from torch.nn import functional
+
+FLOOR = 1e-3  # of the window's root mean square magnitude: 60 dB down
+SILENCE = 1e-10  # absolute floor, for digital silence: far below a rounding step of any audio
+LOG_SCALE = math.log(10)  # normalised log magnitudes are in units of 20 dB
+LEAST_DEVIATION = 0.1  # of linear magnitudes, as a fraction of their mean: keeps a constant tone from blowing up
+
+
+def normalise(magnitudes, valid, half, compress):
+    """Spectra (B, T, F) to network features (B, T, F), zero on average, that do not depend on the recording's gain.
+
+    valid: (B, T) bool, frames that exist, or None for all; the others do not count. half: frames to either side.
+    compress: "log": log magnitudes less their mean; "none": magnitudes less their mean, by their standard deviation.
+    A constant spectrum (silence, a steady tone) gives zeros.
+    """
+    window = SlidingMean(magnitudes, valid, half)
+    if compress == "none":
+        mean = window(magnitudes)
+        variance = (window(magnitudes.square()) - mean.square()).clamp(min=0)
+        return (magnitudes - mean) / (variance.sqrt() + LEAST_DEVIATION * mean + SILENCE)
+    level = window(magnitudes.square().mean(2, keepdim=True)).clamp(min=0).sqrt()
+    logs = torch.maximum(magnitudes, (FLOOR * level).clamp(min=SILENCE)).log()
+    return (logs - window(logs)) / LOG_SCALE
+
+
+class SlidingMean:
+    """Means over the valid frames at most `half` away, (B, T, F) -> (B, T, F), by differences of a running sum."""
+
+    def __init__(self, like, valid, half):
+        batch, num_frames, _ = like.shape
+        self.valid = None if valid is None else valid[:, :, None]
+        frames = torch.arange(num_frames, device=like.device)
+        self.start, self.end = (frames - half).clamp(min=0), (frames + half + 1).clamp(max=num_frames)
+        present = like.new_ones(batch, num_frames) if valid is None else valid
+        self.count = self._sums(present[:, :, None]).clamp(min=1)
+
+    def __call__(self, values):
+        values = values if self.valid is None else values * self.valid
+        return (self._sums(values) / self.count).to(values.dtype)
+
+    def _sums(self, values):
+        # In double precision the place at which a recording is cut into chunks leaves no trace in the rounded mean.
+        running = functional.pad(values.double().cumsum(1), (0, 0, 1, 0))
+        return running[:, self.end] - running[:, self.start]

@@ -1,0 +1,61 @@
+"""From frame scores to frame decisions: threshold and temporal smoothing (Heitkaemper et al. 2020, section 4.2, Figure 6).
+
+A network's decisions are smoothed by a median filter of fixed length or by the HMM of the statistical SAD (section 2). The
+segment RNN needs neither: its any-segment rule is part of its scores.
+"""
+import numpy as np
+
+from pyspeech.errors import UserError
+
+SMOOTHINGS = ("none", "median", "hmm")
+MEDIAN_FRAMES = 25
+
+
+def decide(scores, threshold, smoothing="none"):
+    """Frame scores (T,) in (0, 1) to decisions (T,) bool: speech where the score exceeds `threshold`, then smoothed."""
+    if smoothing == "hmm":
+        return hmm_smooth(scores, threshold)
+    decisions = np.asarray(scores, dtype=np.float64) > threshold
+    if smoothing == "median":
+        return median_filter(decisions)
+    if smoothing != "none":
+        raise UserError(f"smoothing {smoothing!r}: expected one of {', '.join(SMOOTHINGS)}")
+    return decisions
+
+
+def median_filter(values, length=MEDIAN_FRAMES):
+    """Running median over `length` (odd) frames: values (T,) bool or float; the first and last value continue outside.
+
+    Filtering scores and then applying a threshold gives the same decisions as filtering the decisions.
+    """
+    if length < 1 or length % 2 == 0:
+        raise ValueError(f"median filter of {length} frames; expected an odd number")
+    values = np.asarray(values)
+    if len(values) == 0:
+        return values
+    if values.dtype == bool:
+        half = length // 2
+        counts = np.cumsum(np.pad(values, (half + 1, half), mode="edge"))
+        # The first value is padded once more than it takes part: a running sum needs something to subtract.
+        return counts[length:] - counts[:-length] > half
+    from scipy.ndimage import median_filter as running_median
+
+    return running_median(values, length, mode="nearest")
+
+
+def hmm_smooth(scores, threshold, config=None):
+    """Most likely speech frames (T,) bool under the HMM of the statistical SAD, for posteriors (T,) in (0, 1).
+
+    The log-likelihood ratio of a frame is logit(score) - logit(threshold): by itself, a frame is speech where its score
+    exceeds the threshold. config: HmmConfig.
+    """
+    from pyspeech.sad.hmm import HmmConfig, viterbi
+
+    ratio = _logit(np.asarray(scores)) - _logit(np.float64(threshold))
+    return viterbi(ratio, config or HmmConfig())
+
+
+def _logit(probability):
+    """Finite also at 0 and 1, and there far beyond any score of a network (1e-3 to 1 - 1e-3)."""
+    probability = np.clip(np.asarray(probability, dtype=np.float64), 1e-9, 1 - 1e-9)
+    return np.log(probability) - np.log1p(-probability)

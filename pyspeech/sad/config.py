@@ -15,7 +15,6 @@ TEMPORAL_LAYERS = ("cnn", "rnn", "seg_rnn")
 class NetworkConfig:
     temporal: str = "seg_rnn"  # cnn, rnn or seg_rnn
     compress: str = "log"  # magnitudes: log, or none (the paper)
-    bands: int = 0  # mel bands that the spectrum is summed into; 0: every bin (the paper)
     context_seconds: float = 2.0  # normalised over this much to either side
     channels: List[int] = field(default_factory=lambda: [16, 32, 64, 64])  # one CNN block each
     cnn_channels: int = 128  # of the 1-D CNN's hidden layer
@@ -33,7 +32,6 @@ class NetworkConfig:
 
         require("temporal", self.temporal in TEMPORAL_LAYERS, f"one of {', '.join(TEMPORAL_LAYERS)}")
         require("compress", self.compress in ("log", "none"), "log or none")
-        require("bands", self.bands >= 0, "0 or more")
         require("context_seconds", self.context_seconds > 0, "a positive number")
         require("channels", len(self.channels) > 0 and min(self.channels) > 0, "a list of positive numbers")
         require("rnn_merge", self.rnn_merge in ("concat", "sum"), "concat or sum")
@@ -43,3 +41,22 @@ class NetworkConfig:
             require(name, getattr(self, name) >= 1, "at least 1")
         require("segment_shift", self.segment_shift <= self.segment_length,
                 f"at most segment_length={self.segment_length}, so that every frame is in a segment")
+
+
+@dataclass
+class DatasetConfig:
+    crop_seconds: float = 4.0
+    batch_size: int = 24  # crops
+    augment: float = 0.5  # probability of each disturbance of a crop (see augmentation.py); 0: none (the paper)
+    cache_hours: float = 10.0  # a corpus of up to this much audio is kept in memory, 58 MB an hour at 8 kHz
+
+    def check(self):
+        """Raise UserError for the first option that makes no sense."""
+        for name, good, expected in (
+            ("crop_seconds", self.crop_seconds > 0, "a positive number"),
+            ("batch_size", self.batch_size >= 1, "at least 1"),
+            ("augment", 0 <= self.augment <= 1, "0 to 1"),
+            ("cache_hours", self.cache_hours >= 0, "0 or more"),
+        ):
+            if not good:
+                raise UserError(f"data option {name}={getattr(self, name)}: expected {expected}")

@@ -33,9 +33,8 @@ class SadNetwork(torch.nn.Module):
         self.config.check()
         stft = stft or StftConfig()
         self.stft = MagnitudeStft(stft)
-        self.bands = MelBands(stft, self.config.bands) if self.config.bands else torch.nn.Identity()
         self.context = round(self.config.context_seconds / stft.frame_shift)  # frames to either side
-        self.cnn = CnnFrontEnd(self.config.bands or stft.num_bins, self.config.channels)
+        self.cnn = CnnFrontEnd(stft.num_bins, self.config.channels)
         layers = {"cnn": CnnLayer, "rnn": RnnLayer, "seg_rnn": SegmentRnnLayer}
         self.temporal = layers[self.config.temporal](self.cnn.num_features, self.config)
 
@@ -51,7 +50,7 @@ class SadNetwork(torch.nn.Module):
         magnitudes = self.stft(samples, None if valid is None else valid.shape[1])
         if magnitudes.shape[1] <= left + right:
             return magnitudes.new_zeros(len(magnitudes), 0)
-        features = normalise(self.bands(magnitudes), valid, self.context, self.config.compress)
+        features = normalise(magnitudes, valid, self.context, self.config.compress)
         core = slice(left, features.shape[1] - right)
         if valid is not None:
             valid = None if valid[:, core].all() else valid[:, core]

@@ -1,4 +1,4 @@
-"""Mean and variance normalisation of spectra for the SAD networks, and mel bands.
+"""Mean and variance normalisation of spectra for the SAD networks.
 
 The paper normalises the magnitude spectrum per bin. Over what, it does not say; over a 4 s crop in training and a whole file
 in testing the network would see two kinds of input. Here each frame is normalised over a window that slides with it, the

@@ -1,0 +1,67 @@
+"""Disturbances of training crops that a simulated radio corpus does not have enough of: levels, noise, tones, gaps, overdrive.
+
+All numbers are drawn from numpy's global generator, which the loader seeds by epoch and batch. A fixed gain or frequency
+response needs none of this: the networks' normalisation removes both.
+"""
+import numpy as np
+
+GAIN_STEP_DB = 15.0
+NOISE_SNR_DB = (0.0, 30.0)
+NOISE_POLE = (-0.3, 0.95)  # of a first-order filter on white noise: a little blue to brown
+TONE_LEVEL_DB = (-30.0, 0.0)
+DRIVE_DB = (0.0, 20.0)
+
+
+def augment(samples, sampling_rate, probability):
+    """Disturb samples (N,) float32, each way with `probability`: a new array, same length, same labels.
+
+    What is called speech stays speech: it is never removed, only made harder.
+    """
+    level = np.sqrt(np.mean(np.square(samples)))
+    if level == 0:
+        return samples
+    for disturb in (_step_gain, _add_noise, _add_tone, _overdrive):
+        if np.random.random() < probability:
+            samples = disturb(samples, level, sampling_rate)
+    return samples.astype(np.float32)
+
+
+def _step_gain(samples, level, sampling_rate):
+    """One or two sudden changes of level."""
+    borders = np.sort(np.random.randint(0, len(samples) + 1, size=np.random.randint(1, 3)))
+    gains = _ratio(np.random.uniform(-GAIN_STEP_DB, GAIN_STEP_DB, size=len(borders) + 1))
+    lengths = np.diff(np.concatenate(([0], borders, [len(samples)])))
+    return samples * np.repeat(gains, lengths)
+
+
+def _add_noise(samples, level, sampling_rate):
+    """Coloured Gaussian noise."""
+    from scipy.signal import lfilter
+
+    # A first-order filter: pole near 1 is brown, near 0 is white, below 0 is blue.
+    white = np.random.standard_normal(len(samples)).astype(np.float32)
+    noise = lfilter([1.0], [1.0, -np.random.uniform(*NOISE_POLE)], white).astype(np.float32)
+    noise *= level / np.sqrt(np.mean(np.square(noise)))
+    return samples + noise * _ratio(-np.random.uniform(*NOISE_SNR_DB))
+
+
+def _add_tone(samples, level, sampling_rate):
+    """A whistle or hum, steady or gliding, with or without harmonics, for all of the crop or a part of it."""
+    length = len(samples)
+    start, end = np.random.uniform(30, 0.35 * sampling_rate) * np.array([1, 1 + 0.3 * np.random.choice([0, 0, 1, -1])])
+    phase = 2 * np.pi * np.cumsum(np.linspace(start, end, length)) / sampling_rate
+    tone = sum(np.sin(harmonic * phase) / harmonic for harmonic in range(1, np.random.randint(2, 5))
+               if harmonic * max(start, end) < sampling_rate / 2)
+    on, off = np.sort(np.random.randint(0, length + 1, size=2)) if np.random.random() < 0.5 else (0, length)
+    tone[:on] = tone[off:] = 0
+    return samples + tone * level * _ratio(np.random.uniform(*TONE_LEVEL_DB))
+
+
+def _overdrive(samples, level, sampling_rate):
+    """Saturation of an amplifier that is driven too hard."""
+    drive = _ratio(np.random.uniform(*DRIVE_DB)) / (4 * level)
+    return np.tanh(samples * drive) / drive
+
+
+def _ratio(decibels):
+    return 10 ** (np.asarray(decibels) / 20)

@@ -1,0 +1,135 @@
+"""Training batches for SAD networks: random 4 s crops of long recordings (Heitkaemper et al. 2020, end of section 3).
+
+    streams: CutSet, one cut a whole recording, its supervisions are the speech
+    sampler = crop_sampler(streams, config, seed)            # lhotse cuts, one a crop
+    dataset = CropDataset(streams, config, stft, model.context)
+    loss, values = compute_loss(model, dataset[cuts])
+
+The sampler goes over the recordings in shuffled windows of a crop's length, so an epoch sees all of the audio about once; the
+data set moves each window by up to half its length, so no two epochs see the same crops. It draws from numpy's global
+generator, which the loader seeds by epoch and batch.
+"""
+import numpy as np
+import torch
+from torch.nn import functional
+
+from pyspeech.errors import UserError
+from pyspeech.sad.augmentation import augment
+from pyspeech.sad.segments import union
+
+
+def crop_sampler(streams, config, seed, shuffle=True):
+    """A lhotse sampler of batches (CutSets) of `config.batch_size` windows of `config.crop_seconds`."""
+    from lhotse.dataset import SimpleCutSampler
+
+    from pyspeech.compat import prepare_lhotse
+
+    prepare_lhotse()
+    windows = streams.drop_supervisions().cut_into_windows(config.crop_seconds).to_eager()
+    return SimpleCutSampler(windows, max_cuts=config.batch_size, shuffle=shuffle, seed=seed)
+
+
+class CropDataset(torch.utils.data.Dataset):
+    """dataset[windows]: a batch of random crops, near the windows, with their frame labels.
+
+    streams: CutSet, one cut a recording. config: DatasetConfig, stft: StftConfig. context: frames to either side of a crop
+    that the batch brings along for the normalisation (SadNetwork.context).
+    """
+
+    def __init__(self, streams, config, stft, context):
+        config.check()
+        self.config, self.stft, self.context = config, stft, context
+        self.crop = round(config.crop_seconds / stft.frame_shift)  # frames
+        self.speech = {
+            cut.recording_id: union([(part.start, part.end) for part in cut.supervisions]) for cut in streams
+        }
+        hours = sum(cut.duration for cut in streams) / 3600
+        self.audio = AudioReader(stft.sampling_rate, keep=hours <= config.cache_hours)
+
+    def __getitem__(self, windows):
+        """windows: cuts. Returns tensors for B crops of T frames, with C frames of context to either side:
+
+        samples  (B, (T + 2 C - 1) * shift + window) float32
+        valid    (B, T + 2 C) bool, frames that exist
+        targets  (B, T) float32, 1 where any sample of the frame's window is speech
+        """
+        examples = [self._example(window) for window in windows]
+        return {name: torch.from_numpy(np.stack([example[name] for example in examples])) for name in examples[0]}
+
+    def _example(self, window):
+        stft = self.stft
+        total = stft.num_frames(self.audio.num_samples(window.recording))
+        middle = window.start / stft.frame_shift + np.random.uniform(-0.5, 0.5) * self.crop
+        core = int(np.clip(round(middle), 0, max(0, total - self.crop)))
+        frames = np.arange(core - self.context, core + self.crop + self.context)
+        length = (len(frames) - 1) * stft.shift + stft.window
+        samples = self.audio.read(window.recording, int(frames[0]) * stft.shift, length)
+        targets = frame_targets(self.speech[window.recording_id], core, self.crop, stft)
+        return {
+            "samples": augment(samples, stft.sampling_rate, self.config.augment),
+            "valid": (frames >= 0) & (frames < total),
+            "targets": targets.astype(np.float32),
+        }
+
+
+def frame_targets(speech, first, count, stft):
+    """Labels of the frames first to first + count: speech float64 (n, 2), seconds, disjoint and sorted -> bool (count,).
+
+    A frame is speech if any sample of its window is.
+    """
+    begin = (first + np.arange(count)) * stft.shift
+    samples = np.rint(speech * stft.sampling_rate)
+    started = np.searchsorted(samples[:, 0], begin + stft.window, side="left")  # before the window's end
+    ended = np.searchsorted(samples[:, 1], begin, side="right")  # at the window's start, or earlier
+    return started > ended
+
+
+class AudioReader:
+    """Pieces of recordings, at one sampling rate. With `keep`, whole recordings stay in memory as 16 bit."""
+
+    def __init__(self, sampling_rate, keep):
+        self.sampling_rate, self.keep = sampling_rate, keep
+        self.kept = {}
+
+    def num_samples(self, recording):
+        return self._resampled(recording).num_samples
+
+    def read(self, recording, start, length):
+        """float32 (length,) from sample `start` on; zeros before the recording's start and behind its end."""
+        recording = self._resampled(recording)
+        first, last = max(0, start), min(start + length, recording.num_samples)
+        piece = np.zeros(length, np.float32)
+        if last > first:
+            samples = self._whole(recording)[first:last] / np.float32(32768) if self.keep else self._load(recording, first, last - first)
+            piece[first - start :][: len(samples)] = samples
+        return piece
+
+    def _resampled(self, recording):
+        return recording if recording.sampling_rate == self.sampling_rate else recording.resample(self.sampling_rate)
+
+    def _whole(self, recording):
+        if recording.id not in self.kept:
+            samples = self._load(recording, 0, recording.num_samples)
+            self.kept[recording.id] = np.clip(np.rint(samples * 32768), -32768, 32767).astype(np.int16)
+        return self.kept[recording.id]
+
+    def _load(self, recording, start, length):
+        try:
+            audio = recording.load_audio(offset=start / self.sampling_rate, duration=length / self.sampling_rate)
+        except Exception as error:  # lhotse and its backends raise nearly every kind
+            reason = " ".join(str(error).split())[:200]
+            raise UserError(f"{recording.id}: cannot read its audio from sample {start} on ({reason}); "
+                            "check the file, or prepare the corpus again") from error
+        return audio.mean(axis=0)
+
+
+def compute_loss(model, batch):
+    """Binary cross entropy, the mean over the frames that exist (paper, section 3): (loss, values to log)."""
+    targets, context = batch["targets"], model.context
+    scores = model(batch["samples"], batch["valid"], context, context).float()
+    exist = batch["valid"][:, context : context + targets.shape[1]]
+    losses = functional.binary_cross_entropy(scores, targets, reduction="none")
+    loss = (losses * exist).sum() / exist.sum()
+    correct = (((scores > 0.5) == (targets > 0.5)) & exist).sum() / exist.sum()
+    seconds = exist.sum().item() * model.stft.config.frame_shift
+    return loss, {"accuracy": correct.item(), "audio_seconds": seconds}

@@ -1,0 +1,137 @@
+"""Crops of recordings: labels and samples where they belong, edges, short recordings, seeds; the loss."""
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from pyspeech.errors import UserError
+from pyspeech.sad.augmentation import augment
+from pyspeech.sad.config import DatasetConfig, NetworkConfig, StftConfig
+from pyspeech.sad.dataset import CropDataset, compute_loss, crop_sampler, frame_targets
+from pyspeech.sad.networks import SadNetwork
+
+STFT = StftConfig()
+
+
+def noise(seconds):
+    return np.random.default_rng(0).integers(-20000, 20000, int(seconds * 8000)).astype(np.int16)
+
+
+@pytest.fixture(scope="module")
+def streams(tmp_path_factory):
+    """Recordings of 20 s and of 1.5 s, of noise; speech from 3 to 5 s and from 0.5 to 1 s."""
+    from lhotse import CutSet, MonoCut, Recording, SupervisionSegment
+
+    folder = tmp_path_factory.mktemp("streams")
+    cuts = []
+    for name, seconds, speech in (("long", 20.0, (3.0, 2.0)), ("short", 1.5, (0.5, 0.5))):
+        soundfile.write(folder / f"{name}.wav", noise(seconds), 8000, subtype="PCM_16")
+        recording = Recording.from_file(folder / f"{name}.wav", recording_id=name)
+        segment = SupervisionSegment(f"{name}-0", name, *speech)
+        cuts.append(MonoCut(name, 0.0, recording.duration, 0, recording=recording, supervisions=[segment]))
+    return CutSet.from_cuts(cuts)
+
+
+def batch_of(streams, seed=0, context=50, **options):
+    config = DatasetConfig(**{"augment": 0.0, "crop_seconds": 2.0, "batch_size": 11, **options})
+    dataset = CropDataset(streams, config, STFT, context)
+    np.random.seed(seed)
+    return dataset[next(iter(crop_sampler(streams, config, seed=0, shuffle=False)))]
+
+
+def test_targets_are_speech_where_any_sample_of_the_window_is():
+    speech = np.array([[0.1, 0.2], [0.5, 0.5005], [0.7, 0.8]])
+    found = frame_targets(speech, 0, 100, STFT)
+    is_speech = np.zeros(9000, dtype=bool)
+    for start, end in np.rint(speech * 8000).astype(int):
+        is_speech[start:end] = True
+    assert found.tolist() == [is_speech[t * 80 : t * 80 + 400].any() for t in range(100)]
+    assert frame_targets(speech, 15, 10, STFT).tolist() == found[15:25].tolist()
+    assert not frame_targets(np.zeros((0, 2)), 0, 5, STFT).any()
+
+
+@pytest.mark.parametrize("cache_hours", [0.0, 1.0])
+def test_samples_and_targets_belong_together(streams, cache_hours):
+    batch = batch_of(streams, cache_hours=cache_hours)
+    assert batch["samples"].shape == (11, 299 * 80 + 400) and batch["targets"].shape == (11, 200)
+    recording = noise(20.0)
+    for row in range(10):
+        samples = np.rint(batch["samples"][row].numpy() * 32768).astype(int)
+        inside = int(np.flatnonzero(batch["valid"][row])[0]) * 80
+        (place,) = [p for p in np.flatnonzero(recording == samples[inside]) if p % 80 == 0 and recording[p + 1] == samples[inside + 1]]
+        known = min(len(recording) - place, len(samples) - inside)
+        assert np.array_equal(recording[place : place + known], samples[inside : inside + known])
+        core = (place - inside) // 80 + 50
+        expected = frame_targets(np.array([[3.0, 5.0]]), core, 200, STFT)
+        assert batch["targets"][row].tolist() == expected.tolist()
+
+
+def test_a_recording_shorter_than_a_crop_is_padded(streams):
+    batch = batch_of(streams)
+    assert batch["valid"][10].tolist() == [False] * 50 + [True] * 150 + [False] * 100
+    assert batch["targets"][10].nonzero()[:, 0].tolist() == list(range(46, 100))
+    assert batch["samples"][10, : 50 * 80].abs().max() == 0
+
+
+def test_same_seed_same_batch(streams):
+    for augmented in (0.0, 0.7):
+        one, two, other = (batch_of(streams, seed, augment=augmented) for seed in (1, 1, 2))
+        assert all(torch.equal(one[name], two[name]) for name in one)
+        assert not torch.equal(one["samples"], other["samples"])
+
+
+def test_sampler_covers_all_audio(streams):
+    batches = list(crop_sampler(streams, DatasetConfig(crop_seconds=2.0, batch_size=4), seed=3))
+    assert [len(batch) for batch in batches] == [4, 4, 3]
+    assert sum(cut.duration for batch in batches for cut in batch) == pytest.approx(21.5)
+
+
+def test_augmentation_keeps_length_and_is_finite():
+    np.random.seed(4)
+    samples = np.random.standard_normal(8000).astype(np.float32)
+    for gain in (1e-4, 1.0, 10.0):
+        for _ in range(20):
+            changed = augment(gain * samples, 8000, 1.0)
+            assert changed.shape == samples.shape and changed.dtype == np.float32 and np.isfinite(changed).all()
+    assert np.array_equal(augment(samples, 8000, 0.0), samples)
+    assert np.array_equal(augment(np.zeros(100, np.float32), 8000, 1.0), np.zeros(100))
+
+
+def test_loss_ignores_frames_that_do_not_exist(streams):
+    torch.manual_seed(0)
+    model = SadNetwork(NetworkConfig(channels=[4, 8], rnn_size=8, context_seconds=0.5), STFT).eval()
+    batch = batch_of(streams)
+    with torch.no_grad():
+        loss, values = compute_loss(model, batch)
+        changed = {**batch, "targets": torch.where(batch["valid"][:, 50:250], batch["targets"], torch.tensor(1.0))}
+        assert compute_loss(model, changed)[0] == loss
+        rows = [compute_loss(model, {name: value[row : row + 1] for name, value in batch.items()}) for row in range(11)]
+    frames = batch["valid"][:, 50:250].sum(1)
+    expected = sum(row[0] * count for row, count in zip(rows, frames)) / frames.sum()
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-4)
+    assert values["audio_seconds"] == pytest.approx(frames.sum().item() * 0.01)
+
+
+def test_training_lowers_the_loss(streams):
+    torch.manual_seed(0)
+    model = SadNetwork(NetworkConfig(channels=[4, 8], rnn_size=8, context_seconds=0.5), STFT).train()
+    batch = batch_of(streams)
+    optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+    losses = []
+    for _ in range(8):
+        loss, _ = compute_loss(model, batch)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0]
+
+
+def test_audio_that_went_missing_is_named(tmp_path):
+    from lhotse import CutSet, Recording
+
+    soundfile.write(tmp_path / "gone.wav", noise(3.0), 8000)
+    cut = Recording.from_file(tmp_path / "gone.wav", recording_id="gone").to_cut()
+    (tmp_path / "gone.wav").unlink()
+    with pytest.raises(UserError, match="gone: cannot read its audio"):
+        batch_of(CutSet.from_cuts([cut]))

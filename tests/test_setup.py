@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-TOOLS = "awk bash cat chmod cp cut df dirname du env find grep head ls mkdir mv rm sed sh sleep tail touch true wc".split()
+TOOLS = "awk bash cat chmod cp cut df dirname du env find grep head ls mkdir mv rm sed sh sleep tail true wc".split()
 
 # A Python that says it has version {version} and whose venv and pip leave marks in {calls}. `-c` goes to a real Python,
 # except where path.sh asks for the version.

@@ -275,6 +275,14 @@ def test_options_that_make_no_sense(options, text):
         replace(CONFIG, **options).check()
 
 
+def test_options_from_yaml():
+    from omegaconf import OmegaConf
+
+    text = "{lr: 0.5, max_epochs: 3, betas: [0.8, 0.9], bf16: true, clip_norm: null}"
+    merged = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(TrainConfig), OmegaConf.create(text)))
+    assert merged == TrainConfig(lr=0.5, max_epochs=3, betas=(0.8, 0.9), bf16=True, clip_norm=None)
+
+
 def test_learning_rate():
     config = TrainConfig(max_steps=110, warmup_steps=10, schedule="cosine")
     factors = [learning_rate_factor(config, step) for step in range(111)]

@@ -85,6 +85,8 @@ def all_results(folder):
     last = checkpoint.load_file(list(checkpoint.numbered_files(folder, "checkpoint").values())[-1])
     for content in (result, last):
         del content["config"]["num_workers"]
+    for point in last["position"]["history"]:
+        del point["time"]
     return [result, last, sorted(path.name for path in folder.glob("best*.pt"))]
 
 
@@ -331,17 +333,19 @@ def test_refuses_what_it_cannot_go_on_from(tmp_path):
 
 
 def assert_tensorboard(folder, history):
-    """TensorBoard shows each point of the history, and each once."""
+    """TensorBoard shows each point of the history, each once and with the time of when it was made."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     events = EventAccumulator(str(folder / "tensorboard"))
     events.Reload()
+    kept = checkpoint.load_file(folder / "checkpoint-24.pt")["position"]["history"]
     names = {name for point in history for name in point if name != "step"}
     assert set(events.Tags()["scalars"]) == names == {
         "train/loss", "train/noise", "train/grad_norm", "train/lr", "train/skipped", "valid/loss"}
     for name in names:
         expected = [(point["step"], np.float32(point[name])) for point in history if name in point]
         assert [(event.step, np.float32(event.value)) for event in events.Scalars(name)] == expected
+        assert [event.wall_time for event in events.Scalars(name)] == [point["time"] for point in kept if name in point]
 
 
 def test_tensorboard_has_each_point_once(tmp_path, undisturbed):

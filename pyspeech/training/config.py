@@ -34,6 +34,9 @@ class TrainConfig:
     seed: int = 42
     num_workers: int = 0                     # processes that read data; 0: the training process itself
 
+    def __post_init__(self):
+        self.betas = tuple(self.betas)  # YAML has lists alone
+
     def check(self):
         """Raise UserError for the first option that makes no sense."""
         def require(name, good, expected):

@@ -14,7 +14,7 @@ def make_optimizer(model, config):
         {"params": [parameter for parameter in trained if parameter.dim() >= 2], "weight_decay": config.weight_decay},
         {"params": [parameter for parameter in trained if parameter.dim() < 2], "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW([group for group in groups if group["params"]], lr=config.lr, betas=tuple(config.betas))
+    return torch.optim.AdamW([group for group in groups if group["params"]], lr=config.lr, betas=config.betas)
 
 
 def learning_rate_factor(config, step):

@@ -11,21 +11,24 @@ class Progress:
     folder       TensorBoard's files go to `folder`/tensorboard
     first_step   the step that this run goes on from, 0 for a new one
     last_step    the step at which it will end, as far as is known, or None
-    history      what was recorded before: dicts of "step" and names with values. TensorBoard drops whatever it has from
-                 `first_step` on, left by a run that was killed; the points at `first_step` itself are written again.
+    history      the points so far, as for `record`. TensorBoard's files are written anew from them: those of a run that
+                 was killed lack some points, and have others that will come again.
     """
 
     def __init__(self, folder, log, first_step, last_step, history):
         self.folder, self.log, self.first_step, self.last_step = folder, log, first_step, last_step
-        self._points = [point for point in history if point["step"] == first_step]
+        self._history = list(history)
         self._open = contextlib.ExitStack()
 
     def __enter__(self):
         from torch.utils.tensorboard import SummaryWriter
 
-        self._writer = SummaryWriter(self.folder / "tensorboard", purge_step=self.first_step)
+        for path in (self.folder / "tensorboard").glob("events.out.tfevents.*"):
+            path.unlink()
+        # The purge is for a TensorBoard that is running and has read the old files.
+        self._writer = SummaryWriter(self.folder / "tensorboard", purge_step=0)
         self._open.callback(self._writer.close)
-        for point in self._points:
+        for point in self._history:
             self.record(point)
         self._bar = None
         if sys.stderr.isatty():
@@ -47,10 +50,10 @@ class Progress:
             self._bar.update()
 
     def record(self, point):
-        """TensorBoard scalars: {"step": step, name: value, ...}."""
+        """A point for TensorBoard: {"step": step, "time": seconds since 1970, name: value, ...}."""
         for name, value in point.items():
-            if name != "step":
-                self._writer.add_scalar(name, value, point["step"])
+            if name not in ("step", "time"):
+                self._writer.add_scalar(name, value, point["step"], point["time"])
 
     def line(self, step, epoch, values, audio_seconds, skipped):
         """A log line: {name: value}, the speed since the line before, steps skipped so far, time to go."""
@@ -67,7 +70,3 @@ class Progress:
         if self.last_step and step > last:
             parts.append(f"ETA {timedelta(seconds=round((self.last_step - step) * seconds / (step - last)))}")
         self.log.info(", ".join(parts))
-
-    def flush(self):
-        """Write out what TensorBoard holds back. For before a checkpoint: the points before it will not come again."""
-        self._writer.flush()

@@ -7,6 +7,7 @@ and a `Position`; a checkpoint holds these four.
 import itertools
 import logging
 import math
+import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -38,7 +39,7 @@ class Position:
     best: list = field(default_factory=list)     # (metric, step) of the n best weights, the best first
     sums: dict = field(default_factory=dict)     # of the values of the updates since the last log line
     summed: int = 0                  # the number of these updates
-    history: list = field(default_factory=list)  # TensorBoard's points: {"step": ..., "train/loss": ..., ...}
+    history: list = field(default_factory=list)  # TensorBoard's points: {"step": ..., "time": ..., "train/loss": ...}
 
 
 class Trainer:
@@ -136,12 +137,11 @@ class Trainer:
         for names, batch in group:
             with autocast(self.device, enabled=self.bf16, dtype=torch.bfloat16):
                 loss, values = self.compute_loss(self.model, to_device(batch, self.device))
-            values = {**values, "loss": loss.item()}
-            if not math.isfinite(values["loss"]):
+            if not math.isfinite(loss.item()):
                 bad_names += names
                 continue
             (loss / len(group)).backward()
-            for name, value in values.items():
+            for name, value in {"loss": loss.item(), **values}.items():
                 totals[name] = totals.get(name, 0.0) + float(value) / (1 if name == "audio_seconds" else len(group))
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm or math.inf)
         totals["grad_norm"] = norm.item()
@@ -190,7 +190,7 @@ class Trainer:
         position.sums, position.summed = {}, 0
 
     def _record(self, values):
-        self.position.history.append({"step": self.position.step, **values})
+        self.position.history.append({"step": self.position.step, "time": time.time(), **values})
         self.progress.record(self.position.history[-1])
 
     def _between_steps(self):
@@ -259,7 +259,6 @@ class Trainer:
         if self._mark() == self._saved:
             return
         position = self.position
-        self.progress.flush()
         random_states = distributed.gather(get_random_state())
         if distributed.rank() == 0:
             checkpoint.save_file(self.folder / f"checkpoint-{position.step}.pt", {
@@ -362,7 +361,7 @@ class Trainer:
             "steps": steps,               # whose weights these are; more than one for a mean
             "metrics": metrics,           # of these weights
             "last_step": position.step,
-            "history": position.history,
+            "history": [{name: point[name] for name in point if name != "time"} for point in position.history],
             "config": asdict(config),
             "extra": self.extra,
             "versions": describe_environment(),

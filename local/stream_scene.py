@@ -24,6 +24,7 @@ class Talker:
     snr: float                   # speech level over all noise during its transmissions, dB
     kernel: np.ndarray
     noise_kernel: np.ndarray
+    band: np.ndarray             # plain band pass behind the level control
     noise_kind: int              # 0 plain, 1 pulsating, 2 crackling, 3 whining
     noisy_mike: bool             # the noise passes the level control with the speech, else it is added behind it
     strength: float              # level control of the voice, 0 none, 1 a constant level
@@ -60,7 +61,7 @@ def draw_talkers(rng, roles, voices):
         fastest = (80, 100) if voices[name] == "f" else (90, 112)
         talkers[role] = Talker(
             voice=name, speed=int(uniform(rng, *fastest)), level=-spread * rng.random(),
-            snr=snr, kernel=radio.channel_kernel(rng, low, high),
+            snr=snr, kernel=radio.channel_kernel(rng, low, high), band=radio.band_kernel(0.7 * low, 1.15 * high),
             noise_kernel=radio.sloped_kernel(uniform(rng, -0.7, 1.6), low * uniform(rng, 0.2, 1.0),
                                              min(high * uniform(rng, 0.9, 1.4), 4000.0), uniform(rng, 2.0, 12.0)),
             noise_kind=int(rng.random() * 8) if chance(rng, 0.6) else 0, noisy_mike=chance(rng, 0.4),
@@ -121,19 +122,22 @@ def say(rng, talker, seconds, take_clip):
 
 
 def transmit(rng, talker, words, marks):
-    """One transmission as received, at a speech level of 0 dB: (samples, offset of the words, speech level as sent)."""
+    """One transmission as received, at a speech level of about 0 dB: (samples, offset of the words in samples)."""
     lead, tail = int(talker.before * uniform(rng, 0.5, 1.5) * RATE), int(talker.after * uniform(rng, 0.5, 1.5) * RATE)
     body = np.zeros(lead + len(words) + tail)
     body[lead:lead + len(words)] = words
     snr = float(np.clip(talker.snr + 2.5 * rng.standard_normal(), 0.0, 22.0))
     static = amplitude(-snr) * carrier_noise(rng, talker, len(body))
-    received = body + static if talker.noisy_mike else body
-    received = received * radio.gain_control(received, 0.0, talker.strength, 0.005, talker.release, talker.lift)
+    spoken = radio.convolve(body, talker.kernel)
+    active = np.concatenate([spoken[lead + int(a * RATE):lead + int(b * RATE)] for a, b in marks])
+    received = spoken * amplitude(-radio.level(active))
+    if talker.noisy_mike:
+        heard = radio.convolve(static, talker.kernel)
+        received += heard * amplitude(-snr - radio.level(heard))
+    received *= radio.gain_control(received, 0.0, talker.strength, 0.005, talker.release, talker.lift)
     if talker.drive > -12.0:
         received = radio.clip_softly(received, amplitude(6.0 - talker.drive))
-    received = radio.convolve(received, talker.kernel)
-    active = np.concatenate([received[lead + int(a * RATE):lead + int(b * RATE)] for a, b in marks])
-    received *= amplitude(-radio.level(active))
+    received = radio.convolve(received, talker.band)
     if not talker.noisy_mike:
         received += static
     click = min(int(uniform(rng, 0.005, 0.06) * RATE), len(received) // 2)
@@ -157,7 +161,8 @@ def converse(rng, transmissions, talkers, length, take_clip):
     for one in transmissions:
         talker = talkers[one.role]
         words, marks = say(rng, talker, one.seconds, take_clip)
-        start = max(one.start + rng.random(), free + uniform(rng, -0.15, 1.6))
+        waiting = free > one.start      # the talk is dense: answers come at once
+        start = max(one.start + rng.random(), free + uniform(rng, -0.15, 0.5 if waiting else 1.6))
         if not len(marks) or start + len(words) / RATE + 1.0 > length / RATE or start > one.start + 30.0:
             continue
         free = start + len(words) / RATE
@@ -268,8 +273,8 @@ def record(rng, track):
     length = len(track)
     if chance(rng, 0.45):
         busy = np.quantile(radio.envelope(track, 0.01, 0.1, 200), 0.9)
-        track = track * radio.gain_control(track, busy, uniform(rng, 0.4, 1.0), uniform(rng, 0.005, 0.1),
-                                           uniform(rng, 0.2, 4.0), uniform(rng, 3.0, 20.0), 80)
+        track = track * radio.gain_control(track, busy, uniform(rng, 0.3, 0.9), uniform(rng, 0.005, 0.1),
+                                           uniform(rng, 1.0, 6.0), uniform(rng, 3.0, 14.0), 80)
     if chance(rng, 0.3):
         track = radio.clip_softly(track, np.quantile(np.abs(track), uniform(rng, 0.97, 0.9995)))
     track = radio.convolve(track, radio.channel_kernel(rng, uniform(rng, 30.0, 250.0), uniform(rng, 2300.0, 3900.0)))

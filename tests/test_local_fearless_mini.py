@@ -25,7 +25,7 @@ words on a second line.
 01 02 03 04 LMP
 Okay.
 """
-MADE_UP_DIGEST = "c0e822944afcfecad1dd07d620688c954262683e3e6e4d5a2cd3492141e85dfc"
+MADE_UP_DIGEST = "fe0253d2a515982a1a84107750a9693db3a8cec2dd08da5e24f5278e1e986c8f"
 
 
 def made_up_transcript(count=200, seed=0):

@@ -26,15 +26,18 @@ def normalise(magnitudes, valid, half, compress):
     window = SlidingMean(magnitudes, valid, half)
     if compress == "none":
         mean = window(magnitudes)
-        variance = (window(magnitudes.square()) - mean.square()).clamp(min=0)
-        return (magnitudes - mean) / (variance.sqrt() + LEAST_DEVIATION * mean + SILENCE)
-    level = window(magnitudes.square().mean(2, keepdim=True)).clamp(min=0).sqrt()
+        variance = (window(magnitudes.double().square()) - mean.square()).clamp(min=0)
+        return ((magnitudes - mean) / (variance.sqrt() + LEAST_DEVIATION * mean + SILENCE)).to(magnitudes.dtype)
+    level = window(magnitudes.square().mean(2, keepdim=True)).clamp(min=0).sqrt().to(magnitudes.dtype)
     logs = torch.maximum(magnitudes, (FLOOR * level).clamp(min=SILENCE)).log()
-    return (logs - window(logs)) / LOG_SCALE
+    return ((logs - window(logs)) / LOG_SCALE).to(magnitudes.dtype)
 
 
 class SlidingMean:
-    """Means over the valid frames at most `half` away, (B, T, F) -> (B, T, F), by differences of a running sum."""
+    """Means over the valid frames at most `half` away, (B, T, F) -> float64 (B, T, F), by differences of a running sum.
+
+    In double precision the place at which a recording is cut into chunks leaves no trace once the features are rounded.
+    """
 
     def __init__(self, like, valid, half):
         batch, num_frames, _ = like.shape
@@ -46,9 +49,8 @@ class SlidingMean:
 
     def __call__(self, values):
         values = values if self.valid is None else values * self.valid
-        return (self._sums(values) / self.count).to(values.dtype)
+        return self._sums(values) / self.count
 
     def _sums(self, values):
-        # In double precision the place at which a recording is cut into chunks leaves no trace in the rounded mean.
         running = functional.pad(values.double().cumsum(1), (0, 0, 1, 0))
         return running[:, self.end] - running[:, self.start]

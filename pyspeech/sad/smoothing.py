@@ -40,7 +40,9 @@ def median_filter(values, length=MEDIAN_FRAMES):
         return counts[length:] - counts[:-length] > half
     from scipy.ndimage import median_filter as running_median
 
-    return running_median(values, length, mode="nearest")
+    # Continued by hand: scipy 1.15 returns zeros for a signal shorter than the filter.
+    half = length // 2
+    return running_median(np.pad(values, half, mode="edge"), length)[half : half + len(values)]
 
 
 def hmm_smooth(scores, threshold, config=None):

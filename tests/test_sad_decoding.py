@@ -1,0 +1,88 @@
+"""From scores to decisions, and the threshold sweep against the official scorer's figures at each threshold."""
+import numpy as np
+import pytest
+
+from pyspeech.errors import UserError
+from pyspeech.sad.scoring import score_pair
+from pyspeech.sad.segments import frames_to_segments
+from pyspeech.sad.smoothing import decide, hmm_smooth, median_filter
+from pyspeech.sad.thresholds import sweep
+
+
+@pytest.mark.parametrize("length", [1, 3, 25])
+@pytest.mark.parametrize("count", [1, 2, 10, 200])
+def test_median_filter(count, length):
+    values = np.random.default_rng(count).random(count)
+    half = length // 2
+    padded = np.pad(values, half, mode="edge")
+    plain = np.array([np.median(padded[t : t + length]) for t in range(count)])
+    np.testing.assert_array_equal(median_filter(values, length), plain)
+    np.testing.assert_array_equal(median_filter(values > 0.4, length), plain > 0.4)
+
+
+def test_median_filter_at_its_edges():
+    assert len(median_filter(np.zeros(0, dtype=bool))) == len(median_filter(np.zeros(0))) == 0
+    with pytest.raises(ValueError, match="odd"):
+        median_filter(np.zeros(5), 4)
+
+
+def test_hmm_removes_short_bursts_and_fills_short_gaps():
+    scores = np.full(300, 0.1)
+    scores[50:52] = 0.9
+    scores[100:200] = 0.9
+    scores[150:152] = 0.1
+    expected = np.zeros(300, dtype=bool)
+    expected[100:200] = True
+    np.testing.assert_array_equal(hmm_smooth(scores, 0.5), expected)
+    np.testing.assert_array_equal(decide(scores, 0.5, "hmm"), expected)
+
+
+@pytest.mark.parametrize("threshold, speech", [(0.0, True), (1.0, False)])
+@pytest.mark.parametrize("smoothing", ["none", "median", "hmm"])
+def test_outermost_thresholds(smoothing, threshold, speech):
+    scores = np.random.default_rng(0).uniform(1e-3, 1 - 1e-3, 400).astype(np.float32)
+    assert np.all(decide(scores, threshold, smoothing) == speech)
+
+
+def test_unknown_smoothing():
+    with pytest.raises(UserError, match="none, median, hmm"):
+        decide(np.zeros(3), 0.5, "mean")
+
+
+def made_up_recordings():
+    """Scores that follow the labels more or less; labels off the frame grid, one file's beyond its audio, one all speech."""
+    rng = np.random.default_rng(5)
+    references = [
+        [(0.0, 1.203, "NS"), (1.203, 2.5, "S"), (2.5, 4.0, "NS"), (4.0, 4.351, "S"), (4.351, 8.0, "NS")],
+        [(0.0, 2.0, "S"), (2.0, 3.3, "NS"), (3.3, 6.5, "S")],
+        [(0.0, 3.0, "S")],
+    ]
+    durations = [8.0, 6.0, 3.0]
+    scores = []
+    for reference, duration in zip(references, durations):
+        times = np.arange(round(duration * 100)) / 100
+        speech = sum((times >= start) & (times < end) for start, end, label in reference if label == "S")
+        noise = np.convolve(rng.standard_normal(len(times)), np.ones(5) / 5, mode="same")
+        scores.append(np.clip(0.3 + 0.4 * speech + 0.5 * noise, 1e-3, 1 - 1e-3).astype(np.float32))
+    return scores, references, durations
+
+
+@pytest.mark.parametrize("collar", [0.0, 0.25, 0.5])
+@pytest.mark.parametrize("smoothing", ["none", "median", "hmm"])
+def test_sweep_is_the_official_dcf_at_each_threshold(smoothing, collar):
+    scores, references, durations = made_up_recordings()
+    found = sweep(scores, references, durations, smoothing, collar, num_thresholds=21)
+    assert found.thresholds[[0, 1, -1]] == pytest.approx([0, 0.05, 1])
+    for threshold, dcf in zip(found.thresholds, found.dcf):
+        files = []
+        for frame_scores, reference, duration in zip(scores, references, durations):
+            speech = frames_to_segments(decide(frame_scores, threshold, smoothing), duration=duration)
+            files.append(round(score_pair(reference, speech, collar)["dcf"], 5))
+        assert dcf == pytest.approx(np.mean(files), abs=1.1e-5)
+    assert found.best_dcf == found.dcf.min() < found.dcf[0]
+    assert found.dcf[list(found.thresholds).index(found.threshold)] == found.best_dcf
+
+
+def test_sweep_has_201_thresholds():
+    found = sweep(*made_up_recordings())
+    assert len(found.thresholds) == len(found.dcf) == 201

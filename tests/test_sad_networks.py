@@ -1,0 +1,198 @@
+"""The SAD networks: sizes of the paper, edges, padding, gain, steady signals; chunked scoring against the whole; the file."""
+import numpy as np
+import pytest
+import torch
+
+from pyspeech.errors import UserError
+from pyspeech.sad.config import NetworkConfig, StftConfig
+from pyspeech.sad.decoding import fuse, load_model, save_model, score_samples, score_stream
+from pyspeech.sad.networks import SadNetwork
+from pyspeech.sad.normalisation import normalise
+
+SYSTEMS = ("cnn", "rnn", "seg_rnn")
+
+
+def make_model(temporal, seed=0, **options):
+    """A small untrained network whose scores vary, with batch normalisation that does something."""
+    torch.manual_seed(seed)
+    options = {"channels": [4, 8], "rnn_size": 16, "cnn_channels": 12, "context_seconds": 0.5, **options}
+    model = SadNetwork(NetworkConfig(temporal=temporal, **options), StftConfig(n_fft=128, window=128)).eval()
+    for block in model.cnn.blocks:
+        for norm in block.norms:
+            norm.running_mean.normal_(0, 0.1)
+            norm.running_var.uniform_(0.2, 0.5)
+    last = model.temporal.output if temporal == "cnn" else model.temporal.classifier
+    logits = []
+    hook = last.register_forward_hook(lambda layer, inputs, outputs: logits.append(outputs))
+    score_whole(model, radio(10))
+    hook.remove()
+    scale = 2 / logits[0].std()
+    last.bias.data = scale * (last.bias.data - logits[0].mean())
+    last.weight.data *= scale
+    return model
+
+
+def radio(seconds, seed=0):
+    """Noise whose level jumps by tens of dB, float32."""
+    rng = np.random.default_rng(seed)
+    samples = rng.standard_normal(int(seconds * 8000))
+    gains = 10 ** rng.uniform(-2, 0, size=int(seconds * 4) + 1)
+    return (0.1 * samples * np.repeat(gains, 2000)[: len(samples)]).astype(np.float32)
+
+
+@torch.no_grad()
+def score_whole(model, samples):
+    return model(torch.from_numpy(samples)[None])[0].numpy()
+
+
+@pytest.mark.parametrize("temporal, parameters", [
+    ("cnn", (64 * 3 + 1) * 128 + (128 * 3 + 1) * 10),
+    ("rnn", 2 * 3 * 128 * (64 + 128 + 2) + 257 * 10),
+    ("seg_rnn", 2 * 3 * 128 * (64 + 128 + 2) + 257 * 10),
+])
+def test_sizes_of_the_paper(temporal, parameters):
+    model = SadNetwork(NetworkConfig(temporal=temporal))
+    assert model.cnn.num_features == 64
+    assert sum(parameter.numel() for parameter in model.temporal.parameters()) == parameters
+
+
+def test_summed_directions_have_the_full_size():
+    model = SadNetwork(NetworkConfig(rnn_merge="sum"))
+    assert model.temporal.gru.hidden_size == 256 and model.temporal.classifier.in_features == 256
+    assert score_whole(model.eval(), radio(0.5)).shape == (50,)
+
+
+@pytest.mark.parametrize("temporal", SYSTEMS)
+@pytest.mark.parametrize("num_samples", [0, 1, 79, 80, 81, 500, 8001])
+def test_short_recordings(temporal, num_samples):
+    model = make_model(temporal)
+    samples = radio(2)[:num_samples]
+    scores = score_samples(model, samples)
+    assert scores.shape == (-(-num_samples // 80),) and scores.dtype == np.float32
+    assert np.all((scores >= 1e-3) & (scores <= 1 - 1e-3))
+    np.testing.assert_allclose(scores, score_whole(model, samples), atol=1e-5)
+
+
+@pytest.mark.parametrize("temporal", SYSTEMS)
+def test_padding_changes_nothing(temporal):
+    model = make_model(temporal, segment_length=10, segment_shift=3)
+    recordings = [radio(seconds, seed=i) for i, seconds in enumerate((3.0, 1.23, 0.05))]
+    samples = torch.zeros(3, 24000)
+    valid = torch.zeros(3, 300, dtype=torch.bool)
+    for row, recording in enumerate(recordings):
+        samples[row, : len(recording)] = torch.from_numpy(recording)
+        valid[row, : -(-len(recording) // 80)] = True
+    with torch.no_grad():
+        together = model(samples, valid).numpy()
+    for row, recording in enumerate(recordings):
+        alone = score_whole(model, recording)
+        np.testing.assert_allclose(together[row, : len(alone)], alone, atol=1e-5)
+        assert not together[row, len(alone) :].any()
+
+
+@pytest.mark.parametrize("compress", ["log", "none"])
+@pytest.mark.parametrize("temporal, options", [
+    ("cnn", {}), ("seg_rnn", {}), ("seg_rnn", {"segment_length": 25, "segment_shift": 10}),
+])
+def test_chunks_score_like_the_whole(temporal, options, compress):
+    model = make_model(temporal, compress=compress, **options)
+    samples = radio(67.123)
+    whole = score_whole(model, samples)
+    assert whole.std() > 0.01
+    np.testing.assert_allclose(score_samples(model, samples), whole, atol=1e-5)
+
+
+def test_chunks_of_the_rnn_forget_like_the_whole():
+    model = make_model("rnn")
+    for name, bias in model.temporal.gru.named_parameters():
+        if name.startswith("bias_ih"):
+            bias.data[8:16] = -2.0  # update gates that forget within some frames, as trained on 4 s crops
+    samples = radio(67.123)
+    whole = score_whole(model, samples)
+    assert whole.std() > 1e-3
+    np.testing.assert_allclose(score_samples(model, samples), whole, atol=1e-5)
+
+
+@pytest.mark.parametrize("block", [1000, 12345, 10**6])
+def test_blocks_of_any_length_score_like_one(block):
+    model = make_model("seg_rnn")
+    samples = radio(45.0)
+    blocks = (samples[start : start + block] for start in range(0, len(samples), block))
+    np.testing.assert_array_equal(score_stream(model, blocks), score_samples(model, samples))
+
+
+def test_a_stream_is_not_held_in_memory():
+    from pyspeech.sad.decoding import _ChunkScorer
+
+    scorer = _ChunkScorer(make_model("cnn"))
+    held = []
+    for _ in range(40):
+        list(scorer.add(radio(5)))
+        held.append(sum(len(piece) for piece in scorer.pieces) / 8000)
+    assert max(held) < 60  # of the 200 s
+
+
+@pytest.mark.parametrize("temporal", SYSTEMS)
+def test_scores_do_not_depend_on_gain(temporal):
+    model = make_model(temporal)
+    samples = radio(6)
+    scores = score_samples(model, samples)
+    for gain in (1e-4, 10.0):
+        np.testing.assert_allclose(score_samples(model, gain * samples), scores, atol=1e-4)
+
+
+@pytest.mark.parametrize("compress", ["log", "none"])
+@pytest.mark.parametrize("kind", ["silence", "DC", "tone"])
+def test_steady_signals_are_zeros_to_the_network(kind, compress):
+    time = np.arange(32000) / 8000
+    samples = {"silence": 0 * time, "DC": 0 * time + 0.3, "tone": 0.5 * np.sin(2 * np.pi * 1000 * time)}[kind]
+    magnitudes = SadNetwork().stft(torch.from_numpy(samples.astype(np.float32))[None])[:, :-4]  # less the end's windows
+    features = normalise(magnitudes, None, 100, compress)
+    assert features.abs().max() < 0.05
+
+
+def test_normalisation_is_the_mean_over_the_frames_around():
+    torch.manual_seed(0)
+    magnitudes = torch.rand(1, 30, 3) + 0.5
+    valid = torch.ones(1, 30, dtype=torch.bool)
+    valid[0, :4] = valid[0, 27:] = False
+    logs = normalise(magnitudes, valid, 5, "log")
+    linear = normalise(magnitudes, valid, 5, "none")
+    for t in range(4, 27):
+        around = magnitudes[0, max(4, t - 5) : min(27, t + 6)]
+        expected = (magnitudes[0, t].log() - around.log().mean(0)) / np.log(10)
+        assert torch.allclose(logs[0, t], expected, atol=1e-5)
+        mean, deviation = around.mean(0), around.std(0, unbiased=False)
+        assert torch.allclose(linear[0, t], (magnitudes[0, t] - mean) / (deviation + 0.1 * mean), atol=1e-4)
+
+
+def test_batch_normalisation_is_fused_exactly():
+    model = make_model("cnn")
+    samples = radio(3)
+    np.testing.assert_allclose(score_whole(fuse(model), samples), score_whole(model, samples), atol=1e-5)
+    assert any(isinstance(layer, torch.nn.BatchNorm2d) for layer in model.modules())  # the model itself is as it was
+
+
+def test_a_model_comes_back_from_its_file(tmp_path):
+    model = make_model("seg_rnn", segment_length=7)
+    save_model(tmp_path, model, threshold=0.35, smoothing="hmm")
+    loaded = load_model(tmp_path)
+    assert loaded.config == model.config and loaded.stft.config == model.stft.config
+    assert (loaded.threshold, loaded.smoothing) == (0.35, "hmm")
+    np.testing.assert_array_equal(score_samples(loaded, radio(2)), score_samples(model, radio(2)))
+
+
+def test_a_file_that_is_no_model_is_named(tmp_path):
+    with pytest.raises(UserError, match="model.pt"):
+        load_model(tmp_path)
+    torch.save({"model": {}}, tmp_path / "model.pt")
+    with pytest.raises(UserError, match="not a SAD network"):
+        load_model(tmp_path)
+
+
+@pytest.mark.parametrize("option, value", [
+    ("temporal", "lstm"), ("compress", "sqrt"), ("channels", []), ("rnn_size", 3), ("rnn_merge", "mean"), ("segment_shift", 6),
+])
+def test_impossible_options_are_named(option, value):
+    with pytest.raises(UserError, match=option):
+        SadNetwork(NetworkConfig(**{option: value}))

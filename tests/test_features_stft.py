@@ -10,11 +10,12 @@ from pyspeech.features.stft import MagnitudeStft, StftConfig
 def plain_stft(samples, config):
     """Definition: one frame, one bin at a time."""
     num_frames = -(-len(samples) // config.shift)
+    whole = max(1, (len(samples) - config.window) // config.shift + 1)
     padded = np.concatenate([samples, np.zeros(config.window)])
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(config.window) / config.window)
     magnitudes = np.zeros((num_frames, config.num_bins))
     for t in range(num_frames):
-        frame = padded[t * config.shift :][: config.window] * window
+        frame = padded[min(t, whole - 1) * config.shift :][: config.window] * window
         for f in range(config.num_bins):
             wave = np.exp(-2j * np.pi * f * np.arange(config.window) / config.n_fft)
             magnitudes[t, f] = abs(np.sum(frame * wave))

@@ -1,7 +1,8 @@
 """Short-time Fourier transform magnitudes (Heitkaemper et al. 2020, section 4.2: 50 ms window, 10 ms shift, 512 points).
 
-Frame t covers the samples [t * shift, t * shift + window); the signal is continued with zeros behind its end, so that
-every sample is in some frame and N samples give ceil(N / shift) frames.
+Frame t covers the samples [t * shift, t * shift + window), and N samples give ceil(N / shift) frames, so that every sample is
+in one. The last frames, whose windows reach over the end, repeat the last whole one: zeros behind the end would make an
+abrupt change of what was steady, such as a tone or a recorder's offset. (A signal shorter than a window is continued by zeros.)
 """
 import torch
 from torch.nn import functional
@@ -22,16 +23,18 @@ class MagnitudeStft(torch.nn.Module):
     def forward(self, samples, num_frames=None):
         """samples (B, N) float -> linear magnitudes (B, T, n_fft // 2 + 1).
 
-        T is ceil(N / shift), or `num_frames`: for a piece cut out of a longer signal, whose last frames' windows reach
-        over the piece's last shift (N is then at most (num_frames - 1) * shift + window).
+        T is ceil(N / shift), or `num_frames`: for a piece cut out of a longer signal, whose last windows reach over the
+        piece's last shift, so that N is up to (num_frames - 1) * shift + window.
         """
         config = self.config
         if num_frames is None:
             num_frames = config.num_frames(samples.shape[-1])
         if num_frames == 0:
             return samples.new_zeros(samples.shape[0], 0, config.num_bins)
-        missing = (num_frames - 1) * config.shift + config.window - samples.shape[-1]
-        frames = functional.pad(samples, (0, missing)).unfold(-1, config.window, config.shift)
+        samples = functional.pad(samples, (0, max(0, config.window - samples.shape[-1])))
+        frames = samples.unfold(-1, config.window, config.shift)[:, :num_frames]
         spectrum = torch.fft.rfft(frames * self.window, n=config.n_fft)
         # abs() takes three times as long on a CPU.
-        return (spectrum.real.square() + spectrum.imag.square()).sqrt()
+        magnitudes = (spectrum.real.square() + spectrum.imag.square()).sqrt()
+        missing = num_frames - magnitudes.shape[1]
+        return torch.cat([magnitudes, magnitudes[:, -1:].expand(-1, missing, -1)], dim=1) if missing else magnitudes

@@ -1,0 +1,225 @@
+"""utils/detect_speech.py as its user meets it: every kind of file in one run, formats, errors, and the options."""
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from pyspeech.audio.io import read_audio, stream_audio
+from pyspeech.errors import UserError
+from pyspeech.sad.detector import load_detector, newest_model
+from pyspeech.sad.formats import FORMATS, read_hypothesis
+from pyspeech.sad.segments import segments_to_frames, tidy
+
+TOOL = Path(__file__).resolve().parents[1] / "utils" / "detect_speech.py"
+RATE = 8000
+BURSTS = [(4.0, 6.5), (9.0, 10.5), (14.0, 18.0)]    # seconds, of the 20 s of `voice`
+
+
+def voice(rate=RATE):
+    """20 s of noise with three bursts that are like speech: harmonics of a moving pitch, 4 syllables a second."""
+    time = np.arange(20 * rate) / rate
+    pitch = 120 + 20 * np.sin(2 * np.pi * 0.7 * time)
+    phase = 2 * np.pi * np.cumsum(pitch) / rate
+    harmonics = sum(np.sin(n * phase) / n for n in range(1, 25))
+    syllables = (0.5 - 0.5 * np.cos(2 * np.pi * 4 * time)) ** 0.5
+    inside = np.zeros(len(time))
+    for start, end in BURSTS:
+        inside[round(start * rate):round(end * rate)] = 1
+    noise = np.random.default_rng(1).standard_normal(len(time))
+    return (0.1 * harmonics * syllables * inside + 0.003 * noise).astype(np.float32)
+
+
+def run(*arguments, **options):
+    """Run the tool with the Python of the tests, from another folder."""
+    environment = {**os.environ, "PYSPEECH_ENV": "system", "PYTHONUTF8": "1", "OMP_NUM_THREADS": "1"}
+    return subprocess.run([sys.executable, str(TOOL), *map(str, arguments)], capture_output=True, text=True, cwd="/",
+                          env=environment, **options)
+
+
+GAINS = (1e-4, 1e-2, 1, 10)
+
+
+@pytest.fixture(scope="module")
+def edges(tmp_path_factory):
+    """A folder with every awkward file, and what one run of the tool over it leaves: (folder, outputs, the process)."""
+    folder = tmp_path_factory.mktemp("audio ñ 1")
+    random, time = np.random.default_rng(0), np.arange(10 * RATE) / RATE
+    for name, samples in {"silence": np.zeros(10 * RATE), "one": np.ones(1),
+                          "tone": 0.3 * np.sin(2 * np.pi * 440 * time), "noise": 0.1 * random.standard_normal(10 * RATE), "constant": np.full(10 * RATE, 0.5),
+                          "no samples": np.zeros(0), **{f"gain {gain:g}": gain * voice() for gain in GAINS}}.items():
+        soundfile.write(folder / f"{name}.wav", samples, RATE, subtype="FLOAT")
+    soundfile.write(folder / "pcm.wav", voice(), RATE)
+    (folder / "truncated.wav").write_bytes((folder / "pcm.wav").read_bytes()[:44 + 2 * 12 * RATE])
+    (folder / "empty.wav").write_bytes(b"")
+    (folder / "text.wav").write_text("This is a letter, not a recording.\n")
+    stereo = np.stack([voice(44100), np.zeros(20 * 44100)], axis=1)
+    soundfile.write(folder / "día stereo 44.flac", stereo, 44100)
+    soundfile.write(folder / "96k.wav", voice(96000), 96000, subtype="PCM_U8")
+    soundfile.write(folder / "lossy.mp3", voice(16000), 16000)
+    output = tmp_path_factory.mktemp("labels") / "new" / "folder"
+    done = run(folder, "-o", output, "--format", "json", "--scores")
+    found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in output.iterdir()}
+    return folder, found, done
+
+
+def test_bad_files_are_named_and_nothing_else_is_lost(edges):
+    folder, found, done = edges
+    assert done.returncode == 1 and done.stdout == "" and "Traceback" not in done.stderr
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    bad = ["empty.wav: is empty (0 bytes)", "no samples.wav: holds no samples", "text.wav: cannot be read as audio"]
+    assert all(message in line for message, line in zip(bad, errors)) and "3 of 17 recordings" in errors[3]
+    assert set(found) == {path.stem for path in folder.iterdir()} - {"empty", "no samples", "text"}
+    assert "truncated.wav: truncated or damaged: 12.00 s of audio, its header says 20.00 s" in done.stderr
+    assert "14 recordings: " in done.stderr and "real-time factor" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["silence", "one", "tone", "noise", "constant"])
+def test_no_speech_where_there_is_none(edges, name):
+    assert edges[1][name]["speech"] == []
+
+
+@pytest.mark.parametrize("name", ["gain 1", "truncated", "día stereo 44", "96k", "lossy", "pcm"])
+def test_speech_is_found_in_every_kind_of_file(edges, name):
+    record = edges[1][name]
+    frames = round(record["duration"] / 0.01)
+    truth, guess = segments_to_frames(BURSTS, frames), segments_to_frames(np.reshape(record["speech"], (-1, 2)), frames)
+    assert abs(record["duration"] - (12 if name == "truncated" else 20)) < 0.1
+    assert (truth & guess).sum() > 0.9 * truth.sum() and (guess & ~truth).sum() < 0.3 * truth.sum()
+    assert abs(len(record["scores"]) - frames) <= 5 and record["frame_shift"] == 0.01
+
+
+@pytest.mark.parametrize("gain", GAINS)
+def test_gain_does_not_matter(edges, gain):
+    assert edges[1][f"gain {gain:g}"]["speech"] == edges[1]["gain 1"]["speech"]
+
+
+def test_one_call_gives_what_the_tool_gives(edges):
+    folder, found, _ = edges
+    detect = load_detector("statistical")
+    speech = detect(folder / "pcm.wav").speech
+    assert np.round(speech, 3).tolist() == found["pcm"]["speech"]
+    assert len(tidy(speech, 20, min_speech=2.0)) < len(speech)
+
+
+def test_formats_options_and_screen(edges, tmp_path):
+    folder, found, _ = edges
+    done = run(folder / "pcm.wav")
+    assert done.returncode == 0
+    assert [line.split()[:2] for line in done.stdout.splitlines()] == [["SPEAKER", "pcm"]] * len(found["pcm"]["speech"])
+    table = tmp_path / "wav.scp"
+    table.write_text("".join(f"{name} {folder}/{name}.wav\n" for name in ("pcm", "truncated")))
+    done = run(table, "--format", "audacity", "--min-speech", "2", "--pad", "0.25")
+    blocks = done.stdout.split("# ")[1:]
+    assert [block.splitlines()[0] for block in blocks] == ["pcm", "truncated"]
+    times = [tuple(map(float, line.split("\t")[:2])) for line in blocks[0].splitlines()[1:]]
+    expected = tidy(np.array(found["pcm"]["speech"]), 20.0, min_speech=2, pad=0.25)
+    assert times == [tuple(np.round(pair, 3)) for pair in expected] and len(times) == 2
+
+
+def test_hypotheses_can_be_scored(edges, tmp_path):
+    folder, found, _ = edges
+    assert run(folder / "pcm.wav", folder / "silence.wav", "--format", "fearless", "-o", tmp_path).returncode == 0
+    assert np.abs(read_hypothesis(tmp_path / "pcm.txt") - found["pcm"]["speech"]).max() <= 0.0051
+    assert len(read_hypothesis(tmp_path / "silence.txt")) == 0
+
+
+def test_channel_standard_input_and_threshold(edges):
+    folder, found, _ = edges
+    stereo = folder / "día stereo 44.flac"
+    done = run(stereo, "--channel", "1", "--format", "json")
+    assert json.loads(done.stdout)["speech"] == [] and done.returncode == 0
+    done = run(stereo, "--channel", "2")
+    assert done.returncode == 1 and done.stderr == f"error: {stereo}: no channel 2; the file has 2, counted from 0\n"
+    with open(folder / "pcm.wav", "rb") as stream:
+        done = run("-", "--format", "json", "--threshold", "1000", stdin=stream)
+    assert json.loads(done.stdout) == {"recording": "stdin", "duration": 20.0, "speech": []}
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["absent.wav"], "absent.wav: no such file or folder"),
+    (["--scores", "pcm.wav"], "--scores"),
+    (["--model", "x", "pcm.wav"], "--model"),
+    (["--system", "seg_rnn", "--model", "nowhere", "pcm.wav"], "nowhere"),
+    (["-o", "pcm.wav", "pcm.wav"], "-o "),
+])
+def test_errors_are_one_line(edges, arguments, message):
+    inside = [str(edges[0] / word) if word in ("pcm.wav", "absent.wav", "nowhere") else word for word in arguments]
+    done = run(*inside)
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1 and message in done.stderr
+
+
+def test_help_lists_what_there_is():
+    done = run("--help")
+    assert done.returncode == 0 and all(name in done.stdout for name in (*FORMATS, "seg_rnn", "--min-silence"))
+
+
+def test_streaming_equals_whole(edges):
+    """The blocks in which a file is read do not show in the result."""
+    from pyspeech.sad.statistical import StatisticalConfig, detect, detect_stream
+    samples = np.concatenate(list(stream_audio(edges[0] / "96k.wav", RATE)))
+    whole = detect(samples, RATE, StatisticalConfig())
+    parts = detect_stream(stream_audio(edges[0] / "96k.wav", RATE, block_seconds=0.77), StatisticalConfig())
+    assert np.array_equal(whole.decisions, parts.decisions)
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory):
+    """The folder of a small, untrained segment RNN."""
+    import torch
+    from pyspeech.sad.config import NetworkConfig, StftConfig
+    from pyspeech.sad.decoding import save_model
+    from pyspeech.sad.networks import SadNetwork
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp("network")
+    save_model(folder, SadNetwork(NetworkConfig(channels=[2, 2, 4, 4], rnn_size=8), StftConfig()))
+    return folder
+
+
+def test_network_from_a_file_is_the_network_on_its_samples(edges, network, caplog):
+    from pyspeech.sad.decoding import load_model, score_samples
+    path = edges[0] / "día stereo 44.flac"
+    scores = score_samples(load_model(network), read_audio(path, RATE)[0])
+    middle = float(np.median(scores))
+    found = load_detector("seg_rnn", network, threshold=middle)(path)
+    assert not caplog.records
+    assert np.abs(found.scores - scores).max() < 1e-5 and found.duration == 20.0 and found.frame_shift == 0.01
+    called = segments_to_frames(found.speech, len(scores))
+    clear = np.abs(scores - middle) > 1e-5
+    assert np.array_equal(called[clear], (scores > middle)[clear]) and 0 < called.mean() < 1
+    load_detector("seg_rnn", network)
+    assert "was not tuned" in caplog.text
+
+
+def test_tuned_threshold_and_smoothing_are_used(edges, network):
+    path, decision = edges[0] / "pcm.wav", network / "decision.json"
+    try:
+        decision.write_text('{"threshold": 0.0, "smoothing": "median"}')
+        assert load_detector("seg_rnn", network)(path).speech.tolist() == [[0, 20]]
+        decision.write_text('{"threshold": 1.0, "smoothing": "hmm"}')
+        assert load_detector("seg_rnn", network)(path).speech.tolist() == []
+        decision.write_text('{"threshold": ')
+        with pytest.raises(UserError, match="decision.json: damaged"):
+            load_detector("seg_rnn", network)
+    finally:
+        decision.unlink()
+
+
+def test_finding_networks(network, tmp_path):
+    with pytest.raises(UserError, match="no trained cnn network.* egs/fearless/run.py"):
+        newest_model("cnn", tmp_path)
+    for age, name in enumerate(["newest", "older", "oldest"]):
+        (tmp_path / name / "cnn").mkdir(parents=True)
+        (tmp_path / name / "cnn" / "decision.json").touch()
+        os.utime(tmp_path / name / "cnn" / "decision.json", (1e9 - age, 1e9 - age))
+    (tmp_path / "unfinished" / "cnn").mkdir(parents=True)
+    assert newest_model("cnn", tmp_path) == tmp_path / "newest" / "cnn"
+    with pytest.raises(UserError, match="holds a seg_rnn network, not cnn"):
+        load_detector("cnn", network)
+    with pytest.raises(UserError, match="expected one of statistical, cnn"):
+        load_detector("hmm")

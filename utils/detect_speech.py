@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""Find the speech in audio files.
+
+INPUT is an audio file ("-": standard input), a folder (searched with all below it), a Kaldi table (*.scp) or a lhotse
+manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length. The segments go to the screen, or
+with -o into one file for each recording; messages and a summary go to standard error.
+
+examples:
+  utils/detect_speech.py call.wav
+  utils/detect_speech.py -o labels --format audacity recordings/
+  utils/detect_speech.py --system seg_rnn --min-silence 0.3 --pad 0.1 wav.scp
+"""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from pyspeech.launch import ensure_environment  # noqa: E402
+
+ensure_environment()
+
+import argparse  # noqa: E402
+import logging  # noqa: E402
+import os  # noqa: E402
+import time  # noqa: E402
+from collections import Counter  # noqa: E402
+
+from pyspeech.errors import UserError  # noqa: E402
+
+SYSTEMS = ("statistical", "cnn", "rnn", "seg_rnn")
+FORMATS = ("rttm", "fearless", "segments", "audacity", "json", "textgrid", "csv", "lhotse")
+EXPERIMENTS = Path(__file__).resolve().parents[1] / "egs" / "fearless" / "exp"
+NAMELESS = ("fearless", "audacity", "textgrid")     # formats whose text does not name the recording
+
+
+def parser():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, -, folder, *.scp, *.jsonl, *.jsonl.gz")
+    parser.add_argument("--system", choices=SYSTEMS, default="statistical",
+                        help="statistical (default) needs no model; the networks do")
+    parser.add_argument("--model", metavar="DIR", help="folder of a trained network, as egs/fearless/run.py leaves it "
+                        "(default: the newest one in egs/fearless/exp/*/SYSTEM)")
+    parser.add_argument("--format", choices=FORMATS, default="rttm", help="of the segments (default: rttm)")
+    parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording into DIR")
+    parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")
+    parser.add_argument("--threshold", metavar="X", type=float,
+                        help="speech is what scores more than X; higher finds less (default: the system's own)")
+    parser.add_argument("--min-silence", metavar="S", type=seconds, default=0.0,
+                        help="fill shorter pauses (default: 0)")
+    parser.add_argument("--min-speech", metavar="S", type=seconds, default=0.0,
+                        help="then drop shorter speech segments (default: 0)")
+    parser.add_argument("--pad", metavar="S", type=seconds, default=0.0,
+                        help="then add S seconds before and after each segment (default: 0)")
+    parser.add_argument("--scores", action="store_true", help="keep the score of every 10 ms frame: in the text with "
+                        "--format json, otherwise as DIR/NAME.npy (float32), which needs -o DIR")
+    return parser
+
+
+def seconds(text):
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds, 0 or more")
+    return value
+
+
+def main(arguments=None):
+    """Returns the exit status: 0, or 1 where a recording could not be processed."""
+    options = parser().parse_args(arguments)
+    if options.scores and not options.output and options.format != "json":
+        raise UserError("--scores: the scores need a place; add -o DIR or --format json")
+    if options.model and options.system == "statistical":
+        raise UserError("--model: the statistical system has none; choose a network with --system cnn, rnn or seg_rnn")
+
+    set_up_messages()
+    from pyspeech.audio.recordings import find_recordings
+    recordings = find_recordings(options.inputs)
+    if options.output:
+        check_output(options.output, recordings)
+    from pyspeech.sad.detector import load_detector, newest_model
+    if options.system != "statistical" and not options.model:
+        options.model = newest_model(options.system, EXPERIMENTS)
+    detect = load_detector(options.system, options.model, options.threshold)
+
+    totals = {"recordings": 0, "audio": 0.0, "speech": 0.0, "computing": 0.0}
+    failed = []
+    try:
+        for recording in progress(recordings, to_screen=not options.output):
+            if not process(recording, detect, options, totals, several=len(recordings) > 1):
+                failed.append(recording.name)
+    except KeyboardInterrupt:
+        print(f"interrupted; {totals['recordings']} of {len(recordings)} recordings are done", file=sys.stderr)
+        return 130
+    finally:
+        if totals["recordings"]:
+            print(summary(totals), file=sys.stderr)
+    if failed and len(recordings) > 1:
+        print(f"error: {len(failed)} of {len(recordings)} recordings could not be processed", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def set_up_messages():
+    """Warnings and errors as single lines on standard error, above the progress bar where there is one."""
+    class OneLine(logging.Handler):
+        def emit(self, record):
+            if "tqdm" in sys.modules:
+                sys.modules["tqdm"].tqdm.write(self.format(record), file=sys.stderr)
+            else:
+                print(self.format(record), file=sys.stderr)
+
+    logging.basicConfig(format="%(levelname)s: %(message)s", handlers=[OneLine()])
+    logging.addLevelName(logging.WARNING, "warning")
+    logging.addLevelName(logging.ERROR, "error")
+
+
+def check_output(folder, recordings):
+    """Make the folder, and see to it that each recording has its own file there."""
+    (stem, count), = Counter(map(file_stem, recordings)).most_common(1)
+    if count > 1:
+        raise UserError(f"-o {folder}: {count} recordings would be written to '{stem}'; give them in separate runs")
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"-o {folder}: cannot make this folder: {error.strerror}") from None
+
+
+def file_stem(recording):
+    return recording.name.replace("/", "_")
+
+
+def progress(recordings, to_screen):
+    """The recordings, with a bar on a terminal where there are several and their segments do not go there."""
+    if len(recordings) < 2 or not sys.stderr.isatty() or (to_screen and sys.stdout.isatty()):
+        return recordings
+    from tqdm import tqdm
+    return tqdm(recordings, unit="file", leave=False)
+
+
+def process(recording, detect, options, totals, several):
+    """Detect, post-process and output one recording; add to the totals. Returns whether that worked."""
+    from pyspeech.sad.segments import tidy, total
+    begin = time.perf_counter()
+    try:
+        channel = recording.channel if options.channel is None else options.channel
+        found = detect(recording.path, channel, recording.start, recording.duration)
+        speech = tidy(found.speech, found.duration, options.min_speech, options.min_silence, options.pad)
+        output(recording, speech, found, options, several, first=totals["recordings"] == 0)
+    except BrokenPipeError:
+        raise
+    except UserError as error:
+        logging.error("%s", error)
+        return False
+    except OSError as error:
+        logging.error("%s: %s", error.filename or recording.path, error.strerror or error)
+        return False
+    except Exception:       # a fault of this program: say where, and go on with the next recording
+        logging.exception("%s: stopped by a fault in this program:", recording.path)
+        return False
+    totals["recordings"] += 1
+    totals["audio"] += found.duration
+    totals["speech"] += total(speech)
+    totals["computing"] += time.perf_counter() - begin
+    return True
+
+
+def output(recording, speech, found, options, several, first):
+    """Write the segments of one recording to its file, or to the screen."""
+    from pyspeech.sad.formats import CSV_HEADER, FORMATS as WRITERS, render, write_speech
+    scores = found.scores if options.scores and options.format == "json" else None
+    content = (speech, found.duration, found.frame_shift, scores)
+    name = os.fsencode(recording.name).decode("utf-8", "replace")
+    if options.output:
+        stem = file_stem(recording)
+        write_speech(Path(options.output, stem + WRITERS[options.format][1]), options.format, name, *content)
+        if options.scores and scores is None:
+            save_scores(Path(options.output, stem + ".npy"), found.scores)
+        return
+    text = render(options.format, name, *content)
+    if options.format == "csv" and not first:
+        text = text[len(CSV_HEADER):]
+    if options.format in NAMELESS and several:
+        text = f"# {name}\n{text}"
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def save_scores(path, scores):
+    import numpy as np
+    from pyspeech.files import atomic_write
+    with atomic_write(path, "wb") as stream:
+        np.save(stream, scores.astype(np.float32))
+
+
+def summary(totals):
+    audio = max(totals["audio"], 1e-9)
+    count = totals["recordings"]
+    return (f"{count} recording{'s' if count > 1 else ''}: {totals['audio']:.2f} s of audio, {totals['speech']:.2f} s "
+            f"({totals['speech'] / audio:.1%}) speech; computed in {totals['computing']:.2f} s, real-time factor "
+            f"{totals['computing'] / audio:.5f}")
+
+
+if __name__ == "__main__":
+    try:
+        status = main()
+    except UserError as error:
+        status = f"error: {error}"
+    except KeyboardInterrupt:
+        status = 130
+    except BrokenPipeError:     # `| head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 1
+    sys.exit(status)

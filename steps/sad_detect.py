@@ -13,6 +13,12 @@ from pyspeech.sad.segments import frames_to_segments
 SAMPLING_RATE = 8000  # of every detector here; other rates are resampled on reading
 
 
+def device():
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
 def cut_path(cut):
     """The audio file behind a cut that is one whole stream."""
     return cut.recording.sources[0].source
@@ -48,41 +54,41 @@ def detect_webrtc(cuts, mode, folder):
     _write_hypotheses(cuts, decide, folder)
 
 
-def decide_frames(scores, threshold, smoothing):
-    """Frame decisions (T,) bool from network scores (T,) in (0, 1): `smoothing` is "none", "median" or "hmm"."""
-    from pyspeech.sad import smoothing as smooth
-
-    if smoothing == "hmm":
-        return smooth.hmm_smooth(scores, threshold)
-    decisions = scores > threshold
-    return smooth.median_filter(decisions) if smoothing == "median" else decisions
-
-
 def score_streams(model, cuts, folder, progress):
     """Network scores (T,) of every stream into `folder`/<recording>.npy (float32, one a 10 ms frame)."""
     import numpy as np
     from pyspeech.files import atomic_write
-    from pyspeech.sad.decoding import score_samples
-
-    from pyspeech.audio.io import read_audio
+    from pyspeech.sad.decoding import score_stream
 
     for cut in progress(cuts):
         path = Path(folder) / f"{cut.recording_id}.npy"
-        if path.exists():
-            continue
-        samples, _ = read_audio(cut_path(cut), SAMPLING_RATE)
-        with atomic_write(path, "wb") as stream:
-            np.save(stream, score_samples(model, samples))
+        if not path.exists():
+            scores = score_stream(model, stream_audio(cut_path(cut), SAMPLING_RATE))
+            with atomic_write(path, "wb") as stream:
+                np.save(stream, scores)
 
 
 def detect_network(cuts, scores_folder, threshold, smoothing, folder):
     """Hypotheses from the stored scores of a network at one threshold."""
+    from pyspeech.sad.smoothing import decide
+
+    _write_hypotheses(cuts, lambda cut: decide(read_scores(scores_folder, cut), threshold, smoothing), folder)
+
+
+def sweep_scores(scores, cuts, references, smoothing):
+    """The DCF without collar at 201 thresholds: a pyspeech.sad.thresholds.Sweep. `scores`: one (T,) a cut."""
+    from pyspeech.sad.formats import read_reference
+    from pyspeech.sad.thresholds import sweep
+
+    labels = [read_reference(Path(references) / f"{cut.recording_id}.txt") for cut in cuts]
+    return sweep(scores, labels, [cut.duration for cut in cuts], smoothing)
+
+
+def read_scores(folder, cut):
+    """What `score_streams` stored for a stream: float32 (T,)."""
     import numpy as np
 
-    def decide(cut):
-        return decide_frames(np.load(Path(scores_folder) / f"{cut.recording_id}.npy"), threshold, smoothing)
-
-    _write_hypotheses(cuts, decide, folder)
+    return np.load(Path(folder) / f"{cut.recording_id}.npy")
 
 
 def _write_hypotheses(cuts, decide, folder):

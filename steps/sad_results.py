@@ -9,7 +9,7 @@ SYSTEMS = {
     "rnn": "RNN + HMM",
     "seg_rnn": "Seg. RNN",
     "threshold": "Stat. SAD, threshold of 2.1 alone",
-    "webrtc": "WebRTC",
+    "webrtc": "WebRTC, best mode on dev",
 }
 # Table 2 of the paper, in %: F1, P, R and DCF on dev; DCF on eval. The text gives 0.51 for the Seg. RNN's dev DCF.
 PAPER_TABLE_2 = {
@@ -43,7 +43,7 @@ def score_systems(references, hypotheses, collars):
 def table_2(results, sets, collar):
     """Table 2: F1, P, R and DCF on dev, DCF on the other sets (the paper's eval beside ours), in %."""
     others = [name for name in sets if name != "dev"]
-    header = ["System", "dev F1", "P", "R", "DCF"] + [f"{name} DCF" for name in others]
+    header = ["System", "dev F1", "dev P", "dev R", "dev DCF"] + [f"{name} DCF" for name in others]
     header += ["paper: dev F1", "P", "R", "DCF", "eval DCF"]
     rows = []
     for system, label in SYSTEMS.items():
@@ -78,3 +78,26 @@ def errors_table(results, sets, collar):
             scores = [results[system].get(name, {}).get(f"{collar:g}", {}) for name in sets]
             rows.append([label] + [percent(score.get(kind)) for score in scores for kind in ("p_miss", "p_fa")])
     return markdown_table(header, rows)
+
+
+def report_text(results, sets, collars, speeds, corpus, command):
+    """RESULTS.md: both tables with a note on the corpus. `corpus` is what sad_stages.describe_corpus gives."""
+    parts = [f"# Speech activity detection, corpus {corpus['name']}", _corpus_note(corpus, sets),
+             f"Made by `{command}`.", "## Table 2: detection, in %"]
+    for collar in collars:
+        parts.append(f"Collar {collar:g} s{' (the default of the Fearless Steps scorer)' if collar == 0.5 else ''}:")
+        parts.append(table_2(results, sets, collar))
+    parts += ["Thresholds of the networks come from dev. The paper's text gives 0.51 where its table has 0.81.",
+              "Missed and false speech without collar:", errors_table(results, sets, collars[0]),
+              "## Table 3: fraction of real time, one thread, process time", table_3(speeds)]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _corpus_note(corpus, sets):
+    sizes = ", ".join(f"{name} {corpus[name]['minutes']:.1f} min ({percent(corpus[name]['speech'], 1)} % speech)"
+                      for name in ["train", *sets])
+    if corpus["simulated"]:
+        return ("Simulated streams: human recordings through a simulated Apollo 11 radio channel, at the times of the real "
+                "transcript; eval_ami are real meetings with labels by hand. The paper's figures beside ours are for real "
+                f"Apollo 11 audio, so only the order is comparable. {sizes}.")
+    return f"{sizes}."

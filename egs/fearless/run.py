@@ -3,11 +3,13 @@
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import List
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from pyspeech.launch import ensure_environment  # noqa: E402
 
 ensure_environment()
+from pyspeech.errors import UserError  # noqa: E402
 from pyspeech.pipeline import Recipe  # noqa: E402
 from pyspeech.sad.config import DatasetConfig, NetworkConfig, StatisticalConfig, StftConfig  # noqa: E402
 from pyspeech.training.config import TrainConfig  # noqa: E402
@@ -21,13 +23,19 @@ COLLARS = [0.0, 0.5]  # seconds: without, and the Fearless Steps default
 class Config:
     corpus: str = "mini"  # mini, or the folder of a Fearless Steps release (phase 1, 2 or 4)
     skip_bad: bool = False  # leave out files that fail the corpus checks instead of stopping
-    minutes: list = field(default_factory=lambda: [80, 20, 30])  # of simulated train, dev and eval streams
+    minutes: List[int] = field(default_factory=lambda: [80, 20, 30])  # of simulated train, dev and eval streams
     simulated: str = "auto"  # simulated streams beside a real corpus: always, never, or auto (where train is under 2 h)
     statistical: StatisticalConfig = field(default_factory=StatisticalConfig)
     features: StftConfig = field(default_factory=StftConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
     data: DatasetConfig = field(default_factory=DatasetConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
+
+    def __post_init__(self):
+        if self.corpus != "mini" and not Path(self.corpus).is_dir():
+            raise UserError(f"corpus={self.corpus}: no such folder; expected mini or the folder of a Fearless Steps release")
+        if self.simulated not in ("always", "never", "auto"):
+            raise UserError(f"simulated={self.simulated}: expected always, never or auto")
 
 
 def default_profile(overrides):
@@ -49,3 +57,60 @@ def prepare(exp, conf):
     """Corpus to Lhotse manifests and reference labels."""
     from steps.sad_corpus import prepare_fearless
     prepare_fearless(conf, exp.dir / "corpus", exp.log)
+
+
+@recipe.stage(config=["statistical"], inputs=["corpus"], outputs=["hypotheses/{statistical,threshold,webrtc0,webrtc1,webrtc2,webrtc3}"],
+              resumable=True)
+def statistical(exp, conf):
+    """Statistical SAD, and WebRTC beside it, on every set; their rows of the table."""
+    from steps.sad_stages import detect_without_training
+    detect_without_training(exp, conf.statistical, COLLARS[0])
+
+
+def train_stage(system):
+    @recipe.stage(name=f"train_{system}", config=["features", "network", "data", "train"], inputs=["corpus"],
+                  outputs=[f"training/{system}"], cpus=2, gpus=1, hours=12, resumable=True)
+    def train(exp, conf):
+        from steps.sad_train import train_network
+        train_network(exp, conf, system)
+    train.__doc__ = f"Train the {system} network; the epoch is chosen on dev."
+
+
+for network in NETWORKS:
+    train_stage(network)
+
+
+@recipe.stage(inputs=["corpus", "training/{cnn,rnn,seg_rnn}/model.pt"], outputs=["scores"], cpus=2, gpus=1, resumable=True)
+def decode(exp, conf):
+    """Speech scores of every network for every frame of dev and the eval sets."""
+    from steps.sad_stages import score_networks
+    score_networks(exp, NETWORKS)
+
+
+@recipe.stage(inputs=["corpus", "scores", "training/{cnn,rnn,seg_rnn}/model.pt"],
+              outputs=["{cnn,rnn,seg_rnn}/model.pt", "sweeps.json", "hypotheses/{cnn,rnn,seg_rnn}"])
+def tune(exp, conf):
+    """Thresholds from dev (paper, Figure 6), and the decisions at them."""
+    from steps.sad_stages import tune_thresholds
+    tune_thresholds(exp, NETWORKS)
+
+
+@recipe.stage(inputs=["corpus", "{cnn,seg_rnn}/model.pt"], config=["statistical"], outputs=["speed.json"])
+def speed(exp, conf):
+    """Fraction of real time on one thread (paper, Table 3)."""
+    from steps.sad_stages import measure_speed
+    measure_speed(exp, conf.statistical, ["cnn", "seg_rnn"])
+
+
+@recipe.stage(inputs=["corpus", "hypotheses", "sweeps.json", "speed.json"], config=["statistical"],
+              outputs=["results.json", "RESULTS.md", "figures"])
+def results(exp, conf):
+    """The tables and figures."""
+    from steps.sad_stages import report
+    report(exp, conf, COLLARS)
+
+
+if __name__ == "__main__":
+    finished = recipe.main()
+    if finished and (finished.dir / "RESULTS.md").exists():
+        print((finished.dir / "RESULTS.md").read_text(), "figures: ", finished.dir / "figures", sep="")

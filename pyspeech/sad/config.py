@@ -1,4 +1,4 @@
-"""Options of SAD networks and their training data, as plain dataclasses that recipes embed; it imports nothing heavy.
+"""Options of SAD systems and their training data, as plain dataclasses that recipes embed; it imports nothing heavy.
 
 The defaults are the paper's (Heitkaemper et al. 2020, sections 3 and 4.2) where it names a value.
 """
@@ -60,3 +60,44 @@ class DatasetConfig:
         ):
             if not good:
                 raise UserError(f"data option {name}={getattr(self, name)}: expected {expected}")
+
+
+@dataclass
+class StatisticalConfig:
+    decision: str = "hmm"  # hmm, or threshold: the adaptive threshold of section 2.1 alone
+    sampling_rate: int = 8000  # Hz
+    n_fft: int = 256  # samples of the Hann window
+    hop: int = 80  # samples from frame to frame
+    iterations: int = 2  # of noise tracking and Wiener filter
+    noise_seconds: float = 0.64  # the noise is the minimum within this much time before, or after, a frame
+    oversubtraction: float = 22.0  # gamma of equation 1
+    min_gain: float = 0.1  # G_min of equation 1
+    high_pass: float = 250.0  # Hz
+    band_hertz: float = 1000.0  # width of a sub-band
+    smoothing_seconds: float = 0.48  # mean over the energies
+    edge_seconds: float = 0.1  # a shorter mean, which keeps the edges of words ...
+    closing_seconds: float = 0.4  # ... with gaps up to this long closed ...
+    edge_db: float = 10.0  # ... may be exceeded by this much
+    range_db: float = 60.0  # levels this far below the loudest count as equal
+    floor_seconds: float = 30.0  # F-CSBE is the minimum within this much time
+    noise_margin_db: float = 22.0  # noise lies less than this above F-CSBE + A-CSBE
+    speech_margin_db: float = 22.0  # and speech more than this
+    residual_db: float = -24.0  # a frame that denoising leaves less of than this is noise
+    largest_ratio: float = 20.0  # nats; what one frame can contribute
+    fill_seconds: float = 0.3  # shorter pauses belong to the speech around them
+
+    @property
+    def frame_shift(self):
+        """Seconds from frame to frame."""
+        return self.hop / self.sampling_rate
+
+    def check(self):
+        """Raise UserError for the first option that makes no sense."""
+        for name, good, expected in (
+            ("decision", self.decision in ("hmm", "threshold"), "hmm or threshold"),
+            ("hop", 0 < self.hop <= self.n_fft, "1 to n_fft"),
+            ("iterations", self.iterations >= 0, "0 or more"),
+            ("min_gain", 0 <= self.min_gain <= 1, "0 to 1"),
+        ):
+            if not good:
+                raise UserError(f"statistical option {name}={getattr(self, name)}: expected {expected}")

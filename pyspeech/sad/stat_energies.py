@@ -1,0 +1,163 @@
+"""From audio to one energy per frame: the denoising and filtering half of the statistical SAD.
+
+Implements section 2 of Heitkaemper, Schmalenstroeer and Haeb-Umbach, "Statistical and neural network based speech activity
+detection in non-stationary acoustic environments" (Interspeech 2020), up to the combined sub-band energy (CSBE):
+
+    |X(t,f)|^2 -> minimum statistics and Wiener filter, several times (equation 1) -> high-pass -> first-order LPC
+               -> energies of sub-bands of 1 kHz -> weighted with 1/s and summed: CSBE(t), before its smoothing in time
+
+All of it works on power spectra: one FFT per frame, no signal is ever resynthesised. A recording is cut into chunks at
+fixed frames, with the context that noise tracking needs, wherever the caller's blocks end; so the energies do not depend on
+the blocks, and memory grows only by the few numbers kept per frame.
+"""
+from dataclasses import dataclass, fields
+
+import numpy as np
+from scipy.fft import rfft
+from scipy.ndimage import minimum_filter1d
+
+CHUNK_FRAMES = 2048  # frames denoised at a time; a multiple of MEAN_FRAMES
+FFT_FRAMES = 256  # frames transformed at a time: their spectra stay in the processor's cache
+MEAN_FRAMES = 4  # noise tracking looks for the minimum among means over this many frames, which fluctuate less
+HUGE = np.float32(1e30)
+TINY = np.float32(1e-37)
+
+
+@dataclass
+class FrameEnergies:
+    """Tracks of one number per frame, (T,), in squared samples times the window's energy."""
+
+    csbe: np.ndarray  # float32, combined sub-band energy of the processed signal, not yet smoothed
+    received: np.ndarray  # float32, energy above the high-pass before denoising
+    denoised: np.ndarray  # float32, energy above the high-pass after denoising
+    muted: np.ndarray  # bool, most samples are digital zeros (a gap in the recording): the frame tells nothing
+
+
+def frame_energies(blocks, config):
+    """FrameEnergies of a recording, T = ceil(N / hop): frame t stands for the samples [t hop, (t + 1) hop), its window is
+    centred on them, and zeros lie beyond both ends.
+
+    blocks: iterable of (n,) float arrays of any lengths, at config.sampling_rate. config: StatisticalConfig.
+    """
+    filters = band_filters(config)
+    context = config.iterations * window_blocks(config) * MEAN_FRAMES
+    window = np.hanning(config.n_fft + 1)[:-1].astype(np.float32)
+    parts = []
+    for samples, left, core in _chunks(blocks, config, context):
+        power, muted = power_spectra(samples, window, config)
+        received = power @ filters["passed"]
+        processed = denoise(power, muted, config)
+        rows = slice(left, left + core)
+        parts.append(FrameEnergies(combine_bands(processed[rows], filters), received[rows],
+                                   processed[rows] @ filters["passed"], muted[rows]))
+    if not parts:
+        nothing = np.zeros(0, np.float32)
+        return FrameEnergies(nothing, nothing, nothing, np.zeros(0, bool))
+    return FrameEnergies(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(FrameEnergies)))
+
+
+def power_spectra(samples, window, config):
+    """|X(t,f)|^2 of the frames that lie whole in `samples` (N,): float32 (T, n_fft / 2 + 1), and muted, bool (T,)."""
+    frames = np.lib.stride_tricks.sliding_window_view(samples, config.n_fft)[:: config.hop]
+    power = np.empty((len(frames), config.n_fft // 2 + 1), np.float32)
+    for start in range(0, len(frames), FFT_FRAMES):
+        spectrum = rfft(frames[start : start + FFT_FRAMES] * window)
+        power[start : start + FFT_FRAMES] = spectrum.real ** 2 + spectrum.imag ** 2
+    zeros = np.concatenate(([0], np.cumsum(samples == 0)))
+    begin = np.arange(len(frames)) * config.hop
+    return power, zeros[begin + config.n_fft] - zeros[begin] > config.n_fft // 2
+
+
+def denoise(power, muted, config):
+    """Noise tracking and Wiener filtering, `iterations` times over: power spectra (T, F) to power spectra (T, F)."""
+    for _ in range(config.iterations):
+        gain = wiener_gain(power, noise_power(power, muted, config), config)
+        power = power * gain * gain
+    return power
+
+
+def noise_power(power, muted, config):
+    """Minimum statistics: the smallest mean over MEAN_FRAMES frames within noise_seconds before a frame, or within as much
+    after it, whichever is larger. power (T, F) -> (ceil(T / MEAN_FRAMES), F). Muted frames take no part.
+
+    The minimum over both sides at once would take the quiet before a transmission for the noise of its first moments, and
+    the carrier noise between the key and the first word would pass for speech; one side or the other knows better.
+    """
+    num_blocks = -(-len(power) // MEAN_FRAMES)
+    missing = num_blocks * MEAN_FRAMES - len(power)
+    present = np.pad(~muted, (0, missing))
+    if present.all():
+        means = power.reshape(num_blocks, MEAN_FRAMES, -1).mean(1)
+    else:
+        padded = np.pad(power, ((0, missing), (0, 0))) * present[:, None]
+        counts = present.reshape(num_blocks, MEAN_FRAMES).sum(1, dtype=np.float32)
+        means = padded.reshape(num_blocks, MEAN_FRAMES, -1).sum(1) / np.maximum(counts, 1)[:, None]
+        means[counts == 0] = HUGE
+    reach = window_blocks(config)
+    padded = np.pad(means, ((reach, reach), (0, 0)), mode="edge")
+    lowest = minimum_filter1d(padded, reach + 1, axis=0)  # row i: rows i - (reach + 1) // 2 to that plus reach
+    first = reach + 1 >> 1
+    before, after = lowest[first : first + num_blocks], lowest[first + reach : first + reach + num_blocks]
+    return np.maximum(before, after)
+
+
+def wiener_gain(power, noise, config):
+    """Equation 1: W(t,f) = max(1 - gamma |V|^2 / |X|^2, G_min). power (T, F), noise (ceil(T / MEAN_FRAMES), F)."""
+    noise = np.repeat(noise, MEAN_FRAMES, axis=0)[: len(power)]
+    return np.maximum(1 - np.float32(config.oversubtraction) * noise / np.maximum(power, TINY), np.float32(config.min_gain))
+
+
+def window_blocks(config):
+    """Blocks of MEAN_FRAMES frames before a block (and after it) within which the minimum is looked for."""
+    return max(1, round(config.noise_seconds * config.sampling_rate / config.hop / MEAN_FRAMES))
+
+
+def band_filters(config):
+    """Weights over the frequency bins: "passed" (F,) by the high-pass, "lag1" (F,) for the first autocorrelation
+    coefficient, and "bands" (F, S), the sub-bands of 1 kHz, band s weighted 1/s."""
+    frequency = np.arange(config.n_fft // 2 + 1) * config.sampling_rate / config.n_fft
+    passed = (frequency >= config.high_pass).astype(np.float32)
+    band = (frequency // config.band_hertz).astype(int)
+    band[-1] = band[-2]  # the Nyquist frequency belongs to the last band
+    bands = passed[:, None] * (band[:, None] == np.arange(band.max() + 1)) / (1 + np.arange(band.max() + 1))
+    lag1 = passed * np.cos(2 * np.pi * np.arange(len(frequency)) / config.n_fft)
+    return {"passed": passed, "lag1": lag1.astype(np.float32), "bands": bands.astype(np.float32)}
+
+
+def combine_bands(processed, filters):
+    """CSBE(t) = sum over s of E_s(t) / s of the first-order linear prediction of the processed signal: (T, F) -> (T,).
+
+    The predictable part of a frame is the output of the predictor a1 = r1 / r0, whose power is a1^2 times the frame's (its
+    frequency response is flat). Noise, with a1 near 0, loses by it; voiced speech does not.
+    """
+    energy, lag1 = processed @ filters["passed"], processed @ filters["lag1"]
+    predictor = np.clip(lag1 / np.maximum(energy, TINY), 0, 1)
+    return (processed @ filters["bands"]).sum(1) * predictor ** 2
+
+
+def _chunks(blocks, config, context):
+    """Yield (samples, left, core): the samples of `left` + `core` + right frames, of which the `core` ones are new.
+
+    Chunks begin at multiples of CHUNK_FRAMES and bring up to `context` frames along on either side.
+    """
+    before = (config.n_fft - config.hop) // 2  # zeros before the first frame's samples
+    held = np.zeros(before, np.float32)
+    held_from, done, received = 0, 0, 0  # frames, but `received` samples
+    for block in blocks:
+        held = np.concatenate([held, np.asarray(block, np.float32)])
+        received += len(block)
+        # Complete frames: those whose window has all its samples.
+        while (received + before - config.n_fft) // config.hop + 1 >= done + CHUNK_FRAMES + context:
+            left, end = done - max(0, done - context), done + CHUNK_FRAMES + context
+            first = done - left
+            yield held[(first - held_from) * config.hop : (end - 1 - held_from) * config.hop + config.n_fft], left, CHUNK_FRAMES
+            done += CHUNK_FRAMES
+            keep = max(0, done - context)
+            held, held_from = held[(keep - held_from) * config.hop :], keep
+    num_frames = -(-received // config.hop)
+    held = np.concatenate([held, np.zeros(config.n_fft, np.float32)])
+    while done < num_frames:
+        core = min(CHUNK_FRAMES, num_frames - done)
+        left, end = done - max(0, done - context), min(num_frames, done + core + context)
+        yield held[(done - left - held_from) * config.hop : (end - 1 - held_from) * config.hop + config.n_fft], left, core
+        done += core

@@ -1,0 +1,139 @@
+"""Statistical speech activity detection (Heitkaemper, Schmalenstroeer and Haeb-Umbach, Interspeech 2020, section 2).
+
+    audio -> combined sub-band energy of the denoised signal (stat_energies.py), smoothed over 0.48 s: CSBE(t)
+          -> its floor F-CSBE(t), the mean floor A-CSBE, and from them the thresholds                    (section 2.1)
+          -> a Gaussian mixture for noise and one for speech, in the log domain                          (Figure 3)
+          -> Viterbi decoding with 5 noise and 5 speech states                                           (hmm.py)
+
+No training, no labels. Only ratios of energies matter, so a gain changes nothing. Two safeguards are not in the paper: a
+frame of which denoising leaves next to nothing is noise, whatever its class (a fit of two classes always finds two, also in
+noise alone), and short pauses between words belong to the speech around them, as people label it.
+"""
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.ndimage import maximum_filter1d, minimum_filter1d, uniform_filter1d
+
+from pyspeech.errors import UserError
+from pyspeech.sad import gmm
+from pyspeech.sad.config import StatisticalConfig
+from pyspeech.sad.hmm import viterbi
+from pyspeech.sad.stat_energies import frame_energies
+
+FEWEST_FRAMES = 10  # of a class, to fit a mixture to it
+GRID = 800  # points at which the log-likelihood ratio is worked out
+VARIANCE_FLOOR = 1.0  # dB^2
+
+
+@dataclass
+class Detection:
+    """What was decided for each of the T frames, and the tracks that led there. Levels are 10 log10 of energies."""
+
+    decisions: np.ndarray  # bool (T,), speech
+    llr: np.ndarray  # float64 (T,), log p(x | speech) - log p(x | noise), within +-largest_ratio
+    level: np.ndarray  # (T,) dB, log CSBE
+    threshold: np.ndarray  # (T,) dB, of F-CSBE(t) + A-CSBE; the margins come on top
+    noise: object  # gmm.GaussianMixture of the noise and ...
+    speech: object  # ... of the speech levels; None where nothing was to be told apart
+    frame_shift: float  # seconds
+
+
+def detect(samples, sampling_rate, config=None):
+    """Detection of a recording: samples (N,) float, any gain, at `sampling_rate` Hz (8000 is what the defaults are for).
+
+    Raises UserError for another sampling rate than config.sampling_rate.
+    """
+    config = config or StatisticalConfig()
+    if sampling_rate != config.sampling_rate:
+        raise UserError(f"statistical SAD: audio at {sampling_rate} Hz, expected {config.sampling_rate} (resample it, or set "
+                        "statistical.sampling_rate)")
+    return detect_stream([np.asarray(samples)], config)
+
+
+def detect_stream(blocks, config=None):
+    """The same for an iterable of blocks (n,) of samples at config.sampling_rate: equal decisions, however it is cut."""
+    config = config or StatisticalConfig()
+    config.check()
+    return decide(frame_energies(blocks, config), config)
+
+
+def decide(energies, config):
+    """Section 2.1: from FrameEnergies to a Detection."""
+    heard = ~energies.muted
+    if not heard.any() or energies.csbe[heard].max() <= 0:
+        return _nothing(len(heard), config)
+    csbe = smooth_csbe(energies.csbe, config)
+    # Below this, differences are those of rounding, or of a recorder's silence; they would only widen the noise class.
+    csbe = np.maximum(csbe, np.quantile(csbe[heard], 0.999) * 10 ** (-config.range_db / 10))
+    level = 10 * np.log10(csbe)
+    threshold = 10 * np.log10(floor_sum(csbe, heard, config))
+    denoised, received = (smooth(track, config.smoothing_seconds, config) for track in (energies.denoised, energies.received))
+    empty = denoised < received * 10 ** (config.residual_db / 10)
+    is_noise = heard & (level < threshold + config.noise_margin_db)
+    is_speech = heard & (level > threshold + config.speech_margin_db)
+
+    noise = speech = None
+    if is_speech.sum() < FEWEST_FRAMES:
+        llr = np.full(len(level), -config.largest_ratio)
+    elif config.decision == "threshold" or is_noise.sum() < FEWEST_FRAMES:
+        llr = np.where(is_speech, config.largest_ratio, -config.largest_ratio)
+    else:
+        noise, speech = (gmm.fit(*gmm.histogram(level[kind]), variance_floor=VARIANCE_FLOOR) for kind in (is_noise, is_speech))
+        llr = likelihood_ratio(level, noise, speech, config)
+    llr = np.where(heard & ~empty, llr, -config.largest_ratio)
+    decisions = viterbi(llr) if config.decision == "hmm" else llr > 0
+    return Detection(fill_pauses(decisions, round(config.fill_seconds / config.frame_shift)), llr, level, threshold, noise,
+                     speech, config.frame_shift)
+
+
+def smooth(energy, seconds, config):
+    """Mean over `seconds` around each frame, (T,) -> float64 (T,)."""
+    length = max(1, round(seconds / config.frame_shift))
+    # A running sum, whose rounding can leave less than nothing.
+    return np.maximum(uniform_filter1d(energy.astype(np.float64), length, mode="nearest"), 0)
+
+
+def smooth_csbe(csbe, config):
+    """CSBE(t) from the energies of single frames, (T,): the paper's mean over smoothing_seconds, with its edges kept.
+
+    A loud word raises that mean long before it begins and after it ends. So the mean may exceed a short one by at most
+    edge_db, where the short one has its gaps of up to closing_seconds closed (a maximum, then a minimum filter).
+    """
+    length = 2 * round(config.closing_seconds / 2 / config.frame_shift) + 1
+    short = smooth(csbe, config.edge_seconds, config)
+    closed = minimum_filter1d(maximum_filter1d(short, length, mode="nearest"), length, mode="nearest")
+    return np.minimum(smooth(csbe, config.smoothing_seconds, config), closed * 10 ** (config.edge_db / 10))
+
+
+def floor_sum(csbe, heard, config):
+    """F-CSBE(t) + A-CSBE (T,): the minimum of the CSBE within floor_seconds around a frame, and its mean over the frames."""
+    length = round(config.floor_seconds / config.frame_shift) // 2 * 2 + 1
+    floor = minimum_filter1d(np.where(heard, csbe, np.inf), min(length, 2 * len(csbe) - 1), mode="nearest")
+    average = floor[heard].mean()
+    return np.where(np.isfinite(floor), floor, average) + average
+
+
+def likelihood_ratio(level, noise, speech, config):
+    """log p(level | speech) - log p(level | noise) (T,), within +-largest_ratio and never falling with the level.
+
+    A wide mixture overtakes a narrow one again far out on the other side; a louder frame is no less likely speech.
+    """
+    grid = np.linspace(level.min(), level.max(), GRID)
+    ratio = np.maximum.accumulate(gmm.log_likelihood(speech, grid) - gmm.log_likelihood(noise, grid))
+    return np.interp(level, grid, np.clip(ratio, -config.largest_ratio, config.largest_ratio))
+
+
+def fill_pauses(decisions, longest):
+    """Pauses of less than `longest` frames between two stretches of speech become speech: bool (T,) -> bool (T,)."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], decisions, [False])).astype(np.int8))).reshape(-1, 2)
+    filled = decisions.copy()
+    for end, start in zip(edges[:-1, 1], edges[1:, 0]):
+        if start - end < longest:
+            filled[end:start] = True
+    return filled
+
+
+def _nothing(num_frames, config):
+    low = np.full(num_frames, -np.inf)
+    return Detection(np.zeros(num_frames, bool), np.full(num_frames, -config.largest_ratio), low, low, None, None,
+                     config.frame_shift)

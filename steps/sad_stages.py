@@ -1,0 +1,138 @@
+"""What the stages of a SAD recipe do, one function a stage; `exp` is the engine's Experiment."""
+import json
+from pathlib import Path
+
+from pyspeech.files import atomic_write, write_json
+from steps import sad_detect, sad_results
+from steps.sad_corpus import load_cuts, scored_sets
+
+WEBRTC_MODES = range(4)
+SMOOTHINGS = {"cnn": ["hmm", "median"], "rnn": ["hmm", "median"], "seg_rnn": ["none"]}  # the first is Table 2's
+
+
+def detect_without_training(exp, config, collar):
+    """Hypotheses of the statistical SAD (whole, and the adaptive threshold alone) and of WebRTC; prints their table."""
+    from dataclasses import replace
+
+    corpus, hypotheses = exp.dir / "corpus", exp.dir / "hypotheses"
+    for name in scored_sets(corpus):
+        cuts = load_cuts(corpus, name)
+        exp.log.info("%s: %d streams, %.1f min", name, len(cuts), sum(cut.duration for cut in cuts) / 60)
+        sad_detect.detect_statistical(cuts, config, hypotheses / "statistical" / name)
+        sad_detect.detect_statistical(cuts, replace(config, decision="threshold"), hypotheses / "threshold" / name)
+        for mode in WEBRTC_MODES:
+            sad_detect.detect_webrtc(cuts, mode, hypotheses / f"webrtc{mode}" / name)
+    scores = with_best_webrtc(sad_results.score_systems(corpus / "reference", hypotheses, [collar]), collar)
+    exp.log.info("\n%s", sad_results.table_2(scores, scored_sets(corpus), collar))
+
+
+def with_best_webrtc(scores, collar):
+    """The scores with "webrtc" for the aggressiveness that does best on dev, in place of all four."""
+    modes = [f"webrtc{mode}" for mode in WEBRTC_MODES]
+    best = min(modes, key=lambda mode: scores[mode]["dev"][f"{collar:g}"]["dcf"])
+    return {**{system: by_set for system, by_set in scores.items() if system not in modes}, "webrtc": scores[best]}
+
+
+def score_networks(exp, systems):
+    """Frame scores of every network: scores/<system>/<set>/<recording>.npy."""
+    from tqdm import tqdm
+    from pyspeech.sad.decoding import load_model
+
+    corpus = exp.dir / "corpus"
+    for system in systems:
+        model = load_model(exp.dir / "training" / system, sad_detect.device())
+        for name in scored_sets(corpus):
+            exp.log.info("%s: %s", system, name)
+            sad_detect.score_streams(model, load_cuts(corpus, name), exp.dir / "scores" / system / name,
+                                     lambda cuts: tqdm(cuts, unit="stream", disable=None))
+
+
+def tune_thresholds(exp, systems):
+    """The threshold with the lowest DCF on dev for each system and smoothing; hypotheses of all sets at it.
+
+    The network with its threshold and smoothing is <system>/model.pt, which utils/detect_speech.py takes.
+    """
+    from pyspeech.sad.decoding import load_model, save_model
+
+    corpus, scores = exp.dir / "corpus", exp.dir / "scores"
+    dev = load_cuts(corpus, "dev")
+    sweeps = {}
+    for system in systems:
+        for smoothing in SMOOTHINGS[system]:
+            found = sad_detect.sweep_scores([sad_detect.read_scores(scores / system / "dev", cut) for cut in dev], dev,
+                                            corpus / "reference" / "dev", smoothing)
+            exp.log.info("%s, smoothing %s: threshold %.3f, dev DCF %.2f %%", system, smoothing, found.threshold,
+                         100 * found.best_dcf)
+            sweeps.setdefault(system, {})[smoothing] = {
+                "thresholds": found.thresholds.tolist(), "dcf": found.dcf.tolist(),
+                "threshold": found.threshold, "best_dcf": found.best_dcf}
+        used = SMOOTHINGS[system][0]
+        threshold = sweeps[system][used]["threshold"]
+        save_model(exp.dir / system, load_model(exp.dir / "training" / system), threshold, used)
+        for name in scored_sets(corpus):
+            sad_detect.detect_network(load_cuts(corpus, name), scores / system / name, threshold, used,
+                                      exp.dir / "hypotheses" / system / name)
+    write_json(exp.dir / "sweeps.json", sweeps)
+
+
+def measure_speed(exp, config, systems):
+    """Process time over audio time on one thread, from samples in memory to decisions, on the longest stream of dev."""
+    import time
+    import torch
+    from pyspeech.audio.io import read_audio
+    from pyspeech.sad.decoding import load_model, score_samples
+    from pyspeech.sad.smoothing import decide
+    from pyspeech.sad.statistical import detect
+
+    cut = max(load_cuts(exp.dir / "corpus", "dev"), key=lambda cut: cut.duration)
+    samples, rate = read_audio(sad_detect.cut_path(cut), sad_detect.SAMPLING_RATE)
+
+    def fraction(run):
+        run()  # the first run pays for memory and plans
+        begun = time.process_time()
+        run()
+        return (time.process_time() - begun) / (len(samples) / rate)
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        speeds = {"statistical": fraction(lambda: detect(samples, rate, config))}
+        for system in systems:
+            model = load_model(exp.dir / system)
+            speeds[system] = fraction(lambda: decide(score_samples(model, samples), model.threshold, model.smoothing))
+    finally:
+        torch.set_num_threads(threads)
+    for system, value in speeds.items():
+        exp.log.info("%s: %.5f of real time on one thread", system, value)
+    write_json(exp.dir / "speed.json", speeds)
+
+
+def report(exp, conf, collars):
+    """results.json, RESULTS.md and figures/ in the experiment folder; prints the tables."""
+    from steps.sad_figures import draw_figures
+
+    corpus = exp.dir / "corpus"
+    sets = scored_sets(corpus)
+    scores = sad_results.score_systems(corpus / "reference", exp.dir / "hypotheses", collars)
+    sweeps, speeds = (json.loads((exp.dir / name).read_text()) for name in ("sweeps.json", "speed.json"))
+    table_scores = with_best_webrtc(scores, collars[0])
+    draw_figures(exp.dir, conf.statistical, sweeps, scores)
+    write_json(exp.dir / "results.json", {
+        "corpus": describe_corpus(corpus, conf), "profile": exp.profile, "scores": scores, "operating_points": {
+            system: {smoothing: {key: found[key] for key in ("threshold", "best_dcf")}
+                     for smoothing, found in by_smoothing.items()} for system, by_smoothing in sweeps.items()}})
+    command = " ".join(["egs/fearless/run.py", f"--profile {exp.profile}", *exp.overrides])
+    with atomic_write(exp.dir / "RESULTS.md") as stream:
+        stream.write(sad_results.report_text(table_scores, sets, collars, speeds, describe_corpus(corpus, conf),
+                                             command))
+
+
+def describe_corpus(corpus, conf):
+    """{"name", "simulated", set: {"streams", "minutes", "speech"}}: what the figures were measured on."""
+    described = {"name": "mini" if conf.corpus == "mini" else Path(conf.corpus).name, "simulated": conf.corpus == "mini"}
+    for name in ["train", *scored_sets(corpus)]:
+        cuts = load_cuts(corpus, name)
+        seconds = sum(cut.duration for cut in cuts)
+        speech = sum(segment.duration for cut in cuts for segment in cut.supervisions)
+        described[name] = {"streams": len(cuts), "minutes": round(seconds / 60, 2), "speech": round(speech / seconds, 4)}
+    return described

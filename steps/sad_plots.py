@@ -32,22 +32,20 @@ def plot_denoising(noisy, processed, frame_shift, sampling_rate, path, start=0.0
     _save(figure, path)
 
 
-def plot_histogram(log_energy, noise, speech, thresholds, path):
-    """Figure 3: histogram of the log CSBE (dB) with the two mixtures.
-
-    `noise`, `speech`: (weights, means, deviations, share of the frames); `thresholds`: two levels in dB.
-    """
+def plot_histogram(found, config, path):
+    """Figure 3: histogram of the log CSBE with the two mixtures and the thresholds. found: a Detection with mixtures."""
     import numpy as np
+    from pyspeech.sad import gmm
 
     figure, axis = _figure(6, 3.6)
-    axis.hist(log_energy, bins=120, density=True, color="0.8", label="frames")
-    grid = np.linspace(log_energy.min(), log_energy.max(), 500)
-    for (weights, means, deviations, share), colour, label in ((noise, "C0", "noise GMM"), (speech, "C1", "speech GMM")):
-        density = sum(w / (s * np.sqrt(2 * np.pi)) * np.exp(-0.5 * ((grid - m) / s) ** 2)
-                      for w, m, s in zip(weights, means, deviations))
-        axis.plot(grid, share * density, colour, label=label)
-    for level, label in zip(thresholds, ("noise threshold", "speech threshold")):
-        axis.axvline(level, color="k", linestyle="--" if label.startswith("noise") else ":", label=label)
+    axis.hist(found.level, bins=120, density=True, color="0.8", label="frames")
+    grid = np.linspace(found.level.min(), found.level.max(), 500)
+    for mixture, kind, margin, colour, label in (
+        (found.noise, found.level < found.threshold + config.noise_margin_db, config.noise_margin_db, "C0", "noise"),
+        (found.speech, found.level > found.threshold + config.speech_margin_db, config.speech_margin_db, "C1", "speech"),
+    ):
+        axis.plot(grid, kind.mean() * np.exp(gmm.log_likelihood(mixture, grid)), colour, label=f"{label} GMM")
+        axis.axvline(found.threshold.mean() + margin, color=colour, linestyle=":", label=f"{label} threshold (mean)")
     axis.set(xlabel="log CSBE / dB", ylabel="density")
     axis.legend()
     _save(figure, path)

@@ -83,6 +83,7 @@ class StatisticalConfig:
     noise_margin_db: float = 22.0  # noise lies less than this above F-CSBE + A-CSBE
     speech_margin_db: float = 22.0  # and speech more than this
     residual_db: float = -24.0  # a frame that denoising leaves less of than this is noise
+    peak_residual_db: float = -15.0  # and a stretch of speech of which it nowhere leaves this much
     largest_ratio: float = 20.0  # nats; what one frame can contribute
     fill_seconds: float = 0.3  # shorter pauses belong to the speech around them
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 from scipy.fft import rfft
-from scipy.ndimage import minimum_filter1d
 
 CHUNK_FRAMES = 2048  # frames denoised at a time; a multiple of MEAN_FRAMES
 FFT_FRAMES = 256  # frames transformed at a time: their spectra stay in the processor's cache
@@ -71,8 +70,7 @@ def power_spectra(samples, window, config):
 def denoise(power, muted, config):
     """Noise tracking and Wiener filtering, `iterations` times over: power spectra (T, F) to power spectra (T, F)."""
     for _ in range(config.iterations):
-        gain = wiener_gain(power, noise_power(power, muted, config), config)
-        power = power * gain * gain
+        power = wiener_filter(power, noise_power(power, muted, config), config)
     return power
 
 
@@ -94,17 +92,30 @@ def noise_power(power, muted, config):
         means = padded.reshape(num_blocks, MEAN_FRAMES, -1).sum(1) / np.maximum(counts, 1)[:, None]
         means[counts == 0] = HUGE
     reach = window_blocks(config)
-    padded = np.pad(means, ((reach, reach), (0, 0)), mode="edge")
-    lowest = minimum_filter1d(padded, reach + 1, axis=0)  # row i: rows i - (reach + 1) // 2 to that plus reach
-    first = reach + 1 >> 1
-    before, after = lowest[first : first + num_blocks], lowest[first + reach : first + reach + num_blocks]
-    return np.maximum(before, after)
+    lowest = running_minimum(np.pad(means, ((reach, reach), (0, 0)), mode="edge"), reach + 1)
+    return np.maximum(lowest[:num_blocks], lowest[reach : reach + num_blocks])
 
 
-def wiener_gain(power, noise, config):
-    """Equation 1: W(t,f) = max(1 - gamma |V|^2 / |X|^2, G_min). power (T, F), noise (ceil(T / MEAN_FRAMES), F)."""
-    noise = np.repeat(noise, MEAN_FRAMES, axis=0)[: len(power)]
-    return np.maximum(1 - np.float32(config.oversubtraction) * noise / np.maximum(power, TINY), np.float32(config.min_gain))
+def running_minimum(rows, length):
+    """Minimum over `length` consecutive rows: (T, F) -> (T - length + 1, F), row t from rows t to t + length - 1."""
+    span = 1
+    while 2 * span <= length:
+        rows = np.minimum(rows[:-span], rows[span:])
+        span *= 2
+    return np.minimum(rows[: len(rows) - (length - span)], rows[length - span :]) if length > span else rows
+
+
+def wiener_filter(power, noise, config):
+    """Equation 1, W(t,f) = max(1 - gamma |V|^2 / |X|^2, G_min), and the filtered |W X|^2 = (W |X|^2)^2 / |X|^2.
+
+    power (T, F), noise (ceil(T / MEAN_FRAMES), F) -> (T, F). Both sides are multiplied out: one division instead of two.
+    """
+    subtracted = np.repeat(noise * np.float32(config.oversubtraction), MEAN_FRAMES, axis=0)[: len(power)]
+    np.subtract(power, subtracted, out=subtracted)
+    filtered = np.maximum(subtracted, power * np.float32(config.min_gain), out=subtracted)
+    ratio = filtered / np.maximum(power, TINY)
+    ratio *= filtered
+    return ratio
 
 
 def window_blocks(config):
@@ -125,14 +136,18 @@ def band_filters(config):
 
 
 def combine_bands(processed, filters):
-    """CSBE(t) = sum over s of E_s(t) / s of the first-order linear prediction of the processed signal: (T, F) -> (T,).
+    """CSBE(t) = sum over s of E_s(t) / s, of the linear prediction of the processed power spectra: (T, F) -> (T,)."""
+    return (processed @ filters["bands"]).sum(1) * predictor_gain(processed, filters)
 
-    The predictable part of a frame is the output of the predictor a1 = r1 / r0, whose power is a1^2 times the frame's (its
-    frequency response is flat). Noise, with a1 near 0, loses by it; voiced speech does not.
+
+def predictor_gain(processed, filters):
+    """First-order LPC: a1^2 of every frame, a1 = r1 / r0 within 0 to 1, from the processed power spectra (T, F) -> (T,).
+
+    The predictable part of a frame is the output of the predictor, a1 x(n - 1), whose power is a1^2 times the frame's at
+    every frequency. Noise, with a1 near 0, loses by it; voiced speech does not.
     """
     energy, lag1 = processed @ filters["passed"], processed @ filters["lag1"]
-    predictor = np.clip(lag1 / np.maximum(energy, TINY), 0, 1)
-    return (processed @ filters["bands"]).sum(1) * predictor ** 2
+    return np.clip(lag1 / np.maximum(energy, TINY), 0, 1) ** 2
 
 
 def _chunks(blocks, config, context):

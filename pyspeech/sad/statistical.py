@@ -82,8 +82,9 @@ def decide(energies, config):
         llr = likelihood_ratio(level, noise, speech, config)
     llr = np.where(heard & ~empty, llr, -config.largest_ratio)
     decisions = viterbi(llr) if config.decision == "hmm" else llr > 0
-    return Detection(fill_pauses(decisions, round(config.fill_seconds / config.frame_shift)), llr, level, threshold, noise,
-                     speech, config.frame_shift)
+    decisions = fill_pauses(decisions, round(config.fill_seconds / config.frame_shift))
+    decisions = drop_segments(decisions, denoised >= received * 10 ** (config.peak_residual_db / 10))
+    return Detection(decisions, llr, level, threshold, noise, speech, config.frame_shift)
 
 
 def smooth(energy, seconds, config):
@@ -131,6 +132,16 @@ def fill_pauses(decisions, longest):
         if start - end < longest:
             filled[end:start] = True
     return filled
+
+
+def drop_segments(decisions, evidence):
+    """Stretches of speech without a single frame of `evidence` are none: both bool (T,) -> bool (T,)."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], decisions, [False])).astype(np.int8))).reshape(-1, 2)
+    found = np.concatenate(([0], np.cumsum(evidence)))
+    kept = decisions.copy()
+    for start, end in edges[found[edges[:, 1]] == found[edges[:, 0]]]:
+        kept[start:end] = False
+    return kept
 
 
 def _nothing(num_frames, config):

@@ -42,6 +42,7 @@ def run(*arguments, **options):
 
 
 GAINS = (1e-4, 1e-2, 1, 10)
+NOISE_SECONDS = (1, 3, 10, 60)
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +50,11 @@ def edges(tmp_path_factory):
     """A folder with every awkward file, and what one run of the tool over it leaves: (folder, outputs, the process)."""
     folder = tmp_path_factory.mktemp("audio ñ 1")
     random, time = np.random.default_rng(0), np.arange(10 * RATE) / RATE
-    for name, samples in {"silence": np.zeros(10 * RATE), "one": np.ones(1),
-                          "tone": 0.3 * np.sin(2 * np.pi * 440 * time), "noise": 0.1 * random.standard_normal(10 * RATE), "constant": np.full(10 * RATE, 0.5),
-                          "no samples": np.zeros(0), **{f"gain {gain:g}": gain * voice() for gain in GAINS}}.items():
+    signals = {"silence": np.zeros(10 * RATE), "one": np.ones(1), "tone": 0.3 * np.sin(2 * np.pi * 440 * time),
+               "constant": np.full(10 * RATE, 0.5), "no samples": np.zeros(0),
+               **{f"noise {length}": 0.1 * random.standard_normal(length * RATE) for length in NOISE_SECONDS},
+               **{f"gain {gain:g}": gain * voice() for gain in GAINS}}
+    for name, samples in signals.items():
         soundfile.write(folder / f"{name}.wav", samples, RATE, subtype="FLOAT")
     soundfile.write(folder / "pcm.wav", voice(), RATE)
     (folder / "truncated.wav").write_bytes((folder / "pcm.wav").read_bytes()[:44 + 2 * 12 * RATE])
@@ -72,13 +75,14 @@ def test_bad_files_are_named_and_nothing_else_is_lost(edges):
     assert done.returncode == 1 and done.stdout == "" and "Traceback" not in done.stderr
     errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     bad = ["empty.wav: is empty (0 bytes)", "no samples.wav: holds no samples", "text.wav: cannot be read as audio"]
-    assert all(message in line for message, line in zip(bad, errors)) and "3 of 17 recordings" in errors[3]
+    assert all(message in line for message, line in zip(bad, errors)) and "3 of 20 recordings" in errors[3]
     assert set(found) == {path.stem for path in folder.iterdir()} - {"empty", "no samples", "text"}
     assert "truncated.wav: truncated or damaged: 12.00 s of audio, its header says 20.00 s" in done.stderr
-    assert "14 recordings: " in done.stderr and "real-time factor" in done.stderr
+    assert "17 recordings: " in done.stderr and "real-time factor" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["silence", "one", "tone", "noise", "constant"])
+@pytest.mark.parametrize("name", ["silence", "one", "tone", "constant",
+                                  *(f"noise {length}" for length in NOISE_SECONDS)])
 def test_no_speech_where_there_is_none(edges, name):
     assert edges[1][name]["speech"] == []
 
@@ -181,33 +185,24 @@ def network(tmp_path_factory):
     return folder
 
 
-def test_network_from_a_file_is_the_network_on_its_samples(edges, network, caplog):
+def test_network_from_a_file_is_the_network_on_its_samples(edges, network):
     from pyspeech.sad.decoding import load_model, score_samples
     path = edges[0] / "día stereo 44.flac"
     scores = score_samples(load_model(network), read_audio(path, RATE)[0])
     middle = float(np.median(scores))
     found = load_detector("seg_rnn", network, threshold=middle)(path)
-    assert not caplog.records
     assert np.abs(found.scores - scores).max() < 1e-5 and found.duration == 20.0 and found.frame_shift == 0.01
     called = segments_to_frames(found.speech, len(scores))
     clear = np.abs(scores - middle) > 1e-5
     assert np.array_equal(called[clear], (scores > middle)[clear]) and 0 < called.mean() < 1
-    load_detector("seg_rnn", network)
-    assert "was not tuned" in caplog.text
 
 
-def test_tuned_threshold_and_smoothing_are_used(edges, network):
-    path, decision = edges[0] / "pcm.wav", network / "decision.json"
-    try:
-        decision.write_text('{"threshold": 0.0, "smoothing": "median"}')
-        assert load_detector("seg_rnn", network)(path).speech.tolist() == [[0, 20]]
-        decision.write_text('{"threshold": 1.0, "smoothing": "hmm"}')
-        assert load_detector("seg_rnn", network)(path).speech.tolist() == []
-        decision.write_text('{"threshold": ')
-        with pytest.raises(UserError, match="decision.json: damaged"):
-            load_detector("seg_rnn", network)
-    finally:
-        decision.unlink()
+def test_tuned_threshold_and_smoothing_are_used(edges, network, tmp_path):
+    from pyspeech.sad.decoding import load_model, save_model
+    path = edges[0] / "pcm.wav"
+    for threshold, smoothing, expected in ((0.0, "median", [[0, 20]]), (1.0, "hmm", [])):
+        save_model(tmp_path, load_model(network), threshold, smoothing)
+        assert load_detector("seg_rnn", tmp_path)(path).speech.tolist() == expected
 
 
 def test_finding_networks(network, tmp_path):
@@ -215,8 +210,8 @@ def test_finding_networks(network, tmp_path):
         newest_model("cnn", tmp_path)
     for age, name in enumerate(["newest", "older", "oldest"]):
         (tmp_path / name / "cnn").mkdir(parents=True)
-        (tmp_path / name / "cnn" / "decision.json").touch()
-        os.utime(tmp_path / name / "cnn" / "decision.json", (1e9 - age, 1e9 - age))
+        (tmp_path / name / "cnn" / "model.pt").touch()
+        os.utime(tmp_path / name / "cnn" / "model.pt", (1e9 - age, 1e9 - age))
     (tmp_path / "unfinished" / "cnn").mkdir(parents=True)
     assert newest_model("cnn", tmp_path) == tmp_path / "newest" / "cnn"
     with pytest.raises(UserError, match="holds a seg_rnn network, not cnn"):

@@ -4,11 +4,9 @@
     found = detect("call.wav")            # found.speech: (n, 2) seconds
 
 Files are read as streams: any sampling rate, hours of audio in bounded memory. The statistical system needs no model. A
-network is a folder as egs/fearless/run.py leaves it: `model.pt`, and `decision.json` with the threshold and the
-smoothing that were best on the development set.
+network is a folder as egs/fearless/run.py leaves it: `model.pt`, with the threshold and the smoothing that were best
+on the development set.
 """
-import json
-import logging
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,15 +19,14 @@ from pyspeech.sad.segments import frames_to_segments
 
 NETWORKS = ("cnn", "rnn", "seg_rnn")
 SYSTEMS = ("statistical", *NETWORKS)
-DECISION_FILE = "decision.json"
-log = logging.getLogger(__name__)
 
 
 @dataclass
 class SpeechFound:
     """What a detector found in a recording.
 
-    speech: float64 (n, 2), seconds. duration: seconds. scores: float32 (T,), one every frame_shift seconds. Scores are log-likelihood ratios of the statistical system, and between 0 and 1 of a network; higher is speech.
+    speech: float64 (n, 2), seconds. duration: seconds. scores: float32 (T,), one every frame_shift seconds. Scores are
+    log-likelihood ratios of the statistical system, and between 0 and 1 of a network; higher is speech.
     """
     speech: np.ndarray
     duration: float
@@ -40,9 +37,10 @@ class SpeechFound:
 def load_detector(system="statistical", model=None, threshold=None):
     """Return a function `detect(path, channel=None, start=0.0, duration=None)` -> SpeechFound.
 
-    system: one of SYSTEMS. model: the folder of a trained network. threshold: of the scores; None keeps the system's own
-    (0 for log-likelihood ratios; for a network, what was best on its development set). path, channel, start and duration
-    are as `pyspeech.audio.io.stream_audio` takes them. UserError where the network is missing or of another system.
+    system: one of SYSTEMS. model: the folder of a trained network. threshold: of the scores; None keeps the system's
+    own (0 for log-likelihood ratios; for a network, what was best on its development set). path, channel, start and
+    duration are as `pyspeech.audio.io.stream_audio` takes them. UserError where the network is missing or of another
+    system.
     """
     if system == "statistical":
         return partial(_detect_statistical, 0.0 if threshold is None else threshold)
@@ -58,31 +56,16 @@ def load_detector(system="statistical", model=None, threshold=None):
     if network.config.temporal != system:
         raise UserError(f"{folder}: holds a {network.config.temporal} network, not {system}; use --system "
                         f"{network.config.temporal} or another folder")
-    tuned, smoothing = _tuned_decision(folder) or (network.threshold, network.smoothing)
-    if threshold is None and not (folder / DECISION_FILE).exists():
-        log.warning("%s: no %s; its threshold (%g) was not tuned on a development set", folder, DECISION_FILE, tuned)
-    return partial(_detect_by_network, network, tuned if threshold is None else threshold, smoothing)
+    return partial(_detect_by_network, network, network.threshold if threshold is None else threshold, network.smoothing)
 
 
 def newest_model(system, experiments):
     """The folder of the newest network of `system` with a tuned threshold: `experiments`/*/<system>."""
-    found = sorted(Path(experiments).glob(f"*/{system}/{DECISION_FILE}"), key=lambda path: path.stat().st_mtime)
+    found = sorted(Path(experiments).glob(f"*/{system}/model.pt"), key=lambda path: path.stat().st_mtime)
     if not found:
         raise UserError(f"no trained {system} network in {experiments}/*/{system}; train one with egs/fearless/run.py, "
                         "or name a folder with --model")
     return found[-1].parent
-
-
-def _tuned_decision(folder):
-    """(threshold, smoothing) that the recipe found best for the network in `folder`; None where it has not done so."""
-    path = folder / DECISION_FILE
-    if not path.exists():
-        return None
-    try:
-        decision = json.loads(path.read_text(encoding="utf-8"))
-        return float(decision["threshold"]), decision["smoothing"]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise UserError(f"{path}: damaged; expected a threshold and a smoothing; run egs/fearless/run.py") from None
 
 
 def _detect_statistical(threshold, path, channel=None, start=0.0, duration=None):

@@ -1,0 +1,63 @@
+"""Viterbi smoothing: the form over all chunks at once against the one that goes frame by frame."""
+import numpy as np
+import pytest
+
+from pyspeech.sad.hmm import CHUNK, HmmConfig, viterbi, viterbi_sequential
+
+
+@pytest.mark.parametrize("num_frames", [0, 1, 4, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 17, 5000])
+@pytest.mark.parametrize("scale", [0.01, 0.3, 2.0, 20.0])
+def test_equals_the_sequential_form(rng, num_frames, scale):
+    """Weak evidence keeps rival paths alive over many chunks; strong evidence decides each frame."""
+    slow = np.repeat(rng.standard_normal(num_frames // 50 + 1), 50)[:num_frames]
+    ratio = scale * (slow + rng.standard_normal(num_frames))
+    assert np.array_equal(viterbi(ratio), viterbi_sequential(ratio))
+
+
+@pytest.mark.parametrize("config", [HmmConfig(states=1), HmmConfig(states=3, stay=0.5), HmmConfig(states=8, stay=0.99)])
+def test_equals_the_sequential_form_for_other_models(rng, config):
+    ratio = np.repeat(rng.standard_normal(300), 7) + 0.5 * rng.standard_normal(2100)
+    assert np.array_equal(viterbi(ratio, config), viterbi_sequential(ratio, config))
+
+
+def test_ties_and_constant_evidence():
+    """No evidence at all for hours, and evidence that cancels, decide ties the same way in both forms."""
+    for ratio in (np.zeros(2000), np.tile([1.0, -1.0], 1000), np.full(2000, 1e9), np.full(2000, -np.inf)):
+        assert np.array_equal(viterbi(ratio), viterbi_sequential(ratio))
+    assert viterbi(np.full(700, 3.0)).all() and not viterbi(np.full(700, -3.0)).any()
+
+
+def test_short_bursts_are_smoothed_away():
+    """Five frames of speech take six moves instead of six stays: 6 ln 9 = 13.18 nats (noise waits in its last state)."""
+    ratio = np.full(400, -1.0)
+    ratio[200:205] = 2.6  # 13.0 nats: less than it costs
+    assert not viterbi(ratio).any()
+    ratio[200:205] = 2.7  # 13.5 nats
+    assert np.flatnonzero(viterbi(ratio)).tolist() == [200, 201, 202, 203, 204]
+
+
+def test_best_path_among_all(rng):
+    """Against the score of every path of a tiny model, written out."""
+    from itertools import product
+
+    config, ratio = HmmConfig(states=2, stay=0.7), rng.standard_normal(6)
+
+    def score(path):
+        total = sum(ratio[t] for t, state in enumerate(path) if state >= 2)
+        for before, after in zip(path, path[1:]):
+            if after not in (before, (before + 1) % 4):
+                return -np.inf
+            total += np.log(0.7 if after == before else 0.3)
+        return total
+
+    best = max(product(range(4), repeat=6), key=score)
+    assert viterbi(ratio, config).tolist() == [state >= 2 for state in best]
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="NaN in 1 of 3"):
+        viterbi(np.array([0.0, np.nan, 1.0]))
+    with pytest.raises(ValueError, match=r"\(T,\)"):
+        viterbi(np.zeros((3, 2)))
+    with pytest.raises(ValueError, match="stay=1.0"):
+        HmmConfig(stay=1.0)

@@ -58,7 +58,8 @@ def test_samples_and_targets_belong_together(streams, cache_hours):
     for row in range(10):
         samples = np.rint(batch["samples"][row].numpy() * 32768).astype(int)
         inside = int(np.flatnonzero(batch["valid"][row])[0]) * 80
-        (place,) = [p for p in np.flatnonzero(recording == samples[inside]) if p % 80 == 0 and recording[p + 1] == samples[inside + 1]]
+        places = np.flatnonzero(recording == samples[inside])
+        (place,) = [p for p in places if p % 80 == 0 and recording[p + 1] == samples[inside + 1]]
         known = min(len(recording) - place, len(samples) - inside)
         assert np.array_equal(recording[place : place + known], samples[inside : inside + known])
         core = (place - inside) // 80 + 50

@@ -1,4 +1,4 @@
-"""Disturbances of training crops that a simulated radio corpus does not have enough of: levels, noise, tones, gaps, overdrive.
+"""Disturbances of training crops that a simulated radio corpus does not have enough of: levels, noise, tones, overdrive.
 
 All numbers are drawn from numpy's global generator, which the loader seeds by epoch and batch. A fixed gain or frequency
 response needs none of this: the networks' normalisation removes both.

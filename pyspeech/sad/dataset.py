@@ -100,7 +100,10 @@ class AudioReader:
         first, last = max(0, start), min(start + length, recording.num_samples)
         piece = np.zeros(length, np.float32)
         if last > first:
-            samples = self._whole(recording)[first:last] / np.float32(32768) if self.keep else self._load(recording, first, last - first)
+            if self.keep:
+                samples = self._whole(recording)[first:last] / np.float32(32768)
+            else:
+                samples = self._load(recording, first, last - first)
             piece[first - start :][: len(samples)] = samples
         return piece
 

@@ -245,7 +245,7 @@ def _open(path):
         import soundfile
         _check_file(name, file_path)
         try:
-            file = soundfile.SoundFile(file_path)
+            file = soundfile.SoundFile(os.fsencode(file_path))      # as bytes: a name need not be valid UTF-8
         except soundfile.LibsndfileError as error:
             with _open_ffmpeg(name, file_path, _reason(error)) as source:
                 yield source
@@ -311,7 +311,7 @@ def _open_kaldi(rxfilename):
     try:
         value = kaldiio.load_mat(rxfilename)
     except Exception as error:  # kaldiio raises whatever its parts raise
-        raise UserError(f"{rxfilename}: kaldiio cannot read this: {error}") from None
+        raise UserError(f"{rxfilename}: kaldiio cannot read this as audio ({type(error).__name__}: {error})") from None
     if not (isinstance(value, tuple) and len(value) == 2):
         raise UserError(f"{rxfilename}: holds a matrix, not audio")
     first, second = value

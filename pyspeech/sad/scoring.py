@@ -20,6 +20,7 @@ the official scorer that a reader would not guess:
 Precision, recall and F1 are over the same scored time: TP is speech called speech, FP false speech, FN missed speech,
 in seconds. They are None where their denominator is 0.
 """
+import os
 from pathlib import Path
 
 import numpy as np
@@ -169,10 +170,15 @@ def _label_files(folder, what):
     if not folder.is_dir():
         found = "a file" if folder.exists() else "nothing"
         raise UserError(f"{folder}: found {found}; expected the folder of the {what} files (<recording>.txt)")
-    files = {path.stem: path for path in sorted(folder.glob("*.txt")) if not path.name.startswith(".")}
+    files = {_printable(path.stem): path for path in sorted(folder.glob("*.txt")) if not path.name.startswith(".")}
     if not files:
         raise UserError(f"{folder}: no {what} files; expected one <recording>.txt for each recording")
     return files
+
+
+def _printable(name):
+    """A file name that is not valid UTF-8, with replacement characters in it."""
+    return os.fsencode(name).decode("utf-8", "replace")
 
 
 def _some(names, limit=5):

@@ -18,7 +18,7 @@ def draw_figures(folder, config, sweeps, scores):
     sad_plots.plot_denoising(*_spectrograms(excerpt, config), config.frame_shift, rate, figures / "denoising.png", start)
     found = detect(samples, rate, config)
     if found.noise is not None:
-        sad_plots.plot_histogram(found, config, figures / "histogram.png")
+        sad_plots.plot_histogram(found, figures / "histogram.png")
     curves = {f"{system} + {smoothing}": (sweep["thresholds"], sweep["dcf"])
               for system, by_smoothing in sweeps.items() for smoothing, sweep in by_smoothing.items()}
     sad_plots.plot_thresholds(curves, figures / "thresholds.png",

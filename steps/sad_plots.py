@@ -32,7 +32,7 @@ def plot_denoising(noisy, processed, frame_shift, sampling_rate, path, start=0.0
     _save(figure, path)
 
 
-def plot_histogram(found, config, path):
+def plot_histogram(found, path):
     """Figure 3: histogram of the log CSBE with the two mixtures and the thresholds. found: a Detection with mixtures."""
     import numpy as np
     from pyspeech.sad import gmm
@@ -40,12 +40,12 @@ def plot_histogram(found, config, path):
     figure, axis = _figure(6, 3.6)
     axis.hist(found.level, bins=120, density=True, color="0.8", label="frames")
     grid = np.linspace(found.level.min(), found.level.max(), 500)
-    for mixture, kind, margin, colour, label in (
-        (found.noise, found.level < found.threshold + config.noise_margin_db, config.noise_margin_db, "C0", "noise"),
-        (found.speech, found.level > found.threshold + config.speech_margin_db, config.speech_margin_db, "C1", "speech"),
+    for mixture, threshold, kind, colour, label in (
+        (found.noise, found.noise_threshold, found.level < found.noise_threshold, "C0", "noise"),
+        (found.speech, found.speech_threshold, found.level > found.speech_threshold, "C1", "speech"),
     ):
         axis.plot(grid, kind.mean() * np.exp(gmm.log_likelihood(mixture, grid)), colour, label=f"{label} GMM")
-        axis.axvline(found.threshold.mean() + margin, color=colour, linestyle=":", label=f"{label} threshold (mean)")
+        axis.axvline(threshold.mean(), color=colour, linestyle=":", label=f"{label} threshold (mean)")
     axis.set(xlabel="log CSBE / dB", ylabel="density")
     axis.legend()
     _save(figure, path)

@@ -143,7 +143,7 @@ def test_muted_gaps_tell_nothing(stream):
 
 def test_threshold_of_section_2_1_alone(stream):
     found = detect(stream[0], RATE, replace(CONFIG, decision="threshold", fill_seconds=0.0, peak_residual_db=-200.0))
-    above = found.level > found.threshold + CONFIG.speech_margin_db
+    above = found.level > found.speech_threshold
     assert found.noise is None
     assert not (found.decisions & ~above).any() and found.decisions.sum() > 0.9 * above.sum()
 

@@ -80,8 +80,10 @@ class StatisticalConfig:
     edge_db: float = 10.0  # ... may be exceeded by this much
     range_db: float = 60.0  # levels this far below the loudest count as equal
     floor_seconds: float = 30.0  # F-CSBE is the minimum within this much time
-    noise_margin_db: float = 22.0  # noise lies less than this above F-CSBE + A-CSBE
-    speech_margin_db: float = 22.0  # and speech more than this
+    noise_margin: float = 0.42  # noise lies less above F-CSBE + A-CSBE than this share of the range of levels
+    speech_margin: float = 0.42  # and speech more than this share of it
+    least_margin_db: float = 15.0  # but either margin is no less than this ...
+    most_margin_db: float = 30.0  # ... and no more than this
     residual_db: float = -24.0  # a frame that denoising leaves less of than this is noise
     peak_residual_db: float = -15.0  # and a stretch of speech of which it nowhere leaves this much
     largest_ratio: float = 20.0  # nats; what one frame can contribute

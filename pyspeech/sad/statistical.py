@@ -32,7 +32,8 @@ class Detection:
     decisions: np.ndarray  # bool (T,), speech
     llr: np.ndarray  # float64 (T,), log p(x | speech) - log p(x | noise), within +-largest_ratio
     level: np.ndarray  # (T,) dB, log CSBE
-    threshold: np.ndarray  # (T,) dB, of F-CSBE(t) + A-CSBE; the margins come on top
+    noise_threshold: np.ndarray  # (T,) dB, below it a frame teaches the noise mixture ...
+    speech_threshold: np.ndarray  # (T,) dB, ... and above it the speech mixture
     noise: object  # gmm.GaussianMixture of the noise and ...
     speech: object  # ... of the speech levels; None where nothing was to be told apart
     frame_shift: float  # seconds
@@ -66,11 +67,12 @@ def decide(energies, config):
     # Below this, differences are those of rounding, or of a recorder's silence; they would only widen the noise class.
     csbe = np.maximum(csbe, np.quantile(csbe[heard], 0.999) * 10 ** (-config.range_db / 10))
     level = 10 * np.log10(csbe)
-    threshold = 10 * np.log10(floor_sum(csbe, heard, config))
+    floor = 10 * np.log10(floor_sum(csbe, heard, config))
+    noise_threshold, speech_threshold = (floor + margin(share, level - floor, heard, config)
+                                         for share in (config.noise_margin, config.speech_margin))
     denoised, received = (smooth(track, config.smoothing_seconds, config) for track in (energies.denoised, energies.received))
     empty = denoised < received * 10 ** (config.residual_db / 10)
-    is_noise = heard & (level < threshold + config.noise_margin_db)
-    is_speech = heard & (level > threshold + config.speech_margin_db)
+    is_noise, is_speech = heard & (level < noise_threshold), heard & (level > speech_threshold)
 
     noise = speech = None
     if is_speech.sum() < FEWEST_FRAMES:
@@ -84,7 +86,7 @@ def decide(energies, config):
     decisions = viterbi(llr) if config.decision == "hmm" else llr > 0
     decisions = fill_pauses(decisions, round(config.fill_seconds / config.frame_shift))
     decisions = drop_segments(decisions, denoised >= received * 10 ** (config.peak_residual_db / 10))
-    return Detection(decisions, llr, level, threshold, noise, speech, config.frame_shift)
+    return Detection(decisions, llr, level, noise_threshold, speech_threshold, noise, speech, config.frame_shift)
 
 
 def smooth(energy, seconds, config):
@@ -112,6 +114,12 @@ def floor_sum(csbe, heard, config):
     floor = minimum_filter1d(np.where(heard, csbe, np.inf), min(length, 2 * len(csbe) - 1), mode="nearest")
     average = floor[heard].mean()
     return np.where(np.isfinite(floor), floor, average) + average
+
+
+def margin(share, above_floor, heard, config):
+    """The safety margin over F-CSBE + A-CSBE, dB: a share of the recording's range, for the louder its speech stands over
+    its floor, the louder is what is not speech. above_floor: levels (T,) over that sum, dB."""
+    return float(np.clip(share * np.quantile(above_floor[heard], 0.97), config.least_margin_db, config.most_margin_db))
 
 
 def likelihood_ratio(level, noise, speech, config):
@@ -146,5 +154,5 @@ def drop_segments(decisions, evidence):
 
 def _nothing(num_frames, config):
     low = np.full(num_frames, -np.inf)
-    return Detection(np.zeros(num_frames, bool), np.full(num_frames, -config.largest_ratio), low, low, None, None,
-                     config.frame_shift)
+    return Detection(np.zeros(num_frames, bool), np.full(num_frames, -config.largest_ratio), low, low, low, None,
+                     None, config.frame_shift)

@@ -56,7 +56,8 @@ def load_detector(system="statistical", model=None, threshold=None):
     if network.config.temporal != system:
         raise UserError(f"{folder}: holds a {network.config.temporal} network, not {system}; use --system "
                         f"{network.config.temporal} or another folder")
-    return partial(_detect_by_network, network, network.threshold if threshold is None else threshold, network.smoothing)
+    threshold = network.threshold if threshold is None else threshold
+    return partial(_detect_by_network, network, threshold, network.smoothing)
 
 
 def newest_model(system, experiments):

@@ -46,7 +46,8 @@ def plot_histogram(found, path):
     ):
         axis.plot(grid, kind.mean() * np.exp(gmm.log_likelihood(mixture, grid)), colour, label=f"{label} GMM")
         axis.axvline(threshold.mean(), color=colour, linestyle=":", label=f"{label} threshold (mean)")
-    axis.set(xlabel="log CSBE / dB", ylabel="density")
+    # Logarithmic, for the quietest level stands for much of the noise and would dwarf all else.
+    axis.set(xlabel="log CSBE / dB", ylabel="density", yscale="log", ylim=(1e-4, None))
     axis.legend()
     _save(figure, path)
 

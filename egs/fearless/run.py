@@ -15,7 +15,12 @@ from pyspeech.sad.config import DatasetConfig, NetworkConfig, StatisticalConfig,
 from pyspeech.training.config import TrainConfig  # noqa: E402
 
 here = Path(__file__).resolve().parent
-NETWORKS = ["cnn", "rnn", "seg_rnn"]
+COMMON = ["compress", "context_seconds", "channels", "outputs"]
+NETWORKS = {  # and the network options that each depends on
+    "cnn": [*COMMON, "cnn_channels"],
+    "rnn": [*COMMON, "rnn_size", "rnn_merge"],
+    "seg_rnn": [*COMMON, "rnn_size", "rnn_merge", "segment_length", "segment_shift"],
+}
 COLLARS = [0.0, 0.5]  # seconds: without, and the Fearless Steps default
 
 
@@ -68,8 +73,8 @@ def statistical(exp, conf):
 
 
 def train_stage(system):
-    @recipe.stage(name=f"train_{system}", config=["features", "network", "data", "train"], inputs=["corpus"],
-                  outputs=[f"training/{system}"], cpus=2, gpus=1, hours=12, resumable=True)
+    @recipe.stage(name=f"train_{system}", config=["features", "data", "train", *(f"network.{option}" for option in NETWORKS[system])],
+                  inputs=["corpus"], outputs=[f"training/{system}"], cpus=2, gpus=1, hours=12, resumable=True)
     def train(exp, conf):
         from steps.sad_train import train_network
         train_network(exp, conf, system)

@@ -13,7 +13,7 @@ TEMPORAL_LAYERS = ("cnn", "rnn", "seg_rnn")
 
 @dataclass
 class NetworkConfig:
-    temporal: str = "seg_rnn"  # cnn, rnn or seg_rnn
+    temporal: str = "seg_rnn"  # cnn, rnn or seg_rnn; a recipe that trains all three sets it itself
     compress: str = "log"  # magnitudes: log, or none (the paper)
     context_seconds: float = 2.0  # normalised over this much to either side
     channels: List[int] = field(default_factory=lambda: [16, 32, 64, 64])  # one CNN block each

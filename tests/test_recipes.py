@@ -76,7 +76,7 @@ def test_killed_in_every_stage_and_resumed(corpus, undisturbed, tmp_path):
 
 
 @pytest.mark.parametrize("arguments, expected", [
-    (["--stage", "trian"], "no stage 'trian'"),
+    (["--stage", "trian"], "Did you mean 'train_cnn'?"),
     (["train.lrr=1"], "did you mean 'train.lr'"),
     (["corpus=/nowhere"], "/nowhere"),
 ])

@@ -167,7 +167,10 @@ def split_override(text):
 
 
 def nearest(word, candidates):
-    """The candidate that was probably meant, or None. A bare last name finds its dotted key: lr -> train.lr."""
+    """The candidate that was probably meant, or None.
+
+    A bare last name finds its dotted key (lr -> train.lr), and a misspelt beginning the longer name (trian -> train_cnn).
+    """
     candidates = list(candidates)
     for candidate in candidates:
         if candidate.rpartition(".")[2] == word:
@@ -176,6 +179,9 @@ def nearest(word, candidates):
     if not close:
         tails = {candidate.rpartition(".")[2]: candidate for candidate in reversed(candidates)}
         close = [tails[tail] for tail in difflib.get_close_matches(word.rpartition(".")[2], tails, n=1)]
+    if not close and len(word) > 2:
+        heads = {candidate[: len(word)]: candidate for candidate in reversed(candidates)}
+        close = [heads[head] for head in difflib.get_close_matches(word, heads, n=1)]
     return close[0] if close else None
 
 

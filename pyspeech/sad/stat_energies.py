@@ -62,7 +62,7 @@ def power_spectra(samples, window, config):
     for start in range(0, len(frames), FFT_FRAMES):
         spectrum = rfft(frames[start : start + FFT_FRAMES] * window)
         power[start : start + FFT_FRAMES] = spectrum.real ** 2 + spectrum.imag ** 2
-    zeros = np.concatenate(([0], np.cumsum(samples == 0)))
+    zeros = np.concatenate(([0], np.cumsum(samples == 0, dtype=np.int32)))
     begin = np.arange(len(frames)) * config.hop
     return power, zeros[begin + config.n_fft] - zeros[begin] > config.n_fft // 2
 
@@ -110,12 +110,17 @@ def wiener_filter(power, noise, config):
 
     power (T, F), noise (ceil(T / MEAN_FRAMES), F) -> (T, F). Both sides are multiplied out: one division instead of two.
     """
-    subtracted = np.repeat(noise * np.float32(config.oversubtraction), MEAN_FRAMES, axis=0)[: len(power)]
-    np.subtract(power, subtracted, out=subtracted)
-    filtered = np.maximum(subtracted, power * np.float32(config.min_gain), out=subtracted)
-    ratio = filtered / np.maximum(power, TINY)
-    ratio *= filtered
-    return ratio
+    filtered = np.empty_like(power)
+    noise = noise * np.float32(config.oversubtraction)
+    for start in range(0, len(power), FFT_FRAMES):  # again so that all of it stays in the cache
+        part, out = power[start : start + FFT_FRAMES], filtered[start : start + FFT_FRAMES]
+        blocks = slice(start // MEAN_FRAMES, (start + FFT_FRAMES) // MEAN_FRAMES)
+        left = np.repeat(noise[blocks], MEAN_FRAMES, axis=0)[: len(part)]
+        np.subtract(part, left, out=left)
+        np.maximum(left, part * np.float32(config.min_gain), out=left)
+        np.divide(left, np.maximum(part, TINY), out=out)
+        out *= left
+    return filtered
 
 
 def window_blocks(config):

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from local.sad_manifests import clear_split, write_split
-from pyspeech.audio.io import _promised_frames, find_audio, stream_audio
+from pyspeech.audio.io import promised_frames, find_audio, stream_audio
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path, atomic_write
 from pyspeech.sad.formats import NONSPEECH_LABELS, SPEECH_LABELS, UNSCORED_LABELS, read_reference
@@ -191,7 +191,7 @@ def check_audio(path):
 
     try:
         with soundfile.SoundFile(str(path)) as stream:
-            promised = _promised_frames(stream, str(path)) or stream.frames
+            promised = promised_frames(stream, str(path)) or stream.frames
             frames = _frames(stream)
             if not promised:
                 raise UserError(f"{path}: holds no samples")

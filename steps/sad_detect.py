@@ -13,12 +13,6 @@ from pyspeech.sad.segments import frames_to_segments
 SAMPLING_RATE = 8000  # of every detector here; other rates are resampled on reading
 
 
-def device():
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"
-
-
 def cut_path(cut):
     """The audio file behind a cut that is one whole stream."""
     return cut.recording.sources[0].source

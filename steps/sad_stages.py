@@ -36,11 +36,12 @@ def with_best_webrtc(scores, collar):
 def score_networks(exp, systems):
     """Frame scores of every network: scores/<system>/<set>/<recording>.npy."""
     from tqdm import tqdm
+    from pyspeech.compat import default_device
     from pyspeech.sad.decoding import load_model
 
     corpus = exp.dir / "corpus"
     for system in systems:
-        model = load_model(exp.dir / "training" / system, sad_detect.device())
+        model = load_model(exp.dir / "training" / system, default_device())
         for name in scored_sets(corpus):
             exp.log.info("%s: %s", system, name)
             sad_detect.score_streams(model, load_cuts(corpus, name), exp.dir / "scores" / system / name,
@@ -118,15 +119,15 @@ def report(exp, conf, collars):
     sets = scored_sets(corpus)
     scores = sad_results.score_systems(corpus / "reference", exp.dir / "hypotheses", collars)
     sweeps, speeds = (json.loads((exp.dir / name).read_text()) for name in ("sweeps.json", "speed.json"))
-    table_scores = with_best_webrtc(scores, collars[0])
+    described = describe_corpus(corpus, conf)
     draw_figures(exp.dir, conf.statistical, sweeps, scores)
     write_json(exp.dir / "results.json", {
-        "corpus": describe_corpus(corpus, conf), "profile": exp.profile, "scores": scores, "operating_points": {
+        "corpus": described, "profile": exp.profile, "scores": scores, "operating_points": {
             system: {smoothing: {key: found[key] for key in ("threshold", "best_dcf")}
                      for smoothing, found in by_smoothing.items()} for system, by_smoothing in sweeps.items()}})
     command = " ".join(["egs/fearless/run.py", f"--profile {exp.profile}", *exp.overrides])
     with atomic_write(exp.dir / "RESULTS.md") as stream:
-        stream.write(sad_results.report_text(table_scores, sets, collars, speeds, describe_corpus(corpus, conf),
+        stream.write(sad_results.report_text(with_best_webrtc(scores, collars[0]), sets, collars, speeds, described,
                                              command))
 
 

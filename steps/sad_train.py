@@ -2,11 +2,12 @@
 from dataclasses import replace
 
 from steps.sad_corpus import load_cuts
-from steps.sad_detect import SAMPLING_RATE, cut_path, device, sweep_scores
+from steps.sad_detect import SAMPLING_RATE, cut_path, sweep_scores
 
 
 def train_network(exp, conf, system):
     """Train `system` (cnn, rnn or seg_rnn) in training/<system>, where model.pt is the result. Goes on after a kill."""
+    from pyspeech.compat import default_device
     from pyspeech.sad.dataset import CropDataset, compute_loss, crop_sampler
     from pyspeech.sad.decoding import save_model
     from pyspeech.sad.networks import SadNetwork
@@ -19,7 +20,7 @@ def train_network(exp, conf, system):
     streams = load_cuts(corpus, "train")
     seed_everything(conf.train.seed)
     model = SadNetwork(replace(conf.network, temporal=system), conf.features)
-    model.to(device())
+    model.to(default_device())
     dataset = CropDataset(streams, conf.data, conf.features, model.context)
     batches = BatchLoader(dataset, crop_sampler(streams, conf.data, conf.train.seed), conf.train.seed,
                           conf.train.num_workers)

@@ -168,7 +168,7 @@ class _SoundFile:
     def __init__(self, name, file, path):
         self.name, self._file = name, file
         self.sampling_rate, self.channels = file.samplerate, file.channels
-        self._count, self._promised, self._ended = 0, _promised_frames(file, path), False
+        self._count, self._promised, self._ended = 0, promised_frames(file, path), False
 
     def skip(self, count):
         import soundfile
@@ -330,7 +330,7 @@ def _looks_like_text(path):
     return all(byte >= 32 or byte in b"\t\r\n\f" for byte in start)
 
 
-def _promised_frames(file, path):
+def promised_frames(file, path):
     """The number of frames that a file's header says it has; 0 where it does not say.
 
     libsndfile cuts what a WAV header says to the file's size, so that one is read here. MP3 has an estimate alone.

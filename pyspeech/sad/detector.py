@@ -50,9 +50,9 @@ def load_detector(system="statistical", model=None, threshold=None):
         raise UserError(f"model folder {model}: there is none; expected a trained {system} network, as "
                         f"egs/fearless/run.py leaves it in egs/fearless/exp/NAME/{system}")
     folder = Path(model)
-    import torch
+    from pyspeech.compat import default_device
     from pyspeech.sad.decoding import load_model
-    network = load_model(folder, "cuda" if torch.cuda.is_available() else "cpu")
+    network = load_model(folder, default_device())
     if network.config.temporal != system:
         raise UserError(f"{folder}: holds a {network.config.temporal} network, not {system}; use --system "
                         f"{network.config.temporal} or another folder")

@@ -134,7 +134,7 @@ def likelihood_ratio(level, noise, speech, config):
 
 def fill_pauses(decisions, longest):
     """Pauses of less than `longest` frames between two stretches of speech become speech: bool (T,) -> bool (T,)."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], decisions, [False])).astype(np.int8))).reshape(-1, 2)
+    edges = _stretches(decisions)
     filled = decisions.copy()
     for end, start in zip(edges[:-1, 1], edges[1:, 0]):
         if start - end < longest:
@@ -144,12 +144,17 @@ def fill_pauses(decisions, longest):
 
 def drop_segments(decisions, evidence):
     """Stretches of speech without a single frame of `evidence` are none: both bool (T,) -> bool (T,)."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], decisions, [False])).astype(np.int8))).reshape(-1, 2)
+    edges = _stretches(decisions)
     found = np.concatenate(([0], np.cumsum(evidence)))
     kept = decisions.copy()
     for start, end in edges[found[edges[:, 1]] == found[edges[:, 0]]]:
         kept[start:end] = False
     return kept
+
+
+def _stretches(decisions):
+    """First frame of each stretch of speech and the first one behind it: bool (T,) -> int (n, 2)."""
+    return np.flatnonzero(np.diff(np.concatenate(([False], decisions, [False])).astype(np.int8))).reshape(-1, 2)
 
 
 def _nothing(num_frames, config):

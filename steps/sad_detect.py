@@ -25,7 +25,7 @@ def detect_statistical(cuts, config, folder):
     def decide(cut):
         return detect_stream(stream_audio(cut_path(cut), SAMPLING_RATE), config).decisions
 
-    _write_hypotheses(cuts, decide, folder)
+    _write_hypotheses(cuts, decide, folder, config.frame_shift)
 
 
 def detect_webrtc(cuts, mode, folder):
@@ -49,7 +49,7 @@ def detect_webrtc(cuts, mode, folder):
 
 
 def score_streams(model, cuts, folder, progress):
-    """Network scores (T,) of every stream into `folder`/<recording>.npy (float32, one a 10 ms frame)."""
+    """Network scores (T,) of every stream into `folder`/<recording>.npy (float32, one a frame)."""
     import numpy as np
     from pyspeech.files import atomic_write
     from pyspeech.sad.decoding import score_stream
@@ -62,20 +62,20 @@ def score_streams(model, cuts, folder, progress):
                 np.save(stream, scores)
 
 
-def detect_network(cuts, scores_folder, threshold, smoothing, folder):
-    """Hypotheses from the stored scores of a network at one threshold."""
+def detect_network(cuts, scores_folder, frame_shift, threshold, smoothing, folder):
+    """Hypotheses from the stored scores of a network, one every `frame_shift` seconds, at one threshold."""
     from pyspeech.sad.smoothing import decide
 
-    _write_hypotheses(cuts, lambda cut: decide(read_scores(scores_folder, cut), threshold, smoothing), folder)
+    _write_hypotheses(cuts, lambda cut: decide(read_scores(scores_folder, cut), threshold, smoothing), folder, frame_shift)
 
 
-def sweep_scores(scores, cuts, references, smoothing):
+def sweep_scores(scores, cuts, references, smoothing, frame_shift):
     """The DCF without collar at 201 thresholds: a pyspeech.sad.thresholds.Sweep. `scores`: one (T,) a cut."""
     from pyspeech.sad.formats import read_reference
     from pyspeech.sad.thresholds import sweep
 
     labels = [read_reference(Path(references) / f"{cut.recording_id}.txt") for cut in cuts]
-    return sweep(scores, labels, [cut.duration for cut in cuts], smoothing)
+    return sweep(scores, labels, [cut.duration for cut in cuts], smoothing, frame_shift=frame_shift)
 
 
 def read_scores(folder, cut):
@@ -85,9 +85,9 @@ def read_scores(folder, cut):
     return np.load(Path(folder) / f"{cut.recording_id}.npy")
 
 
-def _write_hypotheses(cuts, decide, folder):
+def _write_hypotheses(cuts, decide, folder, frame_shift=0.01):
     for cut in cuts:
         path = Path(folder) / f"{cut.recording_id}.txt"
         if not path.exists():
-            speech = frames_to_segments(decide(cut), duration=cut.duration)
+            speech = frames_to_segments(decide(cut), frame_shift, cut.duration)
             write_hypothesis(path, speech, cut.duration)

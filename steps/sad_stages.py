@@ -59,9 +59,11 @@ def tune_thresholds(exp, systems):
     dev = load_cuts(corpus, "dev")
     sweeps = {}
     for system in systems:
+        model = load_model(exp.dir / "training" / system)
+        frame_shift = model.stft.config.frame_shift
         for smoothing in SMOOTHINGS[system]:
             found = sad_detect.sweep_scores([sad_detect.read_scores(scores / system / "dev", cut) for cut in dev], dev,
-                                            corpus / "reference" / "dev", smoothing)
+                                            corpus / "reference" / "dev", smoothing, frame_shift)
             exp.log.info("%s, smoothing %s: threshold %.3f, dev DCF %.2f %%", system, smoothing, found.threshold,
                          100 * found.best_dcf)
             sweeps.setdefault(system, {})[smoothing] = {
@@ -69,9 +71,9 @@ def tune_thresholds(exp, systems):
                 "threshold": found.threshold, "best_dcf": found.best_dcf}
         used = SMOOTHINGS[system][0]
         threshold = sweeps[system][used]["threshold"]
-        save_model(exp.dir / system, load_model(exp.dir / "training" / system), threshold, used)
+        save_model(exp.dir / system, model, threshold, used)
         for name in scored_sets(corpus):
-            sad_detect.detect_network(load_cuts(corpus, name), scores / system / name, threshold, used,
+            sad_detect.detect_network(load_cuts(corpus, name), scores / system / name, frame_shift, threshold, used,
                                       exp.dir / "hypotheses" / system / name)
     write_json(exp.dir / "sweeps.json", sweeps)
 

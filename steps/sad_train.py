@@ -39,6 +39,7 @@ def dev_validation(corpus, smoothing):
 
     def validate(model):
         scores = [score_samples(model, samples) for samples in audio]
-        return {"dcf": sweep_scores(scores, cuts, corpus / "reference" / "dev", smoothing).best_dcf}
+        return {"dcf": sweep_scores(scores, cuts, corpus / "reference" / "dev", smoothing,
+                                    model.stft.config.frame_shift).best_dcf}
 
     return validate

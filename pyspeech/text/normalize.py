@@ -1,0 +1,77 @@
+"""The one normaliser of transcripts: what models are trained on, and what references and hypotheses are scored as.
+
+In this order:
+
+1. Canonical composition (NFC). It writes U+0958-095F (Devanagari letters with nukta) as letter + nukta and keeps U+0929,
+   U+0931 and U+0934 as one code point; Tamil and other vowel signs of two parts become one.
+2. Lower case. Turkish and Azerbaijani (tr, az): I becomes dotless.
+3. Letters once written with ZERO WIDTH JOINER that Unicode has encoded since (Malayalam chillu, Bengali khanda ta) become
+   those; then ZWJ, ZWNJ and all other characters without a shape (format characters, variation selectors) are removed,
+   and NFC is applied again, as this brings parts together.
+4. Decimal digits of every script become 0-9. Numbers are not spelt out: no rule fits all languages, so digits are
+   graphemes like others.
+5. Apostrophes of all shapes become ' where they stand between two letters (don't, l'eau).
+6. Everything else that is not a letter, a combining mark or a number (punctuation and danda, hyphens, symbols, control
+   characters) becomes a space.
+7. Combining marks at the beginning of a word, which have nothing to combine with, are removed.
+8. Words are separated by one space, none at the ends.
+
+Normalising twice changes nothing. Nothing else is changed: spelling variants, words in another script and numerals stay.
+"""
+import functools
+import re
+import unicodedata
+
+APOSTROPHES = "'\u2018\u2019\u201b\u02bc\uff07`\u00b4"
+JOINED_LETTERS = {"\u0d23": "\u0d7a", "\u0d28": "\u0d7b", "\u0d30": "\u0d7c", "\u0d32": "\u0d7d", "\u0d33": "\u0d7e",
+                  "\u0d15": "\u0d7f", "\u09a4": "\u09ce"}
+VIRAMA_ZWJ = {"\u0d4d\u200d": "\u0d23\u0d28\u0d30\u0d32\u0d33\u0d15", "\u09cd\u200d": "\u09a4"}
+SHAPELESS = {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x3164, 0xFFA0,
+             *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)}
+WORD = re.compile("[LN][LMN]*(?:(?<=[LM])'L[LMN]*)*")      # over classes of characters: see _class
+DOTLESS_I_LANGUAGES = ("tr", "az")
+
+
+def normalize(text, language=None):
+    """A transcript as it is learnt and scored: lower case, words of letters, marks and digits separated by single
+    spaces.
+
+    text: any string, as the corpus has it or as a recogniser gives it. language: its code ("hi-IN"); it matters for
+    tr and az alone, None does for all others. Returns "" where nothing is left.
+    """
+    text = unicodedata.normalize("NFC", text)
+    if language is not None and re.split(r"[-_]", language.lower())[0] in DOTLESS_I_LANGUAGES:
+        text = text.replace("I", "\u0131").replace("\u0130", "i")
+    text = unicodedata.normalize("NFC", text.lower())
+    for sequence, letters in VIRAMA_ZWJ.items():
+        text = re.sub(f"([{letters}]){sequence}", lambda match: JOINED_LETTERS[match[1]], text)
+    text = unicodedata.normalize("NFC", "".join(character for character in text if not _shapeless(character)))
+    classes = "".join(map(_class, text))
+    return " ".join("".join(map(_spelt, text[slice(*match.span())])) for match in WORD.finditer(classes))
+
+
+def is_mark(character):
+    """Whether a character combines with the one before it (vowel signs, virama, nukta, accents)."""
+    return unicodedata.category(character)[0] == "M"
+
+
+@functools.lru_cache(maxsize=4096)
+def _shapeless(character):
+    return unicodedata.category(character) == "Cf" or ord(character) in SHAPELESS
+
+
+@functools.lru_cache(maxsize=4096)
+def _class(character):
+    """L (letter), M (mark), N (number), ' or a space."""
+    if character in APOSTROPHES:
+        return "'"
+    category = unicodedata.category(character)[0]
+    return category if category in "LMN" else " "
+
+
+@functools.lru_cache(maxsize=4096)
+def _spelt(character):
+    """What a character of a word becomes: an apostrophe, a digit or itself."""
+    if character in APOSTROPHES:
+        return "'"
+    return str(unicodedata.decimal(character)) if unicodedata.category(character) == "Nd" else character

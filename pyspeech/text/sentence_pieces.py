@@ -1,0 +1,118 @@
+"""Sentence pieces (Kudo and Richardson 2018) as units, instead of graphemes: the unigram model of Kudo (2018).
+
+Same interface as `pyspeech.text.units.GraphemeUnits`; the blank takes the number of the model's unknown piece, which is
+never put out. The trained model is kept as bytes, in JSON as base64, so that units are plain data.
+"""
+import base64
+import io
+from collections import Counter
+
+from pyspeech.errors import UserError
+from pyspeech.text.scripts import languages_of, main_script
+
+BLANK = "<blk>"
+
+
+class SentencePieceUnits:
+    """Sentence pieces of one language, or of several together.
+
+    symbols: list of V names, 0 the blank; a piece that begins with U+2581 starts a word.
+    languages: as in `GraphemeUnits`, of the texts that the pieces were learnt from.
+    """
+
+    kind = "sentence pieces"
+
+    def __init__(self, model, languages=None):
+        """model: bytes of a SentencePiece model whose unknown piece is number 0."""
+        from sentencepiece import SentencePieceProcessor
+
+        self.model = model
+        self.languages = languages or {}
+        try:
+            self._processor = SentencePieceProcessor(model_proto=model)
+        except RuntimeError as error:
+            raise UserError(f"not a SentencePiece model: {error}") from None
+        pieces = [self._processor.id_to_piece(number) for number in range(self._processor.get_piece_size())]
+        self.symbols = [BLANK, *pieces[1:]]
+        self._characters = {character for piece in pieces[1:] for character in piece}
+
+    @classmethod
+    def train(cls, texts, size, language=None):
+        """Pieces of normalised texts: `size` symbols with the blank, or fewer where the texts do not give as many.
+
+        texts: list of texts (of one language, whose code is `language`), or {code: texts} for pieces of several
+        languages together. All characters are covered. UserError where there is no text or size is too small.
+        """
+        import sentencepiece
+
+        by_language = texts if isinstance(texts, dict) else {language: list(texts)}
+        lines = [text for group in by_language.values() for text in group if text.strip()]
+        if not lines:
+            raise UserError(f"no text to learn sentence pieces from{f' of {language}' if language else ''}: "
+                            f"expected transcripts of the training set")
+        written = io.BytesIO()
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(lines), model_writer=written, vocab_size=size, model_type="unigram",
+                normalization_rule_name="identity", character_coverage=1.0, hard_vocab_limit=False, unk_id=0,
+                bos_id=-1, eos_id=-1, pad_id=-1, num_threads=1, max_sentence_length=1 << 20, minloglevel=3)
+        except RuntimeError as error:
+            characters = len({character for line in lines for character in line})
+            raise UserError(f"no {size} sentence pieces could be learnt; expected more than the {characters} different "
+                            f"characters of the texts ({' '.join(str(error).split())})") from None
+        return cls(written.getvalue(), {code: _inventory(group) for code, group in by_language.items() if code})
+
+    def __len__(self):
+        """V, the blank included."""
+        return len(self.symbols)
+
+    @property
+    def language_names(self):
+        """Codes of the languages that the units were built for, in order."""
+        return list(self.languages)
+
+    def encode(self, text):
+        """Symbol numbers of a normalised text, [] for an empty one; unknown characters are dropped."""
+        known = (("".join(character for character in word if character in self._characters)) for word in text.split())
+        line = " ".join(word for word in known if word)
+        return [number for number in self._processor.encode(line) if number] if line else []
+
+    def decode(self, numbers):
+        """Text of symbol numbers (ints, 0..V-1); blanks are passed over. Inverse of `encode` for known characters."""
+        numbers = [int(number) for number in numbers]
+        wrong = [number for number in numbers if not 0 <= number < len(self)]
+        if wrong:
+            raise UserError(f"symbol {wrong[0]} is not in 0..{len(self) - 1}: these are not the units of the model")
+        text = "".join(self.symbols[number] for number in numbers if number)
+        return " ".join(text.replace("\u2581", " ").split())
+
+    def count_unknown(self, texts):
+        """Counter of the characters in normalised texts that are in no piece: {character: how often}."""
+        return Counter(character for text in texts for word in text.split() for character in word
+                       if character not in self._characters)
+
+    def languages_of(self, numbers):
+        """The languages that symbol numbers fit best: `pyspeech.text.scripts.languages_of`."""
+        return languages_of(self.decode(numbers), self.languages)
+
+    def language_of(self, numbers):
+        """The one language that symbol numbers fit best; None where several fit alike or none does."""
+        fitting = self.languages_of(numbers)
+        return fitting[0] if len(fitting) == 1 else None
+
+    def to_json(self):
+        """Plain data (dict of strings) for `from_json`."""
+        return {"kind": self.kind, "model": base64.b64encode(self.model).decode("ascii"), "languages": self.languages}
+
+    @classmethod
+    def from_json(cls, data):
+        """Units from what `to_json` gave."""
+        return cls(base64.b64decode(data["model"], validate=True), data["languages"])
+
+    def __reduce__(self):
+        return type(self), (self.model, self.languages)
+
+
+def _inventory(texts):
+    counts = Counter(character for text in texts for word in text.split() for character in word)
+    return {"graphemes": "".join(sorted(counts)), "script": main_script(counts)}

@@ -32,3 +32,70 @@ class StftConfig:
                 f"features: shift={self.shift}, window={self.window} and n_fft={self.n_fft} samples; "
                 "expected 0 < shift <= window <= n_fft"
             )
+
+
+@dataclass
+class FbankConfig:
+    """Log-mel features of an encoder frame. Defaults: Joshi et al. 2021, section 5 (80 bins, 10 ms; 8 frames, shift 3)."""
+
+    sampling_rate: int = 16000  # Hz; audio of other rates is resampled before
+    num_bins: int = 80  # mel filters
+    window_ms: int = 25
+    shift_ms: int = 10
+    stack: int = 8  # log-mel frames in an encoder frame, the newest of them last
+    stack_shift: int = 3  # log-mel frames from encoder frame to encoder frame
+
+    @property
+    def dim(self):
+        """Values of an encoder frame."""
+        return self.num_bins * self.stack
+
+    @property
+    def frame_seconds(self):
+        """Seconds from encoder frame to encoder frame."""
+        return self.shift_ms * self.stack_shift / 1000
+
+    @property
+    def window(self):
+        """Samples of a log-mel frame."""
+        return self.sampling_rate * self.window_ms // 1000
+
+    @property
+    def shift(self):
+        """Samples from log-mel frame to log-mel frame."""
+        return self.sampling_rate * self.shift_ms // 1000
+
+    def num_frames(self, num_samples):
+        """Encoder frames of a signal of `num_samples`: none for an empty one, at least one for any other."""
+        if num_samples == 0:
+            return 0
+        log_mel_frames = 1 + max(0, num_samples - self.window) // self.shift
+        return -(-log_mel_frames // self.stack_shift)
+
+    def check(self):
+        if not 0 < self.shift <= self.window or self.num_bins < 4:
+            raise UserError(
+                f"features: sampling_rate={self.sampling_rate}, window_ms={self.window_ms}, shift_ms={self.shift_ms}, "
+                f"num_bins={self.num_bins}; expected 0 < shift_ms <= window_ms and at least 4 bins"
+            )
+        if not 0 < self.stack_shift <= self.stack:
+            raise UserError(
+                f"features: stack={self.stack}, stack_shift={self.stack_shift}; expected 0 < stack_shift <= stack"
+            )
+
+
+@dataclass
+class SpecAugmentConfig:
+    """Masks on log-mel frames. Park et al. 2019, section 2; time masks are short, for the utterances are too."""
+
+    frequency_masks: int = 2
+    frequency_width: int = 27  # mel bins that a mask has at most (the paper's F)
+    time_masks: int = 2
+    time_width: int = 50  # log-mel frames that a mask has at most (the paper's T)
+    time_fraction: float = 0.2  # of an utterance that a time mask has at most (the paper's p)
+
+    def check(self):
+        if min(self.frequency_masks, self.frequency_width, self.time_masks, self.time_width) < 0:
+            raise UserError(f"specaugment: {self}; expected no negative number")
+        if not 0 <= self.time_fraction <= 1:
+            raise UserError(f"specaugment: time_fraction={self.time_fraction}; expected 0 to 1")

@@ -8,8 +8,7 @@ import pytest
 from pyspeech.errors import UserError
 from pyspeech.text.normalize import normalize
 from pyspeech.text.scripts import languages_of, script_of
-from pyspeech.text.sentence_pieces import SentencePieceUnits
-from pyspeech.text.units import GraphemeUnits, load_units, save_units, units_from_json
+from pyspeech.text.units import GraphemeUnits, SentencePieceUnits, load_units, save_units, units_from_json
 
 TEXTS = {"en-IN": ["one two three", "don't go to the house at nine", "the cat sat on the mat", "seven ships sail"],
          "hi-IN": ["एक दो तीन चार", "क्या हाल है", "मेरा नाम राम है", "यह घर बड़ा है", "ok ठीक है"],
@@ -24,7 +23,7 @@ def build(language):
 
 def test_layout_of_the_vocabulary():
     units = GraphemeUnits.build(["ab ba", "c"])
-    assert units.symbols == ["<blk>", "a", "b", "c", "B-a", "B-b", "B-c"] and len(units) == 7
+    assert units.symbols == ["<blk>", "a", "b", "c", "B-a", "B-b", "B-c"] and len(units) == units.size == 7
     assert units.encode("ab ba") == [4, 2, 5, 1]
     assert units.decode([4, 2, 5, 1]) == "ab ba"
     assert units.encode("") == [] and units.decode([]) == ""
@@ -42,7 +41,9 @@ def test_round_trip_is_exact(language):
     pieces = SentencePieceUnits.train(TEXTS[language], 60, language)
     rng = random.Random(1)
     words = [word for text in TEXTS[language] for word in text.split()]
-    for units in (build(language), pieces, GraphemeUnits.union([build(name) for name in TEXTS])):
+    everything = {name: SentencePieceUnits.train(TEXTS[name], 60) for name in TEXTS}
+    for units in (build(language), pieces, GraphemeUnits.union([build(name) for name in TEXTS]),
+                  SentencePieceUnits.union(everything)):
         for text in TEXTS[language] + [" ".join(rng.choices(words, k=rng.randint(1, 9))) for _ in range(200)]:
             numbers = units.encode(text)
             assert units.decode(numbers) == text
@@ -73,14 +74,25 @@ def test_union_shares_what_languages_share():
     assert union.language_of(union.encode("là")) == "fr"
     assert union.language_of(union.encode("el est")) is None or union.languages_of(union.encode("el est")) == ["fr"]
     assert union.languages_of(union.encode("el")) == ["es", "fr"] and union.language_of(union.encode("el")) is None
-    with pytest.raises(UserError, match="language"):
-        GraphemeUnits.union([GraphemeUnits.build(["a"]), spanish])
+    unnamed = GraphemeUnits.union({"es": GraphemeUnits.build(["el niño pequeño"]), "fr": french})
+    assert unnamed.to_json() == union.to_json()
+    for wrong in ([GraphemeUnits.build(["a"]), spanish], [spanish, spanish], {"x": union}, {}, []):
+        with pytest.raises(UserError, match="union of units"):
+            GraphemeUnits.union(wrong)
+
+
+def test_union_of_pieces_shares_what_languages_share():
+    first, second = SentencePieceUnits.train(["ab ba ab"] * 4, 8, "x"), SentencePieceUnits.train(["bc ab cb"] * 4, 9, "y")
+    union = SentencePieceUnits.union([first, second])
+    assert set(union.symbols) == set(first.symbols) | set(second.symbols) and len(set(union.symbols)) == len(union)
+    for text in ("ab ba", "bc cb", "abcba acc"):
+        assert union.decode(union.encode(text)) == text
 
 
 @pytest.mark.parametrize("kind", ["graphemes", "pieces"])
 def test_language_by_script(kind):
     units = GraphemeUnits.union([build(name) for name in TEXTS]) if kind == "graphemes" else \
-        SentencePieceUnits.train(TEXTS, 160)
+        SentencePieceUnits.union({name: SentencePieceUnits.train(TEXTS[name], 60) for name in TEXTS})
     assert units.language_names == list(TEXTS)
     for language, texts in TEXTS.items():
         for text in texts:

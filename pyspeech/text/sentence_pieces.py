@@ -1,6 +1,6 @@
 """Sentence pieces (Kudo and Richardson 2018) as units, instead of graphemes: the unigram model of Kudo (2018).
 
-Same interface as `pyspeech.text.units.GraphemeUnits`; the blank takes the number of the model's unknown piece, which is
+Same interface as `pyspeech.text.graphemes.GraphemeUnits`; the blank takes the number of the model's unknown piece, which is
 never put out. The trained model is kept as bytes, in JSON as base64, so that units are plain data.
 """
 import base64
@@ -8,9 +8,8 @@ import io
 from collections import Counter
 
 from pyspeech.errors import UserError
+from pyspeech.text.graphemes import BLANK, UNDETERMINED, merge_languages
 from pyspeech.text.scripts import languages_of, main_script
-
-BLANK = "<blk>"
 
 
 class SentencePieceUnits:
@@ -37,19 +36,18 @@ class SentencePieceUnits:
         self._characters = {character for piece in pieces[1:] for character in piece}
 
     @classmethod
-    def train(cls, texts, size, language=None):
+    def train(cls, texts, size, language=UNDETERMINED):
         """Pieces of normalised texts: `size` symbols with the blank, or fewer where the texts do not give as many.
 
-        texts: list of texts (of one language, whose code is `language`), or {code: texts} for pieces of several
-        languages together. All characters are covered. UserError where there is no text or size is too small.
+        texts: list of texts; all their characters are covered. language: code, as in `GraphemeUnits.build`. UserError
+        where there is no text or size is too small.
         """
         import sentencepiece
 
-        by_language = texts if isinstance(texts, dict) else {language: list(texts)}
-        lines = [text for group in by_language.values() for text in group if text.strip()]
+        lines = [text for text in texts if text.strip()]
         if not lines:
-            raise UserError(f"no text to learn sentence pieces from{f' of {language}' if language else ''}: "
-                            f"expected transcripts of the training set")
+            raise UserError(f"no text to learn sentence pieces from (language {language}): expected transcripts of the "
+                            f"training set")
         written = io.BytesIO()
         try:
             sentencepiece.SentencePieceTrainer.train(
@@ -60,11 +58,39 @@ class SentencePieceUnits:
             characters = len({character for line in lines for character in line})
             raise UserError(f"no {size} sentence pieces could be learnt; expected more than the {characters} different "
                             f"characters of the texts ({' '.join(str(error).split())})") from None
-        return cls(written.getvalue(), {code: _inventory(group) for code, group in by_language.items() if code})
+        return cls(written.getvalue(), {language: _inventory(lines)})
 
-    def __len__(self):
+    @classmethod
+    def union(cls, units):
+        """Units of several languages together; a piece that two of them have is one symbol, with its better score.
+
+        units: as for `GraphemeUnits.union`. A text is cut into the pieces with the best sum of scores (log
+        probabilities within a piece's own language), whichever language they are from.
+        """
+        from sentencepiece import sentencepiece_model_pb2
+
+        languages = merge_languages(units)
+        members = list(units.values() if isinstance(units, dict) else units)
+        models = [sentencepiece_model_pb2.ModelProto.FromString(item.model) for item in members]
+        scores = {}
+        for model in models:
+            for piece in model.pieces[1:]:
+                scores[piece.piece] = max(piece.score, scores.get(piece.piece, piece.score))
+        merged = sentencepiece_model_pb2.ModelProto()
+        merged.CopyFrom(models[0])
+        del merged.pieces[1:]
+        for piece in sorted(scores, key=lambda piece: (-scores[piece], piece)):
+            merged.pieces.add(piece=piece, score=scores[piece])
+        merged.trainer_spec.vocab_size = len(merged.pieces)
+        return cls(merged.SerializeToString(), languages)
+
+    @property
+    def size(self):
         """V, the blank included."""
         return len(self.symbols)
+
+    def __len__(self):
+        return self.size
 
     @property
     def language_names(self):

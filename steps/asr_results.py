@@ -1,0 +1,305 @@
+"""Tables 2 to 7 of Joshi et al. 2021: ours, with the paper's figures beside where they are for the same languages.
+
+Plain data in, Markdown out. Every function takes any set of languages and any subset of the models:
+
+results = {"models": {model: {"languages": {code: {"errors", "words", "sub", "del", "ins", "utterances", "ci"}},
+                              "average": the same, "lid": {"accuracy": {code: fraction}, "confusion": {...}}}},
+           "early_stopping": [{"rule", "tau_frames", "threshold", "errors", "words", "t_avg", "lid_accuracy"}],
+           "parameters": {model: {"run": number of parameters, "paper_size": millions of parameters}}}
+
+A model's entry is what pyspeech.text.wer.score_utterances returns ("average", for its interval, and "lid" may be
+missing). A tau or threshold of None or infinity stops nothing.
+"""
+import math
+
+from pyspeech.text.wer import relative_reduction
+from steps.tables import markdown_table, percent
+
+MODELS = {
+    "monolingual": "Monolingual",
+    "vanilla": "Multilingual Vanilla",
+    "onehot": "Multilingual Onehot",
+    "multi_softmax": "Multi-softmax",
+    "multi_softmax_lsp": "Multi-softmax LSP",
+    "onehot_finetuned": "Onehot finetuning",
+    "multi_softmax_finetuned": "Multi-softmax finetuning",
+    "multi_softmax_lid": "Multi-softmax LID",
+    "multi_softmax_lid_oracle": "Multi-softmax LID Oracle",
+}
+PAPER_LANGUAGES = ("en-IN", "hi-IN", "ta-IN", "gu-IN")
+# WER in %: the four languages, their average, WERR against the first model of the table.
+PAPER_TABLE_2 = {
+    "monolingual": (24.67, 16.2, 32.92, 27.33, 23.97, 0),
+    "vanilla": (35.21, 22.94, 48.56, 28.83, 32.45, -35.35),
+    "onehot": (25.88, 18.88, 41.92, 27.9, 26.7, -11.37),
+    "multi_softmax": (23.35, 17.2, 31.18, 23.86, 22.86, 4.65),
+    "multi_softmax_lsp": (23.46, 16.84, 30.3, 24.28, 22.73, 5.17),
+}
+PAPER_TABLE_3 = {
+    "monolingual": (24.67, 16.2, 32.92, 27.33, 23.97, 0),
+    "onehot_finetuned": (23.65, 16.64, 31.36, 26.01, 23.24, 3.05),
+    "multi_softmax_finetuned": (21.93, 15, 28.45, 22.66, 21.04, 12.22),
+}
+PAPER_TABLE_4 = {
+    "vanilla": (35.21, 22.94, 48.56, 28.83, 32.45, 0),
+    "multi_softmax_lid": (28.92, 20.26, 35.83, 31.55, 27.95, 13.86),
+    "multi_softmax_lid_oracle": (25, 18.71, 33, 25.30, 24.45, 24.65),
+}
+# LID accuracy in %: the four languages and their average.
+PAPER_TABLE_5 = {"vanilla": (88.7, 86.2, 90.4, 85.5, 87.7), "multi_softmax_lid": (94, 90.2, 95.8, 83.1, 90.09)}
+# Millions of parameters, and the paper's short names.
+PAPER_TABLE_6 = {"monolingual": 67.98, "vanilla": 68.95, "onehot": 68.98, "multi_softmax": 68.55,
+                 "multi_softmax_lsp": 118.94, "multi_softmax_lid": 70.08}
+SHORT = {"monolingual": "Mono.", "vanilla": "Vanilla", "onehot": "Onehot", "multi_softmax": "MS",
+         "multi_softmax_lsp": "MS LSP", "multi_softmax_lid": "MS LID"}
+# tau in frames (the head of the paper's table says ms, its text 30 frames or 900 ms) and s_th: WER in %, T_avg, LID in %.
+PAPER_TABLE_7 = {
+    (math.inf, math.inf): (21.84, 4, 92.4),
+    (1000, 0.2): (21.97, 3.96, 92.1),
+    (100, 0.2): (22.59, 2.92, 91.3),
+    (30, 0.2): (25.73, 1.52, 86),
+    (30, 0.5): (23.14, 1.72, 90),
+    (10, 0.2): (25.83, 1.04, 85.7),
+}
+PAPER_TABLE_7_LANGUAGE = "hi-IN"
+RULES = {"sum_logp": "sum of log P (equation 1)", "mean_logp": "mean log P", "mean_p": "mean P"}
+TITLES = {
+    2: "Table 2: WER in %, the language known",
+    3: "Table 3: WER in %, monolingual from scratch and from multilingual models",
+    4: "Table 4: WER in %, the language not known",
+    5: "Table 5: LID accuracy in %",
+    6: "Table 6: parameters in millions",
+    7: "Table 7: trade-off between WER and T_avg",
+}
+NOTES = {
+    2: "Avg. pools errors and words of all languages; WERR is the relative reduction against the monolingual models, in %.",
+    3: "The finetuned models begin with what Table 2's models have learnt.",
+    4: "WERR against the vanilla model. Oracle: the output of the decoder of the known language.",
+    5: "Share of utterances whose predicted language is right; Avg. is the mean of the languages, which gives the "
+       "paper's 87.7 (its 90.09 is 90.78 by the same rule).",
+    6: "Paper's size: the same structure with the paper's layers and vocabularies, counted. Its figures for the vanilla "
+       "and the onehot model need a larger union of symbols than its vocabularies have.",
+    7: "T_avg: decoders active per frame, from 1 to the number of languages. tau is in frames, as in the paper's text "
+       "(30 frames are 900 ms; its table says ms).",
+}
+
+
+def languages_of(results):
+    """Codes of all languages that any model has scores for, in order."""
+    return in_order({code for scores in results["models"].values() for code in scores["languages"]}, PAPER_LANGUAGES)
+
+
+def in_order(names, known):
+    """Those of `known` that are in `names`, in its order, then the others sorted."""
+    return [name for name in known if name in names] + sorted(set(names) - set(known))
+
+
+def word_error_rate(counts):
+    """WER as a fraction of {"errors", "words"}; None without words or for None."""
+    return counts["errors"] / counts["words"] if counts and counts["words"] else None
+
+
+def average_error_rate(scores, languages):
+    """Word-weighted WER over all `languages`; None where the model lacks one of them."""
+    entries = [scores["languages"].get(code) for code in languages]
+    if not entries or None in entries:
+        return None
+    return word_error_rate({name: sum(entry[name] for entry in entries) for name in ("errors", "words")})
+
+
+def wer_table(results, paper):
+    """Table 2, 3 or 4: `paper` is PAPER_TABLE_2, _3 or _4, whose first model is the baseline of the WERR.
+
+    None where no model other than the baseline is there.
+    """
+    baseline = next(iter(paper))
+    present = [model for model in paper if model in results["models"]]
+    if not set(present) - {baseline}:
+        return None
+    languages = languages_of(results)
+    averages = {model: average_error_rate(results["models"][model], languages) for model in present}
+    rows = []
+    for model in present:
+        by_language = results["models"][model]["languages"]
+        rates = [word_error_rate(by_language.get(code)) for code in languages] + [averages[model]]
+        werr = relative_reduction(averages.get(baseline), averages[model])
+        rows.append([MODELS[model], *map(percent, rates), percent(werr),
+                     *_paper_cells(paper[model], languages, averages=("Avg.", "WERR"))])
+    header = ["Model", *languages, "Avg.", "WERR", *_paper_header(languages, ("Avg.", "WERR"))]
+    return markdown_table(header, rows)
+
+
+def table_5(results):
+    """Table 5: LID accuracy, the language mean as average. None where no model predicts languages."""
+    languages = languages_of(results)
+    rows = []
+    for model, scores in results["models"].items():
+        if "lid" in scores:
+            accuracy = [scores["lid"]["accuracy"].get(code) for code in languages]
+            mean = None if None in accuracy else sum(accuracy) / len(accuracy)
+            rows.append([MODELS.get(model, model), *(percent(value, 1) for value in [*accuracy, mean]),
+                         *_paper_cells(PAPER_TABLE_5.get(model), languages, averages=("Avg.",), form="g")])
+    return markdown_table(["Model", *languages, "Avg.", *_paper_header(languages, ("Avg.",))], rows) if rows else None
+
+
+def table_6(parameters):
+    """Table 6: millions of parameters of the models of this run, of their structure at the paper's size, the paper's.
+
+    `parameters`: {model: {"run": number, "paper_size": millions}}, either may be missing. None where there are none.
+    """
+    models = [model for model in PAPER_TABLE_6 if model in parameters]
+    if not models:
+        return None
+    run = [parameters[model].get("run") for model in models]
+    paper_size = [parameters[model].get("paper_size") for model in models]
+    rows = [["This run", *(None if value is None else f"{value / 1e6:.3f}" for value in run)],
+            ["Paper's size", *(None if value is None else f"{value:.2f}" for value in paper_size)],
+            ["Paper", *(f"{PAPER_TABLE_6[model]:.2f}" for model in models)]]
+    return markdown_table(["# of parameters", *(SHORT[model] for model in models)], rows)
+
+
+def table_7(early_stopping, languages, frame_ms=30):
+    """Table 7: a row for each setting, the paper's figures beside where it has the same one (and Hindi is there).
+
+    None where there are no settings.
+    """
+    if not early_stopping:
+        return None
+    with_paper = PAPER_TABLE_7_LANGUAGE in languages
+    rows = []
+    for entry in early_stopping:
+        tau, threshold = setting(entry)
+        stops = math.isfinite(tau) and math.isfinite(threshold)
+        cells = [RULES.get(entry["rule"], entry["rule"]) if stops else "no early stopping", _number(tau),
+                 _number(tau * frame_ms), _number(threshold), percent(word_error_rate(entry)), f"{entry['t_avg']:.2f}",
+                 percent(entry["lid_accuracy"], 1)]
+        paper = PAPER_TABLE_7.get((tau, threshold) if stops else (math.inf, math.inf), (None,) * 3)
+        rows.append(cells + ([None if value is None else f"{value:g}" for value in paper] if with_paper else []))
+    header = ["Rule", "tau", "tau ms", "s_th", "WER", "T_avg", "LID"] + ["paper: WER", "T_avg", "LID"] * with_paper
+    return markdown_table(header, rows)
+
+
+def setting(entry):
+    """(tau in frames, threshold) of an entry of results["early_stopping"], infinity for None."""
+    return tuple(math.inf if entry[name] is None else entry[name] for name in ("tau_frames", "threshold"))
+
+
+def cheapest_setting(early_stopping, points=0.01):
+    """The entry with the lowest T_avg whose WER is at most `points` above that without early stopping, or None.
+
+    Read off the test set, as the paper's Table 7 is: it says what the rule can do, not what a user would have chosen.
+    """
+    rates = [(word_error_rate(entry), entry) for entry in early_stopping]
+    without = [rate for rate, entry in rates if math.inf in setting(entry) and rate is not None]
+    if not without:
+        return None
+    close = [entry for rate, entry in rates if rate is not None and rate <= without[0] + points]
+    return min(close, key=lambda entry: entry["t_avg"])
+
+
+def interval_table(results):
+    """WER with its 95 % interval, in %, for every model, language and the average."""
+    languages = languages_of(results)
+    rows = []
+    for model in in_order(results["models"], MODELS):
+        scores = results["models"][model]
+        average = scores.get("average") if all(code in scores["languages"] for code in languages) else None
+        rows.append([MODELS.get(model, model), *(_with_interval(scores["languages"].get(code)) for code in languages),
+                     _with_interval(average)])
+    return markdown_table(["Model", *languages, "Avg."], rows)
+
+
+def confusion_table(confusion):
+    """Rows: languages spoken; columns: languages predicted; utterances. `confusion`: {code: {predicted code: count}}."""
+    spoken, predicted, counts = confusion_matrix(confusion)
+    return markdown_table(["spoken \\ predicted", *predicted], [[code, *row] for code, row in zip(spoken, counts)])
+
+
+def confusion_matrix(confusion):
+    """(spoken codes, predicted codes, counts as rows): first the languages that are spoken, then others, as "none"."""
+    spoken = in_order(confusion, PAPER_LANGUAGES)
+    predicted = in_order({*confusion, *(code for row in confusion.values() for code in row)}, spoken)
+    return spoken, predicted, [[confusion[code].get(column, 0) for column in predicted] for code in spoken]
+
+
+def one_row(model, scores):
+    """One line of a model's figures, to print as soon as it is scored; the paper's in brackets, where it has the language."""
+    languages = languages_of({"models": {model: scores}})
+    paper = next((table[model] for table in (PAPER_TABLE_2, PAPER_TABLE_3, PAPER_TABLE_4) if model in table), None)
+    figures = _paper_figures(paper, languages, ("Avg.", "WERR"))
+    cells = [f"{code} {_text(word_error_rate(scores['languages'][code]), figures.get(code))}" for code in languages]
+    cells.append(f"Avg. {_text(average_error_rate(scores, languages), figures.get('Avg.'))}")
+    interval = scores.get("average", {}).get("ci")
+    line = f"{MODELS.get(model, model)}: WER %{' (paper)' if figures else ''} " + ", ".join(cells)
+    if interval:
+        line += f", 95 % interval {percent(interval[0])} to {percent(interval[1])}"
+    if "lid" in scores:
+        accuracy = list(scores["lid"]["accuracy"].values())
+        line += f"; LID accuracy {percent(sum(accuracy) / len(accuracy), 1)} %"
+    return line
+
+
+def tables(results, frame_ms=30):
+    """{number of the table: Markdown} of those tables of the paper that `results` has models for."""
+    made = {2: wer_table(results, PAPER_TABLE_2), 3: wer_table(results, PAPER_TABLE_3), 4: wer_table(results, PAPER_TABLE_4),
+            5: table_5(results), 6: table_6(results.get("parameters", {})),
+            7: table_7(results.get("early_stopping", []), languages_of(results), frame_ms)}
+    return {number: table for number, table in made.items() if table}
+
+
+def report_text(results, corpus_note, command, frame_ms=30):
+    """RESULTS.md: the tables with notes, intervals, confusions. `corpus_note`: what was recognised, with its limits."""
+    parts = ["# Multilingual speech recognition", corpus_note, f"Made by `{command}`."]
+    for number, table in tables(results, frame_ms).items():
+        parts += [f"## {TITLES[number]}", table, NOTES[number]]
+        best = cheapest_setting(results["early_stopping"]) if number == 7 else None
+        if best:
+            tau, threshold = setting(best)
+            parts.append(f"Lowest T_avg within one point of the WER without early stopping: {best['t_avg']:.2f} "
+                         f"({best['rule']}, tau {_number(tau)}, s_th {_number(threshold)}).")
+    parts += ["## 95 % confidence intervals of the WER, in %", interval_table(results)]
+    for model in in_order(results["models"], MODELS):
+        if "lid" in results["models"][model]:
+            parts += [f"## Languages confused by {MODELS.get(model, model)}, in utterances",
+                      confusion_table(results["models"][model]["lid"]["confusion"])]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _paper_figures(row, languages, averages):
+    """{column: the paper's figure} for what is comparable: its languages; its averages where the languages are the same."""
+    if row is None:
+        return {}
+    figures = dict(zip((*PAPER_LANGUAGES, *averages), row))
+    shown = [code for code in languages if code in PAPER_LANGUAGES]
+    return {name: figures[name] for name in shown + _paper_averages(languages, averages)}
+
+
+def _paper_averages(languages, averages):
+    return list(averages) if set(languages) == set(PAPER_LANGUAGES) else []
+
+
+def _paper_header(languages, averages):
+    names = [code for code in languages if code in PAPER_LANGUAGES] + _paper_averages(languages, averages)
+    return [f"paper: {name}" if place == 0 else name for place, name in enumerate(names)]
+
+
+def _paper_cells(row, languages, averages, form=".2f"):
+    if row is None:
+        return [None] * len(_paper_header(languages, averages))
+    return [format(value, form) for value in _paper_figures(row, languages, averages).values()]
+
+
+def _with_interval(entry):
+    rate = word_error_rate(entry)
+    if rate is None:
+        return None
+    interval = entry.get("ci")
+    return percent(rate) + (f" [{percent(interval[0], 1)}, {percent(interval[1], 1)}]" if interval else "")
+
+
+def _text(rate, paper):
+    return ("–" if rate is None else percent(rate)) + ("" if paper is None else f" ({paper:.2f})")
+
+
+def _number(value):
+    return "∞" if math.isinf(value) else f"{value:g}"

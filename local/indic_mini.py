@@ -1,0 +1,220 @@
+"""A small synthetic corpus of en-IN, hi-IN, ta-IN and gu-IN, for egs/indic without the real corpora.
+
+Utterances of one to four words out of about 150 of each language (local/indic_text.py), spoken by eSpeak NG
+(local/espeak.py), at 16 kHz. As in Table 1 of Joshi et al. 2021 the languages are unequal, two large and two small,
+though not by as much: a tenth of hundreds would be too few to learn from. Speakers are eSpeak NG's voice variants, each
+with its own pitch, range, rate and spectral tilt; no variant is heard in two of train, dev and test. Dev and test are
+of two words or more, all heard in training, in sequences that are not. Level (20 dB) and noise (15 to 35 dB below the
+speech, white to brown) differ from utterance to utterance, the rate a little too.
+
+Limits, to keep in mind with any figure from this corpus: no human voice is in it. eSpeak NG is far from human speech (a
+recogniser of English got 94 % of its words wrong, of a human prompt's 27 %), says a word nearly alike every time, and
+its variants differ less than people do. The words come in random order, so that there is no grammar to learn; they
+are few, and the same names of months and countries sound much alike in several languages. The English is that of
+eSpeak NG in the sounds of its Hindi voice, an accent that nobody has judged. A system that does well here has been built
+right; how well it does on Indian speech only a real corpus tells.
+
+The same seed and scale give the same samples wherever the C library computes alike: `digest` checks it against the
+ones in this file.
+"""
+import hashlib
+import logging
+import math
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from local import espeak, indic_text
+from pyspeech.files import atomic_path
+
+RATE = 16000
+SEED = 2021
+SPLITS = ("train", "dev", "test")
+# Utterances at scale 1
+TRAIN = {"en-IN": 900, "hi-IN": 950, "ta-IN": 350, "gu-IN": 400}
+HELD_OUT = {"dev": 50, "test": 100}
+# Variants that sound like a person, with F0 of 75 to 270 Hz. Of a family that sounds alike (Gene, Gene2) one is taken.
+VARIANTS = {
+    "train": ("m1 f1 Alex belinda m3 f3 Nguyen aunty Gene f5 Denis Alicia m5 boris Annie edward Mario anika quincy shelby "
+              "gustave pablo robert sandro Hugo adam Diogo m7 norbert max marcelo paul victor rob travis grandpa").split(),
+    "dev": "m2 f4 Mike linda miguel".split(),
+    "test": "m4 f2 Michael Andrea Lee grandma pedro david".split()}
+UTTERANCES_PER_SPEAKER = 20      # or more, where the variants do not suffice
+LETTERS = 28                     # of an utterance, at most, from the second word on
+# SHA-256 (see `digest`) of the corpora that figures are published for: scale -> digest, with SEED
+DIGESTS = {}
+
+
+@dataclass
+class Utterance:
+    """One to be spoken: where to write it, who says what, and how it is recorded."""
+
+    id: str
+    path: Path
+    language: str
+    speaker: str
+    text: str
+    voice: espeak.Voice
+    tilt: float                  # of the speaker's microphone: coefficient of a one-pole low-pass filter
+    seed: list                   # of level and noise
+
+
+def prepare(folder, log=None, scale=1.0, seed=SEED, jobs=2, where=None):
+    """Make the corpus in `folder`: audio/<language>/<split>/*.flac and {train,dev,test}.jsonl.gz.
+
+    scale: share of the training utterances; dev, test and the number of words go with its square root. log: logger.
+    jobs: processes. where: see espeak.synthesize. Manifests are written when all audio is there; what a killed run
+    left is made anew. UserError where the package of eSpeak NG cannot be had or does not run.
+    """
+    folder, log = Path(folder).resolve(), log or logging.getLogger(__name__)
+    where = where or espeak.library()
+    for split in SPLITS:
+        (folder / f"{split}.jsonl.gz").unlink(missing_ok=True)
+    shutil.rmtree(folder / "audio", ignore_errors=True)
+    utterances = {split: [] for split in SPLITS}
+    for language in TRAIN:
+        for split, found in plan(folder, language, scale, seed).items():
+            utterances[split] += found
+    record_all([one for split in SPLITS for one in utterances[split]], where, jobs, log)
+    for split in SPLITS:
+        write_manifest(folder / f"{split}.jsonl.gz", utterances[split])
+    expected = DIGESTS.get(scale) if seed == SEED else None
+    if expected and digest(folder) != expected:
+        log.warning("these are not the very same samples as those of the published figures: another C library or "
+                    "processor; figures can differ a little")
+
+
+def plan(folder, language, scale, seed=SEED):
+    """Texts and speakers of one language: {split: [Utterance]}."""
+    number = list(TRAIN).index(language)
+    rng = np.random.Generator(np.random.PCG64([seed, number]))
+    words = choose_words(rng, language, scale)
+    counts = {"train": max(4, round(scale * TRAIN[language])),
+              **{split: max(2, round(math.sqrt(min(1.0, scale)) * count)) for split, count in HELD_OUT.items()}}
+    taken, planned = set(), {}
+    for split in SPLITS:
+        texts = make_texts(rng, words, counts[split], taken, shortest=1 if split == "train" else 2)
+        speakers = make_speakers(rng, language, split, counts[split])
+        planned[split] = []
+        for index, text in enumerate(texts):
+            speaker, voice, tilt = speakers[index % len(speakers)]
+            voice = espeak.Voice(voice.language, voice.variant, voice.rate + int(rng.integers(-8, 9)),
+                                 voice.pitch + int(rng.integers(-3, 4)), voice.range)
+            name = f"{language}-{split}-{index:04d}"
+            planned[split].append(Utterance(name, folder / "audio" / language / split / f"{name}.flac", language,
+                                            speaker, text, voice, tilt, [seed, number, SPLITS.index(split), index]))
+    return planned
+
+
+def choose_words(rng, language, scale):
+    """The words in use: all from scale 1 on, else a random share of sqrt(scale), at least 8."""
+    words = indic_text.words(language)
+    wanted = max(8, round(math.sqrt(min(1.0, scale)) * len(words)))
+    return [words[index] for index in sorted(rng.permutation(len(words))[:wanted])]
+
+
+def make_texts(rng, words, count, taken, shortest):
+    """`count` texts of `shortest` to four words, each word used once before any is used again, no sequence of two or
+    more that is in the set `taken`, to which they are added. ValueError where the words do not suffice."""
+    queue, texts = [], []
+    for _ in range(100 * count):
+        if len(texts) == count:
+            return texts
+        length = max(shortest, int(rng.choice(4, p=[0.1, 0.35, 0.35, 0.2])) + 1)
+        chosen = []
+        while len(chosen) < length:
+            if not queue:
+                queue = [words[index] for index in rng.permutation(len(words))]
+            if len(chosen) >= shortest and sum(map(len, chosen)) + len(queue[-1]) > LETTERS:
+                break
+            chosen.append(queue.pop())
+        text = " ".join(chosen)
+        if len(chosen) > 1 and text in taken:
+            queue = chosen + queue
+            continue
+        taken.add(text)
+        texts.append(text)
+    raise ValueError(f"{len(words)} words give fewer than {count} new sequences")
+
+
+def make_speakers(rng, language, split, utterances):
+    """Speakers of a split: list of (name, Voice, tilt)."""
+    variants = VARIANTS[split]
+    count = min(len(variants), max(2, math.ceil(utterances / UTTERANCES_PER_SPEAKER)))
+    return [(f"{language}-{variant}", espeak.Voice(language, variant, rate=int(rng.integers(130, 181)),
+                                                   pitch=int(rng.integers(38, 63)), range=int(rng.integers(35, 66))),
+             float(rng.uniform(-0.15, 0.35))) for variant in variants[:count]]
+
+
+def record_all(utterances, where, jobs, log):
+    """Speak and write all utterances; one eSpeak NG process for each speaker of a split, `jobs` at a time."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    groups = {}
+    for one in utterances:
+        groups.setdefault((one.speaker, one.path.parent), []).append(one)
+    with ThreadPoolExecutor(jobs) as pool:
+        waiting = [pool.submit(record, group, where) for group in groups.values()]
+        try:
+            for index, future in enumerate(waiting):
+                future.result()
+                if (index + 1) % 40 == 0 or index + 1 == len(waiting):
+                    log.info("%d of %d speakers recorded", index + 1, len(waiting))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def record(utterances, where):
+    """Speak the utterances in one process and write them as 16-bit FLAC at 16 kHz."""
+    import soundfile
+
+    spoken = espeak.synthesize([(one.voice, one.text) for one in utterances], where)
+    for one, samples in zip(utterances, spoken):
+        recorded = through_microphone(samples / 32768.0, one.tilt, np.random.Generator(np.random.PCG64(one.seed)))
+        with atomic_path(one.path) as temporary:
+            soundfile.write(str(temporary), np.rint(recorded * 32767.0).astype(np.int16), RATE, subtype="PCM_16")
+
+
+def through_microphone(speech, tilt, rng):
+    """Speech (N,) at eSpeak NG's 22050 Hz -> recorded signal at 16 kHz, within -1 and 1: silence around it, the tilt,
+    noise 15 to 35 dB below the speech, its peak between 0.08 and 0.8."""
+    from scipy.signal import lfilter, resample_poly
+
+    signal = resample_poly(speech, 320, 441)
+    signal = np.concatenate([np.zeros(int(rng.uniform(0.1, 0.3) * RATE)), signal,
+                             np.zeros(int(rng.uniform(0.1, 0.3) * RATE))])
+    signal = lfilter([1.0 - tilt], [1.0, -tilt], signal)
+    noise = lfilter([1.0], [1.0, -rng.uniform(0.0, 0.95)], rng.standard_normal(len(signal)))
+    active = np.abs(signal) > 0.05 * np.abs(signal).max()
+    level = np.sqrt(np.mean(np.square(signal[active])) / np.mean(np.square(noise)))
+    signal = signal + noise * level * 10.0 ** (-rng.uniform(15.0, 35.0) / 20.0)
+    return signal / np.abs(signal).max() * 0.8 * 10.0 ** (-rng.uniform(0.0, 20.0) / 20.0)
+
+
+def write_manifest(path, utterances):
+    """One cut an utterance: a gzipped JSONL CutSet at `path`."""
+    from lhotse import CutSet, MonoCut, Recording, SupervisionSegment
+
+    cuts = []
+    for one in utterances:
+        recording = Recording.from_file(one.path, recording_id=one.id)
+        supervision = SupervisionSegment(id=one.id, recording_id=one.id, start=0.0, duration=recording.duration,
+                                         text=one.text, language=one.language, speaker=one.speaker)
+        cuts.append(MonoCut(id=one.id, start=0.0, duration=recording.duration, channel=0, recording=recording,
+                            supervisions=[supervision]))
+    with atomic_path(path) as temporary:
+        CutSet.from_cuts(cuts).to_file(temporary)
+
+
+def digest(folder):
+    """SHA-256 over all samples of a corpus made by `prepare`, in the order of the file names."""
+    import soundfile
+
+    total = hashlib.sha256()
+    for path in sorted((Path(folder) / "audio").glob("*/*/*.flac")):
+        samples, _ = soundfile.read(str(path), dtype="int16")
+        total.update(path.name.encode() + samples.astype("<i2").tobytes())
+    return total.hexdigest()

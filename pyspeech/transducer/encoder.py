@@ -1,0 +1,88 @@
+"""The encoder of the transducers: LSTM layers over stacked log-mel frames (Joshi et al. 2021, section 5); causal.
+
+Sequences are not packed: frames behind an utterance's end cannot change those before it, and training on packed sequences
+takes 2.5 (torch 1.13) to 6 times (torch 2.11) as long.
+"""
+import contextlib
+import math
+import threading
+
+import torch
+
+SHORT = 32  # frames; oneDNN's LSTM takes several times as long as torch's own on short sequences
+
+
+class Encoder(torch.nn.Module):
+    """config: TransducerConfig; languages: number of values appended to each frame (one-hot language), or 0."""
+
+    def __init__(self, config, languages=0):
+        super().__init__()
+        self.languages = languages
+        self.lstm = torch.nn.LSTM(config.features + languages, config.encoder_size, config.encoder_layers,
+                                  batch_first=True, dropout=config.dropout if config.encoder_layers > 1 else 0.0)
+        initialise_lstm(self.lstm)
+
+    def forward(self, features, languages=None, state=None):
+        """features (B, T, F), languages (B,) int64 or None, state of the frames before or None -> (B, T, D), state.
+
+        state: two tensors (layers, B, D), that after frame T of every row.
+        """
+        if self.languages:
+            onehot = torch.nn.functional.one_hot(languages, self.languages).to(features.dtype)
+            features = torch.cat([features, onehot[:, None].expand(-1, features.shape[1], -1)], dim=2)
+        return run_lstm(self.lstm, features, state)
+
+
+def run_lstm(lstm, inputs, state=None):
+    """lstm(inputs (B, T, I), state) -> (outputs (B, T, H), state), also for B or T of 0, by the fastest way."""
+    if state is None:
+        shape = lstm.num_layers, inputs.shape[0], lstm.hidden_size
+        state = inputs.new_zeros(shape), inputs.new_zeros(shape)
+    if inputs.shape[0] == 0 or inputs.shape[1] == 0:
+        return inputs.new_zeros(inputs.shape[0], inputs.shape[1], lstm.hidden_size), state
+    short = not lstm.training and inputs.shape[1] < SHORT and inputs.device.type == "cpu"
+    with _without_onednn() if short else contextlib.nullcontext():
+        return lstm(inputs, tuple(part.contiguous() for part in state))
+
+
+class _WithoutOnednn:
+    """Context manager: torch's own LSTM. The switch is the process's, so it goes back when the last thread leaves."""
+
+    def __init__(self):
+        self.lock, self.inside, self.before = threading.Lock(), 0, True
+
+    def __enter__(self):
+        with self.lock:
+            if self.inside == 0:
+                self.before = torch.backends.mkldnn.enabled
+                torch.backends.mkldnn.enabled = False
+            self.inside += 1
+
+    def __exit__(self, *exception):
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                torch.backends.mkldnn.enabled = self.before
+
+
+_switch = _WithoutOnednn()
+
+
+def _without_onednn():
+    return _switch
+
+
+def initialise_lstm(lstm):
+    """Input weights that keep the variance from layer to layer, and a forget gate that starts open.
+
+    torch's own weights, U(-1/sqrt(H), 1/sqrt(H)), have a third of that variance: through six layers little is left.
+    """
+    with torch.no_grad():
+        for name, parameter in lstm.named_parameters():
+            if name.startswith("weight_ih"):
+                bound = math.sqrt(3 / parameter.shape[1])
+                parameter.uniform_(-bound, bound)
+            elif name.startswith("bias"):
+                parameter.zero_()
+                if name.startswith("bias_ih"):
+                    parameter[lstm.hidden_size : 2 * lstm.hidden_size] = 1.0

@@ -1,0 +1,56 @@
+"""The joint network: projections of encoder and predictor, tanh, and an output layer for each head (Joshi et al. 2021, section 4).
+
+The paper's text has the whole joint network language specific; the sizes in its Table 6 have room for language specific
+output layers alone, so the two projections are shared by the languages.
+"""
+import torch
+
+from pyspeech.transducer.packing import Packing
+
+IMPOSSIBLE = -1e30  # logit of a symbol that a head does not have
+
+
+class Joint(torch.nn.Module):
+    """config: TransducerConfig; sizes: symbols of each output layer; num_heads: one layer serves them all or each has its own."""
+
+    def __init__(self, config, sizes, num_heads):
+        super().__init__()
+        self.num_heads, self.sizes = num_heads, sizes
+        self.encoder = torch.nn.Linear(config.encoder_size, config.joint)
+        self.predictor = torch.nn.Linear(config.predictor_size, config.joint)
+        self.outputs = torch.nn.ModuleList(OutputLayer(config.joint, size) for size in sizes)
+        self._packing = Packing()
+
+    def head_logits(self, encoded, predicted, head):
+        """Projected encoded and predicted, broadcastable (..., J) -> (..., V of the head)."""
+        return self.outputs[head if len(self.outputs) > 1 else 0](torch.tanh(encoded + predicted))
+
+    def logits(self, encoded, predicted, heads=None):
+        """Projected encoded and predicted (L, N, J), row l by head l, or by heads[l] -> (L, N, Vmax).
+
+        heads: a list of L numbers. Symbols that a head does not have are IMPOSSIBLE.
+        """
+        key = None if heads is None else tuple(int(head) for head in heads)
+        weight, bias = self._packing.get(key, list(self.outputs.parameters()), lambda: self._pack(key))
+        return torch.baddbmm(bias, torch.tanh(encoded + predicted), weight)
+
+    def _pack(self, heads):
+        """Weights (L, J, Vmax) and biases (L, 1, Vmax) of the output layers of `heads`."""
+        heads = range(self.num_heads) if heads is None else heads
+        layers = [self.outputs[head if len(self.outputs) > 1 else 0] for head in heads]
+        pad, widest = torch.nn.functional.pad, max(self.sizes)
+        weight = torch.stack([pad(layer.weight.t(), (0, widest - layer.out_features)) for layer in layers])
+        bias = torch.stack([pad(layer.bias, (0, widest - layer.out_features), value=IMPOSSIBLE) for layer in layers])
+        return weight, bias[:, None]
+
+    def train(self, mode=True):
+        self._packing.clear()
+        return super().train(mode)
+
+    def _apply(self, *arguments, **options):
+        self._packing.clear()
+        return super()._apply(*arguments, **options)
+
+
+class OutputLayer(torch.nn.Linear):
+    """A type of its own, as dynamic quantisation of torch.nn.Linear has to leave it alone: its weights are packed."""

@@ -1,0 +1,32 @@
+"""The parameters of all languages in one tensor, so that a search over languages is one operation, kept between steps."""
+import torch
+
+
+class Packing:
+    """Remembers tensors built from parameters for as long as these stay as they are.
+
+    Nothing is remembered where gradients are recorded. A copy of the module that owns it starts with nothing remembered.
+    """
+
+    def __init__(self):
+        self.clear()
+
+    def clear(self):
+        """Forget; a module calls it in `train` and `_apply`, for changes that tensors keep no count of."""
+        self._built = {}
+
+    def get(self, key, parameters, build):
+        """`build()`, or what it gave the last time for `key`, unless one of `parameters` has changed since."""
+        if any(parameter.requires_grad for parameter in parameters) and torch.is_grad_enabled():
+            return build()
+        stamp = [(parameter.data_ptr(), 0 if parameter.is_inference() else parameter._version)
+                 for parameter in parameters]
+        if key not in self._built or self._built[key][0] != stamp:
+            self._built[key] = stamp, build()
+        return self._built[key][1]
+
+    def __deepcopy__(self, memo):
+        return Packing()
+
+    def __reduce__(self):
+        return Packing, ()

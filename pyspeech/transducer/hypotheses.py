@@ -1,0 +1,85 @@
+"""Hypotheses of the transducer search: how they share their beginnings, and their words with times and confidences."""
+import math
+from dataclasses import dataclass
+
+
+@dataclass
+class Hypothesis:
+    """A prefix and its score; frames and log_probs belong to its most probable alignment."""
+
+    tokens: list  # symbol numbers, without blanks
+    score: float  # natural log of the probability, summed over the alignments that the search kept
+    frames: list  # encoder frame in which each symbol was put out
+    log_probs: list  # log probability of each symbol there, given what came before
+
+    @property
+    def confidence(self):
+        """Geometric mean of the symbols' probabilities, 0 to 1; 0 for an empty hypothesis."""
+        return geometric_mean(self.log_probs)
+
+
+@dataclass
+class Word:
+    """A word with its time in seconds and its confidence, 0 to 1."""
+
+    text: str
+    start: float
+    end: float
+    confidence: float
+
+
+class History:
+    """The symbols of all hypotheses as a tree: a node is a symbol after its parent's; node -1 is the empty prefix."""
+
+    def __init__(self):
+        self._parents, self._tokens, self._frames, self._log_probs = [], [], [], []
+
+    def add(self, parents, tokens, log_probs, frame):
+        """Lists of equal lengths: one new node each, numbered from the number returned."""
+        first = len(self._parents)
+        self._parents += parents
+        self._tokens += tokens
+        self._log_probs += log_probs
+        self._frames += [frame] * len(parents)
+        return first
+
+    def last_frame(self, node):
+        """Frame of the node's symbol; None for the empty prefix."""
+        return self._frames[node] if node >= 0 else None
+
+    def hypothesis(self, node, score):
+        """The Hypothesis that ends in `node`."""
+        nodes = []
+        while node >= 0:
+            nodes.append(node)
+            node = self._parents[node]
+        nodes.reverse()
+        return Hypothesis(tokens=[self._tokens[node] for node in nodes], score=score,
+                          frames=[self._frames[node] for node in nodes],
+                          log_probs=[self._log_probs[node] for node in nodes])
+
+
+def words_of(hypothesis, units, frame_seconds):
+    """[Word, ...] of a Hypothesis: from the frame of a word's first symbol to the end of that of its last one.
+
+    A symbol belongs to the word that the text of the symbols up to it ends with. The confidence is the geometric mean of
+    the symbols' probabilities. The words are those of `units.decode(hypothesis.tokens)`.
+    """
+    groups = []
+    for index in range(len(hypothesis.tokens)):
+        count = len(units.decode(hypothesis.tokens[: index + 1]).split())
+        if count > len(groups):
+            groups.append([])
+        if groups:
+            groups[-1].append(index)
+    texts = units.decode(hypothesis.tokens).split()
+    return [
+        Word(text, hypothesis.frames[group[0]] * frame_seconds, (hypothesis.frames[group[-1]] + 1) * frame_seconds,
+             geometric_mean([hypothesis.log_probs[index] for index in group]))
+        for text, group in zip(texts, groups)
+    ]
+
+
+def geometric_mean(log_probs):
+    """exp of the mean of log probabilities; 0 for none."""
+    return math.exp(sum(log_probs) / len(log_probs)) if log_probs else 0.0

@@ -1,0 +1,240 @@
+"""Minibatches of utterances for transducers (Joshi et al. 2021, section 3): each of one language, drawn by hours.
+
+    stats = compute_stats(cuts, fbank_config)
+    sampler = language_sampler(cuts, languages, batch_seconds=200, max_utterances=32, seed=1)
+    dataset = UtteranceDataset(units, fbank_config, stats, specaugment)
+    loader = BatchLoader(dataset, sampler, seed=1)              # pyspeech.training.data
+    for cuts, features, lengths in eval_batches(test_cuts, fbank_config, stats, ...): ...
+
+A cut is one utterance, with one supervision: its raw text and its language's code. The sampler draws from a generator of
+its own, which follows from seed and epoch; SpecAugment draws from numpy's global one, which the loader seeds by epoch and
+batch. So an epoch can be entered anywhere with the batches that it would have had.
+"""
+import numpy as np
+import torch
+
+from pyspeech.audio.io import stream_audio
+from pyspeech.errors import UserError
+from pyspeech.features.fbank import GlobalStats, fbank, stack
+from pyspeech.features.specaugment import spec_augment
+from pyspeech.text.normalize import normalize
+from pyspeech.training import distributed
+
+CACHE_BYTES = 2 << 30  # 18 hours of log-mel frames; what comes later is computed each time
+DURATION_JITTER = 0.1  # durations count up to this fraction more or less, so that batches differ from epoch to epoch
+
+
+def language_sampler(cuts, languages, batch_seconds, max_utterances, seed):
+    """A sampler for BatchLoader of CutSets, each of one of `languages` (codes); cuts of others are left out.
+
+    batch_seconds: limit of a batch's seconds, padding included (the longest utterance times their number; an utterance
+    longer than that is a batch of its own). max_utterances: limit of their number.
+    """
+    return LanguageSampler(cuts, languages, batch_seconds, max_utterances, seed)
+
+
+class LanguageSampler:
+    """Each epoch: every utterance once, in batches of one language and similar durations.
+
+    Before each batch its language is drawn with a probability in proportion to its hours, among the languages that have
+    batches left. With several processes all of them have a batch of the same language at a time.
+    """
+
+    def __init__(self, cuts, languages, batch_seconds, max_utterances, seed):
+        if batch_seconds <= 0 or max_utterances < 1:
+            raise UserError(f"batch_seconds={batch_seconds}, max_utterances={max_utterances}: expected more than 0")
+        self.cuts = {language: [] for language in languages}
+        for cut in cuts:
+            language = supervision_of(cut).language
+            if language in self.cuts:
+                self.cuts[language].append(cut)
+        for language, chosen in self.cuts.items():
+            if not chosen:
+                raise UserError(f"no training utterances of language '{language}'; leave it out or check the corpus")
+        self.batch_seconds, self.max_utterances = batch_seconds, max_utterances
+        self.seed, self.epoch = seed, 0
+
+    def set_epoch(self, epoch):
+        self.epoch = epoch
+
+    def __iter__(self):
+        from lhotse import CutSet
+
+        rng = np.random.default_rng([self.seed, self.epoch])
+        rank, world_size = distributed.rank(), distributed.world_size()
+        left = {language: self._batches(cuts, rng) for language, cuts in self.cuts.items()}
+        seconds = {language: sum(cut.duration for cut in cuts) for language, cuts in self.cuts.items()}
+        while left:
+            weights = np.array([seconds[language] for language in left])
+            language = list(left)[rng.choice(len(left), p=weights / weights.sum())]
+            batches = [left[language].pop() for _ in range(min(world_size, len(left[language])))]
+            if not left[language]:
+                del left[language]
+            yield CutSet.from_cuts(batches[rank % len(batches)])
+
+    def _batches(self, cuts, rng):
+        """The language's batches of the epoch in random order: lists of cuts."""
+        durations = [cut.duration * (1 + rng.uniform(-DURATION_JITTER, DURATION_JITTER)) for cut in cuts]
+        ordered = [cuts[index] for index in np.argsort(durations, kind="stable")]
+        batches = split_batches(ordered, self.batch_seconds, self.max_utterances)
+        return [batches[index] for index in rng.permutation(len(batches))]
+
+
+def split_batches(cuts, batch_seconds, max_utterances):
+    """Cut a list of cuts into runs, each as long as its padded seconds and number allow: a list of lists."""
+    batches, longest = [], 0.0
+    for cut in cuts:
+        longest = max(longest, cut.duration)
+        if batches and len(batches[-1]) < max_utterances and longest * (len(batches[-1]) + 1) <= batch_seconds:
+            batches[-1].append(cut)
+        else:
+            batches.append([cut])
+            longest = cut.duration
+    return batches
+
+
+class UtteranceDataset(torch.utils.data.Dataset):
+    """dataset[cuts]: the batch of these utterances.
+
+    units: {language code: units} (encode(text) -> list of symbols); the order of its languages is that of the indices in
+    the batch. stats: GlobalStats. specaugment: SpecAugmentConfig, or None for validation.
+    cache: whether log-mel frames stay in memory, up to CACHE_BYTES. Each of a loader's workers has its own cache;
+    `fill_cache` before the first epoch makes one that they share.
+    """
+
+    def __init__(self, units, fbank_config, stats, specaugment=None, cache=True):
+        if specaugment is not None:
+            specaugment.check()
+        self.units, self.languages = units, list(units)
+        self.config, self.stats, self.specaugment = fbank_config, stats, specaugment
+        self.frames = FrameReader(fbank_config, CACHE_BYTES if cache else 0)
+
+    def __getitem__(self, cuts):
+        """B utterances, T encoder frames and S symbols at most:
+
+        features       (B, T, dim) float32, normalised, 0 behind the end
+        lengths        (B,) int64, encoder frames
+        tokens         (B, S) int64, 0 behind the end
+        token_lengths  (B,) int64
+        languages      (B,) int64, indices into `self.languages`
+        """
+        features, tokens, languages = [], [], []
+        for cut in cuts:
+            frames = self.stats.apply(self.frames(cut))
+            if self.specaugment is not None:
+                frames = spec_augment(frames, self.specaugment)
+            features.append(stack(frames, self.config))
+            tokens.append(torch.tensor(self._encode(cut), dtype=torch.int64))
+            languages.append(self.languages.index(supervision_of(cut).language))
+        features, lengths = _pad(features)
+        tokens, token_lengths = _pad(tokens)
+        return {"features": features, "lengths": lengths, "tokens": tokens, "token_lengths": token_lengths,
+                "languages": torch.tensor(languages)}
+
+    def fill_cache(self, cuts):
+        """Compute the log-mel frames of these cuts, as far as the cache goes."""
+        for cut in cuts:
+            if self.frames.full:
+                return
+            self.frames(cut)
+
+    def _encode(self, cut):
+        supervision = supervision_of(cut)
+        if supervision.language not in self.units:
+            raise UserError(f"{cut.id}: language '{supervision.language}'; expected one of {', '.join(self.languages)}")
+        return self.units[supervision.language].encode(normalize(supervision.text or "", supervision.language))
+
+
+def eval_batches(cuts, fbank_config, stats, batch_seconds, max_utterances):
+    """Yield (cuts, features (B, T, dim), lengths (B,)) over all cuts, the longest utterances first; languages mix.
+
+    Limits as for language_sampler. Texts are not looked at, so cuts without supervisions will do.
+    """
+    read = FrameReader(fbank_config)
+    ordered = sorted(cuts, key=lambda cut: (-cut.duration, cut.id))
+    for batch in split_batches(ordered, batch_seconds, max_utterances):
+        features, lengths = _pad([stack(stats.apply(read(cut)), fbank_config) for cut in batch])
+        yield batch, features, lengths
+
+
+def compute_stats(cuts, fbank_config):
+    """GlobalStats of the log-mel frames of these cuts, which are read once."""
+    read = FrameReader(fbank_config)
+    return GlobalStats.compute(read(cut) for cut in cuts)
+
+
+def perturb_speed(cuts, factors=(0.9, 1.1)):
+    """The cuts and, for each factor, a copy that is so many times as fast (Ko et al. 2015), as a CutSet.
+
+    Pitch and tempo change together. The copies have the factor in their ids.
+    """
+    from lhotse import CutSet
+
+    cuts = list(cuts)
+    return CutSet.from_cuts(cuts + [cut.perturb_speed(factor) for factor in factors for cut in cuts])
+
+
+class FrameReader:
+    """read(cut): its log-mel frames (F, num_bins) float32; those of the first cuts stay in memory, up to cache_bytes."""
+
+    def __init__(self, config, cache_bytes=0):
+        config.check()
+        self.config, self.left, self.full = config, cache_bytes, cache_bytes == 0
+        self.kept = {}
+
+    def __call__(self, cut):
+        frames = self.kept.get(cut.id)
+        if frames is None:
+            frames = fbank(read_samples(cut, self.config.sampling_rate), self.config)
+            size = frames.numel() * frames.element_size()
+            self.full = self.full or size > self.left
+            if not self.full:
+                self.left -= size
+                self.kept[cut.id] = frames
+        return frames
+
+
+def read_samples(cut, sampling_rate):
+    """Samples of a cut (N,) float32 at `sampling_rate`; UserError that names the file where it cannot be read.
+
+    A plain piece of an audio file is read as transcription reads its files; what lhotse has to make from one (another
+    speed, a mix, padding), lhotse makes.
+    """
+    path = _plain_file(cut)
+    if path is not None:
+        channel = cut.channel if cut.recording.num_channels > 1 else None
+        blocks = stream_audio(path, sampling_rate, channel, start=cut.start, duration=cut.duration)
+        return np.concatenate([np.zeros(0, np.float32), *blocks])
+    try:
+        audio = cut.resample(sampling_rate).load_audio()
+    except Exception as error:  # lhotse and its backends raise nearly every kind
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(f"{cut.id}: cannot read its audio ({_source(cut)}): {reason}; check the file, or prepare the "
+                        "corpus again") from error
+    return np.ascontiguousarray(audio.mean(axis=0), dtype=np.float32)
+
+
+def _plain_file(cut):
+    """The path of the file that a cut is a piece of, as it is; None for what needs lhotse."""
+    recording = getattr(cut, "recording", None)
+    if recording is None or recording.transforms or not isinstance(cut.channel, int) or len(recording.sources) != 1:
+        return None
+    return recording.sources[0].source if recording.sources[0].type == "file" else None
+
+
+def _source(cut):
+    sources = getattr(getattr(cut, "recording", None), "sources", None) or []
+    return ", ".join(str(source.source) for source in sources if source.type == "file") or "no file of its own"
+
+
+def supervision_of(cut):
+    """The one supervision of an utterance; UserError where there is none or more."""
+    if len(cut.supervisions) != 1:
+        raise UserError(f"{cut.id}: {len(cut.supervisions)} supervisions; expected one utterance with its text a cut")
+    return cut.supervisions[0]
+
+
+def _pad(sequences):
+    """Tensors (n, ...) -> (batch (B, max n, ...) with 0 behind the end, lengths (B,) int64)."""
+    lengths = torch.tensor([len(sequence) for sequence in sequences])
+    return torch.nn.utils.rnn.pad_sequence(sequences, batch_first=True), lengths

@@ -18,34 +18,44 @@ def cut_path(cut):
     return cut.recording.sources[0].source
 
 
-def detect_statistical(cuts, config, folder):
-    """Statistical SAD (paper, section 2) of every stream; hypotheses into `folder`."""
-    from pyspeech.sad.statistical import detect_stream
+def detect_statistical(cuts, config, folders):
+    """Statistical SAD (paper, section 2) of every stream. folders: {folder of hypotheses: its `decision`, hmm or
+    threshold}; a stream is read once, for all of them."""
+    from dataclasses import replace
+    from pyspeech.sad.stat_energies import frame_energies
+    from pyspeech.sad.statistical import decide
 
-    def decide(cut):
-        return detect_stream(stream_audio(cut_path(cut), SAMPLING_RATE), config).decisions
+    configs = {folder: replace(config, decision=decision) for folder, decision in folders.items()}
+    for each in configs.values():
+        each.check()
 
-    _write_hypotheses(cuts, decide, folder, config.frame_shift)
+    def detect(cut, wanted):
+        energies = frame_energies(stream_audio(cut_path(cut), SAMPLING_RATE), config)
+        return [decide(energies, configs[folder]).decisions for folder in wanted]
+
+    _write_hypotheses(cuts, detect, folders, config.frame_shift)
 
 
-def detect_webrtc(cuts, mode, folder):
-    """WebRTC's detector in aggressiveness `mode` (0 to 3), 10 ms frames: the peer that everybody has installed."""
+def detect_webrtc(cuts, folders):
+    """WebRTC's detector, 10 ms frames: the peer that everybody has installed. folders: {folder of hypotheses: its
+    aggressiveness, 0 to 3}; a stream is read once, for all of them."""
     import numpy as np
     import webrtcvad
 
-    def decide(cut):
-        detector = webrtcvad.Vad(mode)
+    def detect(cut, wanted):
+        detectors = [webrtcvad.Vad(folders[folder]) for folder in wanted]
         rest = np.zeros(0, np.int16)
-        decisions = []
+        decisions = [[] for _ in wanted]
         for block in stream_audio(cut_path(cut), SAMPLING_RATE):
             samples = np.concatenate([rest, np.clip(block * 32768, -32768, 32767).astype(np.int16)])
             whole = len(samples) // 80 * 80
-            frames = samples[:whole].reshape(-1, 80)
-            decisions.extend(detector.is_speech(frame.tobytes(), SAMPLING_RATE) for frame in frames)
+            frames = [frame.tobytes() for frame in samples[:whole].reshape(-1, 80)]
+            for detector, decided in zip(detectors, decisions):
+                decided.extend(detector.is_speech(frame, SAMPLING_RATE) for frame in frames)
             rest = samples[whole:]
-        return np.array(decisions, dtype=bool)
+        return [np.array(decided, dtype=bool) for decided in decisions]
 
-    _write_hypotheses(cuts, decide, folder)
+    _write_hypotheses(cuts, detect, folders)
 
 
 def score_streams(model, cuts, folder, progress):
@@ -66,7 +76,10 @@ def detect_network(cuts, scores_folder, frame_shift, threshold, smoothing, folde
     """Hypotheses from the stored scores of a network, one every `frame_shift` seconds, at one threshold."""
     from pyspeech.sad.smoothing import decide
 
-    _write_hypotheses(cuts, lambda cut: decide(read_scores(scores_folder, cut), threshold, smoothing), folder, frame_shift)
+    def detect(cut, wanted):
+        return [decide(read_scores(scores_folder, cut), threshold, smoothing)]
+
+    _write_hypotheses(cuts, detect, [folder], frame_shift)
 
 
 def sweep_scores(scores, cuts, references, smoothing, frame_shift):
@@ -85,9 +98,11 @@ def read_scores(folder, cut):
     return np.load(Path(folder) / f"{cut.recording_id}.npy")
 
 
-def _write_hypotheses(cuts, decide, folder, frame_shift=0.01):
+def _write_hypotheses(cuts, detect, folders, frame_shift=0.01):
+    """detect(cut, wanted) gives the decisions (T,) for the folders `wanted`: those without the stream's file."""
     for cut in cuts:
-        path = Path(folder) / f"{cut.recording_id}.txt"
-        if not path.exists():
-            speech = frames_to_segments(decide(cut), frame_shift, cut.duration)
-            write_hypothesis(path, speech, cut.duration)
+        paths = {folder: Path(folder) / f"{cut.recording_id}.txt" for folder in folders}
+        wanted = [folder for folder, path in paths.items() if not path.exists()]
+        if wanted:
+            for folder, decisions in zip(wanted, detect(cut, wanted)):
+                write_hypothesis(paths[folder], frames_to_segments(decisions, frame_shift, cut.duration), cut.duration)

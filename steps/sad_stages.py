@@ -12,16 +12,13 @@ SMOOTHINGS = {"cnn": ["hmm", "median"], "rnn": ["hmm", "median"], "seg_rnn": ["n
 
 def detect_without_training(exp, config, collar):
     """Hypotheses of the statistical SAD (whole, and the adaptive threshold alone) and of WebRTC; prints their table."""
-    from dataclasses import replace
-
     corpus, hypotheses = exp.dir / "corpus", exp.dir / "hypotheses"
     for name in scored_sets(corpus):
         cuts = load_cuts(corpus, name)
         exp.log.info("%s: %d streams, %.1f min", name, len(cuts), sum(cut.duration for cut in cuts) / 60)
-        sad_detect.detect_statistical(cuts, config, hypotheses / "statistical" / name)
-        sad_detect.detect_statistical(cuts, replace(config, decision="threshold"), hypotheses / "threshold" / name)
-        for mode in WEBRTC_MODES:
-            sad_detect.detect_webrtc(cuts, mode, hypotheses / f"webrtc{mode}" / name)
+        sad_detect.detect_statistical(cuts, config, {hypotheses / "statistical" / name: config.decision,
+                                                     hypotheses / "threshold" / name: "threshold"})
+        sad_detect.detect_webrtc(cuts, {hypotheses / f"webrtc{mode}" / name: mode for mode in WEBRTC_MODES})
     scores = with_best_webrtc(sad_results.score_systems(corpus / "reference", hypotheses, [collar]), collar)
     exp.log.info("\n%s", sad_results.table_2(scores, scored_sets(corpus), collar))
 

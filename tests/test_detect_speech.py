@@ -144,6 +144,22 @@ def test_channel_standard_input_and_threshold(edges):
     assert json.loads(done.stdout) == {"recording": "stdin", "duration": 20.0, "speech": []}
 
 
+def test_low_threshold(edges):
+    """It finds more in a recording of speech, and nothing in one of noise; 0 is the default."""
+    folder, found, _ = edges
+    spoken = {}
+    for threshold in ("-1000", "-10", "0"):
+        done = run(folder / "noise 60.wav", folder / "pcm.wav", "--format", "csv", f"--threshold={threshold}")
+        assert done.returncode == 0 and "noise" not in done.stdout
+        spoken[threshold] = load_detector("statistical", threshold=float(threshold))(folder / "pcm.wav").speech
+        assert len(spoken[threshold]) == done.stdout.count("pcm")
+    assert np.round(spoken["0"], 3).tolist() == found["pcm"]["speech"]
+    lengths = [np.diff(speech).sum() for speech in spoken.values()]
+    assert lengths[0] >= lengths[1] >= lengths[2] and lengths[0] > lengths[2]
+    with pytest.raises(UserError, match="threshold nan"):
+        load_detector("statistical", threshold=float("nan"))
+
+
 @pytest.mark.parametrize("arguments, message", [
     (["absent.wav"], "absent.wav: no such file or folder"),
     (["--scores", "pcm.wav"], "--scores"),

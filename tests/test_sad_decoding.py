@@ -5,7 +5,7 @@ import pytest
 from pyspeech.errors import UserError
 from pyspeech.sad.scoring import score_pair
 from pyspeech.sad.segments import frames_to_segments
-from pyspeech.sad.smoothing import decide, hmm_smooth, median_filter
+from pyspeech.sad.smoothing import SMOOTHINGS, decide, hmm_smooth, hmm_smooth_thresholds, median_filter
 from pyspeech.sad.thresholds import sweep
 
 
@@ -47,6 +47,40 @@ def test_outermost_thresholds(smoothing, threshold, speech):
 def test_unknown_smoothing():
     with pytest.raises(UserError, match="none, median, hmm"):
         decide(np.zeros(3), 0.5, "mean")
+
+
+def test_hmm_at_many_thresholds_is_the_loop_over_them(rng):
+    scores = np.clip(np.repeat(rng.random(40), 50) + 0.2 * rng.standard_normal(2000), 1e-3, 1 - 1e-3).astype(np.float32)
+    thresholds = np.linspace(0, 1, 41)
+    together = np.array(list(hmm_smooth_thresholds(scores, thresholds)))
+    np.testing.assert_array_equal(together, [hmm_smooth(scores, threshold) for threshold in thresholds])
+    assert 0 < together.mean() < 1
+
+
+@pytest.mark.parametrize("smoothing", SMOOTHINGS)
+def test_scores_that_are_not_numbers(smoothing):
+    scores, references, durations = made_up_recordings()
+    scores[1][[7, 9]] = np.nan
+    with pytest.raises(UserError, match="2 of 600 scores are NaN, the first that of frame 7"):
+        decide(scores[1], 0.5, smoothing)
+    with pytest.raises(UserError, match="2 of 600 scores are NaN"):
+        sweep(scores, references, durations, smoothing)
+
+
+@pytest.mark.parametrize("temporal", ["cnn", "rnn", "seg_rnn"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_network_decides_nothing_about_samples_that_are_not_numbers(rng, temporal, value):
+    from pyspeech.sad.config import NetworkConfig, StftConfig
+    from pyspeech.sad.decoding import score_samples
+    from pyspeech.sad.networks import SadNetwork
+
+    config = NetworkConfig(temporal=temporal, channels=[2, 2, 4, 4], rnn_size=8, cnn_channels=8)
+    network = SadNetwork(config, StftConfig())
+    samples = 0.1 * rng.standard_normal(8000).astype(np.float32)
+    decide(score_samples(network, samples), 0.5)
+    samples[4000] = value
+    with pytest.raises(UserError, match="scores are NaN"):
+        decide(score_samples(network, samples), 0.5)
 
 
 def made_up_recordings():

@@ -2,7 +2,8 @@
 import numpy as np
 import pytest
 
-from pyspeech.sad.hmm import CHUNK, HmmConfig, viterbi, viterbi_sequential
+from pyspeech.sad import hmm
+from pyspeech.sad.hmm import CHUNK, HmmConfig, viterbi, viterbi_sequential, viterbi_thresholds
 
 
 @pytest.mark.parametrize("num_frames", [0, 1, 4, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 17, 5000])
@@ -25,6 +26,42 @@ def test_ties_and_constant_evidence():
     for ratio in (np.zeros(2000), np.tile([1.0, -1.0], 1000), np.full(2000, 1e9), np.full(2000, -np.inf)):
         assert np.array_equal(viterbi(ratio), viterbi_sequential(ratio))
     assert viterbi(np.full(700, 3.0)).all() and not viterbi(np.full(700, -3.0)).any()
+
+
+@pytest.mark.parametrize("num_frames", [0, 1, CHUNK - 1, CHUNK, 3 * CHUNK + 17])
+@pytest.mark.parametrize("side_by_side", [1, 8, 10 ** 6])
+def test_many_thresholds_equal_one_at_a_time(rng, monkeypatch, num_frames, side_by_side):
+    """Singly, in groups and all at once; with thresholds that call every frame, none, and some."""
+    monkeypatch.setattr(hmm, "SIDE_BY_SIDE", side_by_side)
+    monkeypatch.setattr(hmm, "SLAB", 3)
+    slow = np.repeat(rng.standard_normal(num_frames // 60 + 1), 60)[:num_frames]
+    ratio = slow + 0.5 * rng.standard_normal(num_frames)
+    thresholds = [0.7, -20.0, -0.3, 20.0, 0.0, np.inf, -np.inf]
+    config = HmmConfig(states=3, stay=0.8)
+    found = list(viterbi_thresholds(ratio, thresholds, config))
+    assert len(found) == len(thresholds)
+    for threshold, decisions in zip(thresholds, found):
+        assert np.array_equal(decisions, viterbi(ratio - threshold, config))
+        assert np.array_equal(decisions, viterbi_sequential(ratio - threshold, config))
+
+
+def test_one_long_pause_after_another(rng):
+    """Chunks of noise alone keep the scores that they began with: what came before is passed on from chunk to chunk."""
+    ratio = np.full(40 * CHUNK, -4.0)
+    ratio[3 * CHUNK + 100 : 3 * CHUNK + 140] = 4.0
+    ratio[30 * CHUNK - 2 : 30 * CHUNK + 5] = 2.0
+    ratio += 0.1 * rng.standard_normal(len(ratio))
+    for threshold, decisions in zip((-6.0, 0.0, 1.0), viterbi_thresholds(ratio, (-6.0, 0.0, 1.0))):
+        assert np.array_equal(decisions, viterbi_sequential(ratio - threshold))
+
+
+def test_memory_does_not_grow_with_the_number_of_thresholds(monkeypatch):
+    decoded = []
+    decode = hmm._decode
+    monkeypatch.setattr(hmm, "_decode", lambda llr, config: decoded.append(llr.shape) or decode(llr, config))
+    monkeypatch.setattr(hmm, "SIDE_BY_SIDE", 10)
+    assert len(list(viterbi_thresholds(np.zeros(3 * CHUNK), np.zeros(7)))) == 7
+    assert decoded == [(3, 3 * CHUNK), (3, 3 * CHUNK), (1, 3 * CHUNK)]
 
 
 def test_short_bursts_are_smoothed_away():
@@ -57,6 +94,8 @@ def test_best_path_among_all(rng):
 def test_errors():
     with pytest.raises(ValueError, match="NaN in 1 of 3"):
         viterbi(np.array([0.0, np.nan, 1.0]))
+    with pytest.raises(ValueError, match="NaN in 1 of 3"):
+        list(viterbi_thresholds(np.array([0.0, np.nan, 1.0]), [0.0, 1.0]))
     with pytest.raises(ValueError, match=r"\(T,\)"):
         viterbi(np.zeros((3, 2)))
     with pytest.raises(ValueError, match="stay=1.0"):

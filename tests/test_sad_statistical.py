@@ -1,4 +1,5 @@
 """Statistical SAD: each step against its definition, the same answer however the audio is cut, and audio without speech."""
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -155,6 +156,42 @@ def test_pauses_and_segments_without_evidence():
     evidence = np.zeros(11, bool)
     evidence[4] = True
     assert np.flatnonzero(statistical.drop_segments(filled, evidence)).tolist() == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("threshold", [-1, -5, -19, -21, -1000])
+@pytest.mark.parametrize("seconds", [3, 60])
+def test_no_threshold_makes_speech_of_noise(rng, threshold, seconds):
+    """Every score exceeds the lowest of these thresholds; white and pink noise."""
+    white = rng.standard_normal(seconds * RATE).astype(np.float32)
+    for samples in (0.1 * white, 1e-3 * np.cumsum(white), np.zeros_like(white)):
+        assert not detect(samples, RATE, threshold=threshold).decisions.any()
+
+
+def test_threshold(stream):
+    """0 changes nothing, higher ones find less, and the scores are the same for all."""
+    samples, _ = stream
+    plain = detect(samples, RATE)
+    previous = np.ones(6000, bool)
+    for threshold in (-1000, -15, -5, 0, 5, 15, 1000):
+        found = detect(samples, RATE, threshold=threshold)
+        assert np.array_equal(found.llr, plain.llr)
+        assert threshold != 0 or np.array_equal(found.decisions, plain.decisions)
+        assert found.decisions.sum() <= previous.sum()
+        previous = found.decisions
+    assert not previous.any()
+    low = detect(samples, RATE, threshold=-15).decisions
+    assert low.sum() > plain.decisions.sum() > detect(samples, RATE, threshold=15).decisions.sum()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e30])
+def test_samples_that_are_not_numbers(stream, value):
+    samples = stream[0].copy()
+    samples[12000] = value
+    message = re.escape(f"the sample at 1.500 s is {value:g}; expected finite numbers")
+    with pytest.raises(UserError, match=message):
+        detect(samples, RATE)
+    with pytest.raises(UserError, match=message):
+        detect_stream(samples[start : start + 5000] for start in range(0, len(samples), 5000))
 
 
 def test_errors(stream):

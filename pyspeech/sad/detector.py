@@ -40,8 +40,10 @@ def load_detector(system="statistical", model=None, threshold=None):
     system: one of SYSTEMS. model: the folder of a trained network. threshold: of the scores; None keeps the system's
     own (0 for log-likelihood ratios; for a network, what was best on its development set). path, channel, start and
     duration are as `pyspeech.audio.io.stream_audio` takes them. UserError where the network is missing or of another
-    system.
+    system, and for a threshold that is no number.
     """
+    if threshold is not None and np.isnan(threshold):
+        raise UserError("threshold nan: expected a number")
     if system == "statistical":
         return partial(_detect_statistical, 0.0 if threshold is None else threshold)
     if system not in NETWORKS:
@@ -71,16 +73,12 @@ def newest_model(system, experiments):
 
 def _detect_statistical(threshold, path, channel=None, start=0.0, duration=None):
     from pyspeech.sad.config import StatisticalConfig
-    from pyspeech.sad.hmm import viterbi
-    from pyspeech.sad.statistical import detect_stream, fill_pauses
+    from pyspeech.sad.statistical import detect_stream
     config = StatisticalConfig()
     audio = _Counted(stream_audio(path, config.sampling_rate, channel, start=start, duration=duration))
-    found = detect_stream(audio, config)
-    decisions = found.decisions
-    if threshold != 0:
-        decisions = fill_pauses(viterbi(found.llr - threshold), round(config.fill_seconds / config.frame_shift))
+    found = detect_stream(audio, config, threshold)
     seconds = audio.samples / config.sampling_rate
-    speech = frames_to_segments(decisions, config.frame_shift, seconds)
+    speech = frames_to_segments(found.decisions, config.frame_shift, seconds)
     return SpeechFound(speech, seconds, found.llr.astype(np.float32), config.frame_shift)
 
 

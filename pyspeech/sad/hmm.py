@@ -6,12 +6,14 @@ states, then 5 consecutive speech states, in a ring; each state is kept with pro
 with probability 0.1. So every stretch of noise or speech lasts at least 5 frames, and a short burst must earn its two
 changes of class. All states of a class share its emission, so only the log-likelihood ratio of the classes matters.
 
-`viterbi` works on all chunks of a recording at once and equals the frame-by-frame `viterbi_sequential` exactly:
+`viterbi` works on all chunks of a recording at once, `viterbi_thresholds` also on those of several thresholds.
+Both equal the frame-by-frame `viterbi_sequential` exactly:
 - Scores are rounded to multiples of 2^-20, so every sum is exact in float64, however the recording is cut.
 - Forward: each chunk starts from a guess of its initial score vector; afterwards a chunk whose guess differs from the
   vector its predecessor ended with starts anew from that vector, until none differs. The first chunk's start is the true
   one, so by induction all are. Survivors merge within some dozen frames, so two or three rounds are the rule.
-- Backward: each chunk is traced back from all of its possible last states; the chain of chunks then picks one.
+- Backward, the same from the end: each chunk is traced back from a guess of its last state, and again where that is not
+  the state that its successor was entered from. The last chunk's last state is the true one.
 """
 
 from dataclasses import dataclass
@@ -19,6 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 
 CHUNK = 250  # frames: short enough for many chunks side by side, long enough for survivors to merge within one
+SIDE_BY_SIDE = 8000  # chunks decoded at a time, at least those of one recording; takes some 60 MB
+SLAB = 1000  # chunks whose scores stay in the processor's cache
 RESOLUTION = 2.0 ** -20
 LARGEST_RATIO = 1e4  # nats; keeps the sums of a chunk far below 2^53 * RESOLUTION, and replaces an infinite ratio
 
@@ -40,31 +44,20 @@ def viterbi(llr, config=None):
         are allowed, NaN is a ValueError. For a network: its log posterior odds (less the log prior odds, if wanted).
     Returns bool (T,), True for speech. Every state is equally probable before the first frame.
     """
+    return _decode(_checked(llr)[None], config or HmmConfig())[0]
+
+
+def viterbi_thresholds(llr, thresholds, config=None):
+    """Yield `viterbi(llr - threshold)` for each of the thresholds: bool (T,) each.
+
+    llr: (T,) as for `viterbi`. thresholds: (n,) natural logarithm, in any order. Several are decoded at once, but no
+    more than SIDE_BY_SIDE chunks, so memory does not grow with n.
+    """
     config = config or HmmConfig()
-    llr = _checked(llr)
-    num_frames = len(llr)
-    if num_frames == 0:
-        return np.zeros(0, bool)
-    num_chunks = -(-num_frames // CHUNK)
-    padded = np.zeros(num_chunks * CHUNK)
-    padded[:num_frames] = llr
-    chunks = np.ascontiguousarray(padded.reshape(num_chunks, CHUNK).T)  # (CHUNK, K): a row is one step of all chunks
-
-    num_states = 2 * config.states
-    moved = np.zeros((CHUNK, num_states, num_chunks), bool)
-    start = np.zeros((num_states, num_chunks))
-    end = np.zeros((num_states, num_chunks))
-    pending = np.arange(num_chunks)
-    while len(pending):
-        end[:, pending], moved[:, :, pending] = _forward(chunks[:, pending], start[:, pending], config)
-        expected = np.concatenate([np.zeros((num_states, 1)), end[:, :-1]], axis=1)
-        pending = np.flatnonzero((expected != start).any(0))
-        start[:, pending] = expected[:, pending]
-
-    # The padded frames come after the last real one and its scores are needed before them.
-    rest = num_frames - (num_chunks - 1) * CHUNK
-    last_scores, _ = _forward(chunks[:rest, -1:], start[:, -1:], config)
-    return _trace_back(moved, rest, int(last_scores[:, 0].argmax()), config)[:num_frames]
+    llr, thresholds = np.asarray(llr, np.float64), np.asarray(thresholds, np.float64)
+    at_once = max(1, SIDE_BY_SIDE // max(1, -(-len(llr) // CHUNK)))
+    for first in range(0, len(thresholds), at_once):
+        yield from _decode(np.stack([_checked(llr - bias) for bias in thresholds[first : first + at_once]]), config)
 
 
 def viterbi_sequential(llr, config=None):
@@ -107,40 +100,92 @@ def _transition_scores(config):
     return _rounded(np.log(config.stay)), _rounded(np.log1p(-config.stay))
 
 
-def _forward(llr, scores, config):
-    """All chunks one step at a time. llr (steps, K), scores (S, K) -> end scores (S, K), largest 0; moved (steps, S, K)."""
+def _decode(llr, config):
+    """`viterbi` for R sequences of equal length: checked ratios (R, T) -> bool (R, T)."""
+    num_rows, num_frames = llr.shape
+    if num_frames == 0:
+        return np.zeros(llr.shape, bool)
+    row_chunks = -(-num_frames // CHUNK)
+    padded = np.zeros((num_rows, row_chunks * CHUNK))
+    padded[:, :num_frames] = llr
+    chunks = np.ascontiguousarray(padded.reshape(-1, CHUNK).T)  # (CHUNK, K): a row is one step of all chunks
+    is_first = np.arange(num_rows * row_chunks) % row_chunks == 0
+    is_last = np.roll(is_first, -1)
+
+    start, end = _find_starts(chunks, is_first, config)
+    moved = np.empty((CHUNK, 2 * config.states, len(is_first)), bool)
+    _forward(chunks, start, config, moved)
+    # The padded frames come after the last real one and its scores are needed before them.
+    rest = num_frames - (row_chunks - 1) * CHUNK
+    end[:, is_last] = _forward(chunks[:rest, is_last], start[:, is_last], config)
+    moved[rest:, :, is_last] = False  # padding: the state before it is the state after it
+    decisions = _trace_back_all(moved, end.argmax(0), is_first, config)
+    return decisions.T.reshape(num_rows, -1)[:, :num_frames]
+
+
+def _find_starts(chunks, is_first, config):
+    """Scores before and after each chunk (CHUNK, K), both (S, K); a chain of chunks begins where is_first (K,)."""
+    num_chunks = chunks.shape[1]
+    start = np.zeros((2 * config.states, num_chunks))
+    end = np.zeros_like(start)
+    pending = np.arange(num_chunks)
+    while len(pending):
+        end[:, pending] = _forward(chunks[:, pending], start[:, pending], config)
+        expected = np.where(is_first, 0.0, np.roll(end, 1, axis=1))
+        pending = np.flatnonzero((expected != start).any(0))
+        start[:, pending] = expected[:, pending]
+    return start, end
+
+
+def _forward(llr, start, config, moved=None):
+    """All chunks one step at a time: llr (steps, K), scores (S, K) -> end scores (S, K), the largest 0.
+
+    moved: bool (steps, S, K), where the moves go, if wanted.
+    """
+    end = np.empty_like(start)
+    for first in range(0, llr.shape[1], SLAB):
+        slab = slice(first, first + SLAB)
+        end[:, slab] = _forward_slab(llr[:, slab], start[:, slab], config, None if moved is None else moved[:, :, slab])
+    return end
+
+
+def _forward_slab(llr, scores, config, moved):
     stay, move = _transition_scores(config)
-    moved = np.empty((len(llr),) + scores.shape, bool)
     scores = scores.copy()
     arriving = np.empty_like(scores)
     for t, ratios in enumerate(llr):
         np.add(scores[:-1], move, out=arriving[1:])
         np.add(scores[-1], move, out=arriving[0])
         scores += stay
-        np.greater(arriving, scores, out=moved[t])
+        if moved is not None:
+            np.greater(arriving, scores, out=moved[t])
         np.maximum(arriving, scores, out=scores)
         scores[config.states:] += ratios
-    return scores - scores.max(0), moved
+    return scores - scores.max(0)
 
 
-def _trace_back(moved, rest, last_state, config):
-    """Decisions (K * CHUNK,) from the moves (CHUNK, S, K), the last chunk holding `rest` frames and ending in last_state."""
-    length, num_states, num_chunks = moved.shape
-    moved[rest:, :, -1] = False  # padding: the state before it is the state after it
-    chunk_index = np.arange(num_chunks)
-    # Which state each chunk was entered from, for every state it may end in.
-    entered = np.tile(np.arange(num_states)[:, None], (1, num_chunks))
-    for t in range(length - 1, -1, -1):
-        entered -= moved[t, entered, chunk_index]
-        entered[entered < 0] += num_states
-    state = np.empty(num_chunks, int)
-    state[-1] = last_state
-    for k in range(num_chunks - 1, 0, -1):
-        state[k - 1] = entered[state[k], k]
+def _trace_back_all(moved, last, is_first, config):
+    """Decisions (CHUNK, K) from the moves (CHUNK, S, K).
 
-    decisions = np.empty((length, num_chunks), bool)
-    for t in range(length - 1, -1, -1):
-        decisions[t] = state >= config.states
-        state -= moved[t, state, chunk_index]
+    last: a guess of each chunk's last state (K,), the true one at the end of a chain of chunks.
+    """
+    decisions = np.empty((len(moved), len(last)), bool)
+    entered = np.empty_like(last)
+    pending = np.arange(len(last))
+    while len(pending):
+        decisions[:, pending], entered[pending] = _trace_back(moved, pending, last[pending], config)
+        expected = np.where(np.roll(is_first, -1), last, np.roll(entered, -1))
+        pending = np.flatnonzero(expected != last)
+        last = expected
+    return decisions
+
+
+def _trace_back(moved, columns, state, config):
+    """Decisions (CHUNK, n) of the chunks `columns` (n,) from their last states (n,), and the states they came from."""
+    _, num_states, num_chunks = moved.shape
+    decisions = np.empty((len(moved), len(columns)), bool)
+    for t in range(len(moved) - 1, -1, -1):
+        np.greater_equal(state, config.states, out=decisions[t])
+        state = state - moved[t].ravel().take(state * num_chunks + columns)
         state[state < 0] += num_states
-    return decisions.T.ravel()
+    return decisions, state

@@ -12,7 +12,11 @@ MEDIAN_FRAMES = 25
 
 
 def decide(scores, threshold, smoothing="none"):
-    """Frame scores (T,) in (0, 1) to decisions (T,) bool: speech where the score exceeds `threshold`, then smoothed."""
+    """Frame scores (T,) in (0, 1) to decisions (T,) bool: speech where the score exceeds `threshold`, then smoothed.
+
+    UserError for scores that are NaN, and for an unknown smoothing.
+    """
+    check_scores(scores)
     if smoothing == "hmm":
         return hmm_smooth(scores, threshold)
     decisions = np.asarray(scores, dtype=np.float64) > threshold
@@ -21,6 +25,14 @@ def decide(scores, threshold, smoothing="none"):
     if smoothing != "none":
         raise UserError(f"smoothing {smoothing!r}: expected one of {', '.join(SMOOTHINGS)}")
     return decisions
+
+
+def check_scores(scores):
+    """UserError where scores are NaN, which is what a network makes of samples that are not finite numbers."""
+    bad = np.isnan(scores)
+    if bad.any():
+        raise UserError(f"{bad.sum()} of {len(bad)} scores are NaN, the first that of frame {np.argmax(bad)}; expected "
+                        "a number for each frame (are all samples finite?)")
 
 
 def median_filter(values, length=MEDIAN_FRAMES):
@@ -53,8 +65,14 @@ def hmm_smooth(scores, threshold, config=None):
     """
     from pyspeech.sad.hmm import HmmConfig, viterbi
 
-    ratio = _logit(np.asarray(scores)) - _logit(np.float64(threshold))
-    return viterbi(ratio, config or HmmConfig())
+    return viterbi(_logit(scores) - _logit(threshold), config or HmmConfig())
+
+
+def hmm_smooth_thresholds(scores, thresholds, config=None):
+    """Yield `hmm_smooth(scores, threshold, config)` for each of the thresholds (n,): many are decoded at once."""
+    from pyspeech.sad.hmm import viterbi_thresholds
+
+    yield from viterbi_thresholds(_logit(scores), _logit(thresholds), config)
 
 
 def _logit(probability):

@@ -23,6 +23,7 @@ from pyspeech.sad.stat_energies import frame_energies
 FEWEST_FRAMES = 10  # of a class, to fit a mixture to it
 GRID = 800  # points at which the log-likelihood ratio is worked out
 VARIANCE_FLOOR = 1.0  # dB^2
+LARGEST_SAMPLE = 1e12  # beyond it, energies leave the range of float32
 
 
 @dataclass
@@ -30,7 +31,7 @@ class Detection:
     """What was decided for each of the T frames, and the tracks that led there. Levels are 10 log10 of energies."""
 
     decisions: np.ndarray  # bool (T,), speech
-    llr: np.ndarray  # float64 (T,), log p(x | speech) - log p(x | noise), within +-largest_ratio
+    llr: np.ndarray  # float64 (T,), log p(x | speech) - log p(x | noise), within +-largest_ratio, for any threshold
     level: np.ndarray  # (T,) dB, log CSBE
     noise_threshold: np.ndarray  # (T,) dB, below it a frame teaches the noise mixture ...
     speech_threshold: np.ndarray  # (T,) dB, ... and above it the speech mixture
@@ -39,27 +40,33 @@ class Detection:
     frame_shift: float  # seconds
 
 
-def detect(samples, sampling_rate, config=None):
+def detect(samples, sampling_rate, config=None, threshold=0.0):
     """Detection of a recording: samples (N,) float, any gain, at `sampling_rate` Hz (8000 is what the defaults are for).
 
-    Raises UserError for another sampling rate than config.sampling_rate.
+    threshold: as for `decide`. Raises UserError for another sampling rate than config.sampling_rate, and for samples
+    that are not finite numbers (those of files are mended on reading, by `stream_audio`).
     """
     config = config or StatisticalConfig()
     if sampling_rate != config.sampling_rate:
         raise UserError(f"statistical SAD: audio at {sampling_rate} Hz, expected {config.sampling_rate} (resample it, or set "
                         "statistical.sampling_rate)")
-    return detect_stream([np.asarray(samples)], config)
+    return detect_stream([np.asarray(samples)], config, threshold)
 
 
-def detect_stream(blocks, config=None):
+def detect_stream(blocks, config=None, threshold=0.0):
     """The same for an iterable of blocks (n,) of samples at config.sampling_rate: equal decisions, however it is cut."""
     config = config or StatisticalConfig()
     config.check()
-    return decide(frame_energies(blocks, config), config)
+    return decide(frame_energies(_checked(blocks, config), config), config, threshold)
 
 
-def decide(energies, config):
-    """Section 2.1: from FrameEnergies to a Detection."""
+def decide(energies, config, threshold=0.0):
+    """Section 2.1: from FrameEnergies to a Detection.
+
+    threshold: nats; by itself, a frame is speech where its log-likelihood ratio exceeds it. Frames that tell nothing,
+    or of which denoising leaves nothing, are noise at any threshold, and so is all of a recording that hardly exceeds
+    its speech threshold.
+    """
     heard = ~energies.muted
     if not heard.any() or energies.csbe[heard].max() <= 0:
         return _nothing(len(heard), config)
@@ -75,18 +82,35 @@ def decide(energies, config):
     is_noise, is_speech = heard & (level < noise_threshold), heard & (level > speech_threshold)
 
     noise = speech = None
+    told = heard & ~empty
     if is_speech.sum() < FEWEST_FRAMES:
-        llr = np.full(len(level), -config.largest_ratio)
+        llr, told = np.full(len(level), -config.largest_ratio), np.zeros(len(level), bool)
     elif config.decision == "threshold" or is_noise.sum() < FEWEST_FRAMES:
         llr = np.where(is_speech, config.largest_ratio, -config.largest_ratio)
     else:
         noise, speech = (gmm.fit(*gmm.histogram(level[kind]), variance_floor=VARIANCE_FLOOR) for kind in (is_noise, is_speech))
         llr = likelihood_ratio(level, noise, speech, config)
-    llr = np.where(heard & ~empty, llr, -config.largest_ratio)
-    decisions = viterbi(llr) if config.decision == "hmm" else llr > 0
+    llr = np.where(told, llr, -config.largest_ratio)
+    # A low threshold does not turn the other frames into speech.
+    biased = llr - np.where(told, threshold, max(threshold, 0.0))
+    decisions = viterbi(biased) if config.decision == "hmm" else biased > 0
     decisions = fill_pauses(decisions, round(config.fill_seconds / config.frame_shift))
     decisions = drop_segments(decisions, denoised >= received * 10 ** (config.peak_residual_db / 10))
     return Detection(decisions, llr, level, noise_threshold, speech_threshold, noise, speech, config.frame_shift)
+
+
+def _checked(blocks, config):
+    """The blocks as they are; UserError for a sample that is not a finite number, which would silence all around it."""
+    before = 0
+    for block in blocks:
+        good = np.abs(block) < LARGEST_SAMPLE  # not so for NaN
+        if not good.all():
+            first = int(np.argmin(good))
+            seconds = (before + first) / config.sampling_rate
+            raise UserError(f"statistical SAD: the sample at {seconds:.3f} s is {block[first]:g}; expected finite "
+                            f"numbers below {LARGEST_SAMPLE:g} (replace it, such as by 0)")
+        before += len(block)
+        yield block
 
 
 def smooth(energy, seconds, config):

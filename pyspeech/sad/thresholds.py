@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyspeech.sad.scoring import FALSE_ALARM_WEIGHT, MISS_WEIGHT, scored_time
-from pyspeech.sad.smoothing import decide, median_filter
+from pyspeech.sad.smoothing import check_scores, hmm_smooth_thresholds, median_filter
 
 NUM_THRESHOLDS = 201
 
@@ -27,10 +27,12 @@ def sweep(scores, references, durations, smoothing="none", collar=0.0, frame_shi
     scores: list of (T,) frame scores. references: list of (start, end, label) lists as `read_reference` gives them.
     durations: list of seconds of audio. smoothing: "none", "median" or "hmm". collar: seconds. The DCF is what the
     official scorer gives for the segments that the decisions make (to rounding of float sums).
+    UserError for NaN scores.
     """
     thresholds = np.linspace(0, 1, num_thresholds)
     total = np.zeros(num_thresholds)
     for frame_scores, reference, duration in zip(scores, references, durations):
+        check_scores(frame_scores)
         speech, nonspeech = scored_time(reference, collar)
         weights = [_seconds_per_frame(kind, len(frame_scores), duration, frame_shift) for kind in (speech, nonspeech)]
         if smoothing == "hmm":
@@ -65,8 +67,8 @@ def _seconds_above(scores, weights, thresholds):
 
 
 def _seconds_called_by_hmm(scores, weights, thresholds):
-    decisions = [decide(scores, threshold, "hmm") for threshold in thresholds]
-    return np.array([[weight[decided].sum() for decided in decisions] for weight in weights])
+    called = [[weight[decided].sum() for weight in weights] for decided in hmm_smooth_thresholds(scores, thresholds)]
+    return np.array(called).T
 
 
 def _rate(seconds, segments):

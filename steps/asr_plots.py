@@ -1,7 +1,7 @@
 """Plots beside the tables of Joshi et al. 2021: the trade-off of Table 7, confused languages, word error rates."""
 import math
 
-from steps.asr_results import (MODELS, RULES, average_error_rate, confusion_matrix, languages_of, setting,
+from steps.asr_results import (MODELS, RULES, average_error_rate, confusion_matrix, in_order, languages_of, setting,
                                word_error_rate)
 from steps.sad_plots import _figure, _save
 
@@ -15,9 +15,9 @@ def plot_trade_off(early_stopping, path, frame_ms=30):
     """
     figure, axes = _figure(11, 4.4, columns=2)
     stopping = [entry for entry in early_stopping if math.inf not in setting(entry)]
-    rules = [rule for rule in RULES if any(entry["rule"] == rule for entry in stopping)]
+    rules = in_order({entry["rule"] for entry in stopping}, RULES)
     taus = sorted({setting(entry)[0] for entry in stopping})
-    for axis, value, label in zip(axes, (word_error_rate, lambda entry: entry["lid_accuracy"]), ("WER / %", "LID accuracy / %")):
+    for axis, value, label in ((axes[0], word_error_rate, "WER / %"), (axes[1], _lid_accuracy, "LID accuracy / %")):
         for colour, rule in enumerate(rules):
             for marker, tau in zip(MARKERS * len(taus), taus):
                 points = sorted((entry["threshold"], entry["t_avg"], 100 * value(entry)) for entry in stopping
@@ -33,10 +33,14 @@ def plot_trade_off(early_stopping, path, frame_ms=30):
     _save(figure, path)
 
 
+def _lid_accuracy(entry):
+    return entry["lid_accuracy"]
+
+
 def _legend(figure, rules, taus, frame_ms):
     from matplotlib.lines import Line2D
 
-    handles = [Line2D([], [], color=f"C{colour}", label=RULES[rule]) for colour, rule in enumerate(rules)]
+    handles = [Line2D([], [], color=f"C{colour}", label=RULES.get(rule, rule)) for colour, rule in enumerate(rules)]
     handles += [Line2D([], [], color="0.4", linestyle="", marker=marker, label=f"tau {tau:g} ({tau * frame_ms:g} ms)")
                 for marker, tau in zip(MARKERS * len(taus), taus)]
     handles.append(Line2D([], [], color="k", linestyle=":", marker="*", label="no early stopping"))
@@ -64,7 +68,7 @@ def plot_confusion(confusion, path, title="predicted languages"):
 def plot_wer(results, path):
     """Bars: WER in % by language and on average, a colour for each model; whiskers are the 95 % intervals."""
     languages = languages_of(results)
-    models = [model for model in MODELS if model in results["models"]]
+    models = in_order(results["models"], MODELS)
     figure, axis = _figure(max(6, 1.5 + 0.28 * len(models) * (len(languages) + 1)), 4)
     width = 0.85 / max(1, len(models))
     for place, model in enumerate(models):
@@ -73,8 +77,8 @@ def plot_wer(results, path):
                    for x, code in enumerate(languages)]
         average = average_error_rate(scores, languages)
         entries.append((len(languages), average, scores.get("average", {}).get("ci")))
-        _bars(axis, [entry for entry in entries if entry[1] is not None], (place - (len(models) - 1) / 2) * width, width,
-              f"C{place}", MODELS[model])
+        _bars(axis, [entry for entry in entries if entry[1] is not None], (place - (len(models) - 1) / 2) * width,
+              width, f"C{place}", MODELS.get(model, model))
     axis.set(xticks=range(len(languages) + 1), xticklabels=[*languages, "Avg."], ylabel="WER / %")
     axis.grid(axis="y", alpha=0.3)
     axis.set_axisbelow(True)
@@ -83,7 +87,8 @@ def plot_wer(results, path):
 
 
 def _bars(axis, entries, offset, width, colour, label):
-    axis.bar([x + offset for x, _, _ in entries], [100 * rate for _, rate, _ in entries], width, color=colour, label=label)
+    axis.bar([x + offset for x, _, _ in entries], [100 * rate for _, rate, _ in entries], width, color=colour,
+             label=label)
     for x, _, interval in entries:
         if interval:
             axis.plot([x + offset] * 2, [100 * value for value in interval], color="k", linewidth=1)

@@ -52,7 +52,7 @@ PAPER_TABLE_6 = {"monolingual": 67.98, "vanilla": 68.95, "onehot": 68.98, "multi
                  "multi_softmax_lsp": 118.94, "multi_softmax_lid": 70.08}
 SHORT = {"monolingual": "Mono.", "vanilla": "Vanilla", "onehot": "Onehot", "multi_softmax": "MS",
          "multi_softmax_lsp": "MS LSP", "multi_softmax_lid": "MS LID"}
-# tau in frames (the head of the paper's table says ms, its text 30 frames or 900 ms) and s_th: WER in %, T_avg, LID in %.
+# tau in frames (the head of the paper's table says ms, its text 30 frames or 900 ms), s_th: WER in %, T_avg, LID in %.
 PAPER_TABLE_7 = {
     (math.inf, math.inf): (21.84, 4, 92.4),
     (1000, 0.2): (21.97, 3.96, 92.1),
@@ -72,13 +72,13 @@ TITLES = {
     7: "Table 7: trade-off between WER and T_avg",
 }
 NOTES = {
-    2: "Avg. pools errors and words of all languages; WERR is the relative reduction against the monolingual models, in %.",
+    2: "Avg. pools errors and words of all languages; WERR is the relative reduction against the monolingual models.",
     3: "The finetuned models begin with what Table 2's models have learnt.",
     4: "WERR against the vanilla model. Oracle: the output of the decoder of the known language.",
     5: "Share of utterances whose predicted language is right; Avg. is the mean of the languages, which gives the "
        "paper's 87.7 (its 90.09 is 90.78 by the same rule).",
-    6: "Paper's size: the same structure with the paper's layers and vocabularies, counted. Its figures for the vanilla "
-       "and the onehot model need a larger union of symbols than its vocabularies have.",
+    6: "Paper's size: the same structure with the paper's layers and vocabularies, counted. Its figures for the "
+       "vanilla and the onehot model need a larger union of symbols than its vocabularies have.",
     7: "T_avg: decoders active per frame, from 1 to the number of languages. tau is in frames, as in the paper's text "
        "(30 frames are 900 ms; its table says ms).",
 }
@@ -210,7 +210,7 @@ def interval_table(results):
 
 
 def confusion_table(confusion):
-    """Rows: languages spoken; columns: languages predicted; utterances. `confusion`: {code: {predicted code: count}}."""
+    """Rows: languages spoken; columns: predicted; in utterances. `confusion`: {code: {predicted code: count}}."""
     spoken, predicted, counts = confusion_matrix(confusion)
     return markdown_table(["spoken \\ predicted", *predicted], [[code, *row] for code, row in zip(spoken, counts)])
 
@@ -223,7 +223,7 @@ def confusion_matrix(confusion):
 
 
 def one_row(model, scores):
-    """One line of a model's figures, to print as soon as it is scored; the paper's in brackets, where it has the language."""
+    """One line of a model's figures, to print as soon as it is scored; in brackets the paper's, where comparable."""
     languages = languages_of({"models": {model: scores}})
     paper = next((table[model] for table in (PAPER_TABLE_2, PAPER_TABLE_3, PAPER_TABLE_4) if model in table), None)
     figures = _paper_figures(paper, languages, ("Avg.", "WERR"))
@@ -241,8 +241,8 @@ def one_row(model, scores):
 
 def tables(results, frame_ms=30):
     """{number of the table: Markdown} of those tables of the paper that `results` has models for."""
-    made = {2: wer_table(results, PAPER_TABLE_2), 3: wer_table(results, PAPER_TABLE_3), 4: wer_table(results, PAPER_TABLE_4),
-            5: table_5(results), 6: table_6(results.get("parameters", {})),
+    made = {2: wer_table(results, PAPER_TABLE_2), 3: wer_table(results, PAPER_TABLE_3),
+            4: wer_table(results, PAPER_TABLE_4), 5: table_5(results), 6: table_6(results.get("parameters", {})),
             7: table_7(results.get("early_stopping", []), languages_of(results), frame_ms)}
     return {number: table for number, table in made.items() if table}
 
@@ -266,7 +266,7 @@ def report_text(results, corpus_note, command, frame_ms=30):
 
 
 def _paper_figures(row, languages, averages):
-    """{column: the paper's figure} for what is comparable: its languages; its averages where the languages are the same."""
+    """{column: the paper's figure} of what is comparable: its languages; its averages where all languages are its."""
     if row is None:
         return {}
     figures = dict(zip((*PAPER_LANGUAGES, *averages), row))

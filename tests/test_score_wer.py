@@ -1,0 +1,149 @@
+"""The command-line tool that scores transcripts: Kaldi files and lhotse manifests, and what is wrong with them."""
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pyspeech.errors import UserError
+from utils import score_wer
+
+TOOL = Path(__file__).resolve().parents[1] / "utils" / "score_wer.py"
+REF = {"a1": "the cat sat", "a2": "on the mat", "b1": "नमस्ते दुनिया", "b2": ""}
+HYP = {"a1": "the cat sat", "a2": "on mat", "b1": "नमस्ते दुनिया का", "b2": "हाँ"}
+
+
+def write_text(path, texts):
+    path.write_text("".join(f"{name} {text}".strip() + "\n" for name, text in texts.items()), encoding="utf-8")
+    return path
+
+
+def write_supervisions(path, texts, languages, kind="supervisions"):
+    from lhotse import CutSet, MonoCut, SupervisionSegment, SupervisionSet
+    made = [SupervisionSegment(name, f"rec-{name}", 0, 1.0, text=text, language=languages[name], speaker=f"spk-{name[0]}")
+            for name, text in texts.items()]
+    if kind == "cuts":
+        cuts = [MonoCut(f"cut-{item.id}", 0, 1.0, 0, supervisions=[item]) for item in made]
+        CutSet.from_cuts(cuts).to_file(str(path))
+    else:
+        SupervisionSet.from_segments(made).to_file(str(path))
+    return path
+
+
+def score(capsys, *arguments):
+    score_wer.main([str(argument) for argument in arguments])
+    return capsys.readouterr()
+
+
+def fails(message, *arguments):
+    with pytest.raises(UserError, match=message):
+        score_wer.main([str(argument) for argument in arguments])
+
+
+def test_kaldi_files_as_a_program(tmp_path):
+    """Started as a user would, from another folder: 3 errors over 8 words."""
+    ref, hyp = write_text(tmp_path / "text", REF), write_text(tmp_path / "hyp", HYP)
+    run = subprocess.run([sys.executable, str(TOOL), str(ref), str(hyp), "--json", "out.json", "--errs", "errs-test.txt",
+                          "--recogs", "recogs-test.txt"], cwd=tmp_path, text=True, capture_output=True,
+                         env={**os.environ, "PYSPEECH_ENV": "system"})
+    assert run.returncode == 0 and run.stderr == "", run.stderr
+    assert [line.split()[:7] for line in run.stdout.splitlines() if line.startswith("overall")] == [
+        ["overall", "4", "8", "3", "0", "1", "2"]]
+    scores = json.loads((tmp_path / "out.json").read_text())
+    assert scores["average"]["errors"] == 3 and scores["languages"].keys() == {"und"}
+    assert "%WER = 37.50" in (tmp_path / "errs-test.txt").read_text()
+    assert "b2:\tref=[]\nb2:\thyp=['हाँ']\n" in (tmp_path / "recogs-test.txt").read_text()
+    broken = subprocess.run([sys.executable, str(TOOL), "text", "nowhere"], cwd=tmp_path, text=True, capture_output=True,
+                            env={**os.environ, "PYSPEECH_ENV": "system"})
+    assert broken.returncode == 1 and broken.stderr == "error: nowhere: No such file or directory\n"
+
+
+def test_help_needs_no_heavy_imports():
+    code = ("import sys; from utils import score_wer\ntry: score_wer.main(['--help'])\nexcept SystemExit: pass\n"
+            "assert not {'torch', 'lhotse', 'numpy', 'kaldialign'} & set(sys.modules)")
+    run = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, cwd=TOOL.parents[1])
+    assert run.returncode == 0 and "REF" in run.stdout, run.stderr
+
+
+def test_missing_and_extra_utterances_are_one_line_each(tmp_path, capsys):
+    hyp = write_text(tmp_path / "hyp", {"a1": REF["a1"], "x1": "a", "x2": "b"})
+    output = score(capsys, write_text(tmp_path / "ref", REF), hyp)
+    assert output.err.splitlines() == [
+        f"warning: {hyp}: no hypothesis for 3 of 4 utterances, scored as empty: a2, b1, b2",
+        f"warning: {hyp}: 2 without reference, not scored: x1, x2"]
+    assert output.out.split("overall")[1].split()[:6] == ["4", "8", "5", "0", "5", "0"]
+
+
+@pytest.mark.parametrize("kind", ["supervisions", "cuts"])
+def test_manifests_give_languages_speakers_and_lid(tmp_path, capsys, kind):
+    spoken = {name: {"a": "en-IN", "b": "hi-IN"}[name[0]] for name in REF}
+    ref = write_supervisions(tmp_path / "ref.jsonl.gz", REF, spoken, kind)
+    hyp = write_supervisions(tmp_path / "hyp.jsonl", HYP, {**spoken, "b2": "en-IN"}, kind)
+    output = score(capsys, ref, hyp, "--json", tmp_path / "out.json", "--errs", tmp_path / "errs", "--cer")
+    scores = json.loads((tmp_path / "out.json").read_text())
+    assert scores["lid"] == {"accuracy": {"en-IN": 1, "hi-IN": 0.5}, "confusion": {"en-IN": {"en-IN": 2},
+                                                                                 "hi-IN": {"en-IN": 1, "hi-IN": 1}}}
+    assert {code: (entry["errors"], entry["words"]) for code, entry in scores["languages"].items()} == {
+        "en-IN": (1, 6), "hi-IN": (2, 2)}
+    assert "spk-b   2 2 2 2 0 0 100.00" in (tmp_path / "errs").read_text()
+    rows = {line.split()[0]: line.split() for line in output.out.splitlines() if line}
+    assert rows["en-IN"][-3:] == ["en-IN", "2", "0"] and rows["hi-IN"][-3:] == ["hi-IN", "1", "1"]
+    assert rows["overall"][-1] == "75.00" and "CER %" in output.out
+
+
+def test_manifest_against_kaldi_file_and_kaldi_tables(tmp_path, capsys):
+    spoken = {name: "en-IN" for name in REF}
+    ref = write_supervisions(tmp_path / "ref.jsonl.gz", REF, spoken)
+    first = score(capsys, ref, write_text(tmp_path / "hyp", HYP)).out
+    text, languages = write_text(tmp_path / "ref", REF), write_text(tmp_path / "utt2lang", spoken)
+    assert score(capsys, text, tmp_path / "hyp", "--utt2lang", languages).out == first
+    fails("utterance a1 has no speaker", text, tmp_path / "hyp", "--resample", "speaker")
+    speakers = write_text(tmp_path / "utt2spk", {name: name[0] for name in REF})
+    assert "bootstrap over speakers" in score(capsys, text, tmp_path / "hyp", "--resample", "speaker",
+                                              "--utt2spk", speakers).out
+
+
+def test_normalisation_is_the_recipes_own(tmp_path, capsys):
+    from pyspeech.text.normalize import normalize
+    ref = write_text(tmp_path / "ref", {"a": "The cat, SAT.", "b": "क्‍ष है।"})
+    hyp = write_text(tmp_path / "hyp", {"a": normalize("The cat, SAT.", None), "b": normalize("क्‍ष है।", None)})
+    assert score(capsys, ref, hyp).out.split("overall")[1].split()[2] == "5"
+    assert score(capsys, ref, hyp, "--normalize").out.split("overall")[1].split()[2] == "0"
+
+
+def test_windows_lines_byte_order_mark_tabs_and_blank_lines(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes("\ufeffa\tthe  cat \r\nb\r\n\r\nc x\u2028y\n".encode())
+    assert score_wer.read_columns(path) == {"a": "the  cat", "b": "", "c": "x\u2028y"}
+
+
+def test_broken_files_are_named(tmp_path):
+    ref = write_text(tmp_path / "ref", REF)
+    twice = tmp_path / "twice"
+    twice.write_text("a1 x\na1 y\n")
+    fails(r"twice:2: a1 for the second time", ref, twice)
+    latin = tmp_path / "latin"
+    latin.write_bytes("a1 café\n".encode("latin-1"))
+    fails("latin: not UTF-8", ref, latin)
+    empty = tmp_path / "empty"
+    empty.write_text("")
+    fails("empty: no utterances", ref, empty)
+    other = write_text(tmp_path / "other", {"z": "x"})
+    fails("none of the 4 utterances of .*a1 and 3 more.*but z; expected the same", ref, other)
+    fails(r"gone\.jsonl: no such file", ref, tmp_path / "gone.jsonl")
+
+
+def test_broken_manifests_are_named(tmp_path):
+    ref = write_text(tmp_path / "ref", REF)
+    whole = write_supervisions(tmp_path / "whole.jsonl.gz", REF, {name: "en-IN" for name in REF})
+    cut = tmp_path / "cut.jsonl.gz"
+    cut.write_bytes(whole.read_bytes()[:-20])
+    fails(r"cut\.jsonl\.gz: not a whole lhotse manifest", ref, cut)
+    without = write_supervisions(tmp_path / "without.jsonl", {"a1": None}, {"a1": None})
+    fails("supervision a1 has no text", ref, without)
+    with gzip.open(tmp_path / "recordings.jsonl.gz", "wt") as stream:
+        json.dump({"id": "r", "sources": [], "sampling_rate": 16000, "num_samples": 1, "duration": 1 / 16000}, stream)
+    fails("a manifest of Recording; expected supervisions or cuts", ref, tmp_path / "recordings.jsonl.gz")

@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""Score transcripts: word error rate (WER) by language and overall, with 95 % confidence intervals.
+
+REF and HYP are each a Kaldi `text` file (lines `utterance-id words...`) or a lhotse manifest of supervisions or cuts
+(.jsonl, .jsonl.gz, .json, .yaml; the ids are those of the supervisions). A missing hypothesis counts as an empty one, a
+hypothesis without reference is not scored; both are named. Where HYP is a manifest that gives languages, they are
+scored as predicted languages (LID accuracy and confusion).
+"""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from pyspeech.launch import ensure_environment  # noqa: E402
+
+ensure_environment()
+
+import argparse  # noqa: E402
+
+from pyspeech.errors import UserError  # noqa: E402
+from pyspeech.files import write_json  # noqa: E402
+
+MANIFESTS = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".yaml", ".yaml.gz")
+COUNTS = [("utts", "utterances"), ("words", "words"), ("errors", "errors"), ("sub", "sub"), ("del", "del"), ("ins", "ins")]
+
+
+def main(arguments=None):
+    options = parser().parse_args(arguments)
+    from pyspeech.text.wer import score_utterances, write_errs, write_recogs
+    utterances, warnings = read_pair(options)
+    for line in warnings:
+        print(f"warning: {line}", file=sys.stderr)
+    scores = score_utterances(utterances, resample=options.resample, seed=options.seed, characters=options.cer)
+    if options.json:
+        write_json(options.json, scores)
+    if options.errs:
+        write_errs(options.errs, utterances)
+    if options.recogs:
+        write_recogs(options.recogs, utterances)
+    print(report(scores, options.resample))
+
+
+def parser():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("reference", metavar="REF", help="what was said")
+    parser.add_argument("hypothesis", metavar="HYP", help="what was recognised")
+    parser.add_argument("--json", metavar="FILE", help="write all figures, with all digits, to FILE as well")
+    parser.add_argument("--errs", metavar="FILE", help="write alignments and counts by word, speaker and language to FILE")
+    parser.add_argument("--recogs", metavar="FILE", help="write the words of reference and hypothesis to FILE")
+    parser.add_argument("--utt2lang", metavar="FILE", help="languages of the references: lines `utterance-id language`")
+    parser.add_argument("--utt2spk", metavar="FILE", help="speakers of the references: lines `utterance-id speaker`")
+    parser.add_argument("--normalize", action="store_true",
+                        help="first normalise both sides as the recipes do (case, punctuation, Unicode; see "
+                             "pyspeech/text/normalize.py); otherwise words are compared as they are")
+    parser.add_argument("--cer", action="store_true", help="character error rate as well (code points, spaces included)")
+    parser.add_argument("--resample", choices=("utterance", "speaker"), default="utterance",
+                        help="what the bootstrap of the intervals draws (default: utterance)")
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of the bootstrap (default: 0)")
+    return parser
+
+
+def read_pair(options):
+    """Return the utterances as pyspeech.text.wer describes them, and warnings (one line each)."""
+    references, hypotheses = read_transcripts(options.reference), read_transcripts(options.hypothesis)
+    missing = [name for name in references if name not in hypotheses]
+    extra = [name for name in hypotheses if name not in references]
+    if len(missing) == len(references):
+        raise UserError(f"{options.hypothesis}: none of the {len(references)} utterances of {options.reference} "
+                        f"({some(missing, 1)}), but {some(extra, 1)}; expected the same utterance ids in both")
+    warnings = []
+    if missing:
+        warnings.append(f"{options.hypothesis}: no hypothesis for {len(missing)} of {len(references)} utterances, "
+                        f"scored as empty: {some(missing)}")
+    if extra:
+        warnings.append(f"{options.hypothesis}: {len(extra)} without reference, not scored: {some(extra)}")
+    languages, speakers = ({} if path is None else read_columns(path) for path in (options.utt2lang, options.utt2spk))
+    normalize = normaliser() if options.normalize else lambda text, language: text
+    utterances = []
+    for name, (ref, language, speaker) in references.items():
+        hyp, predicted, _ = hypotheses.get(name, ("", None, None))
+        language, speaker = languages.get(name, language), speakers.get(name, speaker)
+        utterances.append((name, language, speaker, normalize(ref, language), normalize(hyp, language), predicted))
+    return utterances, warnings
+
+
+def normaliser():
+    from pyspeech.text.normalize import normalize
+    return normalize
+
+
+def read_transcripts(path):
+    """{utterance id: (text, language or None, speaker or None)} of a Kaldi text file or a lhotse manifest."""
+    if str(path).endswith(MANIFESTS):
+        found = read_manifest(path)
+    else:
+        found = {name: (text, None, None) for name, text in read_columns(path).items()}
+    if not found:
+        raise UserError(f"{path}: no utterances; expected lines `utterance-id words...` or supervisions")
+    return found
+
+
+def read_columns(path):
+    """{first word: the rest} of the lines of a UTF-8 text file, as Kaldi's text, utt2spk and utt2lang are."""
+    found = {}
+    try:
+        with open(path, encoding="utf-8-sig") as stream:
+            for number, line in enumerate(stream, 1):
+                parts = line.split(maxsplit=1)
+                if not parts:
+                    continue
+                if parts[0] in found:
+                    raise UserError(f"{path}:{number}: {parts[0]} for the second time; expected each utterance once")
+                found[parts[0]] = parts[1].strip() if len(parts) == 2 else ""
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8 ({error.reason}); expected a text file in UTF-8 or a lhotse manifest "
+                        f"named {', '.join(MANIFESTS)}") from error
+    return found
+
+
+def read_manifest(path):
+    """As `read_transcripts`, of a lhotse manifest of supervisions or cuts."""
+    if not Path(path).is_file():
+        raise UserError(f"{path}: no such file; expected a Kaldi text file or a lhotse manifest")
+    from lhotse.supervision import SupervisionSegment
+    found = {}
+    for item in manifest_items(path):
+        for supervision in [item] if isinstance(item, SupervisionSegment) else getattr(item, "supervisions", [None]):
+            if supervision is None:
+                raise UserError(f"{path}: a manifest of {type(item).__name__}; expected supervisions or cuts")
+            if supervision.id in found:
+                raise UserError(f"{path}: {supervision.id} for the second time; expected each utterance once")
+            if supervision.text is None:
+                raise UserError(f"{path}: supervision {supervision.id} has no text; expected \"\" where nothing was said")
+            found[supervision.id] = (supervision.text, supervision.language, supervision.speaker)
+    return found
+
+
+def manifest_items(path):
+    """Yield what a lhotse manifest holds. lhotse has an exception of its own for each way in which a file is broken."""
+    from lhotse import load_manifest
+    try:
+        yield from load_manifest(path)
+    except Exception as error:
+        raise UserError(f"{path}: not a whole lhotse manifest ({type(error).__name__}: {str(error).splitlines()[0]}); "
+                        "write it again") from error
+
+
+def some(names, limit=5):
+    return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")
+
+
+def report(scores, resample):
+    """The scores of `score_utterances` as text: a line for each language, one for all, confused languages below."""
+    languages = scores["languages"]
+    named = [*languages.items()] if len(languages) > 1 else []
+    lines = table([row(name, counts, scores) for name, counts in [*named, ("overall", scores["average"])]],
+                  header(scores))
+    lines.append(f"[ ]: 95 % interval, bootstrap over {resample}s; overall: errors and words of all languages pooled")
+    if "lid" in scores and len(languages) > 1:
+        confusion = scores["lid"]["confusion"]
+        columns = [*confusion, *sorted({code for counts in confusion.values() for code in counts} - set(confusion))]
+        lines += ["", *table([[code, *(str(counts.get(column, 0)) for column in columns)]
+                              for code, counts in confusion.items()], ["spoken \\ predicted", *columns])]
+    return "\n".join(lines)
+
+
+def header(scores):
+    titles = ["language", *(title for title, _ in COUNTS), "WER %", "[low, high]"]
+    return titles + ["CER %"] * ("characters" in scores["average"]) + ["LID %"] * ("lid" in scores)
+
+
+def row(name, counts, scores):
+    cells = [name, *(str(counts[key]) for _, key in COUNTS), percent(counts["errors"], counts["words"])]
+    cells.append("[{:.2f}, {:.2f}]".format(*(100 * value for value in counts["ci"])) if counts["ci"] else "-")
+    if "characters" in counts:
+        cells.append(percent(counts["character_errors"], counts["characters"]))
+    if "lid" in scores:
+        rows = scores["lid"]["confusion"]
+        spoken = [name] if name in rows else list(rows)
+        cells.append(percent(sum(rows[code].get(code, 0) for code in spoken), counts["utterances"]))
+    return cells
+
+
+def percent(part, whole):
+    return f"{100 * part / whole:.2f}" if whole else "-"
+
+
+def table(rows, titles):
+    """Lines of aligned columns below their titles; the first column is aligned left, the others right."""
+    widths = [max(len(cells[column]) for cells in [titles, *rows]) for column in range(len(titles))]
+    lines = ["  ".join(cell.ljust(width) if place == 0 else cell.rjust(width)
+                       for place, (cell, width) in enumerate(zip(cells, widths))) for cells in [titles, *rows]]
+    return [lines[0], "-" * len(lines[0]), *lines[1:]]
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except UserError as error:
+        sys.exit(f"error: {error}")
+    except OSError as error:
+        sys.exit(f"error: {error.filename}: {error.strerror}")

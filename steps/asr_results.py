@@ -133,7 +133,8 @@ def table_5(results):
     """Table 5: LID accuracy, the language mean as average. None where no model predicts languages."""
     languages = languages_of(results)
     rows = []
-    for model, scores in results["models"].items():
+    for model in in_order(results["models"], MODELS):
+        scores = results["models"][model]
         if "lid" in scores:
             accuracy = [scores["lid"]["accuracy"].get(code) for code in languages]
             mean = None if None in accuracy else sum(accuracy) / len(accuracy)

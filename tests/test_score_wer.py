@@ -23,8 +23,8 @@ def write_text(path, texts):
 
 def write_supervisions(path, texts, languages, kind="supervisions"):
     from lhotse import CutSet, MonoCut, SupervisionSegment, SupervisionSet
-    made = [SupervisionSegment(name, f"rec-{name}", 0, 1.0, text=text, language=languages[name], speaker=f"spk-{name[0]}")
-            for name, text in texts.items()]
+    made = [SupervisionSegment(name, f"rec-{name}", 0, 1.0, text=text, language=languages[name],
+                               speaker=f"spk-{name[0]}") for name, text in texts.items()]
     if kind == "cuts":
         cuts = [MonoCut(f"cut-{item.id}", 0, 1.0, 0, supervisions=[item]) for item in made]
         CutSet.from_cuts(cuts).to_file(str(path))
@@ -46,9 +46,9 @@ def fails(message, *arguments):
 def test_kaldi_files_as_a_program(tmp_path):
     """Started as a user would, from another folder: 3 errors over 8 words."""
     ref, hyp = write_text(tmp_path / "text", REF), write_text(tmp_path / "hyp", HYP)
-    run = subprocess.run([sys.executable, str(TOOL), str(ref), str(hyp), "--json", "out.json", "--errs", "errs-test.txt",
-                          "--recogs", "recogs-test.txt"], cwd=tmp_path, text=True, capture_output=True,
-                         env={**os.environ, "PYSPEECH_ENV": "system"})
+    options = {"cwd": tmp_path, "text": True, "capture_output": True, "env": {**os.environ, "PYSPEECH_ENV": "system"}}
+    run = subprocess.run([sys.executable, str(TOOL), str(ref), str(hyp), "--json", "out.json",
+                          "--errs", "errs-test.txt", "--recogs", "recogs-test.txt"], **options)
     assert run.returncode == 0 and run.stderr == "", run.stderr
     assert [line.split()[:7] for line in run.stdout.splitlines() if line.startswith("overall")] == [
         ["overall", "4", "8", "3", "0", "1", "2"]]
@@ -56,8 +56,7 @@ def test_kaldi_files_as_a_program(tmp_path):
     assert scores["average"]["errors"] == 3 and scores["languages"].keys() == {"und"}
     assert "%WER = 37.50" in (tmp_path / "errs-test.txt").read_text()
     assert "b2:\tref=[]\nb2:\thyp=['हाँ']\n" in (tmp_path / "recogs-test.txt").read_text()
-    broken = subprocess.run([sys.executable, str(TOOL), "text", "nowhere"], cwd=tmp_path, text=True, capture_output=True,
-                            env={**os.environ, "PYSPEECH_ENV": "system"})
+    broken = subprocess.run([sys.executable, str(TOOL), "text", "nowhere"], **options)
     assert broken.returncode == 1 and broken.stderr == "error: nowhere: No such file or directory\n"
 
 
@@ -145,5 +144,6 @@ def test_broken_manifests_are_named(tmp_path):
     without = write_supervisions(tmp_path / "without.jsonl", {"a1": None}, {"a1": None})
     fails("supervision a1 has no text", ref, without)
     with gzip.open(tmp_path / "recordings.jsonl.gz", "wt") as stream:
-        json.dump({"id": "r", "sources": [], "sampling_rate": 16000, "num_samples": 1, "duration": 1 / 16000}, stream)
+        recording = {"id": "r", "sources": [], "sampling_rate": 16000, "num_samples": 1, "duration": 1 / 16000}
+        json.dump(recording, stream)
     fails("a manifest of Recording; expected supervisions or cuts", ref, tmp_path / "recordings.jsonl.gz")

@@ -20,7 +20,8 @@ from pyspeech.errors import UserError  # noqa: E402
 from pyspeech.files import write_json  # noqa: E402
 
 MANIFESTS = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".yaml", ".yaml.gz")
-COUNTS = [("utts", "utterances"), ("words", "words"), ("errors", "errors"), ("sub", "sub"), ("del", "del"), ("ins", "ins")]
+COUNTS = [("utts", "utterances"), ("words", "words"), ("errors", "errors"), ("sub", "sub"), ("del", "del"),
+          ("ins", "ins")]
 
 
 def main(arguments=None):
@@ -44,14 +45,14 @@ def parser():
     parser.add_argument("reference", metavar="REF", help="what was said")
     parser.add_argument("hypothesis", metavar="HYP", help="what was recognised")
     parser.add_argument("--json", metavar="FILE", help="write all figures, with all digits, to FILE as well")
-    parser.add_argument("--errs", metavar="FILE", help="write alignments and counts by word, speaker and language to FILE")
+    parser.add_argument("--errs", metavar="FILE", help="write alignments and counts by word and speaker to FILE")
     parser.add_argument("--recogs", metavar="FILE", help="write the words of reference and hypothesis to FILE")
     parser.add_argument("--utt2lang", metavar="FILE", help="languages of the references: lines `utterance-id language`")
     parser.add_argument("--utt2spk", metavar="FILE", help="speakers of the references: lines `utterance-id speaker`")
     parser.add_argument("--normalize", action="store_true",
                         help="first normalise both sides as the recipes do (case, punctuation, Unicode; see "
                              "pyspeech/text/normalize.py); otherwise words are compared as they are")
-    parser.add_argument("--cer", action="store_true", help="character error rate as well (code points, spaces included)")
+    parser.add_argument("--cer", action="store_true", help="character error rate as well (code points and spaces)")
     parser.add_argument("--resample", choices=("utterance", "speaker"), default="utterance",
                         help="what the bootstrap of the intervals draws (default: utterance)")
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of the bootstrap (default: 0)")
@@ -129,7 +130,8 @@ def read_manifest(path):
             if supervision.id in found:
                 raise UserError(f"{path}: {supervision.id} for the second time; expected each utterance once")
             if supervision.text is None:
-                raise UserError(f"{path}: supervision {supervision.id} has no text; expected \"\" where nothing was said")
+                raise UserError(f"{path}: supervision {supervision.id} has no text; expected \"\" where nothing was "
+                                "said")
             found[supervision.id] = (supervision.text, supervision.language, supervision.speaker)
     return found
 

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Streaming multilingual RNN-T that needs no language label (Joshi et al. 2021): corpus to the paper's tables."""
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import List
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from pyspeech.launch import ensure_environment  # noqa: E402
+
+ensure_environment()
+from pyspeech.errors import UserError  # noqa: E402
+from pyspeech.features.config import FbankConfig, SpecAugmentConfig  # noqa: E402
+from pyspeech.pipeline import Recipe  # noqa: E402
+from pyspeech.training.config import TrainConfig  # noqa: E402
+from pyspeech.transducer.config import TransducerConfig  # noqa: E402
+from pyspeech.transducer.decoding_config import SearchConfig  # noqa: E402
+from pyspeech.transducer.loss_config import LossConfig  # noqa: E402
+
+here = Path(__file__).resolve().parent
+# What each system is trained from; monolingual and finetuned systems are one model a language.
+SEEDS = {"monolingual": None, "vanilla": None, "onehot": None, "multi_softmax": None, "multi_softmax_lsp": None,
+         "multi_softmax_lid": None, "onehot_finetuned": "onehot", "multi_softmax_finetuned": "multi_softmax"}
+MADE = ("mini", "prompts")  # corpora that are downloaded or synthesised
+KINDS = ("mucs", "fleurs", "commonvoice", "cmu_indic")
+
+
+@dataclass
+class DataConfig:
+    batch_seconds: float = 400.0  # of a minibatch, padding included
+    max_utterances: int = 128  # of a minibatch
+    speeds: List[float] = field(default_factory=list)  # copies of the training data at these speeds, such as 0.9 and 1.1
+    augment: bool = True  # SpecAugment
+
+
+@dataclass
+class Config:
+    corpus: str = "mini"  # mini (synthetic), prompts (real voices), or the folder of a corpus
+    kind: str = "mucs"  # the layout of that folder: mucs (also Microsoft's), fleurs, commonvoice or cmu_indic
+    languages: List[str] = field(default_factory=list)  # codes such as hi-IN; empty: all that the corpus has
+    scale: float = 1.0  # of the number of utterances of corpus=mini and prompts
+    skip_bad: bool = False  # leave out any number of bad utterances instead of stopping at more than a few
+    units: str = "grapheme"  # or sentencepiece
+    pieces: int = 200  # symbols a language, for units=sentencepiece
+    systems: List[str] = field(default_factory=lambda: list(SEEDS))  # to train and compare
+    features: FbankConfig = field(default_factory=FbankConfig)
+    specaugment: SpecAugmentConfig = field(default_factory=SpecAugmentConfig)
+    model: TransducerConfig = field(default_factory=TransducerConfig)
+    loss: LossConfig = field(default_factory=LossConfig)
+    data: DataConfig = field(default_factory=DataConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)  # of the multilingual systems
+    monolingual_steps: float = 0.5  # of train.max_steps, for each monolingual system
+    finetune_steps: float = 0.2  # and for each finetuned one,
+    finetune_lr: float = 0.5  # whose learning rate is this share of train.lr
+    search: SearchConfig = field(default_factory=SearchConfig)
+    stop_after: List[int] = field(default_factory=lambda: [100, 30, 10])  # tau, frames of 30 ms (Table 7) ...
+    stop_below: List[float] = field(default_factory=lambda: [0.2, 0.5])  # ... and s_th
+
+    def __post_init__(self):
+        if self.corpus not in MADE and not Path(self.corpus).is_dir():
+            raise UserError(f"corpus={self.corpus}: no such folder; expected mini, prompts, or the folder of a corpus")
+        if self.kind not in KINDS:
+            raise UserError(f"kind={self.kind}: expected one of {', '.join(KINDS)}")
+        if self.units not in ("grapheme", "sentencepiece"):
+            raise UserError(f"units={self.units}: expected grapheme or sentencepiece")
+        for system in self.systems:
+            if system not in SEEDS:
+                raise UserError(f"systems: no system {system}; expected some of {', '.join(SEEDS)}")
+            if SEEDS[system] and SEEDS[system] not in self.systems:
+                raise UserError(f"systems: {system} is trained from {SEEDS[system]}, which is not among them")
+
+
+def default_profile(overrides):
+    """The made corpora: mini. A real corpus: full, the paper's sizes, where there is a GPU to train them on."""
+    on_gpu = Path("/dev/nvidia0").exists()
+    return "full" if overrides.get("corpus", "mini") not in MADE and on_gpu else "mini"
+
+
+def experiment_name(conf, profile):
+    return profile if conf.corpus == "mini" else f"{Path(conf.corpus).resolve().name}-{profile}"
+
+
+recipe = Recipe("Streaming multilingual RNN-T", Config, conf=here / "conf", profile=default_profile, name=experiment_name)
+
+
+@recipe.stage(config=["corpus", "kind", "languages", "scale", "skip_bad"], outputs=["corpus"], cpus=2)
+def prepare(exp, conf):
+    """Corpus to Lhotse manifests, one cut an utterance."""
+    from steps.asr_corpus import prepare_corpus
+    prepare_corpus(conf, exp.dir / "corpus", exp.log)
+
+
+@recipe.stage(config=["units", "pieces", "features"], inputs=["corpus"], outputs=["units", "stats.json"], cpus=2)
+def units(exp, conf):
+    """Output symbols of every language and their union; mean and variance of the features."""
+    from steps.asr_corpus import make_units, measure_features
+    make_units(conf, exp.dir / "corpus", exp.dir / "units", exp.log)
+    measure_features(conf, exp.dir / "corpus", exp.dir / "stats.json", exp.log)
+
+
+def if_used(system, *patterns):
+    return lambda conf: list(patterns) if system in conf.systems else []
+
+
+def stages_of(system, seed):
+    own = ["finetune_steps", "finetune_lr"] if seed else ["monolingual_steps"] if system == "monolingual" else []
+
+    @recipe.stage(name=f"train_{system}", config=["specaugment", "model", "loss", "data", "train", *own],
+                  inputs=if_used(system, "corpus", "units", "stats.json", *([f"models/{seed}"] if seed else [])),
+                  outputs=if_used(system, f"models/{system}"), scratch=if_used(system, f"training/{system}"),
+                  cpus=2, gpus=1, hours=48, resumable=True)
+    def train(exp, conf):
+        if system in conf.systems:
+            from steps.asr_train import train_system
+            train_system(exp, conf, system, seed)
+    train.__doc__ = f"Train {system}" + (f" from {seed}." if seed else "; the epoch is chosen on dev.")
+
+    @recipe.stage(name=f"decode_{system}", config=["search"],
+                  inputs=if_used(system, "corpus", f"models/{system}"),
+                  outputs=if_used(system, f"decoded/{system}"), cpus=2, gpus=1, resumable=True)
+    def decode(exp, conf):
+        if system in conf.systems:
+            from steps.asr_decode import decode_system
+            decode_system(exp, conf, system)
+    decode.__doc__ = f"Recognise the test sets with {system}; its row of the tables."
+
+
+for name, seed_of in SEEDS.items():
+    stages_of(name, seed_of)
+
+
+@recipe.stage(config=["systems", "stop_after", "stop_below"], inputs=lambda conf: [f"decoded/{name}" for name in conf.systems],
+              outputs=["results.json", "RESULTS.md", "figures"])
+def results(exp, conf):
+    """The paper's tables and the trade-off plot."""
+    from steps.asr_stages import report
+    report(exp, conf)
+
+
+if __name__ == "__main__":
+    finished = recipe.main()
+    if finished and (finished.dir / "RESULTS.md").exists():
+        print((finished.dir / "RESULTS.md").read_text(), "figures: ", finished.dir / "figures", sep="")

@@ -1,0 +1,100 @@
+"""The corpora of egs/indic: manifests, output symbols, statistics of the features.
+
+    corpus/{train,dev,test}.jsonl.gz   Lhotse cuts, one an utterance; supervision.language is a code such as hi-IN
+    units/<code>.json, units/union.json
+    stats.json
+"""
+from pathlib import Path
+
+from pyspeech.errors import UserError
+
+SETS = ("train", "dev", "test")
+
+
+def prepare_corpus(conf, out, log):
+    """Write the manifests of the corpus that `conf` names into the folder `out`."""
+    if conf.corpus == "mini":
+        from local import indic_mini
+        indic_mini.prepare(out, log, scale=conf.scale)
+    elif conf.corpus == "prompts":
+        from local import prompts_mini
+        prompts_mini.prepare(out, log, scale=conf.scale)
+    elif conf.kind == "mucs":
+        from local import mucs
+        mucs.prepare(conf.corpus, out, log, languages=conf.languages, skip_bad=conf.skip_bad)
+    else:
+        from local import speech_corpora
+        speech_corpora.prepare(conf.kind, conf.corpus, out, log, languages=conf.languages, skip_bad=conf.skip_bad)
+    counts = describe_corpus(out)
+    for language, by_set in counts.items():
+        log.info("%s: %s", language, ", ".join(f"{name} {by_set[name]['utterances']} utterances, "
+                                               f"{by_set[name]['minutes']:.1f} min" for name in by_set))
+
+
+def load_cuts(corpus, name, language=None):
+    """The CutSet (eager) of a set, of one language where one is given; empty where there is none."""
+    from lhotse import CutSet
+
+    path = Path(corpus) / f"{name}.jsonl.gz"
+    cuts = CutSet.from_file(path) if path.exists() else []
+    return CutSet.from_cuts(cut for cut in cuts if language in (None, cut.supervisions[0].language))
+
+
+def languages_of(corpus, wanted=()):
+    """Codes of the languages with training data, sorted, or those `wanted`, in their order; UserError where one is not there."""
+    found = sorted({cut.supervisions[0].language for cut in load_cuts(corpus, "train")})
+    missing = [language for language in wanted if language not in found]
+    if missing:
+        raise UserError(f"languages={list(wanted)}: the corpus has no training data of {', '.join(missing)}; "
+                        f"it has {', '.join(found)}")
+    if not found:
+        raise UserError(f"{corpus}: no training utterance in any language")
+    return list(wanted) or found
+
+
+def describe_corpus(corpus):
+    """{language: {set: {"utterances", "minutes", "words"}}}"""
+    described = {}
+    for name in SETS:
+        for cut in load_cuts(corpus, name):
+            supervision = cut.supervisions[0]
+            entry = described.setdefault(supervision.language, {}).setdefault(
+                name, {"utterances": 0, "minutes": 0.0, "words": 0})
+            entry["utterances"] += 1
+            entry["minutes"] += cut.duration / 60
+            entry["words"] += len(supervision.text.split())
+    return {language: described[language] for language in sorted(described)}
+
+
+def make_units(conf, corpus, folder, log):
+    """Units of every language from its training text, and their union for the systems with one output layer."""
+    from pyspeech.text.normalize import normalize
+    from pyspeech.text.units import GraphemeUnits, SentencePieceUnits, save_units
+
+    made = {}
+    for language in languages_of(corpus, conf.languages):
+        texts = [normalize(cut.supervisions[0].text, language) for cut in load_cuts(corpus, "train", language)]
+        made[language] = (GraphemeUnits.build(texts, language=language) if conf.units == "grapheme"
+                          else SentencePieceUnits.train(texts, conf.pieces, language=language))
+        log.info("%s: %d symbols", language, made[language].size)
+        save_units(folder / f"{language}.json", made[language])
+    union = type(made[language]).union(made)
+    log.info("union: %d symbols", union.size)
+    save_units(folder / "union.json", union)
+
+
+def load_units(folder, languages, union=False):
+    """{language: units} of a stage `units`; with `union`, the same for all of them."""
+    from pyspeech.text.units import load_units as load
+
+    return {language: load(Path(folder) / f"{'union' if union else language}.json") for language in languages}
+
+
+def measure_features(conf, corpus, path, log):
+    """Mean and standard deviation of the training features, all languages together."""
+    from pyspeech.transducer.dataset import compute_stats
+
+    wanted = set(languages_of(corpus, conf.languages))
+    cuts = [cut for cut in load_cuts(corpus, "train") if cut.supervisions[0].language in wanted]
+    compute_stats(cuts, conf.features).save(path)
+    log.info("mean and variance of %d utterances", len(cuts))

@@ -1,0 +1,86 @@
+"""Recognition of the test sets by the systems of egs/indic, and their scores."""
+import json
+from pathlib import Path
+
+from pyspeech.files import atomic_path, atomic_write
+from steps.asr_corpus import languages_of, load_cuts
+from steps.asr_train import STRUCTURES
+
+AT_ONCE = 64  # utterances whose audio is in memory
+
+
+def decode_system(exp, conf, system):
+    """decoded/<system>/<language>.jsonl, an utterance a line; errs- and recogs- files; the system's row on the screen.
+
+    Files that are there already are kept: a stage that was killed goes on with the next language.
+    """
+    from steps.asr_results import one_row
+
+    corpus, folder = exp.dir / "corpus", exp.dir / "decoded" / system
+    languages = languages_of(corpus, conf.languages)
+    for language in languages:
+        cuts = list(load_cuts(corpus, "test", language))
+        if not cuts:
+            exp.log.warning("%s: no test utterances", language)
+        elif not (folder / f"{language}.jsonl").exists():
+            decode_language(exp, conf, system, language, cuts, folder)
+    for model, scores in score_system(folder, system).items():
+        exp.log.info("%s", one_row(model, scores))
+
+
+def decode_language(exp, conf, system, language, cuts, folder):
+    """Recognise the test utterances of one language, whose code only systems that need it are told."""
+    import numpy as np
+    import torch
+    from pyspeech.compat import default_device
+    from pyspeech.text.normalize import normalize
+    from pyspeech.transducer.checkpoint import load_model
+    from pyspeech.transducer.dataset import read_samples
+    from pyspeech.transducer.recognizer import recognize
+
+    structure = STRUCTURES[system]
+    told = structure["structure"] != "vanilla" and not structure.get("lid")
+    place = exp.dir / "models" / system
+    bundle = load_model(place / language if structure["structure"] == "monolingual" else place, default_device())
+    lines, posteriors = [], {}
+    for first in range(0, len(cuts), AT_ONCE):
+        chosen = cuts[first : first + AT_ONCE]
+        samples = [read_samples(cut, bundle.fbank.sampling_rate) for cut in chosen]
+        with torch.inference_mode():
+            found = recognize(bundle, samples, language if told else None, conf.search)
+        for cut, result in zip(chosen, found):
+            supervision = cut.supervisions[0]
+            lines.append({"id": cut.id, "speaker": supervision.speaker, "ref": normalize(supervision.text or "", language),
+                          "hyp": result.text, "predicted": None if told else result.language or "none",
+                          "by_language": result.by_language})
+            if structure.get("lid"):
+                posteriors[cut.id] = result.lid_log_posteriors.astype(np.float32)
+    if posteriors:
+        with atomic_path(folder / f"{language}.npz") as temporary, open(temporary, "wb") as stream:
+            np.savez(stream, languages=bundle.model.languages, **{f"utterance {key}": value for key, value in posteriors.items()})
+    with atomic_write(folder / f"{language}.jsonl") as stream:
+        stream.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+
+
+def score_system(folder, system):
+    """{system: scores} from its decoded files, for multi_softmax_lid also those of its oracle; writes errs-, recogs-."""
+    from pyspeech.text.wer import score_utterances, write_errs, write_recogs
+
+    variants = {system: lambda line, language: line["hyp"]}
+    if STRUCTURES[system].get("lid"):
+        variants[f"{system}_oracle"] = lambda line, language: line["by_language"][language]
+    decoded = read_decoded(folder)
+    scored = {}
+    for model, text_of in variants.items():
+        utterances = [(line["id"], language, line["speaker"], line["ref"], text_of(line, language),
+                       line["predicted"] if model == system else None) for language, lines in decoded.items() for line in lines]
+        scored[model] = score_utterances(utterances)
+        write_errs(folder / f"errs-{model}.txt", utterances)
+        write_recogs(folder / f"recogs-{model}.txt", utterances)
+    return scored
+
+
+def read_decoded(folder):
+    """{language: its lines as dicts} of a folder that `decode_system` wrote."""
+    return {path.stem: [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+            for path in sorted(Path(folder).glob("*.jsonl"))}

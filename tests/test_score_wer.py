@@ -105,6 +105,16 @@ def test_manifest_against_kaldi_file_and_kaldi_tables(tmp_path, capsys):
                                               "--utt2spk", speakers).out
 
 
+def test_reduction_against_a_baseline(tmp_path, capsys):
+    """5 errors before, 3 after."""
+    ref, hyp = write_text(tmp_path / "ref", REF), write_text(tmp_path / "hyp", HYP)
+    baseline = write_text(tmp_path / "hyp0", {**HYP, "a1": "a bat sat"})
+    output = score(capsys, ref, hyp, "--baseline", baseline, "--json", tmp_path / "out.json")
+    assert "WERR against the baseline: 40.00 % [" in output.out
+    assert json.loads((tmp_path / "out.json").read_text())["against_baseline"]["werr"] == 0.4
+    assert "not defined" in score(capsys, ref, hyp, "--baseline", ref).out
+
+
 def test_normalisation_is_the_recipes_own(tmp_path, capsys):
     from pyspeech.text.normalize import normalize
     ref = write_text(tmp_path / "ref", {"a": "The cat, SAT.", "b": "क्‍ष है।"})

@@ -26,11 +26,12 @@ COUNTS = [("utts", "utterances"), ("words", "words"), ("errors", "errors"), ("su
 
 def main(arguments=None):
     options = parser().parse_args(arguments)
-    from pyspeech.text.wer import score_utterances, write_errs, write_recogs
-    utterances, warnings = read_pair(options)
-    for line in warnings:
-        print(f"warning: {line}", file=sys.stderr)
-    scores = score_utterances(utterances, resample=options.resample, seed=options.seed, characters=options.cer)
+    from pyspeech.text.wer import compare, score_utterances, write_errs, write_recogs
+    utterances = read_utterances(options, options.hypothesis)
+    bootstrap = {"resample": options.resample, "seed": options.seed}
+    scores = score_utterances(utterances, characters=options.cer, **bootstrap)
+    if options.baseline:
+        scores["against_baseline"] = compare(read_utterances(options, options.baseline), utterances, **bootstrap)
     if options.json:
         write_json(options.json, scores)
     if options.errs:
@@ -44,6 +45,8 @@ def parser():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("reference", metavar="REF", help="what was said")
     parser.add_argument("hypothesis", metavar="HYP", help="what was recognised")
+    parser.add_argument("--baseline", metavar="HYP0",
+                        help="another hypothesis: print the relative WER reduction (WERR) of HYP against it as well")
     parser.add_argument("--json", metavar="FILE", help="write all figures, with all digits, to FILE as well")
     parser.add_argument("--errs", metavar="FILE", help="write alignments and counts by word and speaker to FILE")
     parser.add_argument("--recogs", metavar="FILE", help="write the words of reference and hypothesis to FILE")
@@ -59,20 +62,19 @@ def parser():
     return parser
 
 
-def read_pair(options):
-    """Return the utterances as pyspeech.text.wer describes them, and warnings (one line each)."""
-    references, hypotheses = read_transcripts(options.reference), read_transcripts(options.hypothesis)
+def read_utterances(options, hypothesis):
+    """Return the utterances as pyspeech.text.wer describes them; missing and extra ones are warned of, a line each."""
+    references, hypotheses = read_transcripts(options.reference), read_transcripts(hypothesis)
     missing = [name for name in references if name not in hypotheses]
     extra = [name for name in hypotheses if name not in references]
     if len(missing) == len(references):
-        raise UserError(f"{options.hypothesis}: none of the {len(references)} utterances of {options.reference} "
+        raise UserError(f"{hypothesis}: none of the {len(references)} utterances of {options.reference} "
                         f"({some(missing, 1)}), but {some(extra, 1)}; expected the same utterance ids in both")
-    warnings = []
     if missing:
-        warnings.append(f"{options.hypothesis}: no hypothesis for {len(missing)} of {len(references)} utterances, "
-                        f"scored as empty: {some(missing)}")
+        print(f"warning: {hypothesis}: no hypothesis for {len(missing)} of {len(references)} utterances, "
+              f"scored as empty: {some(missing)}", file=sys.stderr)
     if extra:
-        warnings.append(f"{options.hypothesis}: {len(extra)} without reference, not scored: {some(extra)}")
+        print(f"warning: {hypothesis}: {len(extra)} without reference, not scored: {some(extra)}", file=sys.stderr)
     languages, speakers = ({} if path is None else read_columns(path) for path in (options.utt2lang, options.utt2spk))
     normalize = normaliser() if options.normalize else lambda text, language: text
     utterances = []
@@ -80,7 +82,7 @@ def read_pair(options):
         hyp, predicted, _ = hypotheses.get(name, ("", None, None))
         language, speaker = languages.get(name, language), speakers.get(name, speaker)
         utterances.append((name, language, speaker, normalize(ref, language), normalize(hyp, language), predicted))
-    return utterances, warnings
+    return utterances
 
 
 def normaliser():
@@ -157,12 +159,23 @@ def report(scores, resample):
     lines = table([row(name, counts, scores) for name, counts in [*named, ("overall", scores["average"])]],
                   header(scores))
     lines.append(f"[ ]: 95 % interval, bootstrap over {resample}s; overall: errors and words of all languages pooled")
+    if "against_baseline" in scores:
+        lines.append(baseline_line(scores["against_baseline"]))
     if "lid" in scores and len(languages) > 1:
         confusion = scores["lid"]["confusion"]
         columns = [*confusion, *sorted({code for counts in confusion.values() for code in counts} - set(confusion))]
         lines += ["", *table([[code, *(str(counts.get(column, 0)) for column in columns)]
                               for code, counts in confusion.items()], ["spoken \\ predicted", *columns])]
     return "\n".join(lines)
+
+
+def baseline_line(result):
+    """The result of `compare` as a line."""
+    if result["werr"] is None:
+        return "WERR against the baseline: not defined, the baseline has no errors"
+    interval = "[{:.2f}, {:.2f}]".format(*(100 * value for value in result["ci"]))
+    return (f"WERR against the baseline: {100 * result['werr']:.2f} % {interval}, "
+            f"fewer errors in {100 * result['p_fewer_errors']:.1f} % of the draws")
 
 
 def header(scores):

@@ -9,7 +9,8 @@ import threading
 
 import torch
 
-SHORT = 32  # frames; oneDNN's LSTM takes several times as long as torch's own on short sequences
+# Rows x frames below which torch's own LSTM is faster than oneDNN's, which torch 2 takes: 3 times for a step of one row.
+SMALL = 128
 
 
 class Encoder(torch.nn.Module):
@@ -40,8 +41,8 @@ def run_lstm(lstm, inputs, state=None):
         state = inputs.new_zeros(shape), inputs.new_zeros(shape)
     if inputs.shape[0] == 0 or inputs.shape[1] == 0:
         return inputs.new_zeros(inputs.shape[0], inputs.shape[1], lstm.hidden_size), state
-    short = not lstm.training and inputs.shape[1] < SHORT and inputs.device.type == "cpu"
-    with _without_onednn() if short else contextlib.nullcontext():
+    small = not lstm.training and inputs.shape[0] * inputs.shape[1] < SMALL and inputs.device.type == "cpu"
+    with _without_onednn if small else contextlib.nullcontext():
         return lstm(inputs, tuple(part.contiguous() for part in state))
 
 
@@ -65,17 +66,14 @@ class _WithoutOnednn:
                 torch.backends.mkldnn.enabled = self.before
 
 
-_switch = _WithoutOnednn()
-
-
-def _without_onednn():
-    return _switch
+_without_onednn = _WithoutOnednn()
 
 
 def initialise_lstm(lstm):
-    """Input weights that keep the variance from layer to layer, and a forget gate that starts open.
+    """Input weights of variance 1 / inputs, and a forget gate that starts open.
 
-    torch's own weights, U(-1/sqrt(H), 1/sqrt(H)), have a third of that variance: through six layers little is left.
+    torch's own weights have a third of that variance or less. For white noise the sixth layer of 1024 units then puts out
+    a standard deviation of 0.014, with these 0.09.
     """
     with torch.no_grad():
         for name, parameter in lstm.named_parameters():

@@ -13,8 +13,8 @@ beside or below it. Upper or lower case, tabs or spaces, byte order marks, line 
 all the same.
 
 Neither corpus has a dev set or tells speakers: 10 % of a language's training utterances (at most 500) are held out as
-dev, by texts where these do not repeat much (`local.transcribed.hold_out`), the same ones each time; supervisions have
-no speaker. A language without a training or a test set is left out.
+dev, by texts where these are sentences (`local.transcribed.hold_out`), the same ones each time; supervisions have no
+speaker. A language without a training or a test set is left out.
 """
 import os
 import re
@@ -45,8 +45,8 @@ class Part:
 def prepare(corpus, out, log, languages=(), skip_bad=False):
     """Check a corpus in one of the layouts and write out/{train,dev,test}.jsonl.gz.
 
-    corpus: its folder. languages: codes (hi-IN) or names of those to take, all where empty. Utterances with problems are
-    left out and listed, more than isolated ones stop unless skip_bad (`local.transcribed.write_corpus`). Returns
+    corpus: its folder. languages: codes (hi-IN) or names of those to take, all where empty. Utterances with problems
+    are left out and listed, more than isolated ones stop unless skip_bad (`local.transcribed.write_corpus`). Returns
     {language: {set: number of utterances}}. UserError in one line for a corpus that cannot be used.
     """
     corpus = Path(corpus)

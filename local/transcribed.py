@@ -1,10 +1,10 @@
 """Corpora of transcribed utterances: the checks and the manifests that all of them share.
 
 A module of one corpus lists its utterances and calls `write_corpus`, which checks every audio file and transcript and
-writes folder/{train,dev,test}.jsonl.gz: Lhotse CutSets, one cut an utterance and one supervision in it, with the text as
-the corpus has it (pyspeech/text/normalize.py is applied where texts are used), the language's code, and the speaker where
-the corpus tells. Audio stays where it is, at its own sampling rate; files with several channels, and formats that are
-not commonly read, are mixed to mono WAV files in folder/audio.
+writes folder/{train,dev,test}.jsonl.gz: Lhotse CutSets, one cut an utterance and one supervision in it, with the text
+as the corpus has it (pyspeech/text/normalize.py is applied where texts are used), the language's code, and the speaker
+where the corpus tells. Audio stays where it is, at its own sampling rate; files with several channels, and formats that
+are not commonly read, are mixed to mono WAV files in folder/audio.
 """
 import gzip
 import hashlib
@@ -30,6 +30,7 @@ SHORTEST = 0.1                  # seconds: less holds no word
 LOWEST_RATE = 4000              # Hz: less holds no speech that could be understood
 TOLERATED, TOLERATED_SHARE = 10, 0.05
 SHOWN = 20
+SENTENCE_WORDS = 3              # texts of as many words on average are sentences
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,8 @@ def write_corpus(utterances, folder, log, name="corpus", skip_bad=False, problem
 
     name: what messages call the corpus. problems: [(file or utterance, what is wrong), ...] found so far. Problem
     utterances are left out and listed, in the log and in folder/problems.txt, as long as they are isolated: at most
-    10 or 5 % of all. More stop the preparation, unless skip_bad. dev_share: of the training utterances that are good, to
-    be held out as dev in languages without dev utterances. Returns {language: {set: number of utterances}}.
+    10 or 5 % of all. More stop the preparation, unless skip_bad. dev_share: of the training utterances that are good,
+    to be held out as dev in languages without dev utterances. Returns {language: {set: number of utterances}}.
     """
     folder = Path(folder).resolve()
     utterances = sorted(utterances, key=lambda utterance: (utterance.language, utterance.id))
@@ -85,9 +86,10 @@ def _with_dev(good, share):
 def hold_out(utterances, share, split="dev", limit=500, seed=0):
     """The utterances, with about a `share` of each language's training utterances moved into another split.
 
-    Which ones depends on their ids or texts and the seed alone, not on order or on the other languages. An utterance moves
-    together with all that have the same text, so that no text is in both, unless there are few texts (one of them makes
-    up more than 1 % of the language, as with digits). At most `limit` utterances a language, and never all.
+    Which ones depends on their ids or texts and the seed alone, not on their order or on the other languages. Sentences
+    are moved with all utterances of the same text, so that no text is on both sides; where the texts are words (fewer
+    than 3 words on average, as with digits) or too few for that, each utterance is moved by itself. At most `limit`
+    utterances a language, and never all.
     """
     train = [utterance for utterance in utterances if utterance.split == "train"]
     moved = set()
@@ -97,16 +99,21 @@ def hold_out(utterances, share, split="dev", limit=500, seed=0):
 
 
 def _chosen(utterances, share, limit, seed):
-    texts = {utterance.id: normalize(utterance.text, utterance.language) for utterance in utterances}
-    few_texts = max(Counter(texts.values()).values()) > max(1, 0.01 * len(utterances))
-    groups = defaultdict(list)
+    wanted = min(max(1, round(share * len(utterances))), limit, len(utterances) - 1)
+    by_text, by_id = defaultdict(list), {utterance.id: [utterance.id] for utterance in utterances}
     for utterance in utterances:
-        groups[utterance.id if few_texts else texts[utterance.id]].append(utterance.id)
-    wanted, moved = min(max(1, round(share * len(utterances))), limit, len(utterances) - 1), set()
+        by_text[normalize(utterance.text, utterance.language)].append(utterance.id)
+    sentences = sum(len(text.split()) for text in by_text) >= SENTENCE_WORDS * len(by_text)
+    return (_draw(by_text, wanted, seed) if sentences else set()) or _draw(by_id, wanted, seed)
+
+
+def _draw(groups, wanted, seed):
+    """Ids of at most `wanted` utterances in whole groups, by a hash of the groups' names."""
+    drawn = set()
     for key in sorted(groups, key=lambda key: hashlib.md5(f"{seed} {key}".encode()).digest()):
-        if len(moved) + len(groups[key]) <= wanted:
-            moved |= set(groups[key])
-    return moved
+        if len(drawn) + len(groups[key]) <= wanted:
+            drawn |= set(groups[key])
+    return drawn
 
 
 # Checks
@@ -251,8 +258,8 @@ INDIAN = set(NAMES.values())
 def language_code(name):
     """The code that a folder's name or an option stands for; None where it names no language.
 
-    "Gujarati", "gu", "gu-in" and "GU_IN" are gu-IN; languages of India (English among them) get the region IN where none
-    is given, others get none.
+    "Gujarati", "gu", "gu-in" and "GU_IN" are gu-IN; languages of India (English among them) get the region IN where
+    none is given, others get none.
     """
     words = [word for word in re.split(r"[^a-z]+", name.lower()) if word]
     for word in words:

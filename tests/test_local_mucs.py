@@ -22,14 +22,14 @@ def write_audio(path, rate=8000, seconds=0.5, channels=1, seed=0, **options):
     return path
 
 
-def make_set(folder, words, count, audio="audio", rates=(8000,), separator=" ", suffix=".wav", text="transcription.txt"):
+def make_set(folder, words, count, audio="audio", rates=(8000,), separator=" ", suffix=".wav"):
     lines = []
     for number in range(count):
         name = f"{number:04d}"
         write_audio(folder / audio / f"{name}{suffix}", rates[number % len(rates)], seed=number)
         lines.append(f"{name}{separator}{words[number % len(words)]}\n")
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / text).write_text("".join(lines), encoding="utf-8")
+    (folder / "transcription.txt").write_text("".join(lines), encoding="utf-8")
     return folder
 
 
@@ -73,8 +73,8 @@ def test_prepared_twice_gives_the_same_bytes(tmp_path):
     corpus = make_mucs(tmp_path / "MUCS")
     for name in ("a", "b"):
         mucs.prepare(corpus, tmp_path / name, log)
-    for split in ("train", "dev", "test"):
-        assert (tmp_path / "a" / f"{split}.jsonl.gz").read_bytes() == (tmp_path / "b" / f"{split}.jsonl.gz").read_bytes()
+    for name in ("train.jsonl.gz", "dev.jsonl.gz", "test.jsonl.gz"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     assert not (tmp_path / "a/problems.txt").exists()
 
 
@@ -212,8 +212,10 @@ def test_held_out_utterances():
     again = transcribed.hold_out(few[::-1] + [transcribed.Utterance("x", "", "a", "en-IN")], 0.1)
     assert {utterance.id: utterance.split for utterance in again if utterance.id != "x"} == split
     assert next(utterance.split for utterance in again if utterance.id == "x") == "train"     # never all
-    many = [transcribed.Utterance(f"{n}", "", f"text {n % 300}", "en-IN") for n in range(900)]
+    many = [transcribed.Utterance(f"{n}", "", f"this is text {n % 300}", "en-IN") for n in range(900)]
     texts = {name: {item.text for item in transcribed.hold_out(many, 0.1) if item.split == name}
              for name in ("train", "dev")}
     assert len(texts["dev"]) == 30 and not texts["train"] & texts["dev"]
-    assert sum(item.split == "dev" for item in transcribed.hold_out(many, 0.5, limit=50)) <= 50
+    assert sum(item.split == "dev" for item in transcribed.hold_out(many, 0.5, limit=50)) == 48
+    two = [transcribed.Utterance(f"{n}", "", ["one two three", "four five six"][n % 2], "en-IN") for n in range(40)]
+    assert sum(item.split == "dev" for item in transcribed.hold_out(two, 0.1)) == 4       # too few texts for a share

@@ -82,7 +82,8 @@ def test_union_shares_what_languages_share():
 
 
 def test_union_of_pieces_shares_what_languages_share():
-    first, second = SentencePieceUnits.train(["ab ba ab"] * 4, 8, "x"), SentencePieceUnits.train(["bc ab cb"] * 4, 9, "y")
+    first = SentencePieceUnits.train(["ab ba ab"] * 4, 8, "x")
+    second = SentencePieceUnits.train(["bc ab cb"] * 4, 9, "y")
     union = SentencePieceUnits.union([first, second])
     assert set(union.symbols) == set(first.symbols) | set(second.symbols) and len(set(union.symbols)) == len(union)
     for text in ("ab ba", "bc cb", "abcba acc"):

@@ -2,12 +2,12 @@
 
 In this order:
 
-1. Canonical composition (NFC). It writes U+0958-095F (Devanagari letters with nukta) as letter + nukta and keeps U+0929,
-   U+0931 and U+0934 as one code point; Tamil and other vowel signs of two parts become one.
+1. Canonical composition (NFC). It writes U+0958-095F (Devanagari letters with nukta) as letter + nukta and keeps
+   U+0929, U+0931 and U+0934 as one code point; Tamil and other vowel signs of two parts become one.
 2. Lower case. Turkish and Azerbaijani (tr, az): I becomes dotless.
-3. Letters once written with ZERO WIDTH JOINER that Unicode has encoded since (Malayalam chillu, Bengali khanda ta) become
-   those; then ZWJ, ZWNJ and all other characters without a shape (format characters, variation selectors) are removed,
-   and NFC is applied again, as this brings parts together.
+3. Letters once written with ZERO WIDTH JOINER that Unicode has encoded since (Malayalam chillu, Bengali khanda ta)
+   become those; then ZWJ, ZWNJ and all other characters without a shape (format characters, variation selectors) are
+   removed, and NFC is applied again, as this brings parts together.
 4. Decimal digits of every script become 0-9. Numbers are not spelt out: no rule fits all languages, so digits are
    graphemes like others.
 5. Apostrophes of all shapes become ' where they stand between two letters (don't, l'eau).
@@ -16,7 +16,7 @@ In this order:
 7. Combining marks at the beginning of a word, which have nothing to combine with, are removed.
 8. Words are separated by one space, none at the ends.
 
-Normalising twice changes nothing. Nothing else is changed: spelling variants, words in another script and numerals stay.
+Normalising twice changes nothing. All else stays: spelling variants, words in another script, 1,000 is two words.
 """
 import functools
 import re

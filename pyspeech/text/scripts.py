@@ -1,8 +1,8 @@
 """The language of a text by its script, among languages with known graphemes (Joshi et al. 2021, section 6.2).
 
 A model with one output layer for all languages says no language: its hypotheses' script does, where every language has
-a script of its own. Where several share one (es, fr and it; hi and mr), only those graphemes tell that one of them has and
-the other lacks; without them the text fits several languages.
+a script of its own. Where several share one (es, fr and it; hi and mr), only those graphemes tell that one of them has
+and the other lacks; without them the text fits several languages.
 """
 import unicodedata
 from collections import Counter

@@ -1,7 +1,7 @@
 """Sentence pieces (Kudo and Richardson 2018) as units, instead of graphemes: the unigram model of Kudo (2018).
 
-Same interface as `pyspeech.text.graphemes.GraphemeUnits`; the blank takes the number of the model's unknown piece, which is
-never put out. The trained model is kept as bytes, in JSON as base64, so that units are plain data.
+Same interface as `pyspeech.text.graphemes.GraphemeUnits`; the blank takes the number of the model's unknown piece,
+which is never put out. The trained model is kept as bytes, in JSON as base64, so that units are plain data.
 """
 import base64
 import io

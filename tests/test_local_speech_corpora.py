@@ -1,0 +1,119 @@
+"""FLEURS, Common Voice and CMU Indic through Lhotse's recipes, on tiny releases in their layouts."""
+import logging
+
+import numpy as np
+import pytest
+import soundfile
+from lhotse import CutSet
+
+from local import speech_corpora
+from pyspeech.errors import UserError
+
+log = logging.getLogger("test")
+
+
+def write_audio(path, rate=16000, seconds=0.5, seed=0):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    soundfile.write(str(path), 0.1 * np.random.default_rng(seed).standard_normal(int(seconds * rate)), rate)
+    return path
+
+
+def write_lines(path, lines):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+
+def make_fleurs(root, languages=("hi_in", "en_us")):
+    for language in languages:
+        for split, count in (("train", 6), ("dev", 2), ("test", 3)):
+            lines = []
+            for number in range(count):
+                write_audio(root / language / split / f"{split}{number}.wav", seed=number)
+                lines.append("\t".join([str(number // 2), f"{split}{number}.wav", f"Raw {number}.", f"text {number}",
+                                        "t e x t |", "8000", "FEMALE"]))
+            write_lines(root / "metadata" / language / f"{split}.tsv", lines)
+    return root
+
+
+def make_commonvoice(root, language="ta"):
+    columns = "client_id path sentence up_votes down_votes age gender accents variant locale segment".split()
+    for split, count in (("train", 4), ("dev", 1), ("test", 2)):
+        lines = ["\t".join(columns)]
+        for number in range(count):
+            name = f"common_voice_{language}_{split}{number}.mp3"
+            write_audio(root / language / "clips" / name.replace(".mp3", ".wav"), rate=48000)
+            (root / language / "clips" / name.replace(".mp3", ".wav")).rename(root / language / "clips" / name)
+            fields = [f"speaker{number % 2}", name, f'"ஒன்று {number}', "2", "0", "", "", "", "", language, ""]
+            lines.append("\t".join(fields))
+        write_lines(root / language / f"{split}.tsv", lines)
+    return root
+
+
+def make_cmu_indic(root):
+    for voice, language in (("hin_ab", "hin"), ("guj_dp", "guj"), ("guj_kt", "guj")):
+        lines = []
+        for number in range(20):
+            name = f"{language}_{number:05d}" if number < 16 else f"arctic_a{number:04d}"
+            write_audio(root / f"cmu_indic_{voice}" / "wav" / f"{name}.wav", seed=number)
+            lines.append(f'( {name} "sentence {language} {number}" )')
+        write_lines(root / f"cmu_indic_{voice}" / "etc/txt.done.data", lines)
+    return root
+
+
+def cuts(out, split):
+    return list(CutSet.from_file(out / f"{split}.jsonl.gz"))
+
+
+def test_fleurs(tmp_path, caplog):
+    root = make_fleurs(tmp_path / "data/fleurs")
+    (root / "hi_in/train/train1.wav").unlink()
+    (root / "hi_in/train/train2.wav").write_bytes(b"")
+    out = tmp_path / "out"
+    counts = speech_corpora.prepare("fleurs", root.parent, out, log)
+    assert counts == {"en-US": {"train": 6, "dev": 2, "test": 3}, "hi-IN": {"train": 4, "dev": 2, "test": 3}}
+    assert "train1.wav" in caplog.text and "transcript without audio" in caplog.text and "train2.wav" in caplog.text
+    cut = cuts(out, "test")[0]
+    assert cut.supervisions[0].text == "text 0" and cut.supervisions[0].speaker is None
+    assert cut.recording.sources[0].source == str(root / "en_us/test/test0.wav") and cut.load_audio().shape == (1, 8000)
+    assert list(speech_corpora.prepare("fleurs", root, out, log, languages=["hi"])) == ["hi"]
+    with pytest.raises(UserError, match="no ta-IN; there are en-US, hi-IN"):
+        speech_corpora.prepare("fleurs", root, out, log, languages=["ta-IN"])
+    (root / "metadata/en_us/dev.tsv").unlink()
+    with pytest.raises(UserError, match="dev.tsv: cannot be read: No such file"):
+        speech_corpora.prepare("fleurs", root, out, log, languages=["en-US"])
+
+
+def test_commonvoice(tmp_path):
+    root = make_commonvoice(tmp_path / "cv-corpus")
+    (root / "ta/clips/common_voice_ta_train0.mp3").unlink()
+    out = tmp_path / "out"
+    assert speech_corpora.prepare("commonvoice", root, out, log, languages=["ta-IN"]) == \
+        {"ta-IN": {"train": 3, "dev": 1, "test": 2}}
+    assert (out / "problems.txt").read_text().count("transcript without audio") == 1
+    cut = cuts(out, "train")[0]
+    assert cut.supervisions[0].speaker == "speaker1" and cut.supervisions[0].text == '"ஒன்று 1'
+    assert cut.sampling_rate == 48000 and cut.load_audio().shape == (1, 24000)
+
+
+def test_cmu_indic(tmp_path):
+    root = make_cmu_indic(tmp_path / "cmu")
+    (root / "cmu_indic_hin_ab/wav/hin_00003.wav").write_bytes(b"")
+    out = tmp_path / "out"
+    counts = speech_corpora.prepare("cmu_indic", root, out, log)
+    assert {code: sum(by_set.values()) for code, by_set in counts.items()} == {"gu-IN": 32, "en-IN": 12, "hi-IN": 15}
+    assert all(by_set[split] >= 1 for by_set in counts.values() for split in ("train", "dev", "test"))
+    gujarati = {split: {cut.supervisions[0].text for cut in cuts(out, split) if cut.supervisions[0].language == "gu-IN"}
+                for split in ("train", "dev", "test")}
+    assert not gujarati["train"] & gujarati["test"]
+    assert not gujarati["train"] & gujarati["dev"] and counts["gu-IN"]["test"] == 2
+    assert {cut.supervisions[0].speaker for cut in cuts(out, "train")} == {"hin_ab", "guj_dp", "guj_kt"}
+
+
+def test_what_is_no_corpus(tmp_path):
+    for kind in speech_corpora.EXPECTED:
+        with pytest.raises(UserError, match=f"nothing of {kind} found"):
+            speech_corpora.prepare(kind, tmp_path, tmp_path / "out", log)
+    with pytest.raises(UserError, match="kind=mls"):
+        speech_corpora.prepare("mls", tmp_path, tmp_path / "out", log)
+    with pytest.raises(UserError, match="no such folder"):
+        speech_corpora.prepare("fleurs", tmp_path / "nowhere", tmp_path / "out", log)

@@ -1,8 +1,7 @@
 """Synthetic speech by eSpeak NG 1.52, the shared library of the Python package espeakng-loader, through ctypes.
 
 `synthesize` speaks a list of texts in a child process of its own: the library keeps state from one text to the next, so
-that only a process that begins with it gives the same samples every time, and what goes wrong in C ends the child, not
-the caller.
+that only a new process gives the same samples every time, and what goes wrong in C ends the child, not the caller.
 
 eSpeak NG has no voice of Indian English. As language "en-IN" the phonemes of its English are spoken by its Hindi
 voice, with the substitutions by which Indian English is described: retroflex t and d, dental stops for the fricatives
@@ -72,7 +71,7 @@ def library():
 def synthesize(utterances, where=None):
     """Speak a list of (Voice, text): list of int16 arrays (N,) at 22050 Hz.
 
-    The same list gives the same samples, except in the variant "whisper". where: (shared library, folder above
+    The same list gives the same samples every time. where: (shared library, folder above
     espeak-ng-data), default `library()`. UserError where the child process fails (the library crashes, there is no such
     voice or variant, a text gives no sound), with its last line.
     """
@@ -164,6 +163,7 @@ class Engine:
                 raise RuntimeError(f"espeak_SetParameter({parameter}, {value}) failed")
         self._samples, self._phonemes = [], []
         data = text.encode()
+        self.lib.espeak_ng_SetRandSeed(ctypes.c_long(1))  # of the breath noise; else the time of day
         status = self.lib.espeak_Synth(data, len(data) + 1, 0, 1, 0, flags, None, None)
         if status or not self._samples:
             raise RuntimeError(f"espeak_Synth({text}) returned {status} and {len(self._samples)} blocks of sound")

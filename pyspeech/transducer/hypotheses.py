@@ -62,22 +62,20 @@ class History:
 def words_of(hypothesis, units, frame_seconds):
     """[Word, ...] of a Hypothesis: from the frame of a word's first symbol to the end of that of its last one.
 
-    A symbol belongs to the word that the text of the symbols up to it ends with. The confidence is the geometric mean of
-    the symbols' probabilities. The words are those of `units.decode(hypothesis.tokens)`.
+    The confidence is the geometric mean of the symbols' probabilities. Joined by spaces the words are
+    `units.decode(hypothesis.tokens)`.
     """
-    groups = []
-    for index in range(len(hypothesis.tokens)):
-        count = len(units.decode(hypothesis.tokens[: index + 1]).split())
-        if count > len(groups):
-            groups.append([])
-        if groups:
-            groups[-1].append(index)
-    texts = units.decode(hypothesis.tokens).split()
-    return [
-        Word(text, hypothesis.frames[group[0]] * frame_seconds, (hypothesis.frames[group[-1]] + 1) * frame_seconds,
-             geometric_mean([hypothesis.log_probs[index] for index in group]))
-        for text, group in zip(texts, groups)
-    ]
+    words, first = [], 0
+    for end in range(1, len(hypothesis.tokens) + 1):
+        # A symbol that starts a word shows in the text of the word before it and itself.
+        if end == len(hypothesis.tokens) or len(units.decode(hypothesis.tokens[first : end + 1]).split()) > 1:
+            text = units.decode(hypothesis.tokens[first:end])
+            if text:
+                start, last = hypothesis.frames[first], hypothesis.frames[end - 1]
+                confidence = geometric_mean(hypothesis.log_probs[first:end])
+                words.append(Word(text, start * frame_seconds, (last + 1) * frame_seconds, confidence))
+            first = end
+    return words
 
 
 def geometric_mean(log_probs):

@@ -17,8 +17,8 @@ After the last frame the slots hold the n-best hypotheses. With K = 1 this is th
 again, until it is the blank or max_symbols are out. Within one round, no two open hypotheses and no two closed ones have
 the same prefix, so step 2 joins pairs at most.
 
-What makes it fast: all streams and slots are one tensor in every step; the LSTM predictor runs only for the hypotheses
-that were extended and stayed; prefixes are compared by a 63-bit hash. Hashes of prefixes are not negative; the empty slots
+What makes it fast: all streams and slots are one tensor in every step; the LSTM predictor runs only for hypotheses that
+were extended and stayed, and whose prefix is in no slot yet; prefixes are compared by a 63-bit hash. Hashes of prefixes are not negative; the empty slots
 of a stream have different negative ones, so they are never joined with anything.
 
 Nothing depends on frames to come, so decoding chunk by chunk is the same search. Scores are summed in float64.
@@ -81,7 +81,7 @@ class BeamSearch:
         self.own_rows = torch.arange(self.scores.numel(), device=device).reshape(shape)
         self.row_heads = torch.tensor(self.heads, device=device).repeat_interleave(shape[1] * shape[2])
         sizes = torch.tensor([self.model.vocabulary_sizes[head] for head in self.heads], device=device)
-        symbols = torch.arange(int(sizes.max()), device=device)
+        symbols = torch.arange(max(self.model.vocabulary_sizes), device=device)
         self.padding = (symbols >= sizes[:, None])[:, None, None]  # (H, 1, 1, V)
         blanks = torch.full_like(self.row_heads, BLANK)
         start = self.model.predictor_start(len(blanks))
@@ -110,13 +110,17 @@ class BeamSearch:
         self.frame += total
 
     def nbest(self):
-        """[utterance][head] -> [Hypothesis, ...], best first, at least one."""
-        return [[[self.history.hypothesis(node, score) for node, score in zip(nodes, scores) if score > -math.inf]
-                 for nodes, scores in zip(*streams)]
-                for streams in zip(self.nodes.transpose(0, 1).tolist(), self.scores.transpose(0, 1).tolist())]
+        """[utterance][head] -> [Hypothesis, ...], best first, at least one; heads in the order of `heads`."""
+        heads, batch, _ = self.scores.shape
+        return [[self.nbest_of(utterance, head) for head in range(heads)] for utterance in range(batch)]
+
+    def nbest_of(self, utterance, head):
+        """[Hypothesis, ...] of one stream, best first; `head` counts within `heads`."""
+        slots = zip(self.nodes[head, utterance].tolist(), self.scores[head, utterance].tolist())
+        return [self.history.hypothesis(node, score) for node, score in slots if score > -math.inf]
 
     def best(self, utterance, head):
-        """The best Hypothesis so far; `head` counts within `heads`."""
+        """The best Hypothesis of one stream."""
         return self.history.hypothesis(int(self.nodes[head, utterance, 0]), float(self.scores[head, utterance, 0]))
 
     def last_frame(self, utterance, head):
@@ -134,14 +138,14 @@ class BeamSearch:
             is_open = tokens != BLANK
             log_probs = scores - self.scores.gather(2, parents)
             self.scores = scores
+            self._move(parents, tokens, log_probs, frame)
             if not is_open.any():
-                self._move(parents)
                 return
-            self._extend(parents, tokens, log_probs, is_open, frame)
 
     def _candidates(self, projected, is_open, extend):
         """Scores (H, B, K, V) of what may fill the slots: at symbol 0 the slot's hypothesis closed, else its extensions."""
-        logits = self._logits(projected).reshape(*self.scores.shape, -1)
+        logits = self.model.logits(projected, self.predicted.reshape(projected.shape), self.heads)
+        logits = logits.reshape(*self.scores.shape, -1)
         scores = self.scores[..., None] + logits.log_softmax(dim=-1).double()
         closed = self._join(torch.where(is_open, scores[..., BLANK], self.scores), is_open)
         if not extend:
@@ -149,15 +153,6 @@ class BeamSearch:
         scores = scores.masked_fill(~is_open[..., None] | self.padding, -math.inf)
         scores[..., BLANK] = closed
         return scores
-
-    def _logits(self, projected):
-        """(H, B * K, V), symbols that a head does not have at any value."""
-        predicted = self.predicted.reshape(*projected.shape)
-        if len(self.heads) == self.model.num_heads and self.heads == sorted(self.heads):
-            return self.model.logits(projected, predicted)
-        logits = [self.model.head_logits(one, other, head) for one, other, head in zip(projected, predicted, self.heads)]
-        most = self.padding.shape[-1]
-        return torch.stack([torch.nn.functional.pad(one, (0, most - one.shape[-1]), value=-1e30) for one in logits])
 
     def _join(self, closed, is_open):
         """Closed scores (H, B, K) with pairs of the same prefix joined in the slot of the more probable one."""
@@ -176,28 +171,39 @@ class BeamSearch:
         parents = torch.where(is_empty, -1 - self.empty, parents)  # an empty slot: what was there does not matter
         return scores, parents, (index % size).masked_fill(is_empty, BLANK)
 
-    def _move(self, parents):
-        """Slots take over what was in the slots `parents` (H, B, K) of their stream."""
+    def _move(self, parents, tokens, log_probs, frame):
+        """Slots take over the hypotheses of slots `parents` (H, B, K) of their stream, with symbols `tokens` unless BLANK."""
+        is_open, before = tokens != BLANK, self.hashes
+        hashes = before.gather(2, parents)
+        hashes = torch.where(is_open, _extend_hashes(hashes, tokens), hashes)
+        self.hashes = torch.where(self.scores == -math.inf, self.empty, hashes)
         self.nodes = self.nodes.gather(2, parents)
-        self.hashes = torch.where(self.scores == -math.inf, self.empty, self.hashes.gather(2, parents))
-        sources = self.own_rows[..., :1] + parents
-        moved = sources != self.own_rows
+        if is_open.any():
+            self.nodes[is_open] = self._new_nodes(tokens[is_open], log_probs[is_open], self.nodes[is_open], frame)
+        # Often y + v is in a slot already when y is extended by v: then so is what the predictor says after it.
+        match = self.hashes[..., :, None] == before[..., None, :]
+        is_known = match.any(dim=-1)
+        sources = self.own_rows[..., :1] + torch.where(is_known, match.int().argmax(dim=-1), parents)
+        self._update_predictor(sources, tokens, is_open & ~is_known)
+
+    def _new_nodes(self, tokens, log_probs, parents, frame):
+        first = self.history.add(parents.tolist(), tokens.tolist(), log_probs.tolist(), frame)
+        return torch.arange(first, first + len(tokens), device=tokens.device)
+
+    def _update_predictor(self, sources, tokens, is_new):
+        """Rows take over those of `sources` (H, B, K), with one step of the predictor more where `is_new`."""
+        new, moved = self.own_rows[is_new], (sources != self.own_rows) & ~is_new
+        if len(new):
+            state = tuple(part[:, sources[is_new]] for part in self.state)
+            stepped = self.model.predict(tokens[is_new], self.row_heads[new], state)
         rows, sources = self.own_rows[moved], sources[moved]
         self.predicted[rows] = self.predicted[sources]
         for part in self.state:
             part[:, rows] = part[:, sources]
-
-    def _extend(self, parents, tokens, log_probs, is_open, frame):
-        """Move the slots and give the open ones their new symbol: history, hash, predictor."""
-        self._move(parents)
-        rows, symbols = self.own_rows[is_open], tokens[is_open]
-        first = self.history.add(self.nodes[is_open].tolist(), symbols.tolist(), log_probs[is_open].tolist(), frame)
-        self.nodes[is_open] = torch.arange(first, first + len(symbols), device=symbols.device)
-        self.hashes[is_open] = _extend_hashes(self.hashes[is_open], symbols)
-        predicted, state = self.model.predict(symbols, self.row_heads[rows], tuple(part[:, rows] for part in self.state))
-        self.predicted[rows] = predicted
-        for part, new in zip(self.state, state):
-            part[:, rows] = new
+        if len(new):
+            self.predicted[new] = stepped[0]
+            for part, values in zip(self.state, stepped[1]):
+                part[:, new] = values
 
 
 def _extend_hashes(hashes, symbols):

@@ -11,8 +11,8 @@ from pyspeech.transducer.model import Transducer, count_parameters
 VOCABULARIES = {"en-IN": 7, "hi-IN": 5, "ta-IN": 9}
 UNION = 19
 SYMBOLS = {"en-IN": [0, 1, 2, 3, 10, 11, 12], "hi-IN": [0, 5, 4, 14, 13], "ta-IN": [0, 6, 7, 8, 9, 15, 16, 17, 18]}
-OPTIONS = {"encoder_layers": 2, "encoder_size": 24, "predictor_size": 20, "embedding": 12, "joint": 28, "lid_sizes": [10],
-           "features": 16}
+OPTIONS = {"encoder_layers": 2, "encoder_size": 24, "predictor_size": 20, "embedding": 12, "joint": 28, "features": 16,
+           "lid_sizes": [10]}
 MULTI_SOFTMAX = [{}, {"lsp": True}, {"lid": True}, {"lsp": True, "lid": True}]
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Numbers of parameters of the multilingual transducers at the paper's sizes: Joshi et al. 2021, Table 6, ours beside theirs.
+"""Numbers of parameters of the transducers at the paper's sizes: Joshi et al. 2021, Table 6, ours beside theirs.
 
-Vocabularies are those of the paper's Table 1. The paper gives the LSTM layers (6 and 2 of 1024 units, 640 inputs); the rest
-is what reproduces its figures, see pyspeech/transducer/config.py. Outputs that only the pruned loss uses are not counted.
+Vocabularies are those of the paper's Table 1. The paper gives the LSTM layers (6 and 2 of 1024 units, 640 inputs); the
+rest is what reproduces its figures, see pyspeech/transducer/. Outputs that only the pruned loss uses are not counted.
 """
 import sys
 from pathlib import Path
@@ -14,6 +14,7 @@ ensure_environment()
 
 import argparse  # noqa: E402
 
+from pyspeech.errors import UserError  # noqa: E402
 from pyspeech.files import write_json  # noqa: E402
 from pyspeech.transducer.config import TransducerConfig, parameter_count  # noqa: E402
 
@@ -31,12 +32,15 @@ STRUCTURES = {
 
 def main(arguments=None):
     options = parser().parse_args(arguments)
+    if options.union < 2:
+        raise UserError(f"--union {options.union}: expected the blank and at least one symbol")
     rows = table(options.union)
     if options.json:
         write_json(options.json, rows)
     print("model      ours    paper   difference  (millions of parameters)")
     for row in rows:
-        print(f"{row['model']:8}  {row['ours']:7.2f}  {row['paper']:6.2f}  {row['difference']:+9.4f}   {row['note']}".rstrip())
+        figures = f"{row['model']:8}  {row['ours']:7.2f}  {row['paper']:6.2f}  {row['difference']:+9.4f}"
+        print(f"{figures}   {row['note']}".rstrip())
 
 
 def parser():
@@ -78,7 +82,7 @@ def note(model, union):
     if model == "Mono.":
         return f"of the language with {VOCABULARIES['en-IN']} symbols"
     if model == "MS LID":
-        return "hidden layers of 1000 and 500 for the LID, which the paper does not give: one choice of several that fit"
+        return "LID with hidden layers of 1000 and 500, which the paper does not give: one choice of several that fit"
     if model not in ("Vanilla", "Onehot"):
         return ""
     row = count(model, union + 1) - count(model, union)  # parameters of a symbol
@@ -86,9 +90,15 @@ def note(model, union):
     half = 0.005 * 1e6 / row  # what the paper's figure is rounded by
     if abs(needed - union) <= half:
         return f"with a union of {union} symbols"
-    return (f"the paper's figure needs a union of {needed - half:.0f} to {needed + half:.0f} symbols; its text (graphemes "
-            f"distinct between languages) and Table 1 give {union_size()}" + (f", here {union}" * (union != union_size())))
+    here = "" if union == union_size() else f", here {union}"
+    return (f"the paper's figure needs a union of {needed - half:.0f} to {needed + half:.0f} symbols; its text "
+            f"(graphemes distinct between languages) and Table 1 give {union_size()}{here}")
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except UserError as error:
+        sys.exit(f"error: {error}")
+    except OSError as error:
+        sys.exit(f"error: {error.filename}: {error.strerror}")

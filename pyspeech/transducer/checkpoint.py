@@ -19,7 +19,7 @@ MODEL_FILE = "model.pt"
 
 @dataclass
 class Bundle:
-    """model: Transducer; units: {language code: units}; fbank: FbankConfig; stats: GlobalStats, or None for no normalisation."""
+    """model: Transducer; units: {language code: units}; fbank: FbankConfig; stats: GlobalStats or None (not normalised)."""
 
     model: Transducer
     units: dict
@@ -45,7 +45,7 @@ def save_model(folder, model, units, stats, fbank_config):
 
 
 def load_model(folder, device="cpu"):
-    """The Bundle of `folder`/model.pt, its model on `device`, float32, in evaluation mode; UserError for any other file."""
+    """The Bundle of `folder`/model.pt: model on `device`, float32, in evaluation mode. UserError for any other file."""
     path = Path(folder) / MODEL_FILE
     content = load_checkpoint(path, map_location="cpu")
     try:

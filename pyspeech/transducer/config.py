@@ -50,7 +50,7 @@ class TransducerConfig:
         if self.structure == "monolingual" and len(sizes) != 1:
             raise UserError(f"{found}: expected one language, as structure=monolingual")
         if self.structure in ("vanilla", "onehot") and len(set(sizes)) != 1:
-            raise UserError(f"{found}: expected the size of the union for every language, as structure={self.structure}")
+            raise UserError(f"{found}: expected the size of the union for each, as structure={self.structure}")
 
 
 def parameter_count(config, vocabularies):

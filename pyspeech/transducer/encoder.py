@@ -1,7 +1,7 @@
 """The encoder of the transducers: LSTM layers over stacked log-mel frames (Joshi et al. 2021, section 5); causal.
 
-Sequences are not packed: frames behind an utterance's end cannot change those before it, and training on packed sequences
-takes 2.5 (torch 1.13) to 6 times (torch 2.11) as long.
+Sequences are not packed: frames behind an utterance's end cannot change those before it, and training on packed
+sequences takes 2.5 (torch 1.13) to 6 times (torch 2.11) as long.
 """
 import contextlib
 import math
@@ -9,7 +9,7 @@ import threading
 
 import torch
 
-# Rows x frames below which torch's own LSTM is faster than oneDNN's, which torch 2 takes: 3 times for a step of one row.
+# Rows x frames below which torch's own LSTM is faster than oneDNN's, which torch 2 takes: 3 times in a single step.
 SMALL = 128
 
 
@@ -72,8 +72,8 @@ _without_onednn = _WithoutOnednn()
 def initialise_lstm(lstm):
     """Input weights of variance 1 / inputs, and a forget gate that starts open.
 
-    torch's own weights have a third of that variance or less. For white noise the sixth layer of 1024 units then puts out
-    a standard deviation of 0.014, with these 0.09.
+    torch's own weights have a third of that variance or less. For white noise the sixth layer of 1024 units then puts
+    out a standard deviation of 0.014, with these 0.09.
     """
     with torch.no_grad():
         for name, parameter in lstm.named_parameters():

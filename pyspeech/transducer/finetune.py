@@ -50,7 +50,7 @@ def to_monolingual(model, language, symbols=None):
 
 
 def symbols_in_union(union, units):
-    """Numbers in the `union` units of every symbol of a language's `units`, in order; UserError where one is missing."""
+    """Numbers in `union` of every symbol of a language's `units`, in order; UserError where one is missing."""
     numbers = {symbol: number for number, symbol in enumerate(union.symbols)}
     missing = [symbol for symbol in units.symbols if symbol not in numbers]
     if missing:

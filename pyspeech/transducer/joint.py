@@ -1,4 +1,4 @@
-"""The joint network: projections of encoder and predictor, tanh, and an output layer for each head (Joshi et al. 2021, section 4).
+"""The joint network (Joshi et al. 2021, section 4): projections of encoder and predictor, tanh, an output layer a head.
 
 The paper's text has the whole joint network language specific; the sizes in its Table 6 have room for language specific
 output layers alone, so the two projections are shared by the languages.
@@ -11,7 +11,7 @@ IMPOSSIBLE = -1e30  # logit of a symbol that a head does not have
 
 
 class Joint(torch.nn.Module):
-    """config: TransducerConfig; sizes: symbols of each output layer; num_heads: one layer serves them all or each has its own."""
+    """config: TransducerConfig; sizes: symbols of each output layer: one for all of num_heads, or one each."""
 
     def __init__(self, config, sizes, num_heads):
         super().__init__()

@@ -8,8 +8,8 @@ A head is an output layer with its vocabulary (0 is the blank) and its embedding
 
     monolingual     one head
     vanilla         one head over the union of the languages' symbols
-    onehot          as vanilla, with the language, one-hot, appended to the inputs of encoder and predictor; the heads, one
-                    for each language, differ in that input alone
+    onehot          as vanilla, with the language, one-hot, appended to the inputs of encoder and predictor; the heads,
+                    one for each language, differ in that input alone
     multi_softmax   a head for each language; with `lsp` a prediction network for each language; with `lid` language
                     identification on the encoder
 
@@ -25,7 +25,7 @@ from pyspeech.transducer.predictor import Predictor
 
 
 class Transducer(torch.nn.Module):
-    """config: TransducerConfig; vocabularies: {language code: V}, for vanilla and onehot the union's size for every language.
+    """config: TransducerConfig; vocabularies: {language code: V}, for vanilla and onehot the union's V for each.
 
     Attributes: config, languages (codes in order), num_heads, vocabulary_sizes (of each head).
     """

@@ -1,11 +1,11 @@
-"""The parameters of all languages in one tensor, so that a search over languages is one operation, kept between steps."""
+"""Parameters of all languages in one tensor, kept between steps: a search over languages is then one operation."""
 import torch
 
 
 class Packing:
     """Remembers tensors built from parameters for as long as these stay as they are.
 
-    Nothing is remembered where gradients are recorded. A copy of the module that owns it starts with nothing remembered.
+    Nothing is remembered where gradients are recorded. A copy of the module that owns it starts empty.
     """
 
     def __init__(self):

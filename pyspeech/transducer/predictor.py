@@ -1,7 +1,7 @@
 """The prediction network: embedding, then LSTM layers with layer normalisation (Joshi et al. 2021, sections 4, 4.1, 5).
 
-Embeddings belong to a head (a language's output layer); the LSTM layers are shared by all heads, or, for language specific
-prediction (LSP), each head has its own. The start symbol is the blank.
+Embeddings belong to a head (a language's output layer); the LSTM layers are shared by all heads, or, for language
+specific prediction (LSP), each head has its own. The start symbol is the blank.
 """
 import torch
 
@@ -10,7 +10,7 @@ from pyspeech.transducer.packing import Packing
 
 
 class Predictor(torch.nn.Module):
-    """config: TransducerConfig; sizes: rows of each embedding table; num_heads: one table serves them all or each has its own.
+    """config: TransducerConfig; sizes: rows of each embedding table: one for all of num_heads, or one each.
 
     onehot: the head's number is appended to the input, one-hot.
     """
@@ -97,7 +97,8 @@ class PredictorNetwork(torch.nn.Module):
     def __init__(self, config, inputs):
         super().__init__()
         sizes = [inputs] + [config.predictor_size] * config.predictor_layers
-        self.lstms = torch.nn.ModuleList(torch.nn.LSTM(size, config.predictor_size, batch_first=True) for size in sizes[:-1])
+        self.lstms = torch.nn.ModuleList(
+            torch.nn.LSTM(size, config.predictor_size, batch_first=True) for size in sizes[:-1])
         self.norms = torch.nn.ModuleList(torch.nn.LayerNorm(config.predictor_size) for _ in sizes[:-1])
         self.dropout = config.dropout
         for lstm in self.lstms:

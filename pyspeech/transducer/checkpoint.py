@@ -19,7 +19,10 @@ MODEL_FILE = "model.pt"
 
 @dataclass
 class Bundle:
-    """model: Transducer; units: {language code: units}; fbank: FbankConfig; stats: GlobalStats or None (not normalised)."""
+    """What `load_model` gives.
+
+    model: Transducer; units: {language code: units}; fbank: FbankConfig; stats: GlobalStats or None (not normalised)
+    """
 
     model: Transducer
     units: dict

@@ -82,5 +82,5 @@ def score_system(folder, system):
 
 def read_decoded(folder):
     """{language: its lines as dicts} of a folder that `decode_system` wrote."""
-    return {path.stem: [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {path.stem: [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
             for path in sorted(Path(folder).glob("*.jsonl"))}

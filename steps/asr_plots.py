@@ -3,7 +3,7 @@ import math
 
 from steps.asr_results import (MODELS, RULES, average_error_rate, confusion_matrix, in_order, languages_of, setting,
                                word_error_rate)
-from steps.sad_plots import _figure, _save
+from steps.plots import new_figure, save
 
 MARKERS = "osD^vPX*<>"
 
@@ -13,7 +13,7 @@ def plot_trade_off(early_stopping, path, frame_ms=30):
 
     early_stopping: the list of steps.asr_results. Dotted: without early stopping, where that is among them.
     """
-    figure, axes = _figure(11, 4.4, columns=2)
+    figure, axes = new_figure(11, 4.4, columns=2)
     stopping = [entry for entry in early_stopping if math.inf not in setting(entry)]
     rules = in_order({entry["rule"] for entry in stopping}, RULES)
     taus = sorted({setting(entry)[0] for entry in stopping})
@@ -30,7 +30,7 @@ def plot_trade_off(early_stopping, path, frame_ms=30):
         axis.set(xlabel="T_avg / active decoders", ylabel=label)
         axis.grid(alpha=0.3)
     _legend(figure, rules, taus, frame_ms)
-    _save(figure, path)
+    save(figure, path)
 
 
 def _lid_accuracy(entry):
@@ -54,7 +54,7 @@ def plot_confusion(confusion, path, title="predicted languages"):
     spoken, predicted, counts = confusion_matrix(confusion)
     counts = np.array(counts)
     share = 100 * counts / counts.sum(axis=1, keepdims=True)
-    figure, axis = _figure(2.2 + 0.9 * len(predicted), 1.6 + 0.7 * len(spoken))
+    figure, axis = new_figure(2.2 + 0.9 * len(predicted), 1.6 + 0.7 * len(spoken))
     image = axis.imshow(share, cmap="Blues", vmin=0, vmax=100)
     for (row, column), value in np.ndenumerate(share):
         axis.text(column, row, f"{value:.1f}\n({counts[row, column]})", ha="center", va="center", fontsize=8,
@@ -62,14 +62,14 @@ def plot_confusion(confusion, path, title="predicted languages"):
     axis.set(xticks=range(len(predicted)), xticklabels=predicted, yticks=range(len(spoken)), yticklabels=spoken,
              xlabel="predicted", ylabel="spoken", title=title)
     figure.colorbar(image, ax=axis, label="utterances / %")
-    _save(figure, path)
+    save(figure, path)
 
 
 def plot_wer(results, path):
     """Bars: WER in % by language and on average, a colour for each model; whiskers are the 95 % intervals."""
     languages = languages_of(results)
     models = in_order(results["models"], MODELS)
-    figure, axis = _figure(max(6, 1.5 + 0.28 * len(models) * (len(languages) + 1)), 4)
+    figure, axis = new_figure(max(6, 1.5 + 0.28 * len(models) * (len(languages) + 1)), 4)
     width = 0.85 / max(1, len(models))
     for place, model in enumerate(models):
         scores = results["models"][model]
@@ -83,7 +83,7 @@ def plot_wer(results, path):
     axis.grid(axis="y", alpha=0.3)
     axis.set_axisbelow(True)
     figure.legend(loc="outside right upper", fontsize=8)
-    _save(figure, path)
+    save(figure, path)
 
 
 def _bars(axis, entries, offset, width, colour, label):

@@ -1,27 +1,12 @@
 """Figures 2, 3 and 6 of Heitkaemper et al. 2020 from our own data."""
-from pyspeech.files import atomic_path
-
-
-def _figure(width, height, columns=1):
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure, figure.subplots(1, columns)
-
-
-def _save(figure, path):
-    with atomic_path(path) as temporary:
-        # A fixed Software entry keeps the bytes the same from run to run.
-        figure.savefig(temporary, dpi=120, metadata={"Software": None})
+from steps.plots import new_figure, save
 
 
 def plot_denoising(noisy, processed, frame_shift, sampling_rate, path, start=0.0):
     """Figure 2: power spectrograms (T, F) before and after denoising, high-pass and LPC."""
     import numpy as np
 
-    figure, axes = _figure(10, 3.2, columns=2)
+    figure, axes = new_figure(10, 3.2, columns=2)
     top = 10 * np.log10(noisy.max() + 1e-20)
     extent = [start, start + len(noisy) * frame_shift, 0, sampling_rate / 2000]
     for axis, power, title in zip(axes, (noisy, processed), ("input", "processed")):
@@ -29,7 +14,7 @@ def plot_denoising(noisy, processed, frame_shift, sampling_rate, path, start=0.0
         image = axis.imshow(level, origin="lower", aspect="auto", extent=extent, vmin=top - 80, vmax=top, cmap="magma")
         axis.set(title=title, xlabel="time / s", ylabel="frequency / kHz")
     figure.colorbar(image, ax=axes, label="level / dB")
-    _save(figure, path)
+    save(figure, path)
 
 
 def plot_histogram(found, path):
@@ -37,7 +22,7 @@ def plot_histogram(found, path):
     import numpy as np
     from pyspeech.sad import gmm
 
-    figure, axis = _figure(6, 3.6)
+    figure, axis = new_figure(6, 3.6)
     axis.hist(found.level, bins=120, density=True, color="0.8", label="frames")
     grid = np.linspace(found.level.min(), found.level.max(), 500)
     for mixture, threshold, kind, colour, label in (
@@ -49,12 +34,12 @@ def plot_histogram(found, path):
     # Logarithmic, for the quietest level stands for much of the noise and would dwarf all else.
     axis.set(xlabel="log CSBE / dB", ylabel="density", yscale="log", ylim=(1e-4, None))
     axis.legend()
-    _save(figure, path)
+    save(figure, path)
 
 
 def plot_thresholds(sweeps, path, horizontal=None):
     """Figure 6: DCF on dev against the decision threshold. `sweeps`: {label: (thresholds, dcf as a fraction)}."""
-    figure, axis = _figure(6, 3.6)
+    figure, axis = new_figure(6, 3.6)
     for label, (thresholds, dcf) in sweeps.items():
         axis.plot(thresholds, [100 * value for value in dcf], label=label)
     for label, value in (horizontal or {}).items():
@@ -63,4 +48,4 @@ def plot_thresholds(sweeps, path, horizontal=None):
     axis.set(xlabel="threshold α", ylabel="DCF on dev / %", ylim=(0, max(5, 500 * lowest)))
     axis.legend()
     axis.grid(alpha=0.3)
-    _save(figure, path)
+    save(figure, path)

@@ -1,10 +1,10 @@
 """Losses of the RNN transducer: the full lattice (Graves 2012) and the pruned one (Kuang et al. 2022, Pruned RNN-T).
 
 The full loss needs logits of every frame with every symbol of the reference, (B, T, S + 1, V). The pruned one first
-adds a simple encoder output `am` (B, T, V) and a simple predictor output `lm` (B, S + 1, V) in place of the joint network,
-so that the normaliser of all pairs is a matrix product (section 3.1), smooths that by the losses of either alone (section
-3.3), takes from its gradient the R rows that each frame keeps, and has the joint network compute logits (B, T, R, V) of
-those alone.
+adds a simple encoder output `am` (B, T, V) and a simple predictor output `lm` (B, S + 1, V) in place of the joint
+network, so that the normaliser of all pairs is a matrix product (section 3.1), smooths that by the losses of either
+alone (section 3.3), takes from its gradient the R rows that each frame keeps, and has the joint network compute logits
+(B, T, R, V) of those alone.
 
 Blank is symbol 0; tokens (B, S) may hold anything past their length. Losses are in nats and in float64, under autocast
 too. What cannot have a loss is a UserError that names the utterance of the batch: lengths out of range, a blank or an
@@ -79,9 +79,9 @@ def smoothed_loss(am, lm, tokens, lengths, token_lengths, prune_range, lm_scale=
 def transducer_loss(model, encoded, lengths, tokens, token_lengths, head, config, warm=1.0):
     """Training loss of a batch of one language: encoded (B, T, D) -> (scalar, {name: number to log}).
 
-    Each loss is the sum over the batch divided by its number of frames. With config.full the scalar is that of the whole
-    lattice; else the smoothed and the pruned loss add up, scaled as `loss_scales` says at `warm`, the part 0..1 of the
-    warm-up that is over. Logits that are not finite give NaN and no values: the trainer names and skips such a batch.
+    Each loss is the sum over the batch divided by its number of frames. With config.full the scalar is that of the
+    whole lattice; else the smoothed and the pruned loss add up, scaled as `loss_scales` says at `warm`, the part 0..1
+    of the warm-up that is over. Logits that are not finite give NaN and no values: the trainer skips such a batch.
     """
     tokens, lengths, token_lengths = check_batch(
         tokens, lengths, token_lengths, encoded.shape[1], model.vocabulary_sizes[head])

@@ -7,8 +7,8 @@ from pyspeech.errors import UserError
 @dataclass
 class LossConfig:
     """prune_range rows of the lattice a frame; simple_scale of the smoothed loss beside the pruned one, from the end of
-    the warm-up on; lm_scale and am_scale, the parts of the predictor alone and of the encoder alone in the smoothed loss;
-    full: the whole lattice instead of both; backend: auto, k2 or torch.
+    the warm-up on; lm_scale and am_scale, the parts of the predictor alone and of the encoder alone in the smoothed
+    loss; full: the whole lattice instead of both; backend: auto, k2 or torch.
     """
 
     prune_range: int = 5

@@ -1,10 +1,10 @@
 """Which symbols of the reference each frame looks at: prune ranges (Kuang et al. 2022, Pruned RNN-T, section 3.2).
 
 A cheap lattice says where paths probably are; the joint network then sees only R symbols in a row at each frame, rows
-s_begin .. s_begin + R - 1 of the lattice. At frame t, s_begin is where the R rows keep the most probability: that of the
-paths that leave frame t by a blank in one of them, less that of those which came there from the row before, cut off. Then
-the ranges are made to join up: they start at row 0, never go back, reach row S at the last frame, and move on by at most
-R - 1 rows, so that two neighbours share a row and a path can pass from one to the other.
+s_begin .. s_begin + R - 1 of the lattice. At frame t, s_begin is where the R rows keep the most probability: that of
+the paths that leave frame t by a blank in one of them, less that of those which came there from the row before, cut
+off. Then the ranges are made to join up: they start at row 0, never go back, reach row S at the last frame, and move on
+by at most R - 1 rows, so that two neighbours share a row and a path can pass from one to the other.
 """
 import torch
 from torch.nn import functional

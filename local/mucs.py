@@ -8,9 +8,9 @@ Corpus (Indian languages)" (16 kHz), to be had after registration. Their layouts
 
 A line of transcription.txt is `utterance text`. Nothing depends on these names but: each file whose name begins with
 transcri (.txt, .tsv) is a set; the folders above it say which language (Gujarati, gu, gu-in; a name that is no known
-language is a language of that name) and whether it is train, test or dev; its audio files (of any format) lie anywhere
-beside or below it. Upper or lower case, tabs or spaces, byte order marks, line ends and the Unicode form of names are
-all the same.
+language is a language of that name), and these or its own name whether it is train, test or dev; its audio files (of
+any format) lie anywhere beside or below it. Upper or lower case, tabs or spaces, byte order marks, line ends and the
+Unicode form of names are all the same.
 
 Neither corpus has a dev set or tells speakers: 10 % of a language's training utterances (at most 500) are held out as
 dev, by texts where these are sentences (`local.transcribed.hold_out`), the same ones each time; supervisions have no
@@ -55,9 +55,8 @@ def prepare(corpus, out, log, languages=(), skip_bad=False):
                         f"ta-in-Train/transcription.txt, and the audio beside")
     parts = choose_languages(find_parts(corpus, log), languages, corpus, log)
     utterances, problems = [], []
-    folders = {part.path.parent for part in parts}
     for part in parts:
-        found, wrong = read_part(part, folders, corpus)
+        found, wrong = read_part(part, parts, corpus)
         utterances += found
         problems += wrong
         log.info("%s %s: %d utterances in %s", part.language, part.split, len(found), part.path)
@@ -69,12 +68,10 @@ def prepare(corpus, out, log, languages=(), skip_bad=False):
 def find_parts(corpus, log):
     """Parts of the corpus, in order; UserError where there is none."""
     parts = []
-    for folder, folders, names in os.walk(corpus, followlinks=True):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            if not re.fullmatch(r"transcri.*\.(txt|tsv)", name.lower()):
-                continue
-            path = Path(folder) / name
+    for folder, names in _walk(corpus):
+        texts = [name for name in names if re.fullmatch(r"transcri.*\.(txt|tsv)", name.lower())]
+        exact = [name for name in texts if name.lower() == "transcription.txt"]
+        for path in [folder / name for name in exact or texts]:
             relative = (corpus.resolve().name, *path.relative_to(corpus).parts[:-1], path.stem)
             language, split = language_of(relative), split_of(relative[1:])
             if split is None or language is None:
@@ -85,7 +82,24 @@ def find_parts(corpus, log):
     if not parts:
         raise UserError(f"corpus={corpus}: no transcription.txt in folders that say train or test; expected "
                         f"Hindi/train/transcription.txt or ta-in-Train/transcription.txt")
+    used = {part.path.relative_to(corpus).parts[0] for part in parts}
+    for folder in sorted(corpus.iterdir()):
+        if folder.is_dir() and folder.name not in used and not folder.name.startswith("."):
+            log.warning("%s: not used, as there is no transcription.txt in a train or test folder in it", folder)
     return parts
+
+
+def _walk(root, others=()):
+    """Yield (folder, names of its files), in order, of a folder and those below; without hidden ones and `others`."""
+    visited = set()
+    for folder, folders, names in os.walk(root, followlinks=True):
+        identity = os.path.realpath(folder)
+        if identity in visited:                     # a link that leads back up
+            folders.clear()
+            continue
+        visited.add(identity)
+        folders[:] = sorted(name for name in folders if name[0] != "." and Path(folder) / name not in others)
+        yield Path(folder), sorted(name for name in names if name[0] != ".")
 
 
 def split_of(names):
@@ -98,16 +112,18 @@ def split_of(names):
 
 
 def language_of(names):
-    """Code of the language that the last of some folder names says (the first is that of the corpus).
+    """Code of the language that some folder names say, the first of which is the corpus's; None where none does.
 
-    Where none is a known language, the last that says anything but a split is taken for one; None without any.
+    The last name of a known language counts; without one, the last that stands above the split's folder or in its name
+    is taken for a language; without that either, the corpus may have a known one's name.
     """
     said = ["-".join(word for word in _words(name) if word not in SPLITS) for name in names]
-    for name in reversed(said):
-        if language_code(name):
-            return language_code(name)
-    others = [name for name in said[1:] if name and name not in GENERIC]
-    return others[-1] if others else None
+    known = [language_code(name) for name in said[1:] if language_code(name)]
+    if known:
+        return known[-1]
+    place = max([number for number, name in enumerate(names) if split_of([name])], default=0)
+    others = [name for name in said[1:place + 1] if len(name) > 1 and name not in GENERIC]
+    return others[-1] if others else language_code(said[0])
 
 
 def _words(name):
@@ -147,12 +163,13 @@ def choose_languages(parts, wanted, corpus, log):
 
 # What is in a set
 
-def read_part(part, folders, corpus):
+def read_part(part, parts, corpus):
     """([Utterance, ...], [(file or utterance, what is wrong), ...]) of one set.
 
-    folders: those of all sets; audio in another set's folder is not this one's.
+    parts: all sets; audio in another set's folder is not this one's.
     """
-    audio, problems = find_set_audio(part.path, folders, corpus)
+    folders = [other.path.parent for other in parts]
+    audio, problems = find_set_audio(part.path, set(folders), corpus)
     folded = {key.casefold(): key for key in audio}
     utterances, used = [], set()
     for name, texts in read_transcription(part.path).items():
@@ -164,7 +181,8 @@ def read_part(part, folders, corpus):
         else:
             utterances.append(Utterance(f"{part.language}-{part.split}-{name}", str(audio[key]), texts[0],
                                         part.language, None, part.split))
-    problems += [(path, "audio without transcript") for key, path in sorted(audio.items()) if key not in used]
+    if folders.count(part.path.parent) == 1:        # else what is left over is another set's
+        problems += [(path, "audio without transcript") for key, path in sorted(audio.items()) if key not in used]
     return utterances, problems
 
 
@@ -183,19 +201,13 @@ def find_set_audio(transcription, folders, corpus):
     for root in (transcription.parent, transcription.parent.parent):
         if found or not root.resolve().is_relative_to(corpus.resolve()):
             break
-        for path in _audio_below(root, folders - {transcription.parent}):
-            key = unicodedata.normalize("NFC", path.stem)
-            if key in found:
-                problems.append((path, f"same name as {found[key]}; the first is used"))
-            found.setdefault(key, path)
+        for folder, names in _walk(root, folders - {transcription.parent}):
+            for path in [folder / name for name in names if name.lower().endswith(AUDIO_SUFFIXES)]:
+                key = unicodedata.normalize("NFC", path.stem)
+                if key in found:
+                    problems.append((path, f"same name as {found[key]}; the first is used"))
+                found.setdefault(key, path)
     return found, problems
-
-
-def _audio_below(root, others):
-    for folder, folders, names in os.walk(root, followlinks=True):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and Path(folder) / name not in others)
-        yield from (Path(folder) / name for name in sorted(names)
-                    if name.lower().endswith(AUDIO_SUFFIXES) and not name.startswith("."))
 
 
 def read_transcription(path):

@@ -87,6 +87,16 @@ def test_microsoft_and_other_layouts(tmp_path, folders, audio):
     assert mucs.prepare(corpus, tmp_path / "out", log) == {"ta-IN": {"train": 11, "dev": 1, "test": 4}}
 
 
+def test_both_transcriptions_beside_one_folder_of_audio(tmp_path):
+    folder = make_set(tmp_path / "corpus/Hindi", HINDI, 20)
+    lines = (folder / "transcription.txt").read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "transcription.txt").unlink()
+    (folder / "transcription_train.txt").write_text("".join(lines[:15]), encoding="utf-8")
+    (folder / "transcription_test.txt").write_text("".join(lines[15:]), encoding="utf-8")
+    assert mucs.prepare(tmp_path / "corpus", tmp_path / "out", log) == {"hi-IN": {"train": 13, "dev": 2, "test": 5}}
+    assert not (tmp_path / "out/problems.txt").exists()
+
+
 def test_one_language_whose_folder_is_given(tmp_path):
     corpus = make_mucs(tmp_path / "MUCS", ["Hindi"])
     assert list(mucs.prepare(corpus / "Hindi", tmp_path / "out", log)) == ["hi-IN"]
@@ -101,6 +111,8 @@ def test_names_that_mean_languages_and_splits():
     assert mucs.language_of(("MUCS", "Gujarati_train", "audio")) == "gu-IN"
     assert mucs.language_of(("MUCS", "HindiTrain")) == "hi-IN"
     assert mucs.language_of(("MUCS", "Klingon", "train")) == "klingon"
+    assert mucs.language_of(("english digits", "Klingon", "train", "set1")) == "klingon"
+    assert mucs.language_of(("Hindi", "v1", "train")) == "hi-IN" and mucs.language_of(("Hindi", "train")) == "hi-IN"
     assert mucs.language_of(("train", "train")) is None
     assert mucs.split_of(("test", "ta-in-Train")) == "train" and mucs.split_of(("Hindi", "blindtest")) is None
 
@@ -174,8 +186,12 @@ def test_stereo_and_rare_formats_are_copied(tmp_path):
 def test_language_without_test_set_is_left_out(tmp_path, caplog):
     corpus = make_mucs(tmp_path / "MUCS")
     (corpus / "Tamil/test/transcription.txt").unlink()
+    write_audio(corpus / "Odia/train/audio/0.wav")
+    (corpus / "Hindi/train/transcription_old.txt").write_text("no longer used")
+    (corpus / "Hindi/up").symlink_to(corpus)
     assert list(mucs.prepare(corpus, tmp_path / "out", log)) == ["hi-IN"]
     assert "ta-IN: no test set" in caplog.text and "left out" in caplog.text
+    assert "Odia: not used" in caplog.text and not (tmp_path / "out/problems.txt").exists()
     with pytest.raises(UserError, match="ta-IN: no test set"):
         mucs.prepare(corpus, tmp_path / "out", log, languages=["ta-IN"])
 

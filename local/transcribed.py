@@ -4,7 +4,7 @@ A module of one corpus lists its utterances and calls `write_corpus`, which chec
 writes folder/{train,dev,test}.jsonl.gz: Lhotse CutSets, one cut an utterance and one supervision in it, with the text
 as the corpus has it (pyspeech/text/normalize.py is applied where texts are used), the language's code, and the speaker
 where the corpus tells. Audio stays where it is, at its own sampling rate; files with several channels, and formats that
-are not commonly read, are mixed to mono WAV files in folder/audio.
+are not commonly read, are mixed to mono WAV files in folder/mixed.
 """
 import gzip
 import hashlib
@@ -55,7 +55,7 @@ def write_corpus(utterances, folder, log, name="corpus", skip_bad=False, problem
     folder = Path(folder).resolve()
     utterances = sorted(utterances, key=lambda utterance: (utterance.language, utterance.id))
     _check_splits(utterances)
-    shutil.rmtree(folder / "audio", ignore_errors=True)
+    shutil.rmtree(folder / "mixed", ignore_errors=True)
     log.info("checking the audio of %d utterances", len(utterances))
     good, found = check_utterances(utterances)
     report_problems(name, folder, [*problems, *found], len(good) + len(found) + len(problems), skip_bad, log)
@@ -200,7 +200,7 @@ def _readable(utterance, properties, folder, log):
         return os.path.abspath(utterance.audio), properties
     import soundfile
 
-    target = folder / "audio" / utterance.language / f"{safe_name(utterance.id)}.wav"
+    target = folder / "mixed" / utterance.language / f"{safe_name(utterance.id)}.wav"
     with atomic_path(target) as temporary:
         with soundfile.SoundFile(str(temporary), "w", properties["rate"], 1, "PCM_16", format="WAV") as stream:
             for block in stream_audio(utterance.audio, properties["rate"]):

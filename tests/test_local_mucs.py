@@ -176,7 +176,7 @@ def test_stereo_and_rare_formats_are_copied(tmp_path):
     (corpus / "Hindi/test/audio/0002.wav").unlink()
     mucs.prepare(corpus, tmp_path / "out", log)
     test = cuts(tmp_path / "out", "test")
-    assert [cut.recording.sources[0].source.startswith(str(tmp_path / "out/audio")) for cut in test[:3]] == \
+    assert [cut.recording.sources[0].source.startswith(str(tmp_path / "out/mixed")) for cut in test[:3]] == \
         [True, True, False]
     samples, _ = soundfile.read(str(corpus / "Hindi/test/audio/0000.wav"))
     np.testing.assert_allclose(test[0].load_audio()[0], samples.mean(axis=1), atol=2 / 32768)

@@ -121,8 +121,8 @@ def _log_mel(windows, config):
     windows = windows - windows.mean(dim=1, keepdim=True)
     previous = torch.cat([windows[:, :1], windows[:, :-1]], dim=1)
     windows = (windows - PREEMPHASIS * previous) * weights
-    spectrum = torch.view_as_real(torch.fft.rfft(windows, n=2 * (len(filters) - 1)))
-    energies = spectrum.square().sum(dim=-1) @ filters
+    spectrum = torch.fft.rfft(windows, n=2 * (len(filters) - 1))
+    energies = (spectrum.real.square() + spectrum.imag.square()) @ filters
     return energies.clamp(min=FLOOR).log().float()
 
 

@@ -36,7 +36,7 @@ class StftConfig:
 
 @dataclass
 class FbankConfig:
-    """Log-mel features of an encoder frame. Defaults: Joshi et al. 2021, section 5 (80 bins, 10 ms; 8 frames, shift 3)."""
+    """Log-mel features of an encoder frame. Defaults: Joshi et al. 2021, section 5 (80 bins, 10 ms; 8 frames by 3)."""
 
     sampling_rate: int = 16000  # Hz; audio of other rates is resampled before
     num_bins: int = 80  # mel filters

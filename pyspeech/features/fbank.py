@@ -25,7 +25,7 @@ import torch
 from torch.nn import functional
 
 from pyspeech.errors import UserError
-from pyspeech.features.config import FbankConfig  # noqa: F401 (belongs to this module, stands where importing it is fast)
+from pyspeech.features.config import FbankConfig  # noqa: F401 (belongs to this module; imports fast where it stands)
 from pyspeech.files import write_json
 
 PREEMPHASIS = 0.97
@@ -73,7 +73,7 @@ class FbankStream:
 
     def _reset(self):
         self._samples = torch.zeros(0)  # from the next log-mel frame's first on
-        self._frames = None  # log-mel frames (f, num_bins) from the next encoder frame's first on; None before the first
+        self._frames = None  # log-mel frames (f, num_bins) from the next encoder frame's first on; None: none yet
 
     def add(self, block):
         """block: samples (n,), numpy or torch. Returns the encoder frames (t, dim) float32 that they complete."""
@@ -199,4 +199,4 @@ class GlobalStats:
         except OSError as error:
             raise UserError(f"{path}: cannot be read: {error.strerror}; the stage that writes it has to run") from None
         except (ValueError, KeyError, TypeError):
-            raise UserError(f"{path}: not the mean and variance of features; remove it and run its stage again") from None
+            raise UserError(f"{path}: not the mean and variance of features; remove it, run its stage again") from None

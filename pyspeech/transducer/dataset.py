@@ -1,4 +1,4 @@
-"""Minibatches of utterances for transducers (Joshi et al. 2021, section 3): each of one language, drawn by hours.
+"""Minibatches of utterances for transducers (Joshi et al. 2021, section 4): each of one language, drawn by hours.
 
     stats = compute_stats(cuts, fbank_config)
     sampler = language_sampler(cuts, languages, batch_seconds=200, max_utterances=32, seed=1)
@@ -6,9 +6,9 @@
     loader = BatchLoader(dataset, sampler, seed=1)              # pyspeech.training.data
     for cuts, features, lengths in eval_batches(test_cuts, fbank_config, stats, ...): ...
 
-A cut is one utterance, with one supervision: its raw text and its language's code. The sampler draws from a generator of
-its own, which follows from seed and epoch; SpecAugment draws from numpy's global one, which the loader seeds by epoch and
-batch. So an epoch can be entered anywhere with the batches that it would have had.
+A cut is one utterance, with one supervision: its raw text and its language's code. The sampler draws from a generator
+of its own, which follows from seed and epoch; SpecAugment draws from numpy's global one, which the loader seeds by
+epoch and batch. So an epoch can be entered anywhere with the batches that it would have had.
 """
 import numpy as np
 import torch
@@ -96,8 +96,8 @@ def split_batches(cuts, batch_seconds, max_utterances):
 class UtteranceDataset(torch.utils.data.Dataset):
     """dataset[cuts]: the batch of these utterances.
 
-    units: {language code: units} (encode(text) -> list of symbols); the order of its languages is that of the indices in
-    the batch. stats: GlobalStats. specaugment: SpecAugmentConfig, or None for validation.
+    units: {language code: units} (encode(text) -> list of symbols); the order of its languages is that of the indices
+    in the batch. stats: GlobalStats. specaugment: SpecAugmentConfig, or None for validation.
     cache: whether log-mel frames stay in memory, up to CACHE_BYTES. Each of a loader's workers has its own cache;
     `fill_cache` before the first epoch makes one that they share.
     """
@@ -175,7 +175,7 @@ def perturb_speed(cuts, factors=(0.9, 1.1)):
 
 
 class FrameReader:
-    """read(cut): its log-mel frames (F, num_bins) float32; those of the first cuts stay in memory, up to cache_bytes."""
+    """read(cut): its log-mel frames (F, num_bins) float32; those of the first cuts are kept, up to cache_bytes."""
 
     def __init__(self, config, cache_bytes=0):
         config.check()

@@ -1,34 +1,15 @@
-"""Whole recipes on tiny made-up corpora: from raw audio to the table, killed in every stage and resumed."""
+"""egs/fearless on a tiny made-up corpus: from raw audio to the table, killed in every stage and resumed."""
 import json
-import os
-import random
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import pytest
 
+from recipe_harness import Recipe
 from tiny_corpora import make_fearless
 
-ROOT = Path(__file__).resolve().parents[1]
-FEARLESS = ROOT / "egs" / "fearless" / "run.py"
 # Networks of a few parameters, a few steps over two epochs, a checkpoint in the middle of each.
-TINY = ["--profile", "quick", "simulated=never", "network.channels=[2,4,8]", "network.rnn_size=8", "network.cnn_channels=8",
-        "train.max_steps=12", "train.valid_every=6", "train.save_every=2", "train.log_every=2", "data.batch_size=4"]
-
-
-def run(*arguments, **options):
-    environment = {**os.environ, "PYSPEECH_ENV": "system", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen([sys.executable, str(FEARLESS), *map(str, arguments)], env=environment, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
-
-
-def finish(process):
-    output, _ = process.communicate(timeout=400)
-    assert process.returncode == 0, output
-    return output
+FEARLESS = Recipe("fearless", "--profile", "quick", "simulated=never", "network.channels=[2,4,8]", "network.rnn_size=8",
+                  "network.cnn_channels=8", "train.max_steps=12", "train.valid_every=6", "train.save_every=2",
+                  "train.log_every=2", "data.batch_size=4")
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +20,7 @@ def corpus(tmp_path_factory):
 @pytest.fixture(scope="module")
 def undisturbed(corpus, tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
-    output = finish(run(f"corpus={corpus}", *TINY, "--exp", folder))
-    return folder, output
+    return folder, FEARLESS.run(f"corpus={corpus}", "--exp", folder)
 
 
 def test_table_and_figures(corpus, undisturbed):
@@ -53,25 +33,17 @@ def test_table_and_figures(corpus, undisturbed):
     assert results["scores"]["statistical"]["eval"]["0"]["dcf"] < 0.1  # clean-cut transmissions, 20 dB above the noise
     assert "Seg. RNN" in output and "97.42" in output  # the paper's precision beside ours
     assert {path.name for path in (folder / "figures").iterdir()} == {"denoising.png", "histogram.png", "thresholds.png"}
-    up_to_date = finish(run("--dry-run", *TINY, f"corpus={corpus}", "--exp", folder))
+    up_to_date = FEARLESS.run("--dry-run", f"corpus={corpus}", "--exp", folder)
     assert up_to_date.count("up to date") == 9, up_to_date
 
 
 def test_killed_in_every_stage_and_resumed(corpus, undisturbed, tmp_path):
     """SIGKILL at a random moment of each stage, then the same command: the same results.json, byte for byte."""
-    moments = random.Random(17)
-    command = [f"corpus={corpus}", *TINY, "--exp", tmp_path / "exp"]
-    stages = [line.split()[1] for line in finish(run("--list")).splitlines()]
+    command = [f"corpus={corpus}", "--exp", tmp_path / "exp"]
+    stages = FEARLESS.stages()
     assert stages[0] == "prepare" and stages[-1] == "results"
-    for stage in stages:
-        process = run(*command, start_new_session=True)
-        for line in process.stdout:
-            if f" {stage}: runs" in line:
-                break
-        time.sleep(moments.uniform(0.0, 3.0))
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    finish(run(*command))
+    FEARLESS.kill_in_stages(stages, 3.0, *command)
+    FEARLESS.run(*command)
     assert (tmp_path / "exp" / "results.json").read_bytes() == (undisturbed[0] / "results.json").read_bytes()
 
 
@@ -81,8 +53,5 @@ def test_killed_in_every_stage_and_resumed(corpus, undisturbed, tmp_path):
     (["corpus=/nowhere"], "/nowhere"),
 ])
 def test_one_line_for_a_mistake(arguments, expected, tmp_path):
-    process = run(*arguments, "--exp", tmp_path / "exp")
-    output, _ = process.communicate(timeout=120)
-    assert process.returncode == 1
+    output = Recipe("fearless").fail(*arguments, "--exp", tmp_path / "exp")
     assert [line for line in output.splitlines() if expected in line], output
-    assert "Traceback" not in output

@@ -126,7 +126,7 @@ def assert_same(hypotheses, expected):
 def test_equals_the_plain_search(beam, max_symbols, prune):
     config = SearchConfig(beam, max_symbols, prune)
     joined = []
-    for seed in range(4):
+    for seed in range(3):
         model = ToyTransducer(seed, blank=(0.0, 1.0, 3.0)[seed % 3])
         encoded, lengths = random_batch(seed)
         results = search(model, encoded, lengths, config=config)
@@ -159,9 +159,10 @@ def test_joining_prefixes_sums_their_probabilities():
     """With beams and symbols enough for every prefix, the scores are the full-lattice probabilities."""
     model = ToyTransducer(3, vocabularies=[3])
     encoded, _ = random_batch(3, batch=1, longest=3)
-    wide = SearchConfig(beam=4000, max_symbols=4, prune=math.inf)
-    for hypothesis in search(model, encoded, [3], config=wide)[0][0]:
-        if len(hypothesis.tokens) <= 3:
+    results = search(model, encoded, [3], config=SearchConfig(beam=400, max_symbols=2, prune=math.inf))[0][0]
+    assert len(results) == 2**7 - 1  # all prefixes of up to 6 symbols
+    for hypothesis in results:
+        if len(hypothesis.tokens) <= 2:
             expected = forward_score(model, encoded[0], hypothesis.tokens)
             np.testing.assert_allclose(hypothesis.score, expected, rtol=0, atol=1e-10)
 

@@ -63,3 +63,49 @@ def make_fearless(folder, sizes=None, seconds=30.0, seed=0):
             soundfile.write(audio, samples, RATE, subtype="PCM_16")
             write_label(folder / "Transcripts" / "SAD" / split / f"{name}.txt", name, segments, seconds)
     return folder
+
+
+WORDS = {  # and the two formants (Hz) that each is told by
+    "Hindi": {"एक": (300, 900), "दो": (500, 1500), "तीन": (700, 2200)},
+    "Tamil": {"ஒன்று": (350, 1900), "இரண்டு": (600, 1000), "மூன்று": (800, 2500)},
+}
+
+
+def spoken(words, rate, rng):
+    """Each word a pulse train through its two formants, 0.25 s, with pauses: samples (N,) float64."""
+    from scipy.signal import lfilter
+
+    parts = [np.zeros(rate // 10)]
+    for formants in words:
+        pulses = np.diff(np.floor(np.arange(rate // 4) * rng.uniform(90, 220) / rate), prepend=0.0)
+        for formant in formants:
+            radius = np.exp(-np.pi * 80 / rate)
+            pulses = lfilter([1.0], [1.0, -2 * radius * np.cos(2 * np.pi * formant / rate), radius ** 2], pulses)
+        parts += [0.3 * pulses / np.abs(pulses).max(), np.zeros(rate // 20)]
+    samples = np.concatenate(parts)
+    return samples + 0.001 * rng.standard_normal(len(samples))
+
+
+def make_mucs(folder, train=12, test=4, seed=0):
+    """A MUCS 2021 folder of two languages, words in place of sentences, at several rates. Returns the folder.
+
+    Its flaws: an empty file, a line without audio, audio without a line, one stereo file.
+    """
+    rng = np.random.default_rng(seed)
+    folder = Path(folder)
+    for language, lexicon in WORDS.items():
+        for split, count in (("train", train), ("test", test)):
+            lines = [f"{language}_{split}_none {next(iter(lexicon))}", f"{language}_{split}_empty {next(iter(lexicon))}"]
+            audio = folder / language / split / "audio"
+            audio.mkdir(parents=True)
+            (audio / f"{language}_{split}_empty.wav").write_bytes(b"")
+            for number in range(count):
+                words = [str(word) for word in rng.choice(list(lexicon), rng.integers(1, 4))]
+                rate = int(rng.choice([8000, 11025, 16000]))
+                samples = spoken([lexicon[word] for word in words], rate, rng)
+                name = f"{language}_{split}_{number:02d}"
+                soundfile.write(audio / f"{name}.wav", np.stack([samples, samples], 1) if number == 0 else samples, rate)
+                lines.append(f"{name} {' '.join(words)}")
+            soundfile.write(audio / f"{language}_{split}_extra.wav", samples, rate)
+            (audio.parent / "transcription.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder

@@ -1,0 +1,75 @@
+"""egs/indic on a tiny made-up corpus in the MUCS layout: from raw audio to the tables, killed and resumed."""
+import json
+
+import pytest
+
+from recipe_harness import Recipe
+from tiny_corpora import make_mucs
+
+# Networks of a few parameters, a few steps, a checkpoint in the middle; every kind of training and of decoding.
+INDIC = Recipe("indic", "--profile", "quick", "skip_bad=true", "systems=[multi_softmax,multi_softmax_lid,multi_softmax_finetuned]",
+               "model.encoder_layers=1", "model.encoder_size=16", "model.predictor_size=8", "model.embedding=8",
+               "model.joint=16", "model.lid_sizes=[8]", "data.max_utterances=4", "train.max_steps=12", "train.valid_every=6",
+               "train.save_every=2", "train.log_every=2", "finetune_steps=0.34")
+SYSTEMS = ["multi_softmax", "multi_softmax_lid", "multi_softmax_finetuned"]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    return make_mucs(tmp_path_factory.mktemp("with a space, ä") / "MUCS")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(corpus, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    return folder, INDIC.run(f"corpus={corpus}", "--exp", folder)
+
+
+def test_tables_and_figures(corpus, undisturbed):
+    folder, output = undisturbed
+    results = json.loads((folder / "results.json").read_text())
+    assert set(results["models"]) == {*SYSTEMS, "multi_softmax_lid_oracle"}
+    for scores in results["models"].values():
+        assert set(scores["languages"]) == {"hi-IN", "ta-IN"}
+        for entry in scores["languages"].values():
+            assert entry["utterances"] == 4 and entry["words"] >= 4
+            assert entry["errors"] == entry["sub"] + entry["del"] + entry["ins"]
+    for entry in results["early_stopping"]:
+        assert 1 <= entry["t_avg"] <= 2
+    assert results["early_stopping"][0]["t_avg"] == 2  # no early stopping: both decoders run
+    assert results["corpus"]["hi-IN"]["train"]["utterances"] + results["corpus"]["hi-IN"]["dev"]["utterances"] == 12
+    assert "70.08" in output  # the paper's Table 6 beside ours
+    for name in ("Hindi_test_empty", "Tamil_train_none", "Tamil_test_extra"):
+        assert name in (folder / "corpus" / "problems.txt").read_text()
+    assert {path.name for path in (folder / "figures").iterdir()} == {
+        "wer.png", "trade_off.png", "confusion_multi_softmax_lid.png"}
+    up_to_date = INDIC.run("--dry-run", f"corpus={corpus}", "--exp", folder)
+    assert up_to_date.count("up to date") == len(INDIC.stages()), up_to_date
+
+
+def test_another_system_trains_that_alone(corpus, undisturbed):
+    plan = INDIC.run("--dry-run", f"corpus={corpus}", "systems=[vanilla,multi_softmax,multi_softmax_lid]", "--exp",
+                     undisturbed[0])
+    would_run = [line.split()[2] for line in plan.splitlines() if "would run" in line]
+    assert would_run == ["train_vanilla", "decode_vanilla", "results"], plan
+
+
+def test_killed_and_resumed(corpus, undisturbed, tmp_path):
+    """SIGKILL at a random moment of each stage that works here, then the same command: the same results.json."""
+    command = [f"corpus={corpus}", "--exp", tmp_path / "exp"]
+    used = [stage for stage in INDIC.stages() if stage.split("_", 1)[-1] in [*SYSTEMS, "prepare", "units", "results"]]
+    assert len(used) == 3 + 2 * len(SYSTEMS)
+    INDIC.kill_in_stages(used, 3.0, *command)
+    INDIC.run(*command)
+    assert (tmp_path / "exp" / "results.json").read_bytes() == (undisturbed[0] / "results.json").read_bytes()
+
+
+@pytest.mark.parametrize("arguments, expected", [
+    (["--stage", "trian"], "Did you mean 'train_"),
+    (["systems=[multi_softmx]"], "multi_softmx"),
+    (["systems=[multi_softmax_finetuned]"], "trained from multi_softmax"),
+    (["corpus=/nowhere"], "/nowhere"),
+])
+def test_one_line_for_a_mistake(arguments, expected, tmp_path):
+    output = Recipe("indic").fail(*arguments, "--exp", tmp_path / "exp")
+    assert [line for line in output.splitlines() if expected in line], output

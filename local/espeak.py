@@ -82,7 +82,7 @@ def synthesize(utterances, where=None):
     where = where or library()
     order = json.dumps({"where": [str(path) for path in where],
                         "utterances": [[asdict(voice), text] for voice, text in utterances]})
-    child = subprocess.run([sys.executable, __file__], input=order.encode(), capture_output=True)
+    child = subprocess.run([sys.executable, "-I", "-S", __file__], input=order.encode(), capture_output=True)
     if child.returncode:
         lines = child.stderr.decode(errors="replace").strip().splitlines()
         reason = lines[-1] if lines else f"its process ended with status {child.returncode}"

@@ -27,6 +27,7 @@ from pathlib import Path
 import numpy as np
 
 from local import espeak, indic_text
+from local.transcribed import Utterance, write_corpus
 from pyspeech.files import atomic_path
 
 RATE = 16000
@@ -44,25 +45,26 @@ VARIANTS = {
 UTTERANCES_PER_SPEAKER = 20      # or more, where the variants do not suffice
 LETTERS = 28                     # of an utterance, at most, from the second word on
 # SHA-256 (see `digest`) of the corpora that figures are published for: scale -> digest, with SEED
-DIGESTS = {}
+DIGESTS = {1.0: "207efd0dec16d15c08198f4fd6b50e12cd18ca6f70b33fe3d17207b217b590c1"}
 
 
 @dataclass
-class Utterance:
-    """One to be spoken: where to write it, who says what, and how it is recorded."""
+class Spoken:
+    """An utterance to be made: where to write it, who says what, and how it is recorded."""
 
     id: str
     path: Path
+    text: str
     language: str
     speaker: str
-    text: str
+    split: str
     voice: espeak.Voice
     tilt: float                  # of the speaker's microphone: coefficient of a one-pole low-pass filter
     seed: list                   # of level and noise
 
 
 def prepare(folder, log=None, scale=1.0, seed=SEED, jobs=2, where=None):
-    """Make the corpus in `folder`: audio/<language>/<split>/*.flac and {train,dev,test}.jsonl.gz.
+    """Make the corpus in `folder`: spoken/<language>/<split>/*.flac and {train,dev,test}.jsonl.gz.
 
     scale: share of the training utterances; dev, test and the number of words go with its square root. log: logger.
     jobs: processes. where: see espeak.synthesize. Manifests are written when all audio is there; what a killed run
@@ -72,14 +74,11 @@ def prepare(folder, log=None, scale=1.0, seed=SEED, jobs=2, where=None):
     where = where or espeak.library()
     for split in SPLITS:
         (folder / f"{split}.jsonl.gz").unlink(missing_ok=True)
-    shutil.rmtree(folder / "audio", ignore_errors=True)
-    utterances = {split: [] for split in SPLITS}
-    for language in TRAIN:
-        for split, found in plan(folder, language, scale, seed).items():
-            utterances[split] += found
-    record_all([one for split in SPLITS for one in utterances[split]], where, jobs, log)
-    for split in SPLITS:
-        write_manifest(folder / f"{split}.jsonl.gz", utterances[split])
+    shutil.rmtree(folder / "spoken", ignore_errors=True)
+    utterances = [one for language in TRAIN for one in plan(folder, language, scale, seed)]
+    record_all(utterances, where, jobs, log)
+    write_corpus([Utterance(one.id, str(one.path), one.text, one.language, one.speaker, one.split)
+                  for one in utterances], folder, log, "the synthetic corpus")
     expected = DIGESTS.get(scale) if seed == SEED else None
     if expected and digest(folder) != expected:
         log.warning("these are not the very same samples as those of the published figures: another C library or "
@@ -87,24 +86,23 @@ def prepare(folder, log=None, scale=1.0, seed=SEED, jobs=2, where=None):
 
 
 def plan(folder, language, scale, seed=SEED):
-    """Texts and speakers of one language: {split: [Utterance]}."""
+    """Texts and speakers of one language: list of Spoken."""
     number = list(TRAIN).index(language)
     rng = np.random.Generator(np.random.PCG64([seed, number]))
     words = choose_words(rng, language, scale)
     counts = {"train": max(4, round(scale * TRAIN[language])),
               **{split: max(2, round(math.sqrt(min(1.0, scale)) * count)) for split, count in HELD_OUT.items()}}
-    taken, planned = set(), {}
+    taken, planned = set(), []
     for split in SPLITS:
         texts = make_texts(rng, words, counts[split], taken, shortest=1 if split == "train" else 2)
         speakers = make_speakers(rng, language, split, counts[split])
-        planned[split] = []
         for index, text in enumerate(texts):
             speaker, voice, tilt = speakers[index % len(speakers)]
             voice = espeak.Voice(voice.language, voice.variant, voice.rate + int(rng.integers(-8, 9)),
                                  voice.pitch + int(rng.integers(-3, 4)), voice.range)
             name = f"{language}-{split}-{index:04d}"
-            planned[split].append(Utterance(name, folder / "audio" / language / split / f"{name}.flac", language,
-                                            speaker, text, voice, tilt, [seed, number, SPLITS.index(split), index]))
+            planned.append(Spoken(name, folder / "spoken" / language / split / f"{name}.flac", text, language, speaker,
+                                  split, voice, tilt, [seed, number, SPLITS.index(split), index]))
     return planned
 
 
@@ -194,27 +192,12 @@ def through_microphone(speech, tilt, rng):
     return signal / np.abs(signal).max() * 0.8 * 10.0 ** (-rng.uniform(0.0, 20.0) / 20.0)
 
 
-def write_manifest(path, utterances):
-    """One cut an utterance: a gzipped JSONL CutSet at `path`."""
-    from lhotse import CutSet, MonoCut, Recording, SupervisionSegment
-
-    cuts = []
-    for one in utterances:
-        recording = Recording.from_file(one.path, recording_id=one.id)
-        supervision = SupervisionSegment(id=one.id, recording_id=one.id, start=0.0, duration=recording.duration,
-                                         text=one.text, language=one.language, speaker=one.speaker)
-        cuts.append(MonoCut(id=one.id, start=0.0, duration=recording.duration, channel=0, recording=recording,
-                            supervisions=[supervision]))
-    with atomic_path(path) as temporary:
-        CutSet.from_cuts(cuts).to_file(temporary)
-
-
 def digest(folder):
     """SHA-256 over all samples of a corpus made by `prepare`, in the order of the file names."""
     import soundfile
 
     total = hashlib.sha256()
-    for path in sorted((Path(folder) / "audio").glob("*/*/*.flac")):
+    for path in sorted((Path(folder) / "spoken").glob("*/*/*.flac")):
         samples, _ = soundfile.read(str(path), dtype="int16")
         total.update(path.name.encode() + samples.astype("<i2").tobytes())
     return total.hexdigest()

@@ -1,0 +1,183 @@
+"""A small corpus of real voices in es, fr, ru, it and ro, for egs/indic: people who read prompts and descriptions.
+
+Voices are those of two Debian sources: telephone prompts (asterisk-core-sounds, es fr ru it, with texts in
+core-sounds-<l>.txt) and the descriptions of drawing stamps (tuxpaint-stamps-default, es fr ru ro, with texts in lines
+<l>.utf8=). In es, fr and ru the stamps' voice is trained on and the prompts' voice tested on; it and ro have one voice
+each, which is divided by text: their test is of the same voice, and figures of the two kinds must not be averaged
+without saying so. Dev is always of the training voice, by text. All audio is brought to the 8 kHz of the prompts, so
+that the bandwidth tells neither the source nor the language.
+
+Left out: texts with digits, signs or addresses, of which it is not known how they were read; descriptions of sounds
+([...], <...>, (...)) and silence; Italian texts with "?", mostly what an accented letter became; clips over 12 s; clips whose characters per second are not within 0.5 to 1.8 of their
+voice's median, as their recordings stop early or say something else. Spanish loses the acute accents and the diaeresis
+in all texts, as the prompts' texts have none (nor a tilde: n stands for n with tilde).
+
+Limits: one voice a language and split, about 20 minutes of training speech a language, and in es, fr and ru another
+domain, vocabulary, microphone and speaker in the test: word error rates near 100 % are to be expected there, and
+one voice a language lets a system tell languages by voices. What the corpus is good for is to see that a
+recipe runs on human speech, and how far from it the synthetic corpus is.
+"""
+import gzip
+import hashlib
+import logging
+import re
+import shutil
+import unicodedata
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from local import voices
+from local.transcribed import Utterance, write_corpus
+from pyspeech.download import DebianPackage, fetch_debian
+from pyspeech.files import atomic_path
+from pyspeech.unpack import unpack
+
+RATE = 8000
+LONGEST = 12.0                   # seconds
+SHORTEST = 0.4
+PACE = (0.5, 1.8)                # characters per second, of the voice's median
+# language -> source whose voice is trained on, source whose voice is tested on
+SOURCES = {"es": ("tuxpaint", "asterisk"), "fr": ("tuxpaint", "asterisk"), "it": ("asterisk", "asterisk"),
+           "ro": ("tuxpaint", "tuxpaint"), "ru": ("tuxpaint", "asterisk")}
+HELD_OUT = {"dev": 0.08, "test": 0.12}  # share of the texts of a voice that is divided
+TEXTS = {language: DebianPackage(f"asterisk-core-sounds-{language}", "pool/main/a/asterisk-core-sounds/"
+                                 f"asterisk-core-sounds-{language}_1.6.1-1_all.deb", sha256)
+         for language, sha256 in (
+             ("es", "9afdab7f559f036649fb406e625899306ca1004df8ebe39c30bfbd5912d66f74"),
+             ("fr", "04c82c78c570c43a7136cbc5e2488d0c470b775468dff9fbce4a131b18cf1056"),
+             ("it", "3884d9457e12f21caa018c18f0d587df5d53ebea14b673d8453a134c5941ab3b"),
+             ("ru", "28a61616bb0cd3345a7ea532dec4df9f071e5d0fa9f8c1a563ea9669002f39ab"))}
+
+
+def prepare(folder, log=None, scale=1.0, jobs=2, clips=None):
+    """Make the corpus in `folder`: spoken/<language>/*.flac and {train,dev,test}.jsonl.gz.
+
+    scale: share of the clips, at most 1. clips: {voice: [(path, text)]}, default `find_clips()`, which downloads about
+    220 MB into the cache once. Manifests are written when all audio is there. UserError where packages cannot be had.
+    """
+    folder, log = Path(folder).resolve(), log or logging.getLogger(__name__)
+    clips = clips or find_clips()
+    for split in ("train", "dev", "test"):
+        (folder / f"{split}.jsonl.gz").unlink(missing_ok=True)
+    shutil.rmtree(folder / "spoken", ignore_errors=True)
+    chosen = []
+    for language, (train, test) in SOURCES.items():
+        for source in dict.fromkeys((train, test)):
+            voice = f"{source}-{language}"
+            usable = select(clips[voice], language)
+            log.info("%s: %d of %d clips are usable", voice, len(usable), len(clips[voice]))
+            for path, text in usable:
+                if share_of(f"{voice} {path.name}") < scale:
+                    split = split_of(text, tested=source == test, trained=source == train)
+                    name = f"{language}-{split}-{source}-{len(chosen):05d}"
+                    chosen.append(Utterance(name, str(path), text, language, voice, split))
+    written = copy_all(chosen, folder / "spoken", jobs)
+    write_corpus(written, folder, log, "the corpus of prompts")
+
+
+def split_of(text, trained, tested):
+    """Split of a text of a voice that is trained on, tested on, or both; by the text alone."""
+    share = share_of(text.lower())
+    if not trained:
+        return "test"
+    if tested and share >= 1.0 - HELD_OUT["test"]:
+        return "test"
+    return "dev" if share < HELD_OUT["dev"] else "train"
+
+
+def share_of(name):
+    """A number from 0 to 1 that depends on the name alone, evenly distributed."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") / 2.0 ** 32
+
+
+def select(clips, language):
+    """The usable ones of a voice's [(path, text)], their texts tidied: see the top of this file."""
+    import soundfile
+
+    found = []
+    for path, text in clips:
+        text = tidy(text, language)
+        seconds = soundfile.info(str(path)).duration
+        if text and SHORTEST <= seconds <= LONGEST:
+            found.append((path, text, len(text) / seconds))
+    pace = np.median([one[2] for one in found]) if found else 0.0
+    return [(path, text) for path, text, own in found if PACE[0] * pace <= own <= PACE[1] * pace]
+
+
+def tidy(text, language):
+    """The text as it is said, or None where that is not known."""
+    text = unicodedata.normalize("NFC", text).strip()
+    if not text or re.search(r"[\d$€£%&@#*/\\<>()\[\]_=+]|\w\.\w", text) or language == "it" and "?" in text:
+        return None
+    if language == "es":
+        text = unicodedata.normalize("NFC", re.sub("[\u0301\u0303\u0308]", "", unicodedata.normalize("NFD", text)))
+    return text if any(letter.isalpha() for letter in text) else None
+
+
+def copy_all(utterances, folder, jobs):
+    """Write the clips as mono 16-bit FLAC at 8 kHz, `jobs` at a time: the utterances with their new paths."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    def copy(one):
+        import soundfile
+
+        samples = np.clip(voices.load_clip(one.audio, RATE), -1.0, 1.0)
+        target = folder / one.language / f"{one.id}.flac"
+        with atomic_path(target) as temporary:
+            soundfile.write(str(temporary), np.rint(samples * 32767.0).astype(np.int16), RATE, subtype="PCM_16")
+        return replace(one, audio=str(target))
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(copy, utterances))
+
+
+def find_clips():
+    """{voice: [(path, text)]} of the packages, downloaded where they are not in the cache."""
+    used = {f"{source}-{language}" for language, both in SOURCES.items() for source in both}
+    wanted = sorted({voices.VOICES[voice][0] for voice in used})
+    archives = fetch_debian([voices.PACKAGES[name] for name in wanted] + list(TEXTS.values()))
+    found = {}
+    for voice in sorted(used):
+        source, language = voice.split("-")
+        package = voices.VOICES[voice][0]
+        patterns = [pattern for name, pattern, _ in voices.VOICES.values() if name == package]
+        folder = unpack(archives[package], patterns)
+        paths = voices.find_clips(folder, voice)
+        if source == "asterisk":
+            texts = unpack(archives[TEXTS[language].name], ["usr/share/doc/*/core-sounds-*.txt.gz"])
+            found[voice] = prompt_texts(paths, next(texts.rglob("core-sounds-*.txt.gz")))
+        else:
+            texts = unpack(archives[package], ["usr/share/tuxpaint/stamps/*.txt"])
+            found[voice] = stamp_texts(paths, folder, texts, language)
+    return found
+
+
+def prompt_texts(paths, listing):
+    """[(path, text)] of the prompts in the list "key: text", key = path below <language>_<country>_<sex>_<name>/."""
+    texts = {}
+    for line in gzip.decompress(Path(listing).read_bytes()).decode("utf-8", "replace").splitlines():
+        key, separator, text = line.partition(":")
+        if separator and not line.startswith(";"):
+            texts[key.strip()] = text.strip().removeprefix(f"{key.strip()}:").strip()
+    found = []
+    for path in paths:
+        parts = path.with_suffix("").parts
+        key = "/".join(parts[parts.index("sounds") + 2:])
+        if texts.get(key):
+            found.append((path, texts[key]))
+    return found
+
+
+def stamp_texts(paths, folder, texts, language):
+    """[(path, text)] of the stamps X_desc_<language>.ogg: the line <language>.utf8= of X.txt."""
+    found = []
+    for path in paths:
+        name = path.relative_to(folder).as_posix().removesuffix(f"_desc_{language}.ogg") + ".txt"
+        if not (texts / name).exists():
+            continue
+        for line in (texts / name).read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith(f"{language}.utf8=") and "doppler_honk" not in name:
+                found.append((path, line.split("=", 1)[1].strip()))
+    return found

@@ -1,0 +1,169 @@
+"""The synthetic Indian corpus: words, speakers and texts apart, spoken as words, the same samples every time."""
+import ctypes
+import logging
+import shutil
+import unicodedata
+from collections import Counter
+
+import numpy as np
+import pytest
+import soundfile
+from lhotse import CutSet
+
+from local import espeak, indic_mini, indic_text
+from pyspeech.errors import UserError
+
+log = logging.getLogger("test")
+SCRIPTS = {"en-IN": "LATIN", "hi-IN": "DEVANAGARI", "ta-IN": "TAMIL", "gu-IN": "GUJARATI"}
+TINY = 0.005
+TINY_DIGEST = "d6d11e893caac643a7185da45b5911ffb0f5a33f470b4bc68e5dc9cc3955daad"
+
+
+@pytest.fixture(scope="module")
+def where():
+    return espeak.library()
+
+
+@pytest.fixture(scope="module")
+def corpus(where, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("indic")
+    indic_mini.prepare(folder, log, scale=TINY, where=where)
+    return folder
+
+
+@pytest.mark.parametrize("language", SCRIPTS)
+def test_words(language):
+    words = indic_text.words(language)
+    assert 145 <= len(words) == len(set(words)) <= 160
+    for word in words:
+        assert word == unicodedata.normalize("NFC", word) and not any(letter.isspace() for letter in word)
+        assert all(unicodedata.name(letter).startswith(SCRIPTS[language]) for letter in word)
+
+
+def test_texts():
+    rng = np.random.Generator(np.random.PCG64(1))
+    words, taken = [f"w{index}" for index in range(20)], set()
+    train = indic_mini.make_texts(rng, words, 100, taken, shortest=1)
+    test = indic_mini.make_texts(rng, words, 30, taken, shortest=2)
+    assert len(train) == 100 and len(test) == 30 and not set(train) & set(test) and len(set(test)) == 30
+    assert all(2 <= len(text.split()) <= 4 for text in test)
+    counts = Counter(word for text in train for word in text.split())
+    assert set(counts) == set(words) and max(counts.values()) - min(counts.values()) <= 2
+    with pytest.raises(ValueError, match="2 words"):
+        indic_mini.make_texts(rng, words[:2], 100, set(), shortest=2)
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0])
+def test_plan(scale, tmp_path):
+    variants = {split: set() for split in indic_mini.SPLITS}
+    for language, count in indic_mini.TRAIN.items():
+        planned = indic_mini.plan(tmp_path, language, scale)
+        by_split = {split: [one for one in planned if one.split == split] for split in indic_mini.SPLITS}
+        assert len(by_split["train"]) == round(scale * count)
+        assert len({one.id for one in planned}) == len(planned)
+        heard = {word for one in by_split["train"] for word in one.text.split()}
+        sequences = {one.text for one in by_split["train"]}
+        for split in ("dev", "test"):
+            assert len(by_split[split]) == round(scale ** 0.5 * indic_mini.HELD_OUT[split])
+            assert all(set(one.text.split()) <= heard and one.text not in sequences for one in by_split[split])
+        for split in by_split:
+            variants[split] |= {one.voice.variant for one in by_split[split]}
+    assert not variants["train"] & variants["test"] and not variants["train"] & variants["dev"]
+    assert not variants["dev"] & variants["test"]
+
+
+def test_corpus(corpus):
+    for split in indic_mini.SPLITS:
+        cuts = CutSet.from_file(corpus / f"{split}.jsonl.gz")
+        assert {cut.supervisions[0].language for cut in cuts} == set(SCRIPTS)
+        for cut in cuts:
+            assert cut.sampling_rate == 16000 and 0.4 < cut.duration < 5.0
+            info = soundfile.info(cut.recording.sources[0].source)
+            assert info.subtype == "PCM_16" and info.frames == cut.recording.num_samples
+            samples = cut.load_audio()[0]
+            assert 0.07 < np.abs(samples).max() < 0.81 and samples.std() > 0.005
+            # speech is within: the ends are quieter than the middle
+            assert samples[:1200].std() < 0.5 * samples.std()
+
+
+def test_same_samples_after_a_killed_run(corpus, where, tmp_path, monkeypatch, caplog):
+    """With one process instead of two, over what another run left; and other samples than published are said."""
+    folder = tmp_path / "again"
+    shutil.copytree(corpus, folder)
+
+    def dies(group, where):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(indic_mini, "record", dies)
+        with pytest.raises(KeyboardInterrupt):
+            indic_mini.prepare(folder, log, scale=TINY, where=where)
+    assert not list(folder.glob("*.jsonl.gz")) and not list(folder.rglob("*.flac"))
+    monkeypatch.setitem(indic_mini.DIGESTS, TINY, "of another C library")
+    with caplog.at_level("WARNING"):
+        indic_mini.prepare(folder, log, scale=TINY, where=where, jobs=1)
+    assert "not the very same samples" in caplog.text
+    assert indic_mini.digest(folder) == indic_mini.digest(corpus) == TINY_DIGEST
+
+
+SPEAK_WORDS = """
+import sys
+from local import espeak, indic_text
+engine = espeak.Engine(espeak.library())
+for language in indic_text.LEXICON:
+    for word in indic_text.words(language):
+        phonemes = engine.phonemes(word, language[:2])
+        wanted = espeak.indian_english(phonemes).strip("[]").split("|") if language == "en-IN" else sum(phonemes, [])
+        samples, spoken = engine.speak(espeak.Voice(language, "m1"), word)
+        print(language, len(phonemes), len([name for name in wanted if name.strip("_:;,'-")]), len(spoken),
+              len(samples) // 2, "(" in "".join(wanted), word)
+"""
+
+
+def test_every_word_is_spoken_whole_in_its_own_language(where):
+    """One word each, no phonemes of another language, none on which the voice falls silent, no spelling."""
+    import subprocess
+    import sys
+
+    lines = subprocess.run([sys.executable, "-c", SPEAK_WORDS], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in lines.splitlines()]
+    assert len(rows) == sum(len(indic_text.words(language)) for language in SCRIPTS)
+    for language, words, wanted, spoken, samples, foreign, word in rows:
+        assert words == "1" and foreign == "False", word
+        assert abs(int(wanted) - int(spoken)) <= (0 if language == "en-IN" else 1), word
+        assert 0.15 < int(samples) / espeak.RATE < 1.5, word
+        assert int(spoken) <= 2 * len(word) + 1, word
+
+
+def test_voices_differ_and_the_same_list_sounds_the_same(where):
+    items = [(espeak.Voice("hi-IN", "f3"), "एक दो"), (espeak.Voice("hi-IN", "m1"), "एक दो"),
+             (espeak.Voice("hi-IN", "m1", rate=120), "एक दो"), (espeak.Voice("gu-IN", "m1"), "એક બે")]
+    first, second = espeak.synthesize(items, where), espeak.synthesize(items, where)
+    assert all(np.array_equal(one, other) for one, other in zip(first, second))
+    assert not np.array_equal(first[0], first[1]) and len(first[2]) > 1.2 * len(first[1])
+
+
+def test_indian_english():
+    assert espeak.indian_english([["w", "'0", "n"], ["T", "'3:", "t", "i"]]) == "[[v#|'O|n t|'@|r|t.|i:]]"
+    with pytest.raises(RuntimeError, match="phoneme Q"):
+        espeak.indian_english([["Q"]])
+
+
+@pytest.mark.parametrize("voice, message", [
+    (espeak.Voice("hi-IN", "nobody"), "no voice variant nobody"),
+    (espeak.Voice("xx", "m1"), "espeak_SetVoiceByName")])
+def test_bad_voices(where, voice, message):
+    with pytest.raises(UserError, match=message):
+        espeak.synthesize([(voice, "एक")], where)
+
+
+def test_damaged_library(where, tmp_path):
+    (tmp_path / "libespeak-ng.so").write_bytes(where[0].read_bytes()[:5000])
+    with pytest.raises(UserError, match="eSpeak NG"):
+        espeak.synthesize([(espeak.Voice("hi-IN", "m1"), "एक")], (tmp_path / "libespeak-ng.so", where[1]))
+    with pytest.raises(UserError, match="eSpeak NG"):
+        espeak.synthesize([(espeak.Voice("hi-IN", "m1"), "एक")], (where[0], tmp_path))
+
+
+def test_events_have_the_layout_of_speak_lib():
+    assert ctypes.sizeof(espeak._Event) == 40 and espeak._Event.id.offset == 32

@@ -34,7 +34,7 @@ def main():
     import numpy as np
     import torch
     from pyspeech.transducer.decoding_config import EarlyStopping, SearchConfig
-    from pyspeech.transducer.quantization import quantize
+    from pyspeech.transducer.quantization import quantize_bundle
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -42,7 +42,7 @@ def main():
     bundle = random_bundle()
     search = SearchConfig(options.beam, options.max_symbols)
     set_rate(bundle, samples, search, options.rate)
-    quantized = bundle.__class__(**{**vars(bundle), "model": quantize(bundle.model)})
+    quantized = quantize_bundle(bundle)
     stopping = EarlyStopping("mean_logp", tau=30, threshold=0.0)
     settings = [("4 languages", None, None, search), ("4 languages, greedy", None, None, SearchConfig(1, search.max_symbols)),
                 ("4 languages, early stopping", None, stopping, search), ("1 language", "hi-IN", None, search)]
@@ -61,11 +61,10 @@ def main():
 
 
 def random_bundle():
-    import types
-
     import torch
     from pyspeech.features.fbank import FbankConfig, GlobalStats
     from pyspeech.text.units import GraphemeUnits
+    from pyspeech.transducer.checkpoint import Bundle
     from pyspeech.transducer.config import TransducerConfig
     from pyspeech.transducer.model import Transducer
 
@@ -74,7 +73,7 @@ def random_bundle():
         for layer in model.joint.outputs:
             layer.weight.mul_(PEAKEDNESS)
     units = {code: GraphemeUnits([chr(0x4E00 + number) for number in range(size // 2)]) for code, size in VOCABULARIES.items()}
-    return types.SimpleNamespace(model=model, units=units, fbank=FbankConfig(), stats=GlobalStats([-7.0] * 80, [2.0] * 80))
+    return Bundle(model, units, FbankConfig(), GlobalStats([-7.0] * 80, [2.0] * 80))
 
 
 def set_rate(bundle, samples, search, rate):

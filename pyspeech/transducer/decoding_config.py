@@ -45,6 +45,6 @@ class Endpointing:
     longest: float = 20.0  # seconds of an utterance
 
     def check(self):
-        if not min(self.silence_before, self.silence_after, self.longest) > 0:
+        if not all(seconds > 0 for seconds in (self.silence_before, self.silence_after, self.longest)):
             raise UserError(f"endpointing: silence_before={self.silence_before}, silence_after={self.silence_after}, "
                             f"longest={self.longest}; expected seconds > 0 or .inf")

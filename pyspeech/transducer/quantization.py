@@ -4,14 +4,22 @@ The weights of LSTM and linear layers are int8 and their inputs are quantised an
 results depend a little on what is computed together: chunks of another size or another batch may change a hypothesis.
 The output layers of the heads stay as they are: a search over languages packs their weights, which are small.
 """
+import copy
+import dataclasses
 import warnings
 
 import torch
 
 
 def quantize(model):
-    """An int8 copy of a Transducer, in evaluation mode on the CPU, for `BeamSearch` and the recognisers alike."""
+    """An int8 copy of a Transducer, in evaluation mode on the CPU; the model itself stays as it is."""
+    kinds = {torch.nn.LSTM, torch.nn.Linear}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a package of its own is going to do this one day
-        # LSTMs inside of modules are replaced, one at the root would not be; types are compared exactly.
-        return torch.ao.quantization.quantize_dynamic(model.cpu().eval(), {torch.nn.LSTM, torch.nn.Linear}, torch.qint8)
+        warnings.simplefilter("ignore")  # torch 2.11: that another package is to do this one day
+        # LSTMs inside of modules are replaced, one at the root would not be; subclasses are left alone.
+        return torch.ao.quantization.quantize_dynamic(copy.deepcopy(model).cpu().eval(), kinds, torch.qint8, inplace=True)
+
+
+def quantize_bundle(bundle):
+    """The same for what `pyspeech.transducer.checkpoint.load_model` gave: a bundle for the recognisers."""
+    return dataclasses.replace(bundle, model=quantize(bundle.model))

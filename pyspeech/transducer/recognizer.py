@@ -1,7 +1,7 @@
 """From audio to text with a transducer: the language given, or chosen by language identification (Joshi et al. 2021, section 4.2).
 
 `bundle` is what `pyspeech.transducer.checkpoint.load_model` gives: .model, .units {language: units}, .fbank (FbankConfig),
-.stats (GlobalStats). Audio is samples (N,) float from -1 to 1 at bundle.fbank.sampling_rate.
+.stats (GlobalStats or None). Audio is samples (N,) float from -1 to 1 at bundle.fbank.sampling_rate.
 """
 from dataclasses import dataclass, field
 
@@ -89,7 +89,9 @@ class Decoder:
         """The next T encoder frames (B, T, dim), not normalised; lengths (B,): how many count, all where None."""
         batch, total, _ = features.shape
         lengths = torch.full((batch,), total) if lengths is None else lengths
-        features = self.bundle.stats.apply(features).to(**self._like)
+        if self.bundle.stats is not None:
+            features = self.bundle.stats.apply(features)
+        features = features.to(**self._like)
         languages = None
         if self.language is not None:
             languages = torch.full((batch,), self.model.languages.index(self.language), device=features.device)

@@ -1,0 +1,85 @@
+"""Audio while it comes in through a pipe, from sox, arecord, parec or ffmpeg: raw 16-bit PCM, or a WAV stream."""
+import struct
+
+import numpy as np
+
+from pyspeech.audio import io
+from pyspeech.errors import UserError
+
+# What other audio files start with; they are read whole, by pyspeech.audio.io.
+OTHER_FILES = (b"fLaC", b"OggS", b"ID3", b"FORM", b".snd", b"caff", b"NIST", b"RF64")
+SAMPLES = {(1, 8): "u1", (1, 16): "<i2", (1, 32): "<i4", (3, 32): "<f4"}  # (format tag, bits) of WAV: type
+EXTENSIBLE = 0xFFFE  # the tag that says: the format stands further on
+ENDLESS = 0x7FFF0000  # sizes from here on are placeholders of programs that do not know how long they will record
+
+
+def is_file(stream):
+    """Whether what a buffered binary stream starts with is an audio file other than WAV. Waits for the first bytes."""
+    return stream.peek(4)[:4].startswith(OTHER_FILES)
+
+
+def stream_live(stream, sampling_rate, raw_rate=16000, channel=None, block_seconds=0.3):
+    """Yield what a buffered binary stream brings as soon as it is there: float32 (n,), mono, at `sampling_rate` Hz.
+
+    A stream that starts as WAV is taken as its header says; any other as 16-bit PCM (signed, little-endian, mono) at
+    raw_rate Hz. channel: counted from 0; None takes the mean of all. block_seconds: longest block. UserError for a
+    header that is not understood and where no sample comes.
+    """
+    yield from io._stream(PcmStream(stream, raw_rate), sampling_rate, channel, block_seconds, 0.0, None)
+
+
+class PcmStream:
+    """A source as pyspeech.audio.io has them: name, sampling_rate (Hz), channels, read(n) -> float32 (n, channels)."""
+
+    def __init__(self, stream, raw_rate, name="standard input"):
+        self.name, self._stream, self._rest = name, stream, b""
+        self.sampling_rate, self.channels, self._type, self._left = raw_rate, 1, np.dtype("<i2"), None
+        if stream.peek(4)[:4] == b"RIFF":
+            self._read_header()
+
+    def _read_header(self):
+        header = self._take(12)
+        while header[8:12] == b"WAVE":
+            name, size = struct.unpack("<4sI", self._take(8))
+            if name == b"data":
+                self._left = size if 0 < size < ENDLESS else None
+                return
+            body = self._take(size + size % 2)
+            if name == b"fmt ":
+                self._read_format(body)
+        raise UserError(f"{self.name}: starts with RIFF but is no WAV")
+
+    def _read_format(self, body):
+        tag, self.channels, self.sampling_rate, _, _, bits = struct.unpack("<HHIIHH", body[:16])
+        if tag == EXTENSIBLE and len(body) >= 26:
+            tag, = struct.unpack("<H", body[24:26])
+        if (tag, bits) not in SAMPLES or not self.channels or not self.sampling_rate:
+            raise UserError(f"{self.name}: a WAV stream of format {tag} with {bits} bits, {self.channels} channels, "
+                            f"{self.sampling_rate} Hz; expected PCM of 8, 16 or 32 bits or 32-bit floats")
+        self._type = np.dtype(SAMPLES[tag, bits])
+
+    def _take(self, count):
+        data = self._stream.read(count)
+        if len(data) < count:
+            raise UserError(f"{self.name}: ends within the header of a WAV stream")
+        return data
+
+    def read(self, count):
+        """Up to `count` frames, as soon as there is one; none at the end."""
+        size = self._type.itemsize * self.channels
+        wanted = count * size if self._left is None else min(count * size, self._left - self._left % size)
+        data = self._rest
+        while len(data) < size and wanted:
+            more = self._stream.read1(wanted - len(data))
+            if not more:
+                break
+            data += more
+        whole = len(data) // size * size
+        data, self._rest = data[:whole], data[whole:]
+        if self._left is not None:
+            self._left -= whole
+        samples = np.frombuffer(data, dtype=self._type).reshape(-1, self.channels)
+        if self._type.kind == "f":
+            return samples.astype(np.float32)
+        offset = 128 if self._type.kind == "u" else 0
+        return (samples.astype(np.float32) - offset) / np.float32(2 ** (8 * self._type.itemsize - 1))

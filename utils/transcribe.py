@@ -1,0 +1,447 @@
+#!/usr/bin/env python3
+"""Speech to text with a transducer that egs/indic/run.py trained.
+
+INPUT is an audio file, a folder (searched with all below it), a Kaldi table (*.scp), a lhotse manifest of recordings or
+cuts (*.jsonl, *.jsonl.gz), or "-": standard input, which brings a file, a WAV stream, or raw 16-bit samples (signed,
+little-endian, one channel) at --rate. Any sampling rate and length. The text goes to the screen, or with -o into one
+file for each recording; messages and a summary go to standard error.
+
+Recordings of up to 30 s are recognised as a whole. Longer ones, and all with --stream, are cut into segments at pauses.
+
+examples:
+  utils/transcribe.py call.wav --model egs/indic/exp/mini/models/multi_softmax_lid
+  utils/transcribe.py recordings/ --model DIR --language hi-IN --format srt -o subtitles
+  sox -d -t raw -r 16000 -e signed -b 16 -c 1 - | utils/transcribe.py - --model DIR --stream
+  arecord -f S16_LE -r 16000 -c 1 -t wav - | utils/transcribe.py - --model DIR --stream
+  parec --format=s16le --rate=16000 --channels=1 | utils/transcribe.py - --model DIR --stream
+"""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from pyspeech.launch import ensure_environment  # noqa: E402
+
+ensure_environment()
+
+import argparse  # noqa: E402
+import contextlib  # noqa: E402
+import dataclasses  # noqa: E402
+import itertools  # noqa: E402
+import logging  # noqa: E402
+import math  # noqa: E402
+import os  # noqa: E402
+import shutil  # noqa: E402
+import signal  # noqa: E402
+import time  # noqa: E402
+from collections import Counter  # noqa: E402
+
+from pyspeech.errors import UserError  # noqa: E402
+from pyspeech.transducer.decoding_config import STOPPING_RULES, EarlyStopping, Endpointing, SearchConfig  # noqa: E402
+from pyspeech.transducer.transcripts import FORMATS, Transcript, display_width, render  # noqa: E402
+
+WHOLE = 30.0  # seconds; longer recordings are cut into segments
+BATCH = 16  # short recordings that are recognised together
+LIVE_BLOCK, FILE_BLOCK = 0.3, 10.0  # seconds read at once
+
+
+def parser():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, folder, *.scp, *.jsonl, *.jsonl.gz, -")
+    parser.add_argument("--model", metavar="DIR", required=True, help="folder of a model.pt, such as "
+                        "egs/indic/exp/mini/models/multi_softmax_lid")
+    parser.add_argument("--language", metavar="CODE", default="auto", help="such as hi-IN, or auto (default): by language "
+                        "identification, or by the script where a model has one vocabulary for all")
+    parser.add_argument("--stream", action="store_true", help="recognise while the audio comes in: partial results on a "
+                        "terminal, and each segment as soon as it is over")
+    parser.add_argument("--format", choices=list(FORMATS), default="text", help="text (default), json, ctm (words with "
+                        "times), srt (subtitles)")
+    parser.add_argument("--nbest", metavar="N", type=whole_number, default=1, help="give the N best texts of each segment, "
+                        "with their start and log probability (text and json; default: 1)")
+    parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording into DIR")
+    parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")
+    parser.add_argument("--rate", metavar="HZ", type=whole_number, default=16000, help="of raw samples on standard input "
+                        "(default: 16000)")
+    parser.add_argument("--beam", metavar="N", type=whole_number,
+                        help=f"hypotheses kept; 1 is fastest (default: {SearchConfig.beam}, or --nbest where that is more)")
+    parser.add_argument("--int8", action="store_true", help="compute with 8-bit integers on the CPU: faster, a little "
+                        "less exact")
+    parser.add_argument("--min-silence", metavar="S", type=seconds, default=Endpointing.silence_after,
+                        help=f"a pause that ends a segment (default: {Endpointing.silence_after})")
+    parser.add_argument("--tau", metavar="N", type=number, help="early stopping: after N frames of 30 ms, switch off the "
+                        "decoders of unlikely languages (default with --threshold: 0)")
+    parser.add_argument("--threshold", metavar="X", type=number, help="of languages whose score is more than X below the "
+                        "best one's (default with --tau: 0)")
+    parser.add_argument("--rule", choices=STOPPING_RULES, default=EarlyStopping.rule,
+                        help=f"that score (default: {EarlyStopping.rule})")
+    return parser
+
+
+def whole_number(text):
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of 1 or more")
+    return value
+
+
+def number(text):
+    value = float(text)
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of 0 or more")
+    return value
+
+
+def seconds(text):
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds above 0")
+    return value
+
+
+def main(arguments=None):
+    """Returns the exit status: 0, or 1 where a recording could not be transcribed."""
+    options = parser().parse_args(arguments)
+    check_options(options)
+    status = StatusLine()
+    set_up_messages(status)
+    sys.stdout.reconfigure(encoding="utf-8")
+    from pyspeech.audio.recordings import find_recordings
+    recordings = find_recordings(options.inputs)
+    if options.output:
+        check_output(options.output, recordings)
+    bundle = load_bundle(options)
+    work = Work(bundle, language_of(options, bundle), options, status, len(recordings))
+    try:
+        for recording in recordings:
+            work.add(recording)
+        work.finish_batch()
+    except KeyboardInterrupt:
+        status.clear()
+        print(f"interrupted; {work.done} of {len(recordings)} recordings are done", file=sys.stderr)
+        return 130
+    finally:
+        status.clear()
+        if work.done:
+            print(work.summary(), file=sys.stderr)
+    if work.failed and len(recordings) > 1:
+        print(f"error: {work.failed} of {len(recordings)} recordings could not be transcribed", file=sys.stderr)
+    return 1 if work.failed else 0
+
+
+def check_options(options):
+    if options.nbest > 1 and options.format not in ("text", "json"):
+        raise UserError(f"--nbest {options.nbest}: --format {options.format} has no place for it; use text or json")
+    if options.beam and options.beam < options.nbest:
+        raise UserError(f"--beam {options.beam}: a search that keeps {options.beam} hypotheses cannot give the "
+                        f"{options.nbest} best; expected at least {options.nbest}")
+    if "-" in options.inputs and (sys.stdin is None or sys.stdin.isatty()):
+        raise UserError("-: no audio on standard input; pipe audio into this command, as --help shows")
+
+
+def set_up_messages(status):
+    """Warnings and errors as single lines on standard error, above the status line."""
+    class OneLine(logging.Handler):
+        def emit(self, record):
+            status.clear()
+            print(self.format(record), file=sys.stderr)
+
+    logging.basicConfig(format="%(levelname)s: %(message)s", handlers=[OneLine()])
+    logging.addLevelName(logging.WARNING, "warning")
+    logging.addLevelName(logging.ERROR, "error")
+
+
+def check_output(folder, recordings):
+    """Make the folder, and see to it that each recording has its own file there."""
+    (stem, count), = Counter(map(file_stem, recordings)).most_common(1)
+    if count > 1:
+        raise UserError(f"-o {folder}: {count} recordings would be written to '{stem}'; give them in separate runs")
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"-o {folder}: cannot make this folder: {error.strerror}") from None
+
+
+def file_stem(recording):
+    return recording.name.replace("/", "_")
+
+
+def load_bundle(options):
+    """The model of --model, in int8 or on the GPU where there is one."""
+    folder = Path(options.model)
+    if not folder.exists():
+        raise UserError(f"--model {folder}: no such folder")
+    if not (folder / "model.pt").is_file():
+        found = sorted({str(path.parent) for depth in range(1, 5) for path in folder.glob("*/" * depth + "model.pt")
+                        if "training" not in path.relative_to(folder).parts}) if folder.is_dir() else []
+        raise UserError(f"--model {folder}: no model.pt in it; " + (
+            f"choose one of {', '.join(found)}" if found else
+            "expected a folder that egs/indic/run.py made, such as egs/indic/exp/mini/models/multi_softmax_lid"))
+    from pyspeech.compat import default_device
+    from pyspeech.transducer.checkpoint import load_model
+    if not options.int8:
+        return load_model(folder, default_device())
+    from pyspeech.transducer.quantization import quantize_bundle
+    return quantize_bundle(load_model(folder))
+
+
+def language_of(options, bundle):
+    """The language to recognise, None where the model tells; UserError where it does not, or has no such language."""
+    model = bundle.model
+    codes = ", ".join(model.languages)
+    if options.language != "auto":
+        if options.language not in model.languages:
+            raise UserError(f"--language {options.language}: the model in {options.model} has {codes}")
+    elif len(model.languages) > 1 and model.num_heads > 1 and model.lid is None:
+        raise UserError(f"--language auto: the model in {options.model} cannot tell languages apart; give one of {codes}")
+    if options.tau is not None or options.threshold is not None:
+        if options.language != "auto" or model.lid is None:
+            raise UserError("--tau, --threshold: early stopping is for --language auto and a model with language "
+                            "identification, such as multi_softmax_lid")
+    return None if options.language == "auto" else options.language
+
+
+class Work:
+    """Recordings to transcripts, one after the other: recognition, output, and what the summary says."""
+
+    def __init__(self, bundle, language, options, status, total):
+        search = SearchConfig(beam=options.beam or max(SearchConfig.beam, options.nbest))
+        stopping = None
+        if options.tau is not None or options.threshold is not None:
+            stopping = EarlyStopping(options.rule, options.tau or 0.0, options.threshold or 0.0)
+        self.bundle, self.settings = bundle, (language, search, stopping)
+        self.options, self.status, self.total = options, status, total
+        self.batch = []  # (Recording, samples) of short recordings
+        self.taken = self.done = self.failed = 0
+        self.audio = self.computing = 0.0  # seconds
+        self.languages = Counter()  # seconds of each
+
+    def add(self, recording):
+        self.taken += 1
+        self.status.show(f"{self._count()}{shown_name(recording)}")
+        with self._guard(recording), stop_at_interrupt(recording.path == "-") as stopped:
+            blocks = self._read(recording, stopped)
+            if self.options.stream:
+                self._stream(recording, blocks)
+                return
+            first, over = take(blocks, round(WHOLE * self.bundle.fbank.sampling_rate))
+            if not over:
+                self.finish_batch()  # the order of the output is that of the input
+                self._stream(recording, itertools.chain(first, blocks))
+                return
+            import numpy as np
+            self.batch.append((recording, np.concatenate([np.zeros(0, dtype=np.float32), *first])))
+        if len(self.batch) == BATCH:
+            self.finish_batch()
+
+    def finish_batch(self):
+        """Recognise and output the short recordings that wait."""
+        batch, self.batch = self.batch, []
+        if not batch:
+            return
+        try:
+            results = self._recognize([samples for _, samples in batch])
+        except Exception:  # one at a time shows whose fault it is
+            results = [None] * len(batch)
+        for (recording, samples), result in zip(batch, results):
+            with self._guard(recording):
+                result = result or self._recognize([samples])[0]
+                self._output(recording, [result], len(samples) / self.bundle.fbank.sampling_rate)
+
+    def _read(self, recording, stopped):
+        """Blocks of mono samples at the model's sampling rate."""
+        options, rate = self.options, self.bundle.fbank.sampling_rate
+        channel = recording.channel if options.channel is None else options.channel
+        if recording.path == "-":
+            from pyspeech.audio.live import is_file, stream_live
+            if not is_file(sys.stdin.buffer):
+                blocks = stream_live(sys.stdin.buffer, rate, options.rate, channel, LIVE_BLOCK)
+                return itertools.takewhile(lambda _: not stopped, blocks)
+        from pyspeech.audio.io import stream_audio
+        block = LIVE_BLOCK if options.stream else FILE_BLOCK
+        return stream_audio(recording.path, rate, channel, block, recording.start, recording.duration)
+
+    def _recognize(self, samples_list):
+        from pyspeech.transducer.recognizer import recognize
+        begin = time.perf_counter()
+        results = recognize(self.bundle, samples_list, *self.settings)
+        self.computing += time.perf_counter() - begin
+        return results
+
+    def _stream(self, recording, blocks):
+        """Recognise in segments; with --stream each goes to the screen as soon as it is over."""
+        endpointing = Endpointing(silence_after=self.options.min_silence)
+        segments, subtitles, duration = [], 1, 0.0
+        show_now = self.options.stream and not self.options.output
+        for result, duration in self._results(blocks, endpointing):
+            if not result.final:
+                self.status.show(f"{self._count()}{shown_name(recording)} {clock(duration)} {result.text}")
+            elif result.text:
+                # What is kept of hours of audio is small.
+                segments.append(dataclasses.replace(result, lid_log_posteriors=None, by_language={}))
+                if show_now:
+                    text = self._render(recording, segments[-1:], result.seconds, subtitles)
+                    subtitles += text.count(" --> ")
+                    self._print(recording, text)
+                elif self.options.stream:
+                    self.status.leave(result.text)
+        if show_now:
+            self._count_in(segments, duration)
+        else:
+            self._output(recording, segments, duration)
+
+    def _results(self, blocks, endpointing):
+        """Yield (Recognition, seconds of audio so far), partial and final."""
+        from pyspeech.transducer.streaming import StreamingRecognizer
+        recognizer, samples = StreamingRecognizer(self.bundle, *self.settings, endpointing=endpointing), 0
+        for block in blocks:
+            samples += len(block)
+            for result in self._timed(recognizer.add, block):
+                yield result, samples / self.bundle.fbank.sampling_rate
+        yield self._timed(recognizer.finish), samples / self.bundle.fbank.sampling_rate
+
+    def _timed(self, function, *arguments):
+        begin = time.perf_counter()
+        result = function(*arguments)
+        self.computing += time.perf_counter() - begin
+        return result
+
+    def _output(self, recording, segments, duration):
+        """Write a whole recording to its file, or to the screen."""
+        text = self._render(recording, segments, duration)
+        if self.options.output:
+            from pyspeech.files import atomic_write
+            with atomic_write(Path(self.options.output, file_stem(recording) + FORMATS[self.options.format])) as stream:
+                stream.write(text)
+        else:
+            self._print(recording, text)
+        self._count_in(segments, duration)
+
+    def _render(self, recording, segments, duration, first_subtitle=1):
+        channel = recording.channel if self.options.channel is None else self.options.channel
+        transcript = Transcript(shown_name(recording), segments, duration, (channel or 0) + 1)
+        return render(self.options.format, transcript, self.options.nbest, first_subtitle)
+
+    def _print(self, recording, text):
+        """To the screen; text, which does not name the recording, line by line behind its name."""
+        if self.options.format == "text":
+            lines = text.splitlines()
+            if self.options.nbest == 1 and not self.options.stream:
+                lines = [" ".join(lines)]
+            text = "".join(f"{shown_name(recording)}\t{line}\n" for line in lines)
+        self.status.clear()
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    def _count_in(self, segments, duration):
+        self.done, self.audio = self.done + 1, self.audio + duration
+        for segment in segments:
+            if segment.text:
+                self.languages[segment.language or "undetermined"] += segment.seconds
+
+    @contextlib.contextmanager
+    def _guard(self, recording):
+        """What is wrong with one recording is said, and the next one goes on."""
+        try:
+            yield
+            return
+        except BrokenPipeError:
+            raise
+        except UserError as error:
+            logging.error("%s", error)
+        except OSError as error:
+            logging.error("%s: %s", error.filename or recording.path, error.strerror or error)
+        except Exception:  # a fault of this program: say where
+            logging.exception("%s: stopped by a fault in this program:", recording.path)
+        self.failed += 1
+
+    def _count(self):
+        return f"{self.taken}/{self.total} " if self.total > 1 else ""
+
+    def summary(self):
+        audio, count = max(self.audio, 1e-9), self.done
+        parts = ", ".join(f"{code} {time:.2f} s" for code, time in self.languages.most_common())
+        return (f"{count} recording{'s' if count > 1 else ''}: {self.audio:.2f} s of audio ({parts or 'no words'}); "
+                f"computed in {self.computing:.2f} s, real-time factor {self.computing / audio:.4f}")
+
+
+class StatusLine:
+    """A line on standard error that is written over again and again; nothing where that is not a terminal."""
+
+    def __init__(self):
+        self.used = sys.stderr.isatty()
+
+    def show(self, text):
+        if self.used:
+            sys.stderr.write("\r\x1b[K" + clipped(text, shutil.get_terminal_size().columns - 1))
+            sys.stderr.flush()
+
+    def leave(self, text):
+        """Text that stays, above the line."""
+        if self.used:
+            sys.stderr.write(f"\r\x1b[K{text}\n")
+            sys.stderr.flush()
+
+    def clear(self):
+        self.show("")
+
+
+def clipped(text, width):
+    """The end of a text, from the start of a word on, that fits in `width` columns."""
+    if display_width(text) <= width:
+        return text
+    words = text.split(" ")
+    while len(words) > 1 and display_width(" ".join(words)) + 4 > width:
+        words.pop(0)
+    return "... " + " ".join(words) if display_width(" ".join(words)) + 4 <= width else ""
+
+
+@contextlib.contextmanager
+def stop_at_interrupt(wanted):
+    """Yield a list that the first Ctrl-C fills: it ends the audio, and what came before is recognised. The second stops."""
+    stopped = []
+    if not wanted:
+        yield stopped
+        return
+
+    def stop(*_):
+        if stopped:
+            raise KeyboardInterrupt
+        stopped.append(True)
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield stopped
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def take(blocks, most):
+    """Blocks from an iterator until it is over or they have more than `most` samples: (blocks, whether it is over)."""
+    taken, length = [], 0
+    for block in blocks:
+        taken.append(block)
+        length += len(block)
+        if length > most:
+            return taken, False
+    return taken, True
+
+
+def shown_name(recording):
+    """The recording's name as text, whatever bytes the file's name has."""
+    return os.fsencode(recording.name).decode("utf-8", "replace")
+
+
+def clock(seconds):
+    return f"{int(seconds) // 3600}:{int(seconds) // 60 % 60:02d}:{int(seconds) % 60:02d}"
+
+
+if __name__ == "__main__":
+    try:
+        status = main()
+    except UserError as error:
+        status = f"error: {error}"
+    except KeyboardInterrupt:
+        status = 130
+    except BrokenPipeError:     # `| head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 1
+    sys.exit(status)

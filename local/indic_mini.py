@@ -11,8 +11,8 @@ Limits, to keep in mind with any figure from this corpus: no human voice is in i
 recogniser of English got 94 % of its words wrong, of a human prompt's 27 %), says a word nearly alike every time, and
 its variants differ less than people do. The words come in random order, so that there is no grammar to learn; they
 are few, and the same names of months and countries sound much alike in several languages. The English is that of
-eSpeak NG in the sounds of its Hindi voice, an accent that nobody has judged. A system that does well here has been built
-right; how well it does on Indian speech only a real corpus tells.
+eSpeak NG in the sounds of its Hindi voice, an accent that nobody has judged. A system that does well here has been
+built right; how well it does on Indian speech only a real corpus tells.
 
 The same seed and scale give the same samples wherever the C library computes alike: `digest` checks it against the
 ones in this file.
@@ -38,8 +38,9 @@ TRAIN = {"en-IN": 900, "hi-IN": 950, "ta-IN": 350, "gu-IN": 400}
 HELD_OUT = {"dev": 50, "test": 100}
 # Variants that sound like a person, with F0 of 75 to 270 Hz. Of a family that sounds alike (Gene, Gene2) one is taken.
 VARIANTS = {
-    "train": ("m1 f1 Alex belinda m3 f3 Nguyen aunty Gene f5 Denis Alicia m5 boris Annie edward Mario anika quincy shelby "
-              "gustave pablo robert sandro Hugo adam Diogo m7 norbert max marcelo paul victor rob travis grandpa").split(),
+    "train": ("m1 f1 Alex belinda m3 f3 Nguyen aunty Gene f5 Denis Alicia m5 boris Annie edward Mario anika quincy "
+              "shelby gustave pablo robert sandro Hugo adam Diogo m7 norbert max marcelo paul victor rob travis "
+              "grandpa").split(),
     "dev": "m2 f4 Mike linda miguel".split(),
     "test": "m4 f2 Michael Andrea Lee grandma pedro david".split()}
 UTTERANCES_PER_SPEAKER = 20      # or more, where the variants do not suffice

@@ -8,13 +8,13 @@ without saying so. Dev is always of the training voice, by text. All audio is br
 that the bandwidth tells neither the source nor the language.
 
 Left out: texts with digits, signs or addresses, of which it is not known how they were read; descriptions of sounds
-([...], <...>, (...)) and silence; Italian texts with "?", mostly what an accented letter became; clips over 12 s; clips whose characters per second are not within 0.5 to 1.8 of their
-voice's median, as their recordings stop early or say something else. Spanish loses the acute accents and the diaeresis
-in all texts, as the prompts' texts have none (nor a tilde: n stands for n with tilde).
+([...], <...>, (...)) and silence; Italian texts with "?", mostly what an accented letter became; clips
+over 12 s; clips whose characters per second are not within 0.5 to 1.8 of their voice's median, as their recordings stop
+early or say something else. Spanish loses the acute accents and the diaeresis in all texts, as the prompts' texts have none (nor a tilde: n stands for n with tilde).
 
-Limits: one voice a language and split, about 20 minutes of training speech a language, and in es, fr and ru another
-domain, vocabulary, microphone and speaker in the test: word error rates near 100 % are to be expected there, and
-one voice a language lets a system tell languages by voices. What the corpus is good for is to see that a
+Limits: one voice a language and split, 9 (it) to 21 (ro) minutes of training speech a language, and in es, fr and ru
+another domain, vocabulary, microphone and speaker in the test: word error rates near 100 % are to be expected there,
+and one voice a language lets a system tell languages by voices. What the corpus is good for is to see that a
 recipe runs on human speech, and how far from it the synthetic corpus is.
 """
 import gzip
@@ -79,7 +79,7 @@ def prepare(folder, log=None, scale=1.0, jobs=2, clips=None):
 
 def split_of(text, trained, tested):
     """Split of a text of a voice that is trained on, tested on, or both; by the text alone."""
-    share = share_of(text.lower())
+    share = share_of(" ".join(re.findall(r"\w+", text.lower())))  # "For help..." and "...for help." go together
     if not trained:
         return "test"
     if tested and share >= 1.0 - HELD_OUT["test"]:

@@ -56,6 +56,9 @@ def test_shares():
         counts[prompts_mini.split_of(f"text {index}", trained=True, tested=True)] += 1
         assert prompts_mini.split_of(f"text {index}", trained=False, tested=True) == "test"
         assert prompts_mini.split_of(f"text {index}", trained=True, tested=False) != "test"
+    for index in range(100):
+        one, other = (prompts_mini.split_of(text, True, True) for text in (f"Text {index}...", f"text, {index}"))
+        assert one == other
     assert counts["dev"] == pytest.approx(320, abs=60) and counts["test"] == pytest.approx(480, abs=70)
 
 
@@ -70,7 +73,8 @@ def test_clips_of_another_pace_are_left_out(tmp_path):
 
 @pytest.mark.parametrize("language, text, expected", [
     ("es", " Contraseña de la estación. ", "Contrasena de la estacion."), ("fr", "L'été à Noël", "L'été à Noël"),
-    ("es", "Marque 1", None), ("fr", "[beep]", None), ("it", "N B S (in inglese)", None), ("it", "non pu? essere", None),
+    ("es", "Marque 1", None), ("fr", "[beep]", None), ("it", "N B S (in inglese)", None),
+    ("it", "non pu? essere", None),
     ("es", "¿Como?", "¿Como?"), ("fr", "visitez www.asterisk.org", None), ("ru", "Чай", "Чай"), ("ru", "...", None),
     ("ro", "", None)])
 def test_texts(language, text, expected):

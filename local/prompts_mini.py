@@ -10,7 +10,8 @@ that the bandwidth tells neither the source nor the language.
 Left out: texts with digits, signs or addresses, of which it is not known how they were read; descriptions of sounds
 ([...], <...>, (...)) and silence; Italian texts with "?", mostly what an accented letter became; clips
 over 12 s; clips whose characters per second are not within 0.5 to 1.8 of their voice's median, as their recordings stop
-early or say something else. Spanish loses the acute accents and the diaeresis in all texts, as the prompts' texts have none (nor a tilde: n stands for n with tilde).
+early or say something else. Spanish loses the acute accents and the diaeresis in all
+texts, and n its tilde, as the prompts' texts have none.
 
 Limits: one voice a language and split, 9 (it) to 21 (ro) minutes of training speech a language, and in es, fr and ru
 another domain, vocabulary, microphone and speaker in the test: word error rates near 100 % are to be expected there,

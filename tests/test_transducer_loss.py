@@ -212,6 +212,22 @@ def test_logits_far_apart_do_not_underflow():
         torch.testing.assert_close(grads, exact_grads, rtol=1e-5, atol=1e-5)
 
 
+def test_gradients_hold_no_denormal_numbers():
+    """Which would make the matrix products behind them several times slower on a CPU."""
+    am, lm, batch = random_batch(2, 150, 40, 20, scale=2.0, dtype=torch.float32)
+    for function in (lambda am, lm: full_loss(full_logits(am, lm), *batch),
+                     lambda am, lm: smoothed_loss(am, lm, *batch, 5)[0]):
+        exact = with_grads(function, am.double(), lm.double())[1]
+        for grad, expected in zip(with_grads(function, am, lm)[1], exact):
+            size = grad.abs()
+            assert not ((size > 0) & (size < 1e-30)).any()
+            torch.testing.assert_close(grad.double(), expected, rtol=1e-3, atol=1e-4)
+    logits = full_logits(am, lm).requires_grad_()
+    full_loss(logits, *batch).sum().backward()
+    size = logits.grad.abs()
+    assert ((size == 0) & (full_logits(am, lm) != 0)).any() and not ((size > 0) & (size < 1e-30)).any()
+
+
 def test_half_precision_under_autocast():
     am, lm, batch = random_batch(dtype=torch.bfloat16)
     exact, _ = smoothed_loss(am.double(), lm.double(), *batch, 5)

@@ -21,14 +21,16 @@ import subprocess  # noqa: E402
 IMPLEMENTATIONS = {"k2": "pruned, k2 backend", "torch": "pruned, torch backend",
                    "k2_helpers": "pruned, k2's own helpers", "full": "full lattice, torch backend",
                    "torchaudio": "full lattice, torchaudio"}
-NEEDS_K2 = ("k2", "k2_helpers")
+NEEDS_K2, FULL = ("k2", "k2_helpers"), ("full", "torchaudio")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in (("batch", 8), ("frames", 400), ("symbols", 80), ("vocabulary", 134), ("joint", 1024),
-                          ("prune-range", 5), ("repetitions", 3)):
+                          ("prune-range", 5)):
         parser.add_argument(f"--{name}", type=int, default=default, help="default %(default)s")
+    parser.add_argument("--repetitions", type=int, default=6,
+                        help="of the pruned losses; the full ones have 2; default %(default)s")
     parser.add_argument("--only", choices=IMPLEMENTATIONS, help="run this one in this process, and print JSON")
     options = parser.parse_args()
     if options.only:
@@ -49,7 +51,7 @@ def main():
         for other in ("k2_helpers", "torchaudio"):
             if results[ours] and results[other]:
                 factor = results[other]["seconds"] / results[ours]["seconds"]
-                print(f"{IMPLEMENTATIONS[ours]}: {factor:.1f} times as fast as {IMPLEMENTATIONS[other]}")
+                print(f"{IMPLEMENTATIONS[ours]}: {factor:.1f} times as fast as {IMPLEMENTATIONS[other]}", flush=True)
 
 
 def run_alone(name):
@@ -78,7 +80,7 @@ def measure(options):
     loss = run()
     peak = memory("VmHWM")
     times = []
-    for _ in range(options.repetitions):
+    for _ in range(2 if options.only in FULL else options.repetitions):
         begun = time.process_time()
         run()
         times.append(time.process_time() - begun)

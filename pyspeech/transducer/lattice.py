@@ -129,10 +129,9 @@ def _walk(px, py):
     py_diagonals = _diagonals(py)
     alpha = px.new_full((steps + 1, count, rows + 1), -torch.inf)
     alpha[0, :, 1] = 0
-    for step in range(steps):
-        emitted = px_diagonals[step].add_(alpha[step, :, :-1])
-        waited = py_diagonals[step].add_(alpha[step, :, 1:])
-        torch.logaddexp(emitted, waited, out=alpha[step + 1, :, 1:])
+    above, same = alpha[:, :, :-1].unbind(), alpha[:, :, 1:].unbind()
+    for step, (emitted, waited) in enumerate(zip(px_diagonals.unbind(), py_diagonals.unbind())):
+        torch.logaddexp(emitted.add_(above[step]), waited.add_(same[step]), out=same[step + 1])
     diagonal, item = alpha.stride(0), alpha.stride(1)
     return alpha.as_strided((count, rows, columns), (item, diagonal + 1, diagonal), 1)
 

@@ -24,6 +24,7 @@ __all__ = ["LossConfig", "NotFiniteError", "full_loss", "loss_scales", "pruned_l
            "transducer_loss"]
 PRUNED_SCALE_AT_START = 0.1  # of the warm-up: the first ranges are next to random
 SMALLEST_PRODUCT = 1e-250
+NEGLIGIBLE = 1e-25  # of a gradient
 
 
 class NotFiniteError(UserError):
@@ -71,7 +72,7 @@ def smoothed_loss(am, lm, tokens, lengths, token_lengths, prune_range, lm_scale=
     tokens, lengths, token_lengths = check_batch(tokens, lengths, token_lengths, num_frames, vocabulary)
     _expect(lm, "lm", (batch, tokens.shape[1] + 1, vocabulary), len(tokens) == batch)
     with autocast(am.device, enabled=False):
-        px, py = _smoothed_arcs(am.double(), lm.double(), tokens, token_lengths, lm_scale, am_scale)
+        px, py = _smoothed_arcs(_Double.apply(am), _Double.apply(lm), tokens, token_lengths, lm_scale, am_scale)
     losses, *occupations = _losses(px, py, lengths, token_lengths, backend)
     return losses, prune_ranges(*occupations, lengths, token_lengths, prune_range)
 
@@ -180,7 +181,26 @@ class _LabelAndBlank(torch.autograd.Function):
         grad = (logits - normaliser).exp_().mul_(-(label_grad + blank_grad)[..., None])
         grad.scatter_add_(-1, labels, label_grad[..., None].contiguous())
         grad[..., 0] += blank_grad
-        return grad, None
+        return _without_denormals(grad), None
+
+
+class _Double(torch.autograd.Function):
+    """Tensor.double(), with a gradient without denormal numbers."""
+
+    @staticmethod
+    def forward(ctx, values):
+        ctx.dtype = values.dtype
+        return values.double()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        return _without_denormals(grad).to(ctx.dtype)
+
+
+def _without_denormals(grad):
+    """Most arcs have next to no probability: 1e-40 is not 0 to a CPU, and multiplies a matrix several times slower."""
+    return functional.hardshrink(grad, NEGLIGIBLE)
 
 
 def _spread(values, ranges, rows):

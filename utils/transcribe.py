@@ -30,14 +30,13 @@ import itertools  # noqa: E402
 import logging  # noqa: E402
 import math  # noqa: E402
 import os  # noqa: E402
-import shutil  # noqa: E402
-import signal  # noqa: E402
 import time  # noqa: E402
 from collections import Counter  # noqa: E402
 
 from pyspeech.errors import UserError  # noqa: E402
+from pyspeech.terminal import StatusLine, stop_at_interrupt  # noqa: E402
 from pyspeech.transducer.decoding_config import STOPPING_RULES, EarlyStopping, Endpointing, SearchConfig  # noqa: E402
-from pyspeech.transducer.transcripts import FORMATS, Transcript, display_width, render  # noqa: E402
+from pyspeech.transducer.transcripts import FORMATS, Transcript, render  # noqa: E402
 
 WHOLE = 30.0  # seconds; longer recordings are cut into segments
 BATCH = 16  # short recordings that are recognised together
@@ -49,28 +48,28 @@ def parser():
     parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, folder, *.scp, *.jsonl, *.jsonl.gz, -")
     parser.add_argument("--model", metavar="DIR", required=True, help="folder of a model.pt, such as "
                         "egs/indic/exp/mini/models/multi_softmax_lid")
-    parser.add_argument("--language", metavar="CODE", default="auto", help="such as hi-IN, or auto (default): by language "
-                        "identification, or by the script where a model has one vocabulary for all")
-    parser.add_argument("--stream", action="store_true", help="recognise while the audio comes in: partial results on a "
-                        "terminal, and each segment as soon as it is over")
+    parser.add_argument("--language", metavar="CODE", default="auto", help="such as hi-IN, or auto (default): by "
+                        "language identification, or by the script where a model has one vocabulary for all")
+    parser.add_argument("--stream", action="store_true", help="recognise while the audio comes in: partial results "
+                        "on a terminal, and each segment as soon as it is over")
     parser.add_argument("--format", choices=list(FORMATS), default="text", help="text (default), json, ctm (words with "
                         "times), srt (subtitles)")
-    parser.add_argument("--nbest", metavar="N", type=whole_number, default=1, help="give the N best texts of each segment, "
-                        "with their start and log probability (text and json; default: 1)")
+    parser.add_argument("--nbest", metavar="N", type=whole_number, default=1, help="give the N best texts of each "
+                        "segment, with their start and log probability (text and json; default: 1)")
     parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording into DIR")
     parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")
-    parser.add_argument("--rate", metavar="HZ", type=whole_number, default=16000, help="of raw samples on standard input "
-                        "(default: 16000)")
+    parser.add_argument("--rate", metavar="HZ", type=whole_number, default=16000, help="of raw samples on standard "
+                        "input (default: 16000)")
     parser.add_argument("--beam", metavar="N", type=whole_number,
-                        help=f"hypotheses kept; 1 is fastest (default: {SearchConfig.beam}, or --nbest where that is more)")
+                        help=f"hypotheses kept; 1 is fastest (default: {SearchConfig.beam}, or --nbest if that is more)")
     parser.add_argument("--int8", action="store_true", help="compute with 8-bit integers on the CPU: faster, a little "
                         "less exact")
     parser.add_argument("--min-silence", metavar="S", type=seconds, default=Endpointing.silence_after,
                         help=f"a pause that ends a segment (default: {Endpointing.silence_after})")
-    parser.add_argument("--tau", metavar="N", type=number, help="early stopping: after N frames of 30 ms, switch off the "
-                        "decoders of unlikely languages (default with --threshold: 0)")
-    parser.add_argument("--threshold", metavar="X", type=number, help="of languages whose score is more than X below the "
-                        "best one's (default with --tau: 0)")
+    parser.add_argument("--tau", metavar="N", type=number, help="early stopping: after N frames of 30 ms, switch off "
+                        "the decoders of unlikely languages (default with --threshold: 0)")
+    parser.add_argument("--threshold", metavar="X", type=number, help="of languages whose score is more than X below "
+                        "the best one's (default with --tau: 0)")
     parser.add_argument("--rule", choices=STOPPING_RULES, default=EarlyStopping.rule,
                         help=f"that score (default: {EarlyStopping.rule})")
     return parser
@@ -99,7 +98,7 @@ def seconds(text):
 
 def main(arguments=None):
     """Returns the exit status: 0, or 1 where a recording could not be transcribed."""
-    options = parser().parse_args(arguments)
+    options = parser().parse_intermixed_args(arguments)
     check_options(options)
     status = StatusLine()
     set_up_messages(status)
@@ -191,7 +190,8 @@ def language_of(options, bundle):
         if options.language not in model.languages:
             raise UserError(f"--language {options.language}: the model in {options.model} has {codes}")
     elif len(model.languages) > 1 and model.num_heads > 1 and model.lid is None:
-        raise UserError(f"--language auto: the model in {options.model} cannot tell languages apart; give one of {codes}")
+        raise UserError(f"--language auto: the model in {options.model} cannot tell languages apart; give one of "
+                        f"{codes}")
     if options.tau is not None or options.threshold is not None:
         if options.language != "auto" or model.lid is None:
             raise UserError("--tau, --threshold: early stopping is for --language auto and a model with language "
@@ -361,57 +361,6 @@ class Work:
         parts = ", ".join(f"{code} {time:.2f} s" for code, time in self.languages.most_common())
         return (f"{count} recording{'s' if count > 1 else ''}: {self.audio:.2f} s of audio ({parts or 'no words'}); "
                 f"computed in {self.computing:.2f} s, real-time factor {self.computing / audio:.4f}")
-
-
-class StatusLine:
-    """A line on standard error that is written over again and again; nothing where that is not a terminal."""
-
-    def __init__(self):
-        self.used = sys.stderr.isatty()
-
-    def show(self, text):
-        if self.used:
-            sys.stderr.write("\r\x1b[K" + clipped(text, shutil.get_terminal_size().columns - 1))
-            sys.stderr.flush()
-
-    def leave(self, text):
-        """Text that stays, above the line."""
-        if self.used:
-            sys.stderr.write(f"\r\x1b[K{text}\n")
-            sys.stderr.flush()
-
-    def clear(self):
-        self.show("")
-
-
-def clipped(text, width):
-    """The end of a text, from the start of a word on, that fits in `width` columns."""
-    if display_width(text) <= width:
-        return text
-    words = text.split(" ")
-    while len(words) > 1 and display_width(" ".join(words)) + 4 > width:
-        words.pop(0)
-    return "... " + " ".join(words) if display_width(" ".join(words)) + 4 <= width else ""
-
-
-@contextlib.contextmanager
-def stop_at_interrupt(wanted):
-    """Yield a list that the first Ctrl-C fills: it ends the audio, and what came before is recognised. The second stops."""
-    stopped = []
-    if not wanted:
-        yield stopped
-        return
-
-    def stop(*_):
-        if stopped:
-            raise KeyboardInterrupt
-        stopped.append(True)
-
-    before = signal.signal(signal.SIGINT, stop)
-    try:
-        yield stopped
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def take(blocks, most):

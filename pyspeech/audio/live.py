@@ -32,14 +32,16 @@ class PcmStream:
     """A source as pyspeech.audio.io has them: name, sampling_rate (Hz), channels, read(n) -> float32 (n, channels)."""
 
     def __init__(self, stream, raw_rate, name="standard input"):
-        self.name, self._stream, self._rest = name, stream, b""
+        self.name, self._stream = name, stream
         self.sampling_rate, self.channels, self._type, self._left = raw_rate, 1, np.dtype("<i2"), None
-        if stream.peek(4)[:4] == b"RIFF":
+        self._rest = stream.read(4)  # bytes that were read but not given out
+        if self._rest == b"RIFF":
             self._read_header()
+            self._rest = b""
 
     def _read_header(self):
-        header = self._take(12)
-        while header[8:12] == b"WAVE":
+        kind = self._take(8)[4:]
+        while kind == b"WAVE":
             name, size = struct.unpack("<4sI", self._take(8))
             if name == b"data":
                 self._left = size if 0 < size < ENDLESS else None
@@ -74,7 +76,7 @@ class PcmStream:
             if not more:
                 break
             data += more
-        whole = len(data) // size * size
+        whole = min(len(data), wanted) // size * size
         data, self._rest = data[:whole], data[whole:]
         if self._left is not None:
             self._left -= whole

@@ -1,6 +1,6 @@
 """What was recognised in a recording, as text, JSON, CTM (NIST, as Kaldi writes it) or SubRip subtitles.
 
-    text    a line for each segment; with nbest > 1 for each alternative: start of the segment (s), log probability, text
+    text    a line for each segment; with nbest > 1 for each alternative: start (s), log probability, text
     json    one object in one line, see `_json`
     ctm     `recording channel start duration word confidence`, times in seconds, a word a line
     srt     subtitles of one or two short lines, broken at pauses
@@ -9,8 +9,9 @@ Times count from the start of the recording. `render` gives the text.
 """
 import json
 import re
-import unicodedata
 from dataclasses import dataclass
+
+from pyspeech.terminal import display_width
 
 LINE_WIDTH, LINES = 42, 2  # of a subtitle, as broadcasters have it
 LONGEST, SHORTEST = 6.0, 1.0  # seconds that a subtitle is shown; it is shorter where the next one follows
@@ -133,12 +134,6 @@ def _lines(texts):
         else:
             lines.append(text)
     return lines
-
-
-def display_width(text):
-    """Columns that a text takes on a screen, about: combining marks none, wide characters (East Asia) two."""
-    return sum(0 if unicodedata.category(character) in ("Mn", "Me", "Cf") else
-               2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def _clock(seconds):

@@ -252,7 +252,7 @@ class Work:
         channel = recording.channel if options.channel is None else options.channel
         if recording.path == "-":
             from pyspeech.audio.live import is_file, stream_live
-            if not is_file(sys.stdin.buffer):
+            if not is_file(sys.stdin.buffer, options.stream):
                 blocks = stream_live(sys.stdin.buffer, rate, options.rate, channel, LIVE_BLOCK)
                 return itertools.takewhile(lambda _: not stopped, blocks)
         from pyspeech.audio.io import stream_audio

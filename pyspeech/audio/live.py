@@ -6,16 +6,21 @@ import numpy as np
 from pyspeech.audio import io
 from pyspeech.errors import UserError
 
-# What other audio files start with; they are read whole, by pyspeech.audio.io.
-OTHER_FILES = (b"fLaC", b"OggS", b"ID3", b"FORM", b".snd", b"caff", b"NIST", b"RF64")
-SAMPLES = {(1, 8): "u1", (1, 16): "<i2", (1, 32): "<i4", (3, 32): "<f4"}  # (format tag, bits) of WAV: type
+# What audio files other than WAV start with; they are read whole, by pyspeech.audio.io.
+FILES = (b"fLaC", b"OggS", b"ID3", b"FORM", b".snd", b"caff", b"NIST", b"RF64")
+# (format tag, bits) of WAV: type. 24 bits are three bytes.
+SAMPLES = {(1, 8): "u1", (1, 16): "<i2", (1, 24): "3u1", (1, 32): "<i4", (3, 32): "<f4"}
 EXTENSIBLE = 0xFFFE  # the tag that says: the format stands further on
 ENDLESS = 0x7FFF0000  # sizes from here on are placeholders of programs that do not know how long they will record
 
 
-def is_file(stream):
-    """Whether what a buffered binary stream starts with is an audio file other than WAV. Waits for the first bytes."""
-    return stream.peek(4)[:4].startswith(OTHER_FILES)
+def is_file(stream, live):
+    """Whether a buffered binary stream starts as an audio file that is to be read whole; waits for its first bytes.
+
+    live: whether WAV is to be taken as it comes, by `stream_live`, which knows PCM alone.
+    """
+    start = stream.peek(4)[:4]
+    return start.startswith(FILES) or not live and start == b"RIFF"
 
 
 def stream_live(stream, sampling_rate, raw_rate=16000, channel=None, block_seconds=0.3):
@@ -57,7 +62,7 @@ class PcmStream:
             tag, = struct.unpack("<H", body[24:26])
         if (tag, bits) not in SAMPLES or not self.channels or not self.sampling_rate:
             raise UserError(f"{self.name}: a WAV stream of format {tag} with {bits} bits, {self.channels} channels, "
-                            f"{self.sampling_rate} Hz; expected PCM of 8, 16 or 32 bits or 32-bit floats")
+                            f"{self.sampling_rate} Hz; expected PCM of 8, 16, 24 or 32 bits or 32-bit floats")
         self._type = np.dtype(SAMPLES[tag, bits])
 
     def _take(self, count):
@@ -80,8 +85,11 @@ class PcmStream:
         data, self._rest = data[:whole], data[whole:]
         if self._left is not None:
             self._left -= whole
-        samples = np.frombuffer(data, dtype=self._type).reshape(-1, self.channels)
-        if self._type.kind == "f":
+        samples = np.frombuffer(data, dtype=self._type)
+        if samples.ndim == 2:  # 24 bits: the upper three bytes of 32
+            samples = np.pad(samples, ((0, 0), (1, 0))).reshape(-1).view("<i4")
+        samples = samples.reshape(-1, self.channels)
+        if samples.dtype.kind == "f":
             return samples.astype(np.float32)
-        offset = 128 if self._type.kind == "u" else 0
-        return (samples.astype(np.float32) - offset) / np.float32(2 ** (8 * self._type.itemsize - 1))
+        offset = 128 if samples.dtype.kind == "u" else 0
+        return (samples.astype(np.float32) - offset) / np.float32(2 ** (8 * samples.dtype.itemsize - 1))

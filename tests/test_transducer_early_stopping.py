@@ -93,6 +93,6 @@ def test_edges():
 
 
 def test_wrong_options_are_named():
-    for config in (EarlyStopping("sum"), EarlyStopping(tau=-1), EarlyStopping(threshold=-0.1), EarlyStopping(tau=math.nan)):
+    for options in ({"rule": "sum"}, {"tau": -1}, {"threshold": -0.1}, {"tau": math.nan}):
         with pytest.raises(UserError, match="early stopping: "):
-            EarlyStopper(1, 2, config)
+            EarlyStopper(1, 2, EarlyStopping(**options))

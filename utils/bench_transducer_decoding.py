@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
 """Process time of streaming recognition with the full-size transducer on one thread, as a fraction of the audio's time.
 
-The model has the paper's sizes, four languages and language identification, with random weights, which cost what trained
-ones cost as long as the search has the same to do. Therefore the output layers are made as peaked as trained ones, and the
-blank's bias is set so that the best hypotheses have about as many symbols a second as speech has letters; the rate is
-printed, and so is the worst case, a bias that makes every hypothesis put out all symbols that it may in every frame.
+The model has the paper's sizes, four languages and language identification, and random weights. What the search has to
+do depends on the posteriors, and those of random weights are unlike a trained model's: nearly uniform, with symbols in
+every frame. So the logits are computed as always, and then the blank's is replaced: in frames drawn at random for each
+language, `--rate` a second, P(blank) is 0.05 for what was not extended in that frame yet; it is 0.98 everywhere else.
+The other symbols keep their proportions, made more peaked by a factor. The columns on the right say what the search
+did. `--plain` leaves the logits as they are: with nearly uniform posteriors every hypothesis puts out symbols in every
+frame, the worst case.
+
 The audio is noise. float32 and int8, all decoders running to the end and stopped early.
 """
 import argparse
+import math
 import sys
 from pathlib import Path
 
@@ -17,7 +22,7 @@ from pyspeech.launch import ensure_environment  # noqa: E402
 ensure_environment()
 
 VOCABULARIES = {"en-IN": 133, "hi-IN": 59, "ta-IN": 97, "gu-IN": 123}  # Joshi et al. 2021, Table 1
-PEAKEDNESS = 12.0  # factor on the random output weights: the best symbol is then often as sure as a trained model's
+PEAKEDNESS = 40.0  # factor on the random output weights
 
 
 def main():
@@ -28,7 +33,7 @@ def main():
     parser.add_argument("--max-symbols", type=int, default=3, help="symbols a frame; default %(default)s")
     parser.add_argument("--chunk-frames", type=int, default=10, help="of 30 ms; default %(default)s")
     parser.add_argument("--rate", type=float, default=12.0, help="symbols a second to aim for; default %(default)s")
-    parser.add_argument("--worst", action="store_true", help="the worst case too, which takes minutes")
+    parser.add_argument("--plain", action="store_true", help="the posteriors of the random weights as they are")
     options = parser.parse_args()
 
     import numpy as np
@@ -39,28 +44,26 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(0)
     samples = np.random.default_rng(0).standard_normal(round(options.seconds * 16000)).astype(np.float32) * 0.1
-    bundle = random_bundle()
+    bundle = random_bundle(1.0 if options.plain else PEAKEDNESS)
     search = SearchConfig(options.beam, options.max_symbols)
-    set_rate(bundle, samples, search, options.rate)
     quantized = quantize_bundle(bundle)
+    if not options.plain:
+        for one in (bundle, quantized):
+            one.model.logits = ScheduledBlank(one.model.logits, options.rate * bundle.fbank.frame_seconds)
     stopping = EarlyStopping("mean_logp", tau=30, threshold=0.0)
-    settings = [("4 languages", None, None, search), ("4 languages, greedy", None, None, SearchConfig(1, search.max_symbols)),
+    greedy = SearchConfig(1, search.max_symbols)
+    settings = [("4 languages", None, None, search), ("4 languages, greedy", None, None, greedy),
                 ("4 languages, early stopping", None, stopping, search), ("1 language", "hi-IN", None, search)]
 
     print(f"torch {torch.__version__}, one thread, {search}, chunks of {options.chunk_frames * 30} ms\n")
-    print("weights  decoders                       real time factor  T_avg  symbols/s  predictor rows/s")
+    print("weights  decoders                       real time factor  T_avg  symbols/s  predictor calls/s   rows/s")
     for name, one in (("float32", bundle), ("int8", quantized)):
         measure(name, "encoder alone", options, lambda: encode_chunks(one, samples, options.chunk_frames))
         for label, language, early, config in settings:
             measure(name, label, options, lambda: stream(one, samples, language, config, early, options.chunk_frames))
-    if options.worst:
-        for name, one in (("float32", bundle), ("int8", quantized)):
-            set_blank(one.model, -1e9)
-            measure(name, "4 languages, worst case", options,
-                    lambda: stream(one, samples, None, search, None, options.chunk_frames))
 
 
-def random_bundle():
+def random_bundle(peakedness):
     import torch
     from pyspeech.features.fbank import FbankConfig, GlobalStats
     from pyspeech.text.units import GraphemeUnits
@@ -71,36 +74,34 @@ def random_bundle():
     model = Transducer(TransducerConfig(lid=True), VOCABULARIES).eval()
     with torch.no_grad():
         for layer in model.joint.outputs:
-            layer.weight.mul_(PEAKEDNESS)
-    units = {code: GraphemeUnits([chr(0x4E00 + number) for number in range(size // 2)]) for code, size in VOCABULARIES.items()}
+            layer.weight.mul_(peakedness)
+    units = {code: GraphemeUnits([chr(0x4E00 + number) for number in range(size // 2)])
+             for code, size in VOCABULARIES.items()}
     return Bundle(model, units, FbankConfig(), GlobalStats([-7.0] * 80, [2.0] * 80))
 
 
-def set_rate(bundle, samples, search, rate):
-    """Set the blank's bias so that greedy hypotheses have about `rate` symbols a second, by bisection."""
-    low, high = -20.0, 40.0
-    for _ in range(10):
-        middle = (low + high) / 2
-        set_blank(bundle.model, middle)
-        if stream(bundle, samples[:48000], None, type(search)(1, search.max_symbols), None, 100)[1] > rate:
-            low = middle
-        else:
-            high = middle
+class ScheduledBlank:
+    """`logits` of a model with P(blank) replaced, as the top of this file says."""
 
+    def __init__(self, logits, probability):
+        self.logits, self.probability, self.last = logits, probability, None
 
-def set_blank(model, bias):
-    import torch
-
-    with torch.no_grad():
-        for layer in model.joint.outputs:
-            layer.bias[0] = bias
+    def __call__(self, encoded, predicted, heads):
+        values = self.logits(encoded, predicted, heads)
+        frame = abs(float(encoded[0, 0, 0])) * 1e4  # tells frames apart; the draws depend on it alone
+        first, self.last = frame != self.last, frame
+        for row, head in enumerate(heads):
+            speaks = first and (frame * (head + 1)) % 1 < self.probability
+            ratio = 0.05 / 0.95 if speaks else 0.98 / 0.02
+            values[row, :, 0] = values[row, :, 1:].logsumexp(dim=-1) + math.log(ratio)
+        return values
 
 
 def stream(bundle, samples, language, search, stopping, chunk_frames):
-    """Recognize `samples` in blocks of 0.1 s: (T_avg, symbols a second of all decoders' best, predictor rows a second)."""
+    """Recognize `samples` in blocks of 0.1 s: (T_avg, symbols, predictor calls and rows a second)."""
     from pyspeech.transducer.streaming import StreamingRecognizer
 
-    rows, predict = [0], bundle.model.predict
+    rows, predict = [], bundle.model.predict
     bundle.model.predict = lambda tokens, heads, state: rows.append(len(tokens)) or predict(tokens, heads, state)
     try:
         recognizer = StreamingRecognizer(bundle, language, search, stopping, chunk_frames=chunk_frames)
@@ -111,7 +112,7 @@ def stream(bundle, samples, language, search, stopping, chunk_frames):
         del bundle.model.predict
     texts = list(result.by_language.values()) or [result.text]
     symbols = sum(len(text.replace(" ", "")) for text in texts)
-    return result.t_avg, symbols / len(texts) / result.seconds, sum(rows) / result.seconds
+    return result.t_avg, symbols / len(texts) / result.seconds, len(rows) / result.seconds, sum(rows) / result.seconds
 
 
 def encode_chunks(bundle, samples, chunk_frames):
@@ -134,7 +135,7 @@ def measure(weights, label, options, function):
         start = time.process_time()
         figures = function()
         best = min(best, time.process_time() - start)
-    columns = "" if figures is None else "{:9.2f}{:11.1f}{:18.1f}".format(*figures)
+    columns = "" if figures is None else "{:7.2f}{:11.1f}{:19.1f}{:9.1f}".format(*figures)
     print(f"{weights:8s} {label:30s}{best / options.seconds:17.3f}{columns}", flush=True)
 
 

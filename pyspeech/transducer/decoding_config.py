@@ -33,7 +33,7 @@ class EarlyStopping:
         if self.rule not in STOPPING_RULES:
             raise UserError(f"early stopping: rule={self.rule!r}; expected one of {', '.join(STOPPING_RULES)}")
         if not self.tau >= 0 or not self.threshold >= 0:
-            raise UserError(f"early stopping: tau={self.tau}, threshold={self.threshold}; expected numbers >= 0 or .inf")
+            raise UserError(f"early stopping: tau={self.tau}, threshold={self.threshold}; expected >= 0 or .inf")
 
 
 @dataclass

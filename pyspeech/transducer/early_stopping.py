@@ -6,9 +6,9 @@ After t frames (t = 1, 2, ...) the score of language l is, by the rule chosen,
     mean_logp   s_l(t) / t
     mean_p      mean over t' <= t of P_t'(l)
 
-and its decoder is switched off for good after frame t where t > tau and s_l(t) < best - threshold. `best` is the highest
-score among the decoders that still run, so that one always does: compared with a language switched off before, the last
-one could stop as well, and there would be no output.
+and its decoder is switched off for good after frame t where t > tau and s_l(t) < best - threshold. `best` is the
+highest score among the decoders that still run, so that one always does: compared with a language switched off before,
+the last one could stop as well, and there would be no output.
 
 The language of the utterance is the one with the highest mean posterior among the decoders that still run at its end.
 Equation 2: T_avg = sum over languages of the fraction of the utterance's frames that its decoder ran, 1 to L.

@@ -1,7 +1,7 @@
-"""From audio to text with a transducer: the language given, or chosen by language identification (Joshi et al. 2021, section 4.2).
+"""From audio to text with a transducer: the language given, or identified on the way (Joshi et al. 2021, section 4.2).
 
-`bundle` is what `pyspeech.transducer.checkpoint.load_model` gives: .model, .units {language: units}, .fbank (FbankConfig),
-.stats (GlobalStats or None). Audio is samples (N,) float from -1 to 1 at bundle.fbank.sampling_rate.
+`bundle` is what `pyspeech.transducer.checkpoint.load_model` gives: .model, .units {language: units}, .fbank
+(FbankConfig), .stats (GlobalStats or None). Audio is samples (N,) float from -1 to 1 at bundle.fbank.sampling_rate.
 """
 from dataclasses import dataclass, field
 

@@ -1,9 +1,10 @@
 """Time-synchronous beam search for transducers, batched over utterances, languages and hypotheses.
 
-A stream is an utterance decoded by the head of one language. Each stream has K = `beam` slots for hypotheses: a prefix y,
-its log probability s(y) and the predictor's state after y. In each encoder frame t a hypothesis is open while it may put
-out symbols in that frame, and closed once it has put out the blank that ends it. Before the first frame there is the
-empty prefix alone, s = 0. A frame begins with all hypotheses open and goes through rounds r = 0, 1, ..., max_symbols:
+A stream is an utterance decoded by the head of one language. Each stream has K = `beam` slots for hypotheses: a prefix
+y, its log probability s(y) and the predictor's state after y. In each encoder frame t a hypothesis is open while it
+may put out symbols in that frame, and closed once it has put out the blank that ends it. Before the first frame there
+is the empty prefix alone, s = 0. A frame begins with all hypotheses open and goes through rounds r = 0, 1, ...,
+max_symbols:
 
 1. every open hypothesis closes: it becomes a closed one with s(y) + log P(blank | t, y);
 2. where a hypothesis with the same prefix was closed in an earlier round of this frame, the two become one, whose
@@ -13,13 +14,14 @@ empty prefix alone, s = 0. A frame begins with all hypotheses open and goes thro
 4. the K most probable of all closed hypotheses and all extensions stay, less those more than `prune` below the best;
 5. the frame is over when none of them is open.
 
-After the last frame the slots hold the n-best hypotheses. With K = 1 this is the greedy search: the best symbol, again and
-again, until it is the blank or max_symbols are out. Within one round, no two open hypotheses and no two closed ones have
-the same prefix, so step 2 joins pairs at most.
+After the last frame the slots hold the n-best hypotheses. With K = 1 this is the greedy search: the best symbol, again
+and again, until it is the blank or max_symbols are out. Within one round, no two open hypotheses and no two closed
+ones have the same prefix, so step 2 joins pairs at most.
 
-What makes it fast: all streams and slots are one tensor in every step; the LSTM predictor runs only for hypotheses that
-were extended and stayed, and whose prefix is in no slot yet; prefixes are compared by a 63-bit hash. Hashes of prefixes are not negative; the empty slots
-of a stream have different negative ones, so they are never joined with anything.
+What makes it fast: all streams and slots are one tensor in every step; the LSTM predictor runs only for hypotheses
+that were extended and stayed, and whose prefix is in no slot yet; prefixes are compared by a 63-bit hash. Hashes of
+prefixes are not negative; the empty slots of a stream have different negative ones, so they are never joined with
+anything.
 
 Nothing depends on frames to come, so decoding chunk by chunk is the same search. Scores are summed in float64.
 """
@@ -28,7 +30,7 @@ import math
 import torch
 
 from pyspeech.errors import UserError
-from pyspeech.transducer.decoding_config import SearchConfig  # noqa: F401 (belongs here, stands where importing it is fast)
+from pyspeech.transducer.decoding_config import SearchConfig  # stands where importing it is fast
 from pyspeech.transducer.hypotheses import History
 
 BLANK = 0
@@ -143,7 +145,7 @@ class BeamSearch:
                 return
 
     def _candidates(self, projected, is_open, extend):
-        """Scores (H, B, K, V) of what may fill the slots: at symbol 0 the slot's hypothesis closed, else its extensions."""
+        """Scores (H, B, K, V) of what may fill the slots: at symbol 0 the hypothesis closed, else its extensions."""
         logits = self.model.logits(projected, self.predicted.reshape(projected.shape), self.heads)
         logits = logits.reshape(*self.scores.shape, -1)
         scores = self.scores[..., None] + logits.log_softmax(dim=-1).double()
@@ -156,13 +158,14 @@ class BeamSearch:
 
     def _join(self, closed, is_open):
         """Closed scores (H, B, K) with pairs of the same prefix joined in the slot of the more probable one."""
-        same = (self.hashes[..., :, None] == self.hashes[..., None, :]) & (is_open[..., :, None] != is_open[..., None, :])
+        same = self.hashes[..., :, None] == self.hashes[..., None, :]
+        same = same & (is_open[..., :, None] != is_open[..., None, :])
         partner = closed[..., None, :].masked_fill(~same, -math.inf).amax(dim=-1)
         loses = (partner > closed) | ((partner == closed) & is_open)
         return torch.logaddexp(closed, partner).masked_fill(loses & (partner > -math.inf), -math.inf)
 
     def _best(self, candidates):
-        """The K best of (H, B, K, V): scores, the slots they come from and their symbols (BLANK: none), each (H, B, K)."""
+        """The K best of (H, B, K, V): scores, the slots they come from, symbols (BLANK: none), each (H, B, K)."""
         size = candidates.shape[-1]
         scores, index = candidates.flatten(2).topk(self.config.beam)
         scores = scores.masked_fill(scores < scores[..., :1] - self.config.prune, -math.inf)
@@ -172,7 +175,7 @@ class BeamSearch:
         return scores, parents, (index % size).masked_fill(is_empty, BLANK)
 
     def _move(self, parents, tokens, log_probs, frame):
-        """Slots take over the hypotheses of slots `parents` (H, B, K) of their stream, with symbols `tokens` unless BLANK."""
+        """Slots take over the hypotheses of slots `parents` (H, B, K), extended by `tokens` that are not BLANK."""
         is_open, before = tokens != BLANK, self.hashes
         hashes = before.gather(2, parents)
         hashes = torch.where(is_open, _extend_hashes(hashes, tokens), hashes)

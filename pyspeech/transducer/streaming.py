@@ -1,8 +1,8 @@
 """Recognition of audio while it comes in: features, encoder, language identification and search carry their state.
 
-The audio may come in blocks of any sizes: the result is the same, as features are decoded `chunk_frames` at a time in any
-case. It is also that of `pyspeech.transducer.recognizer.recognize` for the whole utterance, whatever `chunk_frames` is (up
-to rounding, in float32; int8 models quantise each chunk by its own range).
+The audio may come in blocks of any sizes: the result is the same, as features are decoded `chunk_frames` at a time in
+any case. It is also that of `pyspeech.transducer.recognizer.recognize` for the whole utterance, whatever
+`chunk_frames` is (up to rounding, in float32; int8 models quantise each chunk by its own range).
 """
 import torch
 

@@ -8,6 +8,7 @@ import signal
 import struct
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -36,8 +37,8 @@ from utils import transcribe
 TOOL = Path(transcribe.__file__).resolve()
 RATE = 16000
 GRAPHEMES = {"en-IN": "abcde", "hi-IN": "कखगघ", "ta-IN": "அஆஇஈ"}
-CONFIG = {"encoder_layers": 1, "encoder_size": 12, "predictor_layers": 1, "predictor_size": 8, "embedding": 6, "joint": 10,
-          "lid_sizes": [6]}
+CONFIG = {"encoder_layers": 1, "encoder_size": 12, "predictor_layers": 1, "predictor_size": 8, "embedding": 6,
+          "joint": 10, "lid_sizes": [6]}
 
 
 def babble(seconds, rate=RATE, seed=0):
@@ -128,7 +129,7 @@ def test_every_kind_of_file_in_one_run(models, tmp_path):
         assert str(folder / name) in line
     assert "truncated.wav: truncated" in done.stderr and "\n8 recordings: " in done.stderr
     bundle = load_model(models["lid"])
-    names = {path.stem: path for path in folder.rglob("*.*") if path.name not in ("empty.wav", "no samples.wav", "text.wav")}
+    names = {path.stem: path for path in folder.rglob("*.*") if path.stem not in ("empty", "no samples", "text")}
     assert {path.stem for path in output.iterdir()} == set(names)
     for name, path in names.items():
         found = json.loads((output / f"{name}.json").read_text(encoding="utf-8"))
@@ -146,8 +147,8 @@ def test_a_short_file_is_what_the_library_says(models, short, capsys):
     assert expected.text and found["text"] == segment["text"] == expected.text and found["duration"] == 4.0
     assert found["language"] == segment["language"] == expected.language == max(expected.lid, key=expected.lid.get)
     assert [item["text"] for item in segment["nbest"]] == [item.text for item in expected.nbest[:3]]
-    np.testing.assert_allclose([item["score"] for item in segment["nbest"]], [item.score for item in expected.nbest[:3]],
-                               atol=1e-3)
+    scores = [item["score"] for item in segment["nbest"]]
+    np.testing.assert_allclose(scores, [item.score for item in expected.nbest[:3]], atol=1e-3)
     assert [word["word"] for word in segment["words"]] == expected.text.split()
     assert all(0 <= word["start"] < word["end"] <= 4.0 and 0 < word["confidence"] <= 1 for word in segment["words"])
     assert found["lid"] == pytest.approx(expected.lid, abs=1e-3) and found["t_avg"] == 3.0
@@ -201,6 +202,30 @@ def test_tables_and_manifests(models, short, tmp_path, capsys):
     expected = recognize(load_model(models["lid"]), [samples, samples[RATE : 3 * RATE]])
     assert [item["text"] for item in found] == [expected[0].text, expected[0].text, expected[1].text]
     assert found[2]["duration"] == 2.0
+
+
+def test_channel(models, short, tmp_path, capsys):
+    samples = soundfile.read(short)[0]
+    soundfile.write(tmp_path / "stereo.wav", np.stack([0 * samples, samples], axis=1), RATE)
+    options = ["--model", models["lid"], "--format", "ctm"]
+    mono = call(capsys, short, *options)[0]
+    second = call(capsys, tmp_path / "stereo.wav", "--channel", 1, *options)[0]
+    assert mono and mono.replace("short 1", "stereo 2") == second
+    assert call(capsys, tmp_path / "stereo.wav", "--channel", 2, *options) == ("", 1)
+
+
+def test_a_fault_in_a_batch_costs_one_recording(models, short, tmp_path, capsys, monkeypatch):
+    for name, length in (("a", 1.0), ("b", 1.5), ("c", 2.0)):
+        soundfile.write(tmp_path / f"{name}.wav", babble(length), RATE)
+
+    def faulty(bundle, samples_list, *settings):
+        if any(len(samples) == 1.5 * RATE for samples in samples_list):
+            raise RuntimeError("out of order")
+        return recognize(bundle, samples_list, *settings)
+
+    monkeypatch.setattr("pyspeech.transducer.recognizer.recognize", faulty)
+    output, status = call(capsys, tmp_path, "--model", models["lid"])
+    assert [line.split("\t")[0] for line in output.splitlines()] == ["a", "c"] and status == 1
 
 
 def wav_stream(samples, rate=RATE, size=0xFFFFFFFF, after=b""):
@@ -280,7 +305,8 @@ def test_live_audio_does_not_depend_on_how_it_arrives(sizes, rng):
     np.testing.assert_allclose(at_8k, received(samples.tobytes(), 8000, block_seconds=0.011), atol=1e-6)
 
 
-@pytest.mark.parametrize("subtype, tolerance", [("PCM_U8", 1 / 128), ("PCM_16", 1e-4), ("PCM_24", 1e-6), ("PCM_32", 1e-6), ("FLOAT", 1e-6)])
+@pytest.mark.parametrize("subtype, tolerance", [("PCM_U8", 1 / 128), ("PCM_16", 1e-4), ("PCM_24", 1e-6),
+                                                ("PCM_32", 1e-6), ("FLOAT", 1e-6)])
 def test_live_wav_against_soundfile(subtype, tolerance, tmp_path):
     soundfile.write(tmp_path / "x.wav", babble(0.2), RATE, subtype=subtype)
     with open(tmp_path / "x.wav", "rb") as stream:
@@ -297,7 +323,8 @@ def test_live_wav_with_the_extended_header(tmp_path):
 
 @pytest.mark.parametrize("data, message", [
     (b"", "holds no samples"), (b"RIFF", "ends within the header"), (b"RIFF0000AVI LIST", "RIFF but is no WAV"),
-    (wav_stream(np.zeros(5)).replace(b"\x10\0data", b"\x0c\0data"), "12 bits"), (wav_stream(np.zeros(5))[:50], "ends within"),
+    (wav_stream(np.zeros(5)).replace(b"\x10\0data", b"\x0c\0data"), "12 bits"),
+    (wav_stream(np.zeros(5))[:50], "ends within"),
     (wav_stream(np.zeros(0)), "holds no samples")])
 def test_live_audio_that_is_none(data, message):
     with pytest.raises(UserError, match=message):
@@ -324,8 +351,11 @@ def test_partial_results_show_on_a_terminal(models, short, capsys):
     environment = {**os.environ, "PYSPEECH_ENV": "system", "PYTHONUTF8": "1", "OMP_NUM_THREADS": "1", "COLUMNS": "60"}
     command = [sys.executable, str(TOOL), "-", "--model", str(models["lid"]), "--stream"]
     raw = soundfile.read(short, dtype="int16")[0].tobytes()
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=slave, env=environment) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=slave, env=environment) as process:
         os.close(slave)
+        watch = threading.Timer(120, process.kill)  # a tool that does not stop fails the test
+        watch.start()
         process.stdin.write(raw)
         process.stdin.flush()
         seen = b""
@@ -337,7 +367,9 @@ def test_partial_results_show_on_a_terminal(models, short, capsys):
         output = process.stdout.read().decode()
         process.stdin.close()
         assert process.wait() == 0
-    assert output and output == call(capsys, short, "--model", models["lid"], "--stream")[0].replace("short\t", "stdin\t")
+        watch.cancel()
+    expected = call(capsys, short, "--model", models["lid"], "--stream")[0]
+    assert output and output == expected.replace("short\t", "stdin\t")
     shown = seen.decode(errors="ignore").split("\r\x1b[K")
     assert len(set(shown)) > 5 and all(display_width(line) < 60 for line in shown)
     assert any(re.fullmatch(r"stdin 0:00:0\d .+", line) for line in shown)
@@ -382,8 +414,8 @@ def test_early_stopping_and_int8(models, short, capsys):
     (["--tau", "3", "--language", "hi-IN"], "early stopping is for --language auto"),
     (["-o", "SHORT"], "-o .*: cannot make this folder"),
     (["--model", "nowhere"], "--model nowhere: no such folder"),
-    (["--model", "EXP"], "no model.pt in it; choose one of .*models/monolingual/hi-IN, .*multi_softmax_lid, [^ ]*models/"
-                         "onehot, [^ ]*models/vanilla$"),
+    (["--model", "EXP"], "no model.pt in it; choose one of .*models/monolingual/hi-IN, .*multi_softmax_lid, "
+                         "[^ ]*models/onehot, [^ ]*models/vanilla$"),
     (["--model", "SHORT"], "no model.pt in it; expected a folder that egs/indic/run.py made"),
     (["--model", "SAD"], "model.pt: not a transducer"),
 ])
@@ -453,9 +485,16 @@ def parse_srt(text):
     entries = []
     for block in text.strip().split("\n\n"):
         number, times, *lines = block.split("\n")
-        start, end = ((int(t[:2]) * 60 + int(t[3:5])) * 60 + int(t[6:8]) + int(t[9:]) / 1000 for t in times.split(" --> "))
+        hours, minutes, seconds, thousandths = np.array(re.findall(r"\d+", times), dtype=float).reshape(2, 4).T
+        start, end = hours * 3600 + minutes * 60 + seconds + thousandths / 1000
         entries.append((int(number), start, end, lines))
     return entries
+
+
+def test_a_subtitle_ends_where_the_next_one_starts():
+    words = [("x" * 60, 0.2 * number, 0.2 * number + 0.2) for number in range(3)]
+    entries = parse_srt(render("srt", Transcript("x", [recognition(words, seconds=9.0)], 9.0)))
+    assert [entry[1:3] for entry in entries] == [(0.0, 0.4), (0.4, 1.4)]
 
 
 def test_long_subtitles_are_cut(rng):

@@ -61,7 +61,7 @@ def parser():
     parser.add_argument("--rate", metavar="HZ", type=whole_number, default=16000, help="of raw samples on standard "
                         "input (default: 16000)")
     parser.add_argument("--beam", metavar="N", type=whole_number,
-                        help=f"hypotheses kept; 1 is fastest (default: {SearchConfig.beam}, or --nbest if that is more)")
+                        help=f"hypotheses kept; 1 is fastest (default: {SearchConfig.beam}, or --nbest if more)")
     parser.add_argument("--int8", action="store_true", help="compute with 8-bit integers on the CPU: faster, a little "
                         "less exact")
     parser.add_argument("--min-silence", metavar="S", type=seconds, default=Endpointing.silence_after,

@@ -2,6 +2,10 @@
 
 Sequences are not packed: frames behind an utterance's end cannot change those before it, and training on packed
 sequences takes 2.5 (torch 1.13) to 6 times (torch 2.11) as long.
+
+The output of each frame is brought to mean 0 and variance 1, without parameters, so that the paper's sizes stay as they
+are. The predictor's output is layer-normalised; next to it an untrained encoder, with a tenth of its variance or less,
+is not heard, and on a small corpus training ends where the transducer knows the texts and does not listen.
 """
 import contextlib
 import math
@@ -31,7 +35,8 @@ class Encoder(torch.nn.Module):
         if self.languages:
             onehot = torch.nn.functional.one_hot(languages, self.languages).to(features.dtype)
             features = torch.cat([features, onehot[:, None].expand(-1, features.shape[1], -1)], dim=2)
-        return run_lstm(self.lstm, features, state)
+        outputs, state = run_lstm(self.lstm, features, state)
+        return torch.nn.functional.layer_norm(outputs, outputs.shape[-1:]), state
 
 
 def run_lstm(lstm, inputs, state=None):

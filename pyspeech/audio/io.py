@@ -36,7 +36,7 @@ def read_audio(path, sampling_rate=None, channel=None):
     Returns (samples float32 (N,), sampling rate in Hz). UserError for what cannot be read or holds no samples.
     """
     with _open(path) as source:
-        blocks = list(_stream(source, sampling_rate or source.sampling_rate, channel, 60.0, 0.0, None))
+        blocks = list(stream_source(source, sampling_rate or source.sampling_rate, channel, 60.0, 0.0, None))
         samples = np.concatenate(blocks) if blocks else np.zeros(0, dtype=np.float32)
         return samples, sampling_rate or source.sampling_rate
 
@@ -49,7 +49,7 @@ def stream_audio(path, sampling_rate=8000, channel=None, block_seconds=60.0, sta
     sample).
     """
     with _open(path) as source:
-        yield from _stream(source, sampling_rate, channel, block_seconds, start, duration)
+        yield from stream_source(source, sampling_rate, channel, block_seconds, start, duration)
 
 
 def find_audio(paths):
@@ -88,7 +88,11 @@ def _walk(folder, visited):
 
 # From a source to mono blocks at the rate asked for.
 
-def _stream(source, sampling_rate, channel, block_seconds, start, duration):
+def stream_source(source, sampling_rate, channel, block_seconds, start, duration):
+    """Yield mono blocks from a source: an object with name, channels, sampling_rate, skip(frames) and read(frames).
+
+    The other arguments are those of `stream_audio`.
+    """
     if channel is not None and not 0 <= channel < source.channels:
         raise UserError(f"{source.name}: no channel {channel}; the file has {source.channels}, counted from 0")
     if start > 0:

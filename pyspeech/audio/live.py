@@ -30,7 +30,7 @@ def stream_live(stream, sampling_rate, raw_rate=16000, channel=None, block_secon
     raw_rate Hz. channel: counted from 0; None takes the mean of all. block_seconds: longest block. UserError for a
     header that is not understood and where no sample comes.
     """
-    yield from io._stream(PcmStream(stream, raw_rate), sampling_rate, channel, block_seconds, 0.0, None)
+    yield from io.stream_source(PcmStream(stream, raw_rate), sampling_rate, channel, block_seconds, 0.0, None)
 
 
 class PcmStream:

@@ -1,5 +1,6 @@
 """What all tests share: the repository on the path, few threads, seeded random numbers."""
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -10,6 +11,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", os.environ["OMP_NUM_THREADS"])
 os.environ["MPLBACKEND"] = "Agg"
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+
+# A shell starts what runs in the background with Ctrl-C ignored, and so would everything be that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 from pyspeech.launch import environment_name  # noqa: E402
 

@@ -202,7 +202,7 @@ def test_plots_show_every_setting_and_model(recognised, monkeypatch):
     """What reaches the axes, not what a picture looks like."""
     from steps import asr_plots
     saved = []
-    monkeypatch.setattr(asr_plots, "_save", lambda figure, path: saved.append(figure))
+    monkeypatch.setattr(asr_plots, "save", lambda figure, path: saved.append(figure))
     asr_plots.plot_trade_off(EARLY, "x")
     points = {(round(float(x), 6), round(float(y), 6)) for line in saved[0].axes[0].lines for x, y in
               zip(*map(np.atleast_1d, line.get_data()))}

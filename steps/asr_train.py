@@ -63,7 +63,8 @@ def train_model(exp, conf, system, languages, train, name, seed=None):
         cuts = perturb_speed(cuts, conf.data.speeds)
     limits = conf.data.batch_seconds, conf.data.max_utterances
     dataset = UtteranceDataset(units, conf.features, stats, conf.specaugment if conf.data.augment else None)
-    batches = BatchLoader(dataset, language_sampler(cuts, languages, *limits, train.seed), train.seed, train.num_workers)
+    sampler = language_sampler(cuts, languages, *limits, train.seed, conf.data.minibatches)
+    batches = BatchLoader(dataset, sampler, train.seed, train.num_workers)
     dev = cuts_of(corpus, "dev", languages)
     validate = dev_loss(UtteranceDataset(units, conf.features, stats), dev, limits) if dev else None
     Trainer(training, make_optimizer(training, train), batches, compute_loss, train,

@@ -87,6 +87,13 @@ def test_an_epoch_has_every_utterance_once_in_batches_of_one_language():
     assert sum(language_of(a) != language_of(b) for a, b in zip(batches, batches[1:])) > 3
 
 
+def test_minibatches_together():
+    cuts = unequal_cuts()
+    single = ids(language_sampler(cuts, list(LANGUAGES), 40, 8, seed=1))
+    together = ids(language_sampler(cuts, list(LANGUAGES), 40, 8, seed=1, together=4))
+    assert together == [sum(single[first : first + 4], []) for first in range(0, len(single), 4)]
+
+
 def test_epochs_differ_and_come_again():
     sampler = language_sampler(unequal_cuts(), list(LANGUAGES), 40, 8, seed=1)
     first = ids(sampler)

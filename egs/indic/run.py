@@ -29,6 +29,7 @@ KINDS = ("mucs", "fleurs", "commonvoice", "cmu_indic")
 class DataConfig:
     batch_seconds: float = 400.0  # of a minibatch, padding included
     max_utterances: int = 128  # of a minibatch
+    minibatches: int = 1  # of a language each, that make a step; the paper does not say
     speeds: List[float] = field(default_factory=list)  # copies of the training data at these speeds, such as 0.9 and 1.1
     augment: bool = True  # SpecAugment
 

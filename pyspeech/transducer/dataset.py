@@ -10,6 +10,8 @@ A cut is one utterance, with one supervision: its raw text and its language's co
 of its own, which follows from seed and epoch; SpecAugment draws from numpy's global one, which the loader seeds by
 epoch and batch. So an epoch can be entered anywhere with the batches that it would have had.
 """
+import itertools
+
 import numpy as np
 import torch
 
@@ -24,13 +26,14 @@ CACHE_BYTES = 2 << 30  # 18 hours of log-mel frames; what comes later is compute
 DURATION_JITTER = 0.1  # durations count up to this fraction more or less, so that batches differ from epoch to epoch
 
 
-def language_sampler(cuts, languages, batch_seconds, max_utterances, seed):
+def language_sampler(cuts, languages, batch_seconds, max_utterances, seed, together=1):
     """A sampler for BatchLoader of CutSets, each of one of `languages` (codes); cuts of others are left out.
 
-    batch_seconds: limit of a batch's seconds, padding included (the longest utterance times their number; an utterance
-    longer than that is a batch of its own). max_utterances: limit of their number.
+    batch_seconds: limit of a minibatch's seconds, padding included (the longest utterance times their number; an
+    utterance longer than that is a minibatch of its own). max_utterances: limit of their number. together: minibatches,
+    of a language each, that make one CutSet; fewer at the end of an epoch.
     """
-    return LanguageSampler(cuts, languages, batch_seconds, max_utterances, seed)
+    return LanguageSampler(cuts, languages, batch_seconds, max_utterances, seed, together)
 
 
 class LanguageSampler:
@@ -40,9 +43,10 @@ class LanguageSampler:
     batches left. With several processes all of them have a batch of the same language at a time.
     """
 
-    def __init__(self, cuts, languages, batch_seconds, max_utterances, seed):
-        if batch_seconds <= 0 or max_utterances < 1:
-            raise UserError(f"batch_seconds={batch_seconds}, max_utterances={max_utterances}: expected more than 0")
+    def __init__(self, cuts, languages, batch_seconds, max_utterances, seed, together=1):
+        if batch_seconds <= 0 or max_utterances < 1 or together < 1:
+            raise UserError(f"batch_seconds={batch_seconds}, max_utterances={max_utterances}, together={together}: "
+                            "expected more than 0")
         self.cuts = {language: [] for language in languages}
         for cut in cuts:
             language = supervision_of(cut).language
@@ -52,7 +56,7 @@ class LanguageSampler:
             if not chosen:
                 raise UserError(f"no training utterances of language '{language}'; leave it out or check the corpus")
         self.batch_seconds, self.max_utterances = batch_seconds, max_utterances
-        self.seed, self.epoch = seed, 0
+        self.seed, self.epoch, self.together = seed, 0, together
 
     def set_epoch(self, epoch):
         self.epoch = epoch
@@ -60,6 +64,15 @@ class LanguageSampler:
     def __iter__(self):
         from lhotse import CutSet
 
+        minibatches = self._minibatches()
+        while True:
+            chosen = list(itertools.islice(minibatches, self.together))
+            if not chosen:
+                return
+            yield CutSet.from_cuts(itertools.chain.from_iterable(chosen))
+
+    def _minibatches(self):
+        """The epoch's minibatches: lists of cuts of one language."""
         rng = np.random.default_rng([self.seed, self.epoch])
         rank, world_size = distributed.rank(), distributed.world_size()
         left = {language: self._batches(cuts, rng) for language, cuts in self.cuts.items()}
@@ -70,7 +83,7 @@ class LanguageSampler:
             batches = [left[language].pop() for _ in range(min(world_size, len(left[language])))]
             if not left[language]:
                 del left[language]
-            yield CutSet.from_cuts(batches[rank % len(batches)])
+            yield batches[rank % len(batches)]
 
     def _batches(self, cuts, rng):
         """The language's batches of the epoch in random order: lists of cuts."""

@@ -1,13 +1,12 @@
 """What a training step of a transducer computes (Joshi et al. 2021, section 4.2): the RNN-T loss plus the LID loss.
 
-A batch is one of pyspeech.transducer.dataset, all of one language, so only shared parameters and those of that language
-get a gradient. The cross entropy of language identification is applied at every frame and added; it reaches the encoder
+A batch is one of pyspeech.transducer.dataset: a minibatch of one language, as in the paper, so that only shared parameters
+and those of that language get a gradient, or several of them that make one step. The cross entropy of language identification is applied at every frame and added; it reaches the encoder
 and the LID layers alone.
 """
 import torch
 from torch.nn import functional
 
-from pyspeech.errors import UserError
 from pyspeech.transducer.loss import transducer_loss
 
 
@@ -23,22 +22,32 @@ class TransducerTraining(torch.nn.Module):
         self.register_buffer("batches", torch.zeros((), dtype=torch.int64))
 
     def forward(self, batch):
-        """batch: dict of tensors as UtteranceDataset makes them -> (loss, a scalar: mean over the frames, values to log)."""
+        """batch: dict of tensors as UtteranceDataset makes them -> (loss, a scalar: mean over the frames, values to log).
+
+        Utterances of several languages are encoded together; then each goes to its own output layer.
+        """
         model, lengths, languages = self.transducer, batch["lengths"], batch["languages"]
         encoded, _, _ = model.encode(batch["features"], lengths, languages=languages)
-        loss, values = transducer_loss(model, encoded, lengths, batch["tokens"], batch["token_lengths"],
-                                       self._head(languages), self.loss, self._warm())
+        warm = self._warm()
+        loss, values = 0.0, {}
+        for language in languages.unique().tolist():
+            rows = (languages == language).nonzero()[:, 0]
+            share = (lengths[rows].sum() / lengths.sum()).item()
+            part, logged = self._recognition(encoded, batch, rows, language, warm)
+            loss = loss + share * part
+            values = {name: values.get(name, 0.0) + share * value for name, value in logged.items()}
         if model.lid is not None:
             identification, accuracy = self._identify(encoded, lengths, languages)
             loss = loss + identification
             values = {**values, "lid": identification.item(), "lid_accuracy": accuracy}
         return loss, values
 
-    def _head(self, languages):
-        present = languages.unique().tolist()
-        if len(present) != 1:
-            raise UserError(f"a batch of languages {present}: training takes one language a batch (language_sampler)")
-        return present[0] if self.transducer.num_heads > 1 else 0
+    def _recognition(self, encoded, batch, rows, language, warm):
+        """The RNN-T loss of the utterances `rows`, all of one language: what `transducer_loss` gives."""
+        lengths, token_lengths = batch["lengths"][rows], batch["token_lengths"][rows]
+        encoded, tokens = encoded[rows, : lengths.max()], batch["tokens"][rows, : token_lengths.max()]
+        head = language if self.transducer.num_heads > 1 else 0
+        return transducer_loss(self.transducer, encoded, lengths, tokens, token_lengths, head, self.loss, warm)
 
     def _warm(self):
         if not self.training:

@@ -16,7 +16,7 @@ from pyspeech.errors import UserError
 log = logging.getLogger("test")
 SCRIPTS = {"en-IN": "LATIN", "hi-IN": "DEVANAGARI", "ta-IN": "TAMIL", "gu-IN": "GUJARATI"}
 TINY = 0.005
-TINY_DIGEST = "d6d11e893caac643a7185da45b5911ffb0f5a33f470b4bc68e5dc9cc3955daad"
+TINY_DIGEST = "1a883fc535bc2b3ada13d1539bd0c21d5e957dbbb83ef0cf3baef2878282d809"
 
 
 @pytest.fixture(scope="module")

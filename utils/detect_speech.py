@@ -22,7 +22,6 @@ import argparse  # noqa: E402
 import logging  # noqa: E402
 import os  # noqa: E402
 import time  # noqa: E402
-from collections import Counter  # noqa: E402
 
 from pyspeech.errors import UserError  # noqa: E402
 
@@ -71,7 +70,7 @@ def main(arguments=None):
         raise UserError("--model: the statistical system has none; choose a network with --system cnn, rnn or seg_rnn")
 
     set_up_messages()
-    from pyspeech.audio.recordings import find_recordings
+    from pyspeech.audio.recordings import check_output, find_recordings
     recordings = find_recordings(options.inputs)
     if options.output:
         check_output(options.output, recordings)
@@ -111,21 +110,6 @@ def set_up_messages():
     logging.addLevelName(logging.ERROR, "error")
 
 
-def check_output(folder, recordings):
-    """Make the folder, and see to it that each recording has its own file there."""
-    (stem, count), = Counter(map(file_stem, recordings)).most_common(1)
-    if count > 1:
-        raise UserError(f"-o {folder}: {count} recordings would be written to '{stem}'; give them in separate runs")
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"-o {folder}: cannot make this folder: {error.strerror}") from None
-
-
-def file_stem(recording):
-    return recording.name.replace("/", "_")
-
-
 def progress(recordings, to_screen):
     """The recordings, with a bar on a terminal where there are several and their segments do not go there."""
     if len(recordings) < 2 or not sys.stderr.isatty() or (to_screen and sys.stdout.isatty()):
@@ -163,6 +147,7 @@ def process(recording, detect, options, totals, several):
 
 def output(recording, speech, found, options, several, first):
     """Write the segments of one recording to its file, or to the screen."""
+    from pyspeech.audio.recordings import file_stem
     from pyspeech.sad.formats import CSV_HEADER, FORMATS as WRITERS, render, write_speech
     scores = found.scores if options.scores and options.format == "json" else None
     content = (speech, found.duration, found.frame_shift, scores)

@@ -103,7 +103,7 @@ def main(arguments=None):
     status = StatusLine()
     set_up_messages(status)
     sys.stdout.reconfigure(encoding="utf-8")
-    from pyspeech.audio.recordings import find_recordings
+    from pyspeech.audio.recordings import check_output, find_recordings
     recordings = find_recordings(options.inputs)
     if options.output:
         check_output(options.output, recordings)
@@ -146,21 +146,6 @@ def set_up_messages(status):
     logging.basicConfig(format="%(levelname)s: %(message)s", handlers=[OneLine()])
     logging.addLevelName(logging.WARNING, "warning")
     logging.addLevelName(logging.ERROR, "error")
-
-
-def check_output(folder, recordings):
-    """Make the folder, and see to it that each recording has its own file there."""
-    (stem, count), = Counter(map(file_stem, recordings)).most_common(1)
-    if count > 1:
-        raise UserError(f"-o {folder}: {count} recordings would be written to '{stem}'; give them in separate runs")
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"-o {folder}: cannot make this folder: {error.strerror}") from None
-
-
-def file_stem(recording):
-    return recording.name.replace("/", "_")
 
 
 def load_bundle(options):
@@ -308,6 +293,7 @@ class Work:
         """Write a whole recording to its file, or to the screen."""
         text = self._render(recording, segments, duration)
         if self.options.output:
+            from pyspeech.audio.recordings import file_stem
             from pyspeech.files import atomic_write
             with atomic_write(Path(self.options.output, file_stem(recording) + FORMATS[self.options.format])) as stream:
                 stream.write(text)

@@ -129,3 +129,21 @@ def _located(text, table):
         return text
     beside = table.parent / text
     return str(beside) if beside.exists() else text
+
+
+# A file for each recording, in the folder of a tool's -o.
+
+def check_output(folder, recordings):
+    """Make the folder, and see to it that each recording has its own file there; UserError where that cannot be."""
+    (stem, count), = Counter(map(file_stem, recordings)).most_common(1)
+    if count > 1:
+        raise UserError(f"-o {folder}: {count} recordings would be written to '{stem}'; give them in separate runs")
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"-o {folder}: cannot make this folder: {error.strerror}") from None
+
+
+def file_stem(recording):
+    """What the name of a recording's file begins with."""
+    return recording.name.replace("/", "_")

@@ -5,12 +5,12 @@ output layers alone, so the two projections are shared by the languages.
 """
 import torch
 
-from pyspeech.transducer.packing import Packing
+from pyspeech.transducer.packing import PackingModule
 
 IMPOSSIBLE = -1e30  # logit of a symbol that a head does not have
 
 
-class Joint(torch.nn.Module):
+class Joint(PackingModule):
     """config: TransducerConfig; sizes: symbols of each output layer: one for all of num_heads, or one each."""
 
     def __init__(self, config, sizes, num_heads):
@@ -19,7 +19,6 @@ class Joint(torch.nn.Module):
         self.encoder = torch.nn.Linear(config.encoder_size, config.joint)
         self.predictor = torch.nn.Linear(config.predictor_size, config.joint)
         self.outputs = torch.nn.ModuleList(OutputLayer(config.joint, size) for size in sizes)
-        self._packing = Packing()
 
     def head_logits(self, encoded, predicted, head):
         """Projected encoded and predicted, broadcastable (..., J) -> (..., V of the head)."""
@@ -42,14 +41,6 @@ class Joint(torch.nn.Module):
         weight = torch.stack([pad(layer.weight.t(), (0, widest - layer.out_features)) for layer in layers])
         bias = torch.stack([pad(layer.bias, (0, widest - layer.out_features), value=IMPOSSIBLE) for layer in layers])
         return weight, bias[:, None]
-
-    def train(self, mode=True):
-        self._packing.clear()
-        return super().train(mode)
-
-    def _apply(self, *arguments, **options):
-        self._packing.clear()
-        return super()._apply(*arguments, **options)
 
 
 class OutputLayer(torch.nn.Linear):

@@ -30,3 +30,19 @@ class Packing:
 
     def __reduce__(self):
         return Packing, ()
+
+
+class PackingModule(torch.nn.Module):
+    """A module with a `_packing`, forgotten wherever its parameters may change without a trace."""
+
+    def __init__(self):
+        super().__init__()
+        self._packing = Packing()
+
+    def train(self, mode=True):
+        self._packing.clear()
+        return super().train(mode)
+
+    def _apply(self, *arguments, **options):
+        self._packing.clear()
+        return super()._apply(*arguments, **options)

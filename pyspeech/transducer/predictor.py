@@ -6,10 +6,10 @@ specific prediction (LSP), each head has its own. The start symbol is the blank.
 import torch
 
 from pyspeech.transducer.encoder import initialise_lstm, run_lstm
-from pyspeech.transducer.packing import Packing
+from pyspeech.transducer.packing import PackingModule
 
 
-class Predictor(torch.nn.Module):
+class Predictor(PackingModule):
     """config: TransducerConfig; sizes: rows of each embedding table: one for all of num_heads, or one each.
 
     onehot: the head's number is appended to the input, one-hot.
@@ -23,7 +23,6 @@ class Predictor(torch.nn.Module):
         inputs = config.embedding + (num_heads if onehot else 0)
         networks = num_heads if config.lsp else 1
         self.networks = torch.nn.ModuleList(PredictorNetwork(config, inputs) for _ in range(networks))
-        self._packing = Packing()
 
     def start(self, rows):
         """The state before the first symbol: two tensors (layers, rows, P) of zeros."""
@@ -81,14 +80,6 @@ class Predictor(torch.nn.Module):
     def _zeros(self, embedded):
         zeros = embedded.new_zeros(self.layers, len(embedded), self.size)
         return zeros, zeros
-
-    def train(self, mode=True):
-        self._packing.clear()
-        return super().train(mode)
-
-    def _apply(self, *arguments, **options):
-        self._packing.clear()
-        return super()._apply(*arguments, **options)
 
 
 class PredictorNetwork(torch.nn.Module):

@@ -14,8 +14,8 @@ from pyspeech.text.normalize import normalize
 from pyspeech.text.units import GraphemeUnits
 from pyspeech.training.data import BatchLoader
 from pyspeech.transducer import dataset as module
-from pyspeech.transducer.dataset import (FrameReader, UtteranceDataset, compute_stats, eval_batches, language_sampler,
-                                         perturb_speed, read_samples, split_batches)
+from pyspeech.transducer.dataset import (FrameReader, UtteranceDataset, compute_stats, language_sampler, perturb_speed,
+                                         read_samples, split_batches)
 
 CONFIG = FbankConfig()
 TEXTS = {"en-IN": ["Hello, world!", "one TWO", ""], "hi-IN": ["नमस्ते।", "एक दो तीन"]}
@@ -245,24 +245,6 @@ def test_cache_within_its_limit(cuts, monkeypatch):
     assert set(read.values()) == {1}
     UtteranceDataset(UNITS, CONFIG, dataset.stats, cache=False).fill_cache(cuts)  # nothing to fill
     assert set(read.values()) == {1}
-
-
-def test_eval_batches(cuts):
-    stats = compute_stats(cuts, CONFIG)
-    batches = list(eval_batches(cuts, CONFIG, stats, batch_seconds=2.0, max_utterances=3))
-    seen = [cut for batch, _, _ in batches for cut in batch]
-    assert seen == sorted(cuts, key=lambda cut: (-cut.duration, cut.id)) and 3 < len(batches) < 10
-    assert any(len({cut.supervisions[0].language for cut in batch}) == 2 for batch, _, _ in batches)
-    dataset = UtteranceDataset(UNITS, CONFIG, stats)
-    for batch, features, lengths in batches:
-        expected = dataset[batch]
-        assert torch.equal(features, expected["features"]) and torch.equal(lengths, expected["lengths"])
-    again = list(eval_batches(reversed(cuts), CONFIG, stats, 2.0, 3))
-    assert ids(batch for batch, _, _ in again) == ids(batch for batch, _, _ in batches)
-    silent = [cut.drop_supervisions() for cut in cuts]
-    assert ids(batch for batch, _, _ in eval_batches(silent, CONFIG, stats, 2.0, 3)) == ids(
-        batch for batch, _, _ in batches)
-    assert list(eval_batches([], CONFIG, stats, 2.0, 3)) == []
 
 
 def test_perturbed_speed(tmp_path):

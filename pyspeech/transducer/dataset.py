@@ -4,7 +4,6 @@
     sampler = language_sampler(cuts, languages, batch_seconds=200, max_utterances=32, seed=1)
     dataset = UtteranceDataset(units, fbank_config, stats, specaugment)
     loader = BatchLoader(dataset, sampler, seed=1)              # pyspeech.training.data
-    for cuts, features, lengths in eval_batches(test_cuts, fbank_config, stats, ...): ...
 
 A cut is one utterance, with one supervision: its raw text and its language's code. The sampler draws from a generator
 of its own, which follows from seed and epoch; SpecAugment draws from numpy's global one, which the loader seeds by
@@ -156,18 +155,6 @@ class UtteranceDataset(torch.utils.data.Dataset):
         if supervision.language not in self.units:
             raise UserError(f"{cut.id}: language '{supervision.language}'; expected one of {', '.join(self.languages)}")
         return self.units[supervision.language].encode(normalize(supervision.text or "", supervision.language))
-
-
-def eval_batches(cuts, fbank_config, stats, batch_seconds, max_utterances):
-    """Yield (cuts, features (B, T, dim), lengths (B,)) over all cuts, the longest utterances first; languages mix.
-
-    Limits as for language_sampler. Texts are not looked at, so cuts without supervisions will do.
-    """
-    read = FrameReader(fbank_config)
-    ordered = sorted(cuts, key=lambda cut: (-cut.duration, cut.id))
-    for batch in split_batches(ordered, batch_seconds, max_utterances):
-        features, lengths = _pad([stack(stats.apply(read(cut)), fbank_config) for cut in batch])
-        yield batch, features, lengths
 
 
 def compute_stats(cuts, fbank_config):

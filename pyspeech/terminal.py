@@ -1,9 +1,12 @@
-"""What a command line tool shows while it works: a line that is written over and over; and Ctrl-C that ends audio."""
+"""What a command line tool shows while it works: a line that is written over and over; Ctrl-C that ends audio; its end."""
 import contextlib
+import os
 import shutil
 import signal
 import sys
 import unicodedata
+
+from pyspeech.errors import UserError
 
 
 class StatusLine:
@@ -64,3 +67,17 @@ def stop_at_interrupt(wanted=True):
         yield stopped
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def exit_after(main):
+    """Run a tool's main() and exit with the status that it returns; an error of the user's is one line, and status 1."""
+    try:
+        status = main()
+    except UserError as error:
+        status = f"error: {error}"
+    except KeyboardInterrupt:
+        status = 130
+    except BrokenPipeError:     # `| head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 1
+    sys.exit(status)

@@ -24,6 +24,7 @@ import os  # noqa: E402
 import time  # noqa: E402
 
 from pyspeech.errors import UserError  # noqa: E402
+from pyspeech.terminal import exit_after  # noqa: E402
 
 SYSTEMS = ("statistical", "cnn", "rnn", "seg_rnn")
 FORMATS = ("rttm", "fearless", "segments", "audacity", "json", "textgrid", "csv", "lhotse")
@@ -183,13 +184,4 @@ def summary(totals):
 
 
 if __name__ == "__main__":
-    try:
-        status = main()
-    except UserError as error:
-        status = f"error: {error}"
-    except KeyboardInterrupt:
-        status = 130
-    except BrokenPipeError:     # `| head` has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 1
-    sys.exit(status)
+    exit_after(main)

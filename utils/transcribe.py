@@ -34,7 +34,7 @@ import time  # noqa: E402
 from collections import Counter  # noqa: E402
 
 from pyspeech.errors import UserError  # noqa: E402
-from pyspeech.terminal import StatusLine, stop_at_interrupt  # noqa: E402
+from pyspeech.terminal import StatusLine, exit_after, stop_at_interrupt  # noqa: E402
 from pyspeech.transducer.decoding_config import STOPPING_RULES, EarlyStopping, Endpointing, SearchConfig  # noqa: E402
 from pyspeech.transducer.transcripts import FORMATS, Transcript, render  # noqa: E402
 
@@ -370,13 +370,4 @@ def clock(seconds):
 
 
 if __name__ == "__main__":
-    try:
-        status = main()
-    except UserError as error:
-        status = f"error: {error}"
-    except KeyboardInterrupt:
-        status = 130
-    except BrokenPipeError:     # `| head` has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 1
-    sys.exit(status)
+    exit_after(main)

@@ -2,15 +2,16 @@
 from collections import Counter
 
 from pyspeech.errors import UserError
+from pyspeech.text.inventory import Inventory
 from pyspeech.text.normalize import is_mark
-from pyspeech.text.scripts import languages_of, main_script
+from pyspeech.text.scripts import main_script
 
 BLANK = "<blk>"
 WORD_START = "B-"
 UNDETERMINED = "und"      # ISO 639-2's code for the language of units that were built without one
 
 
-class GraphemeUnits:
+class GraphemeUnits(Inventory):
     """Graphemes of one language, or of several together.
 
     symbols: list of V = 2 G + 1 names; 0 is the blank, 1..G the graphemes in code point order, G+1..2G their B- twins.
@@ -56,19 +57,6 @@ class GraphemeUnits:
         members = units.values() if isinstance(units, dict) else units
         return cls({grapheme for item in members for grapheme in item.graphemes}, languages)
 
-    @property
-    def size(self):
-        """V, the blank included."""
-        return len(self.symbols)
-
-    def __len__(self):
-        return self.size
-
-    @property
-    def language_names(self):
-        """Codes of the languages that the units were built for, in order."""
-        return list(self.languages)
-
     def encode(self, text):
         """Symbol numbers of a normalised text, [] for an empty one: its words' first graphemes as B- twins.
 
@@ -106,15 +94,6 @@ class GraphemeUnits:
         known = set(self.graphemes)
         return Counter(character for text in texts for word in text.split() for character in word
                        if character not in known)
-
-    def languages_of(self, numbers):
-        """The languages that symbol numbers fit best: `pyspeech.text.scripts.languages_of`."""
-        return languages_of(self.decode(numbers), self.languages)
-
-    def language_of(self, numbers):
-        """The one language that symbol numbers fit best; None where several fit alike or none does."""
-        fitting = self.languages_of(numbers)
-        return fitting[0] if len(fitting) == 1 else None
 
     def to_json(self):
         """Plain data (dict of strings and lists) for `from_json`."""

@@ -9,10 +9,11 @@ from collections import Counter
 
 from pyspeech.errors import UserError
 from pyspeech.text.graphemes import BLANK, UNDETERMINED, merge_languages
-from pyspeech.text.scripts import languages_of, main_script
+from pyspeech.text.inventory import Inventory
+from pyspeech.text.scripts import main_script
 
 
-class SentencePieceUnits:
+class SentencePieceUnits(Inventory):
     """Sentence pieces of one language, or of several together.
 
     symbols: list of V names, 0 the blank; a piece that begins with U+2581 starts a word.
@@ -84,19 +85,6 @@ class SentencePieceUnits:
         merged.trainer_spec.vocab_size = len(merged.pieces)
         return cls(merged.SerializeToString(), languages)
 
-    @property
-    def size(self):
-        """V, the blank included."""
-        return len(self.symbols)
-
-    def __len__(self):
-        return self.size
-
-    @property
-    def language_names(self):
-        """Codes of the languages that the units were built for, in order."""
-        return list(self.languages)
-
     def encode(self, text):
         """Symbol numbers of a normalised text, [] for an empty one; unknown characters are dropped."""
         known = (("".join(character for character in word if character in self._characters)) for word in text.split())
@@ -116,15 +104,6 @@ class SentencePieceUnits:
         """Counter of the characters in normalised texts that are in no piece: {character: how often}."""
         return Counter(character for text in texts for word in text.split() for character in word
                        if character not in self._characters)
-
-    def languages_of(self, numbers):
-        """The languages that symbol numbers fit best: `pyspeech.text.scripts.languages_of`."""
-        return languages_of(self.decode(numbers), self.languages)
-
-    def language_of(self, numbers):
-        """The one language that symbol numbers fit best; None where several fit alike or none does."""
-        fitting = self.languages_of(numbers)
-        return fitting[0] if len(fitting) == 1 else None
 
     def to_json(self):
         """Plain data (dict of strings) for `from_json`."""

@@ -1,8 +1,8 @@
 """What a training step of a transducer computes (Joshi et al. 2021, section 4.2): the RNN-T loss plus the LID loss.
 
 A batch is one of pyspeech.transducer.dataset: a minibatch of one language, as in the paper, so that only shared parameters
-and those of that language get a gradient, or several of them that make one step. The cross entropy of language identification is applied at every frame and added; it reaches the encoder
-and the LID layers alone.
+and those of that language get a gradient, or several of them that make one step. The cross entropy of language
+identification is applied at every frame and added; it reaches the encoder and the LID layers alone.
 """
 import torch
 from torch.nn import functional

@@ -1,0 +1,28 @@
+"""What all kinds of units answer alike; `symbols`, `languages` and `decode` are the kind's own."""
+from pyspeech.text.scripts import languages_of
+
+
+class Inventory:
+    """symbols: list of V names, 0 the blank. languages: {code: {"graphemes", "script"}} that they were built for."""
+
+    @property
+    def size(self):
+        """V, the blank included."""
+        return len(self.symbols)
+
+    def __len__(self):
+        return self.size
+
+    @property
+    def language_names(self):
+        """Codes of the languages that the units were built for, in order."""
+        return list(self.languages)
+
+    def languages_of(self, numbers):
+        """The languages that symbol numbers fit best: `pyspeech.text.scripts.languages_of`."""
+        return languages_of(self.decode(numbers), self.languages)
+
+    def language_of(self, numbers):
+        """The one language that symbol numbers fit best; None where several fit alike or none does."""
+        fitting = self.languages_of(numbers)
+        return fitting[0] if len(fitting) == 1 else None

@@ -35,10 +35,11 @@ class Recipe:
     conf: folder of the profiles, one YAML file each; the experiments lie beside it, in exp/<name>.
     profile: the default profile, or a function of the overrides ({key: text}) that gives it; None: dataclass defaults.
     name: a function (configuration, profile) that gives <name>; None: the name of the profile.
+    jobs: stages at a time, where --jobs does not say.
     """
 
-    def __init__(self, title, config_class, conf=None, profile=None, name=None):
-        self.title, self.config_class = title, config_class
+    def __init__(self, title, config_class, conf=None, profile=None, name=None, jobs=1):
+        self.title, self.config_class, self.jobs = title, config_class, jobs
         self.conf = Path(conf).absolute() if conf is not None else None
         self.default_profile, self.name = profile, name
         self.stages = []
@@ -111,7 +112,7 @@ class Recipe:
         with _usable(folder):
             plan = Plan(bound, config.flatten(conf), defaults, Artifacts(folder), Records(folder))
         return Run(title=self.title, header=f"{header}experiment folder {short_path(folder)}", plan=plan,
-                   stages=bound[selected], conf=conf, plain_conf=plain_conf, force=flags.force, jobs=int(flags.jobs or 1),
+                   stages=bound[selected], conf=conf, plain_conf=plain_conf, force=flags.force, jobs=int(flags.jobs or self.jobs),
                    exp=Experiment(folder, logging.getLogger("pyspeech.stage"), profile, tuple(flags.overrides)),
                    command=lambda stage=None: shell_command(sys.argv[0], cli.repeat(flags, stage)))
 

@@ -25,15 +25,11 @@ def score_system(exp, conf, system):
 
 def encode_cuts(bundle, cuts):
     """Yield (cut, vectors of its codes (N, D) float32), one utterance at a time, as snippets are."""
-    import torch
-    from pyspeech.features.mfcc import compute_features
     from pyspeech.transducer.dataset import read_samples
+    from pyspeech.units.encoding import encode
 
-    device = bundle.model.codebook.device
     for cut in cuts:
-        features = compute_features(read_samples(cut, bundle.features.sampling_rate), bundle.features, bundle.stats)
-        codes, _ = bundle.model.encode(features[None].to(device), torch.tensor([len(features)], device=device))
-        yield cut, bundle.model.codebook[codes[0]].cpu().numpy()
+        yield cut, encode(bundle, read_samples(cut, bundle.features.sampling_rate))[1]
 
 
 def score_anchors(exp, conf):

@@ -10,6 +10,7 @@ from pyspeech.launch import ensure_environment  # noqa: E402
 
 ensure_environment()
 from pyspeech.errors import UserError  # noqa: E402
+from pyspeech.experiment.process import has_gpu  # noqa: E402
 from pyspeech.pipeline import Recipe  # noqa: E402
 from pyspeech.sad.config import DatasetConfig, NetworkConfig, StatisticalConfig, StftConfig  # noqa: E402
 from pyspeech.training.config import TrainConfig  # noqa: E402
@@ -45,8 +46,7 @@ class Config:
 
 def default_profile(overrides):
     """The mini corpus: mini. A real corpus: full, the paper's settings, where there is a GPU to train them on."""
-    on_gpu = Path("/dev/nvidia0").exists()
-    return "full" if overrides.get("corpus", "mini") != "mini" and on_gpu else "mini"
+    return "full" if overrides.get("corpus", "mini") != "mini" and has_gpu() else "mini"
 
 
 def experiment_name(conf, profile):

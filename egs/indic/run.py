@@ -10,6 +10,7 @@ from pyspeech.launch import ensure_environment  # noqa: E402
 
 ensure_environment()
 from pyspeech.errors import UserError  # noqa: E402
+from pyspeech.experiment.process import has_gpu, stages_at_once  # noqa: E402
 from pyspeech.features.config import FbankConfig, SpecAugmentConfig  # noqa: E402
 from pyspeech.pipeline import Recipe  # noqa: E402
 from pyspeech.training.config import TrainConfig  # noqa: E402
@@ -73,15 +74,15 @@ class Config:
 
 def default_profile(overrides):
     """The made corpora: mini. A real corpus: full, the paper's sizes, where there is a GPU to train them on."""
-    on_gpu = Path("/dev/nvidia0").exists()
-    return "full" if overrides.get("corpus", "mini") not in MADE and on_gpu else "mini"
+    return "full" if overrides.get("corpus", "mini") not in MADE and has_gpu() else "mini"
 
 
 def experiment_name(conf, profile):
     return profile if conf.corpus == "mini" else f"{Path(conf.corpus).resolve().name}-{profile}"
 
 
-recipe = Recipe("Streaming multilingual RNN-T", Config, conf=here / "conf", profile=default_profile, name=experiment_name)
+recipe = Recipe("Streaming multilingual RNN-T", Config, conf=here / "conf", profile=default_profile, name=experiment_name,
+                jobs=stages_at_once())
 
 
 @recipe.stage(config=["corpus", "kind", "languages", "scale", "skip_bad"], outputs=["corpus"], cpus=2)

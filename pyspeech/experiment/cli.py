@@ -13,7 +13,7 @@ FLAGS = {
     "--stop-stage": "Y     end after this stage",
     "--profile": "NAME  take the options of conf/NAME.yaml",
     "--exp": "DIR   keep everything this run makes in DIR",
-    "--jobs": "N     run up to N stages at once, each with its share of the cores; without it: one after the other",
+    "--jobs": "N     run up to N stages at once, each with its share of the cores; 1: one after the other",
     "--force": "      run the chosen stages again, though they are up to date",
     "--list": "      show the stages",
     "--dry-run": "      show what would run, and why",
@@ -65,7 +65,7 @@ def help_text(recipe, profile, values):
     """Usage, stages, profiles, and every option with its documentation; values: {key: value} under `profile`."""
     width = min(shutil.get_terminal_size((120, 24)).columns, 120)
     lines = [recipe.title, "", f"usage: {shell_command(sys.argv[0], [])} [flags] [key=value ...]", ""]
-    lines += [f"  {flag:<13}{text}" for flag, text in FLAGS.items()]
+    lines += [f"  {flag:<13}{text}" + (f" [{recipe.jobs}]" if flag == "--jobs" else "") for flag, text in FLAGS.items()]
     lines += ["", "stages:", *stage_lines(recipe.stages)]
     if recipe.profiles():
         lines += ["", "profiles: " + ", ".join(recipe.profiles())]

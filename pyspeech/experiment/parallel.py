@@ -8,7 +8,7 @@ import sys
 
 from pyspeech.experiment import stages as graph
 from pyspeech.experiment.logs import FORMAT, TIME_FORMAT, ScreenHandler
-from pyspeech.experiment.process import termination_as_exception
+from pyspeech.experiment.process import num_cores, termination_as_exception
 
 _PR_SET_PDEATHSIG = 1
 
@@ -29,7 +29,7 @@ def run_parallel(selected, stages, jobs, decide, run, finished):
     they save their state where they can. When the calling process is killed, so are they.
     """
     waiting, running = list(selected), {}
-    threads = max(1, (os.cpu_count() or 1) // jobs)
+    threads = max(1, num_cores() // jobs)
     try:
         while waiting or running:
             for stage in list(waiting):

@@ -1,4 +1,8 @@
-"""All that encoding or resynthesis needs in one file: the model, its speakers, and how features are computed."""
+"""All that encoding or resynthesis needs in one file: the model, its speakers, and how features are computed.
+
+    folder/model.pt                                   a VQ-VAE or an inverter
+    folder/vqvae/model.pt, folder/inverter/model.pt   a pair: an inverter and the VQ-VAE whose codes it speaks
+"""
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -75,6 +79,37 @@ def load_model(folder, kind, device="cpu"):
         raise UserError(f"{path}: not a {kind} of this version ({type(error).__name__}: {reason}); "
                         "train it again, or use the version of the code that made it") from error
     return Bundle(model.to(device).eval(), speakers, features, stats)
+
+
+def save_pair(folder, vqvae, inverter):
+    """Write the Bundles of an inverter and of the VQ-VAE whose codes it speaks. UserError where they are no pair."""
+    check_pair(vqvae, inverter)
+    for kind, bundle in (("vqvae", vqvae), ("inverter", inverter)):
+        save_model(Path(folder) / kind, bundle.model, bundle.speakers, bundle.features, bundle.stats)
+
+
+def load_pair(folder, device="cpu"):
+    """The Bundles (VQ-VAE, inverter) that `save_pair` wrote. UserError where that is not what `folder` holds."""
+    pair = tuple(load_model(Path(folder) / kind, kind, device) for kind in ("vqvae", "inverter"))
+    try:
+        check_pair(*pair)
+    except UserError as error:
+        raise UserError(f"{folder}: {error}; make the two again") from None
+    return pair
+
+
+def load_vqvae(folder, device="cpu"):
+    """The Bundle of the VQ-VAE in `folder`: of a pair, or on its own."""
+    of_pair = Path(folder) / "vqvae"
+    return load_model(of_pair if (of_pair / MODEL_FILE).is_file() else folder, "vqvae", device)
+
+
+def check_pair(vqvae, inverter):
+    """UserError unless the inverter speaks the codes of this VQ-VAE, in time with them."""
+    theirs = [(bundle.features.magnitudes.sampling_rate, bundle.features.magnitudes.shift) for bundle in (vqvae, inverter)]
+    if (not torch.equal(vqvae.model.codebook.cpu(), inverter.model.codebook.cpu())
+            or inverter.model.config.repeat != vqvae.model.config.stride or theirs[0] != theirs[1]):
+        raise UserError("the inverter was trained with another VQ-VAE")
 
 
 def _check(model, speakers, features, stats):

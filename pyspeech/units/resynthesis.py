@@ -1,0 +1,89 @@
+"""Speech in a voice of the inverter from codes, or from speech by way of its codes (Tjandra et al. 2020, section 4).
+
+    samples -> VQ-VAE -> codes -> inverter, voice -> linear magnitudes -> Griffin-Lim -> samples at the level of those given
+
+Up to WINDOW seconds of codes become speech as a whole. More do in windows of that length that overlap by OVERLAP seconds;
+one goes over into the next where the overlap is quietest, within FADE seconds, as the phases of the two know nothing of each
+other. The codes themselves are those of `encoding.encode`. The same input, voice and seed give the same samples.
+"""
+import math
+
+import numpy as np
+import torch
+
+from pyspeech.units.encoding import encode
+from pyspeech.units.griffin_lim import griffin_lim
+
+WINDOW = 30.0  # seconds
+OVERLAP = 2.0
+FADE = 0.02
+PEAK = 0.99  # of full scale; what would go beyond is made quieter as a whole
+
+
+def resynthesize(vqvae, inverter, samples, voice, seed=0):
+    """samples (N,) float from -1 to 1 -> the same said by `voice`, (N,) float32, in time with it and as loud.
+
+    vqvae, inverter: the Bundles of a pair (checkpoint.load_pair); voice: one of inverter.speakers; samples: at
+    vqvae.features.sampling_rate, as those returned. UserError for a voice that the inverter does not have, and where N is 0.
+    """
+    inverter.speaker_index(voice)  # before the work
+    codes, _ = encode(vqvae, samples)
+    return match_level(speak(inverter, codes, voice, len(samples), seed), rms(samples))
+
+
+def speak(inverter, codes, voice, num_samples=None, seed=0):
+    """codes (C,) int64, numpy or torch, at least one -> samples float32, at the level that the voice was learnt with.
+
+    num_samples: of the result, with zeros where the codes end; None: the shifts of the codes' frames.
+    """
+    voice = inverter.speaker_index(voice)
+    config, codes = inverter.features.magnitudes, torch.as_tensor(codes)
+    step = inverter.model.config.repeat * config.shift  # samples a code
+    size, overlap = (max(1, round(seconds * config.sampling_rate / step)) for seconds in (WINDOW, OVERLAP))
+    speech = np.zeros(len(codes) * step + config.window, np.float32)
+    for start in range(0, max(1, len(codes) - overlap), size - overlap):
+        piece = _speak_window(inverter, codes[start : start + size], voice, seed)
+        _put(speech, start * step, piece, overlap * step if start else 0, round(FADE * config.sampling_rate))
+    num_samples = len(codes) * step if num_samples is None else num_samples
+    return np.pad(speech[:num_samples], (0, max(0, num_samples - len(speech))))
+
+
+def match_level(samples, level):
+    """The samples (N,) with `rms` of `level`, or less where their peak would go beyond PEAK; silence stays silence."""
+    own = rms(samples)
+    gain = level / own if own > 0 else 0.0
+    peak = float(np.abs(samples).max(initial=0.0))
+    return (samples * min(gain, PEAK / max(peak, 1e-9))).astype(np.float32)
+
+
+def rms(samples):
+    """Root mean square of samples (N,) about their mean; an offset of the recorder is no sound. 0 for N = 0."""
+    return math.sqrt(np.var(samples, dtype=np.float64)) if len(samples) else 0.0
+
+
+def _speak_window(inverter, codes, voice, seed):
+    """codes (n,) -> samples (n * repeat * shift + window,): a shift and a window's rest more than the codes stand for."""
+    device = inverter.model.codebook.device
+    magnitudes = inverter.model.magnitudes(codes[None].to(device), torch.tensor([len(codes)], device=device),
+                                           torch.tensor([voice], device=device))[0]
+    magnitudes = torch.cat([magnitudes, magnitudes[-1:]])  # so that none of the samples asked for lies beyond the end
+    return griffin_lim(magnitudes, inverter.features.magnitudes, seed=seed).cpu().numpy()
+
+
+def _put(speech, start, piece, overlap, fade):
+    """Write `piece` into `speech` from sample `start` on, where `overlap` samples of the window before stand already.
+
+    The change is in the middle half of the overlap, away from the ends of what each window saw, where both are quietest.
+    """
+    if overlap == 0:
+        speech[start : start + len(piece)] = piece
+        return
+    low, high = overlap // 4, 3 * overlap // 4
+    energy = sum(np.square(part[low:high], dtype=np.float64) for part in (speech[start:], piece))
+    sums = np.concatenate([[0.0], energy.cumsum()])
+    begin = low + int(np.argmin(sums[fade:] - sums[:-fade]))
+    end = begin + fade
+    angle = (np.arange(fade) + 0.5) / fade * (np.pi / 2)  # squares add up to 1: the power of what is not alike stays even
+    faded = np.cos(angle) * speech[start + begin : start + end] + np.sin(angle) * piece[begin:end]
+    speech[start + begin : start + end] = faded
+    speech[start + end : start + len(piece)] = piece[end:]

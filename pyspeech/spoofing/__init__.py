@@ -1,0 +1,1 @@
+"""Fake audio detection: augmentation by speaker anonymisation, the LCNN-BLSTM, scoring."""

@@ -1,0 +1,79 @@
+"""Options of the detector of fake audio and of its training data, as plain dataclasses; it imports nothing heavy.
+
+The defaults are the paper's (Li et al. 2022, Table 1 and section 3.2) where it names a value. Where it is silent they
+are choices: dropout and residual (see DetectorConfig), the floor of the logarithm, the hop of windows.
+"""
+from dataclasses import dataclass
+
+from pyspeech.errors import UserError
+
+SHORT = ("zeros", "repeat")
+
+
+@dataclass
+class LogMelConfig:
+    """Log-mel spectrogram, centred frames, as torchaudio.transforms.MelSpectrogram computes it."""
+
+    sampling_rate: int = 16000  # Hz; audio of other rates is resampled before
+    n_fft: int = 1024  # points of the transform
+    window: int = 512  # samples, Hann
+    shift: int = 256  # samples from frame to frame
+    num_bins: int = 80  # mel filters
+    floor: float = 1e-6  # added to the energies before the logarithm
+
+    def num_frames(self, num_samples):
+        return 1 + num_samples // self.shift
+
+    def check(self):
+        """Raise UserError for the first option that makes no sense."""
+        require = _requirement("features", self)
+        require("sampling_rate", self.sampling_rate >= 1, "at least 1")
+        require("window", 0 < self.window <= self.n_fft, f"1 to n_fft={self.n_fft}")
+        require("shift", 0 < self.shift <= self.window, f"1 to window={self.window}")
+        # Four poolings by 2 must leave something.
+        require("num_bins", 16 <= self.num_bins <= self.n_fft // 2, f"16 to n_fft/2={self.n_fft // 2}")
+        require("floor", self.floor > 0, "more than 0")
+
+
+@dataclass
+class DetectorConfig:
+    """The LCNN-BLSTM of Table 1.
+
+    Where the paper is silent: the public code that it builds on has dropout 0.7 and the residual.
+    """
+
+    dropout: float = 0.7  # Dropout_28
+    residual: bool = False  # whether the BLSTM's input is added to its output; Table 1 does not show it
+
+    def check(self):
+        """Raise UserError for the first option that makes no sense."""
+        _requirement("network", self)("dropout", 0 <= self.dropout < 1, "0 to less than 1")
+
+
+@dataclass
+class CropConfig:
+    """Pieces of fixed length of utterances: random crops in training, windows in detection."""
+
+    samples: int = 64600  # of a piece, 4.04 s: the 253 frames of Table 1
+    short: str = "zeros"  # what follows a shorter utterance: zeros, or repeat: itself again
+    hop: int = 32300  # samples from window to window of a longer utterance, in detection
+    batch_size: int = 64  # pieces
+    balanced: bool = False  # whether training draws both classes equally often, the smaller one repeatedly
+    cache_gigabytes: float = 2.0  # of audio is kept in memory, in each process that reads
+
+    def check(self):
+        """Raise UserError for the first option that makes no sense."""
+        require = _requirement("data", self)
+        require("samples", self.samples >= 4096, "at least 4096")
+        require("short", self.short in SHORT, " or ".join(SHORT))
+        require("hop", 1 <= self.hop <= self.samples, f"1 to samples={self.samples}, so that no sample is passed over")
+        require("batch_size", self.batch_size >= (2 if self.balanced else 1), "at least 1, or 2 with balanced=true")
+        require("cache_gigabytes", self.cache_gigabytes >= 0, "at least 0")
+
+
+def _requirement(section, config):
+    def require(name, good, expected):
+        if not good:
+            raise UserError(f"{section} option {name}={getattr(config, name)}: expected {expected}")
+
+    return require

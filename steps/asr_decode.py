@@ -12,24 +12,25 @@ AT_ONCE = 64  # utterances whose audio is in memory
 def decode_system(exp, conf, system):
     """decoded/<system>/<language>.jsonl, an utterance a line; errs- and recogs- files; the system's row on the screen.
 
-    Files that are there already are kept: a stage that was killed goes on with the next language.
+    With language identification also decoded/<system>/dev, for early stopping to be chosen on. Files that are there
+    already are kept: a stage that was killed goes on with the next language.
     """
     from steps.asr_results import one_row
 
     corpus, folder = exp.dir / "corpus", exp.dir / "decoded" / system
-    languages = languages_of(corpus, conf.languages)
-    for language in languages:
-        cuts = list(load_cuts(corpus, "test", language))
-        if not cuts:
-            exp.log.warning("%s: no test utterances", language)
-        elif not (folder / f"{language}.jsonl").exists():
-            decode_language(exp, conf, system, language, cuts, folder)
+    for language in languages_of(corpus, conf.languages):
+        for name, place in {"test": folder, **({"dev": folder / "dev"} if STRUCTURES[system].get("lid") else {})}.items():
+            cuts = list(load_cuts(corpus, name, language))
+            if not cuts:
+                exp.log.warning("%s: no %s utterances", language, name)
+            elif not (place / f"{language}.jsonl").exists():
+                decode_language(exp, conf, system, language, cuts, place)
     for model, scores in score_system(folder, system).items():
         exp.log.info("%s", one_row(model, scores))
 
 
 def decode_language(exp, conf, system, language, cuts, folder):
-    """Recognise the test utterances of one language, whose code only systems that need it are told."""
+    """Recognise utterances of one language, whose code only systems that need it are told."""
     import numpy as np
     import torch
     from pyspeech.compat import default_device

@@ -55,22 +55,32 @@ def corpus_note(conf, described):
 
 
 def early_stopping(exp, conf):
-    """Table 7: WER, T_avg and LID accuracy of every rule and setting, from the posteriors that were decoded with.
+    """Table 7: an entry for every rule and setting, of the test set; "dev" in it is the same of dev, None without dev."""
+    from pyspeech.transducer.decoding_config import STOPPING_RULES, EarlyStopping
+
+    settings = [EarlyStopping()] + [EarlyStopping(rule, tau, threshold) for rule in STOPPING_RULES
+                                    for tau in conf.stop_after for threshold in conf.stop_below]
+    folder = exp.dir / "decoded" / "multi_softmax_lid"
+    figures = zip(settings, stopped_early(folder, settings), stopped_early(folder / "dev", settings))
+    return [{"rule": setting.rule, "tau_frames": None if math.isinf(setting.tau) else setting.tau,
+             "threshold": None if math.isinf(setting.threshold) else setting.threshold, **test, "dev": dev}
+            for setting, test, dev in figures]
+
+
+def stopped_early(folder, settings):
+    """Errors, words, T_avg and LID accuracy with each setting, from the posteriors that were decoded with; None for each
+    where nothing was decoded.
 
     The search of a language does not depend on the others', so one decoding with all of them serves all settings.
     """
     import numpy as np
     from pyspeech.text.wer import score_utterances
-    from pyspeech.transducer.decoding_config import STOPPING_RULES, EarlyStopping
     from pyspeech.transducer.early_stopping import overall_t_avg, run
 
-    folder = exp.dir / "decoded" / "multi_softmax_lid"
     decoded = read_decoded(folder)
     posteriors = {language: dict(np.load(folder / f"{language}.npz")) for language in decoded}
-    settings = [EarlyStopping()] + [EarlyStopping(rule, tau, threshold) for rule in STOPPING_RULES
-                                    for tau in conf.stop_after for threshold in conf.stop_below]
     entries = []
-    for setting in settings:
+    for setting in settings if decoded else []:
         utterances, t_avgs = [], []
         for language, lines in decoded.items():
             codes = posteriors[language]["languages"].tolist()
@@ -79,13 +89,11 @@ def early_stopping(exp, conf):
                 t_avgs.append(t_avg)
                 utterances.append((line["id"], language, line["speaker"], line["ref"], line["by_language"][codes[chosen]],
                                    codes[chosen]))
-        scores = score_utterances(utterances, resamples=1)
+        average = score_utterances(utterances, resamples=1)["average"]
         correct = sum(utterance[1] == utterance[5] for utterance in utterances)
-        entries.append({"rule": setting.rule, "tau_frames": None if math.isinf(setting.tau) else setting.tau,
-                        "threshold": None if math.isinf(setting.threshold) else setting.threshold,
-                        "errors": scores["average"]["errors"], "words": scores["average"]["words"],
-                        "t_avg": overall_t_avg(t_avgs), "lid_accuracy": correct / len(utterances)})
-    return entries
+        entries.append({"errors": average["errors"], "words": average["words"], "t_avg": overall_t_avg(t_avgs),
+                        "lid_accuracy": correct / len(utterances)})
+    return entries or [None] * len(settings)
 
 
 def parameters(exp, conf):

@@ -2,14 +2,17 @@
 from pyspeech.files import atomic_path
 
 
-def new_figure(width, height, columns=1):
-    """A figure of so many inches and its axes, side by side where there are several columns."""
+def new_figure(width, height, columns=1, rows=1, heights=None):
+    """A figure of so many inches and its axes, side by side or above each other where there are several columns or rows.
+
+    heights: of the rows, relative to each other.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
-    return figure, figure.subplots(1, columns)
+    return figure, figure.subplots(rows, columns, height_ratios=heights)
 
 
 def save(figure, path):

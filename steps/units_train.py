@@ -41,25 +41,32 @@ def train_system(exp, conf, system):
 def train_vqvae(exp, conf, system, seed):
     """One VQ-VAE in training/<system>/<seed>, then models/<system>/<seed>/model.pt."""
     from pyspeech.compat import default_device
-    from pyspeech.training.data import BatchLoader
-    from pyspeech.training.optimization import make_optimizer
     from pyspeech.training.randomness import seed_everything
-    from pyspeech.training.trainer import Trainer
     from pyspeech.units.checkpoint import save_model
-    from pyspeech.units.dataset import DurationSampler, UnitDataset, corpus_stats, speakers_of
-    from pyspeech.units.training import VqVaeTraining, compute_loss
+    from pyspeech.units.dataset import UnitDataset, corpus_stats, speakers_of
+    from pyspeech.units.training import VqVaeTraining
     from pyspeech.units.vqvae import VqVae
 
     cuts, features = load_cuts(exp.dir / "corpus", "unit"), features_of(conf, system)
-    speakers, train = speakers_of(cuts), replace(conf.train, seed=seed)
+    speakers = speakers_of(cuts)
     stats = corpus_stats(cuts, features) if features.needs_stats else None
     options = {name: value for name, value in SYSTEMS[system].items() if name != "features"}
     seed_everything(seed)
     model = VqVae(replace(conf.vqvae, features=features.dim, **options), len(speakers)).to(default_device())
-    training = VqVaeTraining(model)
-    dataset = UnitDataset(speakers, features, conf.data, stats)
-    batches = BatchLoader(dataset, DurationSampler(cuts, conf.data, seed), seed, train.num_workers)
     exp.log.info("%s, seed %d: %d utterances of %d speakers", system, seed, len(cuts), len(speakers))
-    Trainer(training, make_optimizer(training, train), batches, compute_loss, train,
-            exp.dir / "training" / system / str(seed), log=exp.log).run()
+    run_training(exp, conf, VqVaeTraining(model), UnitDataset(speakers, features, conf.data, stats), cuts,
+                 replace(conf.train, seed=seed), f"{system}/{seed}")
     save_model(exp.dir / "models" / system / str(seed), model, speakers, features, stats)
+
+
+def run_training(exp, conf, training, dataset, cuts, train, name):
+    """Train `training` (VqVaeTraining or InverterTraining) in training/<name>, as the TrainConfig `train` says."""
+    from pyspeech.training.data import BatchLoader
+    from pyspeech.training.optimization import make_optimizer
+    from pyspeech.training.trainer import Trainer
+    from pyspeech.units.dataset import DurationSampler
+    from pyspeech.units.training import compute_loss
+
+    batches = BatchLoader(dataset, DurationSampler(cuts, conf.data, train.seed), train.seed, train.num_workers)
+    Trainer(training, make_optimizer(training, train), batches, compute_loss, train, exp.dir / "training" / name,
+            log=exp.log).run()

@@ -10,7 +10,8 @@ from pyspeech.text.wer import score_utterances
 from steps import asr_results
 from steps.asr_results import (PAPER_LANGUAGES, PAPER_TABLE_2, PAPER_TABLE_3, PAPER_TABLE_4, PAPER_TABLE_5,
                                PAPER_TABLE_6, PAPER_TABLE_7, average_error_rate, cheapest_setting, confusion_matrix,
-                               languages_of, one_row, report_text, table_5, table_6, table_7, tables, wer_table)
+                               languages_of, one_row, report_text, stopping_note, table_5, table_6, table_7, tables,
+                               wer_table)
 
 
 def model(errors, words, accuracy=None):
@@ -119,10 +120,22 @@ def test_table_7_names_the_rule_and_finds_the_papers_settings():
     assert "| no early stopping |   ∞ |      ∞ |  0.2 |" in table_7(infinite, ["es"], 30)
 
 
-def test_cheapest_setting_within_a_point():
-    assert cheapest_setting(EARLY) == EARLY[1]  # 20.9 %; the one with T_avg 1.2 has 21.1 %
-    assert cheapest_setting(EARLY, points=0.02) == EARLY[2]
-    assert cheapest_setting(EARLY[1:]) is None and cheapest_setting([]) is None
+def with_dev(tests, devs):
+    """Entries of Table 7 as a run has them: figures of the test set with those of dev."""
+    return [{**test, "dev": {name: dev[name] for name in ("errors", "words", "t_avg", "lid_accuracy")}}
+            for test, dev in zip(tests, devs)]
+
+
+def test_cheapest_setting_within_a_point_of_dev():
+    tests = [{**entry, "errors": 300 + number, "t_avg": 3.0} for number, entry in enumerate(EARLY)]  # do not count
+    entries = with_dev(tests, EARLY)
+    assert cheapest_setting(entries) == (entries[1], entries[0])  # 20.9 %; the one with T_avg 1.2 has 21.1 %
+    assert cheapest_setting(entries, points=0.02) == (entries[2], entries[0])
+    assert stopping_note(entries) == (
+        "Chosen on dev, as the lowest T_avg within one point of WER: sum of log P (equation 1), tau 30, s_th 0.5 (WER 20.90 "
+        "against 20.00, T_avg 1.80). On the test set: WER 30.10 against 30.00, T_avg 3.00.")
+    for nothing in (entries[1:], [], [{**entry, "dev": None} for entry in EARLY]):
+        assert cheapest_setting(nothing) is None and stopping_note(nothing) is None
 
 
 def test_confusions_keep_unspoken_predictions_last():
@@ -171,7 +184,7 @@ def recognised(rng):
                 predicted = code if rng.random() < lid_rate else None
                 items.append((f"{code}-{number}", code, None, " ".join(ref), " ".join(hyp), predicted))
         return score_utterances(items, resamples=100)
-    return {"models": {"vanilla": scores(0.4, 0.7), "multi_softmax_lid": scores(0.2, 0.9)}, "early_stopping": EARLY,
+    return {"models": {"vanilla": scores(0.4, 0.7), "multi_softmax_lid": scores(0.2, 0.9)}, "early_stopping": with_dev(EARLY, EARLY),
             "parameters": {"vanilla": {"run": 10, "paper_size": 1.0}}}
 
 
@@ -182,7 +195,7 @@ def test_report_from_scores_survives_json(recognised):
     assert [number for number in range(2, 8) if f"## Table {number}:" in text] == [2, 4, 5, 6, 7]
     assert languages_of(recognised) == ["en-IN", "hi-IN", "es"]
     assert "Made by `egs/indic/run.py`." in text and "A note on the corpus." in text
-    assert "1.80 (sum_logp, tau 30, s_th 0.5)" in text and "None" not in text and "nan" not in text
+    assert stopping_note(recognised["early_stopping"]) in text and "None" not in text and "nan" not in text
     low, high = recognised["models"]["vanilla"]["average"]["ci"]
     assert f"[{100 * low:.1f}, {100 * high:.1f}]" in text
     assert text.count("Languages confused") == 2 and "none" in text

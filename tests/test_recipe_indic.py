@@ -35,7 +35,8 @@ def test_tables_and_figures(corpus, undisturbed):
             assert entry["utterances"] == 4 and entry["words"] >= 4
             assert entry["errors"] == entry["sub"] + entry["del"] + entry["ins"]
     for entry in results["early_stopping"]:
-        assert 1 <= entry["t_avg"] <= 2
+        assert 1 <= entry["t_avg"] <= 2 and 1 <= entry["dev"]["t_avg"] <= 2
+        assert entry["dev"]["words"] != entry["words"]
     assert results["early_stopping"][0]["t_avg"] == 2  # no early stopping: both decoders run
     assert results["corpus"]["hi-IN"]["train"]["utterances"] + results["corpus"]["hi-IN"]["dev"]["utterances"] == 12
     assert "70.08" in output  # the paper's Table 6 beside ours

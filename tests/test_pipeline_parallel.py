@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from pyspeech.experiment import process
 from test_pipeline_killed import files_of
 from toy_harness import Toy, repository
 
@@ -135,6 +136,21 @@ def test_ended_with_all_its_stages_and_resumed(run, number, status):
 def test_jobs_is_a_number(run):
     for text in ("0", "two", "-1"):
         assert "--jobs" in run("--jobs", text, status=1)[1]
+
+
+def test_without_jobs_as_many_as_the_recipe_says(run, tmp_path):
+    recipe = (tmp_path / "run.py").read_text(encoding="utf-8")
+    (tmp_path / "run.py").write_text(recipe.replace('Recipe("Parallel", Config)', 'Recipe("Parallel", Config, jobs=2)'))
+    assert "one after the other [2]" in run("--help")[0]
+    assert run()[0].count("done in") == 5
+    assert "right.begun did not come" in run("--jobs", "1", "patience=0.1", status=1)[1]
+
+
+@pytest.mark.parametrize("cores, gpu, expected", [(1, False, 1), (2, False, 2), (64, False, 4), (64, True, 1)])
+def test_stages_at_once(cores, gpu, expected, monkeypatch):
+    monkeypatch.setattr(process.os, "sched_getaffinity", lambda pid: range(cores))
+    monkeypatch.setattr(process, "has_gpu", lambda: gpu)
+    assert process.stages_at_once() == expected
 
 
 def test_the_same_files_as_one_after_the_other(tmp_path):

@@ -16,8 +16,8 @@ Labels, told apart by their columns:
                                                              key, two more
 
 The ending of an audio file's name is no part of the utterance's: labels and scores agree with and without it. In a
-manifest, a cut has one supervision: `text` "genuine" or "fake", `speaker`, `custom = {"attack": ..., "condition": ...}`;
-"-" stands for what is not known or does not apply.
+manifest, a cut has one supervision: `text` "genuine" or "fake", `speaker`, and `custom = {"attack": ..., "condition":
+...}`; "-" stands for what is not known or does not apply.
 """
 import math
 from dataclasses import dataclass
@@ -83,7 +83,7 @@ def write_scores(path, scores):
 
 
 def read_asv_scores(path):
-    """AsvScores of a file of lines `source target|nontarget|spoof score`; UserError where one of the three is missing."""
+    """AsvScores of a file of lines `source target|nontarget|spoof score`; UserError where a kind is missing."""
     found = {"target": [], "nontarget": [], "spoof": []}
     for _, where, fields in _lines(path, "file of ASV scores", 3):
         if fields[-2] not in found:
@@ -138,7 +138,7 @@ def write_protocol(path, labels):
         for name, label in labels.items():
             fields = [label.speaker, name, label.condition, label.attack, "bonafide" if label.genuine else "spoof"]
             if any(len(field.split()) != 1 for field in fields):
-                raise UserError(f"{path}: '{' '.join(fields)}': a protocol has five columns; expected no spaces in them")
+                raise UserError(f"{path}: '{' '.join(fields)}': expected five columns without spaces in them")
             stream.write(" ".join(fields) + "\n")
 
 

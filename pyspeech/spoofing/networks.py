@@ -2,9 +2,10 @@
 
     samples -> log-mel spectrogram -> light CNN -> two BLSTM layers -> mean over time -> linear layer of two outputs
 
-A max-feature-map takes the larger of the two halves of a convolution's channels, in place of a ReLU. Batch normalisation
-has no parameters of its own (affine=False), which is what gives the 467,586 parameters of the table. Outputs are those of
-a softmax over (fake, genuine); their difference is the score, the log odds of genuine speech as they were in training.
+A max-feature-map takes the larger of the two halves of a convolution's channels, in place of a ReLU. Batch
+normalisation has no parameters of its own (affine=False), which is what gives the 467,586 parameters of the table.
+Outputs are those of a softmax over (fake, genuine); their difference is the score, the log odds of genuine speech as
+they were in training.
 """
 import torch
 from torch import nn
@@ -77,7 +78,8 @@ class MaxFeatureMap2d(nn.Module):
 
 
 class _LargerHalf(torch.autograd.Function):
-    """torch.maximum of the halves, with a backward pass that takes half the time of its own, a third of a training step.
+    """torch.maximum of the halves, with a backward pass that takes half the time of its own, a third of a training
+    step.
 
     Where both are equal the first half gets the gradient.
     """

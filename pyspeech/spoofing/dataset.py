@@ -1,0 +1,133 @@
+"""Training batches of the detector: random crops of utterances, each genuine or fake (Li et al. 2022, section 3.2).
+
+    sampler = UtteranceSampler(cuts, data, seed)
+    dataset = CropDataset(data, sampling_rate, augment)
+    loader = BatchLoader(dataset, sampler, seed)                # pyspeech.training.data
+
+A cut is one utterance; formats.label_of says what its supervision holds. The sampler draws from a generator of its own,
+which follows from seed and epoch; crops and augmentation draw from one that follows from numpy's global generator,
+which the loader seeds by epoch and batch.
+"""
+import numpy as np
+import torch
+
+from pyspeech.errors import UserError
+from pyspeech.spoofing.formats import label_of
+from pyspeech.spoofing.networks import FAKE, GENUINE
+from pyspeech.spoofing.pieces import fill, random_crop
+from pyspeech.transducer.dataset import read_samples
+
+
+class UtteranceSampler:
+    """Each epoch every utterance once, in random order, in batches whose sizes differ by 1 at most: for BatchLoader.
+
+    data: CropConfig. With data.balanced an epoch has as many utterances as before, but each batch is half genuine and
+    half fake (one more where that is odd): of the larger class some are left to later epochs, of the smaller one all
+    return. UserError where there is no utterance of either class.
+    """
+
+    def __init__(self, cuts, data, seed):
+        data.check()
+        self.cuts, self.data, self.seed, self.epoch = list(cuts), data, seed, 0
+        genuine = np.array([label_of(cut).genuine for cut in self.cuts], dtype=bool)
+        self.classes = [np.flatnonzero(genuine), np.flatnonzero(~genuine)]
+        for name, indices in zip(("genuine", "fake"), self.classes):
+            if len(indices) == 0:
+                raise UserError(f"none of the {len(self.cuts)} training utterances is {name}; training needs both "
+                                "kinds: check the corpus")
+
+    def set_epoch(self, epoch):
+        self.epoch = epoch
+
+    def __iter__(self):
+        from lhotse import CutSet
+
+        rng = np.random.default_rng([self.seed, self.epoch])
+        order = self._balanced_order(rng) if self.data.balanced else rng.permutation(len(self.cuts))
+        for batch in np.array_split(order, -(-len(order) // self.data.batch_size)):
+            yield CutSet.from_cuts(self._named(batch))
+
+    def _balanced_order(self, rng):
+        """Genuine and fake in turn."""
+        half = -(-len(self.cuts) // 2)
+        drawn = []
+        for indices in self.classes:
+            rounds = -(-half // len(indices))
+            drawn.append(np.concatenate([rng.permutation(indices) for _ in range(rounds)])[:half])
+        return np.stack(drawn, axis=1).reshape(-1)[: len(self.cuts)]
+
+    def _named(self, indices):
+        """The cuts of a batch; one that is there again has another id, for a CutSet has each id once."""
+        seen = {}
+        for index in indices:
+            cut = self.cuts[index]
+            seen[cut.id] = seen.get(cut.id, -1) + 1
+            yield cut if seen[cut.id] == 0 else cut.with_id(f"{cut.id}#{seen[cut.id]}")
+
+
+class CropDataset(torch.utils.data.Dataset):
+    """dataset[cuts]: a batch of one random crop of each.
+
+    data: CropConfig. augment: augment(samples (N,) float32, rng: numpy Generator) -> (N,), applied to a crop before it
+    is filled up; None for none.
+    """
+
+    def __init__(self, data, sampling_rate, augment=None):
+        data.check()
+        self.data, self.sampling_rate, self.augment = data, sampling_rate, augment
+        self.read = UtteranceReader(sampling_rate, data.cache_gigabytes)
+
+    def __getitem__(self, cuts):
+        """B utterances:
+
+        samples  (B, data.samples) float32
+        targets  (B,) int64, networks.GENUINE or FAKE
+        seconds  float, the audio in all, without what fills crops up
+        """
+        cuts = list(cuts)
+        rng = np.random.default_rng(np.random.randint(2**32, size=4, dtype=np.uint64))
+        crops = [self._crop(cut, rng) for cut in cuts]
+        size, short = self.data.samples, self.data.short
+        return {
+            "samples": torch.from_numpy(np.stack([fill(crop, size, short) for crop in crops])),
+            "targets": torch.tensor([GENUINE if label_of(cut).genuine else FAKE for cut in cuts]),
+            "seconds": sum(map(len, crops)) / self.sampling_rate,
+        }
+
+    def _crop(self, cut, rng):
+        crop = random_crop(self.read(cut), self.data.samples, rng)
+        if self.augment is None:
+            return crop
+        augmented = np.asarray(self.augment(crop, rng), dtype=np.float32)
+        if augmented.shape != crop.shape:
+            raise ValueError(f"augmentation turned {crop.shape} samples into {augmented.shape}")
+        return augmented
+
+
+class UtteranceReader:
+    """read(cut): samples (N,) float32 of the whole utterance, N at least 1; the first that are read stay in memory."""
+
+    def __init__(self, sampling_rate, cache_gigabytes=0.0):
+        self.sampling_rate, self.left, self.kept = sampling_rate, int(cache_gigabytes * 2**30), {}
+
+    def __call__(self, cut):
+        """UserError that names the cut where it cannot be read or holds no samples."""
+        key = (cut.recording_id, cut.start, cut.duration) if hasattr(cut, "recording_id") else cut.id
+        kept = self.kept.get(key)
+        if kept is None:
+            samples = read_samples(cut, self.sampling_rate)
+            if len(samples) == 0:
+                raise UserError(f"{cut.id}: no samples; remove it from the corpus, or prepare the corpus again")
+            kept = _compact(samples)
+            if kept.nbytes <= self.left:
+                self.left -= kept.nbytes
+                self.kept[key] = kept
+        return kept / np.float32(32768) if kept.dtype == np.int16 else kept
+
+
+def _compact(samples):
+    """The same samples as int16 where they are multiples of 1 / 32768, as those of most files are."""
+    whole = samples * np.float32(32768)
+    if np.array_equal(whole, np.rint(whole)) and -32768 <= whole.min() and whole.max() <= 32767:
+        return whole.astype(np.int16)
+    return samples

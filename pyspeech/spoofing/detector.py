@@ -1,0 +1,126 @@
+"""A trained detector in one file, and the scores of audio of any length and sampling rate from it.
+
+    detector = load_detector(folder)
+    score = score_samples(detector, samples, rate)      # log odds, higher is genuine
+    detector.calibration.probability(score)             # of being genuine
+
+What is shorter than the pieces of training is filled up as there; of what is longer, the score is the mean over
+windows.
+"""
+import itertools
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from pyspeech.compat import load_checkpoint
+from pyspeech.errors import UserError
+from pyspeech.files import atomic_path
+from pyspeech.spoofing.calibration import Calibration
+from pyspeech.spoofing.config import CropConfig, DetectorConfig, LogMelConfig
+from pyspeech.spoofing.networks import LcnnBlstm, log_odds
+from pyspeech.spoofing.pieces import windows
+
+MODEL_FILE = "model.pt"
+BATCH = 16  # windows that are scored together
+
+
+@dataclass
+class Detector:
+    """model: LcnnBlstm, in evaluation mode; crop: CropConfig of its training; threshold: what scores it or more counts
+    as genuine (the one of equal error rates on the development set)."""
+
+    model: torch.nn.Module
+    crop: CropConfig
+    calibration: Calibration
+    threshold: float = 0.0
+
+    @property
+    def sampling_rate(self):
+        return self.model.log_mel.config.sampling_rate
+
+
+def score_samples(detector, samples, rate):
+    """The mean log odds of genuine speech over the windows of samples (N,) at `rate` Hz; UserError where N is 0."""
+    samples = np.asarray(samples, dtype=np.float32)
+    if rate != detector.sampling_rate:
+        import soxr
+        samples = soxr.resample(samples, rate, detector.sampling_rate)
+    return float(np.mean(score_blocks(detector, [samples])[1]))
+
+
+def score_blocks(detector, blocks):
+    """(starts (W,) in seconds, log odds (W,)) of the windows of an utterance that comes in blocks (n,) of any lengths.
+
+    The blocks have the detector's sampling rate, as `stream_audio` gives them: hours in little memory. UserError where
+    there are no samples.
+    """
+    starts = []
+
+    def pieces():
+        for start, piece in windows(blocks, detector.crop):
+            starts.append(start / detector.sampling_rate)
+            yield piece
+
+    scores = np.fromiter(score_pieces(detector.model, pieces()), dtype=np.float64)
+    if len(scores) == 0:
+        raise UserError("no samples: there is nothing to score")
+    return np.array(starts), scores
+
+
+def score_utterances(model, crop, utterances):
+    """Scores (U,) of an iterable of utterances, samples (N,) at the model's rate, N at least 1, in common batches."""
+    counts = []
+
+    def pieces():
+        for samples in utterances:
+            found = [piece for _, piece in windows([samples], crop)]
+            counts.append(len(found))
+            yield from found
+
+    scores = np.fromiter(score_pieces(model, pieces()), dtype=np.float64)
+    return np.add.reduceat(scores, np.cumsum([0, *counts[:-1]])) / counts if counts else scores
+
+
+def score_pieces(model, pieces):
+    """Yield the log odds of pieces (N,) float32 of one length."""
+    device, pieces = next(model.parameters()).device, iter(pieces)
+    while batch := list(itertools.islice(pieces, BATCH)):
+        with torch.inference_mode():
+            samples = torch.from_numpy(np.stack(batch)).to(device)
+            yield from log_odds(model(samples)).double().cpu().tolist()
+
+
+def save_detector(folder, detector):
+    """Write `folder`/model.pt, whole or not at all."""
+    model = detector.model
+    content = {
+        "kind": "fake audio detector",
+        "model": {name: value.cpu() for name, value in model.state_dict().items()},
+        "network": asdict(model.config),
+        "features": asdict(model.log_mel.config),
+        "crop": asdict(detector.crop),
+        "calibration": asdict(detector.calibration),
+        "threshold": float(detector.threshold),
+    }
+    with atomic_path(Path(folder) / MODEL_FILE) as temporary:
+        torch.save(content, temporary)
+
+
+def load_detector(folder, device="cpu"):
+    """The Detector of `folder`/model.pt, its model on `device`. UserError for any other file."""
+    path = Path(folder) / MODEL_FILE
+    content = load_checkpoint(path, map_location="cpu")
+    if not isinstance(content, dict) or content.get("kind") != "fake audio detector":
+        raise UserError(f"{path}: holds no detector of fake audio; expected one that egs/add2022/run.py trained")
+    try:
+        model = LcnnBlstm(DetectorConfig(**content["network"]), LogMelConfig(**content["features"]))
+        model.load_state_dict(content["model"])
+        crop, calibration = CropConfig(**content["crop"]), Calibration(**content["calibration"])
+        crop.check()
+        return Detector(model.to(device).eval(), crop, calibration, float(content["threshold"]))
+    except (KeyError, TypeError, ValueError, RuntimeError, UserError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(f"{path}: not a detector of this version ({type(error).__name__}: {reason}); train it "
+                        "again, or use the version of the code that made it") from error

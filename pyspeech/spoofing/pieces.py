@@ -1,0 +1,40 @@
+"""Pieces of the length that the detector is trained with, cut out of utterances of any length (Li et al. 2022, section
+3.2).
+
+In training a piece is a random crop; in detection, windows go over the utterance. What is shorter is followed by zeros,
+or repeated (CropConfig.short).
+"""
+import numpy as np
+
+
+def random_crop(samples, size, rng):
+    """A random piece (size,) of samples (N,); all of them, (N,), where N is `size` or less. rng: numpy Generator."""
+    start = rng.integers(max(0, len(samples) - size) + 1)
+    return samples[start : start + size]
+
+
+def fill(samples, size, short):
+    """samples (N,), 0 < N <= size, as (size,): followed by zeros, or repeated (short: zeros, repeat)."""
+    if short == "repeat":
+        return np.resize(samples, size)
+    return np.pad(samples, (0, size - len(samples)))
+
+
+def windows(blocks, config):
+    """Yield (start, piece (config.samples,)) of an utterance that comes in blocks (n,) of any lengths.
+
+    config: CropConfig. start: the place of the piece's first sample. Windows are config.hop apart, but for the last
+    one, which ends where the utterance does. An utterance that is no longer than a window has one, filled up; nothing
+    has none.
+    """
+    size, hop = config.samples, config.hop
+    before, rest, start = np.zeros(0, np.float32), np.zeros(0, np.float32), 0  # `rest` begins at sample `start`
+    for block in blocks:
+        rest = np.concatenate([rest, np.asarray(block, dtype=np.float32)])
+        while len(rest) > size:
+            yield start, rest[:size]
+            before, rest, start = rest[:hop], rest[hop:], start + hop
+    if len(rest) and start == 0:
+        yield 0, fill(rest, size, config.short)
+    elif len(rest):
+        yield start + len(rest) - size, np.concatenate([before, rest])[-size:]

@@ -1,0 +1,50 @@
+"""What training of the detector computes (Li et al. 2022, equation 1), for pyspeech.training.Trainer.
+
+The binary cross entropy is that of a softmax over two outputs, fake and genuine; the mean over the batch stands for the
+sum of the equation, so that the learning rate means the same for any size of batch. The paper's Adam is AdamW without
+weight decay.
+"""
+import numpy as np
+import torch
+from torch.nn import functional
+
+from pyspeech.features.specaugment import spec_augment
+from pyspeech.spoofing.dataset import UtteranceReader
+from pyspeech.spoofing.detector import score_utterances
+from pyspeech.spoofing.formats import label_of
+from pyspeech.spoofing.networks import GENUINE, log_odds
+from pyspeech.spoofing.scoring import equal_error_rate
+
+
+def compute_loss(model, batch, specaugment=None):
+    """(loss, values to log) of a batch of CropDataset. model: LcnnBlstm; specaugment: SpecAugmentConfig, or None.
+
+    Values: "accuracy", the mean of that of both classes (of one where the batch has one), and "audio_seconds".
+    """
+    targets, features = batch["targets"], model.log_mel(batch["samples"])
+    outputs = model.classify(features if specaugment is None else mask(features, specaugment)).float()
+    correct = (log_odds(outputs) > 0) == (targets == GENUINE)
+    accuracy = torch.stack([correct[targets == kind].float().mean() for kind in targets.unique()]).mean()
+    return functional.cross_entropy(outputs, targets), {"accuracy": accuracy.item(), "audio_seconds": batch["seconds"]}
+
+
+def mask(features, config):
+    """SpecAugment of log-mel features (B, T, bins); what is masked has the utterance's mean."""
+    means = features.mean(dim=(1, 2), keepdim=True)
+    return torch.stack([spec_augment(frames, config) for frames in features - means]) + means
+
+
+def validation(cuts, crop, sampling_rate):
+    """validate(model) for Trainer, on utterances as they are in detection: {"eer": 0 to 1, "loss": equation 1, a mean}.
+
+    cuts: both genuine and fake; crop: CropConfig, of whose cache the audio stays in memory.
+    """
+    cuts, read = list(cuts), UtteranceReader(sampling_rate, crop.cache_gigabytes)
+    genuine = np.array([label_of(cut).genuine for cut in cuts], dtype=bool)
+
+    def validate(model):
+        scores = score_utterances(model, crop, map(read, cuts))
+        losses = np.logaddexp(0, np.where(genuine, -scores, scores))
+        return {"eer": equal_error_rate(scores[genuine], scores[~genuine])[0], "loss": losses.mean()}
+
+    return validate

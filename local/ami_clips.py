@@ -86,8 +86,8 @@ def prepare(out):
     return {"eval_ami": len(streams)}
 
 
-def single_talker_turns(shortest=0.5):
-    """Stretches in which one person talks alone: {split: {speaker: (sex, [wav paths])}}, 8 kHz, cut into the cache.
+def single_talker_turns(shortest=0.5, rate=RATE):
+    """Stretches in which one person talks alone: {split: {speaker: (sex, [wav paths])}}, at `rate` Hz, cut into the cache.
 
     The stand-in for local.voices.mini_voices: 27 people but only a few minutes.
     """
@@ -96,18 +96,18 @@ def single_talker_turns(shortest=0.5):
     clips, turns = find_clips()
     people = {split: {} for split in SPLITS.values()}
     for name, source in clips.items():
-        folder = source.parents[2] / "turns"
+        folder = source.parents[2] / ("turns" if rate == RATE else f"turns{rate}")
         folder.mkdir(exist_ok=True)
-        samples = load_clip(source, RATE)
+        samples = load_clip(source, rate)
         for number, (start, end, speaker) in enumerate(sorted(turns[name])):
             others = union([(a, b) for a, b, who in turns[name] if who != speaker])
-            alone = clip(complement(others, len(samples) / RATE), end)
+            alone = clip(complement(others, len(samples) / rate), end)
             for piece, (first, last) in enumerate(np.maximum(alone, start)):
                 if last - first >= shortest:
                     path = folder / f"{name}-{number:03d}-{piece}.wav"
                     with atomic_path(path) as temporary:
-                        part = samples[int(first * RATE):int(last * RATE)]
-                        soundfile.write(str(temporary), part, RATE, subtype="PCM_16")
+                        part = samples[int(first * rate):int(last * rate)]
+                        soundfile.write(str(temporary), part, rate, subtype="PCM_16")
                     sex = "f" if speaker.startswith("F") else "m"
                     people[SPLITS[name[:3]]].setdefault(speaker, (sex, []))[1].append(path)
     return people

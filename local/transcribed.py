@@ -14,7 +14,7 @@ import re
 import shutil
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -35,13 +35,15 @@ SENTENCE_WORDS = 3              # texts of as many words on average are sentence
 
 @dataclass(frozen=True)
 class Utterance:
-    """One transcribed audio file. id: unique in its corpus; text: as the corpus has it; split: train, dev or test."""
+    """One transcribed audio file. id: unique in its corpus; text: as the corpus has it; split: train, dev or test;
+    custom: what else its supervision says, a dict."""
     id: str
     audio: str
     text: str
     language: str
     speaker: str | None = None
     split: str = "train"
+    custom: dict | None = field(default=None, hash=False)
 
 
 def write_corpus(utterances, folder, log, name="corpus", skip_bad=False, problems=(), dev_share=0.0):
@@ -138,11 +140,16 @@ def check_utterances(utterances):
 
 def _check(utterance):
     """(audio properties, None) or (None, what is wrong) of one utterance."""
-    from local.fearless import check_audio
-
-    path = Path(utterance.audio)
     if not normalize(utterance.text, utterance.language):
         return None, f"its transcript {utterance.text.strip()!r} has no word"
+    return check_file(utterance.audio)
+
+
+def check_file(path):
+    """(audio properties of local.fearless.check_audio, None) or (None, what is wrong) of one audio file."""
+    from local.fearless import check_audio
+
+    path = Path(path)
     if not path.is_file():
         return None, "no such audio file"
     if path.stat().st_size == 0:
@@ -234,7 +241,7 @@ def _cut(utterance, audio, properties):
                           sampling_rate=properties["rate"], num_samples=frames, duration=frames / properties["rate"])
     supervision = SupervisionSegment(id=utterance.id, recording_id=utterance.id, start=0.0, duration=recording.duration,
                                      channel=0, text=utterance.text, language=utterance.language,
-                                     speaker=utterance.speaker)
+                                     speaker=utterance.speaker, custom=utterance.custom)
     return MonoCut(id=utterance.id, start=0.0, duration=recording.duration, channel=0, recording=recording,
                    supervisions=[supervision])
 

@@ -1,0 +1,381 @@
+"""A small corpus of genuine and fake speech with the shape of ADD 2022, track 1, for egs/add2022 without that corpus.
+
+Genuine are recordings of people that come in packages (local/voices.py, local/ami_clips.py). Fakes are made of them
+(local/vocoders.py) and of texts: eSpeak NG (local/espeak.py) says descriptions of drawing stamps in the language of the
+recording, Flite (local/flite.py) in English. All of it passes the same recording chain (local/recording_chain.py). A
+fake stands beside a genuine utterance of the same set and has its voice or language, its length and bandwidth, so
+that these are alike in both classes. About 1 to 4 s an utterance, 16 kHz, in FLAC.
+
+    set     voices (sex)                                              genuine  fake   condition
+    train   tuxpaint fr (m), ru (m), ro (f), be (f); fillets cs        600     1200   clean
+            small (f), big (m); asterisk ru (f)
+    dev     tuxpaint es (f), ca (m); asterisk fr (f)                   120      240   clean
+    adapt   tuxpaint da (m); asterisk en (f)                           100      200   noise, music
+    eval    tuxpaint bg (m), el (f); asterisk it (m); AMI en (22       200      440   clean, noise, music
+            people)
+
+    engine                                              train, dev   adapt   eval
+    world, griffin_lim, lpc, espeak                         x          x       x
+    world_convert                                                      x       x
+    sinusoidal, phase_vocoder                                                  x
+    flite_kal (diphones), flite_parametric                                     x (English)
+
+No voice is in two sets; eval has its own languages (bg, el, it; English is in adapt) and its own voices of eSpeak NG;
+pieces of noise and music are those of local/backgrounds.py, other ones in adapt than in eval. Recordings of the prompts
+(asterisk) reach to 3.4 kHz, all others to 6.8 kHz, and so do their fakes. The same seed and scale give the same
+samples: `digest`. check.json has what a linear model makes of the files alone (local/shortcuts.py), which should be
+next to nothing; read it before trusting any figure.
+
+Limits, to keep in mind with any figure from this corpus: seven voices in train, mostly one a language, so what is
+learnt of voices and of engines is hard to tell apart; with 200 genuine utterances in eval an error rate of 10 % has an
+interval of about 4 points; the engines are those of textbooks, no neural vocoder is among them, and eSpeak NG and
+Flite are far from human speech; recordings are not of studio quality (noise floors 20 to 40 dB below the speech) and
+the chain adds more noise, so subtle traces are masked that the real corpus has. A detector that does well here has
+been built right; how well it does on ADD 2022 only ADD 2022 tells.
+"""
+import hashlib
+import logging
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from local import espeak, flite, voices
+from local.backgrounds import backgrounds
+from local.indic_mini import VARIANTS
+from local.prompts_mini import tidy
+from local.recording_chain import MARGIN, RATE, Recording, cut, draw, record, speech_bounds
+from local.shortcuts import check_corpus
+from local.transcribed import Utterance, write_manifest
+from local.vocoders import ENGINES
+from pyspeech.download import fetch_debian
+from pyspeech.errors import UserError
+from pyspeech.files import atomic_path
+from pyspeech.unpack import unpack
+
+SEED = 2022
+SHORTEST, LONGEST = 1.0, 4.0     # seconds
+SETS = {"train": ("tuxpaint-fr", "tuxpaint-ru", "tuxpaint-ro", "tuxpaint-be", "fillets-cs-small", "fillets-cs-big",
+                  "asterisk-ru"),
+        "dev": ("tuxpaint-es", "tuxpaint-ca", "asterisk-fr"),
+        "adapt": ("tuxpaint-da", "asterisk-en"),
+        "eval": ("tuxpaint-bg", "tuxpaint-el", "asterisk-it", "ami-en")}
+GENUINE = {"train": 600, "dev": 120, "adapt": 100, "eval": 200}      # utterances at scale 1
+FAKES = {"train": 2.0, "dev": 2.0, "adapt": 2.0, "eval": 2.2}        # of each genuine utterance
+SEEN = ("world", "griffin_lim", "lpc", "espeak")
+SYSTEMS = {"train": SEEN, "dev": SEEN, "adapt": (*SEEN, "world_convert"),
+           "eval": (*SEEN, "world_convert", "sinusoidal", "phase_vocoder", "flite_kal", "flite_parametric")}
+CONDITIONS = {"train": ("clean",), "dev": ("clean",), "adapt": ("noise", "music"), "eval": ("clean", "noise", "music")}
+SPEAKERS = {"train": VARIANTS["train"][:30], "dev": VARIANTS["dev"], "adapt": VARIANTS["train"][30:],
+            "eval": VARIANTS["test"]}                                # of eSpeak NG
+NARROW, WIDE = 3400.0, 6800.0    # Hz
+FLOORS = {"tuxpaint-fr": -20.0, "tuxpaint-ru": -26.0, "tuxpaint-da": -25.0}  # dB: louder than the chain's own
+ENGLISH = ("flite_kal", "flite_parametric")
+TASK = 40                        # utterances that a process makes at a time
+# SHA-256 (see `digest`) of the corpora that figures are published for: scale -> digest, with SEED
+DIGESTS = {}
+
+
+@dataclass
+class Item:
+    """An utterance to be made. clip: the recording that it is, is made of or stands beside; texts: for engines that
+    speak, said one after the other until they are long enough."""
+
+    id: str
+    part: str
+    system: str                  # an engine, or "-": genuine
+    speaker: str
+    language: str
+    clip: Path
+    condition: str
+    recording: Recording
+    seed: list
+    texts: list = field(default_factory=list)
+    background: tuple = ()       # path and where in it to begin, from 0 to 1
+
+
+@dataclass
+class Sources:
+    """What the corpus is made of: {voice: {speaker: [clip paths]}}, {language: [texts]}, {part: backgrounds(part)}, and
+    the libraries of the two engines that speak (flite None: its fakes are left out)."""
+
+    clips: dict
+    texts: dict
+    backgrounds: dict
+    espeak: tuple
+    flite: dict
+
+
+def prepare(folder, log=None, scale=1.0, seed=SEED, jobs=2, sources=None):
+    """Make the corpus in `folder`: audio/<set>/*.flac, {train,dev,adapt,eval}.jsonl.gz and check.json.
+
+    scale: share of the utterances, at most 1. jobs: processes. sources: default `find_sources()`, which downloads
+    about 400 MB into the cache once. Manifests are written when all audio is there; what a killed run left is made
+    anew. Returns {set: {"genuine": n, "fake": n}}. UserError in one line where a package cannot be had.
+    """
+    folder, log = Path(folder).resolve(), log or logging.getLogger(__name__)
+    if not 0.0 < scale <= 1.0:
+        raise UserError(f"scale={scale}; expected more than 0 and at most 1")
+    sources = sources or find_sources(log)
+    for part in SETS:
+        (folder / f"{part}.jsonl.gz").unlink(missing_ok=True)
+    (folder / "check.json").unlink(missing_ok=True)
+    shutil.rmtree(folder / "audio", ignore_errors=True)
+    items = [item for part in SETS for item in plan(part, scale, seed, sources)]
+    log.info("%d utterances of genuine and fake speech, in %d processes", len(items), jobs)
+    lengths = make_all(items, folder, sources, jobs, log)
+    counts = write_manifests(items, lengths, folder, log)
+    check_corpus(folder, log)
+    expected = DIGESTS.get(scale) if seed == SEED else None
+    if expected and digest(folder) != expected:
+        log.warning("these are not the very same samples as those of the published figures: a package, the C library or "
+                    "the decoder of Ogg Vorbis is another one; figures can differ a little")
+    return counts
+
+
+# The plan
+
+def plan(part, scale, seed, sources):
+    """List of Item of one set: genuine utterances and, of each, fakes by the set's engines in turn."""
+    rng = np.random.Generator(np.random.PCG64([seed, list(SETS).index(part)]))
+    genuine = []
+    for voice, count in zip(SETS[part], _shares(part, scale, sources)):
+        for speaker, clip, seconds in choose_clips(rng, sources.clips[voice], count):
+            wanted = int(RATE * rng.uniform(max(SHORTEST, 0.6 * min(seconds, LONGEST)), min(seconds, LONGEST)))
+            genuine.append((voice, speaker, clip, wanted))
+    order = [genuine[index] for index in rng.permutation(len(genuine))]
+    items, turns = [], {}
+    for number, (voice, speaker, clip, wanted) in enumerate(order):
+        language = voice.split("-")[1]
+        fakes = int((number + 1) * FAKES[part]) - int(number * FAKES[part])
+        usable = [system for system in SYSTEMS[part] if system not in ENGLISH or language == "en" and sources.flite]
+        # Flite speaks in English alone, so it has half the turns there.
+        usable += [system for system in usable if system in ENGLISH] * 2
+        for system in ["-"] + [_next(turns, rng, voice, usable) for _ in range(fakes)]:
+            condition = _next(turns, rng, system, CONDITIONS[part])
+            items.append(_item(rng, part, len(items), system, (voice, speaker, clip, wanted), condition, seed, sources))
+    return items
+
+
+def _shares(part, scale, sources):
+    """Genuine utterances of each voice of a set: equally many, but no more than half the clips of AMI's few."""
+    total = max(2 * len(SETS[part]), round(scale * GENUINE[part]))
+    few = sum(len(clips) for clips in sources.clips["ami-en"].values()) // 2
+    counts = [total // len(SETS[part])] * len(SETS[part])
+    counts = [min(count, few) if voice == "ami-en" else count for voice, count in zip(SETS[part], counts)]
+    for index in range(total - sum(counts)):
+        counts[index % (len(counts) - ("ami-en" in SETS[part]))] += 1
+    return counts
+
+
+def _next(turns, rng, key, choices):
+    """The choices in a random order, each once before any comes again."""
+    if not turns.get(key):
+        turns[key] = [choices[index] for index in rng.permutation(len(choices))]
+    return turns[key].pop()
+
+
+def choose_clips(rng, clips, count):
+    """[(speaker, path, seconds of speech), ...]: `count` clips of {speaker: [paths]} with at least SHORTEST of speech,
+    each once; UserError where there are fewer."""
+    import soundfile
+
+    everything = [(speaker, path) for speaker in sorted(clips) for path in clips[speaker]]
+    chosen = []
+    for index in rng.permutation(len(everything)):
+        if len(chosen) == count:
+            break
+        speaker, path = everything[index]
+        if soundfile.info(str(path)).duration < SHORTEST or "doppler_honk" in path.name:
+            continue
+        first, last = speech_bounds(voices.load_clip(path, RATE))
+        if last - first >= SHORTEST * RATE:
+            chosen.append((speaker, path, (last - first) / RATE))
+    if len(chosen) < count:
+        raise UserError(f"{everything[0][1].parent if everything else 'no clips'}: {len(chosen)} clips with "
+                        f"{SHORTEST:g} s of speech, {count} wanted; choose a smaller scale")
+    return chosen
+
+
+def _item(rng, part, number, system, genuine, condition, seed, sources):
+    voice, speaker, clip, wanted = genuine
+    language = voice.split("-")[1]
+    recording = draw(rng, wanted, NARROW if voice.startswith("asterisk") else WIDE, FLOORS.get(voice, -60.0))
+    item = Item(f"{part}-{number:05d}", part, system, speaker, language, clip, condition, recording,
+                [seed, list(SETS).index(part), number])
+    if system == "espeak" or system in ENGLISH:
+        texts = sources.texts[language]
+        item.texts = [texts[index] for index in rng.integers(0, len(texts), 12)]
+        if system == "espeak":
+            item.speaker = f"espeak-{SPEAKERS[part][rng.integers(len(SPEAKERS[part]))]}"
+        else:
+            names = flite.DIPHONES if system == "flite_kal" else flite.PARAMETRIC
+            item.speaker = f"flite-{names[rng.integers(len(names))]}"
+    if condition != "clean":
+        pieces = sources.backgrounds[part][condition]
+        item.background = pieces[rng.integers(len(pieces))], float(rng.random())
+    return item
+
+
+# The audio
+
+def make_all(items, folder, sources, jobs, log):
+    """Write all utterances in `jobs` processes: {id: number of samples}."""
+    import multiprocessing
+
+    # What one engine speaks goes together: each call of theirs is a process.
+    items = sorted(items, key=lambda item: (item.system if item.texts else "", item.id))
+    tasks = []
+    for system in sorted({item.system if item.texts else "" for item in items}):
+        some = [item for item in items if (item.system if item.texts else "") == system]
+        tasks += [(some[start:start + TASK], folder, sources.espeak, sources.flite)
+                  for start in range(0, len(some), TASK)]
+    found = {}
+    with multiprocessing.get_context("fork").Pool(jobs, initializer=_end_with_parent) as pool:
+        for number, lengths in enumerate(pool.imap_unordered(_make, tasks), 1):
+            found.update(lengths)
+            if number % 10 == 0 or number == len(tasks):
+                log.info("%d of %d utterances made", len(found), len(items))
+    return found
+
+
+def _make(task):
+    """Write some utterances: {id: number of samples}."""
+    import soundfile
+
+    items, folder, espeak_library, flite_libraries = task
+    spoken = _speak(items, espeak_library, flite_libraries)
+    lengths = {}
+    for item, speech in zip(items, spoken):
+        samples = make(item, voices.load_clip(item.clip, RATE) if speech is None else speech)
+        with atomic_path(folder / "audio" / item.part / f"{item.id}.flac") as temporary:
+            soundfile.write(str(temporary), samples, RATE, subtype="PCM_16")
+        lengths[item.id] = len(samples)
+    return lengths
+
+
+def _speak(items, espeak_library, flite_libraries):
+    """Speech at 16 kHz (N,) of items with texts, None of others."""
+    from scipy.signal import resample_poly
+
+    said = [index for index, item in enumerate(items) if item.texts]
+    found = [None] * len(items)
+    texts = [" ".join(_until(items[index])) for index in said]
+    if said and items[said[0]].system == "espeak":
+        made = espeak.synthesize([(_voice(items[index]), text) for index, text in zip(said, texts)], espeak_library)
+        made = [(samples, espeak.RATE) for samples in made]
+    elif said:
+        made = flite.synthesize([(items[index].speaker.removeprefix("flite-"), text) for index, text in zip(said, texts)],
+                                flite_libraries)
+    for index, (samples, rate) in zip(said, made if said else ()):
+        divisor = np.gcd(rate, RATE)
+        found[index] = resample_poly(samples / 32768.0, RATE // divisor, rate // divisor)
+    return found
+
+
+def _until(item):
+    """As many texts of an item as are longer than it when 18 characters are said a second."""
+    chosen = []
+    for text in item.texts:
+        chosen.append(text)
+        if sum(map(len, chosen)) > 18.0 * (item.recording.samples / RATE + 0.5):
+            break
+    return chosen
+
+
+def _voice(item):
+    """eSpeak NG's voice: the speaker's variant, with a rate, pitch and range of its own."""
+    rng = np.random.Generator(np.random.PCG64([*item.seed, 1]))
+    return espeak.Voice(item.language, item.speaker.removeprefix("espeak-"), int(rng.integers(130, 190)),
+                        int(rng.integers(35, 66)), int(rng.integers(35, 66)))
+
+
+def make(item, speech):
+    """One utterance of an item: the clip or what an engine has said, (N,) at 16 kHz -> (samples,) int16."""
+    rng = np.random.Generator(np.random.PCG64(item.seed))
+    piece = cut(speech, item.recording.samples, rng)
+    if item.system in ENGINES:
+        piece = ENGINES[item.system](piece, rng)
+    background = _background(item, len(piece)) if item.background else None
+    return record(piece, item.recording, rng, background)
+
+
+def _background(item, length):
+    """`length` samples of the item's noise or music from its place on, begun again where it ends."""
+    path, place = item.background
+    samples = voices.load_clip(path, RATE)
+    return np.resize(np.roll(samples, -int(place * len(samples))), length)
+
+
+def _end_with_parent():
+    from local.fearless_mini import _end_with_parent as end
+
+    end()
+
+
+# Writing
+
+def write_manifests(items, lengths, folder, log):
+    """<set>.jsonl.gz of all sets; returns {set: {"genuine": n, "fake": n}}."""
+    counts = {}
+    for part in SETS:
+        rows = [(Utterance(item.id, "", "genuine" if item.system == "-" else "fake", item.language, item.speaker, part,
+                           {"attack": item.system, "condition": item.condition}),
+                 str(folder / "audio" / part / f"{item.id}.flac"),
+                 {"rate": RATE, "duration": lengths[item.id] / RATE}) for item in items if item.part == part]
+        write_manifest(folder / f"{part}.jsonl.gz", rows)
+        counts[part] = {kind: sum(row[0].text == kind for row in rows) for kind in ("genuine", "fake")}
+        systems = {system: sum(row[0].custom["attack"] == system for row in rows) for system in SYSTEMS[part]}
+        log.info("%s: %d genuine, %d fake, %.1f min; %s", part, counts[part]["genuine"], counts[part]["fake"],
+                 sum(row[2]["duration"] for row in rows) / 60.0,
+                 ", ".join(f"{system} {count}" for system, count in systems.items()))
+    return counts
+
+
+def digest(folder):
+    """SHA-256 over all samples of a corpus made by `prepare`, in the order of the file names."""
+    import soundfile
+
+    total = hashlib.sha256()
+    for path in sorted((Path(folder) / "audio").glob("*/*.flac")):
+        samples, _ = soundfile.read(str(path), dtype="int16")
+        total.update(path.name.encode() + samples.astype("<i2").tobytes())
+    return total.hexdigest()
+
+
+# Sources
+
+def find_sources(log):
+    """Clips, texts, backgrounds and engines, downloaded where they are not in the cache."""
+    from local.ami_clips import single_talker_turns
+
+    names = [voice for chosen in SETS.values() for voice in chosen if voice != "ami-en"]
+    archives = fetch_debian([voices.PACKAGES[name] for name in sorted({voices.VOICES[voice][0] for voice in names})])
+    clips = {}
+    for voice in names:
+        package = voices.VOICES[voice][0]
+        folder = unpack(archives[package], [pattern for name, pattern, _ in voices.VOICES.values() if name == package])
+        clips[voice] = {voice: voices.find_clips(folder, voice)}
+    clips["ami-en"] = {f"ami-{speaker}": paths for people in single_talker_turns(rate=RATE).values()
+                       for speaker, (_, paths) in people.items()}
+    languages = sorted({voice.split("-")[1] for voice in clips})
+    try:
+        flite_libraries = flite.libraries()
+    except UserError as error:
+        log.warning("no Flite, so its fakes are left out of eval: %s", error)
+        flite_libraries = None
+    return Sources(clips, stamp_texts(archives["tuxpaint-stamps-default"], languages),
+                   {part: backgrounds(part) for part in ("adapt", "eval")}, espeak.library(), flite_libraries)
+
+
+def stamp_texts(archive, languages):
+    """{language: [texts]} of the descriptions in X.txt: English in line 1, others in lines `<language>.utf8=`."""
+    found = {language: [] for language in languages}
+    for path in sorted(unpack(archive, ["usr/share/tuxpaint/stamps/*.txt"]).rglob("*.txt")):
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        for line in [f"en.utf8={lines[0]}", *lines[1:]] if lines else ():
+            language, _, text = line.partition(".utf8=")
+            if language in found and (text := tidy(text, language)):
+                found[language].append(text)
+    return found

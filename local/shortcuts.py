@@ -1,0 +1,105 @@
+"""Whether files give their class away: what a linear model of a few statistics of each file makes of a corpus.
+
+`file_statistics` have nothing to do with speech: a corpus whose classes they tell apart has another channel, trimming,
+level or format for its fakes, and a detector would learn that instead of speech. `mel_statistics` are of the sound
+itself, for information: what they reach any detector should surpass.
+
+The model is logistic regression on standardised statistics, fitted on train with both classes weighing the same.
+"""
+import numpy as np
+
+from local.recording_chain import frame_levels
+from local.vocoders import stft, _mel_filters
+from pyspeech.files import write_json
+
+STATISTICS = ("duration", "peak", "rms", "mean", "floor", "rolloff", "leading silence", "trailing silence", "repeated",
+              "zeros", "highest bit", "samples mod 80", "samples mod 128", "samples mod 256")
+SUSPICIOUS = 0.35                # an error rate below it is worth a warning
+
+
+def file_statistics(samples):
+    """(14,) of samples (N,) int16, N > 0; see STATISTICS. Levels in dB."""
+    signal = samples / 32768.0
+    levels = frame_levels(signal) if len(signal) >= 400 else np.array([-120.0])
+    loud = np.quantile(levels, 0.95)
+    active = np.flatnonzero(levels > loud - 30.0)
+    power = np.cumsum(np.square(np.abs(np.fft.rfft(signal))))
+    return np.array([
+        np.log(len(samples)), 20.0 * np.log10(np.abs(signal).max() + 1e-6), 10.0 * np.log10(np.mean(signal ** 2) + 1e-12),
+        signal.mean() * 1e4, np.quantile(levels, 0.05) - loud, np.searchsorted(power, 0.999 * power[-1]) / len(power),
+        active[0], len(levels) - active[-1], np.mean(np.diff(samples) == 0), np.mean(samples == 0),
+        np.mean(samples & 1), *(len(samples) % hop for hop in (80, 128, 256))], dtype=np.float64)
+
+
+def mel_statistics(samples):
+    """(160,): mean and standard deviation of 80 log-mel bands of samples (N,) int16, the mean level left out."""
+    power = np.log(np.square(np.abs(stft(samples / 32768.0))) @ _mel_filters()[0] + 1e-8)
+    return np.concatenate([power.mean(axis=0) - power.mean(), power.std(axis=0)])
+
+
+def linear_check(train, others, penalty=1e-2):
+    """Fit on train, score others: {name: equal error rate}. train: (features (N, D), genuine (N,) bool); others:
+    {name: the same}. penalty: of the squared weights."""
+    from scipy.optimize import minimize
+
+    features, genuine = train
+    centre, spread = features.mean(axis=0), features.std(axis=0)
+    spread = np.where(spread > 1e-9, spread, np.inf)             # a statistic that never changes tells nothing
+
+    def standardise(some):
+        return np.concatenate([np.clip((some - centre) / spread, -5.0, 5.0), np.ones((len(some), 1))], axis=1)
+
+    inputs, signs = standardise(features), np.where(genuine, 1.0, -1.0)
+    weights = np.where(genuine, 0.5 / max(genuine.sum(), 1), 0.5 / max((~genuine).sum(), 1))
+
+    def loss(model):
+        margins = signs * (inputs @ model)
+        slope = -weights * signs / (1.0 + np.exp(np.clip(margins, -50.0, 50.0)))
+        return (np.sum(weights * np.logaddexp(0.0, -margins)) + penalty * np.sum(model[:-1] ** 2),
+                inputs.T @ slope + 2.0 * penalty * np.concatenate([model[:-1], [0.0]]))
+
+    model = minimize(loss, np.zeros(inputs.shape[1]), jac=True, method="L-BFGS-B").x
+    return {name: equal_error_rate(standardise(some) @ model, kinds) for name, (some, kinds) in others.items()}
+
+
+def equal_error_rate(scores, genuine):
+    """Where as large a share of the genuine is rejected as of the fakes accepted; 0.5 for scores that are all the same."""
+    order = np.argsort(scores, kind="stable")
+    scores, genuine = scores[order], genuine[order]
+    last = np.append(np.diff(scores) != 0, True)                 # thresholds stand between different scores alone
+    rejected = np.concatenate([[0.0], (np.cumsum(genuine) / genuine.sum())[last]])
+    accepted = np.concatenate([[1.0], (1.0 - np.cumsum(~genuine) / (~genuine).sum())[last]])
+    best = np.argmin(np.abs(rejected - accepted))
+    return float((rejected[best] + accepted[best]) / 2.0)
+
+
+def check_corpus(folder, log):
+    """Measure the corpus in `folder` (<set>.jsonl.gz) and write check.json: {"files": {set: EER}, "mel": {set: EER},
+    "single": {statistic: {set: EER}}}; a warning where the files' statistics do better than SUSPICIOUS on dev or eval."""
+    from lhotse import CutSet
+
+    sets = {}
+    for part in ("train", "dev", "adapt", "eval"):
+        if (folder / f"{part}.jsonl.gz").exists():
+            rows = [(cut.load_audio()[0], cut.supervisions[0].text == "genuine")
+                    for cut in CutSet.from_file(folder / f"{part}.jsonl.gz")]
+            whole = [np.rint(samples * 32768.0).astype(np.int16) for samples, _ in rows]
+            genuine = np.array([kind for _, kind in rows])
+            sets[part] = (np.array([file_statistics(samples) for samples in whole]),
+                          np.array([mel_statistics(samples) for samples in whole]), genuine)
+
+    def result(column, number):
+        chosen = {part: (values[number][:, column], values[2]) for part, values in sets.items()}
+        return linear_check(chosen["train"], {part: some for part, some in chosen.items() if part != "train"})
+
+    found = {"files": result(slice(None), 0), "mel": result(slice(None), 1),
+             "single": {name: result(slice(index, index + 1), 0) for index, name in enumerate(STATISTICS)}}
+    write_json(folder / "check.json", found)
+    for kind, what in (("files", "the files' lengths, levels, floors, bandwidths ..."), ("mel", "mean log-mel spectra")):
+        log.info("equal error rates of a linear model of %s: %s", what,
+                 ", ".join(f"{part} {100 * rate:.1f} %" for part, rate in found[kind].items()))
+    low = {part: rate for part, rate in found["files"].items() if part in ("dev", "eval") and rate < SUSPICIOUS}
+    if low:
+        log.warning("the files give their class away: error rates below %.0f %% on %s; see check.json", 100 * SUSPICIOUS,
+                    ", ".join(low))
+    return found

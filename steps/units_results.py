@@ -4,7 +4,7 @@ scores: {system: [{"seed", "codes", "abx": {"within", "across"} in % or None, "b
 """
 import statistics
 
-from steps.tables import markdown_table
+from steps.tables import markdown_table, percent
 
 # Label, and the paper's ABX in % and bitrate in bit/s (English test set, its Tables 1 to 3); None where it has no figure.
 TABLES = {
@@ -31,6 +31,7 @@ TABLES = {
         "trf128_smooth_1e-3_jitter_0.05": ("+ temp smooth (1e-3) + temp jitter (0.05)", 20.14, 167.02),
     },
 }
+MOST_PAIRS = 12  # of speaker and voice: where there are more, only their sums are shown
 HEADER = ["Model", "ABX across", "ABX within", "bit/s", "codes in use", "seeds", "paper: ABX", "bit/s"]
 
 
@@ -68,11 +69,32 @@ def spread(values):
     return f"{statistics.mean(values):.2f}{deviation}"
 
 
-def report_text(scores, note, command):
-    """RESULTS.md."""
+def synthesis_parts(synthesis, model):
+    """The section of speech from units. synthesis: of steps.units_voices.score_synthesis; model: the folder to speak with."""
+    rows = [[f"{entry['source']} spoken by {entry['target']}", entry["utterances"], percent(entry["nearer"], 1),
+             None if entry["distance"] is None else f"{entry['distance']:.2f}", entry["references"]]
+            for entry in synthesis["pairs"]] if len(synthesis["pairs"]) <= MOST_PAIRS else []
+    rows += [[label, synthesis[name]["utterances"], percent(synthesis[name]["nearer"], 1), None, None] for name, label in (
+        ("conversions", "all in another's voice"), ("originals", "recordings, own voice")) if synthesis[name]["utterances"]]
+    limit, parts = synthesis["griffin_lim"], ["## Speech from units"]
+    parts += [f"Codes of {synthesis['system']}, seed {synthesis['seed']}, K={synthesis['codes']}; one inverter for all voices.",
+              markdown_table(["Speech", "utterances", "nearer to the voice", "MCD / dB", "of"], rows),
+              "Nearer to the voice, in % of the utterances: likelier under a Gaussian over the voiced frames (12 MFCC, log F0) of "
+              "the voice asked for than of the speaker; in one's own voice, than of all others. MCD: mel-cepstral distortion "
+              "after time alignment to that voice's own recording of the sentence, where there is one."]
+    if limit["utterances"]:
+        parts.append(f"Griffin-Lim on the magnitudes of {limit['utterances']} recordings: spectral SNR {limit['snr_db']:.1f} dB, "
+                     f"{synthesis['real_time']:.3f} of real time (process time).")
+    return [*parts, f"Another recording: `utils/resynthesize.py FILE --model {model} --speaker {synthesis['pairs'][0]['target']} "
+            "-o DIR`."]
+
+
+def report_text(scores, note, command, synthesis=None, model=None):
+    """RESULTS.md. synthesis, model: as for `synthesis_parts`; None where nothing is spoken."""
     parts = ["# Units from untranscribed speech", note, f"Made by `{command}`."]
     for title, table in tables(scores).items():
         parts += [f"## {title}", table]
     parts.append("ABX in %, cosine, averaged as ZeroSpeech 2020 does; lower is better. The paper's figures are for the English "
                  "test set of the challenge.")
+    parts += synthesis_parts(synthesis, model) if synthesis else []
     return "\n\n".join(part.strip() for part in parts) + "\n"

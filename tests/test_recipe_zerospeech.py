@@ -1,4 +1,4 @@
-"""egs/zerospeech on a tiny made-up corpus in the official layout: from raw audio to the tables, killed and resumed."""
+"""egs/zerospeech on a tiny made-up corpus in the official layout: from raw audio to tables and speech, killed and resumed."""
 import json
 
 import pytest
@@ -6,11 +6,15 @@ import pytest
 from recipe_harness import Recipe
 from tiny_zerospeech import make_zerospeech
 
+from local.zerospeech2019 import expected_files
+from pyspeech.units.submission import check_submission, wave_problem
+
 # Networks of a few parameters, a few steps, a checkpoint in the middle.
-ZEROSPEECH = Recipe("zerospeech", "--profile", "quick", "skip_bad=true", "systems=[trf128,trf128_smooth_1e-3_jitter_0.05]",
+ZEROSPEECH = Recipe("zerospeech", "--profile", "quick", "--jobs", "1", "skip_bad=true", "systems=[trf128,trf128_smooth_1e-3_jitter_0.05]",
                     "repeated=[trf128]", "seeds=[1,2]", "kmeans=[8]", "vqvae.codes=8", "vqvae.dim=16", "vqvae.feedforward=16",
                     "vqvae.code_dim=8", "vqvae.quantise_after=2", "data.batch_seconds=4", "train.max_steps=8",
-                    "train.save_every=2", "train.log_every=2")
+                    "train.save_every=2", "train.log_every=2", "inverter.dim=16", "inverter.heads=2", "inverter.feedforward=16",
+                    "inverter_train.max_steps=8", "inverter_train.save_every=2", "inverter_train.log_every=2")
 
 
 @pytest.fixture(scope="module")
@@ -34,16 +38,34 @@ def test_tables(corpus, undisturbed):
             assert all(0 <= entry["abx"][mode] <= 100 for mode in ("within", "across"))
             assert entry["bitrate"] is None or 0 <= entry["bitrate"] <= 26 * 3
     assert "20.14" in output and "k-means (K=8)" in output  # the paper's best beside ours
+    assert "Speech from units" in output and f"figures: {folder / 'figures'}" in output
     up_to_date = ZEROSPEECH.run("--dry-run", f"corpus={corpus}", "--exp", folder)
     assert up_to_date.count("up to date") == len(ZEROSPEECH.stages()), up_to_date
+
+
+def test_speech(corpus, undisturbed):
+    """What the corpus's synthesis.txt asks for is there, each as long as the recording, and the submission is right."""
+    import soundfile
+
+    folder, _ = undisturbed
+    waves = sorted((folder / "wavs").iterdir())
+    assert len(waves) == 6 and not any(map(wave_problem, waves))
+    for path in waves:
+        original, = (corpus / "english" / "test").glob(f"*_{path.stem.partition('_')[2]}.wav")
+        assert soundfile.info(str(path)).frames == soundfile.info(str(original)).frames
+    assert check_submission(folder / "submission", expected_files(corpus)) == []
+    measured = json.loads((folder / "synthesis.json").read_text())
+    assert measured["conversions"]["utterances"] == 6 and measured["originals"] == {"utterances": 0, "nearer": None}
+    assert 0 <= measured["conversions"]["nearer"] <= 1 and measured["griffin_lim"]["snr_db"] > 15
+    assert {path.name for path in (folder / "figures").iterdir()} == {"abx_bitrate.png", "code_usage.png", "sentence.png"}
 
 
 def test_killed_and_resumed(corpus, undisturbed, tmp_path):
     """SIGKILL at a random moment of each stage that works here, then the same command: the same results.json."""
     command = [f"corpus={corpus}", "--exp", tmp_path / "exp"]
-    used = ["prepare", "anchors", "train_trf128", "score_trf128", "train_trf128_smooth_1e-3_jitter_0.05", "results"]
+    used = ["prepare", "anchors", "train_trf128", "score_trf128", "train_inverter", "synthesize", "submission", "results"]
     assert set(used) <= set(ZEROSPEECH.stages())
-    ZEROSPEECH.kill_in_stages(used, 3.0, *command)
+    ZEROSPEECH.kill_in_stages(used, 2.0, *command)
     ZEROSPEECH.run(*command)
     assert (tmp_path / "exp" / "results.json").read_bytes() == (undisturbed[0] / "results.json").read_bytes()
 
@@ -52,6 +74,8 @@ def test_killed_and_resumed(corpus, undisturbed, tmp_path):
     (["systems=[trf]"], "no system trf"),
     (["corpus=/nowhere"], "/nowhere"),
     (["seeds=[]"], "at least one"),
+    (["systems=[conv128]"], "synthesis=trf128: not among systems=[conv128]"),
+    (["spoken=0"], "at least 1"),
 ])
 def test_one_line_for_a_mistake(arguments, expected, tmp_path):
     output = Recipe("zerospeech").fail(*arguments, "--exp", tmp_path / "exp")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Units from untranscribed speech (Tjandra et al. 2020): corpus, Transformer VQ-VAE, ABX and bitrate, the paper's tables."""
+"""Units from untranscribed speech, and speech from units (Tjandra et al. 2020): corpus to the paper's tables and WAVs."""
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,10 +10,11 @@ from pyspeech.launch import ensure_environment  # noqa: E402
 
 ensure_environment()
 from pyspeech.errors import UserError  # noqa: E402
+from pyspeech.experiment.process import has_gpu, stages_at_once  # noqa: E402
 from pyspeech.features.config import MfccConfig  # noqa: E402
 from pyspeech.pipeline import Recipe  # noqa: E402
 from pyspeech.training.config import TrainConfig  # noqa: E402
-from pyspeech.units.config import UnitDataConfig, VqVaeConfig  # noqa: E402
+from pyspeech.units.config import InverterConfig, UnitDataConfig, VqVaeConfig  # noqa: E402
 from steps.units_train import SYSTEMS  # noqa: E402
 
 here = Path(__file__).resolve().parent
@@ -34,6 +35,12 @@ class Config:
     vqvae: VqVaeConfig = field(default_factory=VqVaeConfig)
     data: UnitDataConfig = field(default_factory=UnitDataConfig)
     train: TrainConfig = field(default_factory=TrainConfig)  # its seed is one of `seeds`
+    synthesis: str = "trf128"  # the system whose units, with the first seed, are spoken
+    inverter: InverterConfig = field(default_factory=InverterConfig)
+    inverter_train: TrainConfig = field(default_factory=TrainConfig)
+    spoken: int = 40  # test utterances to speak, each in every voice, where the corpus does not list them
+    author: str = "anonymous"  # of the submission
+    affiliation: str = "none"
 
     def __post_init__(self):
         if self.corpus != "mini" and not Path(self.corpus).is_dir():
@@ -44,13 +51,22 @@ class Config:
                     raise UserError(f"{name}: no system {system}; expected some of {', '.join(SYSTEMS)}")
         if not self.seeds:
             raise UserError("seeds=[]: expected at least one")
+        if self.synthesis not in self.systems:
+            raise UserError(f"synthesis={self.synthesis}: not among systems=[{','.join(self.systems)}]; expected one of them")
+        if self.spoken < 1:
+            raise UserError(f"spoken={self.spoken}: expected at least 1")
+
+
+def default_profile(overrides):
+    """The mini corpus: mini. A real corpus: full, the paper's settings, where there is a GPU to train them on."""
+    return "full" if overrides.get("corpus", "mini") != "mini" and has_gpu() else "mini"
 
 
 def experiment_name(conf, profile):
     return profile if conf.corpus == "mini" else f"{Path(conf.corpus).resolve().name}-{profile}"
 
 
-recipe = Recipe("Unit discovery", Config, conf=here / "conf", profile="mini", name=experiment_name)
+recipe = Recipe("Unit discovery", Config, conf=here / "conf", profile=default_profile, name=experiment_name, jobs=stages_at_once())
 
 
 @recipe.stage(config=["corpus", "language", "languages", "scale", "skip_bad"], outputs=["corpus"], cpus=2)
@@ -96,10 +112,43 @@ for one in SYSTEMS:
     stages_of(one)
 
 
-@recipe.stage(config=["systems"], inputs=lambda conf: ["scores/{mfcc,kmeans*}.json", *(f"scores/{name}.json" for name in conf.systems)],
-              outputs=["results.json", "RESULTS.md"])
+@recipe.stage(config=["synthesis", "seeds", "data", "inverter", "inverter_train"],
+              inputs=lambda conf: ["corpus", f"models/{conf.synthesis}/{conf.seeds[0]}"], outputs=["models/synthesis"],
+              scratch=["training/inverter"], cpus=2, gpus=1, hours=24, resumable=True)
+def train_inverter(exp, conf):
+    """Train the inverter: from units to speech of all voices."""
+    from steps.units_synthesis import train_inverter
+    train_inverter(exp, conf)
+
+
+@recipe.stage(config=["spoken"], inputs=["corpus", "models/synthesis"], outputs=["wavs"], cpus=2, gpus=1, resumable=True)
+def synthesize(exp, conf):
+    """Speak test utterances from their units, each in every voice."""
+    from steps.units_synthesis import synthesize
+    synthesize(exp, conf)
+
+
+@recipe.stage(config=["spoken"], inputs=["corpus", "models/synthesis", "wavs"], outputs=["synthesis.json"])
+def score_synthesis(exp, conf):
+    """How near the voices that speak are to the ones asked for; speed of Griffin-Lim."""
+    from steps.units_voices import score_synthesis
+    score_synthesis(exp, conf)
+
+
+@recipe.stage(config=["corpus", "synthesis", "seeds", "spoken", "author", "affiliation"], outputs=["submission"],
+              inputs=lambda conf: ["corpus", "models/synthesis", f"units/{conf.synthesis}", "wavs"])
+def submission(exp, conf):
+    """Units and speech in the format of ZeroSpeech 2020, checked."""
+    from steps.units_synthesis import make_submission
+    make_submission(exp, conf)
+
+
+@recipe.stage(config=["systems", "repeated", "seeds", "synthesis", "spoken"],
+              inputs=lambda conf: ["corpus", "scores/{mfcc,kmeans*}.json", "models/synthesis", "wavs", "synthesis.json",
+                                   *(pattern for name in conf.systems for pattern in (f"scores/{name}.json", f"units/{name}"))],
+              outputs=["results.json", "RESULTS.md", "figures"])
 def results(exp, conf):
-    """The paper's tables."""
+    """The paper's tables, speech from units, pictures."""
     from steps.units_stages import report
     report(exp, conf)
 
@@ -107,4 +156,4 @@ def results(exp, conf):
 if __name__ == "__main__":
     finished = recipe.main()
     if finished and (finished.dir / "RESULTS.md").exists():
-        print((finished.dir / "RESULTS.md").read_text(), end="")
+        print((finished.dir / "RESULTS.md").read_text(), "figures: ", finished.dir / "figures", sep="")

@@ -97,10 +97,14 @@ def write_embedding(folder, language, utterance, rows):
 
 
 def write_synthesis(folder, language, name, samples):
-    """Write a resynthesised utterance, a file name of `synthesis_names`: samples (N,) in [-1, 1] at 16 kHz, N >= 1."""
+    """Write a resynthesised utterance, a file name of `synthesis_names`; see `write_wave`."""
+    write_wave(Path(folder) / TRACK / language / "test" / name, samples)
+
+
+def write_wave(path, samples):
+    """Write samples (N,) in [-1, 1] at 16 kHz, N >= 1, as the WAV file `path`, 16 bit. UserError for others."""
     import soundfile
 
-    path = Path(folder) / TRACK / language / "test" / name
     samples = np.asarray(samples)
     if samples.ndim != 1 or not len(samples) or not np.isfinite(samples).all():
         raise UserError(f"{path}: samples of shape {samples.shape}; expected at least one, finite, of one channel")

@@ -1,5 +1,4 @@
-"""Scores to log-likelihood ratios and probabilities: linear logistic calibration (Brümmer and du Preez 2006, section
-6).
+"""Scores to log-likelihood ratios and probabilities: linear logistic calibration (Brümmer and du Preez 2006).
 
 The calibrated log-likelihood ratio is slope * score + offset; slope and offset minimise the cross entropy that Cllr
 measures (scoring.cllr), in which both classes weigh the same, however many each has. The targets are those of Platt

@@ -78,8 +78,7 @@ class MaxFeatureMap2d(nn.Module):
 
 
 class _LargerHalf(torch.autograd.Function):
-    """torch.maximum of the halves, with a backward pass that takes half the time of its own, a third of a training
-    step.
+    """torch.maximum of the halves, whose own backward pass takes twice as long, a third of a training step.
 
     Where both are equal the first half gets the gradient.
     """

@@ -5,10 +5,10 @@ threshold. FRR is the share of genuine utterances below it (misses), FAR that of
 
 * EER: the mean of FRR and FAR at the threshold where they differ least, the lowest one of several. Equal scores are
   never parted, so constant scores give 0.5, perfect ones 0, and those with the wrong sign 1.
-* Cllr (Brümmer and du Preez 2006, equation 3) in bits, of scores that are log-likelihood ratios (natural logarithm); 1
-  is what scores of 0 give.
-* min t-DCF (Kinnunen et al. 2018, equation 10, with the costs of ASVspoof 2019): the cost of detector and speaker
-  verification in tandem at the best threshold; 1 is what a detector gives that accepts, or refuses, everything.
+* Cllr (Brümmer and du Preez 2006) in bits, of scores that are log-likelihood ratios (natural logarithm); 1 is what
+  scores of 0 give.
+* min t-DCF (Kinnunen et al. 2018, with the costs of ASVspoof 2019): the cost of detector and speaker verification in
+  tandem at the best threshold, relative to that of accepting, or refusing, everything, whichever costs less.
 """
 from dataclasses import dataclass
 
@@ -72,7 +72,8 @@ def min_tandem_cost(genuine, fake, asv, costs=TandemCosts()):
     alarm_weight = costs.detector_false_alarm * costs.spoof_prior * (1 - asv.spoof_miss)
     if not min(miss_weight, alarm_weight) > 0:
         raise UserError(f"t-DCF: not defined for speaker verification that accepts {asv.false_alarm:.1%} of other "
-                        f"speakers and refuses {asv.miss:.1%} of targets and {asv.spoof_miss:.1%} of fakes; check its scores")
+                        f"speakers and refuses {asv.miss:.1%} of targets and {asv.spoof_miss:.1%} of fakes; check its "
+                        "scores")
     _, alarm_rates, miss_rates = det_points(genuine, fake)
     return float(np.min(miss_weight * miss_rates + alarm_weight * alarm_rates) / min(miss_weight, alarm_weight))
 
@@ -163,6 +164,7 @@ def _checked(genuine, fake):
     for scores, kind in zip(arrays, ("genuine", "fake")):
         if len(scores) == 0:
             raise UserError(f"no scores of {kind} utterances; error rates need both kinds")
-        if not np.isfinite(scores).all():
-            raise UserError(f"{(~np.isfinite(scores)).sum()} of {len(scores)} scores of {kind} utterances are not finite")
+        bad = np.count_nonzero(~np.isfinite(scores))
+        if bad:
+            raise UserError(f"{bad} of {len(scores)} scores of {kind} utterances are not finite numbers")
     return arrays

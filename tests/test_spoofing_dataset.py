@@ -1,0 +1,154 @@
+"""Pieces of utterances, the order and the batches of training."""
+import dataclasses
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from pyspeech.errors import UserError
+from pyspeech.spoofing.config import CropConfig
+from pyspeech.spoofing.dataset import CropDataset, UtteranceReader, UtteranceSampler
+from pyspeech.spoofing.pieces import fill, random_crop, windows
+from pyspeech.training.data import BatchLoader
+from tests.tiny_spoofing import RATE, write_corpus
+
+DATA = CropConfig(samples=8000, hop=4000, batch_size=5)
+
+
+@pytest.fixture(scope="module")
+def cuts(tmp_path_factory):
+    return write_corpus(tmp_path_factory.mktemp("audio ñ"), 18)
+
+
+def samples_of(cut):
+    return soundfile.read(cut.recording.sources[0].source, dtype="float32")[0]
+
+
+def test_fill():
+    samples = np.array([1, 2, 3], np.float32)
+    assert fill(samples, 7, "zeros").tolist() == [1, 2, 3, 0, 0, 0, 0]
+    assert fill(samples, 7, "repeat").tolist() == [1, 2, 3, 1, 2, 3, 1]
+    for short in ("zeros", "repeat"):
+        assert fill(samples, 3, short).tolist() == [1, 2, 3] and fill(samples, 4, short).dtype == np.float32
+
+
+def test_crops_are_drawn_evenly(rng):
+    starts = [int(random_crop(np.arange(12), 10, rng)[0]) for _ in range(3000)]
+    assert np.allclose(np.bincount(starts, minlength=3) / 3000, 1 / 3, atol=0.04) and max(starts) == 2
+    for length in (1, 10):
+        assert random_crop(np.arange(length), 10, rng).tolist() == list(range(length))
+
+
+@pytest.mark.parametrize("hop", [1, 3, 7, 10])
+def test_windows_are_the_same_in_any_blocks(hop, rng):
+    config = dataclasses.replace(DATA, samples=10, hop=hop)
+    for length in (1, 9, 10, 11, 20, 21, 137):
+        samples = rng.standard_normal(length).astype(np.float32)
+        starts = [*range(0, max(1, length - 10), hop), length - 10] if length > 10 else [0]
+        expected = [(start, fill(samples[start : start + 10], 10, "zeros").tolist()) for start in starts]
+        for blocks in ([samples], np.array_split(samples, 7), list(samples[:, None]), [samples[:0], samples]):
+            assert [(start, piece.tolist()) for start, piece in windows(blocks, config)] == expected
+    assert list(windows([], config)) == list(windows([np.zeros(0)], config)) == []
+
+
+def test_an_epoch_has_each_utterance_once(cuts):
+    sampler, epochs = UtteranceSampler(cuts, DATA, seed=1), []
+    for epoch in (0, 1, 0):
+        sampler.set_epoch(epoch)
+        epochs.append([list(batch.ids) for batch in sampler])
+    assert epochs[0] == epochs[2] != epochs[1] and [len(batch) for batch in epochs[0]] == [5, 5, 4, 4]
+    assert sorted(sum(epochs[1], [])) == sorted(cuts.ids)
+    sampler = UtteranceSampler(cuts, DATA, seed=2)
+    assert [list(batch.ids) for batch in sampler] != epochs[0]
+
+
+def test_balanced_batches(cuts):
+    sampler, seen = UtteranceSampler(cuts, dataclasses.replace(DATA, batch_size=6, balanced=True), seed=1), []
+    for epoch in range(2):
+        sampler.set_epoch(epoch)
+        for batch in sampler:
+            kinds = [cut.supervisions[0].text for cut in batch]
+            assert len(batch) == 6 and kinds.count("genuine") == kinds.count("fake") == 3
+            seen += [cut.id.split("#")[0] for cut in batch]
+    assert len(seen) == 36 and set(seen) == set(cuts.ids)  # 18 of the 12 fake ones' 24 turns, 18 of 6 genuine ones
+    # More of a class than there are: the same utterance is in a batch twice.
+    few = [cuts["u0_2"], *(cut for cut in cuts if cut.supervisions[0].text == "fake")]
+    batch = next(iter(UtteranceSampler(few, dataclasses.replace(DATA, batch_size=64, balanced=True), seed=1)))
+    assert sum(cut.id.startswith("u0_2") for cut in batch) == 7 and len(batch) == 13
+
+
+def test_training_needs_both_kinds(cuts):
+    fakes = [cut for cut in cuts if cut.supervisions[0].text == "fake"]
+    for chosen, message in ((fakes, "none of the 12 training utterances is genuine"), ([], "none of the 0 training"),
+                            ([fakes[0].drop_supervisions()], "u0_0: 0 supervisions")):
+        with pytest.raises(UserError, match=message):
+            UtteranceSampler(chosen, DATA, seed=1)
+
+
+@pytest.mark.parametrize("short", ["zeros", "repeat"])
+def test_batches_are_crops(cuts, short):
+    dataset, starts = CropDataset(dataclasses.replace(DATA, short=short), RATE), set()
+    np.random.seed(0)
+    for _ in range(4):
+        batch = dataset[cuts]
+        assert batch["samples"].shape == (18, 8000) and batch["samples"].dtype == torch.float32
+        assert batch["targets"].tolist() == [0, 0, 1] * 6
+        for row, cut in zip(batch["samples"].numpy(), cuts):
+            samples = samples_of(cut)
+            if len(samples) <= 8000:
+                assert np.array_equal(row, fill(samples, 8000, short))
+            else:
+                found = np.flatnonzero(samples[: len(samples) - 7999] == row[0])
+                assert any(np.array_equal(samples[start : start + 8000], row) for start in found)
+                starts.update(found)
+        assert batch["seconds"] == pytest.approx(sum(min(8000, len(samples_of(cut))) for cut in cuts) / RATE)
+    assert len(starts) > 20 and any(len(samples_of(cut)) < 8000 for cut in cuts)
+
+
+def test_the_cache_changes_nothing(cuts, tmp_path, rng):
+    soundfile.write(tmp_path / "loud.wav", rng.normal(0, 2, 5000), RATE, subtype="FLOAT")
+    from lhotse import Recording
+    loud = Recording.from_file(tmp_path / "loud.wav").to_cut()
+    kept, read = UtteranceReader(RATE, 1.0), UtteranceReader(RATE, 0)
+    for _ in range(2):
+        for cut in [*cuts, loud]:
+            assert np.array_equal(kept(cut), read(cut)) and kept(cut).dtype == np.float32
+    assert not read.kept and len(kept.kept) == 19
+    assert sum(value.nbytes for value in kept.kept.values()) == 1.0 * 2**30 - kept.left
+    tight = UtteranceReader(RATE, 40000 / 2**30)
+    for cut in cuts:
+        tight(cut)
+    assert 0 < sum(value.nbytes for value in tight.kept.values()) <= 40000
+    # A cut of another stretch of the same recording is another utterance.
+    half = cuts["u0_2"].truncate(duration=0.1, preserve_id=True)
+    assert len(kept(half)) == 1600
+
+
+def test_augmentation_follows_the_batch_alone(cuts):
+    calls = []
+
+    def augment(samples, rng):
+        calls.append(len(samples))
+        return samples * rng.uniform(0.5, 2)
+
+    def epoch(number, consumed=0, workers=0):
+        sampler = UtteranceSampler(cuts, DATA, seed=3)
+        loader = BatchLoader(CropDataset(DATA, RATE, augment), sampler, seed=3, num_workers=workers)
+        return [(names, batch["samples"]) for names, batch in loader(number, consumed)]
+
+    first, again, later = epoch(0), epoch(0, consumed=2), epoch(1)
+    assert max(calls) == 8000 and min(calls) < 8000  # what is short is augmented before it is filled up
+    for (names, samples), (other_names, others) in zip(first[2:], again):
+        assert names == other_names and torch.equal(samples, others)
+    assert len(again) == 2 and not any(torch.equal(one[1], two[1]) for one, two in zip(first, later))
+    assert all(torch.equal(one[1], two[1]) for one, two in zip(first, epoch(0, workers=1)))
+
+
+def test_what_cannot_be_used_is_named(cuts, tmp_path):
+    with pytest.raises(ValueError, match=r"\(8000,\) samples into \(7999,\)"):
+        CropDataset(DATA, RATE, lambda samples, rng: samples[1:])[[cuts["u0_2"]]]
+    cut = write_corpus(tmp_path, 1)[0]
+    (tmp_path / "u0_0.wav").write_bytes(b"")
+    with pytest.raises(UserError, match="u0_0.wav: is empty"):
+        UtteranceReader(RATE)(cut)

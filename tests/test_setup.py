@@ -355,6 +355,14 @@ def test_threads_that_wait_sleep_unless_told_otherwise(machine):
     assert machine.run(*show, PYSPEECH_ENV="system", OMP_WAIT_POLICY="ACTIVE").stdout == "ACTIVE\n"
 
 
+def test_matrix_products_of_mkl_use_avx2_on_amd(machine):
+    processor = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    expected = "5" if "AuthenticAMD" in processor and " avx2 " in processor else ""
+    show = ("bash", "-c", 'echo "${MKL_DEBUG_CPU_TYPE:-}"')
+    assert machine.run(*show, PYSPEECH_ENV="system").stdout == expected + "\n"
+    assert machine.run(*show, PYSPEECH_ENV="system", MKL_DEBUG_CPU_TYPE="4").stdout == "4\n"
+
+
 def test_pytest_without_a_path_runs_all_tests_from_any_folder(machine):
     machine.python("3.10")
     machine.run("true")

@@ -170,7 +170,7 @@ def _read_manifest(path):
         raise UserError(f"{path}: not a manifest of cuts ({type(error).__name__}: {reason})") from error
     if len(cuts) == 0:
         raise UserError(f"{path}: holds no cuts; expected a manifest of utterances, each genuine or fake")
-    return labels_of(cuts)
+    return {utterance_name(name): label for name, label in labels_of(cuts).items()}
 
 
 def _lines(path, what, columns):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyspeech.errors import UserError
+from pyspeech.spoofing.formats import UNKNOWN
 
 DRAWS = 1000  # of the bootstrap
 _DRAWN_AT_ONCE = 4_000_000
@@ -40,6 +41,46 @@ class AsvRates:
     false_alarm: float
     miss: float
     spoof_miss: float
+
+
+def score_set(labels, scores, by_speaker=False, asv=None, draws=DRAWS, seed=0):
+    """All figures of a set, as plain data. labels: {utterance: formats.Label}; scores: {utterance: float}, one for
+    each.
+
+    {"genuine", "fake": numbers of utterances, "eer": a fraction, "interval": [low, high] of 95 %, "threshold": that of
+    the
+     EER, "cllr", and with asv (AsvRates) "min_tdcf",
+     "attacks": {attack: {"genuine", "fake", "eer", "interval"}}, each against all genuine utterances,
+     "conditions": {condition: the same}, of the utterances of that condition alone}
+    In "attacks" and "conditions", where there are any, eer and interval are None where one kind is missing. by_speaker:
+    the intervals are for other speakers; UserError where one is not known.
+    """
+    if by_speaker:
+        for name, label in labels.items():
+            if label.speaker == UNKNOWN:
+                raise UserError(f"utterance '{name}': its speaker is not known; expected one for intervals by speaker")
+
+    def entry(names):
+        kinds = [[name for name in names if labels[name].genuine is wanted] for wanted in (True, False)]
+        genuine, fake = ([scores[name] for name in kind] for kind in kinds)
+        speakers = [[labels[name].speaker for name in kind] for kind in kinds] if by_speaker else None
+        found = {"genuine": len(genuine), "fake": len(fake), "eer": None, "interval": None}
+        if genuine and fake:
+            found["eer"] = float(equal_error_rate(genuine, fake)[0])
+            found["interval"] = list(eer_interval(genuine, fake, speakers, draws, seed))
+        return found, genuine, fake
+
+    result, genuine, fake = entry(labels)
+    result["threshold"], result["cllr"] = equal_error_rate(genuine, fake)[1], cllr(genuine, fake)
+    if asv is not None:
+        result["min_tdcf"] = min_tandem_cost(genuine, fake, asv)
+    attacks = sorted({label.attack for label in labels.values()} - {UNKNOWN})
+    conditions = sorted({label.condition for label in labels.values()} - {UNKNOWN})
+    result["attacks"] = {attack: entry([name for name, label in labels.items()
+                                        if label.genuine or label.attack == attack])[0] for attack in attacks}
+    result["conditions"] = {condition: entry([name for name, label in labels.items()
+                                              if label.condition == condition])[0] for condition in conditions}
+    return result
 
 
 def equal_error_rate(genuine, fake):

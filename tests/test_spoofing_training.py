@@ -1,0 +1,104 @@
+"""The loss, masks, validation, and a tiny training that learns and resumes exactly."""
+import functools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from pyspeech.compat import load_checkpoint
+from pyspeech.features.config import SpecAugmentConfig
+from pyspeech.spoofing.config import CropConfig, DetectorConfig
+from pyspeech.spoofing.dataset import CropDataset, UtteranceSampler
+from pyspeech.spoofing.networks import LcnnBlstm
+from pyspeech.spoofing.training import compute_loss, mask, validation
+from pyspeech.training.config import TrainConfig
+from pyspeech.training.data import BatchLoader
+from pyspeech.training.optimization import make_optimizer
+from pyspeech.training.randomness import seed_everything
+from pyspeech.training.trainer import Trainer
+from tests.tiny_spoofing import RATE, write_corpus
+
+DATA = CropConfig(samples=4096, hop=4096, batch_size=8)
+MASKS = SpecAugmentConfig(frequency_masks=1, frequency_width=8, time_masks=1, time_width=4)
+
+
+@pytest.fixture(scope="module")
+def cuts(tmp_path_factory):
+    return write_corpus(tmp_path_factory.mktemp("audio"), 24, longest=0.6)
+
+
+class Fixed(torch.nn.Module):
+    """Outputs that were given, whatever the input."""
+
+    def __init__(self, outputs):
+        super().__init__()
+        self.outputs = torch.tensor(outputs)
+        self.log_mel, self.classify = torch.nn.Identity(), lambda features: self.outputs
+
+
+def test_loss_is_equation_1():
+    # log odds of genuine: 2, -1, 0.5, -3; the third is fake and taken for genuine.
+    model = Fixed([[0.0, 2.0], [1.0, 0.0], [0.0, 0.5], [3.0, 0.0]])
+    targets = torch.tensor([1, 0, 0, 0])
+    loss, values = compute_loss(model, {"samples": torch.zeros(4, 1), "targets": targets, "seconds": 3.5})
+    genuine = [1 / (1 + math.exp(-value)) for value in (2, -1, 0.5, -3)]
+    expected = -sum(target * math.log(p) + (1 - target) * math.log(1 - p) for target, p in zip((1, 0, 0, 0), genuine)) / 4
+    assert loss.item() == pytest.approx(expected)
+    assert values == {"accuracy": pytest.approx((1 + 2 / 3) / 2), "audio_seconds": 3.5}
+    one_kind = {"samples": torch.zeros(4, 1), "targets": torch.zeros(4, dtype=torch.int64), "seconds": 1}
+    assert compute_loss(model, one_kind)[1]["accuracy"] == pytest.approx(0.5)
+
+
+def test_masks_have_the_utterances_mean():
+    features = torch.randn(6, 30, 80) + torch.arange(6.0)[:, None, None]
+    np.random.seed(1)
+    masked = mask(features, MASKS)
+    changed = ~torch.isclose(masked, features, atol=1e-5)
+    means = features.mean(dim=(1, 2))[:, None, None].expand_as(features)
+    assert torch.allclose(masked[changed], means[changed], atol=1e-5)
+    assert 0.01 < changed.float().mean() < 0.3 and len(set(changed.sum(dim=(1, 2)).tolist())) > 2
+
+
+def test_validation(cuts):
+    torch.manual_seed(0)
+    model = LcnnBlstm().eval()
+    found = validation(cuts, DATA, RATE)(model)
+    scores = []
+    for cut in cuts:
+        samples = torch.from_numpy(cut.load_audio()[0])
+        padded = torch.nn.functional.pad(samples, (0, max(0, 4096 - len(samples))))
+        starts = [*range(0, len(padded) - 4096, 4096), len(padded) - 4096]
+        with torch.no_grad():
+            outputs = torch.cat([model(padded[None, start : start + 4096]) for start in starts])
+        scores.append((outputs[:, 1] - outputs[:, 0]).mean().item())
+    genuine = [cut.supervisions[0].text == "genuine" for cut in cuts]
+    expected = np.mean([math.log1p(math.exp(-score if kind else score)) for score, kind in zip(scores, genuine)])
+    assert found["loss"] == pytest.approx(expected, abs=1e-5)
+    assert set(found) == {"eer", "loss"} and 0 <= found["eer"] <= 1
+
+
+def run(cuts, dev, folder, steps):
+    config = TrainConfig(max_steps=steps, lr=1e-3, log_every=8, save_every=8, valid_every=16, minimize="loss")
+    seed_everything(config.seed)
+    model = LcnnBlstm(DetectorConfig(dropout=0.2))
+    augment = lambda samples, rng: samples * np.float32(rng.uniform(0.7, 1.4))  # noqa: E731
+    batches = BatchLoader(CropDataset(DATA, RATE, augment), UtteranceSampler(cuts, DATA, config.seed), config.seed)
+    loss = functools.partial(compute_loss, specaugment=MASKS)
+    Trainer(model, make_optimizer(model, config), batches, loss, config, folder,
+            validate=validation(dev, DATA, RATE)).run()
+    history = load_checkpoint(folder / "best.pt")["history"]
+    return model, [{name: point[name] for name in point if name != "time"} for point in history]
+
+
+def test_training_learns_and_resumes_exactly(cuts, tmp_path):
+    dev = write_corpus(tmp_path / "dev", 12, seed=1, longest=0.6)
+    model, history = run(cuts, dev, tmp_path / "whole", 32)
+    points = [point for point in history if "train/loss" in point]
+    assert points[-1]["train/loss"] < 0.5 * points[0]["train/loss"] and points[-1]["train/accuracy"] > 0.9
+    assert [point for point in history if "valid/eer" in point][-1]["valid/eer"] < 0.2
+
+    run(cuts, dev, tmp_path / "halves", 12)
+    resumed, resumed_history = run(cuts, dev, tmp_path / "halves", 32)
+    assert [point for point in resumed_history if "train/loss" in point] == points
+    assert all(torch.equal(*pair) for pair in zip(model.state_dict().values(), resumed.state_dict().values()))

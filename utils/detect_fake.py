@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Tell genuine from fake speech in audio files, with a detector that egs/add2022/run.py trained.
+
+INPUT is an audio file ("-": standard input), a folder (searched with all below it), a Kaldi table (*.scp) or a lhotse
+manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length.
+
+The score is the logarithm of the odds that the speech is genuine, as the network gives them: higher means genuine. It
+is a mean over windows of 4 s where a recording is longer. What reaches the threshold counts as genuine; the threshold
+is that of equal error rates on the development set of the detector. P(genuine) is the calibrated probability, where a
+share of --prior of all recordings is genuine. Both were found on the kinds of fakes that the detector was trained with:
+other kinds, other microphones and other languages can fool it.
+
+examples:
+  utils/detect_fake.py message.ogg --model egs/add2022/exp/mini/models/NAME
+  utils/detect_fake.py recordings/ --model DIR --format csv -o found.csv
+  utils/detect_fake.py eval/ --model DIR --format scores -o scores.txt     # for utils/score_eer.py
+"""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from pyspeech.launch import ensure_environment  # noqa: E402
+
+ensure_environment()
+
+import argparse  # noqa: E402
+import contextlib  # noqa: E402
+import csv  # noqa: E402
+import io  # noqa: E402
+import json  # noqa: E402
+import logging  # noqa: E402
+import os  # noqa: E402
+
+from pyspeech.errors import UserError  # noqa: E402
+from pyspeech.terminal import exit_after  # noqa: E402
+
+FORMATS = ("text", "json", "csv", "scores")
+SILENCE = 1e-4  # a recording whose samples lie this close together, of a full scale of -1 to 1, holds no speech
+HEADER = ["recording", "decision", "p_genuine", "p_fake", "score", "threshold", "seconds"]
+
+
+def parser():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, -, folder, *.scp, *.jsonl, *.jsonl.gz")
+    parser.add_argument("--model", metavar="DIR", required=True, help="folder of a model.pt of egs/add2022/run.py")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="text (default), json (a list, with the "
+                        "score of each window), csv, scores (`recording score`)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE (default: the screen)")
+    parser.add_argument("--prior", metavar="P", type=probability, default=0.5, help="probability that a recording is "
+                        "genuine, before it is heard: for P(genuine) (default: 0.5)")
+    parser.add_argument("--threshold", metavar="X", type=float, help="a score of X or more counts as genuine (default: "
+                        "the detector's own)")
+    parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")
+    return parser
+
+
+def probability(text):
+    value = float(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0 and below 1")
+    return value
+
+
+def main(arguments=None):
+    """Returns the exit status: 0, or 1 where a recording could not be judged."""
+    options = parser().parse_args(arguments)
+    logging.basicConfig(format="%(levelname)s: %(message)s")
+    logging.addLevelName(logging.WARNING, "warning")
+    logging.addLevelName(logging.ERROR, "error")
+    sys.stdout.reconfigure(encoding="utf-8")
+    from pyspeech.audio.recordings import find_recordings
+    recordings, detector = find_recordings(options.inputs), load(options)
+    with output(options) as stream:
+        writer = Writer(options, stream)
+        failed = sum(not judge(recording, detector, options, writer) for recording in recordings)
+        writer.finish()
+    if failed and len(recordings) > 1:
+        print(f"error: {failed} of {len(recordings)} recordings could not be judged", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def load(options):
+    """The Detector of --model, on the GPU where there is one."""
+    folder = Path(options.model)
+    if not (folder / "model.pt").is_file():
+        found = "no model.pt in it" if folder.is_dir() else "no such folder"
+        raise UserError(f"--model {folder}: {found}; expected a folder that egs/add2022/run.py made, such as "
+                        "egs/add2022/exp/mini/models/NAME")
+    from pyspeech.compat import default_device
+    from pyspeech.spoofing.detector import load_detector
+    detector = load_detector(folder, default_device())
+    if options.threshold is not None:
+        if options.threshold != options.threshold:
+            raise UserError("--threshold nan: expected a number")
+        detector.threshold = options.threshold
+    return detector
+
+
+@contextlib.contextmanager
+def output(options):
+    """The stream that the results go to; a file is replaced when all of them are there."""
+    if not options.output:
+        yield sys.stdout
+        return
+    from pyspeech.files import atomic_write
+    with atomic_write(options.output) as stream:
+        yield stream
+
+
+def judge(recording, detector, options, writer):
+    """Score one recording and write the result. Returns whether that worked."""
+    try:
+        writer.write(result_of(recording, detector, options))
+    except BrokenPipeError:
+        raise
+    except UserError as error:
+        logging.error("%s", error)
+        return False
+    except OSError as error:
+        logging.error("%s: %s", error.filename or recording.path, error.strerror or error)
+        return False
+    except Exception:  # a fault of this program: say where, and go on with the next recording
+        logging.exception("%s: stopped by a fault in this program:", recording.path)
+        return False
+    return True
+
+
+def result_of(recording, detector, options):
+    """What is found in a recording: a dict of HEADER's fields, and "windows": [start in seconds, score] of each."""
+    from pyspeech.audio.io import stream_audio
+    from pyspeech.spoofing.detector import score_blocks
+    channel = recording.channel if options.channel is None else options.channel
+    audio = Watched(stream_audio(recording.path, detector.sampling_rate, channel, start=recording.start,
+                                 duration=recording.duration))
+    starts, scores = score_blocks(detector, audio)
+    if audio.highest - audio.lowest < SILENCE:
+        raise UserError(f"{recording.path}: is silent; there is no speech to judge")
+    score = float(scores.mean())
+    genuine = float(detector.calibration.probability(score, options.prior))
+    return {"recording": os.fsencode(recording.name).decode("utf-8", "replace"),
+            "decision": "genuine" if score >= detector.threshold else "fake",
+            "p_genuine": genuine, "p_fake": 1 - genuine, "score": score, "threshold": detector.threshold,
+            "seconds": audio.samples / detector.sampling_rate,
+            "windows": [[float(start), float(value)] for start, value in zip(starts, scores)]}
+
+
+class Watched:
+    """The blocks of an iterable, how many samples they had, and the range of these."""
+
+    def __init__(self, blocks):
+        self._blocks, self.samples, self.lowest, self.highest = blocks, 0, float("inf"), -float("inf")
+
+    def __iter__(self):
+        for block in self._blocks:
+            self.samples += len(block)
+            self.lowest, self.highest = min(self.lowest, float(block.min())), max(self.highest, float(block.max()))
+            yield block
+
+
+class Writer:
+    """Results to a stream, each as soon as it is there, but for JSON, which is one list."""
+
+    def __init__(self, options, stream):
+        self.format, self.stream, self.results = options.format, stream, []
+        if self.format == "csv":
+            self._csv(HEADER)
+
+    def write(self, result):
+        if self.format == "json":
+            self.results.append(result)
+        elif self.format == "csv":
+            self._csv([round(value, 6) if isinstance(value, float) else value for value in map(result.get, HEADER)])
+        elif self.format == "scores":
+            self.stream.write(f"{result['recording']} {result['score']!r}\n")
+        else:
+            self.stream.write("{recording}: {decision}, P(genuine) {p_genuine:.3f}, P(fake) {p_fake:.3f}, score "
+                              "{score:+.3f} (genuine from {threshold:+.3f} on), {seconds:.1f} s\n".format(**result))
+        self.stream.flush()
+
+    def finish(self):
+        if self.format == "json":
+            json.dump(self.results, self.stream, indent=1, ensure_ascii=False)
+            self.stream.write("\n")
+
+    def _csv(self, cells):
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow(cells)
+        self.stream.write(line.getvalue())
+
+
+if __name__ == "__main__":
+    exit_after(main)

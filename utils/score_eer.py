@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Score a detector of fake audio: equal error rate (EER) with its 95 % interval, Cllr, min t-DCF, by attack and
+condition.
+
+SCORES has lines `utterance score`; a higher score means more likely genuine. LABELS is a label file of ADD2022 (`FILE
+genuine|fake`), a protocol of ASVspoof 2019 or 2021 (`SPEAKER UTTERANCE - ATTACK bonafide|spoof`), or a lhotse manifest
+of cuts (*.jsonl, *.jsonl.gz; text genuine or fake). An audio file's ending is no part of an utterance's name.
+
+Cllr is meant for calibrated scores (log-likelihood ratios); the EER takes scores of any kind.
+
+examples:
+  utils/detect_fake.py eval/ --model DIR --format scores -o scores.txt
+  utils/score_eer.py --scores scores.txt --labels eval_label.txt --det det.png
+  utils/score_eer.py --scores scores.txt --labels ASVspoof2019.LA.cm.eval.trl.txt --asv-scores asv_scores.txt
+"""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from pyspeech.launch import ensure_environment  # noqa: E402
+
+ensure_environment()
+
+import argparse  # noqa: E402
+
+from pyspeech.errors import UserError  # noqa: E402
+from pyspeech.files import write_json  # noqa: E402
+from pyspeech.terminal import exit_after  # noqa: E402
+
+
+def main(arguments=None):
+    options = parser().parse_args(arguments)
+    from pyspeech.spoofing.formats import read_asv_scores, read_labels, read_scores
+    from pyspeech.spoofing.scoring import asv_rates, score_set
+    labels, scores = read_labels(options.labels), read_scores(options.scores)
+    labels = matched(labels, scores, options)
+    asv = asv_rates(read_asv_scores(options.asv_scores)) if options.asv_scores else None
+    result = score_set(labels, scores, options.resample == "speaker", asv, options.draws, options.seed)
+    if options.json:
+        write_json(options.json, result)
+    if options.det:
+        from steps.det_plot import plot_det
+        genuine, fake = ([scores[name] for name in labels if labels[name].genuine is kind] for kind in (True, False))
+        plot_det({Path(options.scores).name: (genuine, fake)}, options.det)
+    print(report(result, options))
+    if result["eer"] > 0.5:
+        print(f"warning: {options.scores}: an EER above 50 % means that higher scores go with fake speech; they look "
+              "inverted, and higher has to mean genuine", file=sys.stderr)
+
+
+def parser():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scores", metavar="FILE", required=True, help="lines `utterance score`; higher is genuine")
+    parser.add_argument("--labels", metavar="FILE", required=True, help="what is genuine and what is fake")
+    parser.add_argument("--asv-scores", metavar="FILE", help="scores of speaker verification (`source "
+                        "target|nontarget|spoof score`): print the min t-DCF of ASVspoof 2019 as well")
+    parser.add_argument("--partial", action="store_true", help="score what there are scores of, and name the rest; "
+                        "without this, missing scores are an error")
+    parser.add_argument("--resample", choices=("utterance", "speaker"), default="utterance",
+                        help="what the bootstrap of the intervals draws (default: utterance)")
+    parser.add_argument("--draws", metavar="N", type=whole_number, default=1000,
+                        help="of the bootstrap (default: 1000)")
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="of the bootstrap (default: 0)")
+    parser.add_argument("--json", metavar="FILE", help="write all figures, with all digits, to FILE as well")
+    parser.add_argument("--det", metavar="PNG", help="plot false alarms against misses")
+    return parser
+
+
+def whole_number(text):
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of 1 or more")
+    return value
+
+
+def matched(labels, scores, options):
+    """The labels of the utterances that have a score; UserError where they should all have one."""
+    missing = [name for name in labels if name not in scores]
+    extra = [name for name in scores if name not in labels]
+    if len(missing) == len(labels):
+        raise UserError(f"{options.scores}: none of its {len(scores)} utterances ({some(extra, 2)}) is in "
+                        f"{options.labels} ({some(missing, 2)}); expected the same names")
+    text = f"{options.scores}: no score for {len(missing)} of {len(labels)} utterances: {some(missing)}"
+    if missing and not options.partial:
+        raise UserError(f"{text}; score them too, or leave them out with --partial")
+    if missing:
+        print(f"warning: {text}", file=sys.stderr)
+    if extra:
+        print(f"warning: {options.scores}: {len(extra)} without label, not scored: {some(extra)}", file=sys.stderr)
+    return {name: label for name, label in labels.items() if name in scores}
+
+
+def some(names, limit=5):
+    return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")
+
+
+def report(result, options):
+    """The figures of `score_set` as text."""
+    rows = [("all", result)]
+    rows += [(f"attack {name}", entry) for name, entry in result["attacks"].items()]
+    rows += [(f"condition {name}", entry) for name, entry in result["conditions"].items()]
+    cells = [("", "genuine", "fake", "EER %", "[low, high]"), *(row(*entry) for entry in rows)]
+    widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
+    lines = ["  ".join([line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:]))])
+             for line in cells]
+    lines.insert(1, "-" * len(lines[0]))
+    lines.append(f"[ ]: 95 % interval, bootstrap over {options.resample}s; an attack is scored against all genuine ones"
+                 if result["attacks"] else f"[ ]: 95 % interval, bootstrap over {options.resample}s")
+    figures = [f"threshold at the EER {result['threshold']:.4g}", f"Cllr {result['cllr']:.4f} bit"]
+    if "min_tdcf" in result:
+        figures.append(f"min t-DCF {result['min_tdcf']:.4f}")
+    return "\n".join([*lines, ", ".join(figures)])
+
+
+def row(name, entry):
+    if entry["eer"] is None:
+        return name, str(entry["genuine"]), str(entry["fake"]), "-", "-"
+    return (name, str(entry["genuine"]), str(entry["fake"]), f"{100 * entry['eer']:.2f}",
+            "[{:.2f}, {:.2f}]".format(*(100 * value for value in entry["interval"])))
+
+
+if __name__ == "__main__":
+    exit_after(main)

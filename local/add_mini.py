@@ -49,6 +49,7 @@ from local.recording_chain import MARGIN, RATE, Recording, cut, draw, record, sp
 from local.shortcuts import check_corpus
 from local.transcribed import Utterance, write_manifest
 from local.vocoders import ENGINES
+from pyspeech.audio.io import stream_audio
 from pyspeech.download import fetch_debian
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path
@@ -303,9 +304,13 @@ def make(item, speech):
 
 def _background(item, length):
     """`length` samples of the item's noise or music from its place on, begun again where it ends."""
+    import soundfile
+
     path, place = item.background
-    samples = voices.load_clip(path, RATE)
-    return np.resize(np.roll(samples, -int(place * len(samples))), length)
+    seconds = soundfile.info(str(path)).duration
+    start = place * max(0.0, seconds - length / RATE)        # of a long piece only what is heard is read
+    samples = np.concatenate(list(stream_audio(path, RATE, start=start, duration=length / RATE)))
+    return np.resize(samples, length)
 
 
 def _end_with_parent():

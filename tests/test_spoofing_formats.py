@@ -13,8 +13,8 @@ def write(path, text):
 
 
 def test_utterance_names():
-    for name, expected in (("ADD_T_0.wav", "ADD_T_0"), ("a.b.FLAC", "a.b"), ("a.b", "a.b"), ("v1.5", "v1.5"), ("x", "x"),
-                           (".wav", ".wav"), ("día 1.ogg", "día 1")):
+    for name, expected in (("ADD_T_0.wav", "ADD_T_0"), ("a.b.FLAC", "a.b"), ("a.b", "a.b"), ("v1.5", "v1.5"),
+                           ("x", "x"), (".wav", ".wav"), ("día 1.ogg", "día 1")):
         assert utterance_name(name) == expected
 
 
@@ -31,7 +31,8 @@ def test_scores_of_other_tools(tmp_path):
 
 
 def test_labels_of_add2022(tmp_path):
-    path = write(tmp_path / "train_label.txt", "ADD_T_00000000.wav genuine\nADD_T_00000001.wav fake\nmy file.wav fake\n")
+    path = write(tmp_path / "train_label.txt",
+                 "ADD_T_00000000.wav genuine\nADD_T_00000001.wav fake\nmy file.wav fake\n")
     assert read_labels(path) == {"ADD_T_00000000": Label("genuine"), "ADD_T_00000001": Label("fake"),
                                  "my file": Label("fake")}
     write_labels(tmp_path / "again", read_labels(path))
@@ -44,9 +45,10 @@ def test_protocols_of_asvspoof(tmp_path):
     assert labels == {"LA_T_1138215": Label("genuine", "LA_0079"), "LA_T_1271820": Label("fake", "LA_0079", "A01")}
     write_protocol(tmp_path / "again", labels)
     assert (tmp_path / "again").read_text() == text
-    labels = read_labels(write(tmp_path / "2021.txt", "LA_0009 LA_E_9332881 alaw ita_tx A07 spoof notrim eval\n"
-                               "LA_0020 LA_E_6866159 none none bonafide bonafide notrim hidden\n"
-                               "LA_0023 DF_E_1 low_mp3 asvspoof A14 spoof notrim progress traditional_vocoder - - - -\n"))
+    text = ("LA_0009 LA_E_9332881 alaw ita_tx A07 spoof notrim eval\n"
+            "LA_0020 LA_E_6866159 none none bonafide bonafide notrim hidden\n"
+            "LA_0023 DF_E_1 low_mp3 asvspoof A14 spoof notrim progress traditional_vocoder - - - -\n")
+    labels = read_labels(write(tmp_path / "2021.txt", text))
     assert list(labels.values()) == [Label("fake", "LA_0009", "A07", "alaw"), Label("genuine", "LA_0020", "-", "none"),
                                      Label("fake", "LA_0023", "A14", "low_mp3")]
     write_protocol(tmp_path / "again", labels)

@@ -133,7 +133,7 @@ def result_of(recording, detector, options):
     audio = Watched(stream_audio(recording.path, detector.sampling_rate, channel, start=recording.start,
                                  duration=recording.duration))
     starts, scores = score_blocks(detector, audio)
-    if audio.highest - audio.lowest < SILENCE:
+    if audio.highest - audio.lowest < SILENCE:  # or nothing at all, of a file of one sample
         raise UserError(f"{recording.path}: is silent; there is no speech to judge")
     score = float(scores.mean())
     genuine = float(detector.calibration.probability(score, options.prior))

@@ -98,7 +98,7 @@ class CropDataset(torch.utils.data.Dataset):
         crop = random_crop(self.read(cut), self.data.samples, rng)
         if self.augment is None:
             return crop
-        augmented = np.asarray(self.augment(crop, rng), dtype=np.float32)
+        augmented = np.asarray(self.augment(crop, rng=rng), dtype=np.float32)
         if augmented.shape != crop.shape:
             raise ValueError(f"augmentation turned {crop.shape} samples into {augmented.shape}")
         return augmented

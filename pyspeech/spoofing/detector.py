@@ -42,19 +42,25 @@ class Detector:
 
 
 def score_samples(detector, samples, rate):
-    """The mean log odds of genuine speech over the windows of samples (N,) at `rate` Hz; UserError where N is 0."""
+    """The mean log odds of genuine speech over the windows of samples (N,) float at `rate` Hz.
+
+    UserError where there are none, or so few that resampling leaves none.
+    """
     samples = np.asarray(samples, dtype=np.float32)
     if rate != detector.sampling_rate:
         import soxr
         samples = soxr.resample(samples, rate, detector.sampling_rate)
-    return float(np.mean(score_blocks(detector, [samples])[1]))
+    _, scores = score_blocks(detector, [samples])
+    if len(scores) == 0:
+        raise UserError("no samples: there is nothing to score")
+    return float(scores.mean())
 
 
 def score_blocks(detector, blocks):
     """(starts (W,) in seconds, log odds (W,)) of the windows of an utterance that comes in blocks (n,) of any lengths.
 
-    The blocks have the detector's sampling rate, as `stream_audio` gives them: hours in little memory. UserError where
-    there are no samples.
+    The blocks have the detector's sampling rate, as `stream_audio` gives them: hours in little memory. No samples
+    have no window.
     """
     starts = []
 
@@ -64,8 +70,6 @@ def score_blocks(detector, blocks):
             yield piece
 
     scores = np.fromiter(score_pieces(detector.model, pieces()), dtype=np.float64)
-    if len(scores) == 0:
-        raise UserError("no samples: there is nothing to score")
     return np.array(starts), scores
 
 

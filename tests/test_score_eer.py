@@ -1,0 +1,105 @@
+"""The command-line tool that scores detectors of fake audio, and the DET curve."""
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pyspeech.errors import UserError
+from steps.det_plot import det_line
+from utils import score_eer
+
+TOOL = Path(__file__).resolve().parents[1] / "utils" / "score_eer.py"
+GENUINE, FAKE = [2.1, 1.5, 0.3, -0.2, 1.1], [-1.5, -0.8, 0.5, -2.2, 0.1, -0.3, 1.2]
+
+
+def write_set(folder, sign=1, endings=""):
+    """The scores above, and a protocol with two attacks; the fakes of A02 are the last three."""
+    lines, scores = [], []
+    for index, score in enumerate(GENUINE + FAKE):
+        attack, key = ("-", "bonafide") if index < 5 else (f"A0{1 + (index > 8)}", "spoof")
+        lines.append(f"s{index % 3} LA_{index} - {attack} {key}\n")
+        scores.append(f"LA_{index}{endings} {sign * score}\n")
+    (folder / "labels").write_text("".join(lines))
+    (folder / "scores").write_text("".join(scores))
+    # Of 100 target and other speakers and of fakes: 3 refused, 2 accepted, 40 refused, about the EER's threshold of 0.
+    (folder / "asv").write_text("".join(
+        f"x {key} {1 if index < count else -1}\n" for key, count in (("target", 97), ("nontarget", 2), ("spoof", 60))
+        for index in range(100)))
+    return ["--scores", str(folder / "scores"), "--labels", str(folder / "labels"), "--draws", "100"]
+
+
+def test_as_a_program_from_another_folder(tmp_path):
+    write_set(tmp_path, endings=".wav")
+    options = {"cwd": tmp_path, "text": True, "capture_output": True, "env": {**os.environ, "PYSPEECH_ENV": "system"}}
+    command = [sys.executable, str(TOOL), "--scores", "scores", "--labels"]
+    command.append("labels")
+    run = subprocess.run([*command, "--asv-scores", "asv", "--json", "out.json", "--det", "det.png"], **options)
+    assert run.returncode == 0 and run.stderr == "", run.stderr
+    rows = [line.split() for line in run.stdout.splitlines()]
+    assert rows[2][:4] == ["all", "5", "7", "24.29"] and rows[4][:5] == ["attack", "A02", "5", "3", "26.67"]
+    assert "Cllr 0.7371 bit, min t-DCF 0.4286" in run.stdout
+    found = json.loads((tmp_path / "out.json").read_text())
+    assert found["eer"] == pytest.approx(0.242857, abs=5e-7) and found["min_tdcf"] == pytest.approx(0.428571, abs=5e-7)
+    assert found["attacks"]["A02"]["eer"] == pytest.approx((1 / 5 + 1 / 3) / 2)
+    assert (tmp_path / "det.png").read_bytes().startswith(b"\x89PNG")
+    broken = subprocess.run([*command[:-1], "nowhere"], **options)
+    assert broken.returncode == 1 and broken.stderr == (
+        "error: nowhere: cannot read the label file: No such file or directory\n")
+
+
+def test_help_needs_no_heavy_imports():
+    code = ("import sys; from utils import score_eer\ntry: score_eer.main(['--help'])\nexcept SystemExit: pass\n"
+            "assert not {'torch', 'lhotse', 'numpy', 'scipy'} & set(sys.modules)")
+    run = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, cwd=TOOL.parents[1])
+    assert run.returncode == 0 and "--asv-scores" in run.stdout, run.stderr
+
+
+def test_inverted_scores_are_called_so(tmp_path, capsys):
+    score_eer.main(write_set(tmp_path))
+    assert capsys.readouterr().err == ""
+    score_eer.main(write_set(tmp_path, sign=-1))
+    assert "look inverted, and higher has to mean genuine" in capsys.readouterr().err
+
+
+def test_missing_and_extra_utterances_are_named(tmp_path, capsys):
+    arguments = write_set(tmp_path)
+    lines = (tmp_path / "scores").read_text().splitlines()
+    (tmp_path / "scores").write_text("\n".join([*lines[2:], "LA_99 1.0", "other file.wav 2"]))
+    with pytest.raises(UserError, match="no score for 2 of 12 utterances: LA_0, LA_1; score them too, or"):
+        score_eer.main(arguments)
+    score_eer.main([*arguments, "--partial", "--resample", "speaker"])
+    output = capsys.readouterr()
+    assert "2 without label, not scored: LA_99, other file" in output.err and "2 of 12 utterances" in output.err
+    assert output.out.splitlines()[2].split()[:3] == ["all", "3", "7"] and "bootstrap over speakers" in output.out
+    (tmp_path / "scores").write_text("x 1\n")
+    with pytest.raises(UserError, match=r"none of its 1 utterances \(x\) is in .*labels \(LA_0, LA_1 and 10 more\)"):
+        score_eer.main(arguments)
+
+
+@pytest.mark.parametrize("line, message", [("LA_3 nan", "scores:13: the score of 'LA_3' is nan"),
+                                           ("LA_3.wav 1", "scores:13: utterance 'LA_3' is there twice")])
+def test_bad_lines(tmp_path, line, message):
+    arguments = write_set(tmp_path)
+    with open(tmp_path / "scores", "a") as stream:
+        stream.write(line + "\n")
+    with pytest.raises(UserError, match=message):
+        score_eer.main(arguments)
+
+
+def test_one_kind_alone(tmp_path):
+    arguments = write_set(tmp_path)
+    (tmp_path / "labels").write_text("".join(f"LA_{index} genuine\n" for index in range(12)))
+    with pytest.raises(UserError, match="no scores of fake utterances"):
+        score_eer.main(arguments)
+
+
+def test_det_line_stays_off_the_ends():
+    false_alarms, misses = det_line(GENUINE, FAKE)
+    assert (false_alarms.max(), false_alarms.min()) == pytest.approx((1 - 1 / 14, 1 / 14))
+    assert (misses.min(), misses.max()) == pytest.approx((0.1, 0.9))
+    inside = (np.array(false_alarms) == 2 / 7) & (np.array(misses) == 1 / 5)
+    assert inside.any()

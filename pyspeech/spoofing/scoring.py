@@ -128,7 +128,14 @@ def asv_rates(scores):
 
 
 def eer_interval(genuine, fake, speakers=None, draws=DRAWS, seed=0, level=0.95):
-    """(low, high): percentile interval of the EER over a bootstrap.
+    """(low, high): percentile interval of the EER over a bootstrap; see `eer_draws`."""
+    rates = eer_draws(genuine, fake, speakers, draws, seed)
+    return tuple(float(value) for value in np.percentile(rates, [50 * (1 - level), 50 * (1 + level)]))
+
+
+def eer_draws(genuine, fake, speakers=None, draws=DRAWS, seed=0):
+    """EER of each draw of a bootstrap, (draws,) at most. Systems that are given the same utterances in the same order are
+    given the same draws: differences and means over systems, draw by draw, have intervals too.
 
     Drawn with replacement are the genuine and the fake utterances, as many of each as there are. With speakers =
     (labels (n,), labels (m,)), speakers are drawn instead, each with all that is said in their name; this allows for
@@ -146,8 +153,7 @@ def eer_interval(genuine, fake, speakers=None, draws=DRAWS, seed=0, level=0.95):
         weights = _weights(strata, min(at_once, draws - first), rng)
         below, total = _running(weights * is_genuine, order, ends), _running(weights, order, ends)
         rates.append(_rates(below, total - below))
-    return tuple(float(value) for value in
-                 np.percentile(np.concatenate(rates), [50 * (1 - level), 50 * (1 + level)]))
+    return np.concatenate(rates)
 
 
 def _strata(num_genuine, num_fake, speakers):

@@ -1,0 +1,128 @@
+"""Scores of the detectors of egs/add2022 on dev, adapt and eval, and their error rates."""
+import json
+
+from steps.spoof_corpus import load_cuts
+from steps.spoof_train import SYSTEMS, seeds_of
+
+SETS = ("dev", "adapt", "eval")
+
+
+def scored_sets(system):
+    """The sets that a system has not been trained on."""
+    return ("eval",) if SYSTEMS[system].get("pooled") else SETS
+
+
+def score_system(exp, conf, system):
+    """scores/<system>/<seed>/<set>.txt, score files of log-likelihood ratios calibrated on dev; its figures on the screen."""
+    from pyspeech.compat import default_device
+    from pyspeech.spoofing.dataset import UtteranceReader
+    from pyspeech.spoofing.detector import load_detector, score_utterances
+    from pyspeech.spoofing.formats import write_scores
+
+    for seed in seeds_of(conf, system):
+        detector = load_detector(exp.dir / "models" / system / str(seed), default_device())
+        read = UtteranceReader(detector.sampling_rate)
+        for name in scored_sets(system):
+            cuts = load_cuts(exp.dir / "corpus", name)
+            if cuts:
+                scores = score_utterances(detector.model, detector.crop, map(read, cuts))
+                ratios = detector.calibration.log_likelihood_ratio(scores)
+                write_scores(exp.dir / "scores" / system / str(seed) / f"{name}.txt",
+                             {cut.id: value for cut, value in zip(cuts, ratios.tolist())})
+    for name, entry in system_figures(exp, conf, system)["sets"].items():
+        exp.log.info("%s, %s: EER %s %%", system, name, ", ".join(f"{100 * value:.2f}" for value in entry["eer"]))
+
+
+def system_figures(exp, conf, system):
+    """Figures of a system as `steps.spoof_results` describes them; sets without labels of both kinds are left out."""
+    seeds = seeds_of(conf, system)
+    sets = {}
+    for name in scored_sets(system):
+        labels = labels_of_set(exp.dir / "corpus", name)
+        if {label.genuine for label in labels.values()} == {True, False}:
+            sets[name] = set_figures(read_seeds(exp, system, seeds, name), labels,
+                                     asv_rates_of(exp.dir / "corpus", name))
+    return {"seeds": list(seeds), "sets": sets}
+
+
+def set_figures(scores, labels, asv):
+    """Figures of one set. scores: [{utterance: score} of each seed]; labels: {utterance: Label}; asv: AsvRates or None."""
+    import numpy as np
+    from pyspeech.spoofing.scoring import cllr, eer_draws, equal_error_rate, min_tandem_cost
+
+    divided = [divide(of_seed, labels) for of_seed in scores]
+    draws = np.mean([eer_draws(*pair) for pair in divided], axis=0)
+    entry = {"eer": [float(equal_error_rate(*pair)[0]) for pair in divided],
+             "interval": np.percentile(draws, [2.5, 97.5]).tolist(), "cllr": [cllr(*pair) for pair in divided],
+             "genuine": len(divided[0][0]), "fake": len(divided[0][1]), "attacks": {}, "conditions": {}}
+    if asv:
+        entry["min_tdcf"] = [min_tandem_cost(*pair, asv) for pair in divided]
+    for attack in sorted({label.attack for label in labels.values() if not label.genuine}):
+        chosen = {name: label for name, label in labels.items() if label.genuine or label.attack == attack}
+        entry["attacks"][attack] = rates(scores, chosen)
+    for condition in sorted({label.condition for label in labels.values()}):
+        chosen = {name: label for name, label in labels.items() if label.condition == condition}
+        if {label.genuine for label in chosen.values()} == {True, False}:
+            entry["conditions"][condition] = rates(scores, chosen)
+    return entry
+
+
+def rates(scores, labels):
+    """[EER of each seed] over the utterances in `labels`."""
+    from pyspeech.spoofing.scoring import equal_error_rate
+
+    return [float(equal_error_rate(*divide(of_seed, labels))[0]) for of_seed in scores]
+
+
+def divide(scores, labels):
+    """(scores of genuine, scores of fake) utterances, in the order of the labels."""
+    return tuple([scores[name] for name, label in labels.items() if label.genuine == kind] for kind in (True, False))
+
+
+def difference(exp, conf, first, second, name):
+    """EER of the system `second` less that of `first` on a set, means over the seeds, with a paired bootstrap's interval.
+
+    The draws are of the same utterances for both. None where one of the two has no figures of the set.
+    """
+    import numpy as np
+    from pyspeech.spoofing.scoring import eer_draws
+
+    labels = labels_of_set(exp.dir / "corpus", name)
+    if {label.genuine for label in labels.values()} != {True, False}:
+        return None
+    means, draws = [], []
+    for system in (first, second):
+        scores = read_seeds(exp, system, seeds_of(conf, system), name)
+        means.append(float(np.mean(rates(scores, labels))))
+        draws.append(np.mean([eer_draws(*divide(of_seed, labels)) for of_seed in scores], axis=0))
+    return {"systems": [first, second], "set": name, "mean": means[1] - means[0],
+            "interval": np.percentile(draws[1] - draws[0], [2.5, 97.5]).tolist()}
+
+
+def labels_of_set(corpus, name):
+    """{utterance: Label} of those utterances of a set whose label is known."""
+    from pyspeech.spoofing.formats import label_of
+
+    return {cut.id: label_of(cut) for cut in load_cuts(corpus, name) if cut.supervisions[0].text}
+
+
+def read_seeds(exp, system, seeds, name):
+    """[{utterance: score} of each seed] of a set."""
+    from pyspeech.spoofing.formats import read_scores
+
+    return [read_scores(exp.dir / "scores" / system / str(seed) / f"{name}.txt") for seed in seeds]
+
+
+def asv_rates_of(corpus, name):
+    """AsvRates of the scores of speaker verification that come with a set, or None."""
+    from pyspeech.spoofing.formats import read_asv_scores
+    from pyspeech.spoofing.scoring import asv_rates
+
+    path = corpus / f"asv_scores_{name}.txt"
+    return asv_rates(read_asv_scores(path)) if path.exists() else None
+
+
+def shortcut_figures(corpus):
+    """What a linear model makes of the files alone (check.json), or {}."""
+    path = corpus / "check.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}

@@ -27,7 +27,7 @@ def file_statistics(samples):
     return np.array([
         np.log(len(samples)), 20.0 * np.log10(np.abs(signal).max() + 1e-6), 10.0 * np.log10(np.mean(signal ** 2) + 1e-12),
         signal.mean() * 1e4, np.quantile(levels, 0.05) - loud, np.searchsorted(power, 0.999 * power[-1]) / len(power),
-        active[0], len(levels) - active[-1], np.mean(np.diff(samples) == 0), np.mean(samples == 0),
+        active[0], len(levels) - active[-1], np.sum(np.diff(samples) == 0) / len(samples), np.mean(samples == 0),
         np.mean(samples & 1), *(len(samples) % hop for hop in (80, 128, 256))], dtype=np.float64)
 
 

@@ -1,0 +1,307 @@
+"""The mini corpus of genuine and fake speech: engines, recording chain, sets that share nothing, the check of shortcuts."""
+import json
+import logging
+import shutil
+from collections import Counter, defaultdict
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import soundfile
+from lhotse import CutSet
+
+from local import add_mini, recording_chain, shortcuts, vocoders
+from local.recording_chain import MARGIN, RATE
+from pyspeech.errors import UserError
+from pyspeech.spoofing.formats import labels_of
+
+log = logging.getLogger("test")
+FEW = {"train": 7, "dev": 3, "adapt": 2, "eval": 8}
+
+
+def generator(seed=0):
+    return np.random.Generator(np.random.PCG64(seed))
+
+
+def vowel(seconds=1.0, pitch=120.0, seed=0):
+    """Harmonics under two formants, with a little noise: (N,)."""
+    time = np.arange(int(seconds * RATE)) / RATE
+    total = 1e-4 * generator(seed).standard_normal(len(time))
+    for harmonic in range(1, int(7000 / pitch)):
+        frequency = harmonic * pitch
+        gain = 1 / (1 + ((frequency - 700) / 150) ** 2) + 0.3 / (1 + ((frequency - 1900) / 250) ** 2) + 0.003
+        total += 0.1 * gain * np.sin(2 * np.pi * (frequency * time + generator(harmonic).random()))
+    return total
+
+
+def pitch_of(samples):
+    f0, _ = vocoders._pitch(samples)
+    return np.median(f0[f0 > 0])
+
+
+# Engines
+
+@pytest.mark.parametrize("engine", vocoders.ENGINES)
+def test_engines(engine):
+    samples = vowel(0.8)
+    made = vocoders.ENGINES[engine](samples, generator(1))
+    assert made.shape == samples.shape and made.dtype == np.float64 and np.isfinite(made).all()
+    assert np.array_equal(made, vocoders.ENGINES[engine](samples, generator(1)))     # the same every time
+    assert 0.3 < made.std() / samples.std() < 3.0
+    assert np.sqrt(np.mean((made - samples) ** 2)) > 0.05 * samples.std()            # and not the recording itself
+    moved = pitch_of(made) / pitch_of(samples)
+    if engine in ("world_convert", "phase_vocoder"):
+        assert 0.7 < moved < 0.95 or 1.05 < moved < 1.4
+    else:
+        assert abs(moved - 1.0) < 0.03
+
+
+@pytest.mark.parametrize("engine", vocoders.ENGINES)
+@pytest.mark.parametrize("samples", [np.zeros(4000), vowel(0.1), 0.01 * generator().standard_normal(2400)],
+                         ids=["silence", "short", "noise"])
+def test_engines_at_their_edges(engine, samples):
+    made = vocoders.ENGINES[engine](samples, generator())
+    assert made.shape == samples.shape and np.isfinite(made).all() and np.abs(made).max() < 10 * np.abs(samples).max() + 0.1
+
+
+@pytest.mark.parametrize("length", [1, 100, 5000])
+def test_short_time_spectra_and_back(length):
+    samples = generator().standard_normal(length)
+    assert np.allclose(vocoders.istft(vocoders.stft(samples), length), samples, atol=1e-9)
+    assert np.allclose(vocoders.istft(vocoders.stft(samples, 256, 64), length, 256, 64), samples, atol=1e-9)
+    middle = vocoders.stft(samples)[length // 512]                                     # a frame by itself
+    padded = np.concatenate([np.zeros(512), samples, np.zeros(1024)])
+    assert np.allclose(middle, np.fft.rfft(padded[length // 512 * 256:][:1024] * vocoders._window(1024)))
+
+
+def test_linear_prediction_is_the_solution_of_the_normal_equations():
+    from scipy.linalg import solve_toeplitz
+
+    samples = vowel(0.1)
+    filters, gains = vocoders._predict(samples, 10)
+    window = np.concatenate([np.zeros(240), samples, np.zeros(240)])[5 * 80:][:480] * vocoders._window(480)
+    correlation = np.array([window[:480 - lag] @ window[lag:] for lag in range(19)]) / np.sum(vocoders._window(480) ** 2)
+    correlation[0] = correlation[0] * 1.0001 + 1e-10
+    expected = solve_toeplitz(correlation[:-1], -correlation[1:])
+    assert np.allclose(filters[5], [1.0, *expected], atol=1e-6)
+    assert gains[5] ** 2 == pytest.approx(correlation[0] + expected @ correlation[1:], rel=1e-6)
+
+
+def test_conversion_moves_pitch_and_formants_as_drawn():
+    samples = vowel(1.0, 150.0)
+    for seed in range(4):
+        rng = generator(seed)
+        up = rng.random() < 0.5
+        ratio = rng.uniform(1.1, 1.35) if up else rng.uniform(0.75, 0.9)
+        assert pitch_of(vocoders.convert_world(samples, generator(seed))) == pytest.approx(150.0 * ratio, rel=0.02)
+
+
+# The recording chain
+
+def recording(**changes):
+    drawn = recording_chain.draw(generator(3), 12000, 3400.0)
+    return replace(drawn, **changes)
+
+
+def test_chain_gives_what_was_drawn():
+    speech = np.concatenate([np.zeros(6000), vowel(2.0), np.zeros(9000)])
+    first, last = recording_chain.speech_bounds(speech)
+    assert abs(first - 6000) < 800 and abs(last - 38000) < 800
+    piece = recording_chain.cut(speech, 12000, generator())
+    assert len(piece) == 12000 + 2 * MARGIN and recording_chain.speech_bounds(piece)[1] > 12000
+    for level, band in ((-30.0, 3400.0), (-25.0, 6800.0)):
+        made = recording_chain.record(piece, recording(level=level, band=band), generator(1))
+        signal = made / 32768.0
+        assert made.dtype == np.int16 and len(made) == 12000
+        assert 10 * np.log10(np.mean(signal ** 2)) == pytest.approx(level, abs=0.1) and abs(signal.mean()) < 1e-4
+        power = np.abs(np.fft.rfft(signal * np.hanning(len(signal)))) ** 2
+        above, below = power[int((band + 300) * 12000 / RATE):].mean(), power[:int(band * 12000 / RATE)].mean()
+        assert 10 * np.log10(above / below) < -35.0
+    assert np.array_equal(made, recording_chain.record(piece, recording(level=level, band=band), generator(1)))
+
+
+def test_noise_floor_is_the_same_whatever_the_speech_brings_along():
+    """Half a second of speech, half a second of pause: digital silence or noise."""
+    pause = np.arange(16000 + 2 * MARGIN) % 16000 < 8000
+    speech = np.resize(vowel(), len(pause)) * pause
+    floors = []
+    for own in (0.0, 0.0005, 0.002):
+        noisy = speech + own * generator(5).standard_normal(len(speech))
+        made = recording_chain.record(noisy, recording(samples=16000, floor=-20.0, reverberation=0.0, band=6800.0),
+                                      generator(1)) / 32768.0
+        levels = recording_chain.frame_levels(made)
+        floors.append(np.quantile(levels, 0.2) - np.quantile(levels, 0.95))
+    assert np.ptp(floors) < 2.5 and -23.0 < np.mean(floors) < -17.0
+
+
+def test_background_at_the_ratio_drawn():
+    piece, noise = np.resize(vowel(), 16000 + 2 * MARGIN), generator(8).standard_normal(16000 + 2 * MARGIN)
+    plain = replace(recording(samples=16000, band=6800.0, floor=-60.0, reverberation=0.0, snr=6.0), equaliser=(0.0,) * 9)
+    made = recording_chain.record(piece, plain, generator(1), noise) / 32768.0
+    spectrum = np.abs(np.fft.rfft(made * np.hanning(len(made)))) ** 2
+    harmonic = np.minimum(np.arange(len(spectrum)) % 120, -np.arange(len(spectrum)) % 120) < 8     # bins of 1 Hz
+    inside = (np.arange(len(spectrum)) > 100) & (np.arange(len(spectrum)) < 6600)
+    ratio = spectrum[inside & harmonic].sum() / (spectrum[inside & ~harmonic].mean() * 6700)
+    assert 10 * np.log10(ratio) == pytest.approx(6.0, abs=1.5)
+
+
+def test_short_and_silent_pieces():
+    assert recording_chain.speech_bounds(np.zeros(3000)) == (0, 0) and recording_chain.speech_bounds(np.zeros(10)) == (0, 0)
+    assert len(recording_chain.cut(vowel(0.5), 20000, generator())) <= 8000 + 2 * MARGIN
+
+
+# The check of shortcuts
+
+def test_linear_check_finds_a_shortcut_and_nothing_else():
+    rng = generator(4)
+    genuine = rng.random(600) < 0.4
+    features = rng.standard_normal((600, 6))
+    features[:, 5] = 3.0                                                 # never changes
+    parts = slice(0, 400), slice(400, 600)
+    clean = shortcuts.linear_check((features[parts[0]], genuine[parts[0]]),
+                                   {"dev": (features[parts[1]], genuine[parts[1]])})
+    assert 0.4 < clean["dev"] < 0.6
+    features[:, 2] += 2.0 * genuine
+    planted = shortcuts.linear_check((features[parts[0]], genuine[parts[0]]),
+                                     {"dev": (features[parts[1]], genuine[parts[1]])})
+    assert planted["dev"] == pytest.approx(0.16, abs=0.05)               # Phi(-1) = 0.159
+
+
+def test_equal_error_rate():
+    scores = np.array([2.1, 1.5, 0.3, -0.2, 1.1, -1.5, -0.8, 0.5, -2.2, 0.1, -0.3, 1.2])
+    assert shortcuts.equal_error_rate(scores, np.arange(12) < 5) == pytest.approx(0.242857, abs=1e-6)
+    assert shortcuts.equal_error_rate(np.ones(6), np.arange(6) < 2) == 0.5
+    assert shortcuts.equal_error_rate(np.arange(6.0), np.arange(6) >= 3) == 0.0
+    assert shortcuts.equal_error_rate(np.arange(6.0), np.arange(6) < 3) == 1.0
+
+
+def test_statistics_see_what_they_are_named_after():
+    samples = np.rint(3000 * generator().standard_normal(8000)).astype(np.int16)
+    plain = dict(zip(shortcuts.STATISTICS, shortcuts.file_statistics(samples)))
+    silent = np.concatenate([np.zeros(1600, dtype=np.int16), samples])
+    changed = dict(zip(shortcuts.STATISTICS, shortcuts.file_statistics(silent)))
+    assert plain["leading silence"] == 0 and changed["leading silence"] == pytest.approx(8, abs=2)
+    assert changed["zeros"] > 0.15 > plain["zeros"] and plain["samples mod 80"] == 0 and plain["samples mod 256"] == 64
+    assert plain["rms"] == pytest.approx(20 * np.log10(3000 / 32768), abs=0.3) and plain["rolloff"] > 0.97
+    for edge in (np.zeros(1, dtype=np.int16), np.zeros(500, dtype=np.int16)):
+        assert np.isfinite(shortcuts.file_statistics(edge)).all() and np.isfinite(shortcuts.mel_statistics(edge)).all()
+
+
+# The corpus
+
+@pytest.fixture(scope="module")
+def sources():
+    return add_mini.find_sources(log)
+
+
+@pytest.fixture(scope="module")
+def corpus(sources, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mini")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(add_mini, "GENUINE", FEW)
+        patched.setattr(add_mini, "_shares", lambda part, scale, sources: [FEW[part] // len(add_mini.SETS[part])] *
+                        len(add_mini.SETS[part]))
+        patched.setattr(add_mini, "LONGEST", 1.3)
+        counts = add_mini.prepare(folder, log, sources=sources)
+        items = [item for part in FEW for item in add_mini.plan(part, 1.0, add_mini.SEED, sources)]
+    assert counts["train"] == {"genuine": 7, "fake": 14} and counts["eval"] == {"genuine": 8, "fake": 17}
+    return folder, items
+
+
+def test_corpus(corpus):
+    folder, items = corpus
+    for part in FEW:
+        cuts = CutSet.from_file(folder / f"{part}.jsonl.gz").to_eager()
+        labels = labels_of(cuts)
+        planned = {item.id: item for item in items if item.part == part}
+        assert set(labels) == set(planned)
+        for cut in cuts:
+            item, label, info = planned[cut.id], labels[cut.id], soundfile.info(cut.recording.sources[0].source)
+            assert (info.samplerate, info.subtype, info.channels, info.format) == (RATE, "PCM_16", 1, "FLAC")
+            assert info.frames == cut.num_samples == item.recording.samples
+            assert (label.attack, label.condition, label.speaker) == (item.system, item.condition, item.speaker)
+            assert label.genuine == (item.system == "-") and cut.supervisions[0].language == item.language
+            samples = cut.load_audio()[0]
+            assert np.abs(samples).max() < 0.99 and samples.std() == pytest.approx(10 ** (item.recording.level / 20), rel=0.1)
+    check = json.loads((folder / "check.json").read_text())
+    assert set(check) == {"files", "mel", "single"} and set(check["files"]) == {"dev", "adapt", "eval"}
+    assert set(check["single"]) == set(shortcuts.STATISTICS)
+
+
+def test_an_item_by_itself_gives_the_same_samples(corpus):
+    """In another order and process than in the corpus: nothing depends on what was made before."""
+    folder, items = corpus
+    chosen = [item for item in items if item.system in ("-", "lpc", "phase_vocoder", "world") and item.part == "eval"][::-1]
+    assert len(chosen) >= 6
+    for item in chosen:
+        made = add_mini.make(item, add_mini.voices.load_clip(item.clip, RATE))
+        written, _ = soundfile.read(str(folder / "audio" / item.part / f"{item.id}.flac"), dtype="int16")
+        assert np.array_equal(made, written), item.id
+
+
+@pytest.fixture(scope="module")
+def plans(sources):
+    return {part: add_mini.plan(part, 0.15, add_mini.SEED, sources) for part in FEW}
+
+
+def test_sets_share_no_speaker_clip_or_background(plans):
+    for chosen in (lambda item: item.speaker, lambda item: item.clip, lambda item: item.background and item.background[0]):
+        sets = [{chosen(item) for item in plan} - {()} for plan in plans.values()]
+        assert sum(map(len, sets)) == len(set().union(*sets))
+    languages = {part: {item.language for item in plan} for part, plan in plans.items()}
+    assert not languages["eval"] & (languages["train"] | languages["dev"])
+
+
+def test_engines_and_conditions_of_the_sets(plans):
+    seen = {part: Counter(item.system for item in plan) for part, plan in plans.items()}
+    for part, counts in seen.items():
+        assert set(counts) == {"-", *add_mini.SYSTEMS[part]}
+    assert {"sinusoidal", "phase_vocoder", "flite_kal"} <= set(seen["eval"]) - set(seen["train"]) - set(seen["adapt"])
+    for part, plan in plans.items():
+        conditions = defaultdict(Counter)
+        for item in plan:
+            conditions[item.system == "-"][item.condition] += 1
+        for counts in conditions.values():
+            assert set(counts) == set(add_mini.CONDITIONS[part]) and max(counts.values()) - min(counts.values()) <= 9
+        assert all(bool(item.background) == (item.condition != "clean") for item in plan)
+    assert all(item.language == "en" for item in plans["eval"] if item.system.startswith("flite"))
+
+
+def test_fakes_are_as_long_as_genuine_ones_and_have_their_band(plans):
+    for plan in plans.values():
+        genuine = {(item.clip, item.recording.samples, item.recording.band) for item in plan if item.system == "-"}
+        assert {(item.clip, item.recording.samples, item.recording.band) for item in plan} == genuine
+        assert all(0.97 * RATE < item.recording.samples <= 4 * RATE for item in plan)
+    drawn = [[item.recording.level for plan in plans.values() for item in plan if (item.system == "-") == kind]
+             for kind in (True, False)]
+    assert abs(np.mean(drawn[0]) - np.mean(drawn[1])) < 1.5
+
+
+def test_without_flite(sources):
+    plan = add_mini.plan("eval", 0.1, 1, replace(sources, flite=None))
+    assert {item.system for item in plan} == {"-", *add_mini.SYSTEMS["eval"]} - set(add_mini.ENGLISH)
+
+
+def test_what_a_killed_run_left_is_made_anew(corpus, sources, tmp_path, monkeypatch):
+    folder = shutil.copytree(corpus[0], tmp_path / "again")
+
+    def dies(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(add_mini, "make_all", dies)
+    with pytest.raises(KeyboardInterrupt):
+        add_mini.prepare(folder, log, scale=0.01, sources=sources)
+    assert not list(folder.glob("*.jsonl.gz")) and not list(folder.rglob("*.flac")) and not list(folder.glob("*.json"))
+
+
+def test_one_line_where_it_cannot_be_made(sources, tmp_path, monkeypatch):
+    with pytest.raises(UserError, match="scale=2; expected more than 0 and at most 1"):
+        add_mini.prepare(tmp_path, log, scale=2, sources=sources)
+    with pytest.raises(UserError, match="1 clips with 1 s of speech, 5 wanted"):
+        add_mini.choose_clips(generator(), {"one": sources.clips["fillets-cs-big"]["fillets-cs-big"][:1]}, 5)
+    monkeypatch.setenv("PYSPEECH_CACHE", str(tmp_path / "empty"))
+    monkeypatch.delenv("PYSPEECH_DEBIAN_MIRROR", raising=False)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(UserError, match="no apt-get on this machine to download") as caught:
+        add_mini.prepare(tmp_path / "out", log)
+    assert "\n" not in str(caught.value)

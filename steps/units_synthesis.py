@@ -36,9 +36,8 @@ def train_inverter(exp, conf):
     seed_everything(seed)
     model = Inverter(config, vqvae.model.codebook, len(voices)).to(device)
     exp.log.info("inverter of %s, seed %d: %d utterances of %s", conf.synthesis, seed, len(cuts), ", ".join(voices))
-    dataset = UnitDataset(voices, vqvae.features, conf.data, vqvae.stats, magnitudes=True)
-    run_training(exp, conf, InverterTraining(model, vqvae.model), dataset, cuts, replace(conf.inverter_train, seed=seed),
-                 "inverter")
+    dataset = UnitDataset(voices, vqvae.features, conf.inverter_data, vqvae.stats, magnitudes=True)
+    run_training(exp, InverterTraining(model, vqvae.model), dataset, cuts, replace(conf.inverter_train, seed=seed), "inverter")
     save_pair(exp.dir / "models" / "synthesis", vqvae, Bundle(model, voices, vqvae.features, vqvae.stats))
 
 

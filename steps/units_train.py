@@ -54,19 +54,19 @@ def train_vqvae(exp, conf, system, seed):
     seed_everything(seed)
     model = VqVae(replace(conf.vqvae, features=features.dim, **options), len(speakers)).to(default_device())
     exp.log.info("%s, seed %d: %d utterances of %d speakers", system, seed, len(cuts), len(speakers))
-    run_training(exp, conf, VqVaeTraining(model), UnitDataset(speakers, features, conf.data, stats), cuts,
-                 replace(conf.train, seed=seed), f"{system}/{seed}")
+    dataset = UnitDataset(speakers, features, conf.data, stats)
+    run_training(exp, VqVaeTraining(model), dataset, cuts, replace(conf.train, seed=seed), f"{system}/{seed}")
     save_model(exp.dir / "models" / system / str(seed), model, speakers, features, stats)
 
 
-def run_training(exp, conf, training, dataset, cuts, train, name):
-    """Train `training` (VqVaeTraining or InverterTraining) in training/<name>, as the TrainConfig `train` says."""
+def run_training(exp, training, dataset, cuts, train, name):
+    """Train `training` (VqVaeTraining or InverterTraining) in training/<name>; dataset: UnitDataset, train: TrainConfig."""
     from pyspeech.training.data import BatchLoader
     from pyspeech.training.optimization import make_optimizer
     from pyspeech.training.trainer import Trainer
     from pyspeech.units.dataset import DurationSampler
     from pyspeech.units.training import compute_loss
 
-    batches = BatchLoader(dataset, DurationSampler(cuts, conf.data, train.seed), train.seed, train.num_workers)
+    batches = BatchLoader(dataset, DurationSampler(cuts, dataset.data, train.seed), train.seed, train.num_workers)
     Trainer(training, make_optimizer(training, train), batches, compute_loss, train, exp.dir / "training" / name,
             log=exp.log).run()

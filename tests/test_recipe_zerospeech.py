@@ -14,6 +14,7 @@ ZEROSPEECH = Recipe("zerospeech", "--profile", "quick", "--jobs", "1", "skip_bad
                     "repeated=[trf128]", "seeds=[1,2]", "kmeans=[8]", "vqvae.codes=8", "vqvae.dim=16", "vqvae.feedforward=16",
                     "vqvae.code_dim=8", "vqvae.quantise_after=2", "data.batch_seconds=4", "train.max_steps=8",
                     "train.save_every=2", "train.log_every=2", "inverter.dim=16", "inverter.heads=2", "inverter.feedforward=16",
+                    "inverter_data.batch_seconds=4",
                     "inverter_train.max_steps=8", "inverter_train.save_every=2", "inverter_train.log_every=2")
 
 

@@ -37,6 +37,7 @@ class Config:
     train: TrainConfig = field(default_factory=TrainConfig)  # its seed is one of `seeds`
     synthesis: str = "trf128"  # the system whose units, with the first seed, are spoken
     inverter: InverterConfig = field(default_factory=InverterConfig)
+    inverter_data: UnitDataConfig = field(default_factory=UnitDataConfig)
     inverter_train: TrainConfig = field(default_factory=TrainConfig)
     spoken: int = 40  # test utterances to speak, each in every voice, where the corpus does not list them
     author: str = "anonymous"  # of the submission
@@ -112,7 +113,7 @@ for one in SYSTEMS:
     stages_of(one)
 
 
-@recipe.stage(config=["synthesis", "seeds", "data", "inverter", "inverter_train"],
+@recipe.stage(config=["synthesis", "seeds", "inverter", "inverter_data", "inverter_train"],
               inputs=lambda conf: ["corpus", f"models/{conf.synthesis}/{conf.seeds[0]}"], outputs=["models/synthesis"],
               scratch=["training/inverter"], cpus=2, gpus=1, hours=24, resumable=True)
 def train_inverter(exp, conf):

@@ -41,6 +41,22 @@ def read_audio(path, sampling_rate=None, channel=None):
         return samples, sampling_rate or source.sampling_rate
 
 
+def read_channels(path):
+    """Read a whole file with its channels apart: (samples float32 (channels, N), sampling rate in Hz). As `read_audio`."""
+    with _open(path) as source:
+        blocks = []
+        while len(block := source.read(1 << 20)):
+            blocks.append(block)
+        if not blocks:
+            raise UserError(f"{source.name}: holds no samples")
+        samples = np.concatenate(blocks).T
+        bad = ~np.isfinite(samples)
+        if bad.any():
+            log.warning("%s: %d samples are not finite numbers; read as 0", source.name, bad.sum())
+            samples[bad] = 0.0
+        return samples, source.sampling_rate
+
+
 def stream_audio(path, sampling_rate=8000, channel=None, block_seconds=60.0, start=0.0, duration=None):
     """Read a file in blocks, in bounded memory; joined, the blocks are what `read_audio` returns.
 

@@ -3,7 +3,8 @@
 The defaults are the paper's (Li et al. 2022, Table 1 and section 3.2) where it names a value. Where it is silent they
 are choices: dropout and residual (see DetectorConfig), the floor of the logarithm, the hop of windows.
 """
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import List, Tuple
 
 from pyspeech.errors import UserError
 
@@ -69,6 +70,36 @@ class CropConfig:
         require("hop", 1 <= self.hop <= self.samples, f"1 to samples={self.samples}, so that no sample is passed over")
         require("batch_size", self.batch_size >= (2 if self.balanced else 1), "at least 1, or 2 with balanced=true")
         require("cache_gigabytes", self.cache_gigabytes >= 0, "at least 0")
+
+
+@dataclass
+class AugmentConfig:
+    """What becomes of a training crop: anonymised, heard in a room, with noise, with music, each by itself.
+
+    The paper names the kinds and the coefficients; how often, and the SNRs, are a choice (those of Kaldi's x-vectors).
+    """
+
+    mcadams: float = 0.5  # probability; 0 switches off, here and below
+    coefficients: List[float] = field(default_factory=lambda: [0.8])  # one of them is drawn each time
+    reverberation: float = 0.3
+    noise: float = 0.3
+    noise_snr: Tuple[float, float] = (0.0, 15.0)  # dB, drawn evenly from lowest to highest
+    music: float = 0.3
+    music_snr: Tuple[float, float] = (5.0, 15.0)
+
+    def __post_init__(self):
+        self.noise_snr, self.music_snr = tuple(self.noise_snr), tuple(self.music_snr)  # YAML has lists alone
+
+    def check(self):
+        """Raise UserError for the first option that makes no sense."""
+        require = _requirement("augmentation", self)
+        for name in ("mcadams", "reverberation", "noise", "music"):
+            require(name, 0 <= getattr(self, name) <= 1, "a probability, 0 to 1")
+        good = all(0 < value < float("inf") for value in self.coefficients)
+        require("coefficients", good and (self.coefficients or not self.mcadams), "numbers above 0, such as [0.8, 0.9]")
+        for name in ("noise_snr", "music_snr"):
+            limits = getattr(self, name)
+            require(name, len(limits) == 2 and limits[0] <= limits[1], "the lowest and the highest SNR in dB")
 
 
 def _requirement(section, config):

@@ -1,0 +1,81 @@
+"""The augmentations of pyspeech/spoofing/augmentation.py for lhotse's cuts, applied while their audio is read.
+
+lhotse has noise, music and rooms (CutMix, ReverbWithImpulseResponse); anonymisation is added here, as a transform of
+recordings like its own. A manifest that holds it can be read where this module has been imported.
+"""
+import random
+from dataclasses import dataclass
+
+import numpy as np
+from lhotse import CutSet
+from lhotse.augmentation import AudioTransform
+from lhotse.cut import MixedCut, PaddingCut
+from lhotse.dataset.cut_transforms import CutMix, ReverbWithImpulseResponse
+from lhotse.dataset.dataloading import resolve_seed
+from lhotse.utils import fastcopy
+
+from pyspeech.spoofing.mcadams import anonymize
+
+
+@dataclass
+class McAdamsAnonymization(AudioTransform):
+    """Of the audio of a recording, as much of it as is read: samples (channels, N) -> the same shape."""
+
+    coefficient: float
+    level: str = "rms"
+
+    def __call__(self, samples, sampling_rate):
+        return anonymize(np.asarray(samples), self.coefficient, sampling_rate, self.level)
+
+    def reverse_timestamps(self, offset, duration, sampling_rate):
+        """Nothing moves in time."""
+        return offset, duration
+
+
+class McAdams:
+    """CutSet -> CutSet: each cut anonymised with probability `p`, by one of the coefficients, each as likely.
+
+    seed: an int, or "trng" or "randomized" as in lhotse; draws go on from call to call. preserve_id: whether a changed
+    cut keeps its id, which else ends in the coefficient (_mc0.8).
+    """
+
+    def __init__(self, coefficients, p=0.5, seed=42, preserve_id=False):
+        self.coefficients, self.p, self.seed, self.preserve_id = tuple(coefficients), p, seed, preserve_id
+        self.random = None  # made at the first call, in the process that makes it
+
+    def __call__(self, cuts):
+        if self.random is None:
+            self.random = random.Random(resolve_seed(self.seed))
+        return CutSet.from_cuts([self._draw(cut) for cut in cuts])
+
+    def _draw(self, cut):
+        chance, coefficient = self.random.random(), self.random.choice(self.coefficients)
+        return anonymize_cut(cut, coefficient, affix_id=not self.preserve_id) if chance < self.p else cut
+
+
+def anonymize_cut(cut, coefficient, affix_id=True):
+    """The cut with its audio anonymised when it is read; features that are stored are left behind."""
+    name = f"{cut.id}_mc{coefficient:g}" if affix_id else cut.id
+    if isinstance(cut, PaddingCut):
+        return cut
+    if isinstance(cut, MixedCut):
+        tracks = [fastcopy(track, cut=anonymize_cut(track.cut, coefficient, affix_id)) for track in cut.tracks]
+        return fastcopy(cut, id=name, tracks=tracks)
+    transforms = [*(cut.recording.transforms or []), McAdamsAnonymization(coefficient)]
+    return fastcopy(cut, id=name, features=None, recording=fastcopy(cut.recording, transforms=transforms))
+
+
+def cut_transforms(config, noises=None, musics=None, rirs=None, seed=42):
+    """AugmentConfig -> list of transforms of CutSets, to be applied in this order, as `augment` does to samples.
+
+    noises, musics: CutSet. rirs: RecordingSet; None takes rooms that lhotse makes up. Padding to the longest cut of a
+    batch is left to others.
+    """
+    config.check()
+    transforms = [McAdams(config.coefficients, config.mcadams, seed)] if config.mcadams else []
+    if config.reverberation:
+        transforms.append(ReverbWithImpulseResponse(rirs, p=config.reverberation, randgen=random.Random(seed + 1)))
+    for offset, p, cuts, snr in ((2, config.noise, noises, config.noise_snr), (3, config.music, musics, config.music_snr)):
+        if p and cuts is not None:
+            transforms.append(CutMix(cuts, snr=snr, p=p, pad_to_longest=False, seed=seed + offset, random_mix_offset=True))
+    return transforms

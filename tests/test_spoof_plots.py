@@ -1,0 +1,68 @@
+"""Figures 2 and 3 of the fake audio detection recipe: the data that they show, and that there are pictures."""
+import numpy as np
+import pytest
+import scipy.signal
+
+from pyspeech.errors import UserError
+from steps.spoof_plots import COEFFICIENTS, envelopes, histograms, plot_envelopes, plot_histograms
+
+RATE = 16000
+FORMANTS = (700, 1800, 3600)    # Hz
+
+
+def vowel(seconds=0.2, formants=FORMANTS):
+    source = (np.arange(round(seconds * RATE)) % 160 == 0) + 1e-3 * np.random.default_rng(0).standard_normal(round(seconds * RATE))
+    for place in formants:
+        source = scipy.signal.lfilter([1.0], np.poly(0.98 * np.exp([2j * np.pi * place / RATE, -2j * np.pi * place / RATE])).real,
+                                      source)
+    return source
+
+
+def peaks(frequencies, level):
+    return frequencies[scipy.signal.find_peaks(level, prominence=2)[0]]
+
+
+def test_formants_move_as_the_coefficient_says():
+    frequencies, levels = envelopes(vowel())
+    assert tuple(levels) == COEFFICIENTS and frequencies[0] == 0 and frequencies[-1] == RATE / 2
+    for coefficient, level in levels.items():
+        assert level.shape == frequencies.shape and np.isfinite(level).all()
+        for formant in FORMANTS:
+            wanted = (2 * np.pi * formant / RATE) ** coefficient * RATE / (2 * np.pi)
+            found = peaks(frequencies, level)
+            assert np.abs(found - wanted).min() < 40, (coefficient, formant, found)
+
+
+def test_envelope_is_that_of_the_spectrum():
+    """Of coefficient 1, against the spectrum of the frame smoothed over a pitch period's harmonics."""
+    samples = vowel(0.02)
+    frequencies, levels = envelopes(samples, [1.0])
+    spectrum = 20 * np.log10(np.abs(np.fft.rfft(samples * np.sqrt(np.hanning(320)), 1024)))
+    smooth = scipy.ndimage.maximum_filter1d(spectrum, 15)
+    difference = (levels[1.0] - smooth)[(frequencies > 300) & (frequencies < 4500)]
+    assert np.std(difference) < 4 and len(spectrum) == len(frequencies)
+
+
+def test_no_vowel_is_said():
+    for samples in (np.ones(319), np.zeros(1000), np.zeros(0)):
+        with pytest.raises(UserError, match="at least 320, not all 0"):
+            envelopes(samples)
+
+
+def test_histograms_count_everything():
+    genuine, fake = [0.0, 0.04, 0.5, 1.0, 1.0 + 1e-9], [0.0, 0.0, -1e-9]
+    edges, of_genuine, of_fake = histograms(genuine, fake, bins=10)
+    assert np.allclose(edges, np.arange(11) / 10)
+    assert of_genuine.tolist() == [2, 0, 0, 0, 0, 1, 0, 0, 0, 2] and of_fake.tolist() == [3] + 9 * [0]
+    assert histograms([], fake)[1].sum() == 0
+
+
+def test_pictures_are_written_alike_each_time(tmp_path, rng):
+    systems = {"common": (rng.random(30), rng.random(50)), "with McAdams": (rng.random(30), np.zeros(0))}
+    for name in ("a", "b"):
+        plot_envelopes(*envelopes(vowel()), tmp_path / f"{name}2.png")
+        plot_histograms(systems, tmp_path / f"{name}3.png")
+    plot_histograms({"alone": systems["common"]}, tmp_path / "one.png")
+    for number in "23":
+        picture = (tmp_path / f"a{number}.png").read_bytes()
+        assert picture[:4] == b"\x89PNG" and picture == (tmp_path / f"b{number}.png").read_bytes() and len(picture) > 5000

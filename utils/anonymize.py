@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Hide who speaks in audio files: formants are moved by a McAdams coefficient (VoicePrivacy's baseline B2).
+
+IN is an audio file ("-": standard input), or a folder, of which OUT becomes a copy with the same names: all audio files
+in it and below. Rate, channels, format and length stay; what libsndfile cannot write in its own format becomes a WAV.
+The farther the coefficient is from 1, the stranger the voice. It is meant for 16 kHz: at other rates the same one
+does something else, for the frequency that stays is 0.16 of the rate. The words, and much of how they are said, stay too:
+this is no protection against those who know the speaker or the method.
+
+examples:
+  utils/anonymize.py call.wav hidden.wav
+  utils/anonymize.py --coefficient 0.7 recordings/ hidden/
+"""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from pyspeech.launch import ensure_environment  # noqa: E402
+
+ensure_environment()
+
+import argparse  # noqa: E402
+import contextlib  # noqa: E402
+import logging  # noqa: E402
+import os  # noqa: E402
+
+from pyspeech.errors import UserError  # noqa: E402
+from pyspeech.terminal import StatusLine, exit_after, process_each, set_up_messages  # noqa: E402
+
+BLOCK = 1 << 16     # frames written at once: libsndfile's Vorbis coder cannot take many more
+FULL_SCALE = 0.999
+
+
+def main(arguments=None):
+    """Returns the exit status: 0, or 1 where a file could not be anonymised."""
+    options = parser().parse_args(arguments)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    status = StatusLine()
+    set_up_messages(status)
+    targets = find_targets(options.input, Path(options.output))
+    from pyspeech.audio.recordings import Recording
+
+    recordings = [Recording(os.path.basename(source), source) for source in targets]
+    seconds = []
+    return process_each(recordings, lambda recording, shown: seconds.append(
+        anonymize_file(recording.path, targets[recording.path], options.coefficient, options.level)), status, "anonymised",
+        lambda: f"{len(seconds)} file{'s' * (len(seconds) != 1)}, {sum(seconds):.2f} s of audio: {options.output}")
+
+
+def parser():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("input", metavar="IN", help="audio file, - or folder")
+    parser.add_argument("output", metavar="OUT", help="file, or folder where IN is one; what is there is replaced")
+    parser.add_argument("--coefficient", metavar="A", type=coefficient, default=0.8,
+                        help="above 0; 1 changes nothing, less than 0.6 or more than 1 is hard to understand (default: 0.8)")
+    parser.add_argument("--level", choices=("rms", "peak"), default="rms",
+                        help="rms: as loud as before; peak: to full scale, as the baseline does (default: rms)")
+    return parser
+
+
+def coefficient(text):
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0, such as 0.8")
+    return value
+
+
+def find_targets(source, output):
+    """{path of an audio file: path to write}; UserError where that would replace or become part of what is read."""
+    from pyspeech.audio.io import find_audio
+
+    files = [str(path) for path in find_audio([source])]
+    if not Path(source).is_dir():
+        target = output / Path(source).name if output.is_dir() and source != "-" else output
+        if target.is_dir() or source != "-" and target.resolve() == Path(source).resolve():
+            raise UserError(f"{output}: expected a file to write that is not {source} itself")
+        return {files[0]: target}
+    if output.exists() and not output.is_dir():
+        raise UserError(f"{output}: is a file; expected a folder, for {source} is one")
+    if Path(source).resolve() in (output.resolve(), *output.resolve().parents):
+        raise UserError(f"{output}: lies in the folder that is read, {source}; expected another place")
+    return {path: output / Path(path).relative_to(source) for path in files}
+
+
+def anonymize_file(source, target, coefficient, level):
+    """Write one file. Returns its length in seconds. UserError where it cannot be read or written."""
+    from pyspeech.audio.io import read_channels
+    from pyspeech.spoofing.mcadams import anonymize
+
+    samples, rate = read_channels(source)
+    kind = kind_of(source, target)
+    for channel in samples:
+        channel[:] = anonymize(channel, coefficient, rate, level)
+    write(Path(target), samples, rate, kind, source)
+    return samples.shape[1] / rate
+
+
+def kind_of(source, target):
+    """(format, subtype) of what is written, in libsndfile's words: the source's where the name's ending is the same."""
+    import soundfile
+
+    try:
+        with soundfile.SoundFile(os.fsencode(source)) as file:
+            same = Path(source).suffix.lower() == Path(target).suffix.lower()
+            if same and soundfile.check_format(file.format, file.subtype):
+                return file.format, file.subtype
+    except (soundfile.LibsndfileError, OSError):
+        pass    # ffmpeg read it, or it is standard input
+    ending = Path(target).suffix[1:].upper()
+    if ending == "OPUS":
+        return "OGG", "OPUS"
+    form = {"OGA": "OGG", "AIF": "AIFF", "AIFC": "AIFF", "SPH": "NIST", "SND": "AU"}.get(ending, ending)
+    return (form, soundfile.default_subtype(form)) if soundfile.check_format(form) else (None, None)
+
+
+def write(target, samples, rate, kind, source):
+    """Samples (channels, N) into a file of the kind, or into a WAV beside where that cannot be, and say so."""
+    import numpy as np
+    import soundfile
+
+    peak = float(np.abs(samples).max())
+    if peak > FULL_SCALE and kind[1] not in ("FLOAT", "DOUBLE"):
+        if peak > 1:
+            logging.warning("%s: its peaks would be at %.2f of full scale; made quieter by %.1f dB", source, peak,
+                            20 * np.log10(peak / FULL_SCALE))
+        samples *= FULL_SCALE / peak
+    if kind[0]:
+        with contextlib.suppress(soundfile.LibsndfileError, ValueError):
+            return write_sound(target, samples, rate, *kind)
+    wav = target if target.suffix.lower() == ".wav" else target.with_name(target.name + ".wav")
+    logging.warning("%s: libsndfile cannot write %s; written as %s", source,
+                    f"{kind[1]} at this rate and with these channels" if kind[0] else "this format", wav)
+    try:
+        write_sound(wav, samples, rate, "WAV", "PCM_16")
+    except soundfile.LibsndfileError as error:
+        raise UserError(f"{wav}: cannot be written: {error.error_string}") from None
+
+
+def write_sound(path, samples, rate, form, subtype):
+    import soundfile
+    from pyspeech.files import atomic_path
+
+    with atomic_path(path) as temporary:
+        with soundfile.SoundFile(os.fsencode(temporary), "w", rate, len(samples), subtype, format=form) as file:
+            for begin in range(0, samples.shape[1], BLOCK):
+                file.write(samples[:, begin:begin + BLOCK].T)
+
+
+if __name__ == "__main__":
+    exit_after(main)

@@ -91,7 +91,8 @@ def test_formats(model, folder, tmp_path, capsys):
     lines = text_of("--threshold", repr((lowest + middle) / 2)).splitlines()
     found = {line.split(":")[0]: float(re.search(r"score ([^ ]*) \(genuine from", line).group(1)) for line in lines}
     assert found == pytest.approx(expected, abs=6e-4)
-    assert [": genuine, P(genuine) " in line for line in lines] == [score > lowest for score in map(expected.get, found)]
+    decided = [": genuine, P(genuine) " in line for line in lines]
+    assert decided == [expected[name] > lowest for name in found]
     rows = list(csv.DictReader(io.StringIO(text_of("--format", "csv", "--prior", "0.9"))))
     for row in rows:
         odds = 9 * np.exp(2 * expected[row["recording"]] + 0.5)

@@ -40,11 +40,11 @@ def test_as_a_program_from_another_folder(tmp_path):
     run = subprocess.run([*command, "--asv-scores", "asv", "--json", "out.json", "--det", "det.png"], **options)
     assert run.returncode == 0 and run.stderr == "", run.stderr
     rows = [line.split() for line in run.stdout.splitlines()]
-    assert rows[2][:4] == ["all", "5", "7", "24.29"] and rows[4][:5] == ["attack", "A02", "5", "3", "26.67"]
+    assert rows[2][:4] == ["all", "5", "7", "24.29"] and rows[4][:5] == ["attack", "A02", "5", "3", "36.67"]
     assert "Cllr 0.7371 bit, min t-DCF 0.4286" in run.stdout
     found = json.loads((tmp_path / "out.json").read_text())
     assert found["eer"] == pytest.approx(0.242857, abs=5e-7) and found["min_tdcf"] == pytest.approx(0.428571, abs=5e-7)
-    assert found["attacks"]["A02"]["eer"] == pytest.approx((1 / 5 + 1 / 3) / 2)
+    assert found["attacks"]["A02"]["eer"] == pytest.approx((2 / 5 + 1 / 3) / 2)  # at 1.1
     assert (tmp_path / "det.png").read_bytes().startswith(b"\x89PNG")
     broken = subprocess.run([*command[:-1], "nowhere"], **options)
     assert broken.returncode == 1 and broken.stderr == (

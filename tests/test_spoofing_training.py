@@ -1,6 +1,8 @@
 """The loss, masks, validation, and a tiny training that learns and resumes exactly."""
 import functools
+import logging
 import math
+import types
 
 import numpy as np
 import pytest
@@ -8,15 +10,19 @@ import torch
 
 from pyspeech.compat import load_checkpoint
 from pyspeech.features.config import SpecAugmentConfig
-from pyspeech.spoofing.config import CropConfig, DetectorConfig
+from pyspeech.spoofing.calibration import fit_calibration
+from pyspeech.spoofing.config import AugmentConfig, CropConfig, DetectorConfig, LogMelConfig
 from pyspeech.spoofing.dataset import CropDataset, UtteranceSampler
+from pyspeech.spoofing.detector import load_detector
 from pyspeech.spoofing.networks import LcnnBlstm
+from pyspeech.spoofing.scoring import equal_error_rate
 from pyspeech.spoofing.training import compute_loss, mask, validation
 from pyspeech.training.config import TrainConfig
 from pyspeech.training.data import BatchLoader
 from pyspeech.training.optimization import make_optimizer
 from pyspeech.training.randomness import seed_everything
 from pyspeech.training.trainer import Trainer
+from steps import spoof_train
 from tests.tiny_spoofing import RATE, write_corpus
 
 DATA = CropConfig(samples=4096, hop=4096, batch_size=8)
@@ -43,7 +49,8 @@ def test_loss_is_equation_1():
     targets = torch.tensor([1, 0, 0, 0])
     loss, values = compute_loss(model, {"samples": torch.zeros(4, 1), "targets": targets, "seconds": 3.5})
     genuine = [1 / (1 + math.exp(-value)) for value in (2, -1, 0.5, -3)]
-    expected = -sum(target * math.log(p) + (1 - target) * math.log(1 - p) for target, p in zip((1, 0, 0, 0), genuine)) / 4
+    truth = (1, 0, 0, 0)
+    expected = -sum(y * math.log(p) + (1 - y) * math.log(1 - p) for y, p in zip(truth, genuine)) / 4
     assert loss.item() == pytest.approx(expected)
     assert values == {"accuracy": pytest.approx((1 + 2 / 3) / 2), "audio_seconds": 3.5}
     one_kind = {"samples": torch.zeros(4, 1), "targets": torch.zeros(4, dtype=torch.int64), "seconds": 1}
@@ -102,3 +109,38 @@ def test_training_learns_and_resumes_exactly(cuts, tmp_path):
     resumed, resumed_history = run(cuts, dev, tmp_path / "halves", 32)
     assert [point for point in resumed_history if "train/loss" in point] == points
     assert all(torch.equal(*pair) for pair in zip(model.state_dict().values(), resumed.state_dict().values()))
+
+
+def test_a_system_is_trained_calibrated_and_saved(cuts, tmp_path, rng):
+    """All that a row of Table 3 is made of, for a few steps."""
+    (tmp_path / "corpus").mkdir()
+    cuts.to_file(tmp_path / "corpus" / "train.jsonl.gz")
+    dev = write_corpus(tmp_path / "dev", 6, seed=1, longest=0.6)
+    dev.to_file(tmp_path / "corpus" / "dev.jsonl.gz")
+    conf = types.SimpleNamespace(
+        features=LogMelConfig(), network=DetectorConfig(), data=DATA, augment=AugmentConfig(), specaugment=MASKS,
+        train=TrainConfig(max_steps=3, log_every=1, minimize="eer"), train_sets=["train"], valid_set="dev")
+    exp = types.SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"))
+    backgrounds = {"noises": [rng.standard_normal(9000)], "musics": [rng.standard_normal(100)],
+                   "rirs": [np.array([0.0, 1.0, 0.3])]}
+    spoof_train.train_system(exp, conf, "rnm_sm_mc0.9", 7, backgrounds)
+    detector = load_detector(tmp_path / "models" / "rnm_sm_mc0.9" / "7")
+    scores = spoof_train.score_cuts(detector.model, detector.crop, dev)
+    genuine, fake = ([score for name, score in scores.items() if (dev[name].supervisions[0].text == "genuine") is kind]
+                     for kind in (True, False))
+    error, threshold = equal_error_rate(genuine, fake)
+    assert detector.threshold == pytest.approx(threshold) and detector.calibration == fit_calibration(genuine, fake)
+    saved = load_checkpoint(tmp_path / "training" / "rnm_sm_mc0.9" / "7" / "best.pt")
+    assert saved["metrics"]["eer"] == error and saved["config"]["seed"] == 7
+
+
+def test_systems_are_the_rows_of_table_3():
+    conf = types.SimpleNamespace(augment=AugmentConfig(), train_sets=["train", "dev"])
+    found = []
+    for name, options in spoof_train.SYSTEMS.items():
+        config = spoof_train.augment_config(conf, name)
+        found.append(("+".join(spoof_train.training_sets(conf, name)), options["masks"],
+                      config.coefficients[0] if config.mcadams else None))
+    assert found == [("train+dev", False, None), ("train+dev", True, None), ("train+dev", True, 0.9),
+                     ("train+dev", True, 0.8), ("train+dev", True, 0.7), ("train+dev", True, 0.6),
+                     ("train+dev+adapt", True, None), ("train+dev+adapt", True, 0.8)]

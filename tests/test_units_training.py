@@ -9,8 +9,9 @@ import torch
 from pyspeech.compat import load_checkpoint
 from pyspeech.errors import UserError
 from pyspeech.features.config import MfccConfig
-from pyspeech.features.mfcc import compute_features
+from pyspeech.features.mfcc import compute_features, normalise, raw_features
 from pyspeech.features.stft import MagnitudeStft
+from pyspeech.features.warping import warp
 from pyspeech.training.config import TrainConfig
 from pyspeech.training.data import BatchLoader
 from pyspeech.training.optimization import make_optimizer
@@ -93,6 +94,33 @@ def test_crops_are_pieces_of_the_whole(cuts):
     assert min(sizes) >= 20 and max(sizes) <= 60 and len(sizes) > 10 and len(starts) > 10
 
 
+def test_warped_voices_have_targets_as_they_are(cuts):
+    data, chosen = UnitDataConfig(warp=1.5), [cuts["u3"], cuts["u7"]]
+    plain = UnitDataset("AB", FEATURES, UnitDataConfig())[chosen]
+    assert "targets" not in plain
+    np.random.seed(3)
+    batch = UnitDataset("AB", FEATURES, data)[chosen]
+    assert torch.equal(batch["targets"], plain["features"]) and torch.equal(batch["lengths"], plain["lengths"])
+    np.random.seed(3)
+    for row, cut in enumerate(chosen):
+        samples = soundfile.read(cut.recording.sources[0].source, dtype="float32")[0]
+        factor = 1.5 ** np.random.uniform(-1, 1)
+        assert 1 / 1.5 < factor < 1.5 and abs(factor - 1) > 0.02
+        expected = normalise(warp(raw_features(samples, FEATURES), factor, FEATURES), FEATURES)
+        torch.testing.assert_close(batch["features"][row, : len(expected)], expected, rtol=0, atol=1e-4)
+    for options in ({"magnitudes": True}, {"crop": False}):  # for the inverter; for encoding
+        batch = UnitDataset("AB", FEATURES, data, **options)[chosen]
+        assert torch.equal(batch["features"], plain["features"]) and "targets" not in batch
+
+
+def test_the_loss_is_of_the_targets(cuts):
+    training = make_training().eval()
+    batch = UnitDataset("AB", FEATURES, UnitDataConfig())[list(cuts)[:4]]
+    reconstruction, _ = training.vqvae(batch["features"], batch["lengths"], batch["speakers"])
+    _, values = compute_loss(training, {**batch, "targets": reconstruction.detach()})
+    assert values["reconstruction"] == pytest.approx(0, abs=1e-9) and values["commitment"] > 0
+
+
 def test_sampler(cuts):
     data = UnitDataConfig(batch_seconds=6.0, max_utterances=5)
     sampler = DurationSampler(cuts, data, seed=1)
@@ -169,6 +197,7 @@ def test_checkpoints(cuts, tmp_path):
             (lambda: save_model(tmp_path, vqvae, ["A"], features, stats), "1 speakers"),
             (lambda: save_model(tmp_path, vqvae, ["A", "B"], features), "there is none"),
             (lambda: save_model(tmp_path, vqvae, ["A", "B"], MfccConfig(kind="log_mel")), "80 values"),
+            (lambda: UnitDataset("A", FEATURES, UnitDataConfig(warp=0.8)), "data option warp=0.8: expected 1 to 3"),
             (lambda: UnitDataset("A", FEATURES, UnitDataConfig())[[cuts["u1"]]], "u1: speaker 'B'")):
         with pytest.raises(UserError, match=message):
             call()

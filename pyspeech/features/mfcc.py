@@ -43,7 +43,7 @@ def raw_features(samples, config):
 def mfcc(samples, config):
     """Cepstra alone: samples (N,) -> (F, cepstra) float32."""
     log_mel = fbank(samples, config.log_mel).double()
-    return (log_mel @ _cosine_transform(config.mel_filters, config.cepstra).to(log_mel.device)).float()
+    return (log_mel @ cosine_transform(config.mel_filters, config.cepstra).to(log_mel.device)).float()
 
 
 def add_deltas(frames):
@@ -85,7 +85,7 @@ def _filter(frames, weights):
 
 
 @functools.lru_cache(maxsize=8)
-def _cosine_transform(filters, cepstra):
+def cosine_transform(filters, cepstra):
     """(filters, cepstra) float64: the orthonormal DCT-II, its columns times the lifter's weights."""
     columns, rows = torch.arange(cepstra, dtype=torch.float64), torch.arange(filters, dtype=torch.float64)
     matrix = math.sqrt(2 / filters) * torch.cos(math.pi / filters * (rows[:, None] + 0.5) * columns)

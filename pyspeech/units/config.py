@@ -95,6 +95,7 @@ class UnitDataConfig:
     max_utterances: int = 64
     crop_seconds: float = 0.0  # at most so long a piece of each utterance, a random one; 0: whole utterances
     shortest_crop: float = 0.0  # the length of a batch's pieces is drawn from this to crop_seconds; 0: always crop_seconds
+    warp: float = 1.0  # the VQ-VAE hears voices with all frequencies up to this many times as high, or low; 1: as they are
     cache_gigabytes: float = 2.0  # of features kept in memory; those beyond are computed each time
 
     def check(self):
@@ -102,6 +103,7 @@ class UnitDataConfig:
         require("batch_seconds", self.batch_seconds > 0, "more than 0")
         require("max_utterances", self.max_utterances >= 1, "at least 1")
         require("cache_gigabytes", self.cache_gigabytes >= 0, "at least 0")
+        require("warp", 1 <= self.warp <= 3, "1 to 3")
         require("crop_seconds", self.crop_seconds >= 0, "at least 0")
         require("shortest_crop", 0 <= self.shortest_crop <= self.crop_seconds, f"0 to crop_seconds={self.crop_seconds}")
 

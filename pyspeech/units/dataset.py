@@ -8,7 +8,14 @@
 A cut is one utterance, with one supervision that names its speaker. The sampler draws from a generator of its own, which
 follows from seed and epoch; crops are drawn from numpy's global one, which the loader seeds by epoch and batch. Features are
 normalised over the whole utterance before a piece is cropped.
+
+With data.warp, the VQ-VAE's encoder hears each utterance in the voice of another vocal tract (pyspeech.features.warping), by a
+factor that is drawn anew each time, its logarithm uniform; the decoder still has to give the features as they were. So codes
+learn to be alike for alike sounds of different voices, of which reconstruction alone says nothing: with the speaker known, any
+pairing of one voice's sounds with another's serves it as well. The paper has no such thing.
 """
+import math
+
 import numpy as np
 import torch
 
@@ -16,6 +23,7 @@ from pyspeech.errors import UserError
 from pyspeech.features.fbank import GlobalStats
 from pyspeech.features.mfcc import normalise, raw_features
 from pyspeech.features.stft import MagnitudeStft
+from pyspeech.features.warping import warp
 from pyspeech.transducer.dataset import DURATION_JITTER, read_samples, split_batches, supervision_of
 
 
@@ -72,14 +80,16 @@ class UnitDataset(torch.utils.data.Dataset):
     """dataset[cuts]: the batch of these utterances.
 
     speakers: names in the order of their indices. features: MfccConfig, with `stats` where it needs them. data:
-    UnitDataConfig. magnitudes: whether the batch has them. crop: whether to crop as `data` says; for training.
+    UnitDataConfig. magnitudes: whether the batch has them, for the inverter, which hears voices as they are. crop: whether
+    to crop and to warp as `data` says; for training.
     """
 
     def __init__(self, speakers, features, data, stats=None, magnitudes=False, crop=True):
         data.check()
         self.speakers = {speaker: index for index, speaker in enumerate(speakers)}
         self.features, self.data, self.crop = features, data, crop and data.crop_seconds > 0
-        self.read = FeatureReader(features, stats, magnitudes, int(data.cache_gigabytes * 2**30))
+        self.warp = data.warp if crop and not magnitudes else 1.0
+        self.read = FeatureReader(features, stats, magnitudes, int(data.cache_gigabytes * 2**30), raw=self.warp > 1)
 
     def __getitem__(self, cuts):
         """B utterances of T frames at most:
@@ -87,19 +97,30 @@ class UnitDataset(torch.utils.data.Dataset):
         features    (B, T, dim) float32, 0 behind the end
         lengths     (B,) int64, frames, at least 1
         speakers    (B,) int64
+        targets     (B, T, dim) float32, features of the voices as they are; where data.warp has the others warped
         magnitudes  (B, T, bins) float32, linear, 0 behind the end; where asked for
         seconds     float, the audio in all
         """
         cuts = list(cuts)
         size = self._crop_frames()
-        utterances = [self._piece(self.read(cut), size) for cut in cuts]
+        utterances = [self._piece(self._perturb(self.read(cut)), size) for cut in cuts]
         lengths = torch.tensor([len(parts[0]) for parts in utterances])
         batch = {"features": _pad([parts[0] for parts in utterances]), "lengths": lengths,
                  "speakers": torch.tensor([self._speaker(cut) for cut in cuts]),
                  "seconds": float(lengths.sum()) * self.features.frame_seconds}
+        if self.warp > 1:
+            batch["targets"] = _pad([parts[1] for parts in utterances])
         if self.read.stft is not None:
             batch["magnitudes"] = _pad([parts[1] for parts in utterances])
         return batch
+
+    def _perturb(self, parts):
+        """[features, raw features] -> [features of the warped, features], where there is a warp."""
+        if self.warp <= 1:
+            return parts
+        features, raw = parts
+        factor = math.exp(np.random.uniform(-1, 1) * math.log(self.warp))
+        return [normalise(warp(raw, factor, self.features), self.features, self.read.stats), features]
 
     def _crop_frames(self):
         """Frames that the pieces of a batch have at most, or None for whole utterances."""
@@ -126,14 +147,15 @@ class UnitDataset(torch.utils.data.Dataset):
 
 
 class FeatureReader:
-    """read(cut): [features (F, dim)] or [features, linear magnitudes (F, bins)] of the whole utterance, float32.
+    """read(cut): [features (F, dim)] of the whole utterance, float32; behind them, where asked for, linear magnitudes
+    (F, bins), and the features before they are normalised.
 
     The first that are computed are kept in memory, up to cache_bytes.
     """
 
-    def __init__(self, config, stats=None, magnitudes=False, cache_bytes=0):
+    def __init__(self, config, stats=None, magnitudes=False, cache_bytes=0, raw=False):
         config.check()
-        self.config, self.stats = config, stats
+        self.config, self.stats, self.raw = config, stats, raw
         self.stft = MagnitudeStft(config.magnitudes) if magnitudes else None
         self.left, self.kept = cache_bytes, {}
 
@@ -149,12 +171,13 @@ class FeatureReader:
 
     def _compute(self, cut):
         samples = torch.from_numpy(read_samples(cut, self.config.sampling_rate))
-        features = normalise(raw_features(samples, self.config), self.config, self.stats)
-        if len(features) == 0:
+        raw = raw_features(samples, self.config)
+        if len(raw) == 0:
             raise UserError(f"{cut.id}: no samples; remove it from the corpus, or prepare the corpus again")
-        if self.stft is None:
-            return [features]
-        return [features, self.stft(samples[None], len(features))[0]]
+        parts = [normalise(raw, self.config, self.stats)]
+        if self.stft is not None:
+            parts.append(self.stft(samples[None], len(raw))[0])
+        return [*parts, raw] if self.raw else parts
 
 
 def _pad(sequences):

@@ -26,7 +26,7 @@ class VqVaeTraining(torch.nn.Module):
     def forward(self, batch):
         """batch: dict of tensors as UnitDataset makes them -> (loss, values to log)."""
         config = self.vqvae.config
-        _, parts = self.vqvae(batch["features"], batch["lengths"], batch["speakers"])
+        _, parts = self.vqvae(batch["features"], batch["lengths"], batch["speakers"], batch.get("targets"))
         terms = parts["reconstruction"] + config.commitment * parts["commitment"] + config.smoothing * parts["smoothing"]
         values = {name: float(torch.as_tensor(value).detach()) for name, value in parts.items()}
         values["reconstruction"] /= config.features

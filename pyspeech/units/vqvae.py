@@ -38,9 +38,10 @@ class VqVae(torch.nn.Module):
         """The codes' vectors (K, D)."""
         return self.quantizer.codebook
 
-    def forward(self, features, lengths, speakers):
+    def forward(self, features, lengths, speakers, targets=None):
         """features (B, T, F), lengths (B,) int64 from 1 to T, speakers (B,) int64 -> reconstruction (B, T, F), parts.
 
+        targets (B, T, F): what is to be reconstructed, where that is not the features.
         parts: scalar tensors "reconstruction", "commitment" and "smoothing", the squared distances of equations 7 and 9,
         each the mean over what there is in the batch, a frame, a code, or a pair of codes; numbers "perplexity" and
         "used_codes", of the batch, 0 before there is a codebook. Frames behind an utterance's end count nowhere. In
@@ -54,9 +55,10 @@ class VqVae(torch.nn.Module):
             straight = straight.gather(1, jitter_indices(mask, self.config.jitter)[:, :, None].expand_as(straight))
         reconstruction = self._decode(straight, mask, speakers, features.shape[1])
         perplexity, used = usage(codes[mask], self.config.codes) if self.quantizer.initialised else (0.0, 0)
+        missed = reconstruction - (features if targets is None else targets)
         pairs = mask[:, 1:] & mask[:, :-1]
         return reconstruction, {
-            "reconstruction": mean_square(reconstruction - features, length_mask(lengths, features.shape[1])),
+            "reconstruction": mean_square(missed, length_mask(lengths, features.shape[1])),
             "commitment": mean_square(latents - quantised, mask),
             "smoothing": mean_square(latents[:, 1:] - latents[:, :-1], pairs),
             "perplexity": perplexity,

@@ -6,7 +6,7 @@ http://addchallenge.cn/add2022 (registration); 16 kHz mono WAV, Mandarin:
     ADD_train_dev/dev/ADD_D_00000000.wav            dev: 2,307 genuine, 21,295 fake, other speakers
     ADD_train_dev/label/{train,dev}_label.txt       `ADD_T_00000000.wav genuine`, or fake
     track1adp_out/*.wav, track1adp_out/label.txt    adapt: 300 genuine, 700 fake, with noise and music
-    track1*eval* or track1*test*                    eval: came without labels; a label.txt in it is read where it is there
+    track1*eval* or track1*test*                    eval: came without labels; a label.txt in it is read
 
 Speakers, attacks and conditions are not told. Nothing depends on more than this: audio belongs to the set that the
 nearest folder above it names with a word of its own (train, dev, adp, eval, test ...), a label file is a *.txt with
@@ -53,8 +53,9 @@ def prepare(folder, out, log, skip_bad=False):
             log.warning("corpus=%s: no audio of the %s set; going on without it", folder, part)
             continue
         if label_file is None and part != "eval":
-            raise UserError(f"corpus={folder}: {len(audio[part])} audio files of the {part} set (as {audio[part][0]}) but "
-                            f"no label file; expected {'label.txt' if part == 'adapt' else f'label/{part}_label.txt'}")
+            raise UserError(f"corpus={folder}: {len(audio[part])} audio files of the {part} set (as {audio[part][0]}) "
+                            f"but no label file; expected "
+                            f"{'label.txt' if part == 'adapt' else f'label/{part}_label.txt'}")
         if label_file is None:
             log.warning("corpus=%s: no label file of the eval set: it can be scored, but has no error rate", folder)
         sets[part], found = pair(part, audio[part], label_file, "zh")

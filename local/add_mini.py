@@ -11,8 +11,8 @@ that these are alike in both classes. About 1 to 4 s an utterance, 16 kHz, in FL
             small (f), big (m); asterisk ru (f)
     dev     tuxpaint es (f), ca (m); asterisk fr (f)                   120      240   clean
     adapt   tuxpaint da (m); asterisk en (f)                           100      200   noise, music
-    eval    tuxpaint bg (m), el (f); asterisk it (m); AMI en (22       200      440   clean, noise, music
-            people)
+    eval    tuxpaint bg (m), el (f); asterisk it (m); AMI en           200      440   clean, noise, music
+            (up to 20 people)
 
     engine                                              train, dev   adapt   eval
     world, griffin_lim, lpc, espeak                         x          x       x
@@ -44,6 +44,7 @@ import numpy as np
 
 from local import espeak, flite, voices
 from local.backgrounds import backgrounds
+from local.fearless_mini import _end_with_parent
 from local.indic_mini import VARIANTS
 from local.prompts_mini import tidy
 from local.recording_chain import MARGIN, RATE, Recording, cut, draw, record, speech_bounds
@@ -131,8 +132,8 @@ def prepare(folder, log=None, scale=1.0, seed=SEED, jobs=2, sources=None):
     check_corpus(folder, log)
     expected = DIGESTS.get(scale) if seed == SEED else None
     if expected and digest(folder) != expected:
-        log.warning("these are not the very same samples as those of the published figures: a package, the C library or "
-                    "the decoder of Ogg Vorbis is another one; figures can differ a little")
+        log.warning("these are not the very same samples as those of the published figures: a package, the C library "
+                    "or the decoder of Ogg Vorbis is another one; figures can differ a little")
     return counts
 
 
@@ -152,8 +153,7 @@ def plan(part, scale, seed, sources):
         language = voice.split("-")[1]
         fakes = int((number + 1) * FAKES[part]) - int(number * FAKES[part])
         usable = [system for system in SYSTEMS[part] if system not in ENGLISH or language == "en" and sources.flite]
-        # Flite speaks in English alone, so it has half the turns there.
-        usable += [system for system in usable if system in ENGLISH] * 2
+        usable += [system for system in usable if system in ENGLISH] * 2     # it has English alone to make up in
         for system in ["-"] + [_next(turns, rng, voice, usable) for _ in range(fakes)]:
             condition = _next(turns, rng, system, CONDITIONS[part])
             items.append(_item(rng, part, len(items), system, (voice, speaker, clip, wanted), condition, seed, sources))
@@ -285,8 +285,8 @@ def _speak(items, espeak_library, flite_libraries):
         made = espeak.synthesize([(_voice(items[index]), text) for index, text in zip(said, texts)], espeak_library)
         made = [(samples, espeak.RATE) for samples in made]
     elif said:
-        made = flite.synthesize([(items[index].speaker.removeprefix("flite-"), text) for index, text in zip(said, texts)],
-                                flite_libraries)
+        names = [items[index].speaker.removeprefix("flite-") for index in said]
+        made = flite.synthesize(list(zip(names, texts)), flite_libraries)
     for index, (samples, rate) in zip(said, made if said else ()):
         divisor = np.gcd(rate, RATE)
         found[index] = resample_poly(samples / 32768.0, RATE // divisor, rate // divisor)
@@ -329,12 +329,6 @@ def _background(item, length):
     start = place * max(0.0, seconds - length / RATE)        # of a long piece only what is heard is read
     samples = np.concatenate(list(stream_audio(path, RATE, start=start, duration=length / RATE)))
     return np.resize(samples, length)
-
-
-def _end_with_parent():
-    from local.fearless_mini import _end_with_parent as end
-
-    end()
 
 
 # Writing

@@ -87,7 +87,7 @@ def prepare(out):
 
 
 def single_talker_turns(shortest=0.5, rate=RATE):
-    """Stretches in which one person talks alone: {split: {speaker: (sex, [wav paths])}}, at `rate` Hz, cut into the cache.
+    """Stretches in which one person talks alone: {split: {speaker: (sex, [wav paths])}}, `rate` Hz, cut into the cache.
 
     The stand-in for local.voices.mini_voices: 27 people but only a few minutes.
     """

@@ -3,11 +3,12 @@
 https://datashare.ed.ac.uk/handle/10283/3336 (LA.zip, 7.6 GB); 16 kHz mono FLAC, English (VCTK):
 
     LA/ASVspoof2019_LA_{train,dev,eval}/flac/LA_T_1138215.flac
-    LA/ASVspoof2019_LA_cm_protocols/ASVspoof2019.LA.cm.{train.trn,dev.trl,eval.trl}.txt   `LA_0079 LA_T_1138215 - - bonafide`
+    LA/ASVspoof2019_LA_cm_protocols/ASVspoof2019.LA.cm.{train.trn,dev.trl,eval.trl}.txt
     LA/ASVspoof2019_LA_asv_scores/ASVspoof2019.LA.asv.{dev,eval}.gi.trl.scores.txt        for the t-DCF; optional
 
-Train and dev have attacks A01 to A06, eval A07 to A19. There is no adaptation set. The folders are found in any letters'
-case in `corpus`, one or two levels below it, or one or two above.
+Lines of the protocols are `LA_0079 LA_T_1138215 - - bonafide`: speaker, utterance, nothing, attack, key. Train
+and dev have attacks A01 to A06, eval A07 to A19. There is no adaptation set. The folders are found in any letters' case
+in `corpus`, one or two levels below it, or one or two above.
 """
 import shutil
 from pathlib import Path
@@ -26,9 +27,9 @@ EXPECTED = "LA/ASVspoof2019_LA_train/flac/*.flac and LA/ASVspoof2019_LA_cm_proto
 def prepare(folder, out, log, skip_bad=False):
     """Check the corpus and write {train,dev,eval}.jsonl.gz into `out`; see local/spoof_manifests.py.
 
-    folder: LA or one near it, see above. Where the corpus has ASV scores they are copied to out/asv_scores_{dev,eval}.txt.
-    Dev and eval may be missing, which a line says. Utterances with problems as in `local.add2022.prepare`. Returns
-    {set: {"genuine": n, "fake": n}}. UserError in one line for a corpus that cannot be used.
+    folder: LA or one near it, see above. ASV scores are copied to out/asv_scores_{dev,eval}.txt where the corpus has
+    them. Dev and eval may be missing, which a line says. Utterances with problems as in `local.add2022.prepare`.
+    Returns {set: {"genuine": n, "fake": n}}. UserError in one line for a corpus that cannot be used.
     """
     folder, out = Path(folder), Path(out).resolve()
     if not folder.is_dir():

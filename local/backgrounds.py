@@ -1,8 +1,8 @@
 """Noise and music to be mixed with speech, from Debian packages, divided among the sets of a corpus.
 
-Noise: sounds of animals, vehicles and instruments (tuxpaint-stamps-default; 0.2 to 15 s, each begins again until the speech ends). Music: that of a game, 22.05
-kHz (fillets-ng-data, 17 pieces, 24 minutes). Every piece belongs to one of train, adapt and eval, so what an augmented
-training set has heard is not in the others.
+Noise: sounds of animals, vehicles and instruments (tuxpaint-stamps-default; 0.2 to 15 s, each begins again until the
+speech ends). Music: that of a game, 22.05 kHz (fillets-ng-data, 15 pieces, 24 minutes). Every piece belongs to one of
+train, adapt and eval, so that what an augmented training set has heard is not in the others.
 """
 import re
 
@@ -17,7 +17,7 @@ SPOKEN = re.compile(r"_[a-z]{2}(_[a-zA-Z]{2})?$|_desc")      # names of letters 
 
 
 def backgrounds(part):
-    """{"noise": [path, ...], "music": [path, ...]} of train, adapt or eval, sorted; downloaded where not in the cache."""
+    """{"noise": [path, ...], "music": [path, ...]} of train, adapt or eval; downloaded where not in the cache."""
     stamps = voices.PACKAGES["tuxpaint-stamps-default"]
     archives = fetch_debian([stamps, TEXTS])
     sounds = unpack(archives[stamps.name], ["usr/share/tuxpaint/stamps/*.ogg"])

@@ -20,9 +20,9 @@ VORBIS = 0.5                     # compression level of the coder
 class Recording:
     """How an utterance is recorded, drawn without regard to its class.
 
-    samples: length; band: upper edge in Hz; floor: noise floor in dB of the loud frames; level: RMS in dB of full scale;
-    reverberation: of the room, seconds (0: none); colour: of the noise floor, 0 white to 1 brown; equaliser: gains in dB
-    at 0, 1, 2 ... 8 kHz; snr: of the background in dB.
+    samples: length; band: upper edge in Hz; floor: noise floor in dB of the loud frames; level: RMS in dB of full
+    scale; reverberation: of the room, seconds (0: none); colour: of the noise floor, 0 white to 1 brown; equaliser:
+    gains in dB at 0, 1, 2 ... 8 kHz; snr: of the background in dB.
     """
 
     samples: int

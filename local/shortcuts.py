@@ -9,8 +9,9 @@ The model is logistic regression on standardised statistics, fitted on train wit
 import numpy as np
 
 from local.recording_chain import frame_levels
-from local.vocoders import stft, _mel_filters
+from local.vocoders import mel_filters, stft
 from pyspeech.files import write_json
+from pyspeech.spoofing.scoring import equal_error_rate
 
 STATISTICS = ("duration", "peak", "rms", "mean", "floor", "rolloff", "leading silence", "trailing silence", "repeated",
               "zeros", "highest bit", "samples mod 80", "samples mod 128", "samples mod 256")
@@ -25,15 +26,16 @@ def file_statistics(samples):
     active = np.flatnonzero(levels > loud - 30.0)
     power = np.cumsum(np.square(np.abs(np.fft.rfft(signal))))
     return np.array([
-        np.log(len(samples)), 20.0 * np.log10(np.abs(signal).max() + 1e-6), 10.0 * np.log10(np.mean(signal ** 2) + 1e-12),
-        signal.mean() * 1e4, np.quantile(levels, 0.05) - loud, np.searchsorted(power, 0.999 * power[-1]) / len(power),
+        np.log(len(samples)), 20.0 * np.log10(np.abs(signal).max() + 1e-6),
+        10.0 * np.log10(np.mean(signal ** 2) + 1e-12), signal.mean() * 1e4, np.quantile(levels, 0.05) - loud,
+        np.searchsorted(power, 0.999 * power[-1]) / len(power),
         active[0], len(levels) - active[-1], np.sum(np.diff(samples) == 0) / len(samples), np.mean(samples == 0),
         np.mean(samples & 1), *(len(samples) % hop for hop in (80, 128, 256))], dtype=np.float64)
 
 
 def mel_statistics(samples):
     """(160,): mean and standard deviation of 80 log-mel bands of samples (N,) int16, the mean level left out."""
-    power = np.log(np.square(np.abs(stft(samples / 32768.0))) @ _mel_filters()[0] + 1e-8)
+    power = np.log(np.square(np.abs(stft(samples / 32768.0))) @ mel_filters()[0] + 1e-8)
     return np.concatenate([power.mean(axis=0) - power.mean(), power.std(axis=0)])
 
 
@@ -59,23 +61,14 @@ def linear_check(train, others, penalty=1e-2):
                 inputs.T @ slope + 2.0 * penalty * np.concatenate([model[:-1], [0.0]]))
 
     model = minimize(loss, np.zeros(inputs.shape[1]), jac=True, method="L-BFGS-B").x
-    return {name: equal_error_rate(standardise(some) @ model, kinds) for name, (some, kinds) in others.items()}
-
-
-def equal_error_rate(scores, genuine):
-    """Where as large a share of the genuine is rejected as of the fakes accepted; 0.5 for scores that are all the same."""
-    order = np.argsort(scores, kind="stable")
-    scores, genuine = scores[order], genuine[order]
-    last = np.append(np.diff(scores) != 0, True)                 # thresholds stand between different scores alone
-    rejected = np.concatenate([[0.0], (np.cumsum(genuine) / genuine.sum())[last]])
-    accepted = np.concatenate([[1.0], (1.0 - np.cumsum(~genuine) / (~genuine).sum())[last]])
-    best = np.argmin(np.abs(rejected - accepted))
-    return float((rejected[best] + accepted[best]) / 2.0)
+    scores = {name: standardise(some) @ model for name, (some, _) in others.items()}
+    return {name: float(equal_error_rate(scores[name][kinds], scores[name][~kinds])[0])
+            for name, (_, kinds) in others.items()}
 
 
 def check_corpus(folder, log):
     """Measure the corpus in `folder` (<set>.jsonl.gz) and write check.json: {"files": {set: EER}, "mel": {set: EER},
-    "single": {statistic: {set: EER}}}; a warning where the files' statistics do better than SUSPICIOUS on dev or eval."""
+    "single": {statistic: {set: EER}}}; a warning where the files do better than SUSPICIOUS on dev or eval."""
     from lhotse import CutSet
 
     sets = {}
@@ -95,11 +88,11 @@ def check_corpus(folder, log):
     found = {"files": result(slice(None), 0), "mel": result(slice(None), 1),
              "single": {name: result(slice(index, index + 1), 0) for index, name in enumerate(STATISTICS)}}
     write_json(folder / "check.json", found)
-    for kind, what in (("files", "the files' lengths, levels, floors, bandwidths ..."), ("mel", "mean log-mel spectra")):
+    for kind, what in (("files", "the files' lengths, levels, floors ..."), ("mel", "log-mel statistics")):
         log.info("equal error rates of a linear model of %s: %s", what,
                  ", ".join(f"{part} {100 * rate:.1f} %" for part, rate in found[kind].items()))
     low = {part: rate for part, rate in found["files"].items() if part in ("dev", "eval") and rate < SUSPICIOUS}
     if low:
-        log.warning("the files give their class away: error rates below %.0f %% on %s; see check.json", 100 * SUSPICIOUS,
-                    ", ".join(low))
+        log.warning("the files give their class away: error rates below %.0f %% on %s; see check.json",
+                    100 * SUSPICIOUS, ", ".join(low))
     return found

@@ -38,7 +38,8 @@ def pair(part, audio, label_file, language):
             continue
         custom = {"attack": label.attack, "condition": label.condition}
         utterances.append(Utterance(name, str(path), label.kind, language, label.speaker, part, custom))
-    problems += [(f"{label_file}, {name}", f"label without audio in {part}") for name in labels or () if name not in files]
+    problems += [(f"{label_file}, {name}", f"label without audio in {part}")
+                 for name in labels or () if name not in files]
     return sorted(utterances, key=lambda one: one.id), problems
 
 
@@ -100,6 +101,6 @@ def _remark(part, rows, log):
     rates = Counter((one.text or "unlabelled", properties["rate"]) for one, _, properties in rows)
     other = {rate for _, rate in rates if rate != RATE}
     if other:
-        log.warning("%s: not all audio is of %d Hz, as the corpus is distributed: %s; a rate that goes with a class gives "
-                    "the class away", part, RATE,
+        log.warning("%s: not all audio is of %d Hz, as the corpus is distributed: %s; a rate that goes with a class "
+                    "gives the class away", part, RATE,
                     ", ".join(f"{count} {kind} at {rate} Hz" for (kind, rate), count in sorted(rates.items())))

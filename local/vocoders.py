@@ -105,7 +105,7 @@ def _add_hops(total, pieces, start, hop):
 
 
 @functools.lru_cache(maxsize=None)
-def _mel_filters():
+def mel_filters():
     """(filters (513, 80), what solves for the spectrum (80, 513))."""
     def mel(hertz):
         return 2595.0 * np.log10(1.0 + hertz / 700.0)
@@ -120,7 +120,7 @@ def _mel_filters():
 
 def griffin_lim(samples, rng):
     """Through magnitudes of 80 mel bands; phases begin at random."""
-    filters, inverse = _mel_filters()
+    filters, inverse = mel_filters()
     magnitudes = np.maximum((np.abs(stft(samples)) @ filters) @ inverse, 1e-7)
     spectra = magnitudes * np.exp(2j * np.pi * rng.random(magnitudes.shape))
     for _ in range(ITERATIONS):

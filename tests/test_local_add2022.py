@@ -82,11 +82,12 @@ def test_prepared_twice_gives_the_same_bytes(made, tmp_path):
 
 
 @pytest.mark.parametrize("moves, given", [
-    ({}, "."), ({"ADD_train_dev/train": "ADD_train_dev/train/wav"}, "."), ({"ADD_train_dev": "some data/ADD_train_dev"}, "."),
+    ({}, "."), ({"ADD_train_dev/train": "ADD_train_dev/train/wav"}, "."),
+    ({"ADD_train_dev": "some data/ADD_train_dev"}, "."),
     ({"ADD_train_dev/label": "ADD_train_dev/labels"}, "."), ({"track1adp_out": "ADD/track1adp_out/wavs"}, "."),
     ({"ADD_train_dev/train": "Train", "ADD_train_dev/dev": "DEV"}, "."),
-    ({"track1_eval": "track1_test"}, "."), ({"ADD_train_dev/dev/ADD_D_00000000.wav": "ADD_train_dev/dev/a/ADD_D_00000000.wav"},
-                                            ".")])
+    ({"track1_eval": "track1_test"}, "."),
+    ({"ADD_train_dev/dev/ADD_D_00000000.wav": "ADD_train_dev/dev/a/ADD_D_00000000.wav"}, ".")])
 def test_folders_are_found_wherever_they_lie(corpus, tmp_path, moves, given):
     for source, target in moves.items():
         shutil.move(corpus / source, corpus / "moved")
@@ -134,7 +135,8 @@ def test_audio_that_is_left_out_or_mended(corpus, tmp_path, caplog):
     assert len(problems) == 6 and all(str(corpus) in line for line in problems)
     for name, words in (("ADD_T_00000001.wav", "empty (0 bytes)"), ("ADD_T_00000002.wav", "cannot be read"),
                         ("ADD_T_00000003.wav", "truncated"), ("ADD_T_00000004.wav", "silent"),
-                        ("ADD_D_00000001", "label without audio in dev"), ("ADD_D_00000099.wav", "audio without a label")):
+                        ("ADD_D_00000001", "label without audio in dev"),
+                        ("ADD_D_00000099.wav", "audio without a label")):
         assert len([line for line in problems if name in line and words in line]) == 1, name
     by_name = {cut.id: cut for cut in cuts(tmp_path / "out", "dev")}
     stereo = by_name["ADD_D_00000002"]
@@ -160,7 +162,7 @@ def test_more_than_isolated_problems_stop_unless_skipped(corpus, tmp_path):
     (lambda root: (root / LABELS["train"]).unlink(), r"14 audio files of the train set .* but no label file; expected "
                                                      "label/train_label.txt"),
     (lambda root: (root / LABELS["adapt"]).unlink(), "of the adapt set .* expected label.txt"),
-    (lambda root: (root / LABELS["train"]).write_text("ADD_T_00000000.wav\n"), "train_label.txt:1: 'ADD_T_00000000.wav'"),
+    (lambda root: (root / LABELS["train"]).write_text("ADD_T_00000000.wav\n"), "train_label.txt:1: 'ADD_T_0"),
     (lambda root: (root / LABELS["dev"]).write_text("ADD_D_00000000.wav bonne\n"), "dev_label.txt:1: .*has no label"),
     (lambda root: (root / LABELS["dev"]).write_text("a.wav fake\na.wav genuine\n"), "dev_label.txt:2: utterance 'a' is "
                                                                                     "there twice"),
@@ -175,6 +177,7 @@ def test_a_corpus_that_cannot_be_used(corpus, tmp_path, change, message):
 
 
 @pytest.mark.parametrize("name, part", [("train", "train"), ("ADD_train_dev", None), ("track1adp_out", "adapt"),
-                                        ("dev_label.txt", "dev"), ("label", None), ("contest", None), ("Track1_Test", "eval")])
+                                        ("dev_label.txt", "dev"), ("label", None), ("contest", None),
+                                        ("Track1_Test", "eval")])
 def test_names_of_sets(name, part):
     assert add2022.set_of(name) == part

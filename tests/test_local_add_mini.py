@@ -1,4 +1,4 @@
-"""The mini corpus of genuine and fake speech: engines, recording chain, sets that share nothing, the check of shortcuts."""
+"""The mini corpus of genuine and fake speech: engines, recording chain, sets that share nothing, shortcuts."""
 import json
 import logging
 import shutil
@@ -61,7 +61,8 @@ def test_engines(engine):
                          ids=["silence", "short", "noise"])
 def test_engines_at_their_edges(engine, samples):
     made = vocoders.ENGINES[engine](samples, generator())
-    assert made.shape == samples.shape and np.isfinite(made).all() and np.abs(made).max() < 10 * np.abs(samples).max() + 0.1
+    assert made.shape == samples.shape and np.isfinite(made).all()
+    assert np.abs(made).max() < 10 * np.abs(samples).max() + 0.1
 
 
 @pytest.mark.parametrize("length", [1, 100, 5000])
@@ -80,7 +81,8 @@ def test_linear_prediction_is_the_solution_of_the_normal_equations():
     samples = vowel(0.1)
     filters, gains = vocoders._predict(samples, 10)
     window = np.concatenate([np.zeros(240), samples, np.zeros(240)])[5 * 80:][:480] * vocoders._window(480)
-    correlation = np.array([window[:480 - lag] @ window[lag:] for lag in range(19)]) / np.sum(vocoders._window(480) ** 2)
+    correlation = np.array([window[:480 - lag] @ window[lag:] for lag in range(19)])
+    correlation /= np.sum(vocoders._window(480) ** 2)
     correlation[0] = correlation[0] * 1.0001 + 1e-10
     expected = solve_toeplitz(correlation[:-1], -correlation[1:])
     assert np.allclose(filters[5], [1.0, *expected], atol=1e-6)
@@ -136,7 +138,7 @@ def test_noise_floor_is_the_same_whatever_the_speech_brings_along():
 
 def test_background_at_the_ratio_drawn():
     piece, noise = np.resize(vowel(), 16000 + 2 * MARGIN), generator(8).standard_normal(16000 + 2 * MARGIN)
-    plain = replace(recording(samples=16000, band=6800.0, floor=-60.0, reverberation=0.0, snr=6.0), equaliser=(0.0,) * 9)
+    plain = recording(samples=16000, band=6800.0, floor=-60.0, reverberation=0.0, snr=6.0, equaliser=(0.0,) * 9)
     made = recording_chain.record(piece, plain, generator(1), noise) / 32768.0
     spectrum = np.abs(np.fft.rfft(made * np.hanning(len(made)))) ** 2
     harmonic = np.minimum(np.arange(len(spectrum)) % 120, -np.arange(len(spectrum)) % 120) < 8     # bins of 1 Hz
@@ -146,7 +148,7 @@ def test_background_at_the_ratio_drawn():
 
 
 def test_short_and_silent_pieces():
-    assert recording_chain.speech_bounds(np.zeros(3000)) == (0, 0) and recording_chain.speech_bounds(np.zeros(10)) == (0, 0)
+    assert recording_chain.speech_bounds(np.zeros(3000)) == recording_chain.speech_bounds(np.zeros(10)) == (0, 0)
     assert len(recording_chain.cut(vowel(0.5), 20000, generator())) <= 8000 + 2 * MARGIN
 
 
@@ -165,14 +167,6 @@ def test_linear_check_finds_a_shortcut_and_nothing_else():
     planted = shortcuts.linear_check((features[parts[0]], genuine[parts[0]]),
                                      {"dev": (features[parts[1]], genuine[parts[1]])})
     assert planted["dev"] == pytest.approx(0.16, abs=0.05)               # Phi(-1) = 0.159
-
-
-def test_equal_error_rate():
-    scores = np.array([2.1, 1.5, 0.3, -0.2, 1.1, -1.5, -0.8, 0.5, -2.2, 0.1, -0.3, 1.2])
-    assert shortcuts.equal_error_rate(scores, np.arange(12) < 5) == pytest.approx(0.242857, abs=1e-6)
-    assert shortcuts.equal_error_rate(np.ones(6), np.arange(6) < 2) == 0.5
-    assert shortcuts.equal_error_rate(np.arange(6.0), np.arange(6) >= 3) == 0.0
-    assert shortcuts.equal_error_rate(np.arange(6.0), np.arange(6) < 3) == 1.0
 
 
 def test_statistics_see_what_they_are_named_after():
@@ -222,7 +216,8 @@ def test_corpus(corpus):
             assert (label.attack, label.condition, label.speaker) == (item.system, item.condition, item.speaker)
             assert label.genuine == (item.system == "-") and cut.supervisions[0].language == item.language
             samples = cut.load_audio()[0]
-            assert np.abs(samples).max() < 0.99 and samples.std() == pytest.approx(10 ** (item.recording.level / 20), rel=0.1)
+            assert np.abs(samples).max() < 0.99
+            assert samples.std() == pytest.approx(10 ** (item.recording.level / 20), rel=0.1)
     check = json.loads((folder / "check.json").read_text())
     assert set(check) == {"files", "mel", "single"} and set(check["files"]) == {"dev", "adapt", "eval"}
     assert set(check["single"]) == set(shortcuts.STATISTICS)
@@ -231,7 +226,7 @@ def test_corpus(corpus):
 def test_an_item_by_itself_gives_the_same_samples(corpus):
     """In another order and process than in the corpus: nothing depends on what was made before."""
     folder, items = corpus
-    chosen = [item for item in items if item.system in ("-", "lpc", "phase_vocoder", "world") and item.part == "eval"][::-1]
+    chosen = [item for item in items[::-1] if item.part == "eval" and not item.texts]
     assert len(chosen) >= 6
     for item in chosen:
         made = add_mini.make(item, add_mini.voices.load_clip(item.clip, RATE))
@@ -245,7 +240,8 @@ def plans(sources):
 
 
 def test_sets_share_no_speaker_clip_or_background(plans):
-    for chosen in (lambda item: item.speaker, lambda item: item.clip, lambda item: item.background and item.background[0]):
+    for chosen in (lambda item: item.speaker, lambda item: item.clip,
+                   lambda item: item.background and item.background[0]):
         sets = [{chosen(item) for item in plan} - {()} for plan in plans.values()]
         assert sum(map(len, sets)) == len(set().union(*sets))
     languages = {part: {item.language for item in plan} for part, plan in plans.items()}

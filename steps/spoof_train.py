@@ -1,42 +1,61 @@
-"""Training of the systems of egs/add2022: the rows of Table 3 of Li et al. 2022."""
+"""Training of the systems of egs/add2022: the rows of Table 3 of Li et al. 2022, and one without augmentation."""
 from dataclasses import replace
 
-
-def _system(masks=False, coefficient=None, adapt=False):
-    return {"masks": masks, "coefficient": coefficient, "adapt": adapt}
-
-
-# rnm: reverberation, noise, music; sm: masks on the spectrogram; mc: McAdams anonymisation; adp: the adaptation set is
-# trained on too.
+COMMON = {"rnm": True}  # reverberation, noise and music
+MASKED = {**COMMON, "masks": True}  # and masks on the spectrogram
 SYSTEMS = {
-    "rnm": _system(),
-    "rnm_sm": _system(masks=True),
-    **{f"rnm_sm_mc{coefficient}": _system(True, coefficient) for coefficient in (0.9, 0.8, 0.7, 0.6)},
-    "adp_rnm_sm": _system(masks=True, adapt=True),
-    "adp_rnm_sm_mc0.8": _system(True, 0.8, adapt=True),
+    "none": {},
+    "rnm": COMMON,
+    "rnm_sm": MASKED,
+    # and McAdams anonymisation, by its coefficient
+    **{f"rnm_sm_mc{coefficient}": {**MASKED, "coefficient": coefficient} for coefficient in (0.9, 0.8, 0.7, 0.6)},
+    # trained on train, dev and adapt together
+    "pooled_rnm_sm": {**MASKED, "pooled": True},
+    "pooled_rnm_sm_mc0.8": {**MASKED, "coefficient": 0.8, "pooled": True},
 }
 
 
-def training_sets(conf, name):
-    """The sets that a system is trained on."""
-    return [*conf.train_sets, *(["adapt"] if SYSTEMS[name]["adapt"] else [])]
+def seeds_of(conf, system):
+    """The seeds that a system is trained with: all of them where it is repeated, else the first."""
+    return conf.seeds if system in conf.repeated else conf.seeds[:1]
 
 
-def augment_config(conf, name):
-    """The AugmentConfig of a system: conf.augment, with its coefficient, or without anonymisation."""
-    coefficient = SYSTEMS[name]["coefficient"]
-    if coefficient is None:
-        return replace(conf.augment, mcadams=0.0)
-    return replace(conf.augment, coefficients=[coefficient])
+def augment_config(conf, system):
+    """The AugmentConfig of a system: of conf.augment what it has."""
+    options, config = SYSTEMS[system], conf.augment
+    if not options.get("rnm"):
+        config = replace(config, reverberation=0.0, noise=0.0, music=0.0)
+    if "coefficient" not in options:
+        return replace(config, mcadams=0.0)
+    return replace(config, coefficients=[options["coefficient"]])
 
 
-def train_system(exp, conf, name, seed, backgrounds):
-    """Train a system with one seed: training/<name>/<seed>, then models/<name>/<seed>/model.pt. Goes on after a kill.
+def train_config(conf, system, seed):
+    """The TrainConfig of a system. A pooled one has no set left that could choose weights: it stops early."""
+    train = replace(conf.train, seed=seed)
+    if not SYSTEMS[system].get("pooled"):
+        return train
+    shorter = {name: max(1, round(conf.pooled_steps * getattr(train, name))) for name in ("max_steps", "max_epochs")
+               if getattr(train, name) is not None}
+    return replace(train, **shorter, patience=None, average_best=1)
 
-    conf: features (LogMelConfig), network (DetectorConfig), data (CropConfig), augment (AugmentConfig), specaugment
-    (SpecAugmentConfig), train (TrainConfig), train_sets and valid_set (names of sets). backgrounds: {"noises",
-    "musics", "rirs": lists of arrays (n,) at the features' sampling rate}. Where valid_set is not trained
-    on, it chooses the weights, as train.minimize says; in any case the threshold and the calibration are made on it.
+
+def train_system(exp, conf, system):
+    """models/<system>/<seed>/model.pt for each of its seeds. Goes on after a kill, and is kept where it is done."""
+    backgrounds = {}
+    if SYSTEMS[system].get("rnm"):
+        from steps.spoof_augment import load_backgrounds
+        backgrounds = load_backgrounds(exp.dir / "backgrounds", conf.features.sampling_rate)
+    for seed in seeds_of(conf, system):
+        train_detector(exp, conf, system, seed, backgrounds)
+
+
+def train_detector(exp, conf, system, seed, backgrounds):
+    """One detector in training/<system>/<seed>, then models/<system>/<seed>/model.pt.
+
+    backgrounds: {"noises", "musics", "rirs": lists of arrays (n,) at the features' sampling rate}, as far as they are
+    used. The set dev chooses the weights, as train.minimize says, and the threshold and the calibration are made on it;
+    for a pooled system the latter alone, on what it has been trained on.
     """
     from functools import partial
 
@@ -49,45 +68,32 @@ def train_system(exp, conf, name, seed, backgrounds):
     from pyspeech.training.optimization import make_optimizer
     from pyspeech.training.randomness import seed_everything
     from pyspeech.training.trainer import Trainer
+    from steps.spoof_corpus import load_cuts, training_cuts
 
-    rate, train, sets = conf.features.sampling_rate, replace(conf.train, seed=seed), training_sets(conf, name)
-    cuts, valid = load_cuts(exp.dir / "corpus", sets), load_cuts(exp.dir / "corpus", [conf.valid_set])
+    options, train, rate = SYSTEMS[system], train_config(conf, system, seed), conf.features.sampling_rate
+    cuts, dev = training_cuts(exp.dir / "corpus", options.get("pooled", False)), load_cuts(exp.dir / "corpus", "dev")
     seed_everything(seed)
     model = LcnnBlstm(conf.network, conf.features).to(default_device())
-    disturb = partial(augment, rate=rate, config=augment_config(conf, name), **backgrounds)
-    dataset = CropDataset(conf.data, rate, disturb)
-    batches = BatchLoader(dataset, UtteranceSampler(cuts, conf.data, seed), seed, train.num_workers)
-    loss = partial(compute_loss, specaugment=conf.specaugment if SYSTEMS[name]["masks"] else None)
-    validate = validation(valid, conf.data, rate) if conf.valid_set not in sets else None
-    exp.log.info("%s, seed %d: %d utterances of %s", name, seed, len(cuts), ", ".join(sets))
-    Trainer(model, make_optimizer(model, train), batches, loss, train, exp.dir / "training" / name / str(seed),
-            validate=validate, log=exp.log).run()
-    finish(exp.dir / "models" / name / str(seed), model, conf.data, valid)
+    disturb = partial(augment, rate=rate, config=augment_config(conf, system), **backgrounds)
+    batches = BatchLoader(CropDataset(conf.data, rate, disturb), UtteranceSampler(cuts, conf.data, seed), seed,
+                          train.num_workers)
+    loss = partial(compute_loss, specaugment=conf.specaugment if options.get("masks") else None)
+    exp.log.info("%s, seed %d: %d utterances", system, seed, len(cuts))
+    Trainer(model, make_optimizer(model, train), batches, loss, train, exp.dir / "training" / system / str(seed),
+            validate=None if options.get("pooled") else validation(dev, conf.data, rate), log=exp.log).run()
+    save_calibrated(exp.dir / "models" / system / str(seed), model, conf.data, dev)
 
 
-def finish(folder, model, crop, cuts):
+def save_calibrated(folder, model, crop, cuts):
     """Write the detector with the calibration and the threshold that its scores of `cuts` give."""
     from pyspeech.spoofing.calibration import fit_calibration
-    from pyspeech.spoofing.detector import Detector, save_detector
-    from pyspeech.spoofing.formats import KINDS
+    from pyspeech.spoofing.dataset import UtteranceReader
+    from pyspeech.spoofing.detector import Detector, save_detector, score_utterances
+    from pyspeech.spoofing.formats import label_of
     from pyspeech.spoofing.scoring import equal_error_rate
 
-    scores = score_cuts(model.eval(), crop, cuts)
-    genuine, fake = ([scores[cut.id] for cut in cuts if cut.supervisions[0].text == kind] for kind in KINDS)
-    save_detector(folder, Detector(model, crop, fit_calibration(genuine, fake), equal_error_rate(genuine, fake)[1]))
-
-
-def score_cuts(model, crop, cuts):
-    """{cut id: log odds of genuine speech}; crop: CropConfig of the model's training."""
-    from pyspeech.spoofing.dataset import UtteranceReader
-    from pyspeech.spoofing.detector import score_utterances
-
     read = UtteranceReader(model.log_mel.config.sampling_rate)
-    return dict(zip([cut.id for cut in cuts], score_utterances(model, crop, map(read, cuts)).tolist()))
-
-
-def load_cuts(corpus, names):
-    """The cuts of some sets as a list."""
-    from lhotse import CutSet
-
-    return [cut for name in names for cut in CutSet.from_file(corpus / f"{name}.jsonl.gz")]
+    scores = score_utterances(model.eval(), crop, map(read, cuts))
+    genuine, fake = ([score for score, cut in zip(scores, cuts) if label_of(cut).genuine is kind]
+                     for kind in (True, False))
+    save_detector(folder, Detector(model, crop, fit_calibration(genuine, fake), equal_error_rate(genuine, fake)[1]))

@@ -13,7 +13,8 @@ from pyspeech.features.config import SpecAugmentConfig
 from pyspeech.spoofing.calibration import fit_calibration
 from pyspeech.spoofing.config import AugmentConfig, CropConfig, DetectorConfig, LogMelConfig
 from pyspeech.spoofing.dataset import CropDataset, UtteranceSampler
-from pyspeech.spoofing.detector import load_detector
+from pyspeech.spoofing.detector import load_detector, score_utterances
+from pyspeech.spoofing.formats import KINDS
 from pyspeech.spoofing.networks import LcnnBlstm
 from pyspeech.spoofing.scoring import equal_error_rate
 from pyspeech.spoofing.training import compute_loss, mask, validation
@@ -23,6 +24,7 @@ from pyspeech.training.optimization import make_optimizer
 from pyspeech.training.randomness import seed_everything
 from pyspeech.training.trainer import Trainer
 from steps import spoof_train
+from steps.spoof_results import TABLE_3
 from tests.tiny_spoofing import RATE, write_corpus
 
 DATA = CropConfig(samples=4096, hop=4096, batch_size=8)
@@ -119,15 +121,14 @@ def test_a_system_is_trained_calibrated_and_saved(cuts, tmp_path, rng):
     dev.to_file(tmp_path / "corpus" / "dev.jsonl.gz")
     conf = types.SimpleNamespace(
         features=LogMelConfig(), network=DetectorConfig(), data=DATA, augment=AugmentConfig(), specaugment=MASKS,
-        train=TrainConfig(max_steps=3, log_every=1, minimize="eer"), train_sets=["train"], valid_set="dev")
+        train=TrainConfig(max_steps=3, log_every=1, minimize="eer"))
     exp = types.SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"))
     backgrounds = {"noises": [rng.standard_normal(9000)], "musics": [rng.standard_normal(100)],
                    "rirs": [np.array([0.0, 1.0, 0.3])]}
-    spoof_train.train_system(exp, conf, "rnm_sm_mc0.9", 7, backgrounds)
+    spoof_train.train_detector(exp, conf, "rnm_sm_mc0.9", 7, backgrounds)
     detector = load_detector(tmp_path / "models" / "rnm_sm_mc0.9" / "7")
-    scores = spoof_train.score_cuts(detector.model, detector.crop, dev)
-    genuine, fake = ([score for name, score in scores.items() if (dev[name].supervisions[0].text == "genuine") is kind]
-                     for kind in (True, False))
+    scores = score_utterances(detector.model, DATA, [cut.load_audio()[0] for cut in dev])
+    genuine, fake = ([score for score, cut in zip(scores, dev) if cut.supervisions[0].text == kind] for kind in KINDS)
     error, threshold = equal_error_rate(genuine, fake)
     assert detector.threshold == pytest.approx(threshold) and detector.calibration == fit_calibration(genuine, fake)
     saved = load_checkpoint(tmp_path / "training" / "rnm_sm_mc0.9" / "7" / "best.pt")
@@ -135,12 +136,16 @@ def test_a_system_is_trained_calibrated_and_saved(cuts, tmp_path, rng):
 
 
 def test_systems_are_the_rows_of_table_3():
-    conf = types.SimpleNamespace(augment=AugmentConfig(), train_sets=["train", "dev"])
-    found = []
+    conf = types.SimpleNamespace(augment=AugmentConfig(), train=TrainConfig(max_steps=100, patience=3),
+                                 pooled_steps=0.5, seeds=[1, 2], repeated=["rnm"])
+    found = {}
     for name, options in spoof_train.SYSTEMS.items():
         config = spoof_train.augment_config(conf, name)
-        found.append(("+".join(spoof_train.training_sets(conf, name)), options["masks"],
-                      config.coefficients[0] if config.mcadams else None))
-    assert found == [("train+dev", False, None), ("train+dev", True, None), ("train+dev", True, 0.9),
-                     ("train+dev", True, 0.8), ("train+dev", True, 0.7), ("train+dev", True, 0.6),
-                     ("train+dev+adapt", True, None), ("train+dev+adapt", True, 0.8)]
+        shares = (("R", config.reverberation), ("N", config.noise), ("M", config.music))
+        kinds = [letter for letter, share in shares if share]
+        kinds += ["SM"] * ("masks" in options) + ["MC ({})".format(*config.coefficients)] * (config.mcadams > 0)
+        train = spoof_train.train_config(conf, name, 1)
+        assert (train.max_steps, train.patience) == ((50, None) if name.startswith("pooled") else (100, 3))
+        found[name] = "+".join(kinds) or "none"
+    assert found == {name: row[1] for name, row in TABLE_3.items()}
+    assert spoof_train.seeds_of(conf, "rnm") == [1, 2] and spoof_train.seeds_of(conf, "none") == [1]

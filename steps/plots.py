@@ -3,7 +3,7 @@ from pyspeech.files import atomic_path
 
 
 def new_figure(width, height, columns=1, rows=1, heights=None):
-    """A figure of so many inches and its axes, side by side or above each other where there are several columns or rows.
+    """A figure of so many inches and its axes, side by side or above each other where there are several.
 
     heights: of the rows, relative to each other.
     """

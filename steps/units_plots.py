@@ -1,4 +1,4 @@
-"""Plots beside the tables of Tjandra et al. 2020: the trade-off of ABX and bitrate, how often codes are used, a sentence."""
+"""Plots beside the tables of Tjandra et al. 2020: ABX against bitrate, how often codes are used, a sentence."""
 import statistics
 from collections import Counter
 
@@ -36,7 +36,7 @@ def trade_off_points(scores, mode):
 
 
 def paper_points(points):
-    """[(bit/s, ABX across in %), ...] of the paper's systems; none unless they are near `points`, of trade_off_points."""
+    """[(bit/s, ABX across in %), ...] of the paper's systems that are near `points`, which trade_off_points gave."""
     figures = sorted({(bitrate, abx) for models in TABLES.values() for _, abx, bitrate in models.values() if abx})
     ours = [abx for family in points.values() for _, _, abx, _ in family]
     return [point for point in figures if min(ours) - NEAR <= point[1] <= max(ours) + NEAR] if ours else []
@@ -51,14 +51,15 @@ def plot_trade_off(scores, path):
         points = trade_off_points(scores, mode)
         for family, found in points.items():
             colour, marker, line = FAMILIES[family]
-            axis.errorbar([point[1] for point in found], [point[2] for point in found], [point[3] or 0.0 for point in found],
-                          color=colour, marker=marker, linestyle=line, markersize=5, linewidth=1, label=family)
-            for codes, bitrate, abx, _ in found if line else ():
-                axis.annotate(codes, (bitrate, abx), xytext=(4, 4), textcoords="offset points", fontsize=7, color=colour)
+            _, bitrates, abx, deviations = zip(*found)
+            axis.errorbar(bitrates, abx, [deviation or 0.0 for deviation in deviations], color=colour, marker=marker,
+                          linestyle=line, markersize=5, linewidth=1, label=family)
+            for codes, *point, _ in found if line else ():
+                axis.annotate(codes, point, xytext=(4, 4), textcoords="offset points", fontsize=7, color=colour)
         for place, point in enumerate(paper_points(points) if mode == "across" else ()):
             axis.plot(*point, "x", color="0.6", markersize=5, label=None if place else "paper, English")
         if "mfcc" in scores and scores["mfcc"][0]["abx"]:
-            axis.axhline(scores["mfcc"][0]["abx"][mode], color="k", linestyle="--", linewidth=1, label="MFCC, 100 a second")
+            axis.axhline(scores["mfcc"][0]["abx"][mode], color="k", linestyle="--", linewidth=1, label="MFCC")
         axis.set(xlabel="bitrate / bit/s", ylabel=f"ABX {mode} speakers / %")
         axis.grid(alpha=0.3)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper", fontsize=8)
@@ -67,7 +68,7 @@ def plot_trade_off(scores, path):
 
 
 def code_shares(folder):
-    """Shares of the codes that are in use, the most frequent first, of units/<system>/<seed>: an array file an utterance."""
+    """Shares of the codes in use, the most frequent first. folder: of units, an array file an utterance."""
     import numpy as np
 
     counts = Counter(row.tobytes() for path in sorted(folder.glob("*.npy")) for row in np.load(path))
@@ -96,7 +97,8 @@ def plot_sentence(name, original, codes, spoken, config, path):
     original: samples; codes: [(code, start, end), ...] in seconds, repeats in one; spoken: {voice: samples}; config:
     StftConfig of the spectrograms, which all have the level of their own loudest at the top.
     """
-    figure, axes = new_figure(11, 2.1 * (1 + len(spoken)) + 0.9, rows=2 + len(spoken), heights=[3, 1, *[3] * len(spoken)])
+    heights = [3, 1, *[3] * len(spoken)]
+    figure, axes = new_figure(11, 0.7 * sum(heights) + 0.3, rows=len(heights), heights=heights)
     seconds = len(original) / config.sampling_rate
     _spectrogram(axes[0], original, config, name)
     for code, start, end in codes:
@@ -131,6 +133,7 @@ def _spectrogram(axis, samples, config, title):
     magnitudes = MagnitudeStft(config)(torch.as_tensor(np.asarray(samples, np.float32))[None])[0].numpy()
     level = 20 * np.log10(magnitudes.T + 1e-10)
     extent = [0, len(magnitudes) * config.frame_shift, 0, config.sampling_rate / 2000]
-    axis.imshow(level, origin="lower", aspect="auto", extent=extent, vmin=level.max() - DEEPEST, vmax=level.max(), cmap="magma")
+    axis.imshow(level, origin="lower", aspect="auto", extent=extent, vmin=level.max() - DEEPEST, vmax=level.max(),
+                cmap="magma")
     axis.set_ylabel("kHz")
     axis.set_title(title, fontsize=9)

@@ -70,23 +70,26 @@ def spread(values):
 
 
 def synthesis_parts(synthesis, model):
-    """The section of speech from units. synthesis: of steps.units_voices.score_synthesis; model: the folder to speak with."""
+    """The section of speech from units. synthesis: of steps.units_voices.score_synthesis; model: its folder."""
     rows = [[f"{entry['source']} spoken by {entry['target']}", entry["utterances"], percent(entry["nearer"], 1),
              None if entry["distance"] is None else f"{entry['distance']:.2f}", entry["references"]]
             for entry in synthesis["pairs"]] if len(synthesis["pairs"]) <= MOST_PAIRS else []
-    rows += [[label, synthesis[name]["utterances"], percent(synthesis[name]["nearer"], 1), None, None] for name, label in (
-        ("conversions", "all in another's voice"), ("originals", "recordings, own voice")) if synthesis[name]["utterances"]]
-    limit, parts = synthesis["griffin_lim"], ["## Speech from units"]
-    parts += [f"Codes of {synthesis['system']}, seed {synthesis['seed']}, K={synthesis['codes']}; one inverter for all voices.",
-              markdown_table(["Speech", "utterances", "nearer to the voice", "MCD / dB", "of"], rows),
-              "Nearer to the voice, in % of the utterances: likelier under a Gaussian over the voiced frames (12 MFCC, log F0) of "
-              "the voice asked for than of the speaker; in one's own voice, than of all others. MCD: mel-cepstral distortion "
-              "after time alignment to that voice's own recording of the sentence, where there is one."]
+    for name, label in (("conversions", "all in another's voice"), ("originals", "recordings, own voice")):
+        if synthesis[name]["utterances"]:
+            rows.append([label, synthesis[name]["utterances"], percent(synthesis[name]["nearer"], 1), None, None])
+    limit = synthesis["griffin_lim"]
+    parts = ["## Speech from units",
+             f"Codes of {synthesis['system']}, K={synthesis['codes']}, seed {synthesis['seed']}; one inverter.",
+             markdown_table(["Speech", "utterances", "nearer to the voice", "MCD / dB", "of"], rows),
+             "Nearer to the voice, in % of the utterances: likelier under a Gaussian over the voiced frames (12 MFCC, "
+             "log F0) of the voice asked for than of the speaker; in one's own voice, than of all others. MCD: "
+             "mel-cepstral distortion after time alignment to that voice's own recording of the sentence, where there "
+             "is one."]
     if limit["utterances"]:
-        parts.append(f"Griffin-Lim on the magnitudes of {limit['utterances']} recordings: spectral SNR {limit['snr_db']:.1f} dB, "
-                     f"{synthesis['real_time']:.3f} of real time (process time).")
-    return [*parts, f"Another recording: `utils/resynthesize.py FILE --model {model} --speaker {synthesis['pairs'][0]['target']} "
-            "-o DIR`."]
+        parts.append(f"Griffin-Lim on the magnitudes of {limit['utterances']} recordings: spectral SNR "
+                     f"{limit['snr_db']:.1f} dB, {synthesis['real_time']:.3f} of real time (process time).")
+    voice = synthesis["pairs"][0]["target"]
+    return [*parts, f"Another recording: `utils/resynthesize.py FILE --model {model} --speaker {voice} -o DIR`."]
 
 
 def report_text(scores, note, command, synthesis=None, model=None):
@@ -94,7 +97,7 @@ def report_text(scores, note, command, synthesis=None, model=None):
     parts = ["# Units from untranscribed speech", note, f"Made by `{command}`."]
     for title, table in tables(scores).items():
         parts += [f"## {title}", table]
-    parts.append("ABX in %, cosine, averaged as ZeroSpeech 2020 does; lower is better. The paper's figures are for the English "
-                 "test set of the challenge.")
+    parts.append("ABX in %, cosine, averaged as ZeroSpeech 2020 does; lower is better. The paper's figures are for the "
+                 "English test set of the challenge.")
     parts += synthesis_parts(synthesis, model) if synthesis else []
     return "\n\n".join(part.strip() for part in parts) + "\n"

@@ -8,7 +8,8 @@ from steps.units_corpus import load_cuts
 from steps.units_score import read_scores
 from steps.units_synthesis import pairs_to_speak
 
-NOTES = {"mini": "Corpus mini: two Czech voices of a game, acted; items from an automatic alignment (local/zerospeech_mini.py)."}
+NOTES = {"mini": "Corpus mini: two Czech voices of a game, acted; items from an automatic alignment "
+                 "(local/zerospeech_mini.py)."}
 PICTURED = (1.5, 4.0)  # seconds: an utterance so long is shown, where there is one
 
 
@@ -22,9 +23,9 @@ def report(exp, conf):
     measured = {name: value for name, value in synthesis.items() if name != "real_time"}
     write_json(exp.dir / "results.json", {"profile": exp.profile, "scores": scores, "synthesis": measured})
     command = " ".join(["egs/zerospeech/run.py", f"--profile {exp.profile}", *exp.overrides])
+    note, model = NOTES.get(conf.corpus, f"Corpus {conf.corpus}."), short_path(exp.dir / "models" / "synthesis")
     with atomic_write(exp.dir / "RESULTS.md") as stream:
-        stream.write(units_results.report_text(scores, NOTES.get(conf.corpus, f"Corpus {conf.corpus}."), command, synthesis,
-                                               short_path(exp.dir / "models" / "synthesis")))
+        stream.write(units_results.report_text(scores, note, command, synthesis, model))
 
 
 def draw(exp, conf, scores):

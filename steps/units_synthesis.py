@@ -1,8 +1,8 @@
 """Speech from units in egs/zerospeech (Tjandra et al. 2020, section 4): the inverter, what is spoken, the submission.
 
-    models/synthesis/{vqvae,inverter}/model.pt   the system conf.synthesis of the first seed, and the inverter of its codes
+    models/synthesis/{vqvae,inverter}/model.pt   the system conf.synthesis of the first seed, the inverter of its codes
     wavs/<voice>_<rest of the utterance's name>.wav   test utterances from their codes, 16 kHz, 16 bit
-    submission/                                  units and speech in the format of ZeroSpeech 2020 (pyspeech/units/submission.py)
+    submission/   units and speech in the format of ZeroSpeech 2020 (pyspeech/units/submission.py)
 """
 import shutil
 import zlib
@@ -37,12 +37,13 @@ def train_inverter(exp, conf):
     model = Inverter(config, vqvae.model.codebook, len(voices)).to(device)
     exp.log.info("inverter of %s, seed %d: %d utterances of %s", conf.synthesis, seed, len(cuts), ", ".join(voices))
     dataset = UnitDataset(voices, vqvae.features, conf.inverter_data, vqvae.stats, magnitudes=True)
-    run_training(exp, InverterTraining(model, vqvae.model), dataset, cuts, replace(conf.inverter_train, seed=seed), "inverter")
+    train = replace(conf.inverter_train, seed=seed)
+    run_training(exp, InverterTraining(model, vqvae.model), dataset, cuts, train, "inverter")
     save_pair(exp.dir / "models" / "synthesis", vqvae, Bundle(model, voices, vqvae.features, vqvae.stats))
 
 
 def pairs_to_speak(corpus, voices, most):
-    """[(utterance, voice), ...], sorted: those of the corpus's synthesis.txt, else `most` test utterances by every voice.
+    """[(utterance, voice), ...], sorted: as the corpus's synthesis.txt says, or `most` test utterances in every voice.
 
     These are chosen by their names alone, as many of one speaker as of another. voices: of the inverter.
     """
@@ -52,7 +53,8 @@ def pairs_to_speak(corpus, voices, most):
     by_speaker = {}
     for cut in sorted(load_cuts(corpus, "test"), key=lambda cut: zlib.crc32(cut.id.encode())):
         by_speaker.setdefault(cut.supervisions[0].speaker, []).append(cut.id)
-    in_turn = sorted((place, speaker, name) for speaker, names in by_speaker.items() for place, name in enumerate(names))
+    in_turn = sorted((place, speaker, name) for speaker, names in by_speaker.items()
+                     for place, name in enumerate(names))
     return sorted((name, voice) for _, _, name in in_turn[:most] for voice in voices)
 
 
@@ -104,5 +106,5 @@ def make_submission(exp, conf):
     for path, problem in problems:
         exp.log.warning("%s: %s", path, problem)
     missing = [other for other in submission.LANGUAGES if other != language]
-    exp.log.info("%s: %s; the challenge wants %s too (language=%s)", folder, f"{len(problems)} problems" if problems else
-                 "nothing wrong", " and ".join(missing), missing[0])
+    exp.log.info("%s: %s; the challenge wants %s too (language=%s)", folder,
+                 f"{len(problems)} problems" if problems else "nothing wrong", " and ".join(missing), missing[0])

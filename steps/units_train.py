@@ -60,7 +60,7 @@ def train_vqvae(exp, conf, system, seed):
 
 
 def run_training(exp, training, dataset, cuts, train, name):
-    """Train `training` (VqVaeTraining or InverterTraining) in training/<name>; dataset: UnitDataset, train: TrainConfig."""
+    """Train `training` (Vq-Vae- or InverterTraining) in training/<name>. dataset: UnitDataset; train: TrainConfig."""
     from pyspeech.training.data import BatchLoader
     from pyspeech.training.optimization import make_optimizer
     from pyspeech.training.trainer import Trainer

@@ -1,4 +1,4 @@
-"""Scores of the speech from units in egs/zerospeech, without listeners (pyspeech/units/voices.py says what they are worth)."""
+"""Scores of speech from units in egs/zerospeech, without listeners; for their worth see pyspeech/units/voices.py."""
 import re
 import statistics
 import time
@@ -70,7 +70,7 @@ def speaker_of(cut):
 
 
 def fit_voices(corpus, speakers, needed, log):
-    """{speaker: Voice}: of `speakers` by their training recordings, of others that are needed by their test recordings."""
+    """{speaker: Voice}: of `speakers` by their training recordings, of others in `needed` by their test recordings."""
     from pyspeech.transducer.dataset import read_samples
     from pyspeech.units.voices import RATE, fit_voice
 
@@ -143,7 +143,7 @@ def mean(values):
 
 
 def measure_griffin_lim(cuts, config):
-    """([spectral SNR in dB of each], process time for a second of audio) of Griffin-Lim on the magnitudes of recordings.
+    """([spectral SNR in dB of each], process time for a second of audio): Griffin-Lim on the magnitudes of recordings.
 
     config: StftConfig. Silent recordings, whose magnitudes have no error, are left out.
     """

@@ -15,9 +15,10 @@ def entry(across, bitrate, codes=128, within=None):
             "bitrate": bitrate, "used": codes}
 
 
-SCORES = {"trf128": [entry(20.0, 170.0), entry(22.0, 172.0)], "trf64": [entry(24.0, 140.0, 64)], "trf128_logmel": [entry(33.0, 171.0)],
-          "trf128_smooth_1e-3": [entry(21.0, 169.0)], "conv256": [entry(25.0, 180.0, 256)], "kmeans64": [entry(26.0, 141.0, 64)],
-          "kmeans128": [entry(25.0, 172.0)], "mfcc": [{"abx": {"within": 8.0, "across": 15.0}, "bitrate": None, "used": None}]}
+SCORES = {"trf128": [entry(20.0, 170.0), entry(22.0, 172.0)], "trf64": [entry(24.0, 140.0, 64)],
+          "trf128_logmel": [entry(33.0, 171.0)], "trf128_smooth_1e-3": [entry(21.0, 169.0)],
+          "conv256": [entry(25.0, 180.0, 256)], "kmeans64": [entry(26.0, 141.0, 64)], "kmeans128": [entry(25.0, 172.0)],
+          "mfcc": [{"abx": {"within": 8.0, "across": 15.0}, "bitrate": None, "used": None}]}
 
 
 def test_points_of_the_trade_off():

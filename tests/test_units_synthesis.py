@@ -44,7 +44,8 @@ def exp(tmp_path_factory):
     vqvae = VqVae(VqVaeConfig(dim=8, heads=2, feedforward=8, layers=1, codes=8, code_dim=4, speaker_dim=2), 2)
     torch.nn.init.normal_(vqvae.quantizer.codebook)
     inverter = Inverter(InverterConfig(dim=8, heads=2, feedforward=8, conv_layers=1, layers=1), vqvae.codebook, 2)
-    save_pair(folder / "models" / "synthesis", *(Bundle(model, ["A", "B"], MfccConfig(), None) for model in (vqvae, inverter)))
+    pair = (Bundle(model, ["A", "B"], MfccConfig(), None) for model in (vqvae, inverter))
+    save_pair(folder / "models" / "synthesis", *pair)
     (folder / "units" / "trf128" / "7").mkdir(parents=True)
     for name in TEXTS:
         np.save(folder / "units" / "trf128" / "7" / f"{name}.npy", vqvae.codebook.numpy()[[0, 1, 1]])
@@ -102,7 +103,8 @@ def test_measures(exp):
     assert sum(entry["utterances"] for entry in measured["pairs"]) == 8
     own = [entry for entry in measured["pairs"] if entry["source"] == entry["target"]]
     assert all(entry["references"] == entry["utterances"] and entry["distance"] > 0 for entry in own)
-    assert measured["griffin_lim"]["utterances"] == 4 and measured["griffin_lim"]["snr_db"] > 10 and measured["real_time"] > 0
+    assert measured["griffin_lim"]["utterances"] == 4 and measured["griffin_lim"]["snr_db"] > 10
+    assert measured["real_time"] > 0
     assert measured["conversions"]["utterances"] == sum(
         entry["utterances"] for entry in measured["pairs"] if entry["source"] != entry["target"])
 
@@ -129,31 +131,35 @@ def test_margin_is_to_the_speaker_or_to_all_other_voices(monkeypatch):
 
 def test_summaries():
     entries = [(0.5, 4.0), (-0.5, None), (None, 6.0), (2.0, None)]
-    assert units_voices.summarize(entries) == {"utterances": 4, "nearer": pytest.approx(2 / 3), "distance": 5.0, "references": 2}
-    assert units_voices.summarize([(None, None)]) == {"utterances": 1, "nearer": None, "distance": None, "references": 0}
+    assert units_voices.summarize(entries) == {"utterances": 4, "nearer": pytest.approx(2 / 3), "distance": 5.0,
+                                               "references": 2}
+    assert units_voices.summarize([(None, None)]) == {"utterances": 1, "nearer": None, "distance": None,
+                                                      "references": 0}
     assert units_voices.share([]) == {"utterances": 0, "nearer": None}
 
 
 def test_griffin_lim_of_silence_is_not_measured(tmp_path):
     soundfile.write(str(tmp_path / "s.wav"), np.zeros(4000), RATE, "PCM_16")
-    row = (Utterance("s", str(tmp_path / "s.wav"), None, "cs", "A"), str(tmp_path / "s.wav"), {"rate": RATE, "duration": 0.25})
+    path = str(tmp_path / "s.wav")
+    row = (Utterance("s", path, None, "cs", "A"), path, {"rate": RATE, "duration": 0.25})
     write_manifest(tmp_path / "s.jsonl.gz", [row])
     assert units_voices.measure_griffin_lim(load_cuts(tmp_path, "s"), MfccConfig().magnitudes) == ([], None)
 
 
 def made_up(pairs):
-    return {"system": "trf128", "seed": 42, "codes": 128, "pairs": pairs, "conversions": {"utterances": 20, "nearer": 0.75},
-            "originals": {"utterances": 0, "nearer": None}, "griffin_lim": {"utterances": 0, "snr_db": None}, "real_time": None}
+    return {"system": "trf128", "seed": 42, "codes": 128, "pairs": pairs, "real_time": None,
+            "conversions": {"utterances": 20, "nearer": 0.75}, "originals": {"utterances": 0, "nearer": None},
+            "griffin_lim": {"utterances": 0, "snr_db": None}}
 
 
 def test_section_of_the_results():
     pair = {"source": "V001", "target": "V002", "utterances": 20, "nearer": 0.75, "distance": None, "references": 0}
     own = {**pair, "target": "V001", "nearer": None, "distance": 6.125, "references": 20}
     text = "\n\n".join(synthesis_parts(made_up([own, pair]), "exp/mini/models/synthesis"))
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| V001")]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line[:6] == "| V001"]
     assert rows == [["V001 spoken by V001", "20", "–", "6.12", "20"], ["V001 spoken by V002", "20", "75.0", "–", "0"]]
     assert "recordings, own voice" not in text and "Griffin-Lim" not in text
     assert "utils/resynthesize.py FILE --model exp/mini/models/synthesis --speaker V001" in text
     many = synthesis_parts(made_up([{**pair, "source": f"S{number}"} for number in range(40)]), "x")
     assert "S12" not in "".join(many) and "all in another's voice" in "".join(many)
-    assert "Speech from units" not in report_text({"mfcc": [{"abx": None, "bitrate": None, "used": None}]}, "note", "run")
+    assert "Speech from units" not in report_text({}, "note", "run")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Units from untranscribed speech, and speech from units (Tjandra et al. 2020): corpus to the paper's tables and WAVs."""
+"""Units from untranscribed speech, speech from units (Tjandra et al. 2020): corpus to the paper's tables and WAVs."""
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +28,7 @@ class Config:
     scale: float = 1.0  # of the number of utterances of corpus=mini
     skip_bad: bool = False  # leave out any number of bad files instead of stopping at more than a few
     systems: List[str] = field(default_factory=lambda: list(SYSTEMS))  # to train and compare
-    repeated: List[str] = field(default_factory=lambda: ["trf128", "conv128"])  # trained with all seeds, the others with one
+    repeated: List[str] = field(default_factory=lambda: ["trf128", "conv128"])  # with all seeds, others with one
     seeds: List[int] = field(default_factory=lambda: [42, 43, 44])
     kmeans: List[int] = field(default_factory=lambda: [64, 128, 256, 512])  # anchors: numbers of codes
     features: MfccConfig = field(default_factory=MfccConfig)
@@ -53,7 +53,7 @@ class Config:
         if not self.seeds:
             raise UserError("seeds=[]: expected at least one")
         if self.synthesis not in self.systems:
-            raise UserError(f"synthesis={self.synthesis}: not among systems=[{','.join(self.systems)}]; expected one of them")
+            raise UserError(f"synthesis={self.synthesis}: expected one of systems=[{','.join(self.systems)}]")
         if self.spoken < 1:
             raise UserError(f"spoken={self.spoken}: expected at least 1")
 
@@ -67,7 +67,8 @@ def experiment_name(conf, profile):
     return profile if conf.corpus == "mini" else f"{Path(conf.corpus).resolve().name}-{profile}"
 
 
-recipe = Recipe("Unit discovery", Config, conf=here / "conf", profile=default_profile, name=experiment_name, jobs=stages_at_once())
+recipe = Recipe("Unit discovery", Config, conf=here / "conf", profile=default_profile, name=experiment_name,
+                jobs=stages_at_once())
 
 
 @recipe.stage(config=["corpus", "language", "languages", "scale", "skip_bad"], outputs=["corpus"], cpus=2)
@@ -77,7 +78,8 @@ def prepare(exp, conf):
     prepare_corpus(conf, exp.dir / "corpus", exp.log)
 
 
-@recipe.stage(config=["kmeans", "seeds", "features", "vqvae"], inputs=["corpus"], outputs=["scores/{mfcc,kmeans*}.json"], cpus=2)
+@recipe.stage(config=["kmeans", "seeds", "features", "vqvae"], inputs=["corpus"],
+              outputs=["scores/{mfcc,kmeans*}.json"], cpus=2)
 def anchors(exp, conf):
     """ABX of the features themselves, and of k-means at the same rate and numbers of codes."""
     from steps.units_score import score_anchors
@@ -100,7 +102,8 @@ def stages_of(system):
             train_system(exp, conf, system)
     train.__doc__ = f"Train {system}."
 
-    @recipe.stage(name=f"score_{system}", config=["seeds", "repeated"], inputs=if_used(system, "corpus", f"models/{system}"),
+    @recipe.stage(name=f"score_{system}", config=["seeds", "repeated"],
+                  inputs=if_used(system, "corpus", f"models/{system}"),
                   outputs=if_used(system, f"units/{system}", f"scores/{system}.json"), cpus=2)
     def score(exp, conf):
         if system in conf.systems:
@@ -122,7 +125,7 @@ def train_inverter(exp, conf):
     train_inverter(exp, conf)
 
 
-@recipe.stage(config=["spoken"], inputs=["corpus", "models/synthesis"], outputs=["wavs"], cpus=2, gpus=1, resumable=True)
+@recipe.stage(config=["spoken"], inputs=["corpus", "models/synthesis"], outputs=["wavs"], gpus=1, resumable=True)
 def synthesize(exp, conf):
     """Speak test utterances from their units, each in every voice."""
     from steps.units_synthesis import synthesize
@@ -146,7 +149,8 @@ def submission(exp, conf):
 
 @recipe.stage(config=["systems", "repeated", "seeds", "synthesis", "spoken"],
               inputs=lambda conf: ["corpus", "scores/{mfcc,kmeans*}.json", "models/synthesis", "wavs", "synthesis.json",
-                                   *(pattern for name in conf.systems for pattern in (f"scores/{name}.json", f"units/{name}"))],
+                                   *(f"scores/{name}.json" for name in conf.systems),
+                                   *(f"units/{name}" for name in conf.systems)],
               outputs=["results.json", "RESULTS.md", "figures"])
 def results(exp, conf):
     """The paper's tables, speech from units, pictures."""

@@ -50,7 +50,7 @@ def plot_envelopes(frequencies, levels, path):
 
 
 def histograms(genuine, fake, bins=20):
-    """Counts of probabilities of being genuine: (edges (bins + 1,) from 0 to 1, of genuine (bins,), of fake (bins,))."""
+    """Counts of probabilities of being genuine: (edges (bins + 1,), 0 to 1, of genuine (bins,), of fake (bins,))."""
     import numpy as np
 
     edges = np.linspace(0, 1, bins + 1)
@@ -66,6 +66,7 @@ def plot_histograms(systems, path, bins=20):
     for axis, (title, (edges, genuine, fake)) in zip([axes] if len(systems) == 1 else axes, counted.items()):
         for values, colour, label in ((genuine, "red", "genuine"), (fake, "blue", "fake")):
             axis.stairs(values, edges, fill=True, color=colour, alpha=0.5, label=label)
-        axis.set(title=title, xlabel="probability of genuine", ylabel="utterances", xlim=(0, 1), ylim=(0, 1.05 * max(1, top)))
+        axis.set(title=title, xlabel="probability of genuine", ylabel="utterances", xlim=(0, 1),
+                 ylim=(0, 1.05 * max(1, top)))
         axis.legend()
     save(figure, path)

@@ -24,7 +24,8 @@ def done(tmp_path_factory):
     folder = tmp_path_factory.mktemp("voices ñ")
     (folder / "deep er" / "down").mkdir(parents=True)
     soundfile.write(folder / "plain.wav", SPEECH, 16000)
-    soundfile.write(folder / "stereo 44.flac", np.stack([make_speech(0.3, 44100), np.zeros(13230)], axis=1), 44100, "PCM_24")
+    stereo = np.stack([make_speech(0.3, 44100), np.zeros(13230)], axis=1)
+    soundfile.write(folder / "stereo 44.flac", stereo, 44100, "PCM_24")
     soundfile.write(folder / "deep er" / "día.ogg", make_speech(0.3, 22050), 22050)
     soundfile.write(folder / "deep er" / "down" / "float.wav", 3 * SPEECH, 16000, "FLOAT")
     soundfile.write(folder / "phone.au", make_speech(0.3, 8000), 8000, "ULAW")
@@ -35,8 +36,9 @@ def done(tmp_path_factory):
     (folder / "text.flac").write_text("a letter\n")
     (folder / "notes.txt").write_text("not audio\n")
     output = tmp_path_factory.mktemp("made") / "new folder"
-    process = subprocess.run([sys.executable, str(TOOL), str(folder), str(output), "--coefficient", "0.6"], cwd="/", text=True,
-                             capture_output=True, env={**os.environ, "PYSPEECH_ENV": "system", "PYTHONUTF8": "1"})
+    environment = {**os.environ, "PYSPEECH_ENV": "system", "PYTHONUTF8": "1"}
+    process = subprocess.run([sys.executable, str(TOOL), str(folder), str(output), "--coefficient", "0.6"], cwd="/",
+                             text=True, capture_output=True, env=environment)
     return folder, output, process.stderr, process.returncode
 
 

@@ -1,6 +1,7 @@
 """Figures 2 and 3 of the fake audio detection recipe: the data that they show, and that there are pictures."""
 import numpy as np
 import pytest
+import scipy.ndimage
 import scipy.signal
 
 from pyspeech.errors import UserError
@@ -11,11 +12,12 @@ FORMANTS = (700, 1800, 3600)    # Hz
 
 
 def vowel(seconds=0.2, formants=FORMANTS):
-    source = (np.arange(round(seconds * RATE)) % 160 == 0) + 1e-3 * np.random.default_rng(0).standard_normal(round(seconds * RATE))
+    length = round(seconds * RATE)
+    sound = (np.arange(length) % 160 == 0) + 1e-3 * np.random.default_rng(0).standard_normal(length)
     for place in formants:
-        source = scipy.signal.lfilter([1.0], np.poly(0.98 * np.exp([2j * np.pi * place / RATE, -2j * np.pi * place / RATE])).real,
-                                      source)
-    return source
+        pole = 0.98 * np.exp(2j * np.pi * place / RATE)
+        sound = scipy.signal.lfilter([1.0], np.poly([pole, pole.conjugate()]).real, sound)
+    return sound
 
 
 def peaks(frequencies, level):
@@ -65,4 +67,5 @@ def test_pictures_are_written_alike_each_time(tmp_path, rng):
     plot_histograms({"alone": systems["common"]}, tmp_path / "one.png")
     for number in "23":
         picture = (tmp_path / f"a{number}.png").read_bytes()
-        assert picture[:4] == b"\x89PNG" and picture == (tmp_path / f"b{number}.png").read_bytes() and len(picture) > 5000
+        assert picture[:4] == b"\x89PNG" and len(picture) > 5000
+        assert picture == (tmp_path / f"b{number}.png").read_bytes()

@@ -4,8 +4,8 @@
 IN is an audio file ("-": standard input), or a folder, of which OUT becomes a copy with the same names: all audio files
 in it and below. Rate, channels, format and length stay; what libsndfile cannot write in its own format becomes a WAV.
 The farther the coefficient is from 1, the stranger the voice. It is meant for 16 kHz: at other rates the same one
-does something else, for the frequency that stays is 0.16 of the rate. The words, and much of how they are said, stay too:
-this is no protection against those who know the speaker or the method.
+does something else, for the frequency that stays is 0.16 of the rate. The words, and much of how they are said, stay
+too: this is no protection against those who know the speaker or the method.
 
 examples:
   utils/anonymize.py call.wav hidden.wav
@@ -42,9 +42,15 @@ def main(arguments=None):
 
     recordings = [Recording(os.path.basename(source), source) for source in targets]
     seconds = []
-    return process_each(recordings, lambda recording, shown: seconds.append(
-        anonymize_file(recording.path, targets[recording.path], options.coefficient, options.level)), status, "anonymised",
-        lambda: f"{len(seconds)} file{'s' * (len(seconds) != 1)}, {sum(seconds):.2f} s of audio: {options.output}")
+
+    def process(recording, shown):
+        target = targets[recording.path]
+        seconds.append(anonymize_file(recording.path, target, options.coefficient, options.level))
+
+    def summary():
+        return f"{len(seconds)} file{'s' * (len(seconds) != 1)}, {sum(seconds):.2f} s of audio: {options.output}"
+
+    return process_each(recordings, process, status, "anonymised", summary)
 
 
 def parser():
@@ -52,7 +58,7 @@ def parser():
     parser.add_argument("input", metavar="IN", help="audio file, - or folder")
     parser.add_argument("output", metavar="OUT", help="file, or folder where IN is one; what is there is replaced")
     parser.add_argument("--coefficient", metavar="A", type=coefficient, default=0.8,
-                        help="above 0; 1 changes nothing, less than 0.6 or more than 1 is hard to understand (default: 0.8)")
+                        help="above 0; 1 changes nothing, below 0.6 and above 1 is hard to understand (default: 0.8)")
     parser.add_argument("--level", choices=("rms", "peak"), default="rms",
                         help="rms: as loud as before; peak: to full scale, as the baseline does (default: rms)")
     return parser

@@ -32,7 +32,8 @@ def make_speech(seconds, rate=RATE, seed=0):
     rng = np.random.default_rng(seed)
     clock = np.arange(round(seconds * rate)) / rate
     phase = np.cumsum(120 + 30 * np.sin(2 * np.pi * 0.7 * clock)) / rate
-    source = np.where(clock * 2.3 % 1 < 0.7, np.diff(np.floor(phase), prepend=0.0), 0.05 * rng.standard_normal(len(clock)))
+    hiss = 0.05 * rng.standard_normal(len(clock))
+    source = np.where(clock * 2.3 % 1 < 0.7, np.diff(np.floor(phase), prepend=0.0), hiss)
     speech = np.zeros(len(clock))
     for centre, depth, speed in ((500, 200, 0.9), (1500, 600, 1.3), (2500, 300, 0.6)):
         for begin in range(0, len(clock), rate // 10):  # a formant stands still for 100 ms
@@ -70,7 +71,8 @@ def plain(samples, coefficient, rate=RATE, burg=plain_burg, order=20):
         frame = padded[begin:begin + size] * window
         predictor = burg(frame, order)
         poles = np.roots(predictor)
-        turned = np.abs(poles) * np.exp(1j * np.sign(poles.imag) * np.minimum(np.abs(np.angle(poles)) ** coefficient, np.pi))
+        angles = np.minimum(np.abs(np.angle(poles)) ** coefficient, np.pi)
+        turned = np.abs(poles) * np.exp(1j * np.sign(poles.imag) * angles)
         moved = np.real(np.poly(np.where(poles.imag == 0, poles, turned)))
         excitation = lfilter(predictor, [1.0], frame)
         total[begin:begin + size] += lfilter([1.0], moved, excitation) * window
@@ -121,7 +123,8 @@ def main(arguments=None):
     print(f"{seconds:.1f} s at {RATE} Hz, one thread, process time over audio time; "
           f"linear prediction of the loop: {'librosa' if burg else 'numpy'}")
     print(f"one coefficient    ours {one / seconds:.5f}   loop {plain_one / seconds:.5f}   ratio {plain_one / one:.1f}")
-    print(f"four coefficients  ours {four / seconds:.5f}   loop {plain_four / seconds:.5f}   ratio {plain_four / four:.1f}")
+    print(f"four coefficients  ours {four / seconds:.5f}   loop {plain_four / seconds:.5f}   "
+          f"ratio {plain_four / four:.1f}")
     for coefficient, mine, other in zip(COEFFICIENTS, all_ours, all_theirs):
         print(f"coefficient {coefficient}: largest difference {np.abs(mine - other).max():.1e} "
               f"at a largest value of {np.abs(other).max():.1f}")

@@ -75,7 +75,8 @@ def cut_transforms(config, noises=None, musics=None, rirs=None, seed=42):
     transforms = [McAdams(config.coefficients, config.mcadams, seed)] if config.mcadams else []
     if config.reverberation:
         transforms.append(ReverbWithImpulseResponse(rirs, p=config.reverberation, randgen=random.Random(seed + 1)))
-    for offset, p, cuts, snr in ((2, config.noise, noises, config.noise_snr), (3, config.music, musics, config.music_snr)):
+    mixed = ((config.noise, noises, config.noise_snr), (config.music, musics, config.music_snr))
+    for place, (p, cuts, snr) in enumerate(mixed, start=seed + 2):
         if p and cuts is not None:
-            transforms.append(CutMix(cuts, snr=snr, p=p, pad_to_longest=False, seed=seed + offset, random_mix_offset=True))
+            transforms.append(CutMix(cuts, snr=snr, p=p, pad_to_longest=False, seed=place, random_mix_offset=True))
     return transforms

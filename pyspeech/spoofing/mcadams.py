@@ -1,4 +1,4 @@
-"""Speaker anonymisation by the McAdams coefficient: Li et al. 2022, section 2.1; Patino et al. 2021 (VoicePrivacy's B2).
+"""Speaker anonymisation by the McAdams coefficient: Li et al. 2022, section 2.1; Patino et al. 2021 (VoicePrivacy B2).
 
 Frames of 20 ms every 10 ms, windowed before and after, each with linear prediction of order 20 by Burg's method: the
 angle phi of every complex pole becomes min(phi^coefficient, pi), its radius stays, real poles stay, and the residual is
@@ -54,7 +54,7 @@ def _check(samples, coefficients, rate, level):
     if rate < LOWEST_RATE:
         raise UserError(f"a sampling rate of {rate} Hz: the anonymisation needs at least {LOWEST_RATE} Hz")
     if samples.ndim == 0 or samples.dtype.kind not in "fiu":
-        raise UserError(f"{samples.ndim}-dimensional samples of type {samples.dtype}: expected an array of real numbers")
+        raise UserError(f"{samples.ndim}-dimensional samples of type {samples.dtype}: expected an array of numbers")
     if not np.isfinite(samples).all():
         raise UserError("samples that are not finite numbers: expected none, set them to 0 first")
 
@@ -195,6 +195,7 @@ def overlap_add(frames, shift):
     total = np.zeros((rows, count * shift + size))
     for offset in range(0, size, shift):
         piece = frames[offset:offset + shift]
-        target = total[:, offset:offset + count * shift].reshape(rows, count, shift)  # a view: only the last axis is split
+        # A view, as only the last axis is split.
+        target = total[:, offset:offset + count * shift].reshape(rows, count, shift)
         target[..., :len(piece)] += piece.transpose(1, 2, 0)
     return total[:, :(count - 1) * shift + size]

@@ -1,0 +1,213 @@
+"""Augmentation of training speech: against lhotse's mixer and a plain convolution; chance; as transforms of cuts."""
+import pickle
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+from lhotse import CutSet, Recording
+from lhotse.audio.mixer import AudioMixer
+
+from pyspeech.compat import prepare_lhotse
+from pyspeech.errors import UserError
+from pyspeech.spoofing.augmentation import augment, fit, mix, reverberate
+from pyspeech.spoofing.config import AugmentConfig
+from pyspeech.spoofing.cut_transforms import McAdams, McAdamsAnonymization, cut_transforms
+from pyspeech.spoofing.mcadams import anonymize
+from utils.bench_mcadams import make_speech
+
+RATE = 16000
+OFF = dict(mcadams=0, reverberation=0, noise=0, music=0)
+SPEECH = make_speech(0.5).astype(np.float32)
+NOISE = [np.random.default_rng(1).standard_normal(size).astype(np.float32) for size in (3000, 20000)]
+ROOM = [np.r_[np.zeros(40), 1.0, np.zeros(99), 0.5, -0.2].astype(np.float32)]
+
+
+def rms(samples):
+    return np.sqrt(np.mean(np.square(samples, dtype=np.float64)))
+
+
+def one(kind, seed=0, **options):
+    config = AugmentConfig(**{**OFF, kind: 1.0, **options})
+    return augment(SPEECH, RATE, config, np.random.default_rng(seed), NOISE, NOISE, ROOM)
+
+
+def test_nothing_is_changed_where_all_is_off():
+    made = augment(SPEECH, RATE, AugmentConfig(**OFF), np.random.default_rng(0))
+    assert np.array_equal(made, SPEECH) and made is not SPEECH and not np.shares_memory(made, SPEECH)
+
+
+@pytest.mark.parametrize("kind", ["noise", "music"])
+def test_snr_is_drawn_from_its_range(kind):
+    found = []
+    for seed in range(60):
+        made = one(kind, seed, **{f"{kind}_snr": (3.0, 9.0)})
+        found.append(20 * np.log10(rms(SPEECH) / rms(made - SPEECH)))
+    assert min(found) >= 2.99 and max(found) <= 9.01 and min(found) < 4 and max(found) > 8
+
+
+def test_mix_is_that_of_lhotse():
+    mixer = AudioMixer(SPEECH[None], RATE)
+    mixer.add_to_mix(NOISE[1][None, :len(SPEECH)], snr=7.0)
+    np.testing.assert_allclose(mix(SPEECH, NOISE[1][:len(SPEECH)], 7.0), mixer.mixed_audio[0], atol=1e-5)
+    assert np.array_equal(mix(SPEECH, np.zeros(len(SPEECH)), 0.0), SPEECH)
+    assert not mix(np.zeros(500, np.float32), NOISE[0][:500], 0.0).any()
+
+
+def test_pieces_are_cut_or_repeated(rng):
+    long, short = np.arange(100.0), np.arange(7.0)
+    begins = {int(fit(long, 95, rng)[0]) for _ in range(200)}
+    assert begins == set(range(6))
+    for _ in range(20):
+        piece = fit(short, 30, rng)
+        assert len(piece) == 30 and np.array_equal(np.diff(piece) % 7, np.ones(29))
+    assert np.array_equal(fit(long, 100, rng), long)
+    assert not fit(np.zeros(0), 5, rng).any() and len(fit(long, 0, rng)) == 0
+
+
+def test_room_is_a_convolution_without_its_delay():
+    plain = np.convolve(SPEECH.astype(np.float64), ROOM[0])[40:40 + len(SPEECH)]
+    plain *= rms(SPEECH) / rms(plain)
+    np.testing.assert_allclose(one("reverberation"), plain, atol=1e-5)
+    for silent in (np.zeros(0), np.zeros(9)):
+        assert np.array_equal(reverberate(SPEECH, silent), SPEECH)
+    assert np.allclose(reverberate(SPEECH, np.ones(1)), SPEECH, atol=1e-6)
+
+
+def test_anonymisation_takes_one_of_the_coefficients():
+    expected = [anonymize(SPEECH, coefficient) for coefficient in (0.7, 0.9)]
+    made = [one("mcadams", seed, coefficients=[0.7, 0.9]) for seed in range(20)]
+    hits = [[np.array_equal(item, other) for other in expected] for item in made]
+    assert np.array_equal(np.sum(hits, axis=1), np.ones(20)) and np.sum(hits, axis=0).min() >= 3
+
+
+def test_probabilities_are_kept_and_each_draw_is_its_own():
+    config = AugmentConfig(**{**OFF, "noise": 0.3, "reverberation": 0.6})
+    tone = np.ones(200, np.float32)
+
+    def changes(config):
+        made = [augment(tone, RATE, config, np.random.default_rng(seed), NOISE, (), ROOM) for seed in range(500)]
+        return [not np.array_equal(item, tone) for item in made]
+
+    changed = {kind: changes(AugmentConfig(**{**OFF, kind: probability}))
+               for kind, probability in (("noise", 0.3), ("reverberation", 0.6))}
+    assert abs(np.mean(changed["noise"]) - 0.3) < 0.07 and abs(np.mean(changed["reverberation"]) - 0.6) < 0.07
+    assert changes(config) == [a or b for a, b in zip(changed["noise"], changed["reverberation"])]
+
+
+def test_same_seed_same_result_and_all_at_once():
+    config = AugmentConfig(mcadams=1, reverberation=1, noise=1, music=1)
+    first, second, other = [augment(SPEECH, RATE, config, np.random.default_rng(seed), NOISE, NOISE, ROOM)
+                            for seed in (3, 3, 4)]
+    assert np.array_equal(first, second) and not np.array_equal(first, other)
+    assert first.dtype == np.float32 and first.shape == SPEECH.shape and np.isfinite(first).all()
+    for length in (0, 1, 7):
+        for samples in (np.zeros(length), SPEECH[4000:4000 + length]):
+            made = augment(samples, RATE, config, np.random.default_rng(0), NOISE, NOISE, ROOM)
+            assert made.shape == (length,) and np.isfinite(made).all()
+    assert not augment(np.zeros(1000), RATE, config, np.random.default_rng(0), NOISE, NOISE, ROOM).any()
+
+
+def test_bad_options_are_said():
+    with pytest.raises(UserError, match="no pieces of music"):
+        augment(SPEECH, RATE, AugmentConfig(**{**OFF, "music": 1.0}), np.random.default_rng(0), NOISE)
+    for options, message in ((dict(noise=1.5), "noise=1.5: expected a probability"), (dict(mcadams=-1), "0 to 1"),
+                             (dict(coefficients=[]), "numbers above 0"), (dict(coefficients=[0.0]), "numbers above 0"),
+                             (dict(music_snr=[9, 3]), "lowest and the highest")):
+        with pytest.raises(UserError, match=message):
+            AugmentConfig(**options).check()
+    AugmentConfig().check()
+    AugmentConfig(mcadams=0, coefficients=[]).check()
+
+
+# Cuts of lhotse.
+
+@pytest.fixture(scope="module")
+def cuts(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cuts ñ")
+    found = []
+    for number in range(6):
+        path = folder / f"{number}.wav"
+        soundfile.write(path, np.roll(SPEECH, 1000 * number), RATE, subtype="FLOAT")
+        found.append(Recording.from_file(path).to_cut())
+    return CutSet.from_cuts(found)
+
+
+def test_cuts_are_anonymised_when_read(cuts):
+    changed = McAdams([0.8], p=1.0)(cuts)
+    for before, after in zip(cuts, changed):
+        assert after.id == f"{before.id}_mc0.8" and after.duration == before.duration and after.supervisions == []
+        expected = anonymize(before.load_audio(), 0.8)
+        np.testing.assert_array_equal(after.load_audio(), expected)
+        part = after.truncate(offset=0.1, duration=0.2)  # no more is read, or anonymised, than is wanted
+        np.testing.assert_array_equal(part.load_audio(), anonymize(before.load_audio()[:, 1600:4800], 0.8))
+    assert [cut.id for cut in McAdams([0.8], p=1.0, preserve_id=True)(cuts)] == [cut.id for cut in cuts]
+    assert [cut.id for cut in McAdams([0.8], p=0.0)(cuts)] == [cut.id for cut in cuts]
+
+
+def test_mixed_cuts_and_manifests(cuts, tmp_path):
+    first = cuts[0]
+    padded = McAdams([0.6], p=1.0)(CutSet.from_cuts([first.pad(duration=0.75)]))
+    audio = next(iter(padded)).load_audio()
+    assert audio.shape == (1, 12000) and not audio[0, 8000:].any()
+    np.testing.assert_allclose(audio[:, :8000], anonymize(first.load_audio(), 0.6), atol=1e-6)
+    path = tmp_path / "cuts.jsonl.gz"
+    McAdams([0.6], p=1.0)(cuts).to_file(path)
+    np.testing.assert_array_equal(next(iter(CutSet.from_file(path))).load_audio(), anonymize(first.load_audio(), 0.6))
+
+
+def test_draws_follow_from_the_seed(cuts):
+    def ids(transform):
+        return [cut.id.split("_mc")[-1] for _ in range(10) for cut in transform(cuts)]
+
+    drawn = ids(McAdams([0.7, 0.9], seed=3))
+    assert drawn == ids(pickle.loads(pickle.dumps(McAdams([0.7, 0.9], seed=3)))) != ids(McAdams([0.7, 0.9], seed=4))
+    assert 15 < sum(name in ("0.7", "0.9") for name in drawn) < 45 and {"0.7", "0.9"} < set(drawn)
+
+
+class Batches(torch.utils.data.Dataset):
+    def __init__(self, transforms):
+        self.transforms = transforms
+
+    def __getitem__(self, cuts):
+        for transform in self.transforms:
+            cuts = transform(cuts)
+        return [cut.load_audio()[0] for cut in cuts]
+
+
+def test_in_workers_of_a_loader(cuts):
+    from lhotse.dataset import SimpleCutSampler
+
+    prepare_lhotse()
+
+    def batches(workers):
+        sampler = SimpleCutSampler(cuts, max_cuts=3, shuffle=False)
+        loader = torch.utils.data.DataLoader(Batches([McAdams([0.8], p=1.0)]), sampler=sampler, batch_size=None,
+                                             num_workers=workers)
+        return [np.asarray(audio) for batch in loader for audio in batch]
+
+    alone, apart = batches(0), batches(1)
+    assert len(alone) == len(apart) == 6
+    for one_way, other, cut in zip(alone, apart, cuts):
+        np.testing.assert_array_equal(one_way, other)
+        np.testing.assert_array_equal(one_way, anonymize(cut.load_audio()[0], 0.8))
+
+
+def test_all_transforms_together(cuts):
+    assert cut_transforms(AugmentConfig(**OFF)) == []
+    config = AugmentConfig(mcadams=1, reverberation=1, noise=1, music=1, noise_snr=(5, 5))
+    transforms = cut_transforms(config, noises=cuts, musics=cuts)
+    assert len(transforms) == 4
+    changed = cuts
+    for transform in transforms:
+        changed = transform(changed)
+    for before, after in zip(cuts, changed):
+        audio = after.load_audio()
+        assert audio.shape == (1, 8000) and np.isfinite(audio).all()
+        assert np.abs(audio - before.load_audio()).max() > 0.01
+
+
+def test_audio_transform_alone():
+    transform = McAdamsAnonymization(0.8)
+    assert transform.reverse_timestamps(1.0, None, RATE) == (1.0, None)
+    assert McAdamsAnonymization.from_dict(transform.to_dict()) == transform

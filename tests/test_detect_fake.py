@@ -19,7 +19,7 @@ from pyspeech.spoofing.calibration import Calibration
 from pyspeech.spoofing.config import CropConfig
 from pyspeech.spoofing.detector import Detector, load_detector, save_detector, score_samples
 from pyspeech.spoofing.networks import LcnnBlstm
-from tests.tiny_spoofing import sound
+from tiny_spoofing import sound
 from utils import detect_fake
 
 TOOL = Path(__file__).resolve().parents[1] / "utils" / "detect_fake.py"

@@ -11,7 +11,7 @@ from pyspeech.spoofing.config import CropConfig
 from pyspeech.spoofing.dataset import CropDataset, UtteranceReader, UtteranceSampler
 from pyspeech.spoofing.pieces import fill, random_crop, windows
 from pyspeech.training.data import BatchLoader
-from tests.tiny_spoofing import RATE, write_corpus
+from tiny_spoofing import RATE, write_corpus
 
 DATA = CropConfig(samples=8000, hop=4000, batch_size=5)
 

@@ -4,7 +4,7 @@ import pytest
 from pyspeech.errors import UserError
 from pyspeech.spoofing.formats import (AsvScores, Label, label_of, labels_of, read_asv_scores, read_labels, read_scores,
                                        utterance_name, write_labels, write_protocol, write_scores)
-from tests.tiny_spoofing import write_corpus
+from tiny_spoofing import write_corpus
 
 
 def write(path, text):

@@ -25,7 +25,7 @@ from pyspeech.training.randomness import seed_everything
 from pyspeech.training.trainer import Trainer
 from steps import spoof_train
 from steps.spoof_results import TABLE_3
-from tests.tiny_spoofing import RATE, write_corpus
+from tiny_spoofing import RATE, write_corpus
 
 DATA = CropConfig(samples=4096, hop=4096, batch_size=8)
 MASKS = SpecAugmentConfig(frequency_masks=1, frequency_width=8, time_masks=1, time_width=4)

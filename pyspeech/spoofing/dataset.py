@@ -68,8 +68,8 @@ class UtteranceSampler:
 class CropDataset(torch.utils.data.Dataset):
     """dataset[cuts]: a batch of one random crop of each.
 
-    data: CropConfig. augment: augment(samples (N,) float32, rng=numpy Generator) -> (N,), applied to a crop before it is
-    filled up; None for none. It follows from the batch alone: rng is its only source of chance.
+    data: CropConfig. augment: augment(samples (N,) float32, rng=numpy Generator) -> (N,), applied to a crop before it
+    is filled up; None for none. It follows from the batch alone: rng is its only source of chance.
     """
 
     def __init__(self, data, sampling_rate, augment=None):

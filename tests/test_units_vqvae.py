@@ -164,6 +164,15 @@ def test_positions_equal_the_definition():
             torch.testing.assert_close(positions[t, 2 * pair : 2 * pair + 2], torch.stack([angle.sin(), angle.cos()]))
 
 
+def test_positions_are_added_to_the_scaled_input():
+    model, heard = make_model(layers=0).eval(), []
+    model.encoder.halvings[0].register_forward_pre_hook(lambda module, inputs: heard.append(inputs[0]))
+    features, lengths, _ = make_batch([8])
+    model.latents(features, lengths)
+    expected = 4.0 * model.encoder.input(features) + add_positions(torch.zeros(1, 8, 16))  # 4: the root of dim
+    assert torch.allclose(heard[0], expected, atol=1e-5)
+
+
 def test_paper_sizes():
     config = VqVaeConfig()
     assert config.stride == 4 and [config.num_codes(frames) for frames in (1, 4, 5, 100)] == [1, 1, 2, 25]

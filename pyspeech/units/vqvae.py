@@ -10,6 +10,8 @@ and width. Decoder of both: [convolution of 3, every frame twice] two times, con
 An utterance of T frames has ceil(T / 4) codes: behind its end stand zeros. B utterances, T frames, F features, N codes, D
 values of a code.
 """
+import math
+
 import torch
 from torch.nn import functional
 
@@ -115,7 +117,10 @@ class Encoder(torch.nn.Module):
         features = functional.pad(features, (0, 0, 0, size - features.shape[1]))
         # What stands behind an utterance's end may be anything, and infinity times zero is not zero.
         hidden = self.input(features.masked_fill(~length_mask(lengths, size)[:, :, None], 0.0))
-        hidden = self.dropout(add_positions(hidden) if self.config.kind == "transformer" else hidden)
+        if self.config.kind == "transformer":
+            # Scaled as in Vaswani et al. 2017, section 3.4: else positions are louder than what stands there.
+            hidden = add_positions(hidden * math.sqrt(self.config.dim))
+        hidden = self.dropout(hidden)
         for layers, halve in zip(self.layers, self.halvings):
             mask = length_mask(lengths, hidden.shape[1])
             for layer in layers:

@@ -88,6 +88,16 @@ def default_device():
     return torch.device("cuda" if usable else "cpu")
 
 
+def named_device(name):
+    """torch.device for a tool's --device: "auto" is `default_device`. UserError for "cuda" where there is no such GPU."""
+    import torch
+
+    usable, problem = _gpus()
+    if name == "cuda" and not usable:
+        raise UserError(f"--device cuda: no GPU that torch can use{f' ({problem})' if problem else ''}; use cpu or auto")
+    return default_device() if name == "auto" else torch.device(name)
+
+
 @functools.lru_cache(maxsize=None)
 def _gpus():
     """(names of the GPUs that torch can use, why those that are there cannot be used or "")."""

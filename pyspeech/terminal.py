@@ -1,5 +1,6 @@
-"""What a command line tool shows while it works: a line that is written over and over; Ctrl-C that ends audio; its end."""
+"""What a command line tool shows while it works: a line that is written over and over; errors, one by one; Ctrl-C; its end."""
 import contextlib
+import logging
 import os
 import shutil
 import signal
@@ -44,6 +45,71 @@ def display_width(text):
     """Columns that a text takes on a screen, about: combining marks none, wide characters (East Asia) two."""
     return sum(0 if unicodedata.category(character) in ("Mn", "Me", "Cf") else
                2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def shown_name(recording):
+    """The recording's name as text, whatever bytes the file's name has."""
+    return os.fsencode(recording.name).decode("utf-8", "replace")
+
+
+def clock(seconds):
+    return f"{int(seconds) // 3600}:{int(seconds) // 60 % 60:02d}:{int(seconds) % 60:02d}"
+
+
+def set_up_messages(status):
+    """Warnings and errors as single lines on standard error, above the StatusLine."""
+    class OneLine(logging.Handler):
+        def emit(self, record):
+            status.clear()
+            print(self.format(record), file=sys.stderr)
+
+    logging.basicConfig(format="%(levelname)s: %(message)s", handlers=[OneLine()])
+    logging.addLevelName(logging.WARNING, "warning")
+    logging.addLevelName(logging.ERROR, "error")
+
+
+@contextlib.contextmanager
+def say_errors(path, failed):
+    """What is wrong with one recording is said and its path put into the list `failed`, so that the next one can go on."""
+    try:
+        yield
+        return
+    except BrokenPipeError:
+        raise
+    except UserError as error:
+        logging.error("%s", error)
+    except OSError as error:
+        logging.error("%s: %s", error.filename or path, error.strerror or error)
+    except Exception:  # a fault of this program: say where
+        logging.exception("%s: stopped by a fault in this program:", path)
+    failed.append(path)
+
+
+def process_each(recordings, process, status, done, summary):
+    """Call process(recording, what to show of it) for each Recording; returns the exit status: 1 where one failed, else 0.
+
+    done: what happens to them ("encoded"), for the messages. summary(): the line at the end, where at least one is done.
+    """
+    failed, count = [], 0
+    try:
+        for place, recording in enumerate(recordings, 1):
+            name = shown_name(recording)
+            shown = f"{place}/{len(recordings)} {name}" if len(recordings) > 1 else name
+            status.show(shown)
+            with say_errors(recording.path, failed):
+                process(recording, shown)
+                count += 1
+    except KeyboardInterrupt:
+        status.clear()
+        print(f"interrupted; {count} of {len(recordings)} recordings are {done}", file=sys.stderr)
+        return 130
+    finally:
+        status.clear()
+        if count:
+            print(summary(), file=sys.stderr)
+    if failed and len(recordings) > 1:
+        print(f"error: {len(failed)} of {len(recordings)} recordings could not be {done}", file=sys.stderr)
+    return 1 if failed else 0
 
 
 @contextlib.contextmanager

@@ -29,7 +29,7 @@ def encode_cuts(bundle, cuts):
     from pyspeech.units.encoding import encode
 
     for cut in cuts:
-        yield cut, encode(bundle, read_samples(cut, bundle.features.sampling_rate))[1]
+        yield cut, encode(bundle, read_samples(cut, bundle.features.sampling_rate), cut.id)[1]
 
 
 def score_anchors(exp, conf):

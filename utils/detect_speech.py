@@ -20,11 +20,10 @@ ensure_environment()
 
 import argparse  # noqa: E402
 import logging  # noqa: E402
-import os  # noqa: E402
 import time  # noqa: E402
 
 from pyspeech.errors import UserError  # noqa: E402
-from pyspeech.terminal import exit_after  # noqa: E402
+from pyspeech.terminal import exit_after, shown_name  # noqa: E402
 
 SYSTEMS = ("statistical", "cnn", "rnn", "seg_rnn")
 FORMATS = ("rttm", "fearless", "segments", "audacity", "json", "textgrid", "csv", "lhotse")
@@ -152,7 +151,7 @@ def output(recording, speech, found, options, several, first):
     from pyspeech.sad.formats import CSV_HEADER, FORMATS as WRITERS, render, write_speech
     scores = found.scores if options.scores and options.format == "json" else None
     content = (speech, found.duration, found.frame_shift, scores)
-    name = os.fsencode(recording.name).decode("utf-8", "replace")
+    name = shown_name(recording)
     if options.output:
         stem = file_stem(recording)
         write_speech(Path(options.output, stem + WRITERS[options.format][1]), options.format, name, *content)

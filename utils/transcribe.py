@@ -24,17 +24,16 @@ from pyspeech.launch import ensure_environment  # noqa: E402
 ensure_environment()
 
 import argparse  # noqa: E402
-import contextlib  # noqa: E402
 import dataclasses  # noqa: E402
 import itertools  # noqa: E402
-import logging  # noqa: E402
 import math  # noqa: E402
-import os  # noqa: E402
 import time  # noqa: E402
 from collections import Counter  # noqa: E402
 
 from pyspeech.errors import UserError  # noqa: E402
-from pyspeech.terminal import StatusLine, exit_after, stop_at_interrupt  # noqa: E402
+from pyspeech.files import model_folders  # noqa: E402
+from pyspeech.terminal import (  # noqa: E402
+    StatusLine, clock, exit_after, say_errors, set_up_messages, shown_name, stop_at_interrupt)
 from pyspeech.transducer.decoding_config import STOPPING_RULES, EarlyStopping, Endpointing, SearchConfig  # noqa: E402
 from pyspeech.transducer.transcripts import FORMATS, Transcript, render  # noqa: E402
 
@@ -122,7 +121,7 @@ def main(arguments=None):
         if work.done:
             print(work.summary(), file=sys.stderr)
     if work.failed and len(recordings) > 1:
-        print(f"error: {work.failed} of {len(recordings)} recordings could not be transcribed", file=sys.stderr)
+        print(f"error: {len(work.failed)} of {len(recordings)} recordings could not be transcribed", file=sys.stderr)
     return 1 if work.failed else 0
 
 
@@ -136,26 +135,13 @@ def check_options(options):
         raise UserError("-: no audio on standard input; pipe audio into this command, as --help shows")
 
 
-def set_up_messages(status):
-    """Warnings and errors as single lines on standard error, above the status line."""
-    class OneLine(logging.Handler):
-        def emit(self, record):
-            status.clear()
-            print(self.format(record), file=sys.stderr)
-
-    logging.basicConfig(format="%(levelname)s: %(message)s", handlers=[OneLine()])
-    logging.addLevelName(logging.WARNING, "warning")
-    logging.addLevelName(logging.ERROR, "error")
-
-
 def load_bundle(options):
     """The model of --model, in int8 or on the GPU where there is one."""
     folder = Path(options.model)
     if not folder.exists():
         raise UserError(f"--model {folder}: no such folder")
     if not (folder / "model.pt").is_file():
-        found = sorted({str(path.parent) for depth in range(1, 5) for path in folder.glob("*/" * depth + "model.pt")
-                        if "training" not in path.relative_to(folder).parts}) if folder.is_dir() else []
+        found = [str(inside) for inside in model_folders(folder)]
         raise UserError(f"--model {folder}: no model.pt in it; " + (
             f"choose one of {', '.join(found)}" if found else
             "expected a folder that egs/indic/run.py made, such as egs/indic/exp/mini/models/multi_softmax_lid"))
@@ -195,14 +181,14 @@ class Work:
         self.bundle, self.settings = bundle, (language, search, stopping)
         self.options, self.status, self.total = options, status, total
         self.batch = []  # (Recording, samples) of short recordings
-        self.taken = self.done = self.failed = 0
+        self.taken, self.done, self.failed = 0, 0, []
         self.audio = self.computing = 0.0  # seconds
         self.languages = Counter()  # seconds of each
 
     def add(self, recording):
         self.taken += 1
         self.status.show(f"{self._count()}{shown_name(recording)}")
-        with self._guard(recording), stop_at_interrupt(recording.path == "-") as stopped:
+        with say_errors(recording.path, self.failed), stop_at_interrupt(recording.path == "-") as stopped:
             blocks = self._read(recording, stopped)
             if self.options.stream:
                 self._stream(recording, blocks)
@@ -227,7 +213,7 @@ class Work:
         except Exception:  # one at a time shows whose fault it is
             results = [None] * len(batch)
         for (recording, samples), result in zip(batch, results):
-            with self._guard(recording):
+            with say_errors(recording.path, self.failed):
                 result = result or self._recognize([samples])[0]
                 self._output(recording, [result], len(samples) / self.bundle.fbank.sampling_rate)
 
@@ -323,22 +309,6 @@ class Work:
             if segment.text:
                 self.languages[segment.language or "undetermined"] += segment.seconds
 
-    @contextlib.contextmanager
-    def _guard(self, recording):
-        """What is wrong with one recording is said, and the next one goes on."""
-        try:
-            yield
-            return
-        except BrokenPipeError:
-            raise
-        except UserError as error:
-            logging.error("%s", error)
-        except OSError as error:
-            logging.error("%s: %s", error.filename or recording.path, error.strerror or error)
-        except Exception:  # a fault of this program: say where
-            logging.exception("%s: stopped by a fault in this program:", recording.path)
-        self.failed += 1
-
     def _count(self):
         return f"{self.taken}/{self.total} " if self.total > 1 else ""
 
@@ -358,15 +328,6 @@ def take(blocks, most):
         if length > most:
             return taken, False
     return taken, True
-
-
-def shown_name(recording):
-    """The recording's name as text, whatever bytes the file's name has."""
-    return os.fsencode(recording.name).decode("utf-8", "replace")
-
-
-def clock(seconds):
-    return f"{int(seconds) // 3600}:{int(seconds) // 60 % 60:02d}:{int(seconds) % 60:02d}"
 
 
 if __name__ == "__main__":

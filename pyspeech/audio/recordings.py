@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspeech.audio.io import find_audio
+from pyspeech.audio.io import find_audio, stream_audio
 from pyspeech.errors import UserError
 
 TABLE_SUFFIXES = (".scp", ".jsonl", ".jsonl.gz")
@@ -47,6 +47,19 @@ def find_recordings(paths):
     listed = list(dict.fromkeys(listed))
     _check_unique(listed)
     return listed
+
+
+def stream_recording(recording, sampling_rate, channel=None, block_seconds=10.0, progress=None):
+    """Yield the blocks of a Recording, as `stream_audio` does; channel: None takes the recording's own choice.
+
+    progress: a function that is called with the seconds read so far, after each block.
+    """
+    channel, samples = recording.channel if channel is None else channel, 0
+    for block in stream_audio(recording.path, sampling_rate, channel, block_seconds, recording.start, recording.duration):
+        samples += len(block)
+        if progress is not None:
+            progress(samples / sampling_rate)
+        yield block
 
 
 def _short_names(files):

@@ -12,12 +12,13 @@ from pyspeech.compat import load_checkpoint
 from pyspeech.errors import UserError
 from pyspeech.features.config import MfccConfig
 from pyspeech.features.fbank import GlobalStats
-from pyspeech.files import atomic_path
+from pyspeech.files import atomic_path, model_folders
 from pyspeech.units.config import InverterConfig, VqVaeConfig
 from pyspeech.units.inverter import Inverter
 from pyspeech.units.vqvae import VqVae
 
 MODEL_FILE = "model.pt"
+PAIR = ("vqvae", "inverter")  # its folders, and the kinds of their models
 
 
 @dataclass
@@ -84,18 +85,40 @@ def load_model(folder, kind, device="cpu"):
 def save_pair(folder, vqvae, inverter):
     """Write the Bundles of an inverter and of the VQ-VAE whose codes it speaks. UserError where they are no pair."""
     check_pair(vqvae, inverter)
-    for kind, bundle in (("vqvae", vqvae), ("inverter", inverter)):
+    for kind, bundle in zip(PAIR, (vqvae, inverter)):
         save_model(Path(folder) / kind, bundle.model, bundle.speakers, bundle.features, bundle.stats)
 
 
 def load_pair(folder, device="cpu"):
     """The Bundles (VQ-VAE, inverter) that `save_pair` wrote. UserError where that is not what `folder` holds."""
-    pair = tuple(load_model(Path(folder) / kind, kind, device) for kind in ("vqvae", "inverter"))
+    pair = tuple(load_model(Path(folder) / kind, kind, device) for kind in PAIR)
     try:
         check_pair(*pair)
     except UserError as error:
         raise UserError(f"{folder}: {error}; make the two again") from None
     return pair
+
+
+def find_models(folder, kind):
+    """A tool's --model, `folder`, where it holds what is asked for; otherwise UserError that lists the folders that do.
+
+    kind: "pair", or "vqvae": one of its own or of a pair.
+    """
+    folder = Path(folder)
+    if _holds(folder, kind):
+        return folder
+    if not folder.is_dir():
+        raise UserError(f"--model {folder}: no such folder")
+    found = {inside.parent if inside.name in PAIR else inside for inside in [*model_folders(folder), folder]}
+    found = [str(inside) for inside in sorted(found) if _holds(inside, kind)]
+    what = "VQ-VAE with its inverter (vqvae/model.pt, inverter/model.pt)" if kind == "pair" else "VQ-VAE (model.pt)"
+    raise UserError(f"--model {folder}: no {what} in it; " + (
+        f"choose one of {', '.join(found)}" if found else "expected a folder that egs/zerospeech/run.py made"))
+
+
+def _holds(folder, kind):
+    pair = [(folder / part / MODEL_FILE).is_file() for part in PAIR]
+    return all(pair) if kind == "pair" else pair[0] or (folder / MODEL_FILE).is_file() and folder.name != PAIR[1]
 
 
 def load_vqvae(folder, device="cpu"):

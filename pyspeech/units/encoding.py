@@ -21,20 +21,24 @@ WINDOW = 60.0  # seconds
 MARGIN = 2.0
 
 
-def encode(bundle, samples):
+def encode(bundle, samples, name="recording"):
     """samples (N,) float from -1 to 1, at bundle.features.sampling_rate -> codes (C,) int64, vectors (C, D) float32.
 
     bundle: Bundle of a VQ-VAE (checkpoint.py). C is bundle.model.config.num_codes(bundle.features.num_frames(N)), at least
-    1. The arrays are numpy's. UserError where N is 0.
+    1. The arrays are numpy's. UserError where N is 0, which names what this is (`name`).
     """
-    return encode_blocks(bundle, [samples])
+    codes = encode_blocks(bundle, [samples], name)
+    return codes, code_vectors(bundle, codes)
 
 
-def encode_blocks(bundle, blocks):
-    """As `encode` of the joined blocks, an iterable of samples (n,); no more than a window and a block are kept."""
-    parts = [_encode_window(bundle, samples)[kept] for samples, kept in _windows(bundle, blocks)]
-    codes = np.concatenate(parts)
-    return codes, bundle.model.codebook.cpu().numpy()[codes]
+def encode_blocks(bundle, blocks, name="recording"):
+    """The codes alone of the joined blocks, an iterable of samples (n,); no more than a window and a block are kept."""
+    return np.concatenate([_encode_window(bundle, samples)[kept] for samples, kept in _windows(bundle, blocks, name)])
+
+
+def code_vectors(bundle, codes):
+    """codes (C,), numpy's -> their vectors (C, D) float32."""
+    return bundle.model.codebook.cpu().numpy()[codes]
 
 
 def code_times(bundle, num_codes, num_samples):
@@ -59,7 +63,7 @@ def _encode_window(bundle, samples):
     return codes[0].cpu().numpy()
 
 
-def _windows(bundle, blocks):
+def _windows(bundle, blocks, name):
     """Yield (samples of a window, the slice of its codes that count); all but the last are of the same number of codes."""
     config, stride = bundle.features, bundle.model.config.stride
     size, margin = (max(1, round(seconds / code_seconds(bundle))) for seconds in (WINDOW, MARGIN))
@@ -72,5 +76,5 @@ def _windows(bundle, blocks):
             yield waiting[:length], slice(first, size - margin)
             waiting, first = waiting[(size - 2 * margin) * stride * shift :], margin
     if len(waiting) == 0:
-        raise UserError(f"no samples at {config.sampling_rate} Hz; expected at least one")
+        raise UserError(f"{name}: no samples at {config.sampling_rate} Hz; expected at least one")
     yield waiting, slice(first, None)

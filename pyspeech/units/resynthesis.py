@@ -6,12 +6,11 @@ Up to WINDOW seconds of codes become speech as a whole. More do in windows of th
 one goes over into the next where the overlap is quietest, within FADE seconds, as the phases of the two know nothing of each
 other. The codes themselves are those of `encoding.encode`. The same input, voice and seed give the same samples.
 """
-import math
-
 import numpy as np
 import torch
 
-from pyspeech.units.encoding import encode
+from pyspeech.audio.level import Measured, rms
+from pyspeech.units.encoding import encode_blocks
 from pyspeech.units.griffin_lim import griffin_lim
 
 WINDOW = 30.0  # seconds
@@ -20,21 +19,32 @@ FADE = 0.02
 PEAK = 0.99  # of full scale; what would go beyond is made quieter as a whole
 
 
-def resynthesize(vqvae, inverter, samples, voice, seed=0):
+def resynthesize(vqvae, inverter, samples, voice, seed=0, name="recording"):
     """samples (N,) float from -1 to 1 -> the same said by `voice`, (N,) float32, in time with it and as loud.
 
     vqvae, inverter: the Bundles of a pair (checkpoint.load_pair); voice: one of inverter.speakers; samples: at
-    vqvae.features.sampling_rate, as those returned. UserError for a voice that the inverter does not have, and where N is 0.
+    vqvae.features.sampling_rate, as those returned. UserError for a voice that the inverter does not have, and where N
+    is 0, which names what this is (`name`).
+    """
+    return resynthesize_blocks(vqvae, inverter, [samples], voice, seed, name=name)
+
+
+def resynthesize_blocks(vqvae, inverter, blocks, voice, seed=0, progress=None, name="recording"):
+    """As `resynthesize` of the joined blocks, an iterable of samples (n,), of which few are kept.
+
+    progress: a function that is called with the share of the speech that is made, from 0 to 1.
     """
     inverter.speaker_index(voice)  # before the work
-    codes, _ = encode(vqvae, samples)
-    return match_level(speak(inverter, codes, voice, len(samples), seed), rms(samples))
+    audio = Measured(blocks)
+    codes = encode_blocks(vqvae, audio, name)
+    return match_level(speak(inverter, codes, voice, audio.count, seed, progress), audio.rms)
 
 
-def speak(inverter, codes, voice, num_samples=None, seed=0):
+def speak(inverter, codes, voice, num_samples=None, seed=0, progress=None):
     """codes (C,) int64, numpy or torch, at least one -> samples float32, at the level that the voice was learnt with.
 
-    num_samples: of the result, with zeros where the codes end; None: the shifts of the codes' frames.
+    num_samples: of the result, with zeros where the codes end; None: the shifts of the codes' frames. progress: as of
+    `resynthesize_blocks`.
     """
     voice = inverter.speaker_index(voice)
     config, codes = inverter.features.magnitudes, torch.as_tensor(codes)
@@ -44,21 +54,18 @@ def speak(inverter, codes, voice, num_samples=None, seed=0):
     for start in range(0, max(1, len(codes) - overlap), size - overlap):
         piece = _speak_window(inverter, codes[start : start + size], voice, seed)
         _put(speech, start * step, piece, overlap * step if start else 0, round(FADE * config.sampling_rate))
+        if progress is not None:
+            progress(min(1.0, (start + size) / len(codes)))
     num_samples = len(codes) * step if num_samples is None else num_samples
     return np.pad(speech[:num_samples], (0, max(0, num_samples - len(speech))))
 
 
 def match_level(samples, level):
-    """The samples (N,) with `rms` of `level`, or less where their peak would go beyond PEAK; silence stays silence."""
+    """The samples (N,) at a level of `level`, or less where their peak would go beyond PEAK; silence stays silence."""
     own = rms(samples)
     gain = level / own if own > 0 else 0.0
     peak = float(np.abs(samples).max(initial=0.0))
     return (samples * min(gain, PEAK / max(peak, 1e-9))).astype(np.float32)
-
-
-def rms(samples):
-    """Root mean square of samples (N,) about their mean; an offset of the recorder is no sound. 0 for N = 0."""
-    return math.sqrt(np.var(samples, dtype=np.float64)) if len(samples) else 0.0
 
 
 def _speak_window(inverter, codes, voice, seed):

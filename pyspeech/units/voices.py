@@ -20,13 +20,13 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from pyspeech.audio.level import rms
 from pyspeech.errors import UserError
 from pyspeech.features.config import MfccConfig
 from pyspeech.features.fbank import fbank
 from pyspeech.features.mfcc import mfcc
 from pyspeech.features.pitch import fundamental_frequency
 from pyspeech.units.abx_distances import dtw
-from pyspeech.units.resynthesis import rms
 
 RATE = 16000
 SPECTRUM = MfccConfig(mel_filters=40)  # of the distortion

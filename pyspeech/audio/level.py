@@ -1,0 +1,29 @@
+"""The level of audio: root mean square about the mean, as an offset of the recorder is no sound."""
+import math
+
+import numpy as np
+
+
+def rms(samples):
+    """Of samples (N,); 0 for N = 0 and for a constant."""
+    return math.sqrt(np.var(samples, dtype=np.float64)) if len(samples) else 0.0
+
+
+class Measured:
+    """The blocks of an iterable as they come; then `count`, of their samples, and `rms`, as `rms` of all of them."""
+
+    def __init__(self, blocks):
+        self.count, self._blocks, self._total, self._squares = 0, blocks, 0.0, 0.0
+
+    def __iter__(self):
+        for block in self._blocks:
+            self.count += len(block)
+            self._total += float(np.sum(block, dtype=np.float64))
+            self._squares += float(np.square(block, dtype=np.float64).sum())
+            yield block
+
+    @property
+    def rms(self):
+        count = max(self.count, 1)
+        variance = self._squares / count - (self._total / count) ** 2
+        return math.sqrt(variance) if variance > 1e-12 * self._squares / count else 0.0  # below that: rounding

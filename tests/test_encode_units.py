@@ -1,0 +1,132 @@
+"""utils/encode_units.py as its user meets it: every kind of file in one run, formats, where units go, mistakes."""
+import json
+
+import numpy as np
+import pytest
+import soundfile
+
+from pyspeech.audio.io import read_audio
+from pyspeech.errors import UserError
+from pyspeech.units.bitrate import read_rows
+from pyspeech.units.checkpoint import save_model, save_pair
+from pyspeech.units.encoding import encode
+from tiny_units import make_pair
+from tiny_zerospeech import VOICES, sentence
+from tool_harness import BAD, load_tool, run_tool, write_awkward_audio
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models ñ")
+    pair = make_pair()
+    save_pair(folder / "pair", *pair)
+    save_model(folder / "plain", pair[0].model, pair[0].speakers, pair[0].features)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def audio(tmp_path_factory):
+    """A folder of two good files."""
+    folder = tmp_path_factory.mktemp("audio ñ 1")
+    rng = np.random.default_rng(1)
+    for name in ("a", "b c"):
+        soundfile.write(folder / f"{name}.wav", sentence(VOICES["V001"], rng)[:12000], 16000)
+    return folder
+
+
+def codes_of(path):
+    return encode(make_pair()[0], read_audio(path, 16000)[0])
+
+
+def run(*arguments):
+    return load_tool("encode_units").main([str(argument) for argument in arguments])
+
+
+def test_every_kind_of_file_in_one_run(models, tmp_path):
+    folder, output = tmp_path / "awkward ñ", tmp_path / "new" / "units"
+    folder.mkdir()
+    seconds = write_awkward_audio(folder, sentence(VOICES["V002"], np.random.default_rng(0)))
+    done = run_tool("encode_units", folder, "--model", models / "plain", "-o", output, "--device", "cpu")
+    assert done.returncode == 1 and done.stdout == "" and "Traceback" not in done.stderr
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 4 and all(name in line for name, line in zip(BAD, errors)) and "3 of 8 recordings" in errors[3]
+    assert "5 recordings" in done.stderr.splitlines()[-2] and "real-time factor" in done.stderr
+    found = {path.stem: [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] for path in output.iterdir()}
+    assert set(found) == set(seconds)
+    for stem, (*units, summary) in found.items():
+        assert summary == {"recording": stem, "seconds": pytest.approx(seconds[stem], abs=1e-3), "units": len(units),
+                           "distinct": len({unit["code"] for unit in units}), "codes": 16}
+        assert units[0]["start"] == 0 and units[-1]["end"] == summary["seconds"] and len(units) >= 1
+        assert all(first["end"] == second["start"] for first, second in zip(units, units[1:]))
+        assert [unit["code"] for unit in units] == codes_of(folder / f"{stem}.wav")[0].tolist()
+        assert all(unit["recording"] == stem for unit in units)
+
+
+@pytest.mark.parametrize("format", ["text", "onehot", "vectors"])
+def test_formats_in_files(models, audio, tmp_path, format):
+    assert run(audio, "--model", models / "pair", "--format", format, "-o", tmp_path) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"a.txt", "b c.txt"}
+    for name in ("a", "b c"):
+        codes, vectors = codes_of(audio / f"{name}.wav")
+        path = tmp_path / f"{name}.txt"
+        if format == "text":
+            assert path.read_text() == " ".join(map(str, codes)) + "\n"
+        else:
+            rows = np.loadtxt(path, dtype=np.float32)
+            np.testing.assert_array_equal(rows, np.eye(16)[codes] if format == "onehot" else vectors)
+            assert len(read_rows(path)) == len(codes)  # the reader of the challenge's files takes it
+
+
+def test_on_the_screen(models, audio, capsys):
+    model = models / "plain"
+    assert run(audio, "--model", model, "--format", "text") == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "a\t" + " ".join(map(str, codes_of(audio / "a.wav")[0])) and second.startswith("b c\t")
+    run(audio, "--model", model, "--format", "onehot")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "# a" and "# b c" in lines and set(lines[1].split()) == {"0", "1"} and len(lines[1].split()) == 16
+    run(audio / "a.wav", "--model", model, "--format", "onehot")
+    lines = capsys.readouterr().out.splitlines()
+    assert np.array(" ".join(lines).split(), int).reshape(-1, 16).argmax(axis=1).tolist() == codes_of(audio / "a.wav")[0].tolist()
+    run(audio, "--model", model)
+    assert [json.loads(line)["recording"] for line in capsys.readouterr().out.splitlines()].count("b c") > 5
+
+
+def test_a_channel(models, tmp_path):
+    rng = np.random.default_rng(2)
+    both = np.stack([sentence(VOICES[name], rng)[:8000] for name in VOICES], axis=1)
+    soundfile.write(tmp_path / "two.wav", both, 16000, subtype="FLOAT")
+    assert run(tmp_path / "two.wav", "--model", models / "plain", "--format", "text", "-o", tmp_path, "--channel", 1) == 0
+    codes = encode(make_pair()[0], both[:, 1].astype(np.float32))[0]
+    assert (tmp_path / "two.txt").read_text().split() == list(map(str, codes))
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["--model", "{models}"], "--model {models}: no VQ-VAE (model.pt) in it; choose one of {models}/pair, {models}/plain"),
+    (["--model", "{models}/pair/inverter"], "no VQ-VAE (model.pt) in it; choose one of {models}/pair"),
+    (["--model", "/nowhere"], "--model /nowhere: no such folder"),
+    (["/nowhere.wav", "--model", "{models}/plain"], "/nowhere.wav: no such file or folder"),
+])
+def test_mistakes_are_one_line(models, audio, arguments, message):
+    with pytest.raises(UserError) as error:
+        run(audio, *(text.format(models=models) for text in arguments))
+    assert message.format(models=models) in str(error.value) and "\n" not in str(error.value)
+
+
+def test_no_gpu(models, audio, monkeypatch):
+    monkeypatch.setattr("pyspeech.compat._gpus", lambda: ([], "a reason"))
+    with pytest.raises(UserError, match="--device cuda: no GPU that torch can use .a reason.; use cpu or auto"):
+        run(audio, "--model", models / "plain", "--device", "cuda")
+    assert run(audio / "a.wav", "--model", models / "plain", "--device", "auto") == 0
+
+
+def test_interrupted(models, audio, monkeypatch, capsys):
+    tool = load_tool("encode_units")
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    output, calls = tool.Work._output, []
+    monkeypatch.setattr(tool.Work, "_output", lambda *given: (calls.append(1), output(*given) if len(calls) < 2 else interrupt()))
+    assert tool.main([str(audio), "--model", str(models / "plain")]) == 130
+    assert "interrupted; 1 of 2 recordings are encoded" in capsys.readouterr().err

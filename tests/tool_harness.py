@@ -1,0 +1,43 @@
+"""Tools of utils/ in tests: as their user starts them, or within the test, which is faster; a folder of awkward audio."""
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import soundfile
+
+UTILS = Path(__file__).resolve().parents[1] / "utils"
+BAD = ("empty", "no samples", "text")
+
+
+def run_tool(name, *arguments, **options):
+    """Run utils/<name>.py with the Python of the tests, from another folder."""
+    environment = {**os.environ, "PYSPEECH_ENV": "system", "PYTHONUTF8": "1", "OMP_NUM_THREADS": "1"}
+    return subprocess.run([sys.executable, str(UTILS / f"{name}.py"), *map(str, arguments)], capture_output=True, text=True,
+                          cwd="/", env=environment, **options)
+
+
+def load_tool(name):
+    """utils/<name>.py as a module."""
+    spec = importlib.util.spec_from_file_location(name, UTILS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def write_awkward_audio(folder, speech):
+    """Write files of all kinds, made from speech (N,) at 16 kHz; {stem: samples at 16 kHz, about} of the good ones.
+
+    The stems of the bad ones are BAD.
+    """
+    low, high = speech[::2], np.repeat(speech, 3)
+    signals = {"silence": (np.zeros(16000), 16000), "one": (np.ones(1), 16000), "snippet": (speech[:1520], 16000),
+               "eight": (low, 8000), "día stereo 48": (np.stack([high, np.zeros(len(high))], axis=1), 48000)}
+    for stem, (samples, rate) in signals.items():
+        soundfile.write(folder / f"{stem}.wav", samples, rate, subtype="FLOAT")
+    soundfile.write(folder / "no samples.wav", np.zeros(0), 16000)
+    (folder / "empty.wav").write_bytes(b"")
+    (folder / "text.wav").write_text("This is a letter, not a recording.\n")
+    return {stem: len(samples) / rate for stem, (samples, rate) in signals.items()}

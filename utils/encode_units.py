@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Audio to discovered units with a VQ-VAE that egs/zerospeech/run.py trained.
+
+INPUT is an audio file ("-": standard input), a folder (searched with all below it), a Kaldi table (*.scp) or a lhotse
+manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length; what is longer than a minute is encoded
+in overlapping windows. The units go to the screen, or with -o into one file for each recording; messages and a summary go
+to standard error.
+
+formats:
+  json      a line for each unit: recording, start and end in seconds, code; then one for the recording: seconds, units,
+            distinct (how many codes are in use), codes (how many there are)
+  text      the codes of a recording in a line, from 0; on the screen behind its name
+  onehot    a line for each unit, of a 1 in the code's place among 0s, as ZeroSpeech wants it
+  vectors   a line for each unit, the vector of its code: what egs/zerospeech scores by ABX
+
+examples:
+  utils/encode_units.py talk.wav --model egs/zerospeech/exp/mini/models/trf128/42
+  utils/encode_units.py recordings/ --model DIR --format onehot -o units
+"""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from pyspeech.launch import ensure_environment  # noqa: E402
+
+ensure_environment()
+
+import argparse  # noqa: E402
+import json  # noqa: E402
+import time  # noqa: E402
+
+from pyspeech.terminal import StatusLine, clock, exit_after, process_each, set_up_messages, shown_name  # noqa: E402
+
+FORMATS = {"json": ".jsonl", "text": ".txt", "onehot": ".txt", "vectors": ".txt"}
+
+
+def parser():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, -, folder, *.scp, *.jsonl, *.jsonl.gz")
+    parser.add_argument("--model", metavar="DIR", required=True, help="folder of a VQ-VAE (model.pt), or of a VQ-VAE and "
+                        "its inverter (vqvae/model.pt, inverter/model.pt)")
+    parser.add_argument("--format", choices=FORMATS, default="json", help="of the units (default: json)")
+    parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording into DIR")
+    parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto",
+                        help="auto (default): the GPU where there is one")
+    return parser
+
+
+def main(arguments=None):
+    """Returns the exit status: 0, or 1 where a recording could not be encoded."""
+    options = parser().parse_intermixed_args(arguments)
+    status = StatusLine()
+    set_up_messages(status)
+    sys.stdout.reconfigure(encoding="utf-8")
+    from pyspeech.audio.recordings import check_output, find_recordings
+    recordings = find_recordings(options.inputs)
+    if options.output:
+        check_output(options.output, recordings)
+    work = Work(load_bundle(options), options, status, len(recordings))
+    return process_each(recordings, work.process, status, "encoded", work.summary)
+
+
+def load_bundle(options):
+    from pyspeech.compat import named_device
+    from pyspeech.units.checkpoint import find_models, load_vqvae
+    device = named_device(options.device)
+    return load_vqvae(find_models(options.model, "vqvae"), device)
+
+
+class Work:
+    """Recordings to units, one after the other, and what the summary says."""
+
+    def __init__(self, bundle, options, status, total):
+        self.bundle, self.options, self.status, self.several = bundle, options, status, total > 1
+        self.done = self.units = 0
+        self.audio = self.computing = 0.0  # seconds
+        self.used = set()
+
+    def process(self, recording, shown):
+        from pyspeech.audio.level import Measured
+        from pyspeech.audio.recordings import stream_recording
+        from pyspeech.units.encoding import encode_blocks
+        begin = time.perf_counter()
+        audio = Measured(stream_recording(recording, self.bundle.features.sampling_rate, self.options.channel,
+                                          progress=lambda seconds: self.status.show(f"{shown} {clock(seconds)}")))
+        codes = encode_blocks(self.bundle, audio, recording.path)
+        self._output(recording, codes, audio.count)
+        self.done, self.units = self.done + 1, self.units + len(codes)
+        self.audio += audio.count / self.bundle.features.sampling_rate
+        self.computing += time.perf_counter() - begin
+        self.used.update(codes.tolist())
+
+    def _output(self, recording, codes, num_samples):
+        """Write the units of one recording to its file, or to the screen."""
+        lines = render(self.options.format, shown_name(recording), self.bundle, codes, num_samples)
+        if self.options.output:
+            from pyspeech.audio.recordings import file_stem
+            from pyspeech.files import atomic_write
+            path = Path(self.options.output, file_stem(recording) + FORMATS[self.options.format])
+            with atomic_write(path) as stream:
+                stream.writelines(lines)
+            return
+        self.status.clear()
+        if self.options.format == "text":
+            sys.stdout.write(f"{shown_name(recording)}\t")
+        elif self.options.format != "json" and self.several:
+            sys.stdout.write(f"# {shown_name(recording)}\n")
+        sys.stdout.writelines(lines)
+        sys.stdout.flush()
+
+    def summary(self):
+        audio = max(self.audio, 1e-9)
+        return (f"{self.done} recording{'s' if self.done > 1 else ''}: {self.audio:.2f} s of audio, {self.units} units, "
+                f"{len(self.used)} of {self.bundle.model.config.codes} codes in use; computed in {self.computing:.2f} s, "
+                f"real-time factor {self.computing / audio:.4f}")
+
+
+def render(format, name, bundle, codes, num_samples):
+    """Yield the lines of one recording: codes (C,), of num_samples at the model's sampling rate."""
+    from pyspeech.units.encoding import code_times
+    count = bundle.model.config.codes
+    if format == "text":
+        yield " ".join(map(str, codes.tolist())) + "\n"
+        return
+    if format == "json":
+        for start, end, code in zip(*code_times(bundle, len(codes), num_samples), codes.tolist()):
+            yield json_line(recording=name, start=round(float(start), 6), end=round(float(end), 6), code=code)
+        yield json_line(recording=name, seconds=round(num_samples / bundle.features.sampling_rate, 6), units=len(codes),
+                        distinct=len(set(codes.tolist())), codes=count)
+        return
+    vectors = bundle.model.codebook.cpu().numpy()
+    rows = [[int(place == code) for place in range(count)] for code in range(count)] if format == "onehot" else vectors
+    lines = [" ".join(map(str, row)) + "\n" for row in rows]
+    for code in codes.tolist():
+        yield lines[code]
+
+
+def json_line(**values):
+    return json.dumps(values, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    exit_after(main)

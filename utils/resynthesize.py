@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Speech in another voice, by way of discovered units, with what egs/zerospeech/run.py trained.
+
+INPUT is an audio file ("-": standard input), a folder (searched with all below it), a Kaldi table (*.scp) or a lhotse
+manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length. What is said is encoded by the VQ-VAE
+and spoken by the inverter in the voice of --speaker: into DIR/NAME.wav (one channel, 16 bit, at the model's sampling rate)
+for each recording, as long and about as loud as that. Messages and a summary go to standard error.
+
+examples:
+  utils/resynthesize.py talk.wav --model egs/zerospeech/exp/mini/models/synthesis --speaker V001 -o spoken
+  utils/resynthesize.py recordings/ --model DIR --speaker V002 -o spoken
+"""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from pyspeech.launch import ensure_environment  # noqa: E402
+
+ensure_environment()
+
+import argparse  # noqa: E402
+import os  # noqa: E402
+import time  # noqa: E402
+
+from pyspeech.errors import UserError  # noqa: E402
+from pyspeech.terminal import StatusLine, clock, exit_after, process_each, set_up_messages  # noqa: E402
+
+
+
+def parser():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, -, folder, *.scp, *.jsonl, *.jsonl.gz")
+    parser.add_argument("--model", metavar="DIR", required=True, help="folder of a VQ-VAE and its inverter "
+                        "(vqvae/model.pt, inverter/model.pt)")
+    parser.add_argument("--speaker", metavar="NAME", help="the voice to speak with; may be left out where the model has "
+                        "one alone")
+    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="write DIR/NAME.wav for each recording")
+    parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="of the phases that Griffin-Lim begins with; the "
+                        "same seed gives the same samples (default: 0)")
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto",
+                        help="auto (default): the GPU where there is one")
+    return parser
+
+
+def main(arguments=None):
+    """Returns the exit status: 0, or 1 where a recording could not be resynthesised."""
+    options = parser().parse_intermixed_args(arguments)
+    status = StatusLine()
+    set_up_messages(status)
+    from pyspeech.audio.recordings import check_output, find_recordings
+    recordings = find_recordings(options.inputs)
+    vqvae, inverter = load_bundles(options)
+    voice = voice_of(options, inverter)
+    check_output(options.output, recordings)
+    check_inputs_stay(options.output, recordings)
+    work = Work(vqvae, inverter, voice, options, status)
+    return process_each(recordings, work.process, status, "resynthesised", work.summary)
+
+
+def load_bundles(options):
+    from pyspeech.compat import named_device
+    from pyspeech.units.checkpoint import find_models, load_pair
+    device = named_device(options.device)
+    return load_pair(find_models(options.model, "pair"), device)
+
+
+def voice_of(options, inverter):
+    """The name of the voice to speak with; UserError where the model does not have it."""
+    names = inverter.speakers
+    if options.speaker is None and len(names) == 1:
+        return names[0]
+    if options.speaker not in names:
+        given = "not given" if options.speaker is None else f"'{options.speaker}'"
+        raise UserError(f"--speaker: {given}; the voices of {options.model} are {', '.join(names)}")
+    return options.speaker
+
+
+def output_path(folder, recording):
+    from pyspeech.audio.recordings import file_stem
+    return Path(folder, file_stem(recording) + ".wav")
+
+
+def check_inputs_stay(folder, recordings):
+    """UserError where what is written would be in the place of a recording."""
+    inputs = {os.path.realpath(recording.path) for recording in recordings}
+    for recording in recordings:
+        path = output_path(folder, recording)
+        if os.path.realpath(path) in inputs:
+            raise UserError(f"-o {folder}: {path} is one of the recordings; choose another folder")
+
+
+class Work:
+    """Recordings to speech, one after the other, and what the summary says."""
+
+    def __init__(self, vqvae, inverter, voice, options, status):
+        self.vqvae, self.inverter, self.voice, self.options, self.status = vqvae, inverter, voice, options, status
+        self.done = 0
+        self.audio = self.computing = 0.0  # seconds
+
+    def process(self, recording, shown):
+        from pyspeech.audio.recordings import stream_recording
+        from pyspeech.units.resynthesis import resynthesize_blocks
+        begin, rate = time.perf_counter(), self.vqvae.features.sampling_rate
+        blocks = stream_recording(recording, rate, self.options.channel,
+                                  progress=lambda seconds: self.status.show(f"{shown} encoded {clock(seconds)}"))
+        samples = resynthesize_blocks(self.vqvae, self.inverter, blocks, self.voice, self.options.seed,
+                                      lambda share: self.status.show(f"{shown} spoken {share:.0%}"), recording.path)
+        self._write(output_path(self.options.output, recording), samples, rate)
+        self.done, self.audio = self.done + 1, self.audio + len(samples) / rate
+        self.computing += time.perf_counter() - begin
+
+    def _write(self, path, samples, rate):
+        import soundfile
+        from pyspeech.files import atomic_path
+        with atomic_path(path) as temporary:
+            soundfile.write(os.fsencode(temporary), samples, rate, "PCM_16", format="WAV")
+
+    def summary(self):
+        audio = max(self.audio, 1e-9)
+        return (f"{self.done} recording{'s' if self.done > 1 else ''}: {self.audio:.2f} s of audio in the voice of "
+                f"{self.voice}; computed in {self.computing:.2f} s, real-time factor {self.computing / audio:.4f}")
+
+
+if __name__ == "__main__":
+    exit_after(main)

@@ -36,7 +36,7 @@ def draw(exp, conf, scores):
     shown = dict.fromkeys([conf.synthesis, *(name for name in conf.repeated if name in scores), *(
         name for name in scores if name.startswith("kmeans"))])
     shares = {name: units_plots.code_shares(exp.dir / "units" / name / str(conf.seeds[0])) for name in shown}
-    units_plots.plot_code_usage(shares, figures / "code_usage.png")
+    units_plots.plot_code_usage({name: found for name, found in shares.items() if found}, figures / "code_usage.png")
     draw_sentence(exp, conf, figures / "sentence.png")
 
 

@@ -106,5 +106,5 @@ def make_submission(exp, conf):
     for path, problem in problems:
         exp.log.warning("%s: %s", path, problem)
     missing = [other for other in submission.LANGUAGES if other != language]
-    exp.log.info("%s: %s; the challenge wants %s too (language=%s)", folder,
-                 f"{len(problems)} problems" if problems else "nothing wrong", " and ".join(missing), missing[0])
+    exp.log.info("%s: %s; the challenge wants the language %s too, and this is %s alone", folder,
+                 f"{len(problems)} problems" if problems else "nothing wrong", " and ".join(missing), name)

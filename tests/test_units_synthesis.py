@@ -85,7 +85,7 @@ def test_submission(exp, caplog):
     units_synthesis.synthesize(exp, CONF)
     with caplog.at_level(logging.INFO):
         units_synthesis.make_submission(exp, CONF)
-    assert "nothing wrong; the challenge wants surprise too" in caplog.text
+    assert "nothing wrong; the challenge wants the language surprise too, and this is cs alone" in caplog.text
     pairs = set(units_synthesis.pairs_to_speak(exp.dir / "corpus", ["A", "B"], 4))
     folder = exp.dir / "submission"
     assert check_submission(folder, {"english": (set(TEXTS), pairs)}) == []

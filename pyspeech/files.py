@@ -44,7 +44,7 @@ def write_json(path, value):
 
 
 def model_folders(folder):
-    """Folders of a model.pt in `folder` or up to four levels below it, sorted; those of a training's checkpoints left out."""
+    """Folders of a model.pt in `folder` or up to four levels below, sorted; `training`, of checkpoints, left out."""
     folder = Path(folder)
     found = (path.parent for depth in range(5) for path in folder.glob("*/" * depth + "model.pt"))
     return sorted(path for path in found if "training" not in path.relative_to(folder).parts)

@@ -1,4 +1,4 @@
-"""What a command line tool shows while it works: a line that is written over and over; errors, one by one; Ctrl-C; its end."""
+"""What a command line tool shows while it works: a line written over and over, errors, Ctrl-C, its end."""
 import contextlib
 import logging
 import os
@@ -70,7 +70,7 @@ def set_up_messages(status):
 
 @contextlib.contextmanager
 def say_errors(path, failed):
-    """What is wrong with one recording is said and its path put into the list `failed`, so that the next one can go on."""
+    """What is wrong with one recording is said and its path put into the list `failed`; the next one can go on."""
     try:
         yield
         return
@@ -86,9 +86,9 @@ def say_errors(path, failed):
 
 
 def process_each(recordings, process, status, done, summary):
-    """Call process(recording, what to show of it) for each Recording; returns the exit status: 1 where one failed, else 0.
+    """Call process(recording, what to show of it) for each Recording; returns the exit status, 1 where one failed.
 
-    done: what happens to them ("encoded"), for the messages. summary(): the line at the end, where at least one is done.
+    done: what happens to them ("encoded"), for the messages. summary(): the line at the end, where one is done.
     """
     failed, count = [], 0
     try:
@@ -136,8 +136,8 @@ def stop_at_interrupt(wanted=True):
 
 
 def exit_after(main):
-    """Run a tool's main() and exit with the status that it returns; an error of the user's, and a file that cannot be read or
-    written, is one line, and status 1."""
+    """Run a tool's main() and exit with the status that it returns; an error of the user's, and a file that cannot be
+    read or written, is one line, and status 1."""
     try:
         status = main()
     except UserError as error:

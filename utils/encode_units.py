@@ -2,9 +2,9 @@
 """Audio to discovered units with a VQ-VAE that egs/zerospeech/run.py trained.
 
 INPUT is an audio file ("-": standard input), a folder (searched with all below it), a Kaldi table (*.scp) or a lhotse
-manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length; what is longer than a minute is encoded
-in overlapping windows. The units go to the screen, or with -o into one file for each recording; messages and a summary go
-to standard error.
+manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length; what is longer than a minute is
+encoded in overlapping windows. The units go to the screen, or with -o into one file for each recording; messages and a
+summary go to standard error.
 
 formats:
   json      a line for each unit: recording, start and end in seconds, code; then one for the recording: seconds, units,
@@ -37,8 +37,8 @@ FORMATS = {"json": ".jsonl", "text": ".txt", "onehot": ".txt", "vectors": ".txt"
 def parser():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, -, folder, *.scp, *.jsonl, *.jsonl.gz")
-    parser.add_argument("--model", metavar="DIR", required=True, help="folder of a VQ-VAE (model.pt), or of a VQ-VAE and "
-                        "its inverter (vqvae/model.pt, inverter/model.pt)")
+    parser.add_argument("--model", metavar="DIR", required=True, help="folder of a VQ-VAE (model.pt), or of a VQ-VAE "
+                        "and its inverter (vqvae/model.pt, inverter/model.pt)")
     parser.add_argument("--format", choices=FORMATS, default="json", help="of the units (default: json)")
     parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording into DIR")
     parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")
@@ -111,9 +111,9 @@ class Work:
 
     def summary(self):
         audio = max(self.audio, 1e-9)
-        return (f"{self.done} recording{'s' if self.done > 1 else ''}: {self.audio:.2f} s of audio, {self.units} units, "
-                f"{len(self.used)} of {self.bundle.model.config.codes} codes in use; computed in {self.computing:.2f} s, "
-                f"real-time factor {self.computing / audio:.4f}")
+        return (f"{self.done} recording{'s' if self.done > 1 else ''}: {self.audio:.2f} s of audio, {self.units} "
+                f"units, {len(self.used)} of {self.bundle.model.config.codes} codes in use; computed in "
+                f"{self.computing:.2f} s, real-time factor {self.computing / audio:.4f}")
 
 
 def render(format, name, bundle, codes, num_samples):

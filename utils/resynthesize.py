@@ -2,9 +2,9 @@
 """Speech in another voice, by way of discovered units, with what egs/zerospeech/run.py trained.
 
 INPUT is an audio file ("-": standard input), a folder (searched with all below it), a Kaldi table (*.scp) or a lhotse
-manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length. What is said is encoded by the VQ-VAE
-and spoken by the inverter in the voice of --speaker: into DIR/NAME.wav (one channel, 16 bit, at the model's sampling rate)
-for each recording, as long and about as loud as that. Messages and a summary go to standard error.
+manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length. What is said is encoded by the
+VQ-VAE and spoken by the inverter in the voice of --speaker: into DIR/NAME.wav (one channel, 16 bit, at the model's
+sampling rate) for each recording, as long and about as loud as that. Messages and a summary go to standard error.
 
 examples:
   utils/resynthesize.py talk.wav --model egs/zerospeech/exp/mini/models/synthesis --speaker V001 -o spoken
@@ -32,12 +32,12 @@ def parser():
     parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, -, folder, *.scp, *.jsonl, *.jsonl.gz")
     parser.add_argument("--model", metavar="DIR", required=True, help="folder of a VQ-VAE and its inverter "
                         "(vqvae/model.pt, inverter/model.pt)")
-    parser.add_argument("--speaker", metavar="NAME", help="the voice to speak with; may be left out where the model has "
-                        "one alone")
+    parser.add_argument("--speaker", metavar="NAME", help="the voice to speak with; may be left out where the model "
+                        "has one alone")
     parser.add_argument("-o", "--output", metavar="DIR", required=True, help="write DIR/NAME.wav for each recording")
     parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="of the phases that Griffin-Lim begins with; the "
-                        "same seed gives the same samples (default: 0)")
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="of the phases that Griffin-Lim begins with; "
+                        "the same seed gives the same samples (default: 0)")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto",
                         help="auto (default): the GPU where there is one")
     return parser

@@ -1,9 +1,10 @@
 """Fundamental frequency by autocorrelation (Boersma 1993), frame by frame, for statistics of voices.
 
-Frame k is centred where frame k of pyspeech.features.fbank is, so that the two go together. The autocorrelation of a Hann
-window of 40 ms is divided by the window's own; a frame's candidates are its local maxima, of which one at a shorter period
-wins by OCTAVE_COST an octave. Boersma's search for a smooth path is left out: a median over five frames takes its place.
-A frame is voiced where the maximum is above VOICING, and the level no more than QUIET below the loudest frame's.
+Frame k is centred where frame k of pyspeech.features.fbank is, so that the two go together. The autocorrelation of a
+Hann window of 40 ms is divided by the window's own; a frame's candidates are its local maxima, of which one at a
+shorter period wins by OCTAVE_COST an octave. Boersma's search for a smooth path is left out: a median over five frames
+takes its place. A frame is voiced where the maximum is above VOICING, and the level no more than QUIET below the
+loudest frame's.
 """
 import functools
 
@@ -37,7 +38,7 @@ def fundamental_frequency(samples, config):
 
 
 def _estimate(frames, rate):
-    """frames (n, size) -> frequency (n,) in Hz, the autocorrelation there (n,), mean square of the windowed frame (n,)."""
+    """frames (n, size) -> frequency (n,) in Hz, the autocorrelation there (n,), mean square of the frame (n,)."""
     size, first, last = frames.shape[1], int(rate / HIGHEST), -int(-rate // LOWEST)
     windowed = (frames - frames.mean(dim=1, keepdim=True)) * torch.hann_window(size)
     correlation = _autocorrelation(windowed)

@@ -25,8 +25,8 @@ PAIR = ("vqvae", "inverter")  # its folders, and the kinds of their models
 class Bundle:
     """What `load_model` gives.
 
-    model: VqVae or Inverter; speakers: names in the order of their indices; features: MfccConfig, of the VQ-VAE's input and
-    the inverter's magnitudes; stats: GlobalStats of a corpus, or None where features.needs_stats is false
+    model: VqVae or Inverter; speakers: names in the order of their indices; features: MfccConfig, of the VQ-VAE's input
+    and the inverter's magnitudes; stats: GlobalStats of a corpus, or None where features.needs_stats is false
     """
 
     model: torch.nn.Module
@@ -129,9 +129,10 @@ def load_vqvae(folder, device="cpu"):
 
 def check_pair(vqvae, inverter):
     """UserError unless the inverter speaks the codes of this VQ-VAE, in time with them."""
-    theirs = [(bundle.features.magnitudes.sampling_rate, bundle.features.magnitudes.shift) for bundle in (vqvae, inverter)]
+    spectra = [bundle.features.magnitudes for bundle in (vqvae, inverter)]
+    framings = {(spectrum.sampling_rate, spectrum.shift) for spectrum in spectra}
     if (not torch.equal(vqvae.model.codebook.cpu(), inverter.model.codebook.cpu())
-            or inverter.model.config.repeat != vqvae.model.config.stride or theirs[0] != theirs[1]):
+            or inverter.model.config.repeat != vqvae.model.config.stride or len(framings) > 1):
         raise UserError("the inverter was trained with another VQ-VAE")
 
 

@@ -1,12 +1,13 @@
 """Audio to codes with a trained VQ-VAE (Tjandra et al. 2020, section 3.1), of any length, in bounded memory.
 
-A recording of up to WINDOW seconds is encoded as a whole, as an utterance is in training. A longer one is encoded in windows
-of that length, each as if it were an utterance of its own: its features are normalised within it and attention sees nothing
-else. Neighbouring windows overlap by twice MARGIN seconds, of which each keeps the half that is farther from its end. So
+A recording of up to WINDOW seconds is encoded as a whole, as an utterance is in training. A longer one is encoded in
+windows of that length, each as if it were an utterance of its own: its features are normalised within it and attention
+sees nothing else. Neighbouring windows overlap by twice MARGIN seconds, of which each keeps the half that is farther
+from its end. So
 
 - up to WINDOW seconds the codes are exactly those of the whole;
-- beyond that a code is exactly what its window alone has there, with at least MARGIN seconds seen on either side; what the
-  whole recording would give may differ, as what attention and normalisation see differs;
+- beyond that a code is exactly what its window alone has there, with at least MARGIN seconds seen on either side; what
+  the whole recording would give may differ, as what attention and normalisation see differs;
 - there are as many codes as of the whole, at the same times, and they do not depend on the blocks the audio comes in.
 
 Code n stands for the features' frames [n * stride, (n + 1) * stride): 40 ms from n * 40 ms on with the defaults.
@@ -24,8 +25,8 @@ MARGIN = 2.0
 def encode(bundle, samples, name="recording"):
     """samples (N,) float from -1 to 1, at bundle.features.sampling_rate -> codes (C,) int64, vectors (C, D) float32.
 
-    bundle: Bundle of a VQ-VAE (checkpoint.py). C is bundle.model.config.num_codes(bundle.features.num_frames(N)), at least
-    1. The arrays are numpy's. UserError where N is 0, which names what this is (`name`).
+    bundle: Bundle of a VQ-VAE (checkpoint.py). C is bundle.model.config.num_codes(bundle.features.num_frames(N)), at
+    least 1. The arrays are numpy's. UserError where N is 0, which names what this is (`name`).
     """
     codes = encode_blocks(bundle, [samples], name)
     return codes, code_vectors(bundle, codes)
@@ -64,7 +65,7 @@ def _encode_window(bundle, samples):
 
 
 def _windows(bundle, blocks, name):
-    """Yield (samples of a window, the slice of its codes that count); all but the last are of the same number of codes."""
+    """Yield (samples of a window, the slice of its codes that count); all but the last have equally many codes."""
     config, stride = bundle.features, bundle.model.config.stride
     size, margin = (max(1, round(seconds / code_seconds(bundle))) for seconds in (WINDOW, MARGIN))
     shift = config.magnitudes.shift

@@ -1,10 +1,11 @@
 """Speech in a voice of the inverter from codes, or from speech by way of its codes (Tjandra et al. 2020, section 4).
 
-    samples -> VQ-VAE -> codes -> inverter, voice -> linear magnitudes -> Griffin-Lim -> samples at the level of those given
+    samples -> VQ-VAE -> codes -> inverter, voice -> linear magnitudes -> Griffin-Lim -> samples, as loud as those
 
-Up to WINDOW seconds of codes become speech as a whole. More do in windows of that length that overlap by OVERLAP seconds;
-one goes over into the next where the overlap is quietest, within FADE seconds, as the phases of the two know nothing of each
-other. The codes themselves are those of `encoding.encode`. The same input, voice and seed give the same samples.
+Up to WINDOW seconds of codes become speech as a whole. More do in windows of that length that overlap by OVERLAP
+seconds; one goes over into the next where the overlap is quietest, within FADE seconds, as the phases of the two know
+nothing of each other. The codes themselves are those of `encoding.encode`. The same input, voice and seed give the same
+samples.
 """
 import numpy as np
 import torch
@@ -69,7 +70,7 @@ def match_level(samples, level):
 
 
 def _speak_window(inverter, codes, voice, seed):
-    """codes (n,) -> samples (n * repeat * shift + window,): a shift and a window's rest more than the codes stand for."""
+    """codes (n,) -> samples (n * repeat * shift + window,): a window more than the codes stand for."""
     device = inverter.model.codebook.device
     magnitudes = inverter.model.magnitudes(codes[None].to(device), torch.tensor([len(codes)], device=device),
                                            torch.tensor([voice], device=device))[0]
@@ -80,7 +81,7 @@ def _speak_window(inverter, codes, voice, seed):
 def _put(speech, start, piece, overlap, fade):
     """Write `piece` into `speech` from sample `start` on, where `overlap` samples of the window before stand already.
 
-    The change is in the middle half of the overlap, away from the ends of what each window saw, where both are quietest.
+    The change is in the middle half of the overlap, away from the ends of what each saw, where they are quietest.
     """
     if overlap == 0:
         speech[start : start + len(piece)] = piece
@@ -90,7 +91,7 @@ def _put(speech, start, piece, overlap, fade):
     sums = np.concatenate([[0.0], energy.cumsum()])
     begin = low + int(np.argmin(sums[fade:] - sums[:-fade]))
     end = begin + fade
-    angle = (np.arange(fade) + 0.5) / fade * (np.pi / 2)  # squares add up to 1: the power of what is not alike stays even
+    angle = (np.arange(fade) + 0.5) / fade * (np.pi / 2)  # squares add up to 1: as what is unlike adds up in power
     faded = np.cos(angle) * speech[start + begin : start + end] + np.sin(angle) * piece[begin:end]
     speech[start + begin : start + end] = faded
     speech[start + end : start + len(piece)] = piece[end:]

@@ -1,16 +1,16 @@
 """How near resynthesised speech is to a sentence and to a voice, without listeners; for comparisons, not for quality.
 
-Mel-cepstral distortion (Kubichek 1993) is taken after dynamic time warping, to the target speaker's own recording of the
-sentence. The cepstra are of 40 mel filters' log energies (pyspeech.features.fbank), the first 13 but for C0, the level;
-pauses are left out. Figures of the literature are mostly of WORLD's spectral envelope and 24 cepstra, so not the same. On the
-TIMIT sentences that NLTK brings it is 0.2 dB after Griffin-Lim from the right magnitudes, 3.4 dB between two speakers of one
-sentence and 4.3 dB between speakers of different sentences.
+Mel-cepstral distortion (Kubichek 1993) is taken after dynamic time warping, to the target speaker's own recording of
+the sentence. The cepstra are of 40 mel filters' log energies (pyspeech.features.fbank), the first 13 but for C0, the
+level; pauses are left out. Figures of the literature are mostly of WORLD's spectral envelope and 24 cepstra, so not the
+same. On the TIMIT sentences that NLTK brings it is 0.2 dB after Griffin-Lim from the right magnitudes, 3.4 dB between
+two speakers of one sentence and 4.3 dB between speakers of different sentences.
 
 A voice is a Gaussian with a full covariance over the voiced frames of a speaker's training recordings: 12 cepstra
-(pyspeech.features.mfcc, without C0) and the logarithm of the fundamental frequency. A recording is nearer to the voice under
-which its voiced frames are likelier on average. What the recordings of a speaker have in common, such as a microphone, is
-part of the voice. How far to trust this shows on natural recordings left out of the training: of the ten speakers in those
-TIMIT sentences, two each left out, 20 of 20 are likeliest under their own speaker.
+(pyspeech.features.mfcc, without C0) and the logarithm of the fundamental frequency. A recording is nearer to the voice
+under which its voiced frames are likelier on average. What the recordings of a speaker have in common, such as a
+microphone, is part of the voice. How far to trust this shows on natural recordings left out of the training: of the ten
+speakers in those TIMIT sentences, two each left out, 20 of 20 are likeliest under their own speaker.
 
 With the package Resemblyzer there is a second opinion: a network's embeddings of speakers (Wan et al. 2018).
 """
@@ -52,7 +52,8 @@ class Voice(NamedTuple):
 # A sentence
 
 def mel_cepstral_distortion(samples, reference):
-    """Of two recordings of a sentence, samples (N,) and (M,) at RATE: dB, 0 or more, a mean over the frames of the path.
+    """Of two recordings of a sentence, samples (N,) and (M,) at RATE: dB, 0 or more, a mean over the frames of the
+    path.
 
     UserError where one of the two is silent throughout.
     """
@@ -83,7 +84,7 @@ def spectrum_frames(samples):
 
 
 def _at_level(samples):
-    """samples (N,) -> float32, without offset, at one level for all: quiet ones must not meet the floor of the filters."""
+    """samples (N,) -> float32, without offset, at one level for all: quiet ones must not meet a floor."""
     samples = np.asarray(samples, dtype=np.float32)
     level = rms(samples)
     return (samples - samples.mean()) * np.float32(LEVEL / level) if level else np.zeros_like(samples)
@@ -96,8 +97,8 @@ def fit_voice(recordings):
     parts = [voice_frames(samples) for samples in recordings]
     frames = np.concatenate(parts) if parts else np.zeros((0, VOICE.cepstra))
     if len(frames) < MIN_FRAMES:
-        raise UserError(f"{len(frames)} voiced frames in {len(parts)} recordings; expected at least {MIN_FRAMES} for the "
-                        "statistics of a voice")
+        raise UserError(f"{len(frames)} voiced frames in {len(parts)} recordings; expected at least {MIN_FRAMES} "
+                        "for the statistics of a voice")
     covariance = np.cov(frames.T)
     covariance += SHRINKAGE * (np.diag(np.diag(covariance)) - covariance)
     return Voice(frames.mean(axis=0), covariance, len(frames))

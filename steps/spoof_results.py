@@ -61,6 +61,22 @@ def detail_table(scores, name, kind):
     return markdown_table([kind[:-1], *systems], rows)
 
 
+def corpus_table(counts):
+    """What there is of each set; counts: {set: {"genuine", "fake", "minutes"}}."""
+    rows = [[name, sizes["genuine"], sizes["fake"], f"{sizes['minutes']:.1f}"] for name, sizes in counts.items()]
+    return markdown_table(["set", "genuine", "fake", "minutes"], rows)
+
+
+def shortcut_note(shortcuts):
+    """What a linear model makes of the files alone: {"files": {set: EER}, "mel": {set: EER}}."""
+    def listed(kind):
+        return ", ".join(f"{SETS.get(name, name)} {percent(value, 1)} %" for name, value in shortcuts[kind].items())
+
+    return ("## Is it the files that give the class away?\n\nEER of a linear model trained on statistics of each file (length, "
+            f"level, noise floor, bandwidth, silence at its ends, number format): {listed('files')}; 50 % is nothing. On the "
+            f"mean and deviation of log-mel energies: {listed('mel')}.")
+
+
 def difference_note(difference):
     """One line for {"systems": [a, b], "set", "mean", "interval"}: the EER of b less that of a, over the same utterances."""
     first, second = difference["systems"]

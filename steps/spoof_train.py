@@ -45,7 +45,7 @@ def train_system(exp, conf, system):
     backgrounds = {}
     if SYSTEMS[system].get("rnm"):
         from steps.spoof_augment import load_backgrounds
-        backgrounds = load_backgrounds(exp.dir / "backgrounds", conf.features.sampling_rate)
+        backgrounds = load_backgrounds(exp.dir / "backgrounds")
     for seed in seeds_of(conf, system):
         train_detector(exp, conf, system, seed, backgrounds)
 
@@ -79,19 +79,23 @@ def train_detector(exp, conf, system, seed, backgrounds):
                           train.num_workers)
     loss = partial(compute_loss, specaugment=conf.specaugment if options.get("masks") else None)
     exp.log.info("%s, seed %d: %d utterances", system, seed, len(cuts))
+    validate = validation(dev, conf.data, rate) if dev and not options.get("pooled") else None
     Trainer(model, make_optimizer(model, train), batches, loss, train, exp.dir / "training" / system / str(seed),
-            validate=None if options.get("pooled") else validation(dev, conf.data, rate), log=exp.log).run()
+            validate=validate, log=exp.log).run()
     save_calibrated(exp.dir / "models" / system / str(seed), model, conf.data, dev)
 
 
 def save_calibrated(folder, model, crop, cuts):
-    """Write the detector with the calibration and the threshold that its scores of `cuts` give."""
-    from pyspeech.spoofing.calibration import fit_calibration
+    """Write the detector with the calibration and the threshold that its scores of `cuts` give; without cuts, as it is."""
+    from pyspeech.spoofing.calibration import Calibration, fit_calibration
     from pyspeech.spoofing.dataset import UtteranceReader
     from pyspeech.spoofing.detector import Detector, save_detector, score_utterances
     from pyspeech.spoofing.formats import label_of
     from pyspeech.spoofing.scoring import equal_error_rate
 
+    if not cuts:
+        save_detector(folder, Detector(model, crop, Calibration()))
+        return
     read = UtteranceReader(model.log_mel.config.sampling_rate)
     scores = score_utterances(model.eval(), crop, map(read, cuts))
     genuine, fake = ([score for score, cut in zip(scores, cuts) if label_of(cut).genuine is kind]

@@ -25,7 +25,7 @@ def train_system(exp, conf, system, seed=None):
         return
     share = conf.finetune_steps if seed else conf.monolingual_steps
     for language in languages:
-        train = shorter(conf.train, share, conf.finetune_lr if seed else 1.0)
+        train = shorter(conf.train, share, conf.finetune_lr if seed else conf.monolingual_lr)
         train_model(exp, conf, system, [language], train, f"{system}/{language}", seed)
 
 

@@ -51,7 +51,8 @@ class Config:
     loss: LossConfig = field(default_factory=LossConfig)
     data: DataConfig = field(default_factory=DataConfig)
     train: TrainConfig = field(default_factory=TrainConfig)  # of the multilingual systems
-    monolingual_steps: float = 0.5  # of train.max_steps, for each monolingual system
+    monolingual_steps: float = 0.5  # of train.max_steps, for each monolingual system,
+    monolingual_lr: float = 1.0  # whose learning rate is this share of train.lr
     finetune_steps: float = 0.2  # and for each finetuned one,
     finetune_lr: float = 0.5  # whose learning rate is this share of train.lr
     search: SearchConfig = field(default_factory=SearchConfig)
@@ -111,7 +112,7 @@ def if_used(system, *patterns):
 
 
 def stages_of(system, seed):
-    own = ["finetune_steps", "finetune_lr"] if seed else ["monolingual_steps"] if system == "monolingual" else []
+    own = ["finetune_steps", "finetune_lr"] if seed else ["monolingual_steps", "monolingual_lr"] if system == "monolingual" else []
 
     @recipe.stage(name=f"train_{system}", config=["specaugment", "model", "loss", "data", "train", *own],
                   inputs=if_used(system, "corpus", "units", "features", *([f"models/{seed}"] if seed else [])),

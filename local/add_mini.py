@@ -25,7 +25,8 @@ pieces of noise and music are those of local/backgrounds.py, other ones in adapt
 (asterisk) reach to 3.4 kHz, all others to 6.8 kHz, and so do their fakes. The same seed and scale give the same
 samples: `digest`. check.json has what a linear model makes of the files alone (local/shortcuts.py), which should be
 next to nothing; read it before trusting any figure. At a scale of 0.3 its equal error rates were 36 % on dev, 43 % on
-adapt and 41 % on eval, those of log-mel means and deviations 42, 47 and 52 % (30 to 60 genuine utterances a set, so +-8 points).
+adapt and 41 % on eval, those of log-mel means and deviations 42, 47 and 52 %,
+each within some 8 points, as of 30 to 60 genuine utterances.
 
 Limits, to keep in mind with any figure from this corpus: seven voices in train, mostly one a language, so what is
 learnt of voices and of engines is hard to tell apart; with 200 genuine utterances in eval an error rate of 10 % has an

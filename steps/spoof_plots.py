@@ -70,23 +70,3 @@ def plot_histograms(systems, path, bins=20):
                  ylim=(0, 1.05 * max(1, top)))
         axis.legend()
     save(figure, path)
-
-
-def plot_det(divided, path, title):
-    """Detection error curves on normal deviates. divided: {system: (scores of genuine, of fake)}."""
-    from scipy.special import ndtri
-
-    from pyspeech.spoofing.scoring import det_points
-
-    ticks = [0.001, 0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9]
-    figure, axis = new_figure(6, 4.5)
-    for colour, (system, scores) in enumerate(divided.items()):
-        _, alarms, misses = det_points(*scores)
-        axis.plot(*(ndtri(rates.clip(ticks[0], 1 - ticks[0])) for rates in (alarms, misses)), color=f"C{colour}", label=system)
-    for set_ticks, set_labels in ((axis.set_xticks, axis.set_xticklabels), (axis.set_yticks, axis.set_yticklabels)):
-        set_ticks(ndtri(ticks))
-        set_labels([f"{100 * tick:g}" for tick in ticks])
-    axis.set(xlabel="fake accepted / %", ylabel="genuine refused / %", title=title)
-    axis.grid(alpha=0.3)
-    figure.legend(loc="outside right upper", fontsize=8)
-    save(figure, path)

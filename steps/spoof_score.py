@@ -20,6 +20,7 @@ def score_system(exp, conf, system):
     from pyspeech.spoofing.formats import write_scores
 
     for seed in seeds_of(conf, system):
+        (exp.dir / "scores" / system / str(seed)).mkdir(parents=True)  # a corpus may have none of the sets
         detector = load_detector(exp.dir / "models" / system / str(seed), default_device())
         read = UtteranceReader(detector.sampling_rate)
         for name in scored_sets(system):
@@ -48,30 +49,16 @@ def system_figures(exp, conf, system):
 def set_figures(scores, labels, asv):
     """Figures of one set. scores: [{utterance: score} of each seed]; labels: {utterance: Label}; asv: AsvRates or None."""
     import numpy as np
-    from pyspeech.spoofing.scoring import cllr, eer_draws, equal_error_rate, min_tandem_cost
+    from pyspeech.spoofing.scoring import eer_draws, score_set
 
-    divided = [divide(of_seed, labels) for of_seed in scores]
-    draws = np.mean([eer_draws(*pair) for pair in divided], axis=0)
-    entry = {"eer": [float(equal_error_rate(*pair)[0]) for pair in divided],
-             "interval": np.percentile(draws, [2.5, 97.5]).tolist(), "cllr": [cllr(*pair) for pair in divided],
-             "genuine": len(divided[0][0]), "fake": len(divided[0][1]), "attacks": {}, "conditions": {}}
-    if asv:
-        entry["min_tdcf"] = [min_tandem_cost(*pair, asv) for pair in divided]
-    for attack in sorted({label.attack for label in labels.values() if not label.genuine}):
-        chosen = {name: label for name, label in labels.items() if label.genuine or label.attack == attack}
-        entry["attacks"][attack] = rates(scores, chosen)
-    for condition in sorted({label.condition for label in labels.values()}):
-        chosen = {name: label for name, label in labels.items() if label.condition == condition}
-        if {label.genuine for label in chosen.values()} == {True, False}:
-            entry["conditions"][condition] = rates(scores, chosen)
+    found = [score_set(labels, of_seed, asv=asv, draws=1) for of_seed in scores]  # the interval is that of the mean
+    draws = np.mean([eer_draws(*divide(of_seed, labels)) for of_seed in scores], axis=0)
+    entry = {name: [one[name] for one in found] for name in ("eer", "cllr", "min_tdcf") if name in found[0]}
+    entry.update(interval=np.percentile(draws, [2.5, 97.5]).tolist(), genuine=found[0]["genuine"], fake=found[0]["fake"])
+    for kind in ("attacks", "conditions"):
+        entry[kind] = {name: [one[kind][name]["eer"] for one in found] for name, values in found[0][kind].items()
+                       if values["eer"] is not None}
     return entry
-
-
-def rates(scores, labels):
-    """[EER of each seed] over the utterances in `labels`."""
-    from pyspeech.spoofing.scoring import equal_error_rate
-
-    return [float(equal_error_rate(*divide(of_seed, labels))[0]) for of_seed in scores]
 
 
 def divide(scores, labels):
@@ -85,7 +72,7 @@ def difference(exp, conf, first, second, name):
     The draws are of the same utterances for both. None where one of the two has no figures of the set.
     """
     import numpy as np
-    from pyspeech.spoofing.scoring import eer_draws
+    from pyspeech.spoofing.scoring import eer_draws, equal_error_rate
 
     labels = labels_of_set(exp.dir / "corpus", name)
     if {label.genuine for label in labels.values()} != {True, False}:
@@ -93,7 +80,7 @@ def difference(exp, conf, first, second, name):
     means, draws = [], []
     for system in (first, second):
         scores = read_seeds(exp, system, seeds_of(conf, system), name)
-        means.append(float(np.mean(rates(scores, labels))))
+        means.append(float(np.mean([equal_error_rate(*divide(of_seed, labels))[0] for of_seed in scores])))
         draws.append(np.mean([eer_draws(*divide(of_seed, labels)) for of_seed in scores], axis=0))
     return {"systems": [first, second], "set": name, "mean": means[1] - means[0],
             "interval": np.percentile(draws[1] - draws[0], [2.5, 97.5]).tolist()}

@@ -1,6 +1,7 @@
 """The last stages of egs/add2022: its figures and tables; `exp` is the engine's Experiment."""
 from pyspeech.files import atomic_write, write_json
 from steps import spoof_plots, spoof_results
+from steps.det_plot import plot_det
 from steps.spoof_corpus import load_cuts
 from steps.spoof_score import (difference, divide, labels_of_set, read_seeds, scored_sets, shortcut_figures,
                                system_figures)
@@ -20,10 +21,12 @@ def report(exp, conf):
     shortcuts = shortcut_figures(exp.dir / "corpus")
     write_json(exp.dir / "results.json", {"profile": exp.profile, "scores": scores, "differences": differences,
                                           "shortcuts": shortcuts})
+    figures = exp.dir / "figures" / "scores"
+    figures.mkdir(parents=True, exist_ok=True)  # empty where no set has labels
     for name in ("adapt", "eval", "dev"):  # the paper's Figure 3 is of the adaptation set
         divided = divided_scores(exp, conf, name)
         if divided:
-            plot_scores(divided, name, exp.dir / "figures")
+            plot_scores(divided, name, figures)
             break
     command = " ".join(["egs/add2022/run.py", f"--profile {exp.profile}", *exp.overrides])
     note = NOTES.get(conf.corpus, f"Corpus {conf.corpus}.") + "\n\n" + spoof_results.corpus_table(counts(exp.dir / "corpus"))
@@ -40,7 +43,7 @@ def plot_scores(divided, name, folder):
     probability = Calibration().probability  # the scores are calibrated
     spoof_plots.plot_histograms({f"{system}, {name}": tuple(probability(scores) for scores in divided[system])
                                  for system in panels}, folder / "histograms.png")
-    spoof_plots.plot_det(divided, folder / "det.png", f"set {name}")
+    plot_det({f"{system}, {name}": scores for system, scores in divided.items()}, folder / "det.png")
 
 
 def divided_scores(exp, conf, name):

@@ -115,7 +115,7 @@ for one in SYSTEMS:
 
 
 @recipe.stage(config=["systems"], inputs=lambda conf: ["corpus", *(f"scores/{name}" for name in conf.systems)],
-              outputs=["results.json", "RESULTS.md", "figures/{histograms,det}.png"])
+              outputs=["results.json", "RESULTS.md", "figures/scores"])
 def results(exp, conf):
     """Table 3, the histograms of Figure 3 and detection error curves."""
     from steps.spoof_stages import report

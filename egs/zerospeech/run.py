@@ -79,7 +79,7 @@ def prepare(exp, conf):
 
 
 @recipe.stage(config=["kmeans", "seeds", "features", "vqvae"], inputs=["corpus"],
-              outputs=["scores/{mfcc,kmeans*}.json"], cpus=2)
+              outputs=["scores/{mfcc,kmeans*}.json", "units/{mfcc,kmeans*}"], cpus=2)
 def anchors(exp, conf):
     """ABX of the features themselves, and of k-means at the same rate and numbers of codes."""
     from steps.units_score import score_anchors
@@ -97,18 +97,16 @@ def stages_of(system):
                   outputs=if_used(system, f"models/{system}"), scratch=if_used(system, f"training/{system}"),
                   cpus=2, gpus=1, hours=24, resumable=True)
     def train(exp, conf):
-        if system in conf.systems:
-            from steps.units_train import train_system
-            train_system(exp, conf, system)
+        from steps.units_train import train_system
+        train_system(exp, conf, system)
     train.__doc__ = f"Train {system}."
 
     @recipe.stage(name=f"score_{system}", config=["seeds", "repeated"],
                   inputs=if_used(system, "corpus", f"models/{system}"),
                   outputs=if_used(system, f"units/{system}", f"scores/{system}.json"), cpus=2)
     def score(exp, conf):
-        if system in conf.systems:
-            from steps.units_score import score_system
-            score_system(exp, conf, system)
+        from steps.units_score import score_system
+        score_system(exp, conf, system)
     score.__doc__ = f"Units of the test set by {system}: ABX and bitrate."
 
 

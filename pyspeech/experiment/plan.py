@@ -42,6 +42,8 @@ class Plan:
 
     def verdict(self, stage, changing=()):
         """The Verdict on a stage. changing: stages before it that will have run by then (for a forecast)."""
+        if stage.idle:
+            return Verdict(False, "up to date: nothing to make")
         coming = [pattern for pattern in artifacts.expand(stage.inputs)
                   if any(stages.makes(other, pattern) for other in changing)]
         forecast = [f"its input {pattern} will change" for pattern in coming]
@@ -64,7 +66,7 @@ class Plan:
         """[(stage, Verdict)] for the stages of a run that has not begun."""
         verdicts, changing = [], []
         for stage in selected:
-            verdict = Verdict(True, "forced") if force else self.verdict(stage, changing)
+            verdict = Verdict(True, "forced") if force and not stage.idle else self.verdict(stage, changing)
             verdicts.append((stage, verdict))
             if verdict.runs:
                 changing.append(stage)

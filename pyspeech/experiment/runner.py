@@ -95,7 +95,8 @@ class Run:
             stream.write(f"# the configuration of the latest run: {self.command()}\n{OmegaConf.to_yaml(self.conf)}")
         if self.force:  # all of them first: should this run be interrupted, the command without --force finishes it
             for stage in self.stages:
-                records.forget(stage.name)
+                if not stage.idle:
+                    records.forget(stage.name)
         if self.jobs > 1:
             self._run_in_parallel()
             return
@@ -110,7 +111,7 @@ class Run:
 
     def _decide(self, stage):
         """The Verdict on a stage that is to run, or None, which is said."""
-        verdict = Verdict(True, "forced") if self.force else self.plan.verdict(stage)
+        verdict = Verdict(True, "forced") if self.force and not stage.idle else self.plan.verdict(stage)
         if not verdict.runs:
             self.exp.log.info("%s: up to date", stage)
             return None

@@ -15,7 +15,8 @@ class Stage:
     inputs, outputs: what it reads and makes; scratch: its partial state, such as checkpoints;
     cpus, gpus, hours: the resources that it needs;
     resumable: it goes on from its partial state after an interruption, instead of starting again;
-    version: raised by the author when its result changes for the same configuration.
+    version: raised by the author when its result changes for the same configuration;
+    idle: set by `bind` where the configuration leaves it nothing to make: it is up to date, whatever it made before.
     """
     number: int
     name: str
@@ -29,6 +30,7 @@ class Stage:
     hours: float = 1
     resumable: bool = False
     version: int = 1
+    idle: bool = False
 
     def __str__(self):
         return f"stage {self.number} {self.name}"
@@ -50,8 +52,9 @@ class Stage:
         def work_out(patterns):
             return tuple(patterns(conf)) if callable(patterns) else tuple(patterns)
 
-        return dataclasses.replace(self, inputs=work_out(self.inputs), outputs=work_out(self.outputs),
-                                   scratch=work_out(self.scratch))
+        outputs = work_out(self.outputs)
+        return dataclasses.replace(self, inputs=work_out(self.inputs), outputs=outputs, scratch=work_out(self.scratch),
+                                   idle=callable(self.outputs) and not outputs)
 
 
 def makes(stage, pattern):

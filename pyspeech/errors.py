@@ -6,3 +6,15 @@ class UserError(Exception):
 
     Command-line tools and the recipe engine print its message without a traceback and exit with status 1.
     """
+
+
+def requirement(section, config):
+    """require(name, good, expected) raises a UserError for the option `name` of a configuration unless `good`.
+
+    section: what messages call the group of options, such as "training"; config: the dataclass that has it.
+    """
+    def require(name, good, expected):
+        if not good:
+            raise UserError(f"{section} option {name}={getattr(config, name)}: expected {expected}")
+
+    return require

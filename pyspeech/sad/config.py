@@ -5,7 +5,7 @@ The defaults are the paper's (Heitkaemper et al. 2020, sections 3 and 4.2) where
 from dataclasses import dataclass, field
 from typing import List
 
-from pyspeech.errors import UserError
+from pyspeech.errors import requirement
 from pyspeech.features.config import StftConfig  # noqa: F401 (one import for a recipe)
 
 TEMPORAL_LAYERS = ("cnn", "rnn", "seg_rnn")
@@ -26,10 +26,7 @@ class NetworkConfig:
 
     def check(self):
         """Raise UserError for the first option that makes no sense."""
-        def require(name, good, expected):
-            if not good:
-                raise UserError(f"network option {name}={getattr(self, name)}: expected {expected}")
-
+        require = requirement("network", self)
         require("temporal", self.temporal in TEMPORAL_LAYERS, f"one of {', '.join(TEMPORAL_LAYERS)}")
         require("compress", self.compress in ("log", "none"), "log or none")
         require("context_seconds", self.context_seconds > 0, "a positive number")

@@ -6,7 +6,7 @@ are choices: dropout and residual (see DetectorConfig), the floor of the logarit
 from dataclasses import dataclass, field
 from typing import List, Tuple
 
-from pyspeech.errors import UserError
+from pyspeech.errors import requirement
 
 SHORT = ("zeros", "repeat")
 
@@ -27,7 +27,7 @@ class LogMelConfig:
 
     def check(self):
         """Raise UserError for the first option that makes no sense."""
-        require = _requirement("features", self)
+        require = requirement("features", self)
         require("sampling_rate", self.sampling_rate >= 1, "at least 1")
         require("window", 0 < self.window <= self.n_fft, f"1 to n_fft={self.n_fft}")
         require("shift", 0 < self.shift <= self.window, f"1 to window={self.window}")
@@ -48,7 +48,7 @@ class DetectorConfig:
 
     def check(self):
         """Raise UserError for the first option that makes no sense."""
-        _requirement("network", self)("dropout", 0 <= self.dropout < 1, "0 to less than 1")
+        requirement("network", self)("dropout", 0 <= self.dropout < 1, "0 to less than 1")
 
 
 @dataclass
@@ -64,7 +64,7 @@ class CropConfig:
 
     def check(self):
         """Raise UserError for the first option that makes no sense."""
-        require = _requirement("data", self)
+        require = requirement("data", self)
         require("samples", self.samples >= 4096, "at least 4096")
         require("short", self.short in SHORT, " or ".join(SHORT))
         require("hop", 1 <= self.hop <= self.samples, f"1 to samples={self.samples}, so that no sample is passed over")
@@ -92,7 +92,7 @@ class AugmentConfig:
 
     def check(self):
         """Raise UserError for the first option that makes no sense."""
-        require = _requirement("augmentation", self)
+        require = requirement("augmentation", self)
         for name in ("mcadams", "reverberation", "noise", "music"):
             require(name, 0 <= getattr(self, name) <= 1, "a probability, 0 to 1")
         good = all(0 < value < float("inf") for value in self.coefficients)
@@ -100,11 +100,3 @@ class AugmentConfig:
         for name in ("noise_snr", "music_snr"):
             limits = getattr(self, name)
             require(name, len(limits) == 2 and limits[0] <= limits[1], "the lowest and the highest SNR in dB")
-
-
-def _requirement(section, config):
-    def require(name, good, expected):
-        if not good:
-            raise UserError(f"{section} option {name}={getattr(config, name)}: expected {expected}")
-
-    return require

@@ -3,7 +3,7 @@ import math
 from dataclasses import dataclass
 from typing import Optional, Tuple
 
-from pyspeech.errors import UserError
+from pyspeech.errors import requirement
 
 # Options that a run may be resumed with another value of; all others decide what the steps so far have led to.
 CHANGEABLE = ("max_steps", "max_epochs", "max_bad_steps", "log_every", "save_every", "keep_checkpoints", "num_workers")
@@ -39,10 +39,7 @@ class TrainConfig:
 
     def check(self):
         """Raise UserError for the first option that makes no sense."""
-        def require(name, good, expected):
-            if not good:
-                raise UserError(f"training option {name}={getattr(self, name)}: expected {expected}")
-
+        require = requirement("training", self)
         for name in ("accumulate", "max_bad_steps", "log_every", "save_every", "average_best"):
             require(name, getattr(self, name) >= 1, "at least 1")
         for name in ("max_steps", "max_epochs", "valid_every", "patience"):

@@ -5,7 +5,7 @@ The defaults are the paper's (Joshi et al. 2021, section 5, and what reproduces 
 from dataclasses import dataclass, field
 from typing import List
 
-from pyspeech.errors import UserError
+from pyspeech.errors import UserError, requirement
 
 STRUCTURES = ("monolingual", "vanilla", "onehot", "multi_softmax")
 
@@ -27,10 +27,7 @@ class TransducerConfig:
 
     def check(self):
         """Raise UserError for the first option that makes no sense."""
-        def require(name, good, expected):
-            if not good:
-                raise UserError(f"transducer option {name}={getattr(self, name)}: expected {expected}")
-
+        require = requirement("transducer", self)
         require("structure", self.structure in STRUCTURES, f"one of {', '.join(STRUCTURES)}")
         for name in ("lsp", "lid"):
             require(name, not getattr(self, name) or self.structure == "multi_softmax",

@@ -5,7 +5,7 @@ the sizes of layers, dropout, the decay and revival of the codebook, the power o
 """
 from dataclasses import dataclass
 
-from pyspeech.errors import UserError
+from pyspeech.errors import requirement
 
 KINDS = ("transformer", "conv")
 
@@ -43,7 +43,7 @@ class VqVaeConfig:
 
     def check(self):
         """Raise UserError for the first option that makes no sense."""
-        require = _requirement("vqvae", self)
+        require = requirement("vqvae", self)
         require("kind", self.kind in KINDS, f"one of {', '.join(KINDS)}")
         for name in ("features", "dim", "heads", "feedforward", "blocks", "code_dim", "speaker_dim"):
             require(name, getattr(self, name) >= 1, "at least 1")
@@ -78,7 +78,7 @@ class InverterConfig:
 
     def check(self):
         """Raise UserError for the first option that makes no sense."""
-        require = _requirement("inverter", self)
+        require = requirement("inverter", self)
         for name in ("bins", "repeat", "dim", "conv_layers", "heads", "feedforward", "speaker_dim"):
             require(name, getattr(self, name) >= 1, "at least 1")
         require("layers", self.layers >= 0, "at least 0")
@@ -99,21 +99,13 @@ class UnitDataConfig:
     cache_gigabytes: float = 2.0  # of features kept in memory; those beyond are computed each time
 
     def check(self):
-        require = _requirement("data", self)
+        require = requirement("data", self)
         require("batch_seconds", self.batch_seconds > 0, "more than 0")
         require("max_utterances", self.max_utterances >= 1, "at least 1")
         require("cache_gigabytes", self.cache_gigabytes >= 0, "at least 0")
         require("warp", 1 <= self.warp <= 3, "1 to 3")
         require("crop_seconds", self.crop_seconds >= 0, "at least 0")
         require("shortest_crop", 0 <= self.shortest_crop <= self.crop_seconds, f"0 to crop_seconds={self.crop_seconds}")
-
-
-def _requirement(section, config):
-    def require(name, good, expected):
-        if not good:
-            raise UserError(f"{section} option {name}={getattr(config, name)}: expected {expected}")
-
-    return require
 
 
 def _check_attention(require, config):

@@ -49,14 +49,11 @@ class DatasetConfig:
 
     def check(self):
         """Raise UserError for the first option that makes no sense."""
-        for name, good, expected in (
-            ("crop_seconds", self.crop_seconds > 0, "a positive number"),
-            ("batch_size", self.batch_size >= 1, "at least 1"),
-            ("augment", 0 <= self.augment <= 1, "0 to 1"),
-            ("cache_hours", self.cache_hours >= 0, "0 or more"),
-        ):
-            if not good:
-                raise UserError(f"data option {name}={getattr(self, name)}: expected {expected}")
+        require = requirement("data", self)
+        require("crop_seconds", self.crop_seconds > 0, "a positive number")
+        require("batch_size", self.batch_size >= 1, "at least 1")
+        require("augment", 0 <= self.augment <= 1, "0 to 1")
+        require("cache_hours", self.cache_hours >= 0, "0 or more")
 
 
 @dataclass
@@ -93,11 +90,8 @@ class StatisticalConfig:
 
     def check(self):
         """Raise UserError for the first option that makes no sense."""
-        for name, good, expected in (
-            ("decision", self.decision in ("hmm", "threshold"), "hmm or threshold"),
-            ("hop", 0 < self.hop <= self.n_fft, "1 to n_fft"),
-            ("iterations", self.iterations >= 0, "0 or more"),
-            ("min_gain", 0 <= self.min_gain <= 1, "0 to 1"),
-        ):
-            if not good:
-                raise UserError(f"statistical option {name}={getattr(self, name)}: expected {expected}")
+        require = requirement("statistical", self)
+        require("decision", self.decision in ("hmm", "threshold"), "hmm or threshold")
+        require("hop", 0 < self.hop <= self.n_fft, "1 to n_fft")
+        require("iterations", self.iterations >= 0, "0 or more")
+        require("min_gain", 0 <= self.min_gain <= 1, "0 to 1")

@@ -28,11 +28,9 @@ import contextlib  # noqa: E402
 import csv  # noqa: E402
 import io  # noqa: E402
 import json  # noqa: E402
-import logging  # noqa: E402
-import os  # noqa: E402
 
 from pyspeech.errors import UserError  # noqa: E402
-from pyspeech.terminal import exit_after  # noqa: E402
+from pyspeech.terminal import StatusLine, exit_after, say_errors, set_up_messages, shown_name  # noqa: E402
 
 FORMATS = ("text", "json", "csv", "scores")
 SILENCE = 1e-4  # a recording whose samples lie this close together, of a full scale of -1 to 1, holds no speech
@@ -64,18 +62,20 @@ def probability(text):
 def main(arguments=None):
     """Returns the exit status: 0, or 1 where a recording could not be judged."""
     options = parser().parse_args(arguments)
-    logging.basicConfig(format="%(levelname)s: %(message)s")
-    logging.addLevelName(logging.WARNING, "warning")
-    logging.addLevelName(logging.ERROR, "error")
+    status = StatusLine()
+    set_up_messages(status)
     sys.stdout.reconfigure(encoding="utf-8")
     from pyspeech.audio.recordings import find_recordings
     recordings, detector = find_recordings(options.inputs), load(options)
+    failed = []
     with output(options) as stream:
         writer = Writer(options, stream)
-        failed = sum(not judge(recording, detector, options, writer) for recording in recordings)
+        for recording in recordings:
+            with say_errors(recording.path, failed):
+                writer.write(result_of(recording, detector, options))
         writer.finish()
     if failed and len(recordings) > 1:
-        print(f"error: {failed} of {len(recordings)} recordings could not be judged", file=sys.stderr)
+        print(f"error: {len(failed)} of {len(recordings)} recordings could not be judged", file=sys.stderr)
     return 1 if failed else 0
 
 
@@ -107,24 +107,6 @@ def output(options):
         yield stream
 
 
-def judge(recording, detector, options, writer):
-    """Score one recording and write the result. Returns whether that worked."""
-    try:
-        writer.write(result_of(recording, detector, options))
-    except BrokenPipeError:
-        raise
-    except UserError as error:
-        logging.error("%s", error)
-        return False
-    except OSError as error:
-        logging.error("%s: %s", error.filename or recording.path, error.strerror or error)
-        return False
-    except Exception:  # a fault of this program: say where, and go on with the next recording
-        logging.exception("%s: stopped by a fault in this program:", recording.path)
-        return False
-    return True
-
-
 def result_of(recording, detector, options):
     """What is found in a recording: a dict of HEADER's fields, and "windows": [start in seconds, score] of each."""
     from pyspeech.audio.io import stream_audio
@@ -137,7 +119,7 @@ def result_of(recording, detector, options):
         raise UserError(f"{recording.path}: is silent; there is no speech to judge")
     score = float(scores.mean())
     genuine = float(detector.calibration.probability(score, options.prior))
-    return {"recording": os.fsencode(recording.name).decode("utf-8", "replace"),
+    return {"recording": shown_name(recording),
             "decision": "genuine" if score >= detector.threshold else "fake",
             "p_genuine": genuine, "p_fake": 1 - genuine, "score": score, "threshold": detector.threshold,
             "seconds": audio.samples / detector.sampling_rate,

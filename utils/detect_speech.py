@@ -23,7 +23,7 @@ import logging  # noqa: E402
 import time  # noqa: E402
 
 from pyspeech.errors import UserError  # noqa: E402
-from pyspeech.terminal import exit_after, shown_name  # noqa: E402
+from pyspeech.terminal import exit_after, say_errors, shown_name  # noqa: E402
 
 SYSTEMS = ("statistical", "cnn", "rnn", "seg_rnn")
 FORMATS = ("rttm", "fearless", "segments", "audacity", "json", "textgrid", "csv", "lhotse")
@@ -83,8 +83,8 @@ def main(arguments=None):
     failed = []
     try:
         for recording in progress(recordings, to_screen=not options.output):
-            if not process(recording, detect, options, totals, several=len(recordings) > 1):
-                failed.append(recording.name)
+            with say_errors(recording.path, failed):
+                process(recording, detect, options, totals, several=len(recordings) > 1)
     except KeyboardInterrupt:
         print(f"interrupted; {totals['recordings']} of {len(recordings)} recordings are done", file=sys.stderr)
         return 130
@@ -119,30 +119,17 @@ def progress(recordings, to_screen):
 
 
 def process(recording, detect, options, totals, several):
-    """Detect, post-process and output one recording; add to the totals. Returns whether that worked."""
+    """Detect, post-process and output one recording; add to the totals."""
     from pyspeech.sad.segments import tidy, total
     begin = time.perf_counter()
-    try:
-        channel = recording.channel if options.channel is None else options.channel
-        found = detect(recording.path, channel, recording.start, recording.duration)
-        speech = tidy(found.speech, found.duration, options.min_speech, options.min_silence, options.pad)
-        output(recording, speech, found, options, several, first=totals["recordings"] == 0)
-    except BrokenPipeError:
-        raise
-    except UserError as error:
-        logging.error("%s", error)
-        return False
-    except OSError as error:
-        logging.error("%s: %s", error.filename or recording.path, error.strerror or error)
-        return False
-    except Exception:       # a fault of this program: say where, and go on with the next recording
-        logging.exception("%s: stopped by a fault in this program:", recording.path)
-        return False
+    channel = recording.channel if options.channel is None else options.channel
+    found = detect(recording.path, channel, recording.start, recording.duration)
+    speech = tidy(found.speech, found.duration, options.min_speech, options.min_silence, options.pad)
+    output(recording, speech, found, options, several, first=totals["recordings"] == 0)
     totals["recordings"] += 1
     totals["audio"] += found.duration
     totals["speech"] += total(speech)
     totals["computing"] += time.perf_counter() - begin
-    return True
 
 
 def output(recording, speech, found, options, several, first):

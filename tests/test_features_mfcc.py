@@ -109,7 +109,8 @@ def test_snippets_and_silence(kind, count, frames):
         features = compute_features(signal, config)
         assert features.shape == (frames, config.dim) and torch.isfinite(features).all()
     assert config.num_frames(count) == frames
-    assert torch.equal(compute_features(torch.zeros(count), config), torch.zeros(frames, config.dim))
+    # Matrix products may round equal rows differently, by their place.
+    assert torch.allclose(compute_features(torch.zeros(count), config), torch.zeros(frames, config.dim), atol=1e-9)
     magnitudes = MagnitudeStft(config.magnitudes)(noise(count)[None], frames)
     assert magnitudes.shape == (1, frames, 513)
 

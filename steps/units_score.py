@@ -3,7 +3,7 @@ import json
 
 from pyspeech.files import atomic_path, write_json
 from steps.units_corpus import load_cuts
-from steps.units_train import seeds_of
+from steps.units_train import SYSTEMS, seeds_of
 
 
 def score_system(exp, conf, system):
@@ -55,9 +55,10 @@ def score_anchors(exp, conf):
     exp.log.info("features: %s", one_line(entry))
     frames = torch.cat([kmeans.average_frames(read(cut), stride) for cut in unit])
     averaged = {name: kmeans.average_frames(rows, stride) for name, rows in features.items()}
+    compared = {SYSTEMS[system].get("codes", conf.vqvae.codes) for system in conf.repeated}
     for size in conf.kmeans:
         entries = []
-        for seed in conf.seeds if size == conf.vqvae.codes else conf.seeds[:1]:
+        for seed in conf.seeds if size in compared else conf.seeds[:1]:
             centres = kmeans.fit(frames, size, seed)
             vectors = {name: centres[kmeans.assign(rows, centres)].numpy() for name, rows in averaged.items()}
             entries.append({"seed": seed, "codes": size,

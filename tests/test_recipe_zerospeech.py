@@ -45,6 +45,13 @@ def test_tables(corpus, undisturbed):
     assert up_to_date.count("up to date") == len(ZEROSPEECH.stages()), up_to_date
 
 
+def test_more_seeds_for_a_system_train_that_alone(corpus, undisturbed):
+    plan = ZEROSPEECH.run("--dry-run", f"corpus={corpus}", "repeated=[trf128,trf128_smooth_1e-3_jitter_0.05]", "--exp",
+                          undisturbed[0])
+    trained = [line.split()[2] for line in plan.splitlines() if "would run" in line and "train_" in line]
+    assert trained == ["train_trf128_smooth_1e-3_jitter_0.05"], plan
+
+
 def test_speech(corpus, undisturbed):
     """What the corpus's synthesis.txt asks for is there, each as long as the recording, and the submission is right."""
     import soundfile

@@ -16,7 +16,7 @@ from pyspeech.pipeline import Recipe  # noqa: E402
 from pyspeech.spoofing.config import AugmentConfig, CropConfig, DetectorConfig, LogMelConfig  # noqa: E402
 from pyspeech.training.config import TrainConfig  # noqa: E402
 from steps.spoof_corpus import KINDS  # noqa: E402
-from steps.spoof_train import SYSTEMS  # noqa: E402
+from steps.spoof_train import SYSTEMS, seeds_of  # noqa: E402
 
 here = Path(__file__).resolve().parent
 
@@ -89,18 +89,24 @@ def if_used(system, *patterns):
     return lambda conf: list(patterns) if system in conf.systems else []
 
 
+def models_of(system, *others):
+    def patterns(conf):
+        return [*others, *(f"models/{system}/{seed}" for seed in seeds_of(conf, system))] if system in conf.systems else []
+    return patterns
+
+
 def stages_of(system):
-    options = ["seeds", "repeated", "features", "network", "data", "augment", "specaugment", "train"]
+    options = ["features", "network", "data", "augment", "specaugment", "train"]
 
     @recipe.stage(name=f"train_{system}", config=options + ["pooled_steps"] * ("pooled" in SYSTEMS[system]),
-                  inputs=if_used(system, "corpus", "backgrounds"), outputs=if_used(system, f"models/{system}"),
+                  inputs=if_used(system, "corpus", "backgrounds"), outputs=models_of(system),
                   scratch=if_used(system, f"training/{system}"), cpus=2, gpus=1, hours=24, resumable=True)
     def train(exp, conf):
         from steps.spoof_train import train_system
         train_system(exp, conf, system)
     train.__doc__ = f"Train {system}."
 
-    @recipe.stage(name=f"score_{system}", config=["seeds", "repeated"], inputs=if_used(system, "corpus", f"models/{system}"),
+    @recipe.stage(name=f"score_{system}", inputs=models_of(system, "corpus"),
                   outputs=if_used(system, f"scores/{system}"), cpus=2, gpus=1)
     def score(exp, conf):
         from steps.spoof_score import score_system

@@ -15,7 +15,7 @@ from pyspeech.features.config import MfccConfig  # noqa: E402
 from pyspeech.pipeline import Recipe  # noqa: E402
 from pyspeech.training.config import TrainConfig  # noqa: E402
 from pyspeech.units.config import InverterConfig, UnitDataConfig, VqVaeConfig  # noqa: E402
-from steps.units_train import SYSTEMS  # noqa: E402
+from steps.units_train import SYSTEMS, seeds_of  # noqa: E402
 
 here = Path(__file__).resolve().parent
 
@@ -28,7 +28,8 @@ class Config:
     scale: float = 1.0  # of the number of utterances of corpus=mini
     skip_bad: bool = False  # leave out any number of bad files instead of stopping at more than a few
     systems: List[str] = field(default_factory=lambda: list(SYSTEMS))  # to train and compare
-    repeated: List[str] = field(default_factory=lambda: ["trf128", "conv128"])  # with all seeds, others with one
+    # trained with all seeds, the others with one; k-means too, with as many codes as these have
+    repeated: List[str] = field(default_factory=lambda: ["trf128", "conv128", "trf256", "conv256"])
     seeds: List[int] = field(default_factory=lambda: [42, 43, 44])
     kmeans: List[int] = field(default_factory=lambda: [64, 128, 256, 512])  # anchors: numbers of codes
     features: MfccConfig = field(default_factory=MfccConfig)
@@ -78,7 +79,7 @@ def prepare(exp, conf):
     prepare_corpus(conf, exp.dir / "corpus", exp.log)
 
 
-@recipe.stage(config=["kmeans", "seeds", "features", "vqvae"], inputs=["corpus"],
+@recipe.stage(config=["kmeans", "seeds", "repeated", "features", "vqvae"], inputs=["corpus"],
               outputs=["scores/{mfcc,kmeans*}.json", "units/{mfcc,kmeans*}"], cpus=2)
 def anchors(exp, conf):
     """ABX of the features themselves, and of k-means at the same rate and numbers of codes."""
@@ -90,19 +91,22 @@ def if_used(system, *patterns):
     return lambda conf: list(patterns) if system in conf.systems else []
 
 
-def stages_of(system):
-    options = ["seeds", "repeated", "features", "vqvae", "data", "train"]
+def models_of(system, *others):
+    def patterns(conf):
+        return [*others, *(f"models/{system}/{seed}" for seed in seeds_of(conf, system))] if system in conf.systems else []
+    return patterns
 
-    @recipe.stage(name=f"train_{system}", config=options, inputs=if_used(system, "corpus"),
-                  outputs=if_used(system, f"models/{system}"), scratch=if_used(system, f"training/{system}"),
-                  cpus=2, gpus=1, hours=24, resumable=True)
+
+def stages_of(system):
+    @recipe.stage(name=f"train_{system}", config=["features", "vqvae", "data", "train"], inputs=if_used(system, "corpus"),
+                  outputs=models_of(system), scratch=if_used(system, f"training/{system}"), cpus=2, gpus=1, hours=24,
+                  resumable=True)
     def train(exp, conf):
         from steps.units_train import train_system
         train_system(exp, conf, system)
     train.__doc__ = f"Train {system}."
 
-    @recipe.stage(name=f"score_{system}", config=["seeds", "repeated"],
-                  inputs=if_used(system, "corpus", f"models/{system}"),
+    @recipe.stage(name=f"score_{system}", inputs=models_of(system, "corpus"),
                   outputs=if_used(system, f"units/{system}", f"scores/{system}.json"), cpus=2)
     def score(exp, conf):
         from steps.units_score import score_system

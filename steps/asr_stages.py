@@ -77,22 +77,21 @@ def stopped_early(folder, settings):
     from pyspeech.text.wer import score_utterances
     from pyspeech.transducer.early_stopping import overall_t_avg, run
 
-    decoded = read_decoded(folder)
-    posteriors = {language: dict(np.load(folder / f"{language}.npz")) for language in decoded}
+    lines, log_posteriors, codes = [], [], []
+    for language, entries in read_decoded(folder).items():
+        with np.load(folder / f"{language}.npz") as stored:
+            codes = stored["languages"].tolist()
+            log_posteriors += [stored[f"utterance {line['id']}"] for line in entries]
+        lines += [(line, language) for line in entries]
     entries = []
-    for setting in settings if decoded else []:
-        utterances, t_avgs = [], []
-        for language, lines in decoded.items():
-            codes = posteriors[language]["languages"].tolist()
-            for line in lines:
-                chosen, t_avg = run(posteriors[language][f"utterance {line['id']}"], setting)
-                t_avgs.append(t_avg)
-                utterances.append((line["id"], language, line["speaker"], line["ref"], line["by_language"][codes[chosen]],
-                                   codes[chosen]))
+    for setting in settings if lines else []:
+        stopped = run(log_posteriors, setting)
+        utterances = [(line["id"], language, line["speaker"], line["ref"], line["by_language"][codes[chosen]], codes[chosen])
+                      for (line, language), (chosen, _) in zip(lines, stopped)]
         average = score_utterances(utterances, resamples=1)["average"]
         correct = sum(utterance[1] == utterance[5] for utterance in utterances)
-        entries.append({"errors": average["errors"], "words": average["words"], "t_avg": overall_t_avg(t_avgs),
-                        "lid_accuracy": correct / len(utterances)})
+        entries.append({"errors": average["errors"], "words": average["words"],
+                        "t_avg": overall_t_avg([t_avg for _, t_avg in stopped]), "lid_accuracy": correct / len(utterances)})
     return entries or [None] * len(settings)
 
 

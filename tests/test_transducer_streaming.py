@@ -129,7 +129,7 @@ def test_early_stopping_never_changes_the_output_of_the_language_chosen():
     for options in (("sum_logp", 5, 1.0), ("mean_logp", 10, 0.1), ("mean_p", 0, 0.0)):
         config = EarlyStopping(*options)
         for all_run, result in zip(full, recognize(bundle, utterances, early_stopping=config)):
-            language, t_avg = run(all_run.lid_log_posteriors, config)
+            (language, t_avg), = run([all_run.lid_log_posteriors], config)
             assert result.language == list(TEXTS)[language] and result.t_avg == pytest.approx(t_avg)
             assert result.text == all_run.by_language[result.language]
             stopped += result.t_avg < 3

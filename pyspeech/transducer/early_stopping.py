@@ -20,6 +20,7 @@ import numpy as np
 
 from pyspeech.transducer.decoding_config import EarlyStopping
 
+AT_ONCE = 500  # utterances that `run` goes through together
 
 class EarlyStopper:
     """Scores and decoders that run, of a batch of B utterances and L languages, frame by frame.
@@ -85,10 +86,18 @@ class EarlyStopper:
 
 
 def run(log_posteriors, config):
-    """One whole utterance: log_posteriors (T, L) -> (number of its language, T_avg)."""
-    stopper = EarlyStopper(1, np.shape(log_posteriors)[1], config)
-    stopper.add(np.asarray(log_posteriors)[None])
-    return int(stopper.best()[0]), float(stopper.t_avg()[0])
+    """Whole utterances: a list of log_posteriors (T, L), each with its T -> [(number of its language, T_avg), ...]."""
+    found = []
+    for start in range(0, len(log_posteriors), AT_ONCE):
+        batch = [np.asarray(item) for item in log_posteriors[start : start + AT_ONCE]]
+        lengths = np.array([len(item) for item in batch])
+        padded = np.zeros((len(batch), lengths.max(), batch[0].shape[1]))
+        for row, item in zip(padded, batch):
+            row[: len(item)] = item
+        stopper = EarlyStopper(len(batch), padded.shape[2], config)
+        stopper.add(padded, lengths)
+        found += zip(stopper.best().tolist(), stopper.t_avg().tolist())
+    return found
 
 
 def overall_t_avg(values):

@@ -46,7 +46,7 @@ import numpy as np
 
 from local import espeak, flite, voices
 from local.backgrounds import backgrounds
-from local.fearless_mini import _end_with_parent
+from local.fearless_mini import end_with_parent
 from local.indic_mini import VARIANTS
 from local.prompts_mini import tidy
 from local.recording_chain import RATE, Recording, cut, draw, record, speech_bounds
@@ -247,7 +247,7 @@ def make_all(items, folder, sources, jobs, log):
         tasks += [(some[start:start + TASK], folder, sources.espeak, sources.flite)
                   for start in range(0, len(some), TASK)]
     found = {}
-    with multiprocessing.get_context("fork").Pool(jobs, initializer=_end_with_parent) as pool:
+    with multiprocessing.get_context("fork").Pool(jobs, initializer=end_with_parent) as pool:
         for number, lengths in enumerate(pool.imap_unordered(_make, tasks), 1):
             found.update(lengths)
             if number % 10 == 0 or number == len(tasks):

@@ -184,11 +184,11 @@ def run_parallel(tasks, jobs):
 
     if jobs <= 1:
         return [make_stream(*task) for task in tasks]
-    with multiprocessing.get_context("fork").Pool(jobs, initializer=_end_with_parent) as pool:
+    with multiprocessing.get_context("fork").Pool(jobs, initializer=end_with_parent) as pool:
         return pool.starmap(make_stream, tasks, chunksize=1)
 
 
-def _end_with_parent():
+def end_with_parent():
     """Have the kernel end this worker when its parent ends, even by kill -9 (Linux; prctl(2), PR_SET_PDEATHSIG)."""
     import contextlib
     import ctypes

@@ -2,7 +2,8 @@
 import json
 
 from steps.spoof_corpus import load_cuts
-from steps.spoof_train import SYSTEMS, seeds_of
+from steps.spoof_train import SYSTEMS
+from steps.systems import seeds_of
 
 SETS = ("dev", "adapt", "eval")
 

@@ -1,6 +1,8 @@
 """Training of the systems of egs/add2022: the rows of Table 3 of Li et al. 2022, and one without augmentation."""
 from dataclasses import replace
 
+from steps.systems import seeds_of
+
 COMMON = {"rnm": True}  # reverberation, noise and music
 MASKED = {**COMMON, "masks": True}  # and masks on the spectrogram
 SYSTEMS = {
@@ -13,11 +15,6 @@ SYSTEMS = {
     "pooled_rnm_sm": {**MASKED, "pooled": True},
     "pooled_rnm_sm_mc0.8": {**MASKED, "coefficient": 0.8, "pooled": True},
 }
-
-
-def seeds_of(conf, system):
-    """The seeds that a system is trained with: all of them where it is repeated, else the first."""
-    return conf.seeds if system in conf.repeated else conf.seeds[:1]
 
 
 def augment_config(conf, system):

@@ -2,8 +2,9 @@
 import json
 
 from pyspeech.files import atomic_path, write_json
+from steps.systems import seeds_of
 from steps.units_corpus import load_cuts
-from steps.units_train import SYSTEMS, seeds_of
+from steps.units_train import SYSTEMS
 
 
 def score_system(exp, conf, system):

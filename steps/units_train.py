@@ -1,6 +1,7 @@
 """Training of the systems of egs/zerospeech: the VQ-VAEs of Tables 1 to 3 of Tjandra et al. 2020."""
 from dataclasses import replace
 
+from steps.systems import seeds_of
 from steps.units_corpus import load_cuts
 
 # What each differs in from the paper's Transformer VQ-VAE with 128 codes: options of VqVaeConfig, and of MfccConfig.
@@ -20,11 +21,6 @@ SYSTEMS = {
     "trf128_smooth_5e-3_jitter_0.05": {"smoothing": 5e-3, "jitter": 0.05},
     "trf128_smooth_1e-3_jitter_0.05": {"smoothing": 1e-3, "jitter": 0.05},
 }
-
-
-def seeds_of(conf, system):
-    """The seeds that a system is trained with: all of them where it is compared with the anchors, else the first."""
-    return conf.seeds if system in conf.repeated else conf.seeds[:1]
 
 
 def features_of(conf, system):

@@ -16,7 +16,8 @@ from pyspeech.pipeline import Recipe  # noqa: E402
 from pyspeech.spoofing.config import AugmentConfig, CropConfig, DetectorConfig, LogMelConfig  # noqa: E402
 from pyspeech.training.config import TrainConfig  # noqa: E402
 from steps.spoof_corpus import KINDS  # noqa: E402
-from steps.spoof_train import SYSTEMS, seeds_of  # noqa: E402
+from steps.spoof_train import SYSTEMS  # noqa: E402
+from steps.systems import if_used, models_of  # noqa: E402
 
 here = Path(__file__).resolve().parent
 
@@ -83,16 +84,6 @@ def envelopes(exp, conf):
     """Spectral envelopes of a vowel under each McAdams coefficient (paper, Figure 2)."""
     from steps.spoof_stages import plot_vowel
     plot_vowel(exp)
-
-
-def if_used(system, *patterns):
-    return lambda conf: list(patterns) if system in conf.systems else []
-
-
-def models_of(system, *others):
-    def patterns(conf):
-        return [*others, *(f"models/{system}/{seed}" for seed in seeds_of(conf, system))] if system in conf.systems else []
-    return patterns
 
 
 def stages_of(system):

@@ -17,6 +17,7 @@ from pyspeech.training.config import TrainConfig  # noqa: E402
 from pyspeech.transducer.config import TransducerConfig  # noqa: E402
 from pyspeech.transducer.decoding_config import SearchConfig  # noqa: E402
 from pyspeech.transducer.loss_config import LossConfig  # noqa: E402
+from steps.systems import if_used  # noqa: E402
 
 here = Path(__file__).resolve().parent
 # What each system is trained from; monolingual and finetuned systems are one model a language.
@@ -105,10 +106,6 @@ def features(exp, conf):
     """Log-mel frames for all trainings, their mean and variance."""
     from steps.asr_corpus import compute_features
     compute_features(conf, exp.dir / "corpus", exp.dir / "features", exp.log)
-
-
-def if_used(system, *patterns):
-    return lambda conf: list(patterns) if system in conf.systems else []
 
 
 def stages_of(system, seed):

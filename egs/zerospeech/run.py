@@ -15,7 +15,8 @@ from pyspeech.features.config import MfccConfig  # noqa: E402
 from pyspeech.pipeline import Recipe  # noqa: E402
 from pyspeech.training.config import TrainConfig  # noqa: E402
 from pyspeech.units.config import InverterConfig, UnitDataConfig, VqVaeConfig  # noqa: E402
-from steps.units_train import SYSTEMS, seeds_of  # noqa: E402
+from steps.systems import if_used, models_of  # noqa: E402
+from steps.units_train import SYSTEMS  # noqa: E402
 
 here = Path(__file__).resolve().parent
 
@@ -85,16 +86,6 @@ def anchors(exp, conf):
     """ABX of the features themselves, and of k-means at the same rate and numbers of codes."""
     from steps.units_score import score_anchors
     score_anchors(exp, conf)
-
-
-def if_used(system, *patterns):
-    return lambda conf: list(patterns) if system in conf.systems else []
-
-
-def models_of(system, *others):
-    def patterns(conf):
-        return [*others, *(f"models/{system}/{seed}" for seed in seeds_of(conf, system))] if system in conf.systems else []
-    return patterns
 
 
 def stages_of(system):

@@ -40,10 +40,13 @@ class Plan:
         return {"version": stage.version, "config": config.below(self.options, stage.config),
                 "inputs": self.files.fingerprints(stage.inputs)}
 
-    def verdict(self, stage, changing=()):
-        """The Verdict on a stage. changing: stages before it that will have run by then (for a forecast)."""
+    def verdict(self, stage, changing=(), force=False):
+        """The Verdict on a stage. changing: stages before it that will have run by then (for a forecast); force: it runs
+        though it is up to date."""
         if stage.idle:
             return Verdict(False, "up to date: nothing to make")
+        if force:
+            return Verdict(True, "forced")
         coming = [pattern for pattern in artifacts.expand(stage.inputs)
                   if any(stages.makes(other, pattern) for other in changing)]
         forecast = [f"its input {pattern} will change" for pattern in coming]
@@ -66,7 +69,7 @@ class Plan:
         """[(stage, Verdict)] for the stages of a run that has not begun."""
         verdicts, changing = [], []
         for stage in selected:
-            verdict = Verdict(True, "forced") if force and not stage.idle else self.verdict(stage, changing)
+            verdict = self.verdict(stage, changing, force)
             verdicts.append((stage, verdict))
             if verdict.runs:
                 changing.append(stage)

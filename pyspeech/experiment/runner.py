@@ -18,7 +18,7 @@ from pyspeech.experiment import config
 from pyspeech.experiment.locks import folder_lock
 from pyspeech.experiment.logs import say, screen_log, stage_log
 from pyspeech.experiment.parallel import StageFailed, run_parallel
-from pyspeech.experiment.plan import Plan, Verdict
+from pyspeech.experiment.plan import Plan
 from pyspeech.experiment.process import PeakMemory, duration, short_path, termination_as_exception
 from pyspeech.files import atomic_write
 
@@ -111,7 +111,7 @@ class Run:
 
     def _decide(self, stage):
         """The Verdict on a stage that is to run, or None, which is said."""
-        verdict = Verdict(True, "forced") if self.force and not stage.idle else self.plan.verdict(stage)
+        verdict = self.plan.verdict(stage, force=self.force)
         if not verdict.runs:
             self.exp.log.info("%s: up to date", stage)
             return None

@@ -1,8 +1,10 @@
 """One recording chain for genuine and fake speech, so that nothing but the speech itself tells which is which.
 
 Speech of either class is trimmed by one rule, cut at random places to a length drawn beforehand, heard in a room by a
-microphone, given the same noise floor (what the speech brings along is counted), limited to one bandwidth, coded as Ogg
-Vorbis, brought to a level drawn beforehand, dithered and written as 16-bit FLAC at 16 kHz.
+microphone, sent over a line that delays frequencies differently (vocoders that set phases by a rule make waveforms more
+or less peaked than people do, which level meters would tell), given the same noise floor (what the speech brings along
+is counted), limited to one bandwidth, coded as Ogg Vorbis, brought to a level drawn beforehand, dithered and written as
+16-bit FLAC at 16 kHz.
 """
 import io
 from dataclasses import dataclass
@@ -13,6 +15,7 @@ RATE = 16000
 MARGIN = 1600                    # samples before and after the cut, for the ends of filters and coders
 DEPTH = 30.0                     # dB below the loud frames: what is quieter at either end is trimmed
 LOWEST = 80.0                    # Hz: edge of the high-pass filter
+DISPERSION = 0.008               # seconds: the longest delay of the line, drawn anew for each 1 kHz
 VORBIS = 0.5                     # compression level of the coder
 
 
@@ -80,7 +83,7 @@ def record(piece, recording, rng, background=None):
 
     background: (N + 2 MARGIN,) of any level, mixed in at recording.snr; None for none.
     """
-    piece = _microphone(_room(piece, recording.reverberation, rng), recording.equaliser)
+    piece = _line(_microphone(_room(piece, recording.reverberation, rng), recording.equaliser), rng)
     loud = np.quantile(frame_levels(piece), 0.95)
     if background is not None:
         piece = piece + background * 10.0 ** ((loud - recording.snr) / 20.0) / (_rms(background) + 1e-9)
@@ -116,6 +119,17 @@ def _microphone(samples, gains):
 
     kernel = firwin2(129, np.linspace(0.0, 1.0, len(gains)), 10.0 ** (np.array(gains) / 20.0))
     return oaconvolve(samples, kernel)[64:64 + len(samples)]
+
+
+def _line(samples, rng):
+    """Through an all-pass filter, whose group delay is linear between random values every 1 kHz."""
+    from scipy.signal import oaconvolve
+
+    size = 1024                                              # and what comes before the delay is kept
+    knots = rng.uniform(0.0, DISPERSION, 9) * RATE + size // 4
+    turns = np.cumsum(np.interp(np.arange(size // 2 + 1), np.linspace(0, size // 2, 9), knots)) / size
+    turns *= np.rint(2 * turns[-1]) / (2 * turns[-1])        # real at half the rate
+    return oaconvolve(samples, np.fft.irfft(np.exp(-2j * np.pi * turns)))[size // 4:][:len(samples)]
 
 
 def _floor(samples, loud, recording, rng):

@@ -105,6 +105,17 @@ def recording(**changes):
     return replace(drawn, **changes)
 
 
+def test_the_line_changes_phases_alone():
+    pulse = np.zeros(4000)
+    pulse[1000] = 1.0
+    sent = recording_chain._line(pulse, generator(3))
+    heard = np.abs(np.fft.rfft(sent))[4000 * 80 // RATE:4000 * 7500 // RATE]
+    assert sent.shape == pulse.shape and np.allclose(heard, 1.0, atol=0.06)           # half a decibel
+    assert np.abs(sent).max() < 0.5                                                   # no pulse any more
+    centre = np.sum(np.arange(4000) * sent ** 2) - 1000
+    assert 0 < centre < recording_chain.DISPERSION * RATE
+
+
 def test_chain_gives_what_was_drawn():
     speech = np.concatenate([np.zeros(6000), vowel(2.0), np.zeros(9000)])
     first, last = recording_chain.speech_bounds(speech)

@@ -54,7 +54,7 @@ SPEAKERS = {"cs": {"fillets-cs-small": "V001", "fillets-cs-big": "V002"},
 TEXTS = DebianPackage("fillets-ng-data", "pool/main/f/fillets-ng-data/fillets-ng-data_1.0.1-1.1_all.deb",
                       "25de89afd8b1adf7bcace8290248a6a22c89cd42300317e69000e162c032cf84")
 BANDS = {"cs": 16000, "nl": 6000}  # sampling rate for the alignment: above half of it there is only noise
-HELD_OUT = 0.16                # share of the texts that are tested on
+HELD_OUT = 0.35                # share of the texts that are tested on
 MOST_TOKENS = 8                # of a triphone and speaker in abx.item
 LONGEST_ITEM = 1.0             # seconds
 MOST_SHORTEST = 0.5            # share of an utterance's phones as short as the models allow: more is no alignment

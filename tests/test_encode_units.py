@@ -7,9 +7,9 @@ import soundfile
 
 from pyspeech.audio.io import read_audio
 from pyspeech.errors import UserError
-from pyspeech.units.bitrate import read_rows
 from pyspeech.units.checkpoint import save_model, save_pair
 from pyspeech.units.encoding import encode
+from pyspeech.units.features_files import open_features, read_features
 from tiny_units import make_pair
 from tiny_zerospeech import VOICES, sentence
 from tool_harness import BAD, load_tool, run_tool, write_awkward_audio
@@ -74,7 +74,55 @@ def test_formats_in_files(models, audio, tmp_path, format):
         else:
             rows = np.loadtxt(path, dtype=np.float32)
             np.testing.assert_array_equal(rows, np.eye(16)[codes] if format == "onehot" else vectors)
-            assert len(read_rows(path)) == len(codes)  # the reader of the challenge's files takes it
+            assert len(read_features(path).values) == len(codes)  # the reader of the challenge's files takes it
+
+
+def test_a_table_of_all(models, audio, tmp_path):
+    import kaldiio
+
+    (tmp_path / "wav.scp").write_text(f"first {audio}/a.wav\nžluť {audio}/b c.wav\n", encoding="utf-8")
+    output = tmp_path / "units ñ 1"
+    arguments = [tmp_path / "wav.scp", "--model", models / "pair", "--format", "ark", "-o", output]
+    assert run(*arguments) == 0
+    assert {path.name for path in output.iterdir()} == {"units.ark", "units.scp"}
+    table = kaldiio.load_scp(str(output / "units.scp"))
+    assert list(table) == ["first", "žluť"]
+    for name, file in (("first", "a"), ("žluť", "b c")):
+        vectors = codes_of(audio / f"{file}.wav")[1]
+        assert table[name].dtype == np.float32
+        np.testing.assert_array_equal(table[name], vectors)
+        np.testing.assert_array_equal(open_features(output / "units.scp")(name).values, vectors)
+    before = (output / "units.ark").read_bytes()
+    (tmp_path / "wav.scp").write_text(f"bad /nowhere.wav\nlast {audio}/a.wav\n", encoding="utf-8")
+    assert run(*arguments) == 1 and list(kaldiio.load_scp(str(output / "units.scp"))) == ["last"]
+    (tmp_path / "wav.scp").write_text("bad /nowhere.wav\n", encoding="utf-8")
+    with pytest.raises(UserError, match="no table, as no recording could be encoded"):
+        run(*arguments)
+    assert list(kaldiio.load_scp(str(output / "units.scp"))) == ["last"] and (output / "units.ark").read_bytes() != before
+
+
+def test_a_table_of_some_is_not_left(models, audio, tmp_path, monkeypatch):
+    tool, calls = load_tool("encode_units"), []
+    (tmp_path / "wav.scp").write_text(f"a {audio}/a.wav\nb {audio}/a.wav\n", encoding="utf-8")
+
+    def output(*given, usual=tool.Work._output):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        usual(*given)
+
+    monkeypatch.setattr(tool.Work, "_output", output)
+    with pytest.raises(KeyboardInterrupt):
+        tool.main([str(tmp_path / "wav.scp"), "--model", str(models / "plain"), "--format", "ark", "-o", str(tmp_path / "o")])
+    assert len(calls) == 2 and list((tmp_path / "o").iterdir()) == []
+
+
+def test_what_has_no_place_in_a_table(models, audio, tmp_path):
+    for arguments, message in (([], "--format ark: expected -o DIR"),
+                               (["-o", tmp_path], "^'b c' cannot be the name of an utterance in a Kaldi table")):
+        with pytest.raises(UserError, match=message):
+            run(audio, "--model", models / "plain", "--format", "ark", *arguments)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_on_the_screen(models, audio, capsys):

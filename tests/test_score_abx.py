@@ -36,7 +36,7 @@ def test_as_a_program_from_another_folder(tmp_path):
         "across: 0.00 % error, cosine, zerospeech2020 averages, 4 cells, 8 items"]
     assert json.loads((tmp_path / "out.json").read_text())["across"] == {"error": 0, "cells": 4}
     broken = subprocess.run([*command, "nowhere", "--frame-rate", "25"], **options)
-    assert broken.returncode == 1 and broken.stderr.startswith("error: nowhere: neither s1.npy") and (
+    assert broken.returncode == 1 and broken.stderr.startswith("error: nowhere: no such folder or file") and (
         broken.stderr.count("\n") == 1)
 
 

@@ -11,7 +11,7 @@ import pytest
 import soundfile
 
 from pyspeech.errors import UserError
-from pyspeech.units.bitrate import bitrate, find_rows, listed_name, measure, read_filelist, read_rows
+from pyspeech.units.bitrate import bitrate, listed_name, measure, read_filelist
 from utils import score_bitrate
 
 TOOL = Path(__file__).resolve().parents[1] / "utils" / "score_bitrate.py"
@@ -109,28 +109,6 @@ def test_lists_of_all_sorts(tmp_path):
         read_filelist(tmp_path / "none")
 
 
-def test_features_files(tmp_path):
-    rows = one_hot("ABBA")
-    np.save(tmp_path / "a.npy", rows.astype(np.float32))
-    np.savez(tmp_path / "b.npz", features=rows, times=np.arange(4))
-    np.savez(tmp_path / "c.npz", other=rows)
-    (tmp_path / "d.npy").write_bytes(b"no array")
-    np.save(tmp_path / "e.npy", np.array(["a"]))
-    write(tmp_path / "f.txt", "1 0\n\n0  1 \n")
-    for name, expected in [("a.npy", rows), ("b.npz", rows), ("f.txt", np.eye(2))]:
-        np.testing.assert_array_equal(read_rows(find_rows(tmp_path, name[0])), expected)
-    for name, message in [("c.npz", "cannot be read .*features"), ("d.npy", "cannot be read"),
-                          ("e.npy", "expected numbers")]:
-        with pytest.raises(UserError, match=message):
-            read_rows(tmp_path / name)
-    for text, message in [("", "is empty"), ("1 2\n1\n", "line 2: 1 numbers; expected 2"), ("1 x\n", "line 1: could not"),
-                          ("1 nan\n", "not finite")]:
-        with pytest.raises(UserError, match=message):
-            read_rows(write(tmp_path / "g.txt", text))
-    with pytest.raises(UserError, match="h: no features file; expected one ending in .npy, .npz, .txt"):
-        find_rows(tmp_path, "h")
-
-
 def test_tool_with_durations_of_the_list(tmp_path, capsys):
     folder = write_example(tmp_path / "features")
     listing = write(tmp_path / "list", "u1.txt 0.5\nu2.txt 0.75\n")
@@ -161,7 +139,7 @@ def test_tool_says_what_is_wrong(tmp_path):
     fails("list: no duration of u1; expected one of each utterance .* or --audio", "--features", folder, "--filelist",
           listing)
     durations = write(tmp_path / "durations", "u1 1\nu2 1\nu3 1\n")
-    fails("u3: no features file", "--features", folder, "--filelist", listing, "--durations", durations)
+    fails("features: no features of u3; expected", "--features", folder, "--filelist", listing, "--durations", durations)
     fails("no such file; expected a lhotse manifest", "--features", folder, "--filelist", listing, "--durations", "x.jsonl")
     (tmp_path / "u1.wav").write_bytes(b"")
     fails("u1.wav: cannot be read as audio", "--features", folder, "--filelist", listing, "--audio", tmp_path)

@@ -14,7 +14,7 @@ from tiny_zerospeech import make_zerospeech
 
 from local.zerospeech2019 import expected_files
 from pyspeech.errors import UserError
-from pyspeech.units.bitrate import read_rows
+from pyspeech.units.features_files import read_features
 from pyspeech.units.submission import (check_submission, embedding_problem, synthesis_names, wave_problem,
                                        write_embedding, write_metadata, write_synthesis)
 from utils import validate_submission
@@ -75,7 +75,7 @@ def test_rows_keep_their_digits(tmp_path):
                  np.eye(3, dtype=int)):
         write_embedding(tmp_path, "english", "u", rows)
         path = tmp_path / TEST / "u.txt"
-        np.testing.assert_array_equal(read_rows(path).astype(rows.dtype), rows)
+        np.testing.assert_array_equal(read_features(path).values.astype(rows.dtype), rows)
         assert embedding_problem(path) == (rows.shape[1], None)
     assert path.read_text() == "1 0 0\n0 1 0\n0 0 1\n"
     for rows in (np.zeros((0, 4)), np.zeros((3, 1)), np.zeros(3), [[1, np.nan]]):

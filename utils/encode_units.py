@@ -12,10 +12,12 @@ formats:
   text      the codes of a recording in a line, from 0; on the screen behind its name
   onehot    a line for each unit, of a 1 in the code's place among 0s, as ZeroSpeech wants it
   vectors   a line for each unit, the vector of its code: what egs/zerospeech scores by ABX
+  ark       these vectors of all recordings in a Kaldi table, DIR/units.ark and DIR/units.scp, as matrices
 
 examples:
   utils/encode_units.py talk.wav --model egs/zerospeech/exp/mini/models/trf128/42
   utils/encode_units.py recordings/ --model DIR --format onehot -o units
+  utils/encode_units.py wav.scp --model DIR --format ark -o units
 """
 import sys
 from pathlib import Path
@@ -29,9 +31,11 @@ import argparse  # noqa: E402
 import json  # noqa: E402
 import time  # noqa: E402
 
+from pyspeech.errors import UserError  # noqa: E402
 from pyspeech.terminal import StatusLine, clock, exit_after, process_each, set_up_messages, shown_name  # noqa: E402
 
 FORMATS = {"json": ".jsonl", "text": ".txt", "onehot": ".txt", "vectors": ".txt"}
+TABLE = "ark"  # the format that is one table of all recordings
 
 
 def parser():
@@ -39,8 +43,8 @@ def parser():
     parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, -, folder, *.scp, *.jsonl, *.jsonl.gz")
     parser.add_argument("--model", metavar="DIR", required=True, help="folder of a VQ-VAE (model.pt), or of a VQ-VAE "
                         "and its inverter (vqvae/model.pt, inverter/model.pt)")
-    parser.add_argument("--format", choices=FORMATS, default="json", help="of the units (default: json)")
-    parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording into DIR")
+    parser.add_argument("--format", choices=[*FORMATS, TABLE], default="json", help="of the units (default: json)")
+    parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording, or the table, into DIR")
     parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto",
                         help="auto (default): the GPU where there is one")
@@ -57,8 +61,27 @@ def main(arguments=None):
     recordings = find_recordings(options.inputs)
     if options.output:
         check_output(options.output, recordings)
+    if options.format == TABLE:
+        check_table(options, recordings)
     work = Work(load_bundle(options), options, status, len(recordings))
-    return process_each(recordings, work.process, status, "encoded", work.summary)
+    if options.format != TABLE:
+        return process_each(recordings, work.process, status, "encoded", work.summary)
+    from pyspeech.units.features_files import kaldi_table
+    with kaldi_table(Path(options.output, "units")) as work.write:
+        failed = process_each(recordings, work.process, status, "encoded", work.summary)
+        if failed == 130:
+            raise KeyboardInterrupt  # the table of some of them would look like that of all
+        if not work.done:
+            raise UserError(f"{options.output}: no table, as no recording could be encoded")
+    return failed
+
+
+def check_table(options, recordings):
+    from pyspeech.units.features_files import check_name
+    if not options.output:
+        raise UserError(f"--format {TABLE}: expected -o DIR, a folder for units.ark and units.scp")
+    for recording in recordings:
+        check_name(shown_name(recording))
 
 
 def load_bundle(options):
@@ -76,6 +99,7 @@ class Work:
         self.done = self.units = 0
         self.audio = self.computing = 0.0  # seconds
         self.used = set()
+        self.write = None  # puts (name, vectors) into the table, where there is one
 
     def process(self, recording, shown):
         from pyspeech.audio.level import Measured
@@ -92,7 +116,11 @@ class Work:
         self.used.update(codes.tolist())
 
     def _output(self, recording, codes, num_samples):
-        """Write the units of one recording to its file, or to the screen."""
+        """Write the units of one recording to its file, to the table, or to the screen."""
+        if self.options.format == TABLE:
+            from pyspeech.units.encoding import code_vectors
+            self.write(shown_name(recording), code_vectors(self.bundle, codes))
+            return
         lines = render(self.options.format, shown_name(recording), self.bundle, codes, num_samples)
         if self.options.output:
             from pyspeech.audio.recordings import file_stem

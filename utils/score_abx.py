@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Score features by ABX: how often a phone is nearer to another phone than to itself, within and across speakers.
 
-DIR holds, for each file that the items name, NAME.npy (frames, dim), NAME.npz (`features`, and `times` in seconds if they
-are known) or NAME.txt (a vector a line). FILE has a header and lines `file onset offset phone phone-before phone-after
-speaker`. All triplets count; see pyspeech/units/abx.py for the rules.
+FEATURES is a folder with a file for each that the items name, NAME.npy (frames, dim), NAME.npz (`features`, and `times`
+in seconds if they are known) or NAME.txt (a vector a line), or a Kaldi table of matrices (.scp, .ark). FILE has a
+header and lines `file onset offset phone phone-before phone-after speaker`. All triplets count; see
+pyspeech/units/abx.py for the rules.
 """
 import sys
 from pathlib import Path
@@ -43,7 +44,7 @@ def main(arguments=None):
 def parser():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", metavar="FILE", required=True, help="tokens of phones (.item)")
-    parser.add_argument("--features", metavar="DIR", required=True, help="features, a file for each that the items name")
+    parser.add_argument("--features", metavar="FEATURES", required=True, help="folder of features files, or x.scp, x.ark")
     parser.add_argument("--distance", choices=("cosine", "kl", "levenshtein"), default="cosine",
                         help="cosine: angle of vectors; kl: for probabilities; levenshtein: edits, for codes as they are "
                              "(default: cosine)")

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Bitrate of discovered units: (N / D) H, of N vectors in D seconds, H the entropy of the distinct vectors in bits.
 
-DIR holds a features file for each utterance: NAME.txt (a vector a line, numbers separated by spaces), NAME.npy or
-NAME.npz. FILE names the utterances to score, one a line, as the challenge's bitrate_filelist.txt does; where it has the
-durations in seconds behind the names, as that one, neither --audio nor --durations is needed.
+FEATURES is a folder with a file for each utterance, NAME.npy (frames, dim), NAME.npz (`features`) or NAME.txt (a vector
+a line, numbers separated by spaces), or a Kaldi table of matrices (.scp, .ark). FILE names the utterances to score, one
+a line, as the challenge's bitrate_filelist.txt does; where it has the durations in seconds behind the names, as that
+one, neither --audio nor --durations is needed.
 """
 import sys
 from pathlib import Path
@@ -22,9 +23,11 @@ from pyspeech.terminal import exit_after  # noqa: E402
 
 def main(arguments=None):
     options = parser().parse_args(arguments)
-    from pyspeech.units.bitrate import find_rows, measure, read_filelist, read_rows
+    from pyspeech.units.bitrate import measure, read_filelist
+    from pyspeech.units.features_files import open_features
     entries = with_durations(read_filelist(options.filelist), options)
-    result = measure((read_rows(find_rows(options.features, name)), seconds) for name, seconds in entries)
+    read = open_features(options.features)
+    result = measure((read(name).values, seconds) for name, seconds in entries)
     if options.json:
         write_json(options.json, {**result, "files": len(entries)})
     print(report(result, len(entries)))
@@ -32,7 +35,7 @@ def main(arguments=None):
 
 def parser():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--features", metavar="DIR", required=True, help="folder of the features files")
+    parser.add_argument("--features", metavar="FEATURES", required=True, help="folder of features files, or x.scp, x.ark")
     parser.add_argument("--filelist", metavar="FILE", required=True, help="the utterances to score")
     durations = parser.add_mutually_exclusive_group()
     durations.add_argument("--audio", metavar="DIR", help="folder of the utterances' audio: durations are taken from it")

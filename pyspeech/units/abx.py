@@ -13,18 +13,16 @@ and the error is 100 (1 - average). Distances are those of abx_distances.py; eve
 """
 import logging
 import math
-from pathlib import Path
 from typing import NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 
 from pyspeech.errors import UserError
 from pyspeech.units.abx_distances import DISTANCES, FrameDistances, pair_distances
+from pyspeech.units.features_files import open_features
 
 MODES = ("within", "across")
 RULES = ("zerospeech2020", "joint")
-SUFFIXES = (".npy", ".npz", ".txt")
 TIE = 1e-9                 # distances that differ by less are equal
 _ROUNDING = 1e-6           # frames: times in seconds have few digits, a frame on the edge of an item is in it
 _CHUNK = 1 << 16           # distances of items in memory at a time, about; small enough for several processes
@@ -95,21 +93,20 @@ def score_items(items, features, distance="cosine", mode="across", rule="zerospe
 def load_frames(items, features, frame_rate=None):
     """Frames of items.
 
-    features: a folder with NAME.npy (frames, dim), NAME.npz (`features`, and `times` (frames,) in seconds where they are
-    known) or NAME.txt (a vector a line) for every file of the items, or a dict {name: array or (array, times)}. Frames
-    without times are at (i + 1/2) / frame_rate. Those within onset and offset belong to an item; where there are none (an
-    item shorter than a frame) the nearest one does, and the log says how often. UserError names the file that is missing,
-    empty, of another dimension, or ends before its item begins.
+    features: a folder, a Kaldi table or a dict, as `features_files.open_features` takes them, with every file of the
+    items. Frames without times are at (i + 1/2) / frame_rate. Those within onset and offset belong to an item; where
+    there are none (an item shorter than a frame) the nearest one does, and the log says how often. UserError names the
+    file that is missing, empty, of another dimension, or ends before its item begins.
     """
     if not items:
         raise UserError("no items to score; expected at least three tokens of phones")
-    by_file = {}
+    read, by_file = open_features(features), {}
     for number, item in enumerate(items):
         by_file.setdefault(item.file, []).append(number)
     parts, total, nearest, dim = [], 0, 0, None
     starts, lengths = np.zeros(len(items), np.int64), np.zeros(len(items), np.int64)
     for name, numbers in by_file.items():
-        values, times, source = _read(features, name)
+        values, times, source = read(name)
         if times is None and frame_rate is None:
             raise UserError(f"{source}: no times of its frames; give the frame rate (--frame-rate, frames a second)")
         dim = dim or values.shape[1]
@@ -146,47 +143,6 @@ def _frame_ranges(items, count, times, frame_rate, source):
     nearest = np.where(middle - times[before] <= times[after] - middle, before, after)
     empty = last < first
     return np.where(empty, nearest, first), np.where(empty, nearest, last), int(empty.sum())
-
-
-def _read(features, name):
-    """(values (frames, dim) float64, times (frames,) or None, what to call it) of one file."""
-    if isinstance(features, dict):
-        if name not in features:
-            raise UserError(f"no features for {name}, which items name")
-        found, source = features[name], name
-        values, times = found if isinstance(found, tuple) else (found, None)
-    else:
-        source = next((path for path in (Path(features) / f"{name}{suffix}" for suffix in SUFFIXES) if path.is_file()), None)
-        if source is None:
-            raise UserError(f"{features}: neither {' nor '.join(name + suffix for suffix in SUFFIXES)}; "
-                            "expected features for every file that items name")
-        values, times = _read_file(source)
-    values = np.asarray(values, dtype=np.float64)
-    if values.ndim != 2 or 0 in values.shape:
-        raise UserError(f"{source}: shape {values.shape}; expected (frames, dim) with at least one frame")
-    if not np.isfinite(values).all():
-        raise UserError(f"{source}: values that are no finite numbers; compute the features again")
-    if times is not None:
-        times = np.asarray(times, dtype=np.float64)
-        if times.shape != (len(values),) or not np.all(np.diff(times) >= 0):
-            raise UserError(f"{source}: times of shape {times.shape}; expected one for each of {len(values)} frames, "
-                            "in increasing order")
-    return values, times, source
-
-
-def _read_file(path):
-    try:
-        if path.suffix == ".txt":
-            lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-            return np.array(lines, dtype=np.float64) if lines else np.zeros((0, 0)), None
-        content = np.load(path, allow_pickle=False)
-        if path.suffix == ".npy":
-            return content, None
-        with content:
-            return content["features"], content["times"] if "times" in content else None
-    except (ValueError, KeyError, EOFError, TypeError, BadZipFile) as error:
-        raise UserError(f"{path}: cannot be read as features ({str(error).splitlines()[0]}); expected vectors of the same "
-                        "size, one a frame") from error
 
 
 def score_cells(items, frames, distance="cosine", mode="across", jobs=1, progress=None):

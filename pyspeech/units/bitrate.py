@@ -1,4 +1,4 @@
-"""Bitrate of discovered units, and the files it is computed from.
+"""Bitrate of discovered units, and the list of files it is computed from.
 
     B = (N / D) H,   H = -sum_s p(s) log2 p(s)
 
@@ -13,13 +13,13 @@ there or not), and in the challenge's own lists the duration in seconds behind i
 """
 import math
 from collections import Counter
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 import numpy as np
 
 from pyspeech.errors import UserError
+from pyspeech.units.features_files import SUFFIXES, read_text
 
-SUFFIXES = (".npy", ".npz", ".txt")     # of features files, in the order in which they are looked for
 LISTED_SUFFIXES = {*SUFFIXES, ".wav", ".flac"}
 
 
@@ -70,7 +70,7 @@ def _entropy(counts, total):
     return 0.0 - math.fsum(count / total * math.log2(count / total) for count in sorted(counts))
 
 
-# Files
+# The list
 
 def read_filelist(path):
     """[(name, seconds or None), ...] of a bitrate_filelist, in order; a name is without folders and ending.
@@ -78,7 +78,7 @@ def read_filelist(path):
     UserError for an empty list, a name that is there twice, and a file that is not text.
     """
     entries = {}
-    for number, line in enumerate(_text(path).splitlines(), 1):
+    for number, line in enumerate(read_text(path).splitlines(), 1):
         if not line.strip():
             continue
         name, seconds = _entry(line.strip())
@@ -104,59 +104,3 @@ def listed_name(text):
     name = PurePosixPath(text.replace("\\", "/")).name
     stem, dot, suffix = name.rpartition(".")
     return stem if dot + suffix.lower() in LISTED_SUFFIXES and stem else name
-
-
-def find_rows(folder, name):
-    """The features file of an utterance, folder/name with one of SUFFIXES; UserError where there is none."""
-    for suffix in SUFFIXES:
-        path = Path(folder) / f"{name}{suffix}"
-        if path.is_file():
-            return path
-    raise UserError(f"{Path(folder) / name}: no features file; expected one ending in {', '.join(SUFFIXES)}")
-
-
-def read_rows(path):
-    """The vectors of a features file, (N, dim) float64: text, a vector a line, or NumPy's .npy or .npz (`features`).
-
-    UserError for what is not there or not that, is empty, not finite, or has lines of different lengths.
-    """
-    path = Path(path)
-    rows = _read_text(path) if path.suffix == ".txt" else _read_numpy(path)
-    if rows.size == 0:
-        raise UserError(f"{path}: is empty; expected one vector a line")
-    return _checked(rows, path)
-
-
-def _read_text(path):
-    rows = []
-    for number, line in enumerate(_text(path).splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            rows.append([float(field) for field in line.split()])
-        except ValueError as error:
-            raise UserError(f"{path}, line {number}: {error}; expected numbers separated by spaces") from None
-        if len(rows[-1]) != len(rows[0]):
-            raise UserError(f"{path}, line {number}: {len(rows[-1])} numbers; expected {len(rows[0])}, as above it")
-    return np.array(rows, dtype=np.float64)
-
-
-def _read_numpy(path):
-    try:
-        loaded = np.load(path, allow_pickle=False)
-        rows = loaded if path.suffix == ".npy" else loaded["features"]
-    except (ValueError, EOFError, KeyError, OSError) as error:
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0].strip("'\"")
-        raise UserError(f"{path}: cannot be read ({reason}); expected a NumPy array (.npz: named features)") from None
-    if not np.issubdtype(rows.dtype, np.number) or np.iscomplexobj(rows):
-        raise UserError(f"{path}: an array of {rows.dtype}; expected numbers")
-    return rows
-
-
-def _text(path):
-    try:
-        return Path(path).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: not UTF-8 text; expected a text file") from None
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None

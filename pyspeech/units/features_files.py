@@ -1,0 +1,240 @@
+"""Features of utterances in files: a folder with a file for each, or a Kaldi table that holds them all.
+
+    folder   NAME.npy (frames, dim), NAME.npz (`features`, and `times` (frames,) in seconds where they are known) or
+             NAME.txt (a vector a line, numbers separated by spaces), looked for in this order
+    x.scp    Kaldi's list: lines `NAME path.ark:offset`, behind which there may be rows `[first:last]`; commands (`... |`)
+             are not run. A path that is not there from the present folder is looked for in the folder of the list
+    x.ark    Kaldi's archive of matrices, binary (plain or compressed) or text; read through once for where they are
+
+A table is never in memory as a whole, only where its utterances are. Names of a table have no white space, for that
+ends a name there; paths may have some, and both may be of any script, in UTF-8.
+"""
+import contextlib
+import os
+import re
+import zlib
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+from zipfile import BadZipFile
+
+import numpy as np
+
+from pyspeech.errors import UserError
+from pyspeech.files import atomic_path, atomic_write
+
+SUFFIXES = (".npy", ".npz", ".txt")     # of features files, in the order in which they are looked for
+_PLACE = re.compile(r"(?P<ark>.*?)(:(?P<offset>\d+))?(\[(?P<first>\d+):(?P<last>\d+)\])?", re.DOTALL)
+
+
+class Features(NamedTuple):
+    """values (N, D) float64, finite, N and D at least 1; times (N,) float64 in seconds, increasing, or None; source is
+    what messages call them."""
+    values: np.ndarray
+    times: np.ndarray
+    source: str
+
+
+def open_features(where):
+    """A function from the name of an utterance to its Features.
+
+    where: a folder or a table, as described on top, or a dict {name: array or (array, times)}. UserError where there is
+    none of these; that of the function names what is missing, empty, or not a matrix of finite numbers.
+    """
+    if isinstance(where, dict):
+        return partial(_from_dict, where)
+    path = Path(where)
+    if path.is_dir():
+        return partial(_from_folder, path)
+    if not path.is_file() or path.suffix not in (".scp", ".ark"):
+        raise UserError(f"{path}: {'neither .scp nor .ark' if path.exists() else 'no such folder or file'}; expected a "
+                        "folder of features files, or a Kaldi table (.scp, .ark)")
+    return partial(_from_table, path, _listed(path) if path.suffix == ".scp" else _indexed(path))
+
+
+def read_features(path):
+    """The Features of one file that ends in one of SUFFIXES. UserError for what is not there or not that."""
+    path = Path(path)
+    values, times = (_read_text(path), None) if path.suffix == ".txt" else _read_numpy(path)
+    return _checked(values, times, path)
+
+
+def _checked(values, times, source):
+    values = np.asarray(values)
+    if values.dtype.kind not in "biuf":
+        raise UserError(f"{source}: an array of {values.dtype}; expected numbers")
+    if values.ndim != 2 or 0 in values.shape:
+        raise UserError(f"{source}: shape {values.shape}; expected (frames, dim) with at least one frame")
+    values = values.astype(np.float64)
+    if not np.isfinite(values).all():
+        raise UserError(f"{source}: values that are no finite numbers; compute the features again")
+    if times is not None:
+        times = np.asarray(times, dtype=np.float64)
+        if times.shape != (len(values),) or not np.all(np.diff(times) >= 0):
+            raise UserError(f"{source}: times of shape {times.shape}; expected one for each of {len(values)} frames, "
+                            "in increasing order")
+    return Features(values, times, str(source))
+
+
+# A folder
+
+def _from_dict(features, name):
+    if name not in features:
+        raise UserError(f"no features for {name}, which is to be scored")
+    found = features[name]
+    return _checked(*(found if isinstance(found, tuple) else (found, None)), name)
+
+
+def _from_folder(folder, name):
+    for suffix in SUFFIXES:
+        path = folder / f"{name}{suffix}"
+        if path.is_file():
+            return read_features(path)
+    raise UserError(f"{folder}: no features of {name}; expected one of {', '.join(name + suffix for suffix in SUFFIXES)}")
+
+
+def _read_text(path):
+    rows = []
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            rows.append([float(field) for field in line.split()])
+        except ValueError as error:
+            raise UserError(f"{path}, line {number}: {error}; expected numbers separated by spaces") from None
+        if len(rows[-1]) != len(rows[0]):
+            raise UserError(f"{path}, line {number}: {len(rows[-1])} numbers; expected {len(rows[0])}, as above it")
+    return np.array(rows, dtype=np.float64) if rows else np.zeros((0, 0))
+
+
+def _read_numpy(path):
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        if path.suffix == ".npy":
+            return loaded, None
+        with loaded:
+            return loaded["features"], loaded["times"] if "times" in loaded else None
+    except (ValueError, EOFError, KeyError, TypeError, AttributeError, OSError, BadZipFile, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0].strip("'\"")
+        raise UserError(f"{path}: cannot be read ({reason}); expected a NumPy array (.npz: named features)") from None
+
+
+def read_text(path):
+    """The text of a UTF-8 file; UserError for what is not that."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: not UTF-8 text; expected a text file") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+# A Kaldi table
+
+def _listed(table):
+    """{name: (path of the archive, offset or None, slice of rows)} of a list."""
+    places = {}
+    for number, line in enumerate(read_text(table).split("\n"), 1):
+        fields = line.split(maxsplit=1)
+        if not fields:
+            continue
+        place = _PLACE.fullmatch(fields[1].rstrip()) if len(fields) == 2 else None
+        if place is None or fields[1].rstrip().endswith("|"):
+            raise UserError(f"{table}, line {number}: '{line.strip()}'; expected `name path.ark:offset`")
+        if fields[0] in places:
+            raise UserError(f"{table}, line {number}: {fields[0]} for the second time; expected each utterance once")
+        offset, first, last = (place[part] and int(place[part]) for part in ("offset", "first", "last"))
+        rows = slice(None) if first is None else slice(first, last + 1)  # of Kaldi's ranges the last one belongs too
+        places[fields[0]] = place["ark"], offset or 0, rows
+    return places
+
+
+def _indexed(archive):
+    """What `_listed` gives of an archive without a list; every matrix is read and dropped."""
+    from kaldiio.matio import read_token
+
+    places = {}
+    with open(archive, "rb") as stream:
+        while True:
+            begun = stream.tell()
+            try:
+                name = read_token(stream)
+            except UnicodeDecodeError:
+                name = "\0"
+            if name is None:
+                return places
+            if not name.isprintable():
+                raise UserError(f"{archive}: no name at byte {begun}; expected a Kaldi archive")
+            places[name] = str(archive), stream.tell(), slice(None)
+            _read_matrix(stream, f"{archive}, {name}")
+
+
+def _from_table(table, places, name):
+    if name not in places:
+        raise UserError(f"{table}: no features of {name}; it has {len(places)} utterances" +
+                        (f", such as {next(iter(places))}" if places else ""))
+    archive, offset, rows = places[name]
+    source, beside = f"{table}, {name}", table.parent / archive
+    moved = table.parent / os.path.basename(archive)
+    path = next((path for path in (archive, beside, moved) if os.path.isfile(path)), None)
+    if path is None:
+        raise UserError(f"{source}: {archive}: no such file; expected the archive there, or in the folder of the table")
+    with open(path, "rb") as stream:
+        stream.seek(offset)
+        return _checked(_read_matrix(stream, source)[rows], None, source)
+
+
+def _read_matrix(stream, source):
+    """A matrix (N, D) that begins at the present place of an archive."""
+    from kaldiio.matio import read_kaldi
+
+    if stream.peek(3)[:3] == b"PKL":
+        raise UserError(f"{source}: a Python object (pickle), which may run programs; expected a matrix")
+    try:
+        matrix = read_kaldi(stream)
+    except Exception as error:  # kaldiio raises whatever its parts raise
+        reason = str(error).partition("\n")[0] or "cut off or damaged"
+        raise UserError(f"{source}: kaldiio cannot read this ({type(error).__name__}: {reason}); expected a matrix of "
+                        f"{stream.name}, whole") from None
+    if isinstance(matrix, tuple):
+        raise UserError(f"{source}: audio; expected a matrix of features (frames, dim)")
+    if matrix.ndim != 2:
+        raise UserError(f"{source}: a vector of {matrix.size} numbers; expected a matrix (frames, dim)")
+    return matrix
+
+
+def check_name(name):
+    """UserError for what cannot be the name of an utterance in a Kaldi table."""
+    if name.split() != [name]:
+        raise UserError(f"'{name}' cannot be the name of an utterance in a Kaldi table, where white space ends a name; "
+                        "rename it, or write a file for each utterance")
+
+
+@contextlib.contextmanager
+def kaldi_table(path):
+    """Yield write(name, values), which puts the matrix values (N, D) into path.ark as float32; path.scp lists them.
+
+    Both are there, and whole, when the block has ended, and as they were before where it ends with an exception. A list
+    is never there with an archive that is not its own. The list has the archive's whole path: tools may read it from
+    any folder, `open_features` also where the two were moved. UserError for a name twice or with white space.
+    """
+    import kaldiio
+
+    ark, scp = (Path(f"{os.path.abspath(path)}{suffix}") for suffix in (".ark", ".scp"))
+    if set(str(ark)) & set("\r\n"):
+        raise UserError(f"{path}: a line break in the path, which a Kaldi table cannot name; choose another folder")
+    offsets = {}
+    with atomic_path(ark) as temporary:
+        with open(temporary, "wb") as stream:
+            def write(name, values):
+                check_name(name)
+                if name in offsets:
+                    raise UserError(f"{ark}: two utterances are named {name}; give them in two runs")
+                offsets[name] = stream.tell() + len(name.encode()) + 1
+                kaldiio.save_ark(stream, {name: np.asarray(values, dtype=np.float32)})
+
+            yield write
+        with contextlib.suppress(FileNotFoundError):
+            scp.unlink()
+    with atomic_write(scp) as stream:
+        stream.writelines(f"{name} {ark}:{offset}\n" for name, offset in offsets.items())

@@ -3,6 +3,8 @@
     corpus/{unit,voice,test}.jsonl.gz   Lhotse cuts, one an utterance; supervision.speaker
     corpus/abx.item, corpus/bitrate_filelist
 """
+import re
+import unicodedata
 
 
 def prepare_corpus(conf, out, log):
@@ -21,3 +23,17 @@ def load_cuts(corpus, name):
     from lhotse import CutSet
 
     return list(CutSet.from_file(corpus / f"{name}.jsonl.gz"))
+
+
+def speaker_of(cut):
+    return cut.supervisions[0].speaker
+
+
+def words_of(cut):
+    """The text of a cut as lower-case words; "" where there is none."""
+    return plain_words(cut.supervisions[0].text or "")
+
+
+def plain_words(text):
+    """A text as lower-case words; letters with accents are one character each where Unicode has them."""
+    return " ".join(re.findall(r"\w+", unicodedata.normalize("NFC", text).lower()))

@@ -31,6 +31,17 @@ TABLES = {
         "trf128_smooth_1e-3_jitter_0.05": ("+ temp smooth (1e-3) + temp jitter (0.05)", 20.14, 167.02),
     },
 }
+# Of the table of speech: a cell from an entry of synthesis.json, None where it has no figure.
+SPEECH_COLUMNS = {
+    "utterances": lambda entry: entry["utterances"],
+    "nearer to the voice": lambda entry: percent(entry.get("nearer"), 1),
+    "MCD / dB": lambda entry: decimals(entry.get("distance")),
+    "of": lambda entry: entry.get("references"),
+    "similarity": lambda entry: decimals(entry.get("similarity", {}).get("target")),
+    "other": lambda entry: decimals(entry.get("similarity", {}).get("other")),
+    "CER": lambda entry: percent(entry.get("recognition", {}).get("rate"), 1),
+}
+ALWAYS = ("utterances", "nearer to the voice", "MCD / dB", "of")  # the others where a package or a recogniser is there
 MOST_PAIRS = 12  # of speaker and voice: where there are more, only their sums are shown
 HEADER = ["Model", "ABX across", "ABX within", "bit/s", "codes in use", "seeds", "paper: ABX", "bit/s"]
 
@@ -71,25 +82,39 @@ def spread(values):
 
 def synthesis_parts(synthesis, model):
     """The section of speech from units. synthesis: of steps.units_voices.score_synthesis; model: its folder."""
-    rows = [[f"{entry['source']} spoken by {entry['target']}", entry["utterances"], percent(entry["nearer"], 1),
-             None if entry["distance"] is None else f"{entry['distance']:.2f}", entry["references"]]
-            for entry in synthesis["pairs"]] if len(synthesis["pairs"]) <= MOST_PAIRS else []
+    shown = [(f"{entry['source']} spoken by {entry['target']}", entry) for entry in synthesis["pairs"]]
+    shown = shown if len(shown) <= MOST_PAIRS else []
     for name, label in (("conversions", "all in another's voice"), ("originals", "recordings, own voice")):
         if synthesis[name]["utterances"]:
-            rows.append([label, synthesis[name]["utterances"], percent(synthesis[name]["nearer"], 1), None, None])
+            shown.append((label, synthesis[name]))
+    if "recordings" in synthesis:
+        shown.append(("recordings, recognised", {**synthesis["recordings"], "recognition": synthesis["recordings"]}))
+    columns = {name: make for name, make in SPEECH_COLUMNS.items() if any(make(entry) for _, entry in shown) or
+               name in ALWAYS}
+    rows = [[label, *(make(entry) for make in columns.values())] for label, entry in shown]
     limit = synthesis["griffin_lim"]
     parts = ["## Speech from units",
              f"Codes of {synthesis['system']}, K={synthesis['codes']}, seed {synthesis['seed']}; one inverter.",
-             markdown_table(["Speech", "utterances", "nearer to the voice", "MCD / dB", "of"], rows),
+             markdown_table(["Speech", *columns], rows),
              "Nearer to the voice, in % of the utterances: likelier under a Gaussian over the voiced frames (12 MFCC, "
              "log F0) of the voice asked for than of the speaker; in one's own voice, than of all others. MCD: "
              "mel-cepstral distortion after time alignment to that voice's own recording of the sentence, where there "
              "is one."]
+    if "similarity" in synthesis["conversions"]:
+        parts.append("Similarity: cosine of Resemblyzer's embedding and the mean of those of the voice's recordings; "
+                     "other: the same with the speaker's, in one's own voice with the nearest other voice's.")
+    if "recogniser" in synthesis:
+        parts.append(f"CER: character error rate in % of `{synthesis['recogniser']}` against the corpus's texts, as "
+                     "lower-case words; of the recordings themselves it is the recogniser's own.")
     if limit["utterances"]:
         parts.append(f"Griffin-Lim on the magnitudes of {limit['utterances']} recordings: spectral SNR "
                      f"{limit['snr_db']:.1f} dB, {synthesis['real_time']:.3f} of real time (process time).")
     voice = synthesis["pairs"][0]["target"]
     return [*parts, f"Another recording: `utils/resynthesize.py FILE --model {model} --speaker {voice} -o DIR`."]
+
+
+def decimals(value):
+    return None if value is None else f"{value:.2f}"
 
 
 def report_text(scores, note, command, synthesis=None, model=None):

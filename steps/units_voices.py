@@ -1,12 +1,13 @@
 """Scores of speech from units in egs/zerospeech, without listeners; for their worth see pyspeech/units/voices.py."""
-import re
 import statistics
 import time
 from collections import defaultdict
 
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
-from steps.units_corpus import load_cuts
+from steps.units_corpus import load_cuts, speaker_of, words_of
+from steps.units_recognition import add_recognition
+from steps.units_similarity import add_similarity
 from steps.units_synthesis import pairs_to_speak
 
 TIMED = 20  # recordings that Griffin-Lim is measured on
@@ -22,6 +23,7 @@ def score_synthesis(exp, conf):
         "nearer" to their own voice: how far the measure can be trusted
     griffin_lim: of "utterances" recordings from their own magnitudes, the mean "snr_db" of the magnitudes
     real_time: Griffin-Lim's process time for a second of audio
+    and what steps.units_similarity and steps.units_recognition add, where there is the package or a recogniser
     """
     from pyspeech.transducer.dataset import read_samples
     from pyspeech.units.checkpoint import load_pair
@@ -44,6 +46,8 @@ def score_synthesis(exp, conf):
                                       for entry in entries]),
                 "originals": share(own),
                 "griffin_lim": {"utterances": len(ratios), "snr_db": mean(ratios)}, "real_time": real_time}
+    add_similarity(measured, exp, names, test, inverter.speakers)
+    add_recognition(measured, exp, conf.recogniser, names, test)
     write_json(exp.dir / "synthesis.json", measured)
     exp.log.info("%s", one_line(measured))
 
@@ -63,10 +67,6 @@ def score_pairs(exp, names, test, voices, speakers):
         distance = None if reference is None else distortion(samples, read_samples(reference, RATE))
         found[source, voice].append((margin(samples, voice, source, speakers, voices), distance))
     return found
-
-
-def speaker_of(cut):
-    return cut.supervisions[0].speaker
 
 
 def fit_voices(corpus, speakers, needed, log):
@@ -95,11 +95,6 @@ def find_references(corpus):
     for name in ("unit", "voice", "test"):
         said.update({(speaker_of(cut), words_of(cut)): cut for cut in load_cuts(corpus, name) if words_of(cut)})
     return lambda cut, speaker: cut if speaker == speaker_of(cut) else said.get((speaker, words_of(cut)))
-
-
-def words_of(cut):
-    """The text of a cut as lower-case words; "" where there is none."""
-    return " ".join(re.findall(r"\w+", (cut.supervisions[0].text or "").lower()))
 
 
 def distortion(samples, reference):

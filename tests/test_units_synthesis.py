@@ -1,6 +1,8 @@
 """Stages of speech from units in egs/zerospeech: what is spoken, measures put together, the submission, tables."""
 import json
 import logging
+import shlex
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -52,7 +54,7 @@ def exp(tmp_path_factory):
     return SimpleNamespace(dir=folder, log=logging.getLogger("test"), profile="mini", overrides=())
 
 
-CONF = SimpleNamespace(synthesis="trf128", seeds=[7], spoken=4, corpus="mini", author="N. N.", affiliation="none")
+CONF = SimpleNamespace(synthesis="trf128", seeds=[7], spoken=4, recogniser="", corpus="mini", author="N. N.", affiliation="none")
 
 
 def test_pairs_without_a_list(exp):
@@ -109,6 +111,35 @@ def test_measures(exp):
         entry["utterances"] for entry in measured["pairs"] if entry["source"] != entry["target"])
 
 
+def test_measures_of_an_embedder_and_a_recogniser(exp, tmp_path, monkeypatch):
+    """Embeddings that say which voice it is by the pulses' period; a recogniser that hears "good day" in everything."""
+    def embed(samples):
+        spectrum = np.abs(np.fft.rfft(samples - samples.mean(), 16000))
+        return np.array([spectrum[200], spectrum[123]]) / np.hypot(spectrum[200], spectrum[123])
+
+    script = tmp_path / "hear it.py"
+    script.write_text("import sys\nfor path in sys.argv[2:]: print('good day')\n")
+    monkeypatch.setattr("pyspeech.units.voices.load_embedder", lambda: embed)
+    units_synthesis.synthesize(exp, CONF)
+    command = shlex.join([sys.executable, str(script), "--option"])
+    units_voices.score_synthesis(exp, SimpleNamespace(**{**vars(CONF), "recogniser": command}))
+    measured = json.loads((exp.dir / "synthesis.json").read_text())
+    own = measured["originals"]["similarity"]
+    assert own["target"] > 0.99 and own["other"] < 0.5  # of the recordings themselves
+    for entry in measured["pairs"] + [measured["conversions"]]:
+        assert -1e-6 <= entry["similarity"]["target"] <= 1 + 1e-6
+    spoken = {name for name, _ in units_synthesis.pairs_to_speak(exp.dir / "corpus", ["A", "B"], 4)}
+    texts = {"A_1": (0, 8), "A_2": (8, 3), "B_1": (0, 8), "B_3": (7, 2)}  # yes has no letter in its place, no has one
+    expected = [sum(texts[name][place] for name in spoken & set(texts)) for place in (0, 1)]
+    assert [measured["recordings"][name] for name in ("errors", "characters")] == expected
+    assert measured["recordings"]["utterances"] == len(spoken & set(texts))
+    by_pair = {(entry["source"], entry["target"]): entry["recognition"] for entry in measured["pairs"]}
+    assert by_pair["C", "A"] == {"utterances": 0, "errors": 0, "characters": 0, "rate": None}  # has no text
+    assert sum(entry["errors"] for entry in by_pair.values()) == 2 * expected[0] and measured["recogniser"] == command
+    assert measured["conversions"]["recognition"]["errors"] == sum(
+        entry["errors"] for (source, target), entry in by_pair.items() if source != target)
+
+
 def test_references_are_the_same_sentence(exp):
     cuts = {cut.id: cut for cut in load_cuts(exp.dir / "corpus", "test")}
     reference = units_voices.find_references(exp.dir / "corpus")
@@ -160,6 +191,21 @@ def test_section_of_the_results():
     assert rows == [["V001 spoken by V001", "20", "–", "6.12", "20"], ["V001 spoken by V002", "20", "75.0", "–", "0"]]
     assert "recordings, own voice" not in text and "Griffin-Lim" not in text
     assert "utils/resynthesize.py FILE --model exp/mini/models/synthesis --speaker V001" in text
+    assert "similarity" not in text.lower() and "CER" not in text
     many = synthesis_parts(made_up([{**pair, "source": f"S{number}"} for number in range(40)]), "x")
     assert "S12" not in "".join(many) and "all in another's voice" in "".join(many)
     assert "Speech from units" not in report_text({}, "note", "run")
+
+
+def test_section_of_the_results_with_all_that_can_be_measured():
+    measured = made_up([{"source": "A", "target": "B", "utterances": 2, "nearer": 1.0, "distance": None, "references": 0,
+                         "similarity": {"target": 0.755, "other": None}, "recognition": {"utterances": 2, "rate": 0.0}}])
+    measured["conversions"].update(similarity={"target": 0.5, "other": 0.25}, recognition={"utterances": 2, "rate": 0.5})
+    measured.update(recordings={"utterances": 3, "errors": 1, "characters": 8, "rate": 0.125}, recogniser="listen --x")
+    text = "\n\n".join(synthesis_parts(measured, "m"))
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line[:1] == "|"]
+    assert rows[0] == ["Speech", "utterances", "nearer to the voice", "MCD / dB", "of", "similarity", "other", "CER"]
+    assert rows[2:] == [["A spoken by B", "2", "100.0", "–", "0", "0.76", "–", "0.0"],
+                        ["all in another's voice", "20", "75.0", "–", "–", "0.50", "0.25", "50.0"],
+                        ["recordings, recognised", "3", "–", "–", "–", "–", "–", "12.5"]]
+    assert "`listen --x`" in text and "Resemblyzer" in text

@@ -110,7 +110,8 @@ def test_without_voiced_frames():
         fit_voice([])
 
 
-def test_embedder_where_it_is_installed(monkeypatch):
+def stub_resemblyzer(monkeypatch, trim=lambda samples: samples):
+    """A package that takes the first 256 samples, at the level it is given, for an embedding."""
     import sys
     import types
 
@@ -121,8 +122,36 @@ def test_embedder_where_it_is_installed(monkeypatch):
         def embed_utterance(self, samples):
             return samples
 
+    package = types.SimpleNamespace(VoiceEncoder=VoiceEncoder, trim_long_silences=trim)
+    monkeypatch.setitem(sys.modules, "resemblyzer", package)
+
+
+def test_embedder_where_it_is_installed(monkeypatch):
+    import sys
+
     monkeypatch.setitem(sys.modules, "resemblyzer", None)
     assert voices.load_embedder() is None
-    monkeypatch.setitem(sys.modules, "resemblyzer", types.SimpleNamespace(VoiceEncoder=VoiceEncoder))
-    given = voices.load_embedder()(phones("a", VOICES["V001"]))
+    stub_resemblyzer(monkeypatch)
+    given = voices.load_embedder()(phones("aiu", VOICES["V001"]))
     assert given.dtype == np.float32 and np.sqrt(np.square(given).mean()) == pytest.approx(10 ** (-30 / 20), rel=1e-3)
+    for silent in (np.zeros(0), np.zeros(1), np.ones(1), np.zeros(RATE), np.full(RATE, 0.5)):
+        assert voices.load_embedder()(silent) is None
+    stub_resemblyzer(monkeypatch, trim=lambda samples: samples[:0])  # nothing that it takes for speech
+    assert voices.load_embedder()(phones("aiu", VOICES["V001"])) is None
+
+
+def test_a_package_that_does_not_load_is_an_error(monkeypatch, tmp_path):
+    import sys
+
+    (tmp_path / "resemblyzer.py").write_text("import scipy.of_another_time\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "resemblyzer", raising=False)
+    with pytest.raises(ImportError, match="of_another_time"):
+        voices.load_embedder()
+
+
+def test_centroid():
+    assert voices.centroid([]) is None and voices.centroid([None, None]) is None
+    found = voices.centroid(np.float32([[1, 0], [0, 1]]))
+    np.testing.assert_allclose(found, [0.5 ** 0.5] * 2, rtol=1e-6)
+    np.testing.assert_allclose(voices.centroid([None, np.array([0.6, 0.8])]), [0.6, 0.8])

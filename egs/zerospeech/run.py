@@ -16,6 +16,7 @@ from pyspeech.pipeline import Recipe  # noqa: E402
 from pyspeech.training.config import TrainConfig  # noqa: E402
 from pyspeech.units.config import InverterConfig, UnitDataConfig, VqVaeConfig  # noqa: E402
 from steps.systems import if_used, models_of  # noqa: E402
+from steps.units_recognition import command_of  # noqa: E402
 from steps.units_train import SYSTEMS  # noqa: E402
 
 here = Path(__file__).resolve().parent
@@ -42,6 +43,7 @@ class Config:
     inverter_data: UnitDataConfig = field(default_factory=UnitDataConfig)
     inverter_train: TrainConfig = field(default_factory=TrainConfig)
     spoken: int = 40  # test utterances to speak, each in every voice, where the corpus does not list them
+    recogniser: str = ""  # command that prints a line of text for each audio file given; scores what is spoken
     author: str = "anonymous"  # of the submission
     affiliation: str = "none"
 
@@ -58,6 +60,7 @@ class Config:
             raise UserError(f"synthesis={self.synthesis}: expected one of systems=[{','.join(self.systems)}]")
         if self.spoken < 1:
             raise UserError(f"spoken={self.spoken}: expected at least 1")
+        command_of(self.recogniser)
 
 
 def default_profile(overrides):
@@ -125,7 +128,7 @@ def synthesize(exp, conf):
     synthesize(exp, conf)
 
 
-@recipe.stage(config=["spoken"], inputs=["corpus", "models/synthesis", "wavs"], outputs=["synthesis.json"])
+@recipe.stage(config=["spoken", "recogniser"], inputs=["corpus", "models/synthesis", "wavs"], outputs=["synthesis.json"])
 def score_synthesis(exp, conf):
     """How near the voices that speak are to the ones asked for; speed of Griffin-Lim."""
     from steps.units_voices import score_synthesis

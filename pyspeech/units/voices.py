@@ -137,17 +137,32 @@ def _mean_log_likelihood(frames, voice):
 # A second opinion
 
 def load_embedder():
-    """embed(samples (N,) at RATE) -> (256,) float32 of length 1, by Resemblyzer; None where that is not installed.
+    """embed(samples (N,) at RATE) -> (256,) float32 of length 1, by Resemblyzer, or None for a recording without speech.
 
-    Two recordings are as alike in voice as the product of their embeddings is near to 1.
+    None where Resemblyzer is not installed, ImportError where it is but does not load. Two recordings are as alike in
+    voice as the product of their embeddings is near to 1.
     """
     try:
-        from resemblyzer import VoiceEncoder
-    except ImportError:
-        return None
-    encoder = VoiceEncoder("cpu", verbose=False)
+        import resemblyzer
+    except ImportError as error:
+        if error.name == "resemblyzer":
+            return None
+        raise
+    encoder = resemblyzer.VoiceEncoder("cpu", verbose=False)
 
     def embed(samples):
-        return encoder.embed_utterance(_at_level(samples))
+        samples = _at_level(samples)
+        # Without its long pauses, as the network was trained. Silence would have an embedding too.
+        speech = resemblyzer.trim_long_silences(samples) if len(samples) >= RATE // 10 and samples.any() else ()
+        return encoder.embed_utterance(speech) if len(speech) else None
 
     return embed
+
+
+def centroid(embeddings):
+    """The direction of the mean of embeddings, an iterable of (256,) or None, which are left out; None without any."""
+    known = [embedding for embedding in embeddings if embedding is not None]
+    if not known:
+        return None
+    total = np.sum(known, axis=0)
+    return total / np.linalg.norm(total)

@@ -104,8 +104,8 @@ def run(command, paths):
         done = subprocess.run([*command, *paths], stdin=subprocess.DEVNULL, capture_output=True)
     except OSError as error:
         raise UserError(f"{shown}: cannot be run: {error.strerror}") from None
-    message = " / ".join(done.stderr.decode("utf-8", "replace").split("\n")).strip(" /")
-    message = " ".join(message.split())[-SHOWN:] or "nothing on standard error"
+    said = [" ".join(line.split()) for line in done.stderr.decode("utf-8", "replace").split("\n")]
+    message = " / ".join(line for line in said if line)[-SHOWN:].strip(" /") or "nothing on standard error"
     if done.returncode:
         raise UserError(f"{shown}: ended with status {done.returncode}: {message}")
     try:

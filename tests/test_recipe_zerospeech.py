@@ -87,6 +87,7 @@ def test_killed_and_resumed(corpus, undisturbed, tmp_path):
     (["seeds=[]"], "at least one"),
     (["systems=[conv128]"], "synthesis=trf128: expected one of systems=[conv128]"),
     (["spoken=0"], "at least 1"),
+    (["recogniser=/nowhere/listen --fast"], "recogniser=/nowhere/listen --fast: no program /nowhere/listen"),
 ])
 def test_one_line_for_a_mistake(arguments, expected, tmp_path):
     output = Recipe("zerospeech").fail(*arguments, "--exp", tmp_path / "exp")

@@ -42,7 +42,7 @@ def test_lines_in_order_and_by_name(script, body, expected):
 
 
 @pytest.mark.parametrize("body, message", [
-    ("sys.stderr.write('loading\\n\\nno such  model\\n'); sys.exit(3)", "ended with status 3: loading / / no such model$"),
+    ("sys.stderr.write('loading\\n\\nno such  model\\n'); sys.exit(3)", "ended with status 3: loading / no such model$"),
     ("sys.exit(1)", "ended with status 1: nothing on standard error"),
     ("sys.stderr.write('y' * 5000); sys.exit(1)", "ended with status 1: y{400}$"),
     ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "ended with status -9"),

@@ -111,7 +111,7 @@ def test_without_voiced_frames():
 
 
 def stub_resemblyzer(monkeypatch, trim=lambda samples: samples):
-    """A package that takes the first 256 samples, at the level it is given, for an embedding."""
+    """A package whose embedding is the samples as it is given them."""
     import sys
     import types
 

@@ -1,7 +1,7 @@
 """What a recogniser of the user's makes of speech from units in egs/zerospeech: character error rates.
 
-The recogniser is a command. `COMMAND FILE...` prints, in UTF-8, one line of text for each file: in their order, or behind
-the file's path, name or stem and a tab, as utils/transcribe.py does. A wrapper of any other is two lines.
+The recogniser is a command. `COMMAND FILE...` prints, in UTF-8, one line of text for each file: in their order, or
+behind the file's path, name or stem and a tab, as utils/transcribe.py does. A wrapper of any other is two lines.
 """
 import shlex
 import shutil

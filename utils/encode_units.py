@@ -44,7 +44,7 @@ def parser():
     parser.add_argument("--model", metavar="DIR", required=True, help="folder of a VQ-VAE (model.pt), or of a VQ-VAE "
                         "and its inverter (vqvae/model.pt, inverter/model.pt)")
     parser.add_argument("--format", choices=[*FORMATS, TABLE], default="json", help="of the units (default: json)")
-    parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording, or the table, into DIR")
+    parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording, or a table, into DIR")
     parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto",
                         help="auto (default): the GPU where there is one")

@@ -44,7 +44,7 @@ def main(arguments=None):
 def parser():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", metavar="FILE", required=True, help="tokens of phones (.item)")
-    parser.add_argument("--features", metavar="FEATURES", required=True, help="folder of features files, or x.scp, x.ark")
+    parser.add_argument("--features", metavar="FEATURES", required=True, help="folder of files, or x.scp, x.ark")
     parser.add_argument("--distance", choices=("cosine", "kl", "levenshtein"), default="cosine",
                         help="cosine: angle of vectors; kl: for probabilities; levenshtein: edits, for codes as they are "
                              "(default: cosine)")

@@ -35,7 +35,7 @@ def main(arguments=None):
 
 def parser():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--features", metavar="FEATURES", required=True, help="folder of features files, or x.scp, x.ark")
+    parser.add_argument("--features", metavar="FEATURES", required=True, help="folder of files, or x.scp, x.ark")
     parser.add_argument("--filelist", metavar="FILE", required=True, help="the utterances to score")
     durations = parser.add_mutually_exclusive_group()
     durations.add_argument("--audio", metavar="DIR", help="folder of the utterances' audio: durations are taken from it")

@@ -2,8 +2,8 @@
 
     folder   NAME.npy (frames, dim), NAME.npz (`features`, and `times` (frames,) in seconds where they are known) or
              NAME.txt (a vector a line, numbers separated by spaces), looked for in this order
-    x.scp    Kaldi's list: lines `NAME path.ark:offset`, behind which there may be rows `[first:last]`; commands (`... |`)
-             are not run. A path that is not there from the present folder is looked for in the folder of the list
+    x.scp    Kaldi's list: lines `NAME path.ark:offset`, behind which there may be rows `[first:last]`; commands
+             (`... |`) are not run. A path that is not there from the present folder is looked for beside the list
     x.ark    Kaldi's archive of matrices, binary (plain or compressed) or text; read through once for where they are
 
 A table is never in memory as a whole, only where its utterances are. Names of a table have no white space, for that
@@ -90,7 +90,8 @@ def _from_folder(folder, name):
         path = folder / f"{name}{suffix}"
         if path.is_file():
             return read_features(path)
-    raise UserError(f"{folder}: no features of {name}; expected one of {', '.join(name + suffix for suffix in SUFFIXES)}")
+    expected = ", ".join(name + suffix for suffix in SUFFIXES)
+    raise UserError(f"{folder}: no features of {name}; expected one of {expected}")
 
 
 def _read_text(path):

@@ -39,10 +39,10 @@ class Recording:
 
 
 def draw(rng, samples, band, floor=-60.0):
-    """A Recording; floor: what the speaker's recordings have at most, in dB of the loud frames."""
-    return Recording(samples, band, max(rng.uniform(-32.0, -18.0), floor), rng.uniform(-38.0, -24.0),
-                     rng.uniform(0.1, 0.35) if rng.random() < 0.6 else 0.0, rng.uniform(0.0, 0.95),
-                     tuple(rng.uniform(-5.0, 5.0, 9)), rng.uniform(5.0, 20.0))
+    """A Recording; floor: the least noise floor it may have, in dB of the loud frames."""
+    return Recording(samples, band, max(rng.uniform(-50.0, -30.0), floor), rng.uniform(-38.0, -24.0),
+                     rng.uniform(0.1, 0.35) if rng.random() < 0.5 else 0.0, rng.uniform(0.0, 0.95),
+                     tuple(rng.uniform(-3.0, 3.0, 9)), rng.uniform(5.0, 20.0))
 
 
 def frame_levels(samples, size=400, hop=160):

@@ -16,7 +16,7 @@ from pyspeech.errors import UserError
 from pyspeech.spoofing.formats import labels_of
 
 log = logging.getLogger("test")
-FEW = {"train": 7, "dev": 3, "adapt": 2, "eval": 8}
+FEW = {"train": 8, "dev": 3, "adapt": 2, "eval": 8}
 
 
 def generator(seed=0):
@@ -206,10 +206,10 @@ def corpus(sources, tmp_path_factory):
         patched.setattr(add_mini, "GENUINE", FEW)
         patched.setattr(add_mini, "_shares", lambda part, scale, sources: [FEW[part] // len(add_mini.SETS[part])] *
                         len(add_mini.SETS[part]))
-        patched.setattr(add_mini, "LONGEST", 1.3)
+        patched.setattr(add_mini, "LONGEST", 1.5)
         counts = add_mini.prepare(folder, log, sources=sources)
         items = [item for part in FEW for item in add_mini.plan(part, 1.0, add_mini.SEED, sources)]
-    assert counts["train"] == {"genuine": 7, "fake": 14} and counts["eval"] == {"genuine": 8, "fake": 17}
+    assert counts["train"] == {"genuine": 8, "fake": 16} and counts["eval"] == {"genuine": 8, "fake": 17}
     return folder, items
 
 
@@ -275,10 +275,30 @@ def test_engines_and_conditions_of_the_sets(plans):
 
 
 def test_fakes_are_as_long_as_genuine_ones_and_have_their_band(plans):
+    narrow = {True: [], False: []}
     for plan in plans.values():
-        genuine = {(item.clip, item.recording.samples, item.recording.band) for item in plan if item.system == "-"}
-        assert {(item.clip, item.recording.samples, item.recording.band) for item in plan} == genuine
-        assert all(0.97 * RATE < item.recording.samples <= 4 * RATE for item in plan)
+        genuine = {(item.clip, item.recording.samples) for item in plan if item.system == "-"}
+        assert {(item.clip, item.recording.samples) for item in plan} == genuine
+        assert all(1.26 * RATE < item.recording.samples <= 4 * RATE for item in plan)
+        for item in plan:
+            if "asterisk" in str(item.clip):
+                assert item.recording.band == add_mini.NARROW
+            else:
+                narrow[item.system == "-"].append(item.recording.band == add_mini.NARROW)
+    assert all(abs(np.mean(drawn) - add_mini.NARROWED) < 0.1 for drawn in narrow.values())
+
+
+def test_what_is_spoken_has_the_noise_of_recordings(plans):
+    for plan in plans.values():
+        for item in plan:
+            spoken = item.system in add_mini.SPEAKING
+            assert -50.0 <= item.recording.floor <= (-16.0 if spoken else -30.0)
+    noisy = [item.recording.floor for item in plans["train"] if item.system == "espeak" and "_fr" in item.clip.name]
+    assert len(noisy) > 1 and -24.0 <= min(noisy) <= max(noisy) <= -16.0
+    assert set(add_mini.FLOORS) == {voice for part in add_mini.SETS.values() for voice in part}
+
+
+def test_level_is_drawn_without_regard_to_the_class(plans):
     drawn = [[item.recording.level for plan in plans.values() for item in plan if (item.system == "-") == kind]
              for kind in (True, False)]
     assert abs(np.mean(drawn[0]) - np.mean(drawn[1])) < 1.5
@@ -304,7 +324,7 @@ def test_what_a_killed_run_left_is_made_anew(corpus, sources, tmp_path, monkeypa
 def test_one_line_where_it_cannot_be_made(sources, tmp_path, monkeypatch):
     with pytest.raises(UserError, match="scale=2; expected more than 0 and at most 1"):
         add_mini.prepare(tmp_path, log, scale=2, sources=sources)
-    with pytest.raises(UserError, match="1 clips with 1 s of speech, 5 wanted"):
+    with pytest.raises(UserError, match="1 clips with 1.3 s of speech, 5 wanted"):
         add_mini.choose_clips(generator(), {"one": sources.clips["fillets-cs-big"]["fillets-cs-big"][:1]}, 5)
     monkeypatch.setenv("PYSPEECH_CACHE", str(tmp_path / "empty"))
     monkeypatch.delenv("PYSPEECH_DEBIAN_MIRROR", raising=False)

@@ -145,6 +145,27 @@ def test_augmentation_follows_the_batch_alone(cuts):
     assert all(torch.equal(one[1], two[1]) for one, two in zip(first, epoch(0, workers=1)))
 
 
+def test_clean_epochs_come_first(cuts):
+    calls = []
+
+    def augment(samples, rng):
+        calls.append(len(samples))
+        return -samples
+
+    data = dataclasses.replace(DATA, clean_epochs=2, balanced=True)
+    plain = BatchLoader(CropDataset(data, RATE), UtteranceSampler(cuts, data, seed=3), seed=3)
+    loader = BatchLoader(CropDataset(data, RATE, augment), UtteranceSampler(cuts, data, seed=3), seed=3)
+    for epoch, clean in ((0, True), (1, True), (2, False), (1, True)):
+        calls.clear()
+        batches = [batch for _, batch in loader(epoch)]
+        assert [batch["clean"] for batch in batches] == [clean] * len(batches)
+        assert len(calls) == (0 if clean else len(cuts))
+        sign = 1 if clean else -1
+        assert all(torch.equal(batch["samples"], sign * other["samples"])
+                   for batch, (_, other) in zip(batches, plain(epoch)))
+    assert not any((cut.custom or {}).get("as_it_is") for cut in cuts)
+
+
 def test_what_cannot_be_used_is_named(cuts, tmp_path):
     with pytest.raises(ValueError, match=r"\(8000,\) samples into \(7999,\)"):
         CropDataset(DATA, RATE, lambda samples, rng: samples[1:])[[cuts["u0_2"]]]

@@ -78,6 +78,16 @@ def test_log_mel_is_the_formula(rng):
     assert torch.allclose(LogMel(LogMelConfig())(torch.zeros(1, 5000)), torch.tensor(np.log(1e-6), dtype=torch.float32))
 
 
+def test_without_the_mean_level_and_channel_do_not_count():
+    samples = np.random.default_rng(2).standard_normal(20000)
+    filtered = np.convolve(samples, [0.5, 0.3])[:20000]  # a channel shorter than a window
+    frames = LogMel(LogMelConfig(remove_mean=True))
+    first, louder, second = (frames(torch.from_numpy(one)[None])[0] for one in (samples, 7 * samples, filtered))
+    assert first.mean(dim=0).abs().max() < 1e-4 and first.std() > 0.1
+    assert torch.allclose(first, louder, atol=1e-3)
+    assert (first - second).abs().mean() < 0.02 * first.std()
+
+
 def test_max_feature_map(rng):
     maps = torch.from_numpy(rng.standard_normal((2, 6, 3, 4)))
     expected = np.maximum(maps[:, :3].numpy(), maps[:, 3:].numpy())

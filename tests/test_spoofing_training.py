@@ -49,13 +49,13 @@ def test_loss_is_equation_1():
     # log odds of genuine: 2, -1, 0.5, -3; the third is fake and taken for genuine.
     model = Fixed([[0.0, 2.0], [1.0, 0.0], [0.0, 0.5], [3.0, 0.0]])
     targets = torch.tensor([1, 0, 0, 0])
-    loss, values = compute_loss(model, {"samples": torch.zeros(4, 1), "targets": targets, "seconds": 3.5})
+    loss, values = compute_loss(model, {"samples": torch.zeros(4, 1), "targets": targets, "seconds": 3.5, "clean": False})
     genuine = [1 / (1 + math.exp(-value)) for value in (2, -1, 0.5, -3)]
     truth = (1, 0, 0, 0)
     expected = -sum(y * math.log(p) + (1 - y) * math.log(1 - p) for y, p in zip(truth, genuine)) / 4
     assert loss.item() == pytest.approx(expected)
     assert values == {"accuracy": pytest.approx((1 + 2 / 3) / 2), "audio_seconds": 3.5}
-    one_kind = {"samples": torch.zeros(4, 1), "targets": torch.zeros(4, dtype=torch.int64), "seconds": 1}
+    one_kind = {"samples": torch.zeros(4, 1), "targets": torch.zeros(4, dtype=torch.int64), "seconds": 1, "clean": False}
     assert compute_loss(model, one_kind)[1]["accuracy"] == pytest.approx(0.5)
 
 
@@ -67,6 +67,22 @@ def test_masks_have_the_utterances_mean():
     means = features.mean(dim=(1, 2))[:, None, None].expand_as(features)
     assert torch.allclose(masked[changed], means[changed], atol=1e-5)
     assert 0.01 < changed.float().mean() < 0.3 and len(set(changed.sum(dim=(1, 2)).tolist())) > 2
+
+
+def test_clean_batches_are_not_masked():
+    class Seen(torch.nn.Module):
+        def log_mel(self, samples):
+            return samples
+
+        def classify(self, features):
+            self.features = features
+            return torch.zeros(len(features), 2)
+
+    features, model = torch.randn(4, 30, 80), Seen()
+    for clean in (True, False):
+        batch = {"samples": features, "targets": torch.tensor([0, 1, 0, 1]), "seconds": 1, "clean": clean}
+        compute_loss(model, batch, MASKS)
+        assert torch.equal(model.features, features) == clean
 
 
 def test_validation(cuts):

@@ -5,7 +5,7 @@ INPUT is an audio file ("-": standard input), a folder (searched with all below 
 manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length.
 
 The score is the logarithm of the odds that the speech is genuine, as the network gives them: higher means genuine. It
-is a mean over windows of 4 s where a recording is longer. What reaches the threshold counts as genuine; the threshold
+is a mean over windows where a recording is longer than these. What reaches the threshold counts as genuine; the threshold
 is that of equal error rates on the development set of the detector. P(genuine) is the calibrated probability, where a
 share of --prior of all recordings is genuine. Both were found on the kinds of fakes that the detector was trained with:
 other kinds, other microphones and other languages can fool it.

@@ -1,7 +1,8 @@
 """Options of the detector of fake audio and of its training data, as plain dataclasses; it imports nothing heavy.
 
 The defaults are the paper's (Li et al. 2022, Table 1 and section 3.2) where it names a value. Where it is silent they
-are choices: dropout and residual (see DetectorConfig), the floor of the logarithm, the hop of windows.
+are choices: dropout and residual (see DetectorConfig), the floor of the logarithm, that no mean is removed, the hop of
+windows.
 """
 from dataclasses import dataclass, field
 from typing import List, Tuple
@@ -21,6 +22,7 @@ class LogMelConfig:
     shift: int = 256  # samples from frame to frame
     num_bins: int = 80  # mel filters
     floor: float = 1e-6  # added to the energies before the logarithm
+    remove_mean: bool = False  # whether each bin's mean over the piece is taken off: level and channel do not count then
 
     def num_frames(self, num_samples):
         return 1 + num_samples // self.shift
@@ -60,6 +62,7 @@ class CropConfig:
     hop: int = 32300  # samples from window to window of a longer utterance, in detection
     batch_size: int = 64  # pieces
     balanced: bool = False  # whether training draws both classes equally often, the smaller one repeatedly
+    clean_epochs: int = 0  # at the beginning, in which nothing is augmented or masked: a short training needs them
     cache_gigabytes: float = 2.0  # of audio is kept in memory, in each process that reads
 
     def check(self):
@@ -69,6 +72,7 @@ class CropConfig:
         require("short", self.short in SHORT, " or ".join(SHORT))
         require("hop", 1 <= self.hop <= self.samples, f"1 to samples={self.samples}, so that no sample is passed over")
         require("batch_size", self.batch_size >= (2 if self.balanced else 1), "at least 1, or 2 with balanced=true")
+        require("clean_epochs", self.clean_epochs >= 0, "at least 0")
         require("cache_gigabytes", self.cache_gigabytes >= 0, "at least 0")
 
 

@@ -17,13 +17,16 @@ from pyspeech.spoofing.networks import FAKE, GENUINE
 from pyspeech.spoofing.pieces import fill, random_crop
 from pyspeech.transducer.dataset import read_samples
 
+CLEAN = "as_it_is"  # custom field of a cut that is not to be augmented
+
 
 class UtteranceSampler:
     """Each epoch every utterance once, in random order, in batches whose sizes differ by 1 at most: for BatchLoader.
 
     data: CropConfig. With data.balanced an epoch has as many utterances as before, but each batch is half genuine and
     half fake (one more where that is odd): of the larger class some are left to later epochs, of the smaller one all
-    return. UserError where there is no utterance of either class.
+    return. In the first data.clean_epochs epochs cuts are marked, and CropDataset leaves them as they are. UserError
+    where there is no utterance of either class.
     """
 
     def __init__(self, cuts, data, seed):
@@ -62,7 +65,8 @@ class UtteranceSampler:
         for index in indices:
             cut = self.cuts[index]
             seen[cut.id] = seen.get(cut.id, -1) + 1
-            yield cut if seen[cut.id] == 0 else cut.with_id(f"{cut.id}#{seen[cut.id]}")
+            named = cut if seen[cut.id] == 0 else cut.with_id(f"{cut.id}#{seen[cut.id]}")
+            yield named.with_custom(CLEAN, True) if self.epoch < self.data.clean_epochs else named
 
 
 class CropDataset(torch.utils.data.Dataset):
@@ -83,6 +87,7 @@ class CropDataset(torch.utils.data.Dataset):
         samples  (B, data.samples) float32
         targets  (B,) int64, networks.GENUINE or FAKE
         seconds  float, the audio in all, without what fills crops up
+        clean    bool, whether they are as they were, and are to stay so (data.clean_epochs)
         """
         cuts = list(cuts)
         rng = np.random.default_rng(np.random.randint(2**32, size=4, dtype=np.uint64))
@@ -92,16 +97,22 @@ class CropDataset(torch.utils.data.Dataset):
             "samples": torch.from_numpy(np.stack([fill(crop, size, short) for crop in crops])),
             "targets": torch.tensor([GENUINE if label_of(cut).genuine else FAKE for cut in cuts]),
             "seconds": sum(map(len, crops)) / self.sampling_rate,
+            "clean": is_clean(cuts[0]),
         }
 
     def _crop(self, cut, rng):
         crop = random_crop(self.read(cut), self.data.samples, rng)
-        if self.augment is None:
+        if self.augment is None or is_clean(cut):
             return crop
         augmented = np.asarray(self.augment(crop, rng=rng), dtype=np.float32)
         if augmented.shape != crop.shape:
             raise ValueError(f"augmentation turned {crop.shape} samples into {augmented.shape}")
         return augmented
+
+
+def is_clean(cut):
+    """Whether the sampler has marked a cut: it is not augmented."""
+    return bool((getattr(cut, "custom", None) or {}).get(CLEAN))
 
 
 class UtteranceReader:

@@ -114,4 +114,5 @@ class LogMel(nn.Module):
     def forward(self, samples):
         # Energies span more than half precision can hold.
         with autocast(samples.device, enabled=False):
-            return (self.mel(samples.float()) + self.config.floor).log().transpose(1, 2)
+            frames = (self.mel(samples.float()) + self.config.floor).log().transpose(1, 2)
+            return frames - frames.mean(dim=1, keepdim=True) if self.config.remove_mean else frames

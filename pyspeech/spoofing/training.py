@@ -17,12 +17,14 @@ from pyspeech.spoofing.scoring import equal_error_rate
 
 
 def compute_loss(model, batch, specaugment=None):
-    """(loss, values to log) of a batch of CropDataset. model: LcnnBlstm; specaugment: SpecAugmentConfig, or None.
+    """(loss, values to log) of a batch of CropDataset. model: LcnnBlstm; specaugment:
+    SpecAugmentConfig, for batches that are not clean, or None.
 
     Values: "accuracy", the mean of that of both classes (of one where the batch has one), and "audio_seconds".
     """
     targets, features = batch["targets"], model.log_mel(batch["samples"])
-    outputs = model.classify(features if specaugment is None else mask(features, specaugment)).float()
+    masked = specaugment is not None and not batch["clean"]
+    outputs = model.classify(mask(features, specaugment) if masked else features).float()
     correct = (log_odds(outputs) > 0) == (targets == GENUINE)
     accuracy = torch.stack([correct[targets == kind].float().mean() for kind in targets.unique()]).mean()
     return functional.cross_entropy(outputs, targets), {"accuracy": accuracy.item(), "audio_seconds": batch["seconds"]}

@@ -2,6 +2,7 @@
 
 scores: {system: [{"seed", "codes", "abx": {"within", "across"} in % or None, "bitrate": bit/s, "used"}, an entry a seed]}
 """
+import shlex
 import statistics
 
 from steps.tables import markdown_table, percent
@@ -110,7 +111,7 @@ def synthesis_parts(synthesis, model):
         parts.append(f"Griffin-Lim on the magnitudes of {limit['utterances']} recordings: spectral SNR "
                      f"{limit['snr_db']:.1f} dB, {synthesis['real_time']:.3f} of real time (process time).")
     voice = synthesis["pairs"][0]["target"]
-    return [*parts, f"Another recording: `utils/resynthesize.py FILE --model {model} --speaker {voice} -o DIR`."]
+    return [*parts, f"Another recording: `utils/resynthesize.py FILE --model {shlex.quote(str(model))} --speaker {voice} -o DIR`."]
 
 
 def decimals(value):

@@ -78,10 +78,13 @@ def shortcut_note(shortcuts):
 
 
 def difference_note(difference):
-    """One line for {"systems": [a, b], "set", "mean", "interval"}: the EER of b less that of a, over the same utterances."""
+    """One line for {"systems": [a, b], "set", "unseen", "first", "mean", "interval"}: the EER of b less that of a, over
+    the same utterances."""
     first, second = difference["systems"]
     low, high = (100 * value for value in difference["interval"])
-    return (f"{SETS[difference['set']]} EER of {second} less that of {first}: {100 * difference['mean']:+.2f} points, "
+    what = SETS[difference["set"]] + (" (of the fakes, engines alone that train and dev do not have)" if difference["unseen"]
+                                      else "")
+    return (f"{what}: EER of {first} {percent(difference['first'])} %, of {second} {100 * difference['mean']:+.2f} points, "
             f"95 % interval {low:+.2f} to {high:+.2f}.")
 
 

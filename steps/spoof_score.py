@@ -67,15 +67,20 @@ def divide(scores, labels):
     return tuple([scores[name] for name, label in labels.items() if label.genuine == kind] for kind in (True, False))
 
 
-def difference(exp, conf, first, second, name):
+def difference(exp, conf, first, second, name, unseen=False):
     """EER of the system `second` less that of `first` on a set, means over the seeds, with a paired bootstrap's interval.
 
-    The draws are of the same utterances for both. None where one of the two has no figures of the set.
+    unseen: of the fakes, those alone whose engines neither train nor dev has. The draws are of the same utterances for
+    both. None where one of the two has no figures of the set, and with `unseen` where that leaves out none or all.
     """
     import numpy as np
     from pyspeech.spoofing.scoring import eer_draws, equal_error_rate
 
     labels = labels_of_set(exp.dir / "corpus", name)
+    if unseen:
+        count, labels = len(labels), unseen_labels(exp.dir / "corpus", labels)
+        if len(labels) == count:
+            return None
     if {label.genuine for label in labels.values()} != {True, False}:
         return None
     means, draws = [], []
@@ -83,8 +88,17 @@ def difference(exp, conf, first, second, name):
         scores = read_seeds(exp, system, seeds_of(conf, system), name)
         means.append(float(np.mean([equal_error_rate(*divide(of_seed, labels))[0] for of_seed in scores])))
         draws.append(np.mean([eer_draws(*divide(of_seed, labels)) for of_seed in scores], axis=0))
-    return {"systems": [first, second], "set": name, "mean": means[1] - means[0],
+    return {"systems": [first, second], "set": name, "unseen": unseen, "first": means[0], "mean": means[1] - means[0],
             "interval": np.percentile(draws[1] - draws[0], [2.5, 97.5]).tolist()}
+
+
+def unseen_labels(corpus, labels):
+    """Those of {utterance: Label} that are genuine or of an engine (attack) that neither train nor dev has."""
+    from pyspeech.spoofing.formats import label_of
+
+    seen = {label_of(cut).attack for name in ("train", "dev") for cut in load_cuts(corpus, name)
+            if cut.supervisions[0].text == "fake"}
+    return {name: label for name, label in labels.items() if label.genuine or label.attack not in seen}
 
 
 def labels_of_set(corpus, name):

@@ -16,8 +16,8 @@ HISTOGRAMS = ("rnm_sm", "rnm_sm_mc0.8")  # the two panels of Figure 3
 def report(exp, conf):
     """results.json, RESULTS.md and figures/ in the experiment folder."""
     scores = {system: system_figures(exp, conf, system) for system in conf.systems}
-    differences = [found for first, second in COMPARED if {first, second} <= set(conf.systems)
-                   for found in [difference(exp, conf, first, second, "eval")] if found]
+    differences = [found for unseen in (False, True) for first, second in COMPARED if {first, second} <= set(conf.systems)
+                   for found in [difference(exp, conf, first, second, "eval", unseen)] if found]
     shortcuts = shortcut_figures(exp.dir / "corpus")
     write_json(exp.dir / "results.json", {"profile": exp.profile, "scores": scores, "differences": differences,
                                           "shortcuts": shortcuts})

@@ -1,0 +1,64 @@
+"""Differences of systems in egs/add2022: over the same utterances, and over the engines alone that training has not."""
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from lhotse import CutSet
+
+from pyspeech.spoofing.formats import label_of, write_scores
+from steps import spoof_results, spoof_score
+from tiny_spoofing import write_corpus
+
+CONF = SimpleNamespace(repeated=["none", "rnm"], seeds=[1, 2])
+
+
+@pytest.fixture(scope="module")
+def exp(tmp_path_factory):
+    """train and dev have the engine A01, eval A01 and A02; `none` mistakes A02 for genuine, `rnm` nothing."""
+    folder = tmp_path_factory.mktemp("exp")
+    corpus = folder / "corpus"
+    corpus.mkdir()
+    found = write_corpus(folder / "audio", 60)
+    found.filter(lambda cut: label_of(cut).attack != "A02").to_file(corpus / "train.jsonl.gz")
+    found.to_file(corpus / "eval.jsonl.gz")
+    rng = np.random.default_rng(0)
+    for system in CONF.repeated:
+        for seed in CONF.seeds:
+            scores = {}
+            for cut in found:
+                label = label_of(cut)
+                high = label.genuine or system == "none" and label.attack == "A02"
+                scores[cut.id] = float(high) + 0.1 * rng.random()
+            (folder / "scores" / system / str(seed)).mkdir(parents=True)
+            write_scores(folder / "scores" / system / str(seed) / "eval.txt", scores)
+    return SimpleNamespace(dir=folder)
+
+
+def test_difference_of_all_and_of_unseen_engines(exp):
+    whole = spoof_score.difference(exp, CONF, "none", "rnm", "eval")
+    unseen = spoof_score.difference(exp, CONF, "none", "rnm", "eval", unseen=True)
+    assert whole["first"] + whole["mean"] == pytest.approx(0) == unseen["first"] + unseen["mean"]
+    assert 0.2 < whole["first"] < 0.45                 # half of the fakes cannot be told from genuine speech
+    assert 0.3 < unseen["first"] < 0.7                 # of these nothing can
+    assert unseen["interval"][0] <= unseen["mean"] <= unseen["interval"][1] < 0
+    note = spoof_results.difference_note(unseen)
+    assert "engines alone that train and dev do not have" in note and f"EER of none {100 * unseen['first']:.2f} %" in note
+
+
+def test_unseen_engines_are_those_of_neither_train_nor_dev(exp):
+    labels = spoof_score.labels_of_set(exp.dir / "corpus", "eval")
+    chosen = spoof_score.unseen_labels(exp.dir / "corpus", labels)
+    assert {label.attack for label in chosen.values() if not label.genuine} == {"A02"}
+    assert {name for name, label in labels.items() if label.genuine} < set(chosen)
+
+
+def test_no_difference_where_all_engines_are_seen_or_none_is(exp, tmp_path):
+    conf, corpus = CONF, tmp_path / "corpus"
+    corpus.mkdir()
+    for train in (lambda attack: True, lambda attack: attack == "-"):
+        eval_cuts = spoof_score.load_cuts(exp.dir / "corpus", "eval")
+        chosen = [cut for cut in eval_cuts if train(label_of(cut).attack)]
+        CutSet.from_cuts(chosen).to_file(corpus / "train.jsonl.gz")
+        CutSet.from_cuts(eval_cuts).to_file(corpus / "eval.jsonl.gz")
+        other = SimpleNamespace(dir=tmp_path)
+        assert spoof_score.difference(other, conf, "none", "rnm", "eval", unseen=True) is None

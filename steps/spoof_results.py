@@ -1,8 +1,8 @@
 """Table 3 of Li et al. 2022 and what goes with it: ours, with the paper's figures beside. Plain data in, Markdown out.
 
-scores: {system: {"seeds": [seed, ...], "sets": {set: {"eer": [fraction of each seed], "interval": [low, high] of their mean,
-"cllr": [...], "attacks": {attack: [...]}, "conditions": {condition: [...]}, "genuine": n, "fake": n, "min_tdcf": [...] where
-there are scores of speaker verification}}}}
+scores: {system: {"seeds": [seed, ...], "sets": {set: {"eer": [fraction of each seed], "interval": [low, high] of their
+mean, "cllr": [...], "attacks": {attack: [...]}, "conditions": {condition: [...]}, "genuine": n, "fake": n, "min_tdcf":
+[...] where there are scores of speaker verification}}}}
 """
 import statistics
 
@@ -41,13 +41,17 @@ def interval_table(scores):
     shown = sets_of(scores)
     rows = []
     for system in systems_of(scores):
-        cells = []
-        for name in shown:
-            entry = scores[system]["sets"].get(name)
-            cells.append(entry and f"{percent(statistics.mean(entry['eer']))} [{', '.join(percent(value, 1) for value in entry['interval'])}], "
-                                   f"{statistics.mean(entry['cllr']):.2f}")
-        rows.append([TABLE_3[system][1] if not system.startswith("pooled") else f"pooled, {TABLE_3[system][1]}", *cells])
+        cells = [interval_cell(scores[system]["sets"].get(name)) for name in shown]
+        rows.append([("pooled, " if system.startswith("pooled") else "") + TABLE_3[system][1], *cells])
     return markdown_table(["Augmentations", *(f"{SETS[name]}: EER, Cllr" for name in shown)], rows)
+
+
+def interval_cell(entry):
+    """"EER [low, high], Cllr" of a system's entry of a set; None where it has none."""
+    if entry is None:
+        return None
+    interval = ", ".join(percent(value, 1) for value in entry["interval"])
+    return f"{percent(statistics.mean(entry['eer']))} [{interval}], {statistics.mean(entry['cllr']):.2f}"
 
 
 def detail_table(scores, name, kind):
@@ -82,10 +86,9 @@ def difference_note(difference):
     the same utterances."""
     first, second = difference["systems"]
     low, high = (100 * value for value in difference["interval"])
-    what = SETS[difference["set"]] + (" (of the fakes, engines alone that train and dev do not have)" if difference["unseen"]
-                                      else "")
-    return (f"{what}: EER of {first} {percent(difference['first'])} %, of {second} {100 * difference['mean']:+.2f} points, "
-            f"95 % interval {low:+.2f} to {high:+.2f}.")
+    fakes = " (of the fakes, engines alone that train and dev do not have)" if difference["unseen"] else ""
+    return (f"{SETS[difference['set']]}{fakes}: EER of {first} {percent(difference['first'])} %, of {second} "
+            f"{100 * difference['mean']:+.2f} points, 95 % interval {low:+.2f} to {high:+.2f}.")
 
 
 def systems_of(scores):

@@ -6,18 +6,21 @@ from steps.spoof_corpus import load_cuts
 from steps.spoof_score import (difference, divide, labels_of_set, read_seeds, scored_sets, shortcut_figures,
                                system_figures)
 
-NOTES = {"mini": "Corpus mini: recordings of people from free packages, and fakes that vocoders and two speech synthesisers made of "
-                 "them and of texts, all through the same recording chain (local/add_mini.py); the engines are those of "
-                 "textbooks, so only the order of the systems means anything, if their intervals let it."}
-COMPARED = (("none", "rnm_sm"), ("none", "rnm_sm_mc0.8"), ("rnm_sm", "rnm_sm_mc0.8"), ("pooled_rnm_sm", "pooled_rnm_sm_mc0.8"))
+NOTES = {"mini": "Corpus mini: recordings of people from free packages, and fakes that vocoders and two speech "
+                 "synthesisers made of them and of texts, all through the same recording chain (local/add_mini.py); the "
+                 "engines are those of textbooks, so only the order of the systems means anything, if their intervals "
+                 "let it."}
+COMPARED = (("none", "rnm_sm"), ("none", "rnm_sm_mc0.8"), ("rnm_sm", "rnm_sm_mc0.8"),
+            ("pooled_rnm_sm", "pooled_rnm_sm_mc0.8"))
 HISTOGRAMS = ("rnm_sm", "rnm_sm_mc0.8")  # the two panels of Figure 3
 
 
 def report(exp, conf):
     """results.json, RESULTS.md and figures/ in the experiment folder."""
     scores = {system: system_figures(exp, conf, system) for system in conf.systems}
-    differences = [found for unseen in (False, True) for first, second in COMPARED if {first, second} <= set(conf.systems)
-                   for found in [difference(exp, conf, first, second, "eval", unseen)] if found]
+    compared = [pair for pair in COMPARED if set(pair) <= set(conf.systems)]
+    differences = list(filter(None, (difference(exp, conf, *pair, "eval", unseen)
+                                     for unseen in (False, True) for pair in compared)))
     shortcuts = shortcut_figures(exp.dir / "corpus")
     write_json(exp.dir / "results.json", {"profile": exp.profile, "scores": scores, "differences": differences,
                                           "shortcuts": shortcuts})

@@ -29,7 +29,8 @@ class Config:
     scale: float = 1.0  # of the number of utterances of corpus=mini
     skip_bad: bool = False  # leave out any number of bad files instead of stopping at more than a few
     systems: List[str] = field(default_factory=lambda: list(SYSTEMS))  # rows of Table 3 to train and compare
-    repeated: List[str] = field(default_factory=lambda: ["none", "rnm_sm", "rnm_sm_mc0.8"])  # trained with all seeds, others with one
+    # trained with all seeds, the others with one
+    repeated: List[str] = field(default_factory=lambda: ["none", "rnm_sm", "rnm_sm_mc0.8"])
     seeds: List[int] = field(default_factory=lambda: [42, 43, 44])
     features: LogMelConfig = field(default_factory=LogMelConfig)
     network: DetectorConfig = field(default_factory=DetectorConfig)

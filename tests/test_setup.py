@@ -363,6 +363,12 @@ def test_matrix_products_of_mkl_use_avx2_on_amd(machine):
     assert machine.run(*show, PYSPEECH_ENV="system", MKL_DEBUG_CPU_TYPE="4").stdout == "4\n"
 
 
+def test_free_memory_is_kept_unless_told_otherwise(machine):
+    show = ("bash", "-c", 'echo "$MALLOC_MMAP_THRESHOLD_ $MALLOC_TRIM_THRESHOLD_"')
+    assert machine.run(*show, PYSPEECH_ENV="system").stdout == f"{2 ** 25} {2 ** 32}\n"
+    assert machine.run(*show, PYSPEECH_ENV="system", MALLOC_TRIM_THRESHOLD_="1").stdout == f"{2 ** 25} 1\n"
+
+
 def test_pytest_without_a_path_runs_all_tests_from_any_folder(machine):
     machine.python("3.10")
     machine.run("true")

@@ -100,7 +100,7 @@ def test_scale(clips):
 
 def test_shares():
     tested = sum(zerospeech_mini.split_of(f"text {number}") == "test" for number in range(4000))
-    assert tested == pytest.approx(640, abs=90)
+    assert tested == pytest.approx(1400, abs=120)
     assert zerospeech_mini.split_of("Co je to?!") == zerospeech_mini.split_of("co, je to...")
 
 

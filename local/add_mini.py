@@ -26,8 +26,8 @@ pieces of noise and music are those of local/backgrounds.py, other ones in adapt
 rest at 6.8 kHz. Speech from text gets noise as the recordings of the set have it. The same seed and scale give the same
 samples: `digest`. check.json has what a linear model makes of the files alone (local/shortcuts.py), which should be
 next to nothing; read it before trusting any figure. Its equal error rates are 33 % on dev, 44 % on adapt and 41 % on
-eval, nearly all from peaks over RMS (without the peaks, 46 % on dev): speech of engines is a little less peaked, and no
-recording chain takes that away altogether. Those of log-mel means and deviations are 24, 54 and 45 %.
+eval, on dev mostly from peaks over RMS (without the peaks 43, 40 and 45 %): speech of engines is a little less peaked, and
+no recording chain takes that away altogether. Those of log-mel means and deviations are 24, 54 and 45 %.
 
 Limits, to keep in mind with any figure from this corpus: eight voices in train, mostly one a language, so what is
 learnt of voices and of engines is hard to tell apart; with 200 genuine utterances in eval an error rate of 10 % has an

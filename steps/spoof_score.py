@@ -67,28 +67,28 @@ def divide(scores, labels):
     return tuple([scores[name] for name, label in labels.items() if label.genuine == kind] for kind in (True, False))
 
 
-def difference(exp, conf, first, second, name, unseen=False):
-    """EER of the system `second` less that of `first` on a set, means over the seeds, with a paired bootstrap's interval.
+def differences(exp, conf, pairs, name):
+    """`difference` of each pair of systems on a set, and then on those of its fakes alone whose engines neither train nor
+    dev has, where that leaves out some and not all. [] for a set without labels of both kinds."""
+    every = labels_of_set(exp.dir / "corpus", name)
+    others = unseen_labels(exp.dir / "corpus", every)
+    return [{"unseen": unseen, **difference(exp, conf, pair, name, labels)}
+            for unseen, labels in ((False, every), (True, others if len(others) < len(every) else {}))
+            if {label.genuine for label in labels.values()} == {True, False} for pair in pairs]
 
-    unseen: of the fakes, those alone whose engines neither train nor dev has. The draws are of the same utterances for
-    both. None where one of the two has no figures of the set, and with `unseen` where that leaves out none or all.
-    """
+
+def difference(exp, conf, pair, name, labels):
+    """EER of the second of two systems less that of the first, means over the seeds, with a paired bootstrap's interval:
+    the draws are of the same utterances for both, those of labels {utterance: Label}, of a set."""
     import numpy as np
     from pyspeech.spoofing.scoring import eer_draws, equal_error_rate
 
-    labels = labels_of_set(exp.dir / "corpus", name)
-    if unseen:
-        count, labels = len(labels), unseen_labels(exp.dir / "corpus", labels)
-        if len(labels) == count:
-            return None
-    if {label.genuine for label in labels.values()} != {True, False}:
-        return None
     means, draws = [], []
-    for system in (first, second):
+    for system in pair:
         scores = read_seeds(exp, system, seeds_of(conf, system), name)
         means.append(float(np.mean([equal_error_rate(*divide(of_seed, labels))[0] for of_seed in scores])))
         draws.append(np.mean([eer_draws(*divide(of_seed, labels)) for of_seed in scores], axis=0))
-    return {"systems": [first, second], "set": name, "unseen": unseen, "first": means[0], "mean": means[1] - means[0],
+    return {"systems": list(pair), "set": name, "first": means[0], "mean": means[1] - means[0],
             "interval": np.percentile(draws[1] - draws[0], [2.5, 97.5]).tolist()}
 
 

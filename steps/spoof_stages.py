@@ -3,7 +3,7 @@ from pyspeech.files import atomic_write, write_json
 from steps import spoof_plots, spoof_results
 from steps.det_plot import plot_det
 from steps.spoof_corpus import load_cuts
-from steps.spoof_score import (difference, divide, labels_of_set, read_seeds, scored_sets, shortcut_figures,
+from steps.spoof_score import (differences, divide, labels_of_set, read_seeds, scored_sets, shortcut_figures,
                                system_figures)
 
 NOTES = {"mini": "Corpus mini: recordings of people from free packages, and fakes that vocoders and two speech "
@@ -18,11 +18,9 @@ HISTOGRAMS = ("rnm_sm", "rnm_sm_mc0.8")  # the two panels of Figure 3
 def report(exp, conf):
     """results.json, RESULTS.md and figures/ in the experiment folder."""
     scores = {system: system_figures(exp, conf, system) for system in conf.systems}
-    compared = [pair for pair in COMPARED if set(pair) <= set(conf.systems)]
-    differences = list(filter(None, (difference(exp, conf, *pair, "eval", unseen)
-                                     for unseen in (False, True) for pair in compared)))
+    compared = differences(exp, conf, [pair for pair in COMPARED if set(pair) <= set(conf.systems)], "eval")
     shortcuts = shortcut_figures(exp.dir / "corpus")
-    write_json(exp.dir / "results.json", {"profile": exp.profile, "scores": scores, "differences": differences,
+    write_json(exp.dir / "results.json", {"profile": exp.profile, "scores": scores, "differences": compared,
                                           "shortcuts": shortcuts})
     figures = exp.dir / "figures" / "scores"
     figures.mkdir(parents=True, exist_ok=True)  # empty where no set has labels
@@ -35,7 +33,7 @@ def report(exp, conf):
     note = NOTES.get(conf.corpus, f"Corpus {conf.corpus}.") + "\n\n" + spoof_results.corpus_table(counts(exp.dir / "corpus"))
     remarks = [spoof_results.shortcut_note(shortcuts)] if shortcuts else []
     with atomic_write(exp.dir / "RESULTS.md") as stream:
-        stream.write(spoof_results.report_text(scores, differences, note, command, remarks))
+        stream.write(spoof_results.report_text(scores, compared, note, command, remarks))
 
 
 def plot_scores(divided, name, folder):

@@ -29,9 +29,9 @@ def add_recognition(measured, exp, recogniser, names, test):
     from pyspeech.units.voices import RATE
 
     command = command_of(recogniser)
-    texts = {utterance: words_of(test[utterance]) for utterance, _ in sorted(names) if words_of(test[utterance])}
     if not command:
         return
+    texts = {utterance: words_of(test[utterance]) for utterance, _ in sorted(names) if words_of(test[utterance])}
     if not texts:
         exp.log.warning("recogniser=%s: is not run, as the corpus has no texts of what is spoken", recogniser)
         return

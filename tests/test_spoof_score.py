@@ -1,4 +1,5 @@
 """Differences of systems in egs/add2022: over the same utterances, and over the engines alone that training has not."""
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
@@ -35,8 +36,8 @@ def exp(tmp_path_factory):
 
 
 def test_difference_of_all_and_of_unseen_engines(exp):
-    whole = spoof_score.difference(exp, CONF, "none", "rnm", "eval")
-    unseen = spoof_score.difference(exp, CONF, "none", "rnm", "eval", unseen=True)
+    whole, unseen = spoof_score.differences(exp, CONF, [("none", "rnm")], "eval")
+    assert (whole["unseen"], unseen["unseen"]) == (False, True)
     assert whole["first"] + whole["mean"] == pytest.approx(0) == unseen["first"] + unseen["mean"]
     assert 0.2 < whole["first"] < 0.45                 # half of the fakes cannot be told from genuine speech
     assert 0.3 < unseen["first"] < 0.7                 # of these nothing can
@@ -55,10 +56,12 @@ def test_unseen_engines_are_those_of_neither_train_nor_dev(exp):
 def test_no_difference_where_all_engines_are_seen_or_none_is(exp, tmp_path):
     conf, corpus = CONF, tmp_path / "corpus"
     corpus.mkdir()
+    shutil.copytree(exp.dir / "scores", tmp_path / "scores")
     for train in (lambda attack: True, lambda attack: attack == "-"):
         eval_cuts = spoof_score.load_cuts(exp.dir / "corpus", "eval")
         chosen = [cut for cut in eval_cuts if train(label_of(cut).attack)]
         CutSet.from_cuts(chosen).to_file(corpus / "train.jsonl.gz")
         CutSet.from_cuts(eval_cuts).to_file(corpus / "eval.jsonl.gz")
         other = SimpleNamespace(dir=tmp_path)
-        assert spoof_score.difference(other, conf, "none", "rnm", "eval", unseen=True) is None
+        found = spoof_score.differences(other, conf, [("none", "rnm")], "eval")
+        assert [one["unseen"] for one in found] == [False]

@@ -17,8 +17,8 @@ from pyspeech.spoofing.scoring import equal_error_rate
 
 
 def compute_loss(model, batch, specaugment=None):
-    """(loss, values to log) of a batch of CropDataset. model: LcnnBlstm; specaugment:
-    SpecAugmentConfig, for batches that are not clean, or None.
+    """(loss, values to log) of a batch of CropDataset. model: LcnnBlstm; specaugment: SpecAugmentConfig, for
+    batches that are not clean, or None.
 
     Values: "accuracy", the mean of that of both classes (of one where the batch has one), and "audio_seconds".
     """

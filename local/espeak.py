@@ -23,6 +23,7 @@ WHEEL = ("espeakng-loader", "espeakng_loader-0.2.4-py3-none-manylinux_2_17_x86_6
 # espeak-ng's speak_lib.h
 _SYNCHRONOUS, _PHONEME_EVENTS, _DONT_EXIT = 2, 0x0001, 0x8000
 _UTF8, _PHONEMES = 0x1, 0x100
+_IPA = 0x2
 _RATE, _PITCH, _RANGE = 1, 3, 4
 _EVENT_END, _EVENT_PHONEME = 0, 7
 
@@ -90,12 +91,12 @@ def synthesize(utterances, where=None):
     return found
 
 
-def transcribe(texts, language, where=None):
+def transcribe(texts, language, where=None, ipa=False):
     """Phonemes of a list of texts as `Engine.phonemes` gives them: list of words each, words lists of names.
 
     where, and UserError, as for `synthesize`.
     """
-    return json.loads(_ask_child({"language": language, "texts": list(texts)}, where))
+    return json.loads(_ask_child({"language": language, "texts": list(texts), "ipa": ipa}, where))
 
 
 def _ask_child(order, where):
@@ -158,13 +159,16 @@ class Engine:
         if status:
             raise RuntimeError(f"espeak_SetVoiceByName({name}) returned {status}")
 
-    def phonemes(self, text, language):
-        """Phonemes of a text: list of words, each a list of names such as "'eI", stress marks in front."""
+    def phonemes(self, text, language, ipa=False):
+        """Phonemes of a text: list of words, each a list of names such as "'eI" (ipa: "ˈeɪ"), stress marks in
+        front. With ipa there are "(en)" and "(bg)" too, in front of and behind what other languages' rules have read.
+        """
         self.set_voice(language)
         buffer = ctypes.create_string_buffer(text.encode())
         rest, clauses = ctypes.c_void_p(ctypes.addressof(buffer)), []
+        mode = ord("_") << 8 | ipa * _IPA
         while rest.value:
-            clauses.append(self.lib.espeak_TextToPhonemes(ctypes.byref(rest), _UTF8, ord("_") << 8).decode())
+            clauses.append(self.lib.espeak_TextToPhonemes(ctypes.byref(rest), _UTF8, mode).decode())
         return [word.split("_") for word in " ".join(clauses).split()]
 
     def speak(self, voice, text):
@@ -209,7 +213,7 @@ def main():
     try:
         engine = Engine(order["where"])
         if "texts" in order:
-            print(json.dumps([engine.phonemes(text, order["language"]) for text in order["texts"]]))
+            print(json.dumps([engine.phonemes(text, order["language"], order["ipa"]) for text in order["texts"]]))
         for voice, text in order.get("utterances", ()):
             samples, _ = engine.speak(Voice(**voice), text)
             sys.stdout.buffer.write((len(samples) // 2).to_bytes(4, "little") + samples)

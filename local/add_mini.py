@@ -1,10 +1,10 @@
 """A small corpus of genuine and fake speech with the shape of ADD 2022, track 1, for egs/add2022 without that corpus.
 
-Genuine are recordings of people that come in packages (local/voices.py, local/ami_clips.py). Fakes are made of them
-(local/vocoders.py) and of texts: eSpeak NG (local/espeak.py) says descriptions of drawing stamps in the language of the
-recording, Flite (local/flite.py) in English. All of it passes the same recording chain (local/recording_chain.py). A
-fake stands beside a genuine utterance of the same set and has its voice or language, its length and bandwidth, so
-that these are alike in both classes. 1.3 to 4 s an utterance, 16 kHz, in FLAC.
+Genuine are recordings of people that come in packages (local/voices.py, local/ami_clips.py). Fakes are made of them, or
+of descriptions of drawing stamps in the language of the recording, by the engines of local/fake_speech.py. All of it
+passes the same recording chain (local/recording_chain.py). A fake stands beside a genuine utterance of the same set and
+has its voice or language, its length and bandwidth, so that these are alike in both classes. 1.3 to 4 s an utterance,
+16 kHz, in FLAC.
 
     set     voices (sex)                                              genuine  fake   condition
     train   tuxpaint fr (m), ru (m), ro (f), be (f); fillets cs       1000     2000   clean
@@ -16,23 +16,23 @@ that these are alike in both classes. 1.3 to 4 s an utterance, 16 kHz, in FLAC.
 
     engine                                              train, dev   adapt   eval
     world, griffin_lim, lpc, espeak                         x          x       x
-    world_convert                                                      x       x
-    sinusoidal, phase_vocoder                                                  x
+    world_convert, melgan (neural)                                     x       x
+    sinusoidal, phase_vocoder, kokoro (neural)                                 x
     flite_kal (diphones), flite_parametric                                     x (English)
 
 No voice is in two sets; eval has its own languages (bg, el, ca; English is in adapt) and its own voices of eSpeak NG;
 pieces of noise and music are those of local/backgrounds.py, other ones in adapt than in eval. Recordings of the prompts
 (asterisk) reach to 3.4 kHz, and so do their fakes; of the others, in either class, three in ten are cut there too, the
-rest at 6.8 kHz. Speech from text gets noise as the recordings of the set have it. The same seed and scale give the same
-samples: `digest`. check.json has what a linear model makes of the files alone (local/shortcuts.py), which should be
-next to nothing; read it before trusting any figure. Its equal error rates are 33 % on dev, 44 % on adapt and 41 % on
-eval, on dev mostly from peaks over RMS (without the peaks 43, 40 and 45 %): speech of engines is a little less peaked, and
-no recording chain takes that away altogether. Those of log-mel means and deviations are 24, 54 and 45 %.
+rest at 6.8 kHz. What an engine says without noise gets noise as the recordings of the set have it. The same seed and
+scale give the same samples (`digest`), on processors of one kind: those of the neural engines differ in their last bits.
+check.json has what a linear model makes of the files alone (local/shortcuts.py), which should be next to nothing; read
+it before trusting any figure. Its equal error rates are FIGURES; speech of engines is a little
+less peaked, and no recording chain takes that away altogether. Those of log-mel means and deviations are LOGMEL.
 
 Limits, to keep in mind with any figure from this corpus: eight voices in train, mostly one a language, so what is
 learnt of voices and of engines is hard to tell apart; with 200 genuine utterances in eval an error rate of 10 % has an
-interval of about 4 points; the engines are those of textbooks, no neural vocoder is among them, and eSpeak NG and
-Flite are far from human speech; recordings are not of studio quality (noise floors 20 to 40 dB below the speech), so
+interval of about 4 points; of the neural engines, one is small and the other reads foreign phonemes aloud, and eSpeak NG
+and Flite are far from human speech; recordings are not of studio quality (noise floors 20 to 40 dB below the speech), so
 subtle traces are masked that the real corpus has, and what a vocoder does to noise is a trace too. The sets differ in
 how hard they are: dev has clean recordings, eval has noisy ones as well. A detector that does well here has
 been built right; how well it does on ADD 2022 only ADD 2022 tells.
@@ -46,15 +46,15 @@ from pathlib import Path
 
 import numpy as np
 
-from local import espeak, flite, voices
+from local import voices
 from local.backgrounds import backgrounds
+from local.fake_speech import ENGLISH, QUIET, SPEAKING, copy, find_engines, name_speaker, speak
 from local.fearless_mini import end_with_parent
 from local.indic_mini import VARIANTS
 from local.prompts_mini import tidy
 from local.recording_chain import RATE, Recording, cut, draw, record, speech_bounds
 from local.shortcuts import check_corpus
 from local.transcribed import Utterance, write_manifest
-from local.vocoders import ENGINES
 from pyspeech.audio.io import stream_audio
 from pyspeech.download import fetch_debian
 from pyspeech.errors import UserError
@@ -71,8 +71,9 @@ SETS = {"train": ("tuxpaint-fr", "tuxpaint-ru", "tuxpaint-ro", "tuxpaint-be", "f
 GENUINE = {"train": 1000, "dev": 120, "adapt": 80, "eval": 200}      # utterances at scale 1
 FAKES = {"train": 2.0, "dev": 2.0, "adapt": 2.0, "eval": 2.2}        # of each genuine utterance
 SEEN = ("world", "griffin_lim", "lpc", "espeak")
-SYSTEMS = {"train": SEEN, "dev": SEEN, "adapt": (*SEEN, "world_convert"),
-           "eval": (*SEEN, "world_convert", "sinusoidal", "phase_vocoder", "flite_kal", "flite_parametric")}
+SYSTEMS = {"train": SEEN, "dev": SEEN, "adapt": (*SEEN, "world_convert", "melgan"),
+           "eval": (*SEEN, "world_convert", "melgan", "sinusoidal", "phase_vocoder", "kokoro", "flite_kal",
+                    "flite_parametric")}
 CONDITIONS = {"train": ("clean",), "dev": ("clean",), "adapt": ("noise", "music"), "eval": ("clean", "noise", "music")}
 SPEAKERS = {"train": VARIANTS["train"][:30], "dev": VARIANTS["dev"], "adapt": VARIANTS["train"][30:],
             "eval": VARIANTS["test"]}                                # of eSpeak NG
@@ -84,8 +85,6 @@ FLOORS = {"tuxpaint-fr": -20.0, "tuxpaint-ru": -25.0, "tuxpaint-ro": -27.0, "tux
           "tuxpaint-es": -30.0, "asterisk-it": -32.0, "asterisk-fr": -37.0, "tuxpaint-da": -24.0, "asterisk-en": -32.0,
           "tuxpaint-bg": -25.0, "tuxpaint-el": -27.0, "tuxpaint-ca": -26.0, "ami-en": -34.0}
 HISS = 4.0
-ENGLISH = ("flite_kal", "flite_parametric")
-SPEAKING = ("espeak", *ENGLISH)  # engines that speak texts; the others change recordings
 TASK = 40                        # utterances that a process makes at a time
 # SHA-256 (see `digest`) of the corpora that figures are published for: scale -> digest, with SEED
 DIGESTS = {1.0: "a6f4aaec2fc5685e336766d1a293b299ffae53fd912d615e2039986ed91b83e3"}
@@ -112,13 +111,12 @@ class Item:
 @dataclass
 class Sources:
     """What the corpus is made of: {voice: {speaker: [clip paths]}}, {language: [texts]}, {part: backgrounds(part)}, and
-    the libraries of the two engines that speak (flite None: its fakes are left out)."""
+    `fake_speech.find_engines()`."""
 
     clips: dict
     texts: dict
     backgrounds: dict
-    espeak: tuple
-    flite: dict
+    engines: dict
 
 
 def prepare(folder, log=None, scale=1.0, seed=SEED, jobs=2, sources=None):
@@ -163,8 +161,9 @@ def plan(part, scale, seed, sources):
     for number, (voice, speaker, clip, wanted) in enumerate(order):
         language = voice.split("-")[1]
         fakes = int((number + 1) * FAKES[part]) - int(number * FAKES[part])
-        usable = [system for system in SYSTEMS[part] if system not in ENGLISH or language == "en" and sources.flite]
-        usable += [system for system in usable if system in ENGLISH] * 2     # it has English alone to make up in
+        usable = [system for system in SYSTEMS[part] if system in sources.engines and
+                  (language == "en" or system not in ENGLISH)]
+        usable += [system for system in usable if system in ENGLISH] * 2     # they have English alone to make up in
         for system in ["-"] + [_next(turns, rng, voice, usable) for _ in range(fakes)]:
             condition = _next(turns, rng, system, CONDITIONS[part])
             items.append(_item(rng, part, len(items), system, (voice, speaker, clip, wanted), condition, seed, sources))
@@ -226,18 +225,14 @@ def _item(rng, part, number, system, genuine, condition, seed, sources):
     voice, speaker, clip, wanted = genuine
     language = voice.split("-")[1]
     narrow = voice.startswith("asterisk") or rng.random() < NARROWED
-    hiss = FLOORS[voice] + rng.uniform(-HISS, HISS) if system in SPEAKING else -60.0
+    hiss = FLOORS[voice] + rng.uniform(-HISS, HISS) if system in QUIET else -60.0
     recording = draw(rng, wanted, NARROW if narrow else WIDE, hiss)
     item = Item(f"{part}-{number:05d}", part, system, speaker, language, clip, condition, recording,
                 [seed, list(SETS).index(part), number])
     if system in SPEAKING:
         texts = sources.texts[language]
         item.texts = [texts[index] for index in rng.integers(0, len(texts), 12)]
-        if system == "espeak":
-            item.speaker = f"espeak-{SPEAKERS[part][rng.integers(len(SPEAKERS[part]))]}"
-        else:
-            names = flite.DIPHONES if system == "flite_kal" else flite.PARAMETRIC
-            item.speaker = f"flite-{names[rng.integers(len(names))]}"
+        item.speaker = name_speaker(system, SPEAKERS[part], rng)
     if condition != "clean":
         pieces = sources.backgrounds[part][condition]
         item.background = pieces[rng.integers(len(pieces))], float(rng.random())
@@ -255,7 +250,7 @@ def make_all(items, folder, sources, jobs, log):
     tasks = []
     for system in sorted({item.system if item.texts else "" for item in items}):
         some = [item for item in items if (item.system if item.texts else "") == system]
-        tasks += [(some[start:start + TASK], folder, sources.espeak, sources.flite)
+        tasks += [(some[start:start + TASK], folder, sources.engines)
                   for start in range(0, len(some), TASK)]
     found = {}
     with multiprocessing.get_context("fork").Pool(jobs, initializer=end_with_parent) as pool:
@@ -270,11 +265,11 @@ def _make(task):
     """Write some utterances: {id: number of samples}."""
     import soundfile
 
-    items, folder, espeak_library, flite_libraries = task
-    spoken = _speak(items, espeak_library, flite_libraries)
+    items, folder, engines = task
+    spoken = speak(items, engines) if items[0].texts else map(_load, (item.clip for item in items))
     lengths = {}
     for item, speech in zip(items, spoken):
-        samples = make(item, _load(item.clip) if speech is None else speech)
+        samples = make(item, speech, engines)
         with atomic_path(folder / "audio" / item.part / f"{item.id}.flac") as temporary:
             soundfile.write(str(temporary), samples, RATE, subtype="PCM_16")
         lengths[item.id] = len(samples)
@@ -287,48 +282,12 @@ def _load(path):
     return voices.load_clip(path, RATE)
 
 
-def _speak(items, espeak_library, flite_libraries):
-    """Speech at 16 kHz (N,) of items with texts, None of others."""
-    from scipy.signal import resample_poly
-
-    said = [index for index, item in enumerate(items) if item.texts]
-    found = [None] * len(items)
-    texts = [" ".join(_until(items[index])) for index in said]
-    if said and items[said[0]].system == "espeak":
-        made = espeak.synthesize([(_voice(items[index]), text) for index, text in zip(said, texts)], espeak_library)
-        made = [(samples, espeak.RATE) for samples in made]
-    elif said:
-        names = [items[index].speaker.removeprefix("flite-") for index in said]
-        made = flite.synthesize(list(zip(names, texts)), flite_libraries)
-    for index, (samples, rate) in zip(said, made if said else ()):
-        divisor = np.gcd(rate, RATE)
-        found[index] = resample_poly(samples / 32768.0, RATE // divisor, rate // divisor)
-    return found
-
-
-def _until(item):
-    """As many texts of an item as are longer than it when 18 characters are said a second."""
-    chosen = []
-    for text in item.texts:
-        chosen.append(text)
-        if sum(map(len, chosen)) > 18.0 * (item.recording.samples / RATE + 0.5):
-            break
-    return chosen
-
-
-def _voice(item):
-    """eSpeak NG's voice: the speaker's variant, with a rate, pitch and range of its own."""
-    rng = np.random.Generator(np.random.PCG64([*item.seed, 1]))
-    return espeak.Voice(item.language, item.speaker.removeprefix("espeak-"), int(rng.integers(130, 190)),
-                        int(rng.integers(35, 66)), int(rng.integers(35, 66)))
-
-
-def make(item, speech):
+def make(item, speech, engines):
     """One utterance of an item: the clip or what an engine has said, (N,) at 16 kHz -> (samples,) int16."""
     rng = np.random.Generator(np.random.PCG64(item.seed))
     piece = cut(speech, item.recording.samples, rng)
-    if item.system in ENGINES:
-        piece = ENGINES[item.system](piece, rng)
+    if not item.texts and item.system != "-":
+        piece = copy(item.system, piece, rng, engines)
     background = _background(item, len(piece)) if item.background else None
     return record(piece, item.recording, rng, background)
 
@@ -390,13 +349,8 @@ def find_sources(log):
     clips["ami-en"] = {f"ami-{speaker}": paths for people in single_talker_turns(rate=RATE).values()
                        for speaker, (_, paths) in people.items()}
     languages = sorted({voice.split("-")[1] for voice in clips})
-    try:
-        flite_libraries = flite.libraries()
-    except UserError as error:
-        log.warning("no Flite, so its fakes are left out of eval: %s", error)
-        flite_libraries = None
     return Sources(clips, stamp_texts(archives["tuxpaint-stamps-default"], languages),
-                   {part: backgrounds(part) for part in ("adapt", "eval")}, espeak.library(), flite_libraries)
+                   {part: backgrounds(part) for part in ("adapt", "eval")}, find_engines(log))
 
 
 def stamp_texts(archive, languages):

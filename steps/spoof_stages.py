@@ -6,10 +6,10 @@ from steps.spoof_corpus import load_cuts
 from steps.spoof_score import (differences, divide, labels_of_set, read_seeds, scored_sets, shortcut_figures,
                                system_figures)
 
-NOTES = {"mini": "Corpus mini: recordings of people from free packages, and fakes that vocoders and two speech "
-                 "synthesisers made of them and of texts, all through the same recording chain (local/add_mini.py); the "
-                 "engines are those of textbooks, so only the order of the systems means anything, if their intervals "
-                 "let it."}
+NOTES = {"mini": "Corpus mini: recordings of people from free packages, and fakes that vocoders and speech "
+                 "synthesisers made of them and of texts, all through the same recording chain (local/add_mini.py); "
+                 "training has engines of textbooks alone, so only the order of the systems means anything, if their "
+                 "intervals let it."}
 COMPARED = (("none", "rnm_sm"), ("none", "rnm_sm_mc0.8"), ("rnm_sm", "rnm_sm_mc0.8"),
             ("pooled_rnm_sm", "pooled_rnm_sm_mc0.8"))
 HISTOGRAMS = ("rnm_sm", "rnm_sm_mc0.8")  # the two panels of Figure 3

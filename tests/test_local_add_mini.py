@@ -10,7 +10,7 @@ import pytest
 import soundfile
 from lhotse import CutSet
 
-from local import add_mini, recording_chain, shortcuts, vocoders
+from local import add_mini, fake_speech, recording_chain, shortcuts, vocoders
 from local.recording_chain import MARGIN, RATE
 from pyspeech.errors import UserError
 from pyspeech.spoofing.formats import labels_of
@@ -234,13 +234,13 @@ def test_corpus(corpus):
     assert set(check["single"]) == set(shortcuts.STATISTICS)
 
 
-def test_an_item_by_itself_gives_the_same_samples(corpus):
+def test_an_item_by_itself_gives_the_same_samples(corpus, sources):
     """In another order and process than in the corpus: nothing depends on what was made before."""
     folder, items = corpus
     chosen = [item for item in items[::-1] if item.part == "eval" and not item.texts]
     assert len(chosen) >= 6
     for item in chosen:
-        made = add_mini.make(item, add_mini.voices.load_clip(item.clip, RATE))
+        made = add_mini.make(item, add_mini.voices.load_clip(item.clip, RATE), sources.engines)
         written, _ = soundfile.read(str(folder / "audio" / item.part / f"{item.id}.flac"), dtype="int16")
         assert np.array_equal(made, written), item.id
 
@@ -263,7 +263,7 @@ def test_engines_and_conditions_of_the_sets(plans):
     seen = {part: Counter(item.system for item in plan) for part, plan in plans.items()}
     for part, counts in seen.items():
         assert set(counts) == {"-", *add_mini.SYSTEMS[part]}
-    assert {"sinusoidal", "phase_vocoder", "flite_kal"} <= set(seen["eval"]) - set(seen["train"]) - set(seen["adapt"])
+    assert {"sinusoidal", "phase_vocoder", "kokoro", "flite_kal"} <= set(seen["eval"]) - set(seen["train"]) - set(seen["adapt"])
     for part, plan in plans.items():
         conditions = defaultdict(Counter)
         for item in plan:
@@ -288,11 +288,11 @@ def test_fakes_are_as_long_as_genuine_ones_and_have_their_band(plans):
     assert all(abs(np.mean(drawn) - add_mini.NARROWED) < 0.1 for drawn in narrow.values())
 
 
-def test_what_is_spoken_has_the_noise_of_recordings(plans):
+def test_what_comes_without_noise_gets_that_of_recordings(plans):
     for plan in plans.values():
         for item in plan:
-            spoken = item.system in add_mini.SPEAKING
-            assert -50.0 <= item.recording.floor <= (-16.0 if spoken else -30.0)
+            quiet = item.system in fake_speech.QUIET
+            assert -50.0 <= item.recording.floor <= (-16.0 if quiet else -30.0)
     noisy = [item.recording.floor for item in plans["train"] if item.system == "espeak" and "_fr" in item.clip.name]
     assert len(noisy) > 1 and -24.0 <= min(noisy) <= max(noisy) <= -16.0
     assert set(add_mini.FLOORS) == {voice for part in add_mini.SETS.values() for voice in part}
@@ -304,9 +304,15 @@ def test_level_is_drawn_without_regard_to_the_class(plans):
     assert abs(np.mean(drawn[0]) - np.mean(drawn[1])) < 1.5
 
 
-def test_without_flite(sources):
-    plan = add_mini.plan("eval", 0.1, 1, replace(sources, flite=None))
-    assert {item.system for item in plan} == {"-", *add_mini.SYSTEMS["eval"]} - set(add_mini.ENGLISH)
+def test_without_an_engine(sources, monkeypatch, caplog):
+    def fails():
+        raise UserError("no network")
+
+    monkeypatch.setattr(fake_speech.flite, "libraries", fails)
+    engines = fake_speech.find_engines(log)
+    assert [record.getMessage() for record in caplog.records] == ["no fakes of flite_kal and flite_parametric: no network"]
+    plan = add_mini.plan("eval", 0.1, 1, replace(sources, engines=engines))
+    assert {item.system for item in plan} == {"-", *add_mini.SYSTEMS["eval"]} - {"flite_kal", "flite_parametric"}
 
 
 def test_what_a_killed_run_left_is_made_anew(corpus, sources, tmp_path, monkeypatch):

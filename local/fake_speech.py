@@ -1,0 +1,86 @@
+"""The engines that make the fakes of local/add_mini.py, by name: those that speak a text and those that copy a recording.
+
+    world, world_convert, griffin_lim, lpc, sinusoidal, phase_vocoder     local/vocoders.py
+    melgan             Multi-band MelGAN, a neural vocoder                local/melgan.py
+    espeak             eSpeak NG: formant synthesis, all languages        local/espeak.py
+    flite_kal          Flite: diphones, English                           local/flite.py
+    flite_parametric   Flite: statistical parametric, English
+    kokoro             Kokoro: neural, all languages                      local/kokoro.py
+
+Any item that these functions take has: system (one of the names), language, speaker, seed, and, to be spoken, texts
+and the wanted number of samples, recording.samples.
+"""
+from math import gcd
+
+import numpy as np
+
+from local import espeak, flite, kokoro, melgan
+from local.recording_chain import RATE
+from local.vocoders import ENGINES
+from pyspeech.errors import UserError
+
+ENGLISH = ("flite_kal", "flite_parametric")
+SPEAKING = ("espeak", "kokoro", *ENGLISH)
+QUIET = (*SPEAKING, "melgan")    # their speech comes without noise
+SECONDS = 0.5                    # what is spoken is to be longer than wanted by so much
+CHARACTERS = 18.0                # said in a second
+
+
+def find_engines(log):
+    """{name: what it needs, from the cache or downloaded}; without those that this machine cannot have."""
+    found = {**dict.fromkeys(ENGINES), "espeak": espeak.library(), "melgan": melgan.generator()}
+    for names, find in ((ENGLISH, flite.libraries), (("kokoro",), kokoro.model)):
+        try:
+            found.update(dict.fromkeys(names, find()))
+        except UserError as error:
+            log.warning("no fakes of %s: %s", " and ".join(names), error)
+    return found
+
+
+def copy(system, samples, rng, engines):
+    """A recording, (N,) float64 at 16 kHz, taken apart and put together again: (N,)."""
+    return melgan.copy_melgan(samples, engines[system]) if system == "melgan" else ENGINES[system](samples, rng)
+
+
+def name_speaker(system, voices, rng):
+    """Name of one of the voices of an engine that speaks. voices: those of eSpeak NG to choose from."""
+    names = {"espeak": voices, "kokoro": kokoro.VOICES, "flite_kal": flite.DIPHONES}.get(system, flite.PARAMETRIC)
+    return f"{system.split('_')[0]}-{names[rng.integers(len(names))]}"
+
+
+def speak(items, engines):
+    """Items, all of one engine -> list of speech at 16 kHz, (N,)."""
+    system = items[0].system
+    said = [(item.speaker.split("-", 1)[1], " ".join(_enough(item))) for item in items]
+    if system == "espeak":
+        made = espeak.synthesize([(_espeak_voice(item), text) for item, (_, text) in zip(items, said)], engines[system])
+        made = [(samples, espeak.RATE) for samples in made]
+    elif system == "kokoro":
+        made = kokoro.synthesize([(voice, item.language, text) for item, (voice, text) in zip(items, said)],
+                                 engines[system])
+    else:
+        made = flite.synthesize(said, engines[system])
+    return [_at_rate(samples / 32768.0, rate) for samples, rate in made]
+
+
+def _at_rate(samples, rate):
+    from scipy.signal import resample_poly
+
+    return resample_poly(samples, RATE // gcd(rate, RATE), rate // gcd(rate, RATE))
+
+
+def _enough(item):
+    """As many texts of an item as make it as long as is wanted."""
+    chosen = []
+    for text in item.texts:
+        chosen.append(text)
+        if sum(map(len, chosen)) > CHARACTERS * (item.recording.samples / RATE + SECONDS):
+            break
+    return chosen
+
+
+def _espeak_voice(item):
+    """eSpeak NG's voice: the speaker's variant, with a rate, pitch and range of its own."""
+    rng = np.random.Generator(np.random.PCG64([*item.seed, 1]))
+    return espeak.Voice(item.language, item.speaker.removeprefix("espeak-"), int(rng.integers(130, 190)),
+                        int(rng.integers(35, 66)), int(rng.integers(35, 66)))

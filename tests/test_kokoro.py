@@ -78,9 +78,9 @@ def test_what_the_network_is_given(where, vocabulary, monkeypatch):
         kokoro.synthesize([("jm_kumo", "en", "Sea. " * 86)], where)
 
 
-# Two short texts: the network takes twice as long as the speech lasts.
+# Two short texts: the network takes as long as the speech lasts.
 
-SAID = [("jf_alpha", "en", "Sissy sees."), ("jm_kumo", "en", "More and more.")]
+SAID = [("jf_alpha", "en", "Sissy."), ("jm_kumo", "en", "Malone.")]
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def made(where):
 def test_speech(made):
     highs, pitches = [], []
     for samples, rate in made:
-        assert rate == 24000 and 0.7 * rate < len(samples) < 2.5 * rate
+        assert rate == 24000 and 0.6 * rate < len(samples) < 2.5 * rate
         assert 3000 < np.abs(samples.astype(int)).max() < 32767
         spectrum = np.square(np.abs(np.fft.rfft(samples / 32768.0)))
         highs.append(spectrum[int(4000 / rate * len(samples)):].sum() / spectrum.sum())
@@ -100,28 +100,6 @@ def test_speech(made):
         assert 0.2 < np.mean(f0 > 0) < 0.95
     assert highs[0] > 5 * highs[1]                                     # sibilants against nasals
     assert 150 < pitches[0] < 400 and 70 < pitches[1] < 0.75 * pitches[0]
-
-
-def test_convolutions_in_floats_give_the_same_samples(made, where, monkeypatch):
-    """As those of 8-bit integers, ONNX Runtime's own."""
-    counts = []
-    original = open(where["network"], "rb").read()
-    for network in (original, kokoro.float_convolutions(original)):
-        counts.append((network.count(b"ConvInteger"), network.count(b"\x22\x04Conv")))
-    assert counts[0][0] > 80 and counts[1] == (0, counts[0][1] + counts[0][0])
-    monkeypatch.setattr(kokoro, "float_convolutions", lambda network: network)
-    kokoro._load.cache_clear()
-    (samples, _), = kokoro.synthesize(SAID[:1], where)
-    kokoro._load.cache_clear()
-    assert np.array_equal(samples, made[0][0])
-
-
-def test_another_process_gives_the_same_samples(made, where):
-    program = ("import json, hashlib, sys; from local import kokoro; order, where = json.load(sys.stdin); "
-               "print(hashlib.sha256(kokoro.synthesize(order, where)[0][0].tobytes()).hexdigest())")
-    done = subprocess.run([sys.executable, "-c", program], input=json.dumps([SAID[:1], where]), capture_output=True,
-                          text=True)
-    assert done.stdout.strip() == hashlib.sha256(made[0][0].tobytes()).hexdigest(), done.stderr
 
 
 # What fails
@@ -147,13 +125,6 @@ def test_damaged_network(where, tmp_path):
     with pytest.raises(UserError, match="brökn network.onnx: ONNX Runtime cannot load it .*remove it") as caught:
         kokoro.synthesize([SAID[0]], {**where, "network": str(broken)})
     assert "\n" not in str(caught.value)
-
-
-def test_onnxruntime_missing(where, monkeypatch):
-    kokoro._load.cache_clear()
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(UserError, match="needs the package onnxruntime .*run ./path.sh"):
-        kokoro._load(where["network"], where["vocabulary"], where["voices"])
 
 
 def test_parts_are_joined_whole_or_not_at_all(tmp_path):
@@ -182,3 +153,34 @@ def test_network_is_in_the_cache_whole(where):
     from pyspeech.download import file_sha256
 
     assert file_sha256(where["network"]) == kokoro.NETWORK_SHA256
+
+
+# Whoever runs it, the same samples
+
+def test_convolutions_in_floats_give_the_same_samples(made, where, monkeypatch):
+    """As those of 8-bit integers, ONNX Runtime's own."""
+    counts = []
+    original = open(where["network"], "rb").read()
+    for network in (original, kokoro.float_convolutions(original)):
+        counts.append((network.count(b"ConvInteger"), network.count(b"\x22\x04Conv")))
+    assert counts[0][0] > 80 and counts[1] == (0, counts[0][1] + counts[0][0])
+    monkeypatch.setattr(kokoro, "float_convolutions", lambda network: network)
+    kokoro._load.cache_clear()
+    (samples, _), = kokoro.synthesize(SAID[:1], where)
+    kokoro._load.cache_clear()
+    assert np.array_equal(samples, made[0][0])
+
+
+def test_another_process_gives_the_same_samples(made, where):
+    program = ("import json, hashlib, sys; from local import kokoro; order, where = json.load(sys.stdin); "
+               "print(hashlib.sha256(kokoro.synthesize(order, where)[0][0].tobytes()).hexdigest())")
+    done = subprocess.run([sys.executable, "-c", program], input=json.dumps([SAID[:1], where]), capture_output=True,
+                          text=True)
+    assert done.stdout.strip() == hashlib.sha256(made[0][0].tobytes()).hexdigest(), done.stderr
+
+
+def test_onnxruntime_missing(where, monkeypatch):
+    kokoro._load.cache_clear()                                         # of a network that was loaded before
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(UserError, match="needs the package onnxruntime .*run ./path.sh"):
+        kokoro._load(where["network"], where["vocabulary"], where["voices"])

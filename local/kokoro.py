@@ -5,9 +5,9 @@ ONNX Runtime (see `local.float_convolutions`). It says what it is told in the In
 eSpeak NG (`local.espeak`), in whatever language eSpeak NG knows; the network has learnt from eight, English most of
 all. In any other, such as Bulgarian, Greek or Catalan, it is a foreigner who reads phonemes aloud.
 
-No node of the network draws random numbers: the same texts give the same samples on processors of one kind. On another
-kind, whose rounding is another, they are as long and sound the same but are not the same samples: a voice's style
-changed by 2e-7 of its values has changed the waveform by 8 to 23 % RMS.
+No node of the network draws random numbers: the same texts give the same samples on processors of one kind. They will
+not on a kind that rounds in another way: a voice's style changed by 2e-7 of its values left the length as it was and
+changed the waveform by 8 to 23 % RMS.
 """
 import functools
 import json

@@ -141,8 +141,8 @@ def prepare(folder, log=None, scale=1.0, seed=SEED, jobs=2, sources=None):
     check_corpus(folder, log)
     expected = DIGESTS.get(scale) if seed == SEED else None
     if expected and digest(folder) != expected:
-        log.warning("these are not the very same samples as those of the published figures: a package, the C library "
-                    "or the decoder of Ogg Vorbis is another one; figures can differ a little")
+        log.warning("these are not the very same samples as those of the published figures: a package, the processor, "
+                    "the C library or the decoder of Ogg Vorbis is another one; figures can differ a little")
     return counts
 
 

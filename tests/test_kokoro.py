@@ -157,20 +157,6 @@ def test_network_is_in_the_cache_whole(where):
 
 # Whoever runs it, the same samples
 
-def test_convolutions_in_floats_give_the_same_samples(made, where, monkeypatch):
-    """As those of 8-bit integers, ONNX Runtime's own."""
-    counts = []
-    original = open(where["network"], "rb").read()
-    for network in (original, kokoro.float_convolutions(original)):
-        counts.append((network.count(b"ConvInteger"), network.count(b"\x22\x04Conv")))
-    assert counts[0][0] > 80 and counts[1] == (0, counts[0][1] + counts[0][0])
-    monkeypatch.setattr(kokoro, "float_convolutions", lambda network: network)
-    kokoro._load.cache_clear()
-    (samples, _), = kokoro.synthesize(SAID[:1], where)
-    kokoro._load.cache_clear()
-    assert np.array_equal(samples, made[0][0])
-
-
 def test_another_process_gives_the_same_samples(made, where):
     program = ("import json, hashlib, sys; from local import kokoro; order, where = json.load(sys.stdin); "
                "print(hashlib.sha256(kokoro.synthesize(order, where)[0][0].tobytes()).hexdigest())")

@@ -5,7 +5,8 @@
     espeak             eSpeak NG: formant synthesis, all languages        local/espeak.py
     flite_kal          Flite: diphones, English                           local/flite.py
     flite_parametric   Flite: statistical parametric, English
-    kokoro             Kokoro: neural, all languages                      local/kokoro.py
+    kokoro             Kokoro: neural, English and what is near to        local/kokoro.py
+                       a language that it has learnt
 
 Any item that these functions take has: system (one of the names), language, speaker, seed, and, to be spoken, texts
 and the wanted number of samples, recording.samples.
@@ -19,8 +20,8 @@ from local.recording_chain import RATE
 from local.vocoders import ENGINES
 from pyspeech.errors import UserError
 
-ENGLISH = ("flite_kal", "flite_parametric")
-SPEAKING = ("espeak", "kokoro", *ENGLISH)
+LANGUAGES = {"flite_kal": ("en",), "flite_parametric": ("en",), "kokoro": ("en", "ca")}     # of others: all
+SPEAKING = ("espeak", *LANGUAGES)
 QUIET = (*SPEAKING, "melgan")    # their speech comes without noise
 SECONDS = 0.5                    # what is spoken is to be longer than wanted by so much
 CHARACTERS = 18.0                # said in a second, at most
@@ -30,7 +31,7 @@ LEISURELY = 15.0                 # by Kokoro, which takes its time in computing 
 def find_engines(log):
     """{name: what it needs, from the cache or downloaded}; without those that this machine cannot have."""
     found = {**dict.fromkeys(ENGINES), "espeak": espeak.library(), "melgan": melgan.generator()}
-    for names, find in ((ENGLISH, flite.libraries), (("kokoro",), kokoro.model)):
+    for names, find in ((("flite_kal", "flite_parametric"), flite.libraries), (("kokoro",), kokoro.model)):
         try:
             found.update(dict.fromkeys(names, find()))
         except UserError as error:

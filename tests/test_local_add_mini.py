@@ -272,6 +272,7 @@ def test_engines_and_conditions_of_the_sets(plans):
             assert set(counts) == set(add_mini.CONDITIONS[part]) and max(counts.values()) - min(counts.values()) <= 9
         assert all(bool(item.background) == (item.condition != "clean") for item in plan)
     assert all(item.language == "en" for item in plans["eval"] if item.system.startswith("flite"))
+    assert {item.language for item in plans["eval"] if item.system == "kokoro"} == {"en", "ca"}
 
 
 def test_fakes_are_as_long_as_genuine_ones_and_have_their_band(plans):

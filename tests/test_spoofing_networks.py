@@ -88,11 +88,18 @@ def test_without_the_mean_level_and_channel_do_not_count():
     assert (first - second).abs().mean() < 0.02 * first.std()
 
 
-def test_max_feature_map(rng):
-    maps = torch.from_numpy(rng.standard_normal((2, 6, 3, 4)))
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_max_feature_map(rng, layout):
+    maps = torch.from_numpy(rng.standard_normal((2, 6, 3, 4))).to(memory_format=layout)
     expected = np.maximum(maps[:, :3].numpy(), maps[:, 3:].numpy())
     assert np.array_equal(MaxFeatureMap2d()(maps), expected)
     assert torch.autograd.gradcheck(MaxFeatureMap2d(), maps.requires_grad_())
+
+
+def test_max_feature_map_of_equal_halves_passes_the_gradient_once():
+    maps = torch.ones(1, 4, 2, 2, requires_grad=True)
+    MaxFeatureMap2d()(maps).sum().backward()
+    assert maps.grad[:, :2].eq(1).all() and maps.grad[:, 2:].eq(0).all()
 
 
 def lstm_by_hand(inputs, layer):

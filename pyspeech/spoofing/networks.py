@@ -86,20 +86,20 @@ class _LargerHalf(torch.autograd.Function):
     @staticmethod
     def forward(ctx, maps):
         first, second = maps.chunk(2, dim=1)
-        ctx.save_for_backward(first >= second)
+        ctx.save_for_backward(second - first)
         return torch.maximum(first, second)
 
     @staticmethod
     def backward(ctx, gradient):
-        (first_is_larger,) = ctx.saved_tensors
+        (difference,) = ctx.saved_tensors
         channels_last = gradient.is_contiguous(memory_format=torch.channels_last)
-        # Written where they belong: joining the halves afterwards would take as long again.
         both = torch.empty((len(gradient), 2 * gradient.shape[1], *gradient.shape[2:]), dtype=gradient.dtype,
                            device=gradient.device,
                            memory_format=torch.channels_last if channels_last else torch.contiguous_format)
+        # Written where they belong: joining the halves afterwards would take as long again.
         first, second = both.chunk(2, dim=1)
-        torch.mul(gradient, first_is_larger, out=first)
-        torch.sub(gradient, first, out=second)
+        torch.ops.aten.threshold_backward.grad_input(gradient, difference, 0, grad_input=second)
+        torch.sub(gradient, second, out=first)
         return both
 
 

@@ -25,15 +25,16 @@ No voice is in two sets; eval has its own languages (bg, el, ca; English is in a
 pieces of noise and music are those of local/backgrounds.py, other ones in adapt than in eval. Recordings of the prompts
 (asterisk) reach to 3.4 kHz, and so do their fakes; of the others, in either class, three in ten are cut there too, the
 rest at 6.8 kHz. What an engine says without noise gets noise as the recordings of the set have it. The same seed and
-scale give the same samples (`digest`), on processors of one kind: those of the neural engines differ in their last bits.
-check.json has what a linear model makes of the files alone (local/shortcuts.py), which should be next to nothing; read
-it before trusting any figure. Its equal error rates are FIGURES; speech of engines is a little
-less peaked, and no recording chain takes that away altogether. Those of log-mel means and deviations are LOGMEL.
+scale give the same samples (`digest`) on processors of one kind; on others the neural engines, which training and dev
+do not have, say the same with other samples. check.json has what a linear model makes of the files alone
+(local/shortcuts.py), which should be next to nothing; read it before trusting any figure. Its equal error rates are
+FIGURES; speech of engines is a little less peaked, and no recording chain takes
+that away altogether. Those of log-mel means and deviations are LOGMEL.
 
 Limits, to keep in mind with any figure from this corpus: eight voices in train, mostly one a language, so what is
 learnt of voices and of engines is hard to tell apart; with 200 genuine utterances in eval an error rate of 10 % has an
-interval of about 4 points; of the neural engines, one has learnt from a single voice and the other has an accent, and eSpeak
-NG and Flite are far from human speech; recordings are not of studio quality (noise floors 20 to 40 dB below the
+interval of about 4 points; of the neural engines, one has learnt from a single voice and the other has an accent, and
+eSpeak NG and Flite are far from human speech; recordings are not of studio quality (noise floors 20 to 40 dB below the
 speech), so subtle traces are masked that the real corpus has, and what a vocoder does to noise is a trace too. The sets
 differ in how hard they are: dev has clean recordings, eval has noisy ones as well. A detector that does well here has
 been built right; how well it does on ADD 2022 only ADD 2022 tells.
@@ -247,13 +248,12 @@ def make_all(items, folder, sources, jobs, log):
     """Write all utterances in `jobs` processes: {id: number of samples}."""
     import multiprocessing
 
-    # What one engine speaks goes together: each call of theirs is a process.
-    items = sorted(items, key=lambda item: (item.system if item.texts else "", item.id))
+    # What one engine speaks goes together: each call of theirs is a process. The slowest, Kokoro, comes first.
+    kinds = sorted({item.system if item.texts else "" for item in items}, reverse=True)
     tasks = []
-    for system in sorted({item.system if item.texts else "" for item in items}):
-        some = [item for item in items if (item.system if item.texts else "") == system]
-        tasks += [(some[start:start + TASK], folder, sources.engines)
-                  for start in range(0, len(some), TASK)]
+    for kind in kinds:
+        some = sorted((item for item in items if (item.system if item.texts else "") == kind), key=lambda item: item.id)
+        tasks += [(some[start:start + TASK], folder, sources.engines) for start in range(0, len(some), TASK)]
     found = {}
     with multiprocessing.get_context("fork").Pool(jobs, initializer=end_with_parent) as pool:
         for number, lengths in enumerate(pool.imap_unordered(_make, tasks), 1):

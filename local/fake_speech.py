@@ -1,4 +1,4 @@
-"""The engines that make the fakes of local/add_mini.py, by name: those that speak a text and those that copy a recording.
+"""The engines that make the fakes of local/add_mini.py: those that speak a text and those that copy a recording.
 
     world, world_convert, griffin_lim, lpc, sinusoidal, phase_vocoder     local/vocoders.py
     melgan             Multi-band MelGAN, a neural vocoder                local/melgan.py
@@ -11,6 +11,7 @@
 Any item that these functions take has: system (one of the names), language, speaker, seed, and, to be spoken, texts
 and the wanted number of samples, recording.samples.
 """
+from importlib.util import find_spec
 from math import gcd
 
 import numpy as np
@@ -30,9 +31,13 @@ LEISURELY = 15.0                 # by Kokoro, which takes its time in computing 
 
 def find_engines(log):
     """{name: what it needs, from the cache or downloaded}; without those that this machine cannot have."""
-    found = {**dict.fromkeys(ENGINES), "espeak": espeak.library(), "melgan": melgan.generator()}
-    for names, find in ((("flite_kal", "flite_parametric"), flite.libraries), (("kokoro",), kokoro.model)):
+    found = {**dict.fromkeys(ENGINES), "espeak": espeak.library()}
+    for names, package, find in ((("flite_kal", "flite_parametric"), None, flite.libraries),
+                                 (("melgan",), "ai_edge_litert", melgan.generator),
+                                 (("kokoro",), "onnxruntime", kokoro.model)):
         try:
+            if package and find_spec(package) is None:
+                raise UserError(f"the package {package} is not installed; run ./path.sh, which installs it")
             found.update(dict.fromkeys(names, find()))
         except UserError as error:
             log.warning("no fakes of %s: %s", " and ".join(names), error)

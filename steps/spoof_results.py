@@ -82,12 +82,13 @@ def shortcut_note(shortcuts):
 
 
 def difference_note(difference):
-    """One line for {"systems": [a, b], "set", "unseen", "first", "mean", "interval"}: the EER of b less that of a, over
-    the same utterances."""
+    """One line for {"systems": [a, b], "set", "seeds", "unseen", "first", "mean", "interval"}: the EER of b less that of
+    a, over the same utterances."""
     first, second = difference["systems"]
     low, high = (100 * value for value in difference["interval"])
     fakes = " (of the fakes, engines alone that train and dev do not have)" if difference["unseen"] else ""
-    return (f"{SETS[difference['set']]}{fakes}: EER of {first} {percent(difference['first'])} %, of {second} "
+    seeds = f"{len(difference['seeds'])} seed{'s' if len(difference['seeds']) > 1 else ''}"
+    return (f"{SETS[difference['set']]}{fakes}, {seeds}: EER of {first} {percent(difference['first'])} %, of {second} "
             f"{100 * difference['mean']:+.2f} points, 95 % interval {low:+.2f} to {high:+.2f}.")
 
 

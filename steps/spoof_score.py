@@ -78,17 +78,18 @@ def differences(exp, conf, pairs, name):
 
 
 def difference(exp, conf, pair, name, labels):
-    """EER of the second of two systems less that of the first, means over the seeds, with a paired bootstrap's interval:
-    the draws are of the same utterances for both, those of labels {utterance: Label}, of a set."""
+    """EER of the second of two systems less that of the first, means over the seeds that both have, with a paired
+    bootstrap's interval: the draws are of the same utterances for both, those of labels {utterance: Label}, of a set."""
     import numpy as np
     from pyspeech.spoofing.scoring import eer_draws, equal_error_rate
 
+    seeds = [seed for seed in seeds_of(conf, pair[0]) if seed in seeds_of(conf, pair[1])]
     means, draws = [], []
     for system in pair:
-        scores = read_seeds(exp, system, seeds_of(conf, system), name)
+        scores = read_seeds(exp, system, seeds, name)
         means.append(float(np.mean([equal_error_rate(*divide(of_seed, labels))[0] for of_seed in scores])))
         draws.append(np.mean([eer_draws(*divide(of_seed, labels)) for of_seed in scores], axis=0))
-    return {"systems": list(pair), "set": name, "first": means[0], "mean": means[1] - means[0],
+    return {"systems": list(pair), "set": name, "seeds": seeds, "first": means[0], "mean": means[1] - means[0],
             "interval": np.percentile(draws[1] - draws[0], [2.5, 97.5]).tolist()}
 
 

@@ -7,6 +7,7 @@ import pytest
 from lhotse import CutSet
 
 from pyspeech.spoofing.formats import label_of, write_scores
+from pyspeech.spoofing.scoring import equal_error_rate
 from steps import spoof_results, spoof_score
 from tiny_spoofing import write_corpus
 
@@ -44,6 +45,16 @@ def test_difference_of_all_and_of_unseen_engines(exp):
     assert unseen["interval"][0] <= unseen["mean"] <= unseen["interval"][1] < 0
     note = spoof_results.difference_note(unseen)
     assert "engines alone that train and dev do not have" in note and f"EER of none {100 * unseen['first']:.2f} %" in note
+
+
+def test_only_the_seeds_that_both_have_are_compared(exp):
+    pair, conf = ("none", "rnm"), SimpleNamespace(repeated=["rnm"], seeds=[2, 1])
+    found, = [entry for entry in spoof_score.differences(exp, conf, [pair], "eval") if not entry["unseen"]]
+    labels = spoof_score.labels_of_set(exp.dir / "corpus", "eval")
+    scores = spoof_score.read_seeds(exp, "none", [2], "eval")[0]
+    assert found["seeds"] == [2]
+    assert found["first"] == equal_error_rate(*spoof_score.divide(scores, labels))[0]
+    assert ", 1 seed: EER of none" in spoof_results.difference_note(found)
 
 
 def test_unseen_engines_are_those_of_neither_train_nor_dev(exp):

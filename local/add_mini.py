@@ -249,11 +249,11 @@ def make_all(items, folder, sources, jobs, log):
     import multiprocessing
 
     # What one engine speaks goes together: each call of theirs is a process. The slowest, Kokoro, comes first.
-    kinds = sorted({item.system if item.texts else "" for item in items}, reverse=True)
-    tasks = []
-    for kind in kinds:
-        some = sorted((item for item in items if (item.system if item.texts else "") == kind), key=lambda item: item.id)
-        tasks += [(some[start:start + TASK], folder, sources.engines) for start in range(0, len(some), TASK)]
+    kinds = {}
+    for item in sorted(items, key=lambda item: item.id):
+        kinds.setdefault(item.system if item.texts else "", []).append(item)
+    tasks = [(some[start:start + TASK], folder, sources.engines)
+             for _, some in sorted(kinds.items(), reverse=True) for start in range(0, len(some), TASK)]
     found = {}
     with multiprocessing.get_context("fork").Pool(jobs, initializer=end_with_parent) as pool:
         for number, lengths in enumerate(pool.imap_unordered(_make, tasks), 1):

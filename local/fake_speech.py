@@ -12,13 +12,13 @@ Any item that these functions take has: system (one of the names), language, spe
 and the wanted number of samples, recording.samples.
 """
 from importlib.util import find_spec
-from math import gcd
 
 import numpy as np
 
 from local import espeak, flite, kokoro, melgan
 from local.recording_chain import RATE
 from local.vocoders import ENGINES
+from local.voices import resample
 from pyspeech.errors import UserError
 
 LANGUAGES = {"flite_kal": ("en",), "flite_parametric": ("en",), "kokoro": ("en", "ca")}     # of others: all
@@ -67,13 +67,7 @@ def speak(items, engines):
                                  engines[system])
     else:
         made = flite.synthesize(said, engines[system])
-    return [_at_rate(samples / 32768.0, rate) for samples, rate in made]
-
-
-def _at_rate(samples, rate):
-    from scipy.signal import resample_poly
-
-    return resample_poly(samples, RATE // gcd(rate, RATE), rate // gcd(rate, RATE))
+    return [resample(samples / 32768.0, rate, RATE) for samples, rate in made]
 
 
 def _enough(item):

@@ -10,6 +10,9 @@ import functools
 
 import numpy as np
 
+from local import vocoders
+from local.voices import resample
+
 RATE = 24000
 N_FFT, WINDOW, HOP, MELS = 2048, 1200, 300, 80
 LOWEST, HIGHEST = 80.0, 7600.0   # Hz
@@ -42,14 +45,12 @@ def copy_melgan(samples, path):
 
     path: of `generator()`. The same processor gives the same samples.
     """
-    from scipy.signal import resample_poly
-
     if not samples.any():
         return np.zeros(len(samples))
     level = np.sqrt(np.mean(np.square(samples)))
-    mel = (log_mel(resample_poly(samples * (LEVEL / level), 3, 2)) - MEAN) / DEVIATION
-    made = resample_poly(_generate(mel.astype(np.float32), str(path)).astype(np.float64), 2, 3)[:len(samples)]
-    made = np.concatenate([made, np.zeros(len(samples) - len(made))])
+    mel = (log_mel(resample(samples * (LEVEL / level), vocoders.RATE, RATE)) - MEAN) / DEVIATION
+    made = _generate(mel.astype(np.float32), str(path)).astype(np.float64)
+    made = vocoders.fit(resample(made, RATE, vocoders.RATE), len(samples))
     return made * level / np.sqrt(np.mean(np.square(made)) + 1e-20)
 
 

@@ -44,7 +44,7 @@ def _world(samples, pitch, formants):
         below = np.minimum(bins.astype(np.int64), envelope.shape[1] - 2)
         share = bins - below
         envelope = np.ascontiguousarray(envelope[:, below] * (1 - share) + envelope[:, below + 1] * share)
-    return _fit(pyworld.synthesize(f0 * pitch, envelope, aperiodicity, RATE, SHIFT_MS), len(samples))
+    return fit(pyworld.synthesize(f0 * pitch, envelope, aperiodicity, RATE, SHIFT_MS), len(samples))
 
 
 def _pitch(samples):
@@ -63,7 +63,7 @@ def _envelope(samples):
     return f0, times, pyworld.cheaptrick(samples, f0, times, RATE)
 
 
-def _fit(samples, length):
+def fit(samples, length):
     """Cut or continued by zeros to `length`."""
     return np.concatenate([samples[:length], np.zeros(max(0, length - len(samples)))])
 
@@ -92,7 +92,7 @@ def istft(spectra, length, size=N_FFT, hop=HOP):
         _add_hops(total, frames[:, part:part + width], part, hop)
         _add_hops(weight, np.broadcast_to(np.square(_window(size)[part:part + width]), (len(frames), width)), part, hop)
     samples = total / np.maximum(weight, 1e-8)
-    return _fit(samples[size // 2:], length)
+    return fit(samples[size // 2:], length)
 
 
 def _add_hops(total, pieces, start, hop):
@@ -146,7 +146,7 @@ def phase_vocoder(samples, rng):
     steps += expected - 2 * np.pi * np.round(steps / (2 * np.pi))
     phases = np.angle(spectra[0]) + np.concatenate([np.zeros((1, len(expected))), np.cumsum(steps[:-1], axis=0)])
     stretched = istft(magnitudes * np.exp(1j * phases), int(len(samples) * down / up), N_FFT, hop)
-    return _fit(resample_poly(stretched, up, down), len(samples))
+    return fit(resample_poly(stretched, up, down), len(samples))
 
 
 # Source and filter

@@ -103,14 +103,17 @@ def apollo_transcript():
 def load_clip(path, sampling_rate=8000):
     """Read a clip as float64 (N,), channels mixed, resampled to `sampling_rate` with a polyphase filter."""
     import soundfile
-    from scipy.signal import resample_poly
 
     samples, rate = soundfile.read(str(path), dtype="float64", always_2d=True)
-    samples = samples.mean(axis=1)
-    if rate != sampling_rate:
-        divisor = np.gcd(rate, sampling_rate)
-        samples = resample_poly(samples, sampling_rate // divisor, rate // divisor)
-    return samples
+    return resample(samples.mean(axis=1), rate, sampling_rate)
+
+
+def resample(samples, rate, sampling_rate):
+    """Samples (N,) at `rate` Hz resampled to `sampling_rate` with a polyphase filter."""
+    from scipy.signal import resample_poly
+
+    divisor = np.gcd(rate, sampling_rate)
+    return resample_poly(samples, sampling_rate // divisor, rate // divisor) if rate != sampling_rate else samples
 
 
 def mark_speech(clip, bridge=0.3, pad=0.04, depth=30.0, margin=9.0):

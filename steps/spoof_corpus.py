@@ -41,6 +41,12 @@ def load_cuts(corpus, name):
     return list(CutSet.from_file(path)) if path.exists() else []
 
 
+def development_cuts(corpus):
+    """The cuts of dev whose label is known; [] where they are not of both kinds and so can choose nothing."""
+    cuts = [cut for cut in load_cuts(corpus, "dev") if cut.supervisions[0].text]
+    return cuts if {cut.supervisions[0].text for cut in cuts} == {"genuine", "fake"} else []
+
+
 def training_cuts(corpus, pooled):
     """The cuts to train with: those of train, or pooled with dev and adapt. UserError where labels are missing."""
     cuts = [cut for name in (("train", "dev", "adapt") if pooled else ("train",)) for cut in load_cuts(corpus, name)]

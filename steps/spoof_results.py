@@ -37,21 +37,24 @@ def table_3(scores):
 
 
 def interval_table(scores):
-    """Mean EER in % with its 95 % interval, and Cllr, of each system and set."""
+    """Mean EER in % with its 95 % interval, Cllr, and min t-DCF where there is one, of each system and set."""
     shown = sets_of(scores)
     rows = []
     for system in systems_of(scores):
         cells = [interval_cell(scores[system]["sets"].get(name)) for name in shown]
         rows.append([("pooled, " if system.startswith("pooled") else "") + TABLE_3[system][1], *cells])
-    return markdown_table(["Augmentations", *(f"{SETS[name]}: EER, Cllr" for name in shown)], rows)
+    tandem = {name for entry in scores.values() for name, figures in entry["sets"].items() if "min_tdcf" in figures}
+    header = [f"{SETS[name]}: EER, Cllr" + ", min t-DCF" * (name in tandem) for name in shown]
+    return markdown_table(["Augmentations", *header], rows)
 
 
 def interval_cell(entry):
-    """"EER [low, high], Cllr" of a system's entry of a set; None where it has none."""
+    """"EER [low, high], Cllr[, min t-DCF]" of a system's entry of a set; None where it has none."""
     if entry is None:
         return None
     interval = ", ".join(percent(value, 1) for value in entry["interval"])
-    return f"{percent(statistics.mean(entry['eer']))} [{interval}], {statistics.mean(entry['cllr']):.2f}"
+    tandem = f", {statistics.mean(entry['min_tdcf']):.3f}" if "min_tdcf" in entry else ""
+    return f"{percent(statistics.mean(entry['eer']))} [{interval}], {statistics.mean(entry['cllr']):.2f}{tandem}"
 
 
 def detail_table(scores, name, kind):
@@ -112,8 +115,8 @@ def mean_percent(values):
     return percent(statistics.mean(values)) if values else None
 
 
-def report_text(scores, differences, note, command, remarks=()):
-    """RESULTS.md."""
+def report_text(scores, differences, note, command, remarks=(), calibrated=True):
+    """RESULTS.md. calibrated: whether there was a dev set to calibrate on."""
     parts = ["# Fake audio detection", note, f"Made by `{command}`.", "## Table 3: EER in %", table_3(scores),
              "R: reverberation, N: noise, M: music, SM: masks on the spectrogram, MC: anonymisation with a McAdams coefficient. "
              "With several seeds: mean ± standard deviation. The paper's first rows are trained on Train+Dev.; here, as in "
@@ -121,7 +124,9 @@ def report_text(scores, differences, note, command, remarks=()):
              "Its figures are for ADD 2022, whose validation set is not public."]
     parts += [difference_note(one) for one in differences]
     parts += ["## 95 % intervals, and Cllr in bits", interval_table(scores),
-              "Bootstrap over the utterances; with several seeds of the mean of their error rates. Cllr after calibration on dev."]
+              "Bootstrap over the utterances; with several seeds of the mean of their error rates. " +
+              ("Cllr after calibration on dev." if calibrated else
+               "Cllr of the scores as they are: the corpus has no dev set to calibrate them on.")]
     for name in sets_of(scores):
         for kind in ("attacks", "conditions"):
             table = detail_table(scores, name, kind)

@@ -33,6 +33,8 @@ def score_system(exp, conf, system):
                              {cut.id: value for cut, value in zip(cuts, ratios.tolist())})
     for name, entry in system_figures(exp, conf, system)["sets"].items():
         exp.log.info("%s, %s: EER %s %%", system, name, ", ".join(f"{100 * value:.2f}" for value in entry["eer"]))
+        if "min_tdcf" in entry:
+            exp.log.info("%s, %s: min t-DCF %s", system, name, ", ".join(f"{value:.4f}" for value in entry["min_tdcf"]))
 
 
 def system_figures(exp, conf, system):
@@ -43,7 +45,7 @@ def system_figures(exp, conf, system):
         labels = labels_of_set(exp.dir / "corpus", name)
         if {label.genuine for label in labels.values()} == {True, False}:
             sets[name] = set_figures(read_seeds(exp, system, seeds, name), labels,
-                                     asv_rates_of(exp.dir / "corpus", name))
+                                     asv_rates_of(exp.dir / "corpus", name, exp.log))
     return {"seeds": list(seeds), "sets": sets}
 
 
@@ -116,13 +118,23 @@ def read_seeds(exp, system, seeds, name):
     return [read_scores(exp.dir / "scores" / system / str(seed) / f"{name}.txt") for seed in seeds]
 
 
-def asv_rates_of(corpus, name):
-    """AsvRates of the scores of speaker verification that come with a set, or None."""
+def asv_rates_of(corpus, name, log):
+    """AsvRates of the scores of speaker verification that come with a set, or None; also, with a warning, where they are
+    so bad that min t-DCF is not defined."""
+    from pyspeech.errors import UserError
     from pyspeech.spoofing.formats import read_asv_scores
-    from pyspeech.spoofing.scoring import asv_rates
+    from pyspeech.spoofing.scoring import asv_rates, tandem_weights
 
     path = corpus / f"asv_scores_{name}.txt"
-    return asv_rates(read_asv_scores(path)) if path.exists() else None
+    if not path.exists():
+        return None
+    rates = asv_rates(read_asv_scores(path))
+    try:
+        tandem_weights(rates)
+    except UserError as error:
+        log.warning("%s: %s; min t-DCF is left out", path, error)
+        return None
+    return rates
 
 
 def shortcut_figures(corpus):

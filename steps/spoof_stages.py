@@ -2,7 +2,7 @@
 from pyspeech.files import atomic_write, write_json
 from steps import spoof_plots, spoof_results
 from steps.det_plot import plot_det
-from steps.spoof_corpus import load_cuts
+from steps.spoof_corpus import development_cuts, load_cuts
 from steps.spoof_score import (differences, divide, labels_of_set, read_seeds, scored_sets, shortcut_figures,
                                system_figures)
 
@@ -33,7 +33,8 @@ def report(exp, conf):
     note = NOTES.get(conf.corpus, f"Corpus {conf.corpus}.") + "\n\n" + spoof_results.corpus_table(counts(exp.dir / "corpus"))
     remarks = [spoof_results.shortcut_note(shortcuts)] if shortcuts else []
     with atomic_write(exp.dir / "RESULTS.md") as stream:
-        stream.write(spoof_results.report_text(scores, compared, note, command, remarks))
+        stream.write(spoof_results.report_text(scores, compared, note, command, remarks,
+                                               calibrated=bool(development_cuts(exp.dir / "corpus"))))
 
 
 def plot_scores(divided, name, folder):

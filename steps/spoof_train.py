@@ -65,10 +65,10 @@ def train_detector(exp, conf, system, seed, backgrounds):
     from pyspeech.training.optimization import make_optimizer
     from pyspeech.training.randomness import seed_everything
     from pyspeech.training.trainer import Trainer
-    from steps.spoof_corpus import load_cuts, training_cuts
+    from steps.spoof_corpus import development_cuts, training_cuts
 
     options, train, rate = SYSTEMS[system], train_config(conf, system, seed), conf.features.sampling_rate
-    cuts, dev = training_cuts(exp.dir / "corpus", options.get("pooled", False)), load_cuts(exp.dir / "corpus", "dev")
+    cuts, dev = training_cuts(exp.dir / "corpus", options.get("pooled", False)), development_cuts(exp.dir / "corpus")
     seed_everything(seed)
     model = LcnnBlstm(conf.network, conf.features).to(default_device())
     disturb = partial(augment, rate=rate, config=augment_config(conf, system), **backgrounds)
@@ -76,6 +76,9 @@ def train_detector(exp, conf, system, seed, backgrounds):
                           train.num_workers)
     loss = partial(compute_loss, specaugment=conf.specaugment if options.get("masks") else None)
     exp.log.info("%s, seed %d: %d utterances", system, seed, len(cuts))
+    if not dev:
+        exp.log.warning("no labelled dev set with genuine and fake utterances: %s keeps its last weights, its scores are "
+                        "not calibrated, and its threshold is 0", system)
     validate = validation(dev, conf.data, rate) if dev and not options.get("pooled") else None
     Trainer(model, make_optimizer(model, train), batches, loss, train, exp.dir / "training" / system / str(seed),
             validate=validate, log=exp.log).run()

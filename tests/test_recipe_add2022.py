@@ -93,7 +93,8 @@ def test_the_layout_of_asvspoof_is_recognised(corpus, tmp_path):
         lines.append(f"LA_00{index} {name} - {'-' if kind == 'bonafide' else 'A01'} {kind}\n")
     (folder / "ASVspoof2019_LA_cm_protocols" / "ASVspoof2019.LA.cm.train.trn.txt").write_text("".join(lines))
     output = ADD.run(f"corpus={folder}", "systems=[none]", "seeds=[1]", "--exp", tmp_path / "exp")
-    assert "the layout of asvspoof2019" in output
+    assert "the layout of asvspoof2019" in output and "no labelled dev set" in output
+    assert "the corpus has no dev set to calibrate them on" in output
     assert (tmp_path / "exp" / "models" / "none" / "1" / "model.pt").exists()
 
 
@@ -102,6 +103,10 @@ def test_the_layout_of_asvspoof_is_recognised(corpus, tmp_path):
     (["kind=asvspoof"], "kind=asvspoof: expected one of"),
     (["corpus=/nowhere"], "/nowhere"),
     (["seeds=[]"], "seeds=[]"),
+    (["augment.mcadams=5"], "augment option mcadams=5.0: expected a probability, 0 to 1"),
+    (["augment.coefficients=[0.7]"], "each system has a coefficient of its own"),
+    (["specaugment.time_masks=-1"], "time_masks=-1"),
+    (["data.hop=0"], "data option hop=0"),
 ])
 def test_one_line_for_a_mistake(arguments, expected, tmp_path):
     output = Recipe("add2022").fail(*arguments, "--exp", tmp_path / "exp")

@@ -1,4 +1,5 @@
 """Differences of systems in egs/add2022: over the same utterances, and over the engines alone that training has not."""
+import logging
 import shutil
 from types import SimpleNamespace
 
@@ -6,7 +7,7 @@ import numpy as np
 import pytest
 from lhotse import CutSet
 
-from pyspeech.spoofing.formats import label_of, write_scores
+from pyspeech.spoofing.formats import Label, label_of, write_scores
 from pyspeech.spoofing.scoring import equal_error_rate
 from steps import spoof_results, spoof_score
 from tiny_spoofing import write_corpus
@@ -45,6 +46,28 @@ def test_difference_of_all_and_of_unseen_engines(exp):
     assert unseen["interval"][0] <= unseen["mean"] <= unseen["interval"][1] < 0
     note = spoof_results.difference_note(unseen)
     assert "engines alone that train and dev do not have" in note and f"EER of none {100 * unseen['first']:.2f} %" in note
+
+
+def test_min_tdcf_stands_beside_the_error_rates(tmp_path, caplog):
+    """Where there are scores of speaker verification; where those make no sense, a warning and no figure."""
+    log = logging.getLogger("pyspeech.test")
+    assert spoof_score.asv_rates_of(tmp_path, "dev", log) is None
+
+    def write(lower):
+        lines = [f"A07 {kind} {score}" for n in range(50)
+                 for kind, score in (("target", n), ("nontarget", n - 40), ("spoof", n - lower))]
+        (tmp_path / "asv_scores_dev.txt").write_text("\n".join(lines))
+
+    write(20)
+    rates = spoof_score.asv_rates_of(tmp_path, "dev", log)
+    labels = {f"{kind[0]}{n}": Label(kind) for kind in ("genuine", "fake") for n in range(5)}
+    scores = {name: float(name[0] == "g") for name in labels}
+    entry = spoof_score.set_figures([scores], labels, rates)
+    assert entry["min_tdcf"] == [0.0]
+    table = spoof_results.interval_table({"none": {"seeds": [1], "sets": {"dev": entry}}})
+    assert "Dev.: EER, Cllr, min t-DCF" in table and ", 0.000 |" in table
+    write(99)  # every fake is refused
+    assert spoof_score.asv_rates_of(tmp_path, "dev", log) is None and "min t-DCF is left out" in caplog.text
 
 
 def test_only_the_seeds_that_both_have_are_compared(exp):

@@ -4,6 +4,7 @@ import pickle
 import numpy as np
 import pytest
 import soundfile
+import soxr
 import torch
 from lhotse import CutSet, Recording
 from lhotse.audio.mixer import AudioMixer
@@ -143,6 +144,22 @@ def test_cuts_are_anonymised_when_read(cuts):
         np.testing.assert_array_equal(part.load_audio(), anonymize(before.load_audio()[:, 1600:4800], 0.8))
     assert [cut.id for cut in McAdams([0.8], p=1.0, preserve_id=True)(cuts)] == [cut.id for cut in cuts]
     assert [cut.id for cut in McAdams([0.8], p=0.0)(cuts)] == [cut.id for cut in cuts]
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_anonymised_at_the_rate_of_the_audio_and_resampled(cuts, before):
+    """Lhotse tells each transform the last rate; what is anonymised has the one before, or after, resampling."""
+    cut, other = cuts[0], 12000
+    if before:
+        changed = next(iter(McAdams([0.8], p=1.0)(CutSet.from_cuts([cut])))).resample(other)
+        expected = soxr.resample(anonymize(cut.load_audio()[0], 0.8, RATE), RATE, other)
+    else:
+        changed = next(iter(McAdams([0.8], p=1.0)(CutSet.from_cuts([cut.resample(other)]))))
+        expected = anonymize(cut.resample(other).load_audio()[0], 0.8, other)
+    audio = changed.load_audio()[0]
+    assert len(audio) == len(expected) == 6000
+    inner = slice(100, -100)  # two resamplers differ at the ends
+    assert np.abs(audio - expected)[inner].max() < 0.02 * np.abs(expected).max()
 
 
 def test_mixed_cuts_and_manifests(cuts, tmp_path):

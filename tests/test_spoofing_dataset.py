@@ -8,6 +8,7 @@ import torch
 
 from pyspeech.errors import UserError
 from pyspeech.spoofing.config import CropConfig
+from pyspeech.spoofing.cut_transforms import anonymize_cut
 from pyspeech.spoofing.dataset import CropDataset, UtteranceReader, UtteranceSampler
 from pyspeech.spoofing.pieces import fill, random_crop, windows
 from pyspeech.training.data import BatchLoader
@@ -123,6 +124,13 @@ def test_the_cache_changes_nothing(cuts, tmp_path, rng):
     # A cut of another stretch of the same recording is another utterance.
     half = cuts["u0_2"].truncate(duration=0.1, preserve_id=True)
     assert len(kept(half)) == 1600
+    # So is a recording of another folder with the same name, and one that is transformed.
+    (tmp_path / "other").mkdir()
+    soundfile.write(tmp_path / "other" / "loud.wav", rng.normal(0, 0.1, 5000), RATE)
+    same_name = Recording.from_file(tmp_path / "other" / "loud.wav").to_cut()
+    for cut in (same_name, anonymize_cut(loud, 0.8)):
+        assert cut.recording_id == loud.recording_id and cut.duration == loud.duration
+        assert np.array_equal(kept(cut), read(cut)) and not np.array_equal(kept(cut), kept(loud))
 
 
 def test_augmentation_follows_the_batch_alone(cuts):

@@ -154,7 +154,9 @@ def test_calibration_at_its_ends():
     assert 0 < separated.slope < 20 and separated.log_likelihood_ratio(4.5) == pytest.approx(0, abs=1)
     constant = fit_calibration([2.0, 2.0], [2.0])
     assert constant.log_likelihood_ratio(2.0) == pytest.approx(0, abs=0.2)
-    assert fit_calibration([0, 1], [2, 3]).slope < 0
+    inverted = fit_calibration([0, 1], [2, 3])  # says nothing, and leaves the order of scores as it is
+    assert 0 < inverted.slope < 0.01 and inverted.probability(-1.0) < inverted.probability(4.0)
+    assert inverted.probability(1.5) == pytest.approx(0.5, abs=1e-3)
     with pytest.raises(UserError, match="0 genuine and 1 fake scores"):
         fit_calibration([], [1.0])
 

@@ -51,6 +51,11 @@ class Config:
                     raise UserError(f"{name}: no system {system}; expected some of {', '.join(SYSTEMS)}")
         if not self.seeds:
             raise UserError("seeds=[]: expected at least one")
+        if self.augment.coefficients != AugmentConfig().coefficients:
+            raise UserError(f"augment.coefficients={self.augment.coefficients}: each system has a coefficient of its own; "
+                            "choose systems=[...]")
+        for part in (self.features, self.network, self.data, self.augment, self.specaugment, self.train):
+            part.check()
 
 
 def default_profile(overrides):
@@ -73,7 +78,7 @@ def prepare(exp, conf):
     prepare_corpus(conf, exp.dir / "corpus", exp.log)
 
 
-@recipe.stage(config=["augment.noise", "augment.music", "augment.reverberation"], outputs=["backgrounds"])
+@recipe.stage(config=["augment.noise", "augment.music", "augment.reverberation", "features.sampling_rate"], outputs=["backgrounds"])
 def backgrounds(exp, conf):
     """Noise, music and room impulse responses for training, which none of the other sets has."""
     from steps.spoof_augment import collect_backgrounds

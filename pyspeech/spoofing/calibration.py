@@ -3,7 +3,8 @@
 The calibrated log-likelihood ratio is slope * score + offset; slope and offset minimise the cross entropy that Cllr
 measures (scoring.cllr), in which both classes weigh the same, however many each has. The targets are those of Platt
 1999, (n + 1) / (n + 2) instead of 1 and so on, which keeps the slope finite where development scores are perfectly
-separated.
+separated. The slope is at least LEAST_SLOPE: where fake speech scores higher than genuine speech, it says next to nothing,
+and scores keep their order and their meaning.
 """
 import math
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyspeech.errors import UserError
+
+LEAST_SLOPE = 1e-3  # nats for a standard deviation of the scores
 
 
 @dataclass(frozen=True)
@@ -47,10 +50,15 @@ def fit_calibration(genuine, fake):
     weights = np.concatenate([np.full(len(genuine), 0.5 / len(genuine)), np.full(len(fake), 0.5 / len(fake))])
 
     def objective(parameters):
+        """The loss at (slope, offset), and its gradient."""
         log_odds = parameters[0] * values + parameters[1]
         loss = weights @ (np.logaddexp(0, log_odds) - targets * log_odds)
         error = weights * (0.5 * (1 + np.tanh(0.5 * log_odds)) - targets)
         return loss, np.array([error @ values, error.sum()])
 
     slope, offset = minimize(objective, np.zeros(2), jac=True, method="BFGS", options={"gtol": 1e-8}).x
+    if slope < LEAST_SLOPE:
+        slope = LEAST_SLOPE
+        offset = minimize(lambda only: (objective((slope, *only))[0], objective((slope, *only))[1][1:]), np.zeros(1),
+                          jac=True, method="BFGS", options={"gtol": 1e-8}).x[0]
     return Calibration(float(slope / spread), float(offset - slope * centre / spread))

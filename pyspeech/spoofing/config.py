@@ -96,7 +96,7 @@ class AugmentConfig:
 
     def check(self):
         """Raise UserError for the first option that makes no sense."""
-        require = requirement("augmentation", self)
+        require = requirement("augment", self)
         for name in ("mcadams", "reverberation", "noise", "music"):
             require(name, 0 <= getattr(self, name) <= 1, "a probability, 0 to 1")
         good = all(0 < value < float("inf") for value in self.coefficients)

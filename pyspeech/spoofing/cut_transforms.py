@@ -5,6 +5,7 @@ recordings like its own. A manifest that holds it can be read where this module 
 """
 import random
 from dataclasses import dataclass
+from typing import Optional
 
 import numpy as np
 from lhotse import CutSet
@@ -19,13 +20,18 @@ from pyspeech.spoofing.mcadams import anonymize
 
 @dataclass
 class McAdamsAnonymization(AudioTransform):
-    """Of the audio of a recording, as much of it as is read: samples (channels, N) -> the same shape."""
+    """Of the audio of a recording, as much of it as is read: samples (channels, N) -> the same shape.
+
+    sampling_rate: of these samples, in Hz. Lhotse calls each transform of a recording with the rate that the last one
+    leaves, which is another one where the recording is resampled after this; None: that rate.
+    """
 
     coefficient: float
     level: str = "rms"
+    sampling_rate: Optional[int] = None
 
     def __call__(self, samples, sampling_rate):
-        return anonymize(np.asarray(samples), self.coefficient, sampling_rate, self.level)
+        return anonymize(np.asarray(samples), self.coefficient, self.sampling_rate or sampling_rate, self.level)
 
     def reverse_timestamps(self, offset, duration, sampling_rate):
         """Nothing moves in time."""
@@ -61,7 +67,8 @@ def anonymize_cut(cut, coefficient, affix_id=True):
     if isinstance(cut, MixedCut):
         tracks = [fastcopy(track, cut=anonymize_cut(track.cut, coefficient, affix_id)) for track in cut.tracks]
         return fastcopy(cut, id=name, tracks=tracks)
-    transforms = [*(cut.recording.transforms or []), McAdamsAnonymization(coefficient)]
+    anonymization = McAdamsAnonymization(coefficient, sampling_rate=cut.recording.sampling_rate)
+    transforms = [*(cut.recording.transforms or []), anonymization]
     return fastcopy(cut, id=name, features=None, recording=fastcopy(cut.recording, transforms=transforms))
 
 

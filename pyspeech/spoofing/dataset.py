@@ -123,7 +123,7 @@ class UtteranceReader:
 
     def __call__(self, cut):
         """UserError that names the cut where it cannot be read or holds no samples."""
-        key = (cut.recording_id, cut.start, cut.duration) if hasattr(cut, "recording_id") else cut.id
+        key = _audio_of(cut)
         kept = self.kept.get(key)
         if kept is None:
             samples = read_samples(cut, self.sampling_rate)
@@ -134,6 +134,15 @@ class UtteranceReader:
                 self.left -= kept.nbytes
                 self.kept[key] = kept
         return kept / np.float32(32768) if kept.dtype == np.int16 else kept
+
+
+def _audio_of(cut):
+    """What tells the audio of a cut from that of others. Ids do not: two sets may have recordings of the same name."""
+    if not hasattr(cut, "recording"):  # mixed
+        return cut.id
+    recording = cut.recording
+    sources = tuple(str(source.source) for source in recording.sources)
+    return recording.id, sources, repr(recording.transforms), repr(cut.channel), cut.start, cut.duration
 
 
 def _compact(samples):

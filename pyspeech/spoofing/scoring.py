@@ -108,6 +108,13 @@ def cllr(genuine, fake):
 
 def min_tandem_cost(genuine, fake, asv, costs=TandemCosts()):
     """min t-DCF, normalised, 0 to 1. asv: AsvRates; UserError where ASV is so bad that the cost is not defined."""
+    miss_weight, alarm_weight = tandem_weights(asv, costs)
+    _, alarm_rates, miss_rates = det_points(genuine, fake)
+    return float(np.min(miss_weight * miss_rates + alarm_weight * alarm_rates) / min(miss_weight, alarm_weight))
+
+
+def tandem_weights(asv, costs=TandemCosts()):
+    """What the detector's rates of misses and false alarms count in t-DCF, both more than 0; UserError where they are not."""
     miss_weight = (costs.target_prior * (costs.detector_miss - costs.asv_miss * asv.miss)
                    - costs.nontarget_prior * costs.asv_false_alarm * asv.false_alarm)
     alarm_weight = costs.detector_false_alarm * costs.spoof_prior * (1 - asv.spoof_miss)
@@ -115,8 +122,7 @@ def min_tandem_cost(genuine, fake, asv, costs=TandemCosts()):
         raise UserError(f"t-DCF: not defined for speaker verification that accepts {asv.false_alarm:.1%} of other "
                         f"speakers and refuses {asv.miss:.1%} of targets and {asv.spoof_miss:.1%} of fakes; check its "
                         "scores")
-    _, alarm_rates, miss_rates = det_points(genuine, fake)
-    return float(np.min(miss_weight * miss_rates + alarm_weight * alarm_rates) / min(miss_weight, alarm_weight))
+    return miss_weight, alarm_weight
 
 
 def asv_rates(scores):

@@ -2,11 +2,14 @@
 import csv
 import io
 import json
+import logging
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,8 +21,10 @@ from pyspeech.errors import UserError
 from pyspeech.spoofing.calibration import Calibration
 from pyspeech.spoofing.config import CropConfig
 from pyspeech.spoofing.detector import Detector, load_detector, save_detector, score_samples
+from pyspeech.spoofing.formats import read_scores
 from pyspeech.spoofing.networks import LcnnBlstm
-from tiny_spoofing import sound
+from steps import spoof_score
+from tiny_spoofing import sound, write_corpus
 from utils import detect_fake
 
 TOOL = Path(__file__).resolve().parents[1] / "utils" / "detect_fake.py"
@@ -44,6 +49,8 @@ def folder(tmp_path_factory):
     soundfile.write(folder / "good one.wav", [0.5, -0.5], 16000)
     soundfile.write(folder / "silence.wav", np.zeros(9000), 16000)
     soundfile.write(folder / "offset.wav", np.full(9000, 0.25), 16000)
+    soundfile.write(folder / "antiphase.wav", np.stack([sound("fake", 0.3, rng)] * 2, axis=1) * [1, -1], 16000)
+    soundfile.write(folder / "huge.wav", 1e25 * sound("fake", 0.3, rng), 16000, "FLOAT")
     soundfile.write(folder / "none.wav", np.zeros(0), 16000)
     soundfile.write(folder / "one sample.wav", [0.5], 48000)
     (folder / "empty.wav").write_bytes(b"")
@@ -52,8 +59,9 @@ def folder(tmp_path_factory):
 
 
 def expected_scores(model, folder):
+    """Calibrated."""
     detector = load_detector(model)
-    return {path.stem: score_samples(detector, *read_audio(path, 16000)) for path in folder.glob("good*")}
+    return {path.stem: 2 * score_samples(detector, *read_audio(path, 16000)) + 0.5 for path in folder.glob("good*")}
 
 
 def test_as_a_program_over_a_folder(model, folder):
@@ -62,19 +70,21 @@ def test_as_a_program_over_a_folder(model, folder):
                          text=True, capture_output=True, cwd="/", env=environment)
     assert run.returncode == 1 and "Traceback" not in run.stderr
     errors = run.stderr.splitlines()
-    for line, message in zip(errors, ("empty.wav: is empty (0 bytes)", "none.wav: holds no samples",
+    for line, message in zip(errors, ("antiphase.wav: its channels cancel (--channel takes one); there is no speech",
+                                      "empty.wav: is empty (0 bytes)", "huge.wav: has no finite score; its samples go",
+                                      "none.wav: holds no samples",
                                       "offset.wav: is silent; there is no speech to judge",
                                       "one sample.wav: is silent", "silence.wav: is silent",
-                                      "text.wav: cannot be read as audio", "6 of 9 recordings could not be judged")):
+                                      "text.wav: cannot be read as audio", "8 of 11 recordings could not be judged")):
         assert line.startswith("error: ") and message in line
-    assert len(errors) == 7
+    assert len(errors) == 9
     found, expected = {entry["recording"]: entry for entry in json.loads(run.stdout)}, expected_scores(model, folder)
     assert found.keys() == expected.keys() and len(found) == 3
     for name, entry in found.items():
         assert entry["score"] == pytest.approx(expected[name], abs=1e-4)
-        assert entry["p_genuine"] == pytest.approx(1 / (1 + np.exp(-2 * entry["score"] - 0.5)))
+        assert entry["p_genuine"] == pytest.approx(1 / (1 + np.exp(-entry["score"])))
         assert entry["p_genuine"] + entry["p_fake"] == pytest.approx(1)
-        assert entry["decision"] == ("genuine" if entry["score"] >= 0 else "fake")
+        assert entry["decision"] == ("genuine" if entry["score"] >= 0.5 else "fake") and entry["threshold"] == 0.5
         assert entry["score"] == pytest.approx(np.mean([score for _, score in entry["windows"]]))
     assert found["good stereo"]["seconds"] == pytest.approx(1.2)
     assert [start for start, _ in found["good stereo"]["windows"]] == [0, 0.25, 0.5, pytest.approx(0.7)]
@@ -95,23 +105,57 @@ def test_formats(model, folder, tmp_path, capsys):
     assert decided == [expected[name] > lowest for name in found]
     rows = list(csv.DictReader(io.StringIO(text_of("--format", "csv", "--prior", "0.9"))))
     for row in rows:
-        odds = 9 * np.exp(2 * expected[row["recording"]] + 0.5)
+        odds = 9 * np.exp(expected[row["recording"]])
         assert float(row["p_genuine"]) == pytest.approx(odds / (1 + odds), abs=1e-4)
     assert text_of("--format", "scores", "-o", str(tmp_path / "s.txt")) == ""
-    from pyspeech.spoofing.formats import read_scores
     assert read_scores(tmp_path / "s.txt") == pytest.approx(expected, abs=1e-4)
 
 
 def test_what_is_wrong_is_one_line(model, folder, tmp_path):
     good = str(folder / "good día.wav")
     for arguments, message in (([good, "--model", str(tmp_path)], "no model.pt in it; expected a folder that egs/"),
-                               ([good, "--model", str(tmp_path / "x")], "no such folder"),
-                               ([good, "--model", str(model), "--threshold", "nan"], "expected a number"),
+                               ([good, "--model", str(tmp_path / "x")], "no such file or folder"),
+                               ([good, "--model", good], "is not a model.pt; expected a folder that egs/"),
+                               ([good, "--model", str(model), "--threshold", "nan"], "nan: expected a finite number"),
+                               ([good, "--model", str(model), "--threshold", "inf"], "inf: expected a finite"),
                                ([str(tmp_path / "no.wav"), "--model", str(model)], "no such file or folder")):
         with pytest.raises(UserError, match=message):
             detect_fake.main(arguments)
     with pytest.raises(SystemExit):
         detect_fake.main([good, "--model", str(model), "--prior", "1"])
+
+
+def test_the_model_may_be_its_file_and_is_looked_for(model, folder, tmp_path, capsys):
+    good = str(folder / "good one.wav")
+    detect_fake.main([good, "--model", str(model / "model.pt"), "--format", "scores"])
+    detect_fake.main([good, "--model", str(model), "--format", "scores"])
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == second
+    for name in ("none/1", "none/2", "rnm/1", "training/rnm/1"):
+        (tmp_path / "exp" / name).mkdir(parents=True)
+        (tmp_path / "exp" / name / "model.pt").touch()
+    places = ", ".join(str(tmp_path / "exp" / name) for name in ("none/1", "none/2", "rnm/1"))
+    with pytest.raises(UserError, match=f"--model {tmp_path}: no model.pt in it; choose one of {places}$"):
+        detect_fake.main([good, "--model", str(tmp_path)])
+    for seed in range(3, 9):
+        (tmp_path / "exp" / "none" / str(seed)).mkdir()
+        (tmp_path / "exp" / "none" / str(seed) / "model.pt").touch()
+    with pytest.raises(UserError, match=r"none/5 \(4 more\)$"):
+        detect_fake.main([good, "--model", str(tmp_path / "exp")])
+
+
+def test_scores_are_those_of_the_recipe(model, tmp_path):
+    """Of the same model, whose calibration changes scores, and so Cllr."""
+    cuts = write_corpus(tmp_path / "audio", 6)
+    (tmp_path / "corpus").mkdir()
+    cuts.to_file(tmp_path / "corpus" / "eval.jsonl.gz")
+    shutil.copytree(model, tmp_path / "models" / "none" / "1")
+    exp = SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"))
+    spoof_score.score_system(exp, SimpleNamespace(repeated=[], seeds=[1]), "none")
+    expected = read_scores(tmp_path / "scores" / "none" / "1" / "eval.txt")
+    found = tmp_path / "found.txt"
+    detect_fake.main([str(tmp_path / "audio"), "--model", str(model), "--format", "scores", "-o", str(found)])
+    assert read_scores(found) == pytest.approx(expected, abs=1e-5) and len(expected) == 6
 
 
 def test_help_needs_no_heavy_imports():

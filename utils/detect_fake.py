@@ -4,14 +4,15 @@
 INPUT is an audio file ("-": standard input), a folder (searched with all below it), a Kaldi table (*.scp) or a lhotse
 manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length.
 
-The score is the logarithm of the odds that the speech is genuine, as the network gives them: higher means genuine. It
-is a mean over windows where a recording is longer than these. What reaches the threshold counts as genuine; the threshold
-is that of equal error rates on the development set of the detector. P(genuine) is the calibrated probability, where a
-share of --prior of all recordings is genuine. Both were found on the kinds of fakes that the detector was trained with:
-other kinds, other microphones and other languages can fool it.
+The score is the log-likelihood ratio (natural logarithm) of genuine against fake speech, as in the recipe's score
+files: higher means genuine, 0 speaks for neither. It is a mean over windows where a recording is longer than these.
+What reaches the threshold counts as genuine; the threshold is that of equal error rates on the development set of the
+detector. P(genuine) follows from the score, where a share of --prior of all recordings is genuine. Calibration and
+threshold were found on the kinds of fakes that the detector was trained with: other kinds, other microphones and other
+languages can fool it.
 
 examples:
-  utils/detect_fake.py message.ogg --model egs/add2022/exp/mini/models/NAME
+  utils/detect_fake.py message.ogg --model egs/add2022/exp/mini/models/NAME/SEED
   utils/detect_fake.py recordings/ --model DIR --format csv -o found.csv
   utils/detect_fake.py eval/ --model DIR --format scores -o scores.txt     # for utils/score_eer.py
 """
@@ -24,25 +25,30 @@ from pyspeech.launch import ensure_environment  # noqa: E402
 ensure_environment()
 
 import argparse  # noqa: E402
+import collections  # noqa: E402
 import contextlib  # noqa: E402
 import csv  # noqa: E402
 import io  # noqa: E402
 import json  # noqa: E402
+import math  # noqa: E402
 
 from pyspeech.errors import UserError  # noqa: E402
+from pyspeech.files import model_folders  # noqa: E402
 from pyspeech.terminal import StatusLine, exit_after, say_errors, set_up_messages, shown_name  # noqa: E402
 
 FORMATS = ("text", "json", "csv", "scores")
 SILENCE = 1e-4  # a recording whose samples lie this close together, of a full scale of -1 to 1, holds no speech
+SHOWN = 5  # models that an error message names
 HEADER = ["recording", "decision", "p_genuine", "p_fake", "score", "threshold", "seconds"]
 
 
 def parser():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, -, folder, *.scp, *.jsonl, *.jsonl.gz")
-    parser.add_argument("--model", metavar="DIR", required=True, help="folder of a model.pt of egs/add2022/run.py")
+    parser.add_argument("--model", metavar="DIR", required=True, help="folder of a model.pt that "
+                        "egs/add2022/run.py made: models/NAME/SEED in its experiment folder")
     parser.add_argument("--format", choices=FORMATS, default="text", help="text (default), json (a list, with the "
-                        "score of each window), csv, scores (`recording score`)")
+                        "score of each window), csv, scores (lines `recording score`, as in the recipe's score files)")
     parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE (default: the screen)")
     parser.add_argument("--prior", metavar="P", type=probability, default=0.5, help="probability that a recording is "
                         "genuine, before it is heard: for P(genuine) (default: 0.5)")
@@ -81,19 +87,26 @@ def main(arguments=None):
 
 def load(options):
     """The Detector of --model, on the GPU where there is one."""
-    folder = Path(options.model)
-    if not (folder / "model.pt").is_file():
-        found = "no model.pt in it" if folder.is_dir() else "no such folder"
-        raise UserError(f"--model {folder}: {found}; expected a folder that egs/add2022/run.py made, such as "
-                        "egs/add2022/exp/mini/models/NAME")
+    folder = model_folder(Path(options.model))
+    if options.threshold is not None and not math.isfinite(options.threshold):
+        raise UserError(f"--threshold {options.threshold}: expected a finite number")
     from pyspeech.compat import default_device
     from pyspeech.spoofing.detector import load_detector
-    detector = load_detector(folder, default_device())
-    if options.threshold is not None:
-        if options.threshold != options.threshold:
-            raise UserError("--threshold nan: expected a number")
-        detector.threshold = options.threshold
-    return detector
+    return load_detector(folder, default_device())
+
+
+def model_folder(path):
+    """The folder of a model.pt that --model names, or whose model.pt it is; UserError for any other path."""
+    if path.name == "model.pt" and path.is_file():
+        return path.parent
+    if (path / "model.pt").is_file():
+        return path
+    what = "no model.pt in it" if path.is_dir() else "is not a model.pt" if path.exists() else "no such file or folder"
+    found = [str(folder) for folder in model_folders(path)]
+    more = f" ({len(found) - SHOWN} more)" if len(found) > SHOWN else ""
+    raise UserError(f"--model {path}: {what}; " + (
+        f"choose one of {', '.join(found[:SHOWN])}{more}" if found else
+        "expected a folder that egs/add2022/run.py made, such as egs/add2022/exp/mini/models/NAME/SEED"))
 
 
 @contextlib.contextmanager
@@ -109,34 +122,54 @@ def output(options):
 
 def result_of(recording, detector, options):
     """What is found in a recording: a dict of HEADER's fields, and "windows": [start in seconds, score] of each."""
-    from pyspeech.audio.io import stream_audio
     from pyspeech.spoofing.detector import score_blocks
     channel = recording.channel if options.channel is None else options.channel
-    audio = Watched(stream_audio(recording.path, detector.sampling_rate, channel, start=recording.start,
-                                 duration=recording.duration))
+    audio = Watched(recording, detector.sampling_rate, channel)
     starts, scores = score_blocks(detector, audio)
-    if audio.highest - audio.lowest < SILENCE:  # or nothing at all, of a file of one sample
-        raise UserError(f"{recording.path}: is silent; there is no speech to judge")
-    score = float(scores.mean())
-    genuine = float(detector.calibration.probability(score, options.prior))
+    if audio.silent():
+        found = "its channels cancel (--channel takes one)" if cancels(recording, detector, channel) else "is silent"
+        raise UserError(f"{recording.path}: {found}; there is no speech to judge")
+    ratio = detector.calibration.log_likelihood_ratio
+    score = float(ratio(scores.mean()))
+    if not math.isfinite(score):  # powers of a spectrum that float32 cannot hold
+        peak = max(-audio.lowest, audio.highest)
+        raise UserError(f"{recording.path}: has no finite score; its samples go up to {peak:.3g}, expected -1 to 1")
+    threshold = float(ratio(detector.threshold)) if options.threshold is None else options.threshold
+    genuine = float(detector.calibration.probability(scores.mean(), options.prior))
     return {"recording": shown_name(recording),
-            "decision": "genuine" if score >= detector.threshold else "fake",
-            "p_genuine": genuine, "p_fake": 1 - genuine, "score": score, "threshold": detector.threshold,
+            "decision": "genuine" if score >= threshold else "fake",
+            "p_genuine": genuine, "p_fake": 1 - genuine, "score": score, "threshold": threshold,
             "seconds": audio.samples / detector.sampling_rate,
-            "windows": [[float(start), float(value)] for start, value in zip(starts, scores)]}
+            "windows": [[float(start), float(value)] for start, value in zip(starts, ratio(scores))]}
+
+
+def cancels(recording, detector, channel):
+    """Whether a recording whose mix is silent has a first channel that is not."""
+    if channel is not None or recording.path == "-":  # a pipe cannot be read again
+        return False
+    first = Watched(recording, detector.sampling_rate, 0)
+    collections.deque(first, maxlen=0)
+    return not first.silent()
 
 
 class Watched:
-    """The blocks of an iterable, how many samples they had, and the range of these."""
+    """The blocks of a recording, how many samples they had, and the range of these."""
 
-    def __init__(self, blocks):
-        self._blocks, self.samples, self.lowest, self.highest = blocks, 0, float("inf"), -float("inf")
+    def __init__(self, recording, sampling_rate, channel):
+        from pyspeech.audio.io import stream_audio
+        self._blocks = stream_audio(recording.path, sampling_rate, channel, start=recording.start,
+                                    duration=recording.duration)
+        self.samples, self.lowest, self.highest = 0, float("inf"), -float("inf")
 
     def __iter__(self):
         for block in self._blocks:
             self.samples += len(block)
             self.lowest, self.highest = min(self.lowest, float(block.min())), max(self.highest, float(block.max()))
             yield block
+
+    def silent(self):
+        """Whether what has been read is, or nothing has."""
+        return self.highest - self.lowest < SILENCE
 
 
 class Writer:

@@ -1,5 +1,6 @@
 """Files that are either whole or not there: write beside, fsync, rename."""
 import contextlib
+import errno
 import json
 import os
 from pathlib import Path
@@ -9,9 +10,11 @@ from pathlib import Path
 def atomic_path(path):
     """Yield a temporary Path in the folder of `path` (same suffixes); on success it is synced and renamed to `path`.
 
-    On any exception the temporary file is removed and `path` stays as it was.
+    On any exception the temporary file is removed and `path` stays as it was. IsADirectoryError where it is a folder.
     """
     path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{os.getpid()}.tmp.{path.name}")
     try:

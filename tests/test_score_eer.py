@@ -97,6 +97,43 @@ def test_one_kind_alone(tmp_path):
         score_eer.main(arguments)
 
 
+@pytest.mark.parametrize("arguments, message", [
+    (["--seed", "-1"], "--seed: -1 is not a whole number of 0 or more"),
+    (["--draws", "0"], "--draws: 0 is not a whole number of 1 or more"),
+    (["--det", "det"], "--det: det is not the name of a PNG file, such as det.png"),
+    (["--det", "det.xyz"], "--det: det.xyz is not the name of a PNG"),
+])
+def test_bad_options(tmp_path, capsys, arguments, message):
+    with pytest.raises(SystemExit):
+        score_eer.main([*write_set(tmp_path), *arguments])
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option, name", [("--json", "."), ("--json", "/"), ("--det", "folder.png")])
+def test_a_folder_is_no_file_to_write_and_the_figures_are_shown(tmp_path, capsys, monkeypatch, option, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.png").mkdir()
+    with pytest.raises(IsADirectoryError) as error:  # one line, as exit_after says it
+        score_eer.main([*write_set(tmp_path), option, name])
+    assert error.value.filename == name and "Cllr 0.7371 bit" in capsys.readouterr().out
+
+
+def test_one_draw_of_two_speakers(tmp_path):
+    """A seed that draws one of them twice."""
+    (tmp_path / "labels").write_text("s0 a - - bonafide\ns1 b - A01 spoof\n")
+    (tmp_path / "scores").write_text("a 1\nb 0\n")
+    arguments = ["--scores", str(tmp_path / "scores"), "--labels", str(tmp_path / "labels"), "--resample", "speaker"]
+    kept = []
+    for seed in range(8):
+        try:
+            score_eer.main([*arguments, "--draws", "1", "--seed", str(seed)])
+            kept.append(seed)
+        except UserError as error:
+            assert str(error) == "1 draw of speakers: none has both kinds of utterances; an interval needs more draws"
+    assert 0 < len(kept) < 8
+    score_eer.main(arguments)
+
+
 def test_det_line_stays_off_the_ends():
     false_alarms, misses = det_line(GENUINE, FAKE)
     assert (false_alarms.max(), false_alarms.min()) == pytest.approx((1 - 1 / 14, 1 / 14))

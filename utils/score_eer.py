@@ -36,13 +36,13 @@ def main(arguments=None):
     labels = matched(labels, scores, options)
     asv = asv_rates(read_asv_scores(options.asv_scores)) if options.asv_scores else None
     result = score_set(labels, scores, options.resample == "speaker", asv, options.draws, options.seed)
+    print(report(result, options))
     if options.json:
         write_json(options.json, result)
     if options.det:
         from steps.det_plot import plot_det
         genuine, fake = ([scores[name] for name in labels if labels[name].genuine is kind] for kind in (True, False))
         plot_det({Path(options.scores).name: (genuine, fake)}, options.det)
-    print(report(result, options))
     if result["eer"] > 0.5:
         print(f"warning: {options.scores}: an EER above 50 % means that higher scores go with fake speech; they look "
               "inverted, and higher has to mean genuine", file=sys.stderr)
@@ -60,17 +60,27 @@ def parser():
                         help="what the bootstrap of the intervals draws (default: utterance)")
     parser.add_argument("--draws", metavar="N", type=whole_number, default=1000,
                         help="of the bootstrap (default: 1000)")
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="of the bootstrap (default: 0)")
+    parser.add_argument("--seed", metavar="N", type=seed, default=0, help="of the bootstrap (default: 0)")
     parser.add_argument("--json", metavar="FILE", help="write all figures, with all digits, to FILE as well")
-    parser.add_argument("--det", metavar="PNG", help="plot false alarms against misses")
+    parser.add_argument("--det", metavar="PNG", type=png, help="plot false alarms against misses")
     return parser
 
 
-def whole_number(text):
+def whole_number(text, least=1):
     value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number of 1 or more")
+    if value < least:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of {least} or more")
     return value
+
+
+def seed(text):
+    return whole_number(text, least=0)
+
+
+def png(text):
+    if not text.lower().endswith(".png"):
+        raise argparse.ArgumentTypeError(f"{text} is not the name of a PNG file, such as det.png")
+    return text
 
 
 def matched(labels, scores, options):

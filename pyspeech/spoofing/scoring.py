@@ -134,8 +134,12 @@ def asv_rates(scores):
 
 
 def eer_interval(genuine, fake, speakers=None, draws=DRAWS, seed=0, level=0.95):
-    """(low, high): percentile interval of the EER over a bootstrap; see `eer_draws`."""
+    """(low, high): percentile interval of the EER over a bootstrap; see `eer_draws`. UserError where no draw has both
+    kinds."""
     rates = eer_draws(genuine, fake, speakers, draws, seed)
+    if len(rates) == 0:
+        raise UserError(f"{draws} draw{'s' * (draws != 1)} of speakers: none has both kinds of utterances; an interval "
+                        "needs more draws")
     return tuple(float(value) for value in np.percentile(rates, [50 * (1 - level), 50 * (1 + level)]))
 
 

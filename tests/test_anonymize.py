@@ -1,5 +1,6 @@
 """utils/anonymize.py as its user meets it: formats, channels, rates, folders, and what cannot be read or written."""
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -50,7 +51,7 @@ def test_bad_files_are_one_line_each_and_the_others_are_done(done):
     assert status == 1 and "Traceback" not in said
     for name, reason in (("empty.wav", "is empty"), ("text.flac", "cannot be read as audio")):
         assert sum(name in line and reason in line for line in said.splitlines()) == 1
-    assert "1000 Hz: the anonymisation needs at least 2000 Hz" in said
+    assert "slow.wav: a sampling rate of 1000 Hz: the anonymisation needs at least 2000 Hz" in said
     assert "3 of 10 " in said and "7 files, " in said
     assert sorted(str(path.relative_to(output)) for path in output.rglob("*") if path.is_file()) == sorted(GOOD)
 
@@ -79,7 +80,20 @@ def test_what_is_too_loud_is_made_quieter_not_clipped(done):
     assert np.abs(found - expected * 0.999 / np.abs(expected).max()).max() < 1e-4
 
 
-def test_one_file_into_another_format_and_into_a_folder(tmp_path, caplog):
+def test_what_would_clip_says_how_much_quieter_it_is(tmp_path, caplog):
+    """Of a constant the steps at both ends; a file of floats keeps the level."""
+    levels = {}
+    for subtype in ("FLOAT", "PCM_16"):
+        soundfile.write(tmp_path / "a.wav", np.full(16000, 0.3), 16000, subtype)
+        assert tool.main([str(tmp_path / "a.wav"), str(tmp_path / "b.wav")]) == 0
+        levels[subtype] = np.sqrt(np.mean(np.square(read_audio(tmp_path / "b.wav")[0])))
+    message, = caplog.messages
+    quieter = float(re.search(r"a.wav: its peaks would be at 3.69 .* made quieter by ([0-9.]*) dB", message).group(1))
+    assert levels["FLOAT"] == pytest.approx(0.3, rel=1e-4)
+    assert levels["PCM_16"] == pytest.approx(0.3 * 10 ** (-quieter / 20), rel=0.01)
+
+
+def test_one_file_into_another_format_and_into_a_folder(tmp_path, caplog, capsys):
     source = tmp_path / "a b.wav"
     soundfile.write(source, SPEECH, 16000)
     assert tool.main([str(source), str(tmp_path / "x.flac"), "--level", "peak"]) == 0
@@ -87,8 +101,12 @@ def test_one_file_into_another_format_and_into_a_folder(tmp_path, caplog):
     assert np.abs(read_audio(tmp_path / "x.flac")[0]).max() == pytest.approx(0.999, abs=1e-4)
     (tmp_path / "out").mkdir()
     assert tool.main([str(source), str(tmp_path / "out")]) == 0 and (tmp_path / "out" / "a b.wav").exists()
+    assert tool.main([str(source), str(tmp_path / "new" / "er") + "/"]) == 0
+    assert capsys.readouterr().err.endswith(f"s of audio: {tmp_path / 'new' / 'er' / 'a b.wav'}\n")
+    assert soundfile.info(str(tmp_path / "new" / "er" / "a b.wav")).frames == len(SPEECH)
     assert tool.main([str(source), str(tmp_path / "y.m4a")]) == 0
     assert soundfile.info(str(tmp_path / "y.m4a.wav")).frames == len(SPEECH) and not (tmp_path / "y.m4a").exists()
+    assert capsys.readouterr().err.endswith(f"s of audio: {tmp_path / 'y.m4a.wav'}\n")
     soundfile.write(tmp_path / "odd.wav", SPEECH[:3000], 11025)
     assert tool.main([str(tmp_path / "odd.wav"), str(tmp_path / "odd.opus")]) == 0
     assert soundfile.info(str(tmp_path / "odd.opus.wav")).samplerate == 11025
@@ -103,9 +121,15 @@ def test_what_cannot_be_is_said(tmp_path):
     (tmp_path / "file").write_text("")
     for arguments, message in ((("in/a.wav", "in/a.wav"), "not .* itself"), (("in", "in"), "another place"),
                                (("in", "in/made"), "another place"), (("in", "file"), "expected a folder"),
-                               (("none.wav", "x.wav"), "no such file")):
+                               (("none.wav", "x.wav"), "no such file"),
+                               (("in/a.wav", "file/"), "file: is a file; expected a folder")):
         with pytest.raises(UserError, match=message):
-            tool.main([str(tmp_path / argument) for argument in arguments])
+            tool.main([f"{tmp_path}/{argument}" for argument in arguments])
+    for arguments, message in ((("-", f"{tmp_path}/new/"), "new: is a folder; expected a file"),
+                               ((str(source), "-"), "OUT -: expected a file or folder to write"),
+                               ((str(source.parent), "-"), "OUT -: expected a file or folder to write")):
+        with pytest.raises(UserError, match=message):
+            tool.main(list(arguments))
     for value in ("0", "-1", "nan", "much"):
         with pytest.raises(SystemExit):
             tool.main([str(source), str(tmp_path / "x.wav"), "--coefficient", value])

@@ -144,6 +144,7 @@ def test_rows_types_and_level_are_kept(speech):
     integers = np.round(32767 * speech).astype(np.int16)
     assert np.abs(anonymize(integers, 0.8) / 32767 - anonymize(integers / 32767, 0.8)).max() < 1e-9
     assert anonymize(np.zeros((3, 0)), 0.8).shape == (3, 0)
+    assert np.array_equal(anonymize(speech, 0.8, 16000.0), anonymize(speech, 0.8, 16000))
     before = speech.copy()
     anonymize(speech, 0.8)
     assert np.array_equal(speech, before)
@@ -156,6 +157,8 @@ def test_scale_carries_through(speech):
 @pytest.mark.parametrize("arguments, message", [
     (dict(coefficient=0.0), "above 0"), (dict(coefficient=-1), "above 0"), (dict(coefficient=np.nan), "above 0"),
     (dict(coefficient=0.8, level="loud"), "rms, peak, none"), (dict(coefficient=0.8, rate=1000), "at least 2000 Hz"),
+    (dict(coefficient=0.8, rate=11025.5), "11025.5 Hz: .* whole Hz"),
+    (dict(coefficient=0.8, rate=np.nan), "nan Hz"),
     (dict(samples=np.array([0.0, np.nan]), coefficient=0.8), "not finite"),
     (dict(samples=np.array(["a"]), coefficient=0.8), "array of numbers"),
     (dict(samples=1.0, coefficient=0.8), "0-dimensional"),
@@ -182,3 +185,14 @@ def test_bench_runs(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert "ratio" in lines[1] and "ratio" in lines[2] and len(lines) == 7
     assert all(float(line.split("difference ")[1].split()[0]) < 1e-8 for line in lines[3:])
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["--seconds", "0"], "0 is not a number of seconds, 0.02 or more"),
+    (["--seconds", "nan"], "nan is not a number of seconds"), (["--seconds", "inf"], "inf is not a number of seconds"),
+    (["--repetitions", "0"], "0 is not a whole number of 1 or more"),
+])
+def test_bench_of_nothing_is_one_line(capsys, arguments, message):
+    with pytest.raises(SystemExit):
+        bench_main(arguments)
+    assert message in capsys.readouterr().err

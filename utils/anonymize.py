@@ -37,18 +37,20 @@ def main(arguments=None):
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     status = StatusLine()
     set_up_messages(status)
-    targets = find_targets(options.input, Path(options.output))
+    targets = find_targets(options.input, options.output)
     from pyspeech.audio.recordings import Recording
 
     recordings = [Recording(os.path.basename(source), source) for source in targets]
-    seconds = []
+    written = []
 
     def process(recording, shown):
         target = targets[recording.path]
-        seconds.append(anonymize_file(recording.path, target, options.coefficient, options.level))
+        written.append(anonymize_file(recording.path, target, options.coefficient, options.level))
 
     def summary():
-        return f"{len(seconds)} file{'s' * (len(seconds) != 1)}, {sum(seconds):.2f} s of audio: {options.output}"
+        paths, seconds = zip(*written)
+        place = options.output if Path(options.input).is_dir() else paths[0]
+        return f"{len(paths)} file{'s' * (len(paths) != 1)}, {sum(seconds):.2f} s of audio: {place}"
 
     return process_each(recordings, process, status, "anonymised", summary)
 
@@ -56,11 +58,13 @@ def main(arguments=None):
 def parser():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("input", metavar="IN", help="audio file, - or folder")
-    parser.add_argument("output", metavar="OUT", help="file, or folder where IN is one; what is there is replaced")
+    parser.add_argument("output", metavar="OUT", help="file, or folder, also of a single file where it is there "
+                        "or ends in /; what is there is replaced")
     parser.add_argument("--coefficient", metavar="A", type=coefficient, default=0.8,
                         help="above 0; 1 changes nothing, below 0.6 and above 1 is hard to understand (default: 0.8)")
     parser.add_argument("--level", choices=("rms", "peak"), default="rms",
-                        help="rms: as loud as before; peak: to full scale, as the baseline does (default: rms)")
+                        help="rms: as loud as before, but quieter where a format of integers would clip, and a warning "
+                        "says by how much; peak: to full scale, as the baseline does (default: rms)")
     return parser
 
 
@@ -72,33 +76,41 @@ def coefficient(text):
 
 
 def find_targets(source, output):
-    """{path of an audio file: path to write}; UserError where that would replace or become part of what is read."""
+    """{path of an audio file: Path to write}; UserError where that would replace or become part of what is read."""
     from pyspeech.audio.io import find_audio
 
     files = [str(path) for path in find_audio([source])]
-    if not Path(source).is_dir():
-        target = output / Path(source).name if output.is_dir() and source != "-" else output
+    if output == "-":
+        raise UserError("OUT -: expected a file or folder to write; audio does not go to standard output")
+    several = Path(source).is_dir()
+    folder, output = several or output.endswith("/") or Path(output).is_dir(), Path(output)
+    if folder and output.exists() and not output.is_dir():
+        raise UserError(f"{output}: is a file; expected a folder")
+    if not several:
+        if folder and source == "-":
+            raise UserError(f"{output}: is a folder; expected a file to write standard input's audio to")
+        target = output / Path(source).name if folder else output
         if target.is_dir() or source != "-" and target.resolve() == Path(source).resolve():
-            raise UserError(f"{output}: expected a file to write that is not {source} itself")
+            raise UserError(f"{target}: expected a file to write that is not {source} itself")
         return {files[0]: target}
-    if output.exists() and not output.is_dir():
-        raise UserError(f"{output}: is a file; expected a folder, for {source} is one")
     if Path(source).resolve() in (output.resolve(), *output.resolve().parents):
         raise UserError(f"{output}: lies in the folder that is read, {source}; expected another place")
     return {path: output / Path(path).relative_to(source) for path in files}
 
 
 def anonymize_file(source, target, coefficient, level):
-    """Write one file. Returns its length in seconds. UserError where it cannot be read or written."""
+    """Write one file. Returns (the path written, seconds of audio). UserError where it cannot be read or written."""
     from pyspeech.audio.io import read_channels
     from pyspeech.spoofing.mcadams import anonymize
 
     samples, rate = read_channels(source)
     kind = kind_of(source, target)
-    for channel in samples:
-        channel[:] = anonymize(channel, coefficient, rate, level)
-    write(Path(target), samples, rate, kind, source)
-    return samples.shape[1] / rate
+    try:
+        for channel in samples:
+            channel[:] = anonymize(channel, coefficient, rate, level)
+    except UserError as error:
+        raise UserError(f"{source}: {error}") from None
+    return write(target, samples, rate, kind, source), samples.shape[1] / rate
 
 
 def kind_of(source, target):
@@ -120,7 +132,11 @@ def kind_of(source, target):
 
 
 def write(target, samples, rate, kind, source):
-    """Samples (channels, N) into a file of the kind, or into a WAV beside where that cannot be, and say so."""
+    """Samples (channels, N) into a file of the kind, or into a WAV beside where that cannot be, and say so.
+
+    Returns the path written.
+    What would clip is made quieter as a whole: limiting the peaks alone would distort, and floats are another format.
+    """
     import numpy as np
     import soundfile
 
@@ -132,7 +148,8 @@ def write(target, samples, rate, kind, source):
         samples *= FULL_SCALE / peak
     if kind[0]:
         with contextlib.suppress(soundfile.LibsndfileError, ValueError):
-            return write_sound(target, samples, rate, *kind)
+            write_sound(target, samples, rate, *kind)
+            return target
     wav = target if target.suffix.lower() == ".wav" else target.with_name(target.name + ".wav")
     logging.warning("%s: libsndfile cannot write %s; written as %s", source,
                     f"{kind[1]} at this rate and with these channels" if kind[0] else "this format", wav)
@@ -140,6 +157,7 @@ def write(target, samples, rate, kind, source):
         write_sound(wav, samples, rate, "WAV", "PCM_16")
     except soundfile.LibsndfileError as error:
         raise UserError(f"{wav}: cannot be written: {error.error_string}") from None
+    return wav
 
 
 def write_sound(path, samples, rate, form, subtype):

@@ -27,8 +27,8 @@ def anonymize(samples, coefficient, rate=16000, level="rms"):
     """Speech with its formants moved: the same shape, finite wherever the input is.
 
     samples: (..., N), time last; every row is processed by itself. coefficient: above 0; 0.6 to 0.9 in the paper, 1
-    changes nothing but the ends. rate: Hz. level: "rms" keeps the RMS of each row, "peak" makes its largest magnitude
-    1, "none" leaves what comes out. Returns float32 for float32 input and float64 for float64 and integers.
+    changes nothing but the ends. rate: whole Hz. level: "rms" keeps the RMS of each row, "peak" makes its largest
+    magnitude 1, "none" leaves what comes out. Returns float32 for float32 input and float64 for float64 and integers.
     UserError for another coefficient, level, or rate, and for samples that are not finite numbers.
     """
     return anonymize_many(samples, [coefficient], rate, level)[0]
@@ -39,6 +39,7 @@ def anonymize_many(samples, coefficients, rate=16000, level="rms"):
     samples = np.asarray(samples)
     coefficients = np.asarray(coefficients, dtype=np.float64)
     _check(samples, coefficients, rate, level)
+    rate = int(rate)
     kind = np.float32 if samples.dtype in (np.float16, np.float32) else np.float64
     result = np.empty((len(coefficients), *samples.shape), dtype=kind)
     for row in np.ndindex(samples.shape[:-1]):
@@ -51,8 +52,8 @@ def _check(samples, coefficients, rate, level):
         raise UserError(f"McAdams coefficient {np.squeeze(coefficients)}: expected numbers above 0, such as 0.8")
     if level not in LEVELS:
         raise UserError(f"level={level}: expected one of {', '.join(LEVELS)}")
-    if rate < LOWEST_RATE:
-        raise UserError(f"a sampling rate of {rate} Hz: the anonymisation needs at least {LOWEST_RATE} Hz")
+    if not (rate >= LOWEST_RATE and float(rate).is_integer()):
+        raise UserError(f"a sampling rate of {rate} Hz: the anonymisation needs at least {LOWEST_RATE} Hz, and whole Hz")
     if samples.ndim == 0 or samples.dtype.kind not in "fiu":
         raise UserError(f"{samples.ndim}-dimensional samples of type {samples.dtype}: expected an array of numbers")
     if not np.isfinite(samples).all():

@@ -90,6 +90,11 @@ def test_text_stays_as_typed(text):
     assert make(f"corpus={text}").corpus == text
 
 
+def test_references_to_other_options_and_the_characters_of_one():
+    conf = make("corpus=at ${train.steps}", r"note=do\${a}l$lar")
+    assert (conf.corpus, conf.note) == (f"at {Config().train.steps}", "do${a}l$lar")
+
+
 def test_null_is_none_where_none_is_allowed():
     assert make("note=null", "limit=null") == Config()
     assert make("note=007").note == "007"
@@ -116,6 +121,9 @@ def test_null_is_none_where_none_is_allowed():
     ("sizes=[1,", "option 'sizes' takes a list in brackets, each a whole number, got '[1,'"),
     ("weights.x=heavy", "option 'weights.x' takes a number, got 'heavy'"),
     ("train.steps=-1", "bad configuration: train.steps=-1: expected 0 or more"),
+    ("corpus=do${a}llar", f"option 'corpus': Interpolation key 'a' not found; {config.REFERENCE}"),
+    ("corpus=${x:1}", f"option 'corpus': Unsupported interpolation type x; {config.REFERENCE}"),
+    ("corpus=${", f"option 'corpus' takes text, got '${{' (no viable alternative at input '${{'); {config.REFERENCE}"),
     ("train", "'train' is not an option: write key=value (options: --help; a stage: --stage train)"),
 ])
 def test_errors_say_what_was_meant(override, message):

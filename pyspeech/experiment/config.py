@@ -18,10 +18,12 @@ import types
 import typing
 
 from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException, UnsupportedInterpolationType
 from yaml import YAMLError
 
 from pyspeech.errors import UserError
+
+REFERENCE = r"${ begins the name of another option; write \${ for these two characters"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,6 +131,8 @@ def to_dataclass(conf, config_class):
     except OmegaConfBaseException as error:
         if error.full_key and OmegaConf.is_missing(conf, str(error.full_key)):
             raise UserError(f"option '{error.full_key}' has no default: give {error.full_key}=...") from None
+        if isinstance(error, (InterpolationResolutionError, UnsupportedInterpolationType)):
+            raise UserError(f"option '{error.full_key}': {_first_line(error)}; {REFERENCE}") from None
         raise UserError(f"bad configuration: {_first_line(error)}") from None
     except ValueError as error:
         raise UserError(f"bad configuration: {error}") from None
@@ -252,7 +256,7 @@ def _assign(conf, options, key, value, where):
         OmegaConf.update(conf, key, value, merge=False)
     except OmegaConfBaseException as error:
         shown = "nothing" if value is None else repr(value)
-        reason = f" ({_first_line(error)})" if "${" in str(value) else ""
+        reason = f" ({_first_line(error)}); {REFERENCE}" if "${" in str(value) else ""
         raise UserError(f"option '{key}'{where} takes {describe_type(option.type)}, got {shown}{reason}") from None
 
 

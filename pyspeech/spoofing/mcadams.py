@@ -53,7 +53,8 @@ def _check(samples, coefficients, rate, level):
     if level not in LEVELS:
         raise UserError(f"level={level}: expected one of {', '.join(LEVELS)}")
     if not (rate >= LOWEST_RATE and float(rate).is_integer()):
-        raise UserError(f"a sampling rate of {rate} Hz: the anonymisation needs at least {LOWEST_RATE} Hz, and whole Hz")
+        raise UserError(f"a sampling rate of {rate} Hz: the anonymisation needs at least {LOWEST_RATE} Hz, and whole "
+                        "Hz")
     if samples.ndim == 0 or samples.dtype.kind not in "fiu":
         raise UserError(f"{samples.ndim}-dimensional samples of type {samples.dtype}: expected an array of numbers")
     if not np.isfinite(samples).all():

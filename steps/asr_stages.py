@@ -1,5 +1,6 @@
 """The last stage of egs/indic: scores, early stopping, tables and plots; `exp` is the engine's Experiment."""
 import math
+import shlex
 from dataclasses import replace
 
 from pyspeech.files import atomic_write, write_json
@@ -38,7 +39,7 @@ def report(exp, conf):
     for model, scores in models.items():
         if "lid" in scores:
             asr_plots.plot_confusion(scores["lid"]["confusion"], figures / f"confusion_{model}.png", model)
-    command = " ".join(["egs/indic/run.py", f"--profile {exp.profile}", *exp.overrides])
+    command = shlex.join(["egs/indic/run.py", "--profile", exp.profile, *exp.overrides])
     with atomic_write(exp.dir / "RESULTS.md") as stream:
         stream.write(asr_results.report_text(results, corpus_note(conf, results["corpus"]), command, frame_ms))
 

@@ -1,5 +1,6 @@
 """What the stages of a SAD recipe do, one function a stage; `exp` is the engine's Experiment."""
 import json
+import shlex
 from pathlib import Path
 
 from pyspeech.files import atomic_write, write_json
@@ -124,7 +125,7 @@ def report(exp, conf, collars):
         "corpus": described, "profile": exp.profile, "scores": scores, "operating_points": {
             system: {smoothing: {key: found[key] for key in ("threshold", "best_dcf")}
                      for smoothing, found in by_smoothing.items()} for system, by_smoothing in sweeps.items()}})
-    command = " ".join(["egs/fearless/run.py", f"--profile {exp.profile}", *exp.overrides])
+    command = shlex.join(["egs/fearless/run.py", "--profile", exp.profile, *exp.overrides])
     with atomic_write(exp.dir / "RESULTS.md") as stream:
         stream.write(sad_results.report_text(with_best_webrtc(scores, collars[0]), sets, collars, speeds, described,
                                              command))

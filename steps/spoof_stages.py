@@ -1,4 +1,6 @@
 """The last stages of egs/add2022: its figures and tables; `exp` is the engine's Experiment."""
+import shlex
+
 from pyspeech.files import atomic_write, write_json
 from steps import spoof_plots, spoof_results
 from steps.det_plot import plot_det
@@ -29,7 +31,7 @@ def report(exp, conf):
         if divided:
             plot_scores(divided, name, figures)
             break
-    command = " ".join(["egs/add2022/run.py", f"--profile {exp.profile}", *exp.overrides])
+    command = shlex.join(["egs/add2022/run.py", "--profile", exp.profile, *exp.overrides])
     note = NOTES.get(conf.corpus, f"Corpus {conf.corpus}.") + "\n\n" + spoof_results.corpus_table(counts(exp.dir / "corpus"))
     remarks = [spoof_results.shortcut_note(shortcuts)] if shortcuts else []
     with atomic_write(exp.dir / "RESULTS.md") as stream:

@@ -1,5 +1,6 @@
 """The last stage of egs/zerospeech: its tables and pictures; `exp` is the engine's Experiment."""
 import json
+import shlex
 
 from pyspeech.experiment.process import short_path
 from pyspeech.files import atomic_write, write_json
@@ -22,7 +23,7 @@ def report(exp, conf):
     # Without what differs from run to run.
     measured = {name: value for name, value in synthesis.items() if name != "real_time"}
     write_json(exp.dir / "results.json", {"profile": exp.profile, "scores": scores, "synthesis": measured})
-    command = " ".join(["egs/zerospeech/run.py", f"--profile {exp.profile}", *exp.overrides])
+    command = shlex.join(["egs/zerospeech/run.py", "--profile", exp.profile, *exp.overrides])
     note, model = NOTES.get(conf.corpus, f"Corpus {conf.corpus}."), short_path(exp.dir / "models" / "synthesis")
     with atomic_write(exp.dir / "RESULTS.md") as stream:
         stream.write(units_results.report_text(scores, note, command, synthesis, model))

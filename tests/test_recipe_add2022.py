@@ -1,5 +1,6 @@
 """egs/add2022 on tiny made-up corpora in the official layouts: audio to tables, figures and scores, killed and resumed."""
 import json
+import shlex
 import shutil
 
 import numpy as np
@@ -52,6 +53,7 @@ def undisturbed(corpus, tmp_path_factory):
 
 def test_tables_scores_and_figures(corpus, undisturbed):
     folder, output = undisturbed
+    assert shlex.quote(f"corpus={corpus}") in (folder / "RESULTS.md").read_text(encoding="utf-8")  # to be copied
     scores = json.loads((folder / "results.json").read_text())["scores"]
     assert {name: entry["seeds"] for name, entry in scores.items()} == {
         "none": [1, 2], "rnm_sm_mc0.8": [1], "pooled_rnm_sm": [1]}

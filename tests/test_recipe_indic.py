@@ -1,5 +1,6 @@
 """egs/indic on a tiny made-up corpus in the MUCS layout: from raw audio to the tables, killed and resumed."""
 import json
+import shlex
 
 import pytest
 
@@ -27,6 +28,7 @@ def undisturbed(corpus, tmp_path_factory):
 
 def test_tables_and_figures(corpus, undisturbed):
     folder, output = undisturbed
+    assert shlex.quote(f"corpus={corpus}") in (folder / "RESULTS.md").read_text(encoding="utf-8")  # to be copied
     results = json.loads((folder / "results.json").read_text())
     assert set(results["models"]) == {*SYSTEMS, "multi_softmax_lid_oracle"}
     for scores in results["models"].values():

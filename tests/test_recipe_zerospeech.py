@@ -1,5 +1,6 @@
 """egs/zerospeech on a tiny made-up corpus in the official layout: audio to tables and speech, killed and resumed."""
 import json
+import shlex
 
 import pytest
 
@@ -32,6 +33,7 @@ def undisturbed(corpus, tmp_path_factory):
 
 def test_tables(corpus, undisturbed):
     folder, output = undisturbed
+    assert shlex.quote(f"corpus={corpus}") in (folder / "RESULTS.md").read_text(encoding="utf-8")  # to be copied
     scores = json.loads((folder / "results.json").read_text())["scores"]
     assert {name: len(entries) for name, entries in scores.items()} == {
         "mfcc": 1, "kmeans8": 2, "trf128": 2, "trf128_smooth_1e-3_jitter_0.05": 1}

@@ -1,5 +1,6 @@
 """egs/fearless on a tiny made-up corpus: from raw audio to the table, killed in every stage and resumed."""
 import json
+import shlex
 
 import pytest
 
@@ -25,6 +26,7 @@ def undisturbed(corpus, tmp_path_factory):
 
 def test_table_and_figures(corpus, undisturbed):
     folder, output = undisturbed
+    assert shlex.quote(f"corpus={corpus}") in (folder / "RESULTS.md").read_text(encoding="utf-8")  # to be copied
     results = json.loads((folder / "results.json").read_text())
     for system in ("statistical", "cnn", "rnn", "seg_rnn"):
         for name in ("dev", "eval"):

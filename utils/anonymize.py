@@ -58,8 +58,8 @@ def main(arguments=None):
 def parser():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("input", metavar="IN", help="audio file, - or folder")
-    parser.add_argument("output", metavar="OUT", help="file, or folder, also of a single file where it is there "
-                        "or ends in /; what is there is replaced")
+    parser.add_argument("output", metavar="OUT", help="file, or folder where IN is one; of a single IN, a folder "
+                        "that is there, or any that ends in /; files that are there are replaced")
     parser.add_argument("--coefficient", metavar="A", type=coefficient, default=0.8,
                         help="above 0; 1 changes nothing, below 0.6 and above 1 is hard to understand (default: 0.8)")
     parser.add_argument("--level", choices=("rms", "peak"), default="rms",

@@ -2,6 +2,7 @@
 
     detector = load_detector(folder)
     score = score_samples(detector, samples, rate)      # log odds, higher is genuine
+    detector.calibration.log_likelihood_ratio(score)    # as in the recipe's score files
     detector.calibration.probability(score)             # of being genuine
 
 What is shorter than the pieces of training is filled up as there; of what is longer, the score is the mean over

@@ -158,6 +158,15 @@ def test_scores_are_those_of_the_recipe(model, tmp_path):
     assert read_scores(found) == pytest.approx(expected, abs=1e-5) and len(expected) == 6
 
 
+def test_a_detector_without_calibration_is_said(model, folder, tmp_path, caplog):
+    sure, known = tmp_path / "none", str(folder / "good día.wav")
+    save_detector(sure, Detector(LcnnBlstm().eval(), CropConfig(samples=8000, hop=4000), Calibration()))
+    for name, expected in ((sure, True), (model, False)):
+        caplog.clear()
+        detect_fake.main([known, "--model", str(name), "-o", str(tmp_path / "out")])
+        assert ("not calibrated" in caplog.text) == expected
+
+
 def test_help_needs_no_heavy_imports():
     code = ("import sys; from utils import detect_fake\ntry: detect_fake.main(['--help'])\nexcept SystemExit: pass\n"
             "assert not {'torch', 'lhotse', 'numpy', 'soundfile'} & set(sys.modules)")

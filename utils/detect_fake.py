@@ -30,6 +30,7 @@ import contextlib  # noqa: E402
 import csv  # noqa: E402
 import io  # noqa: E402
 import json  # noqa: E402
+import logging  # noqa: E402
 import math  # noqa: E402
 
 from pyspeech.errors import UserError  # noqa: E402
@@ -91,8 +92,12 @@ def load(options):
     if options.threshold is not None and not math.isfinite(options.threshold):
         raise UserError(f"--threshold {options.threshold}: expected a finite number")
     from pyspeech.compat import default_device
+    from pyspeech.spoofing.calibration import Calibration
     from pyspeech.spoofing.detector import load_detector
-    return load_detector(folder, default_device())
+    detector = load_detector(folder, default_device())
+    if detector.calibration == Calibration():
+        logging.warning("%s: not calibrated, for its corpus had no dev set: probabilities are the network's own word", folder)
+    return detector
 
 
 def model_folder(path):

@@ -18,7 +18,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from local.spoof_manifests import SETS, pair, write_sets
-from pyspeech.audio.io import find_audio
+from pyspeech.audio import io
 from pyspeech.errors import UserError
 
 WORDS = {"train": "train", "training": "train", "dev": "dev", "development": "dev", "adp": "adapt", "adapt": "adapt",
@@ -40,7 +40,7 @@ def prepare(folder, out, log, skip_bad=False):
     if not folder.is_dir():
         raise UserError(f"corpus={folder}: no such folder; expected one with {EXPECTED}")
     audio, labels = find_files(folder)
-    if not (audio["train"] and labels["train"]) and set_of(folder.resolve().name):    # given one level too deep
+    if not (audio["train"] and labels["train"] or _holds_sets(folder, audio)) and set_of(folder.resolve().name):
         log.info("corpus=%s: taking the folder above it", folder)
         folder = folder.resolve().parent
         audio, labels = find_files(folder)
@@ -57,7 +57,8 @@ def prepare(folder, out, log, skip_bad=False):
                             f"but no label file; expected "
                             f"{'label.txt' if part == 'adapt' else f'label/{part}_label.txt'}")
         if label_file is None:
-            log.warning("corpus=%s: no label file of the eval set: it can be scored, but has no error rate", folder)
+            log.warning("corpus=%s: no label file of the eval set: it can be scored, but has no error rate; where one "
+                        "is added, run this once with --force --stage prepare --stop-stage prepare", folder)
         sets[part], found = pair(part, audio[part], label_file, "zh")
         problems += found
     counts = write_sets(sets, out, log, f"corpus={folder}", skip_bad, problems)
@@ -72,19 +73,25 @@ def find_files(folder):
     """({set: [audio path, ...]}, {set: [label file, ...]}) of the files below `folder`."""
     audio, labels = defaultdict(list), defaultdict(list)
     try:
-        paths = find_audio([folder])
+        paths = io.find_audio([folder])
     except UserError:                                # no audio at all
         paths = []
     for path in paths:
         part = _place(path.relative_to(folder).parts[:-1])
         if part:
             audio[part].append(path)
-    for path in sorted(folder.rglob("*.txt")):
+    for path in io.find_files(folder, (".txt",)):
         parts = path.relative_to(folder).parts
         part = _place(parts) or _place(parts[:-1])
-        if part and LABEL_FILE.search(path.stem) and not path.name.startswith("."):
+        if part and LABEL_FILE.search(path.stem):
             labels[part].append(path)
     return audio, labels
+
+
+def _holds_sets(folder, audio):
+    """Whether a folder that is named after a set is a whole corpus nevertheless: train, dev or labels are in it."""
+    return bool(audio["train"] or audio["dev"]) or any(path.is_dir() and LABEL_FILE.search(path.name)
+                                                       for path in folder.iterdir())
 
 
 def set_of(name):

@@ -8,7 +8,7 @@ https://datashare.ed.ac.uk/handle/10283/3336 (LA.zip, 7.6 GB); 16 kHz mono FLAC,
 
 Lines of the protocols are `LA_0079 LA_T_1138215 - - bonafide`: speaker, utterance, nothing, attack, key. Train
 and dev have attacks A01 to A06, eval A07 to A19. There is no adaptation set. The folders are found in any letters' case
-in `corpus`, one or two levels below it, or one or two above.
+in `corpus`, one or two levels below it, or above it where it is one of them or the flac in it.
 """
 import shutil
 from pathlib import Path
@@ -60,8 +60,10 @@ def prepare(folder, out, log, skip_bad=False):
 
 
 def find_root(folder):
-    """The folder in which the protocols' folder lies: `folder`, up to two levels below it or above."""
-    for base in (folder, *sorted(folder.glob("*/")), *sorted(folder.glob("*/*/")), *list(folder.resolve().parents)[:2]):
+    """The folder in which the protocols' folder lies: `folder`, up to two levels below it, or above (see there)."""
+    inside = folder.resolve()
+    above = [one.parent for one in (inside, inside.parent) if one.name.lower().startswith("asvspoof2019_la")]
+    for base in (folder, *sorted(folder.glob("*/")), *sorted(folder.glob("*/*/")), *above):
         if base.is_dir() and _child(base, PROTOCOLS):
             return base
     raise UserError(f"corpus={folder}: no folder ASVspoof2019_LA_cm_protocols in it or near it; expected {EXPECTED}")

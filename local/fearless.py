@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 RATE = 8000
 SPLITS = {"train": "train", "training": "train", "dev": "dev", "development": "dev", "eval": "eval",
           "evaluation": "eval", "test": "eval"}
+LOUDEST = 1e6        # samples beyond are damaged, whatever scale a file of floats has
 TOLERANCE = 0.05     # seconds by which labels may pass the end of the audio without a word
 
 
@@ -185,12 +186,13 @@ def check_split(pairs, findings):
 def check_audio(path):
     """Properties of an audio file (rate, channels, duration, format); UserError for one that is no use.
 
-    That is: not readable, empty, truncated (less in it than its header says), or silent (all samples equal).
+    That is: not readable, empty, truncated (less in it than its header says), silent (all samples equal), or of samples
+    that are not finite or beyond all measure.
     """
     import soundfile
 
     try:
-        with soundfile.SoundFile(str(path)) as stream:
+        with soundfile.SoundFile(os.fsencode(path)) as stream:      # as bytes: a name need not be valid UTF-8
             promised = promised_frames(stream, str(path)) or stream.frames
             frames = _frames(stream)
             if not promised:
@@ -200,9 +202,12 @@ def check_audio(path):
                                 f"less; copy it again")
             stream.seek(0)
             first, silent = None, True
-            while silent and len(block := stream.read(1 << 20, dtype="float32", always_2d=True)):
+            floats = stream.subtype in ("FLOAT", "DOUBLE")          # samples of other kinds are finite and at most 1
+            while (silent or floats) and len(block := stream.read(1 << 20, dtype="float32", always_2d=True)):
                 first = block[0] if first is None else first
-                silent = bool(np.all(block == first))
+                silent = silent and bool(np.all(block == first))
+                if floats and not np.all(np.abs(block) <= LOUDEST):
+                    raise UserError(f"{path}: has samples that are not finite or beyond {LOUDEST:g}; expected -1 to 1")
             if silent:
                 raise UserError(f"{path}: silent: all its samples are {first[0]:g}")
             return {"rate": stream.samplerate, "channels": stream.channels, "duration": frames / stream.samplerate,

@@ -7,10 +7,10 @@ files with several channels, and formats that are not commonly read, are mixed t
 """
 import os
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from local.transcribed import Utterance, check_file, readable_copy, report_problems, write_manifest
 from pyspeech.errors import UserError
@@ -23,24 +23,65 @@ RATE = 16000                    # Hz, of both corpora as they are distributed
 def pair(part, audio, label_file, language):
     """([Utterance, ...], [(file, what is wrong), ...]) of one set, by the names of files and of labels.
 
-    audio: paths of the set's files. label_file: Path, or None where there is none: then no label is known.
+    audio: paths of the set's files. label_file: Path, or None where there is none: then no label is known. An utterance's
+    id is its file's name without folders; where several files have the same, that of the label that tells them apart.
     """
-    labels = {Path(name).name: label for name, label in read_labels(label_file).items()} if label_file else None
-    files, utterances, problems = {}, [], []
+    labels = read_labels(label_file) if label_file else {}
+    problems, files, names = [], defaultdict(list), defaultdict(list)
     for path in audio:
-        other = files.setdefault(utterance_name(path.name), path)
-        if other is not path:
-            problems.append((path, f"same name as {other}; one of the two must go"))
-    for name, path in files.items():
-        label = Label(None) if labels is None else labels.get(name)
-        if label is None:
-            problems.append((path, f"audio without a label in {label_file}"))
-            continue
-        custom = {"attack": label.attack, "condition": label.condition}
-        utterances.append(Utterance(name, str(path), label.kind, language, label.speaker, part, custom))
-    problems += [(f"{label_file}, {name}", f"label without audio in {part}")
-                 for name in labels or () if name not in files]
+        shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+        if shown == str(path):
+            files[utterance_name(path.name)].append(path)
+        else:
+            problems.append((shown, "its name is not UTF-8; rename it"))
+    for name in labels:
+        names[PurePosixPath(name).name].append(name)
+    utterances, used = [], set()
+    for key, paths in files.items():
+        found = _told_apart(paths, names[key]) if label_file else dict.fromkeys(paths if len(paths) == 1 else ())
+        used.update(found.values())
+        for path in paths:
+            if path not in found:
+                problems.append((path, _why_not(path, paths, names[key], label_file)))
+                continue
+            label = labels.get(found[path], Label(None))
+            custom = {"attack": label.attack, "condition": label.condition}
+            utterances.append(Utterance(key if len(paths) == 1 else found[path], str(path), label.kind, language,
+                                        label.speaker, part, custom))
+    problems += [(f"{label_file}, {name}",
+                  f"label without {'a file of its own' if key in files else 'audio'} in {part}")
+                 for key, same in names.items() for name in same if name not in used]
     return sorted(utterances, key=lambda one: one.id), problems
+
+
+def _told_apart(paths, names):
+    """{path: label's name} of files and labels whose names are the same but for folders.
+
+    One of each belong together. Else a label belongs to the one file whose path ends with it; those with more folders
+    choose first.
+    """
+    if len(paths) == len(names) == 1:
+        return {paths[0]: names[0]}
+    found, free = {}, set(paths)
+    tails = {name: str(PurePosixPath("/", name)) for name in names}
+    for depth in sorted({tail.count("/") for tail in tails.values()}, reverse=True):
+        pairs = [(path, name) for name, tail in tails.items() if tail.count("/") == depth
+                 for path in paths if path in free and f"/{utterance_name(str(path))}".endswith(tail)]
+        of_path, of_name = (Counter(column) for column in zip(*pairs)) if pairs else ({}, {})
+        found.update((path, name) for path, name in pairs if of_path[path] == of_name[name] == 1)
+        free -= set(of_path)
+    return found
+
+
+def _why_not(path, paths, names, label_file):
+    """What is wrong with a file that `_told_apart` has no label for."""
+    if label_file and not names:
+        return f"audio without a label in {label_file}"
+    if len(paths) == 1:
+        return f"{len(names)} labels of its name in {label_file}, {names[0]} and {names[1]}; leave one"
+    other = next(one for one in paths if one != path)
+    return f"same name as {other}" + (f", and no label in {label_file} is of its folder alone" if label_file else
+                                      "; one of the two must go")
 
 
 def write_sets(sets, out, log, name, skip_bad=False, problems=()):

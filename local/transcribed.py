@@ -218,8 +218,9 @@ def readable_copy(utterance, properties, folder, log):
 
 
 def safe_name(name):
-    """A name that a file can have."""
-    return re.sub(r"[^\w.+-]+", "_", name).strip(".") or "_"
+    """A name that a file can have; other ones for other names."""
+    safe = re.sub(r"[^\w.+-]+", "_", name).strip(".")
+    return safe if safe == name else f"{safe}-{hashlib.md5(name.encode()).hexdigest()[:8]}"
 
 
 def write_manifest(path, rows):

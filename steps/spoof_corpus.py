@@ -27,8 +27,15 @@ def prepare_corpus(conf, out, log):
 
 
 def kind_of(folder):
-    """asvspoof2019 where a name in or above the folder says so, else add2022."""
+    """asvspoof2019 where its protocols are found from the folder, or a name in it says so, else add2022."""
+    from local import asvspoof2019
+
     folder = Path(folder).resolve()
+    try:
+        asvspoof2019.find_root(folder)
+        return "asvspoof2019"
+    except UserError:
+        pass                                             # or the protocols are missing, which is said later
     names = [folder.name, *(path.name for path in folder.iterdir()), *(path.name for path in folder.glob("*/*") if path.is_dir())]
     return "asvspoof2019" if any("asvspoof2019_la" in name.lower() for name in names) else "add2022"
 

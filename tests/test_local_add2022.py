@@ -1,5 +1,6 @@
 """The layout of ADD 2022: what is found wherever it lies, kept, left out, and what stops."""
 import logging
+import os
 import shutil
 
 import numpy as np
@@ -101,6 +102,139 @@ def test_given_a_folder_too_deep(made, tmp_path, given, caplog):
     counts = add2022.prepare(made / given, tmp_path, log)
     assert set(counts) == {"train", "dev"}
     assert "no audio of the adapt set; going on without it" in caplog.text
+
+
+def test_links_hidden_folders_and_capitals(made, tmp_path):
+    """Labels are found wherever audio is, and nowhere else."""
+    corpus = tmp_path / "linked"
+    corpus.mkdir()
+    for name in ("ADD_train_dev", "track1adp_out", "track1_eval"):
+        (corpus / name).symlink_to(made / name)
+    assert add2022.prepare(corpus, tmp_path / "out", log) == ALL
+    corpus = shutil.copytree(made, tmp_path / "copied")
+    (corpus / LABELS["train"]).rename(corpus / "ADD_train_dev/label/Train_Label.TXT")
+    (corpus / "ADD_train_dev/label/.ipynb_checkpoints").mkdir()
+    shutil.copy(made / LABELS["train"], corpus / "ADD_train_dev/label/.ipynb_checkpoints/train_label-checkpoint.txt")
+    assert add2022.prepare(corpus, tmp_path / "out", log) == ALL
+
+
+def test_a_corpus_whose_name_is_a_set_s(made, tmp_path):
+    corpus = shutil.copytree(made, tmp_path / "all/my_test")
+    shutil.copytree(made, tmp_path / "all/other")
+    assert add2022.prepare(corpus, tmp_path / "out", log) == ALL
+    (corpus / LABELS["train"]).unlink()
+    with pytest.raises(UserError, match="my_test: 14 audio files of the train set .* but no label file"):
+        add2022.prepare(corpus, tmp_path / "out", log)
+    shutil.rmtree(corpus / "ADD_train_dev/train")
+    shutil.rmtree(corpus / "ADD_train_dev/dev")
+    with pytest.raises(UserError, match="my_test: no audio in a folder train"):
+        (corpus / "label").mkdir()
+        add2022.prepare(corpus, tmp_path / "out", log)
+
+
+def test_labels_of_the_eval_set_that_come_later(corpus, tmp_path, caplog):
+    add2022.prepare(corpus, tmp_path, log)
+    assert "--force --stage prepare --stop-stage prepare" in caplog.text
+
+
+def rename(corpus, part, changes):
+    """Rename files of a set, {file: new file}, in its folder and in its labels."""
+    for name, new in changes.items():
+        (corpus / FOLDERS[part] / new).parent.mkdir(exist_ok=True)
+        (corpus / FOLDERS[part] / name).rename(corpus / FOLDERS[part] / new)
+        if part in LABELS:
+            (corpus / LABELS[part]).write_text((corpus / LABELS[part]).read_text().replace(name, new))
+
+
+def test_names_with_spaces_and_marks_are_those_of_the_labels(corpus, tmp_path):
+    odd = {"ADD_T_00000000.wav": "a  b.wav", "ADD_T_00000001.wav": "c .wav", "ADD_T_00000002.wav": "d\u3000e.wav",
+           "ADD_T_00000003.wav": "f\u00a0g.wav", "ADD_T_00000004.wav": "h.mp3.wav",
+           "ADD_T_00000005.wav": "u\u0308.wav"}
+    rename(corpus, "train", odd)
+    label_file = corpus / LABELS["train"]
+    label_file.write_text(label_file.read_text().replace("u\u0308", "\u00fc"))              # composed, unlike the file
+    rename(corpus, "eval", {"ADD_E_00000000.wav": "e  0 .wav"})
+    assert add2022.prepare(corpus, tmp_path / "out", log) == ALL and not (tmp_path / "out/problems.txt").exists()
+    names = {cut.id: cut for cut in cuts(tmp_path / "out", "train")}
+    assert set(names) > {"a b", "c", "d e", "f g", "h.mp3", "\u00fc"}
+    assert names["a b"].supervisions[0].text == "genuine"
+    assert names["\u00fc"].load_audio().shape == (1, 4800)
+    assert cuts(tmp_path / "out", "eval")[-1].id == "e 0"
+
+
+def test_names_that_are_the_same_but_for_spaces(corpus, tmp_path):
+    rename(corpus, "eval", {"ADD_E_00000000.wav": "a b.wav", "ADD_E_00000001.wav": "a  b.wav"})
+    assert add2022.prepare(corpus, tmp_path / "out", log)["eval"] == {"unlabelled": 12}
+    problems = (tmp_path / "out/problems.txt").read_text().splitlines()
+    assert len(problems) == 2 and all("same name as" in line for line in problems)
+
+
+def test_names_that_are_not_utf8(corpus, tmp_path, caplog):
+    for part in ("train", "eval"):
+        folder = os.fsencode(corpus / FOLDERS[part])
+        os.rename(folder + f"/ADD_{LETTERS[part]}_00000003.wav".encode(), folder + b"/\xfc3.wav")
+    counts = add2022.prepare(corpus, tmp_path / "out", log)
+    assert counts["train"] == {"genuine": 2, "fake": 11} and counts["eval"] == {"unlabelled": 13}
+    problems = (tmp_path / "out/problems.txt").read_text()
+    assert problems.count("\\xfc3.wav: its name is not UTF-8") == 2 and "ADD_T_00000003: label without audio" in problems
+    assert "track1_eval/\\xfc3.wav: its name is not UTF-8" in caplog.text
+
+
+def labelled(corpus, lines, *files):
+    """Add files to train and lines to its labels; {file with its last folder: (id, kind)} of those that are prepared."""
+    for seed, name in enumerate(files):
+        write_audio(corpus / FOLDERS["train"] / name, seed=100 + seed)
+    with open(corpus / LABELS["train"], "a") as stream:
+        stream.write("".join(f"{line}\n" for line in lines))
+    add2022.prepare(corpus, corpus.parent / "out", log)
+    return {"/".join(cut.recording.sources[0].source.split("/")[-2:]): (cut.id, cut.supervisions[0].text)
+            for cut in cuts(corpus.parent / "out", "train") if not cut.id.startswith("ADD_T")}
+
+
+@pytest.mark.parametrize("lines, files, expected, problems", [
+    (["s1/1.wav genuine", "s2/1.wav fake"], ["s1/1.wav", "s2/1.wav"],
+     {"s1/1.wav": ("s1/1", "genuine"), "s2/1.wav": ("s2/1", "fake")}, 0),
+    (["1.wav genuine", "./s2/1.wav fake"], ["1.wav", "s2/1.wav"],
+     {"train/1.wav": ("1", "genuine"), "s2/1.wav": ("./s2/1", "fake")}, 0),
+    (["elsewhere/s1/1.wav genuine"], ["s1/1.wav"], {"s1/1.wav": ("1", "genuine")}, 0),      # one of each: no question
+    (["s1/1.wav genuine", "s2/1.wav fake"], ["s1/1.wav"], {"s1/1.wav": ("1", "genuine")}, 1),
+    (["s1/1.wav genuine"], ["s1/1.wav", "s2/1.wav"], {"s1/1.wav": ("s1/1", "genuine")}, 1),
+    (["s1/1.wav genuine", "s3/1.wav fake"], ["s1/1.wav", "s2/1.wav"], {"s1/1.wav": ("s1/1", "genuine")}, 2),
+    (["1.wav fake"], ["s1/1.wav", "s2/1.wav"], {}, 3),
+    (["s1/1.wav genuine", "s2/1.wav fake"], ["1.wav"], {}, 3),
+    (["s1/1.wav genuine"], ["s1/1.wav", "s1/1.flac"], {}, 3),
+    ([], ["s1/1.wav", "s2/1.wav"], {}, 2)])
+def test_names_that_are_the_same_in_several_folders(corpus, lines, files, expected, problems):
+    assert labelled(corpus, lines, *files) == expected
+    listing = corpus.parent / "out/problems.txt"
+    assert len(listing.read_text().splitlines() if listing.exists() else []) == problems
+
+
+def test_copies_do_not_replace_each_other(corpus, tmp_path):
+    train = corpus / FOLDERS["train"]
+    for seed, name in enumerate(("a b", "a_b", "a  b_")):
+        write_audio(train / f"{name}.wav", channels=2, seed=seed)
+    with open(corpus / LABELS["train"], "a") as stream:
+        stream.write("a b.wav genuine\na_b.wav fake\na b_.wav fake\n")
+    add2022.prepare(corpus, tmp_path / "out", log)
+    found = {cut.id: cut for cut in cuts(tmp_path / "out", "train")}
+    assert found["a_b"].recording.sources[0].source.endswith("/mixed/train/a_b.wav")
+    for name, file in (("a b", "a b"), ("a_b", "a_b"), ("a b_", "a  b_")):
+        expected = soundfile.read(str(train / f"{file}.wav"))[0].mean(axis=1)
+        assert np.abs(found[name].load_audio()[0] - expected).max() < 2 / 32768
+
+
+def test_samples_that_are_no_sound(corpus, tmp_path):
+    noise = np.random.default_rng(0).standard_normal(4800)
+    late = 0.1 * noise
+    late[-1] = np.inf
+    for number, (samples, subtype) in enumerate(((np.nan * noise, "FLOAT"), (1e25 * noise, "FLOAT"),
+                                                 (1e300 * noise, "DOUBLE"), (2e4 * noise, "FLOAT"), (late, "FLOAT")), 1):
+        soundfile.write(str(corpus / FOLDERS["train"] / f"ADD_T_{number:08d}.wav"), samples, 16000, subtype=subtype)
+    assert add2022.prepare(corpus, tmp_path / "out", log)["train"] == {"genuine": 2, "fake": 8}
+    problems = (tmp_path / "out/problems.txt").read_text().splitlines()
+    assert [line.split("/")[-1].split(": has samples that are not finite or beyond 1e+06")[0] for line in problems] == \
+        [f"ADD_T_{number:08d}.wav" for number in (1, 2, 3, 5)]
 
 
 def test_sets_that_are_missing_and_labels_of_the_eval_set(corpus, tmp_path, caplog):

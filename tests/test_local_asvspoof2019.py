@@ -10,6 +10,7 @@ from lhotse import CutSet
 from local import asvspoof2019
 from pyspeech.errors import UserError
 from pyspeech.spoofing.formats import labels_of, read_labels
+from steps.spoof_corpus import kind_of
 
 log = logging.getLogger("test")
 PROTOCOLS = {part: f"ASVspoof2019_LA_cm_protocols/ASVspoof2019.LA.cm.{part}.{'trn' if part == 'train' else 'trl'}.txt"
@@ -63,6 +64,20 @@ def test_layout(made, tmp_path, given):
     assert not (tmp_path / "adapt.jsonl.gz").exists()
     for part in ("dev", "eval"):
         assert (tmp_path / f"asv_scores_{part}.txt").read_bytes() == (made / SCORES.format(part)).read_bytes()
+
+
+@pytest.mark.parametrize("given", [".", "..", "../..", "ASVspoof2019_LA_train", "ASVspoof2019_LA_train/flac"])
+def test_the_layout_is_told_wherever_it_is_found(made, given):
+    assert kind_of(made / given) == "asvspoof2019"
+
+
+def test_the_layout_is_told_by_what_is_the_corpus_alone(corpus, tmp_path):
+    (corpus / "ADD2022/ADD_train_dev/train").mkdir(parents=True)
+    assert kind_of(corpus / "ADD2022") == "add2022"                      # beside the folders of another corpus
+    shutil.rmtree(corpus / "ASVspoof2019_LA_cm_protocols")
+    assert kind_of(corpus) == "asvspoof2019"                             # and that they are missing is what is said
+    with pytest.raises(UserError, match="no folder ASVspoof2019_LA_cm_protocols in it"):
+        asvspoof2019.prepare(corpus, tmp_path / "out", log)
 
 
 def test_without_what_is_optional(corpus, tmp_path, caplog):

@@ -80,8 +80,22 @@ def test_missing_and_extra_utterances_are_named(tmp_path, capsys):
         score_eer.main(arguments)
 
 
+def test_labels_with_folders_and_names_with_endings(tmp_path, capsys):
+    arguments = write_set(tmp_path)
+    score_eer.main(arguments)
+    expected = capsys.readouterr().out.splitlines()[2].split()
+    files = [f"LA_{index}{'.mp3' * (index == 3)}.wav" for index in range(12)]      # the recipe's name is LA_3.mp3
+    kinds = ["genuine" if index < 5 else "fake" for index in range(12)]
+    (tmp_path / "labels").write_text("".join(f"train/{file} {kind}\n" for file, kind in zip(files, kinds)))
+    (tmp_path / "scores").write_text((tmp_path / "scores").read_text().replace("LA_3 ", "LA_3.mp3 "))
+    score_eer.main(arguments)
+    output = capsys.readouterr()
+    assert output.out.splitlines()[2].split() == expected and output.err == ""
+
+
 @pytest.mark.parametrize("line, message", [("LA_3 nan", "scores:13: the score of 'LA_3' is nan"),
-                                           ("LA_3.wav 1", "scores:13: utterance 'LA_3' is there twice")])
+                                           ("LA_3 1", "scores:13: utterance 'LA_3' is there twice"),
+                                           ("LA_3.wav 1", "scores: 'LA_3' and 'LA_3.wav' both name utterance 'LA_3'")])
 def test_bad_lines(tmp_path, line, message):
     arguments = write_set(tmp_path)
     with open(tmp_path / "scores", "a") as stream:

@@ -99,3 +99,20 @@ def test_no_difference_where_all_engines_are_seen_or_none_is(exp, tmp_path):
         other = SimpleNamespace(dir=tmp_path)
         found = spoof_score.differences(other, conf, [("none", "rnm")], "eval")
         assert [one["unseen"] for one in found] == [False]
+
+
+def test_names_that_look_like_endings_or_columns(exp, tmp_path):
+    """Utterances of files such as x.mp3.wav and `my call spoof.wav` have the same names in manifest and scores."""
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    cuts = list(spoof_score.load_cuts(exp.dir / "corpus", "eval"))[:6]
+    names = ["x.mp3", "x", "my call spoof", "my call bonafide", "other call spoof", "y.wav"]
+    CutSet.from_cuts([cut.with_id(name) for cut, name in zip(cuts, names)]).to_file(corpus / "eval.jsonl.gz")
+    (tmp_path / "scores/none/1").mkdir(parents=True)
+    write_scores(tmp_path / "scores/none/1/eval.txt", {name: float(index) for index, name in enumerate(names)})
+    conf = SimpleNamespace(repeated=["none"], seeds=[1])
+    found = spoof_score.system_figures(SimpleNamespace(dir=tmp_path, log=logging.getLogger("test")), conf,
+                                       "none")["sets"]["eval"]
+    genuine = [index for index, cut in enumerate(cuts) if label_of(cut).genuine]
+    expected = equal_error_rate(genuine, [index for index in range(6) if index not in genuine])[0]
+    assert found["eer"] == [expected] and (found["genuine"], found["fake"]) == (2, 4)

@@ -4,7 +4,8 @@ condition.
 
 SCORES has lines `utterance score`; a higher score means more likely genuine. LABELS is a label file of ADD2022 (`FILE
 genuine|fake`), a protocol of ASVspoof 2019 or 2021 (`SPEAKER UTTERANCE - ATTACK bonafide|spoof`), or a lhotse manifest
-of cuts (*.jsonl, *.jsonl.gz; text genuine or fake). An audio file's ending is no part of an utterance's name.
+of cuts (*.jsonl, *.jsonl.gz; text genuine or fake). An audio file's ending is no part of an utterance's name, and
+folders are none where no name of SCORES has them as LABELS has.
 
 Cllr is meant for calibrated scores (log-likelihood ratios); the EER takes scores of any kind.
 
@@ -30,9 +31,9 @@ from pyspeech.terminal import exit_after  # noqa: E402
 
 def main(arguments=None):
     options = parser().parse_args(arguments)
-    from pyspeech.spoofing.formats import read_asv_scores, read_labels, read_scores
+    from pyspeech.spoofing.formats import match_scores, read_asv_scores, read_labels, read_scores
     from pyspeech.spoofing.scoring import asv_rates, score_set
-    labels, scores = read_labels(options.labels), read_scores(options.scores)
+    scores, labels = match_scores(read_scores(options.scores), read_labels(options.labels), options.scores)
     labels = matched(labels, scores, options)
     asv = asv_rates(read_asv_scores(options.asv_scores)) if options.asv_scores else None
     result = score_set(labels, scores, options.resample == "speaker", asv, options.draws, options.seed)

@@ -77,7 +77,7 @@ def find_audio(paths):
     found = []
     for path in map(Path, paths):
         if path.is_dir():
-            inside = sorted(_walk(path, set()))
+            inside = find_files(path, SNDFILE_SUFFIXES + FFMPEG_SUFFIXES)
             if not inside:
                 raise UserError(f"{path}: no audio files in this folder or below (such as *.wav, *.flac, *.mp3)")
             found += inside
@@ -88,7 +88,12 @@ def find_audio(paths):
     return list(dict.fromkeys(found))
 
 
-def _walk(folder, visited):
+def find_files(folder, suffixes):
+    """The files in a folder and below whose ending, in small letters, is one of `suffixes`; sorted, as `find_audio`."""
+    return sorted(_walk(folder, suffixes, set()))
+
+
+def _walk(folder, suffixes, visited):
     identity = os.path.realpath(folder)
     if identity in visited:                     # a link that leads back up
         return
@@ -97,8 +102,8 @@ def _walk(folder, visited):
         if entry.name.startswith("."):
             continue
         if entry.is_dir():
-            yield from _walk(entry, visited)
-        elif entry.suffix.lower() in SNDFILE_SUFFIXES + FFMPEG_SUFFIXES:
+            yield from _walk(entry, suffixes, visited)
+        elif entry.suffix.lower() in suffixes:
             yield entry
 
 

@@ -5,8 +5,8 @@ is the score and all before it the name, so a name may hold spaces):
 
     ADD_E_00000000.wav 2.75
 
-or `utterance attack bonafide|spoof score`, as the scorer of ASVspoof 2019 reads them. Scores of speaker verification
-(ASV), for the t-DCF, as distributed with ASVspoof 2019: `source target|nontarget|spoof score`.
+or `utterance attack bonafide|spoof score`, as the scorer of ASVspoof 2019 reads them (`match_scores`). Scores of
+speaker verification (ASV), for the t-DCF, as distributed with ASVspoof 2019: `source target|nontarget|spoof score`.
 
 Labels, told apart by their columns:
 
@@ -15,11 +15,13 @@ Labels, told apart by their columns:
     LA_0009 LA_E_9332881 alaw ita_tx A07 spoof notrim eval   ASVspoof 2021: speaker, utterance, codec, channel, attack,
                                                              key, two more
 
-The ending of an audio file's name is no part of the utterance's: labels and scores agree with and without it. In a
+The ending of an audio file's name is no part of the utterance's: labels and scores agree with and without it. Files of
+labels name audio files, so it is taken off there; scores keep it for `match_scores`, as it may belong to a name. In a
 manifest, a cut has one supervision: `text` "genuine" or "fake", `speaker`, and `custom = {"attack": ..., "condition":
 ...}`; "-" stands for what is not known or does not apply.
 """
 import math
+import unicodedata
 from dataclasses import dataclass
 
 from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES
@@ -56,19 +58,25 @@ class AsvScores:
 
 
 def utterance_name(name):
-    """A file's name without the ending of audio files: `ADD_T_00000000.wav` -> `ADD_T_00000000`."""
+    """A file's name without the ending of audio files: `ADD_T_00000000.wav` -> `ADD_T_00000000`.
+
+    In composed characters (NFC) and with single spaces, so that files and the lines of label files agree.
+    """
+    name = unicodedata.normalize("NFC", " ".join(name.split()))
     stem, dot, ending = name.rpartition(".")
-    return stem if stem and dot + ending.lower() in SNDFILE_SUFFIXES + FFMPEG_SUFFIXES else name
+    return stem.rstrip() if stem and dot + ending.lower() in SNDFILE_SUFFIXES + FFMPEG_SUFFIXES else name
 
 
 # Scores.
 
 def read_scores(path):
-    """{utterance: score} of a score file; UserError, with the line, for what is not finite or is there twice."""
+    """{name: score} of a score file, names as they are written (`match_scores` finds the labels that they stand for).
+
+    UserError, with the line, for what is not finite or is there twice.
+    """
     scores, places = {}, {}
     for number, where, fields in _lines(path, "score file", 2):
-        is_2019 = len(fields) == 4 and fields[2] in ("bonafide", "spoof")
-        name = utterance_name(fields[0] if is_2019 else " ".join(fields[:-1]))
+        name = " ".join(fields[:-1])
         _add(scores, places, name, _score(where, fields[-1], name), number, where)
     return scores
 
@@ -80,6 +88,41 @@ def write_scores(path, scores):
             if not math.isfinite(score):
                 raise UserError(f"{path}: the score of '{name}' is {score}; expected a finite number")
             stream.write(f"{_one_line(path, name)} {float(score)!r}\n")
+
+
+def match_scores(scores, labels, path):
+    """(scores, labels) of the same utterances under the same names; all others stay in both as well.
+
+    scores: of `read_scores`; labels: of `read_labels`; path: the score file's. A score's name is a label's as it is
+    written, or without the ending of an audio file. Where that is so of no score, the names are the first column of
+    ASVspoof 2019's format, if every line fits it, or else both are taken without folders. UserError for two scores of
+    one utterance.
+    """
+    tries = [(list(scores), labels)]
+    columns = [name.split() for name in scores]
+    if all(len(column) == 3 and column[2] in ("bonafide", "spoof") for column in columns):
+        tries.append(([column[0] for column in columns], labels))
+    without_folders = {_base(name): label for name, label in labels.items()}
+    if len(without_folders) == len(labels):
+        tries.append(([_base(name) for name in scores], without_folders))
+    tries = [(_known_names(names, known), known) for names, known in tries]
+    names, known = next((one for one in tries if not one[1].keys().isdisjoint(one[0])), tries[0])
+    matched, origins = {}, {}
+    for name, (origin, score) in zip(names, scores.items()):
+        if name in matched:
+            raise UserError(f"{path}: '{origins[name]}' and '{origin}' both name utterance '{name}'; remove one")
+        matched[name], origins[name] = score, origin
+    return matched, known
+
+
+def _known_names(names, known):
+    """For each name the one of `known` that it stands for, else itself without an audio file's ending."""
+    own = {utterance_name(name): name for name in known} | {name: name for name in known}
+    return [own.get(name) or own.get(utterance_name(name), utterance_name(name)) for name in names]
+
+
+def _base(name):
+    return name.rpartition("/")[2]
 
 
 def read_asv_scores(path):
@@ -170,7 +213,7 @@ def _read_manifest(path):
         raise UserError(f"{path}: not a manifest of cuts ({type(error).__name__}: {reason})") from error
     if len(cuts) == 0:
         raise UserError(f"{path}: holds no cuts; expected a manifest of utterances, each genuine or fake")
-    return {utterance_name(name): label for name, label in labels_of(cuts).items()}
+    return labels_of(cuts)
 
 
 def _lines(path, what, columns):

@@ -1,13 +1,15 @@
 """egs/zerospeech on a tiny made-up corpus in the official layout: audio to tables and speech, killed and resumed."""
 import json
+import runpy
 import shlex
 
 import pytest
 
-from recipe_harness import Recipe
+from recipe_harness import ROOT, Recipe
 from tiny_zerospeech import make_zerospeech
 
 from local.zerospeech2019 import expected_files
+from pyspeech.errors import UserError
 from pyspeech.units.submission import check_submission, wave_problem
 
 # Networks of a few parameters, a few steps, a checkpoint in the middle.
@@ -94,3 +96,35 @@ def test_killed_and_resumed(corpus, undisturbed, tmp_path):
 def test_one_line_for_a_mistake(arguments, expected, tmp_path):
     output = Recipe("zerospeech").fail(*arguments, "--exp", tmp_path / "exp")
     assert [line for line in output.splitlines() if expected in line], output
+
+
+@pytest.fixture(scope="module")
+def script():
+    """Names in run.py."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPEECH_ENV", "system")
+        return runpy.run_path(str(ROOT / "egs" / "zerospeech" / "run.py"), run_name="run")
+
+
+@pytest.mark.parametrize("options, expected", [
+    ({"kmeans": [0]}, r"kmeans=\[0\]: expected numbers of codes, each at least 1"),
+    ({"kmeans": [8, 8]}, r"kmeans=\[8,8\]: expected each once"),
+    ({"seeds": [1, 1]}, r"seeds=\[1,1\]: expected each once"),
+    ({"systems": ["trf128", "trf128"]}, r"systems=\[trf128,trf128\]: expected each once"),
+    ({"languages": []}, r"languages=\[\]: expected at least one"),
+    ({"languages": ["cs", "cs"]}, r"languages=\[cs,cs\]: expected each once"),
+    ({"scale": 0.0}, "scale=0.0: expected more than 0, at most 1"),
+    ({"scale": -1.0}, "scale=-1.0: expected more"),
+    ({"scale": float("nan")}, "scale=nan: expected more")])
+def test_what_cannot_be_run_is_said_at_once(script, options, expected):
+    with pytest.raises(UserError, match=f"^{expected}"):
+        script["Config"](**options)
+
+
+def test_an_experiment_of_its_own_for_each_language(script, corpus):
+    def name(**options):
+        return script["experiment_name"](script["Config"](**options), "full")
+
+    assert name() == "full" and name(corpus=str(corpus)) == "2019-full"
+    assert name(corpus=str(corpus), language="surprise") == "2019-surprise-full"
+    assert name(corpus=str(corpus), language="English") == "2019-english-full"

@@ -50,6 +50,16 @@ class Config:
     def __post_init__(self):
         if self.corpus != "mini" and not Path(self.corpus).is_dir():
             raise UserError(f"corpus={self.corpus}: no such folder; expected mini, or the folder of a release")
+        if not 0 < self.scale <= 1:
+            raise UserError(f"scale={self.scale}: expected more than 0, at most 1")
+        if not self.languages:
+            raise UserError("languages=[]: expected at least one")
+        for name in ("systems", "seeds", "kmeans", "languages"):
+            values = getattr(self, name)
+            if len(set(values)) < len(values):
+                raise UserError(f"{name}=[{','.join(map(str, values))}]: expected each once")
+        if min(self.kmeans, default=1) < 1:
+            raise UserError(f"kmeans=[{','.join(map(str, self.kmeans))}]: expected numbers of codes, each at least 1")
         for name in ("systems", "repeated"):
             for system in getattr(self, name):
                 if system not in SYSTEMS:
@@ -69,7 +79,15 @@ def default_profile(overrides):
 
 
 def experiment_name(conf, profile):
-    return profile if conf.corpus == "mini" else f"{Path(conf.corpus).resolve().name}-{profile}"
+    if conf.corpus == "mini":
+        return profile
+    language = f"-{conf.language.lower()}" if conf.language else ""
+    return f"{Path(conf.corpus).resolve().name}{language}-{profile}"
+
+
+def anchors_of(conf):
+    """A pattern for the names of the systems that are not trained; of the sizes of k-means some may be left out."""
+    return "{mfcc,kmeans*}" if conf.kmeans else "mfcc"
 
 
 recipe = Recipe("Unit discovery", Config, conf=here / "conf", profile=default_profile, name=experiment_name,
@@ -83,8 +101,8 @@ def prepare(exp, conf):
     prepare_corpus(conf, exp.dir / "corpus", exp.log)
 
 
-@recipe.stage(config=["kmeans", "seeds", "repeated", "features", "vqvae"], inputs=["corpus"],
-              outputs=["scores/{mfcc,kmeans*}.json", "units/{mfcc,kmeans*}"], cpus=2)
+@recipe.stage(config=["kmeans", "seeds", "repeated", "features", "vqvae"], inputs=["corpus"], cpus=2,
+              outputs=lambda conf: [f"scores/{anchors_of(conf)}.json", f"units/{anchors_of(conf)}"])
 def anchors(exp, conf):
     """ABX of the features themselves, and of k-means at the same rate and numbers of codes."""
     from steps.units_score import score_anchors
@@ -143,8 +161,8 @@ def submission(exp, conf):
     make_submission(exp, conf)
 
 
-@recipe.stage(config=["systems", "repeated", "seeds", "synthesis", "spoken"],
-              inputs=lambda conf: ["corpus", "scores/{mfcc,kmeans*}.json", "models/synthesis", "wavs", "synthesis.json",
+@recipe.stage(config=["systems", "repeated", "seeds", "kmeans", "synthesis", "spoken"],
+              inputs=lambda conf: ["corpus", f"scores/{anchors_of(conf)}.json", "models/synthesis", "wavs", "synthesis.json",
                                    *(f"scores/{name}.json" for name in conf.systems),
                                    *(f"units/{name}" for name in conf.systems)],
               outputs=["results.json", "RESULTS.md", "figures"])

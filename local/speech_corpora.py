@@ -21,6 +21,8 @@ from local.transcribed import SETS, Utterance, hold_out, language_code, write_co
 from pyspeech.errors import UserError
 
 HELD_OUT = 0.1
+COMMONVOICE_COLUMNS = ("client_id", "path", "sentence")
+COMMONVOICE_UNUSED = ("age", "gender", "accents", "variant")    # Lhotse wants them; not all releases have them
 EXPECTED = {"fleurs": "hi_in/train/*.wav and metadata/hi_in/train.tsv",
             "commonvoice": "hi/train.tsv and hi/clips/*.mp3",
             "cmu_indic": "cmu_indic_hin_ab/wav/*.wav and cmu_indic_hin_ab/etc/txt.done.data"}
@@ -54,8 +56,7 @@ def read_fleurs(folder, scratch, languages):
     for name, code in _choose(there, languages, folder).items():
         for split in SETS:
             table = Path("metadata", name, f"{split}.tsv")
-            problems += _copy_good_lines(root / table, scratch / table,
-                                         lambda line: root / name / split / line.split("\t")[1])
+            problems += _copy_good_lines(root / table, scratch / table, _fleurs_line(root / name / split))[1]
         (scratch / name).symlink_to((root / name).resolve())
         with _in_words(folder, "fleurs"):
             manifests = prepare_fleurs(scratch, scratch / "out", languages=[name])[name]
@@ -72,9 +73,9 @@ def read_commonvoice(folder, scratch, languages):
     for name, code in _choose(there, languages, folder).items():
         for split in SETS:
             table = root / name / f"{split}.tsv"
-            column = _header(table).index("path")
-            problems += _copy_good_lines(table, scratch / name / table.name, header=True, audio_of=lambda line:
-                                         root / name / "clips" / line.split("\t")[column])
+            problems += _copy_good_lines(table, scratch / name / table.name,
+                                         _commonvoice_line(root / name / "clips", _header(table)),
+                                         "\t".join(COMMONVOICE_COLUMNS + COMMONVOICE_UNUSED))[1]
         (scratch / name / "clips").symlink_to((root / name / "clips").resolve())
         with _in_words(folder, "commonvoice"):
             manifests = prepare_commonvoice(scratch, scratch / "out", languages=[name], splits=SETS)[name]
@@ -91,12 +92,11 @@ def read_cmu_indic(folder, scratch, languages):
     for table in sorted(root.glob("cmu_indic_*/etc/txt.done.data")):
         voice = table.parent.parent
         copy = scratch / voice.name
-        problems += _copy_good_lines(table, copy / "etc" / table.name,
-                                     lambda line: voice / "wav" / f"{line.split()[1]}.wav")
+        audio, bad = _copy_good_lines(table, copy / "etc" / table.name, _cmu_indic_line(voice / "wav"))
+        problems += bad
         (copy / "wav").mkdir()
-        for line in (copy / "etc" / table.name).read_text(encoding="utf-8").splitlines():
-            name = f"{line.split()[1]}.wav"
-            (copy / "wav" / name).symlink_to((voice / "wav" / name).resolve())
+        for path in audio:
+            (copy / "wav" / path.name).symlink_to(path.resolve())
     with _in_words(folder, "cmu_indic"):
         manifests = prepare_cmu_indic(scratch)
     there = sorted({supervision.language for supervision in manifests["supervisions"]})
@@ -115,40 +115,71 @@ def _find(folder, kind, pattern):
     raise UserError(f"corpus={folder}: nothing of {kind} found; expected {EXPECTED[kind]}")
 
 
+# A line of each corpus' tables: functions that take one and return (path of its audio, the line as Lhotse wants it).
+# KeyError or ValueError: it is none, and Lhotse's recipe would stop at it.
+
+def _fleurs_line(folder):
+    def parse(line):
+        _, name, _, _, _, samples, _ = line.strip().split("\t")
+        int(samples)
+        return folder / name, line.strip()
+    return parse
+
+
+def _commonvoice_line(clips, header):
+    def parse(line):
+        fields = dict(zip(header, line.rstrip("\r\n").split("\t")))
+        columns = [fields[column] for column in COMMONVOICE_COLUMNS]
+        return clips / fields["path"], "\t".join([*columns, *("" for _ in COMMONVOICE_UNUSED)])
+    return parse
+
+
+def _cmu_indic_line(folder):
+    def parse(line):
+        name, _ = line.strip()[2:-2].split(maxsplit=1)      # ( name "text" )
+        return folder / f"{name}.wav", line.strip()
+    return parse
+
+
 def _header(table):
     with _table(table) as stream:
         header = stream.readline().rstrip("\r\n").split("\t")
-    if "path" not in header:
-        raise UserError(f"{table}: its first line names no column 'path'; expected a table of Common Voice")
+    for column in COMMONVOICE_COLUMNS:
+        if column not in header:
+            raise UserError(f"{table}: its first line names no column '{column}'; expected a table of Common Voice")
     return header
 
 
-def _copy_good_lines(table, target, audio_of, header=False):
+def _copy_good_lines(table, target, parse, header=None):
     """Copy the lines of a table whose audio can be opened, as Lhotse's recipes stop at the first that cannot.
 
-    audio_of: path of the audio for a line. header: whether the first line is none. Returns the problems of the others.
+    parse: a function as above. header: the first line of the copy, where the table has one too. Returns (audio paths of
+    the lines copied, problems of the others).
     """
-    problems, kept = [], []
+    audio, problems, kept = {}, [], [] if header is None else [header]
     with _table(table) as stream:
-        for number, line in enumerate(stream):
-            if header and number == 0:
-                kept.append(line)
-            elif line.strip():
-                problem = _line_problem(line, audio_of)
-                kept += [] if problem else [line]
-                problems += [(f"{table}, line {number + 1}", problem)] if problem else []
+        for number, line in enumerate(stream, start=1):
+            if not line.strip() or header is not None and number == 1:
+                continue
+            try:
+                path, text = parse(line)
+            except (KeyError, ValueError):
+                problem = f"not a line of this table: {line.strip()[:60]!r}"
+            else:
+                problem = f"names the audio of line {audio[path]} again" if path in audio else _audio_problem(path)
+            if problem:
+                problems.append((f"{table}, line {number}", problem))
+            else:
+                audio[path] = number
+                kept.append(text)
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text("".join(kept), encoding="utf-8")
-    return problems
+    target.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+    return list(audio), problems
 
 
-def _line_problem(line, audio_of):
+def _audio_problem(path):
     import soundfile
 
-    try:
-        path = audio_of(line)
-    except IndexError:
-        return f"not a line of this table: {line.strip()[:60]!r}"
     if not path.is_file():
         return f"transcript without audio, {path}"
     try:
@@ -161,7 +192,7 @@ def _line_problem(line, audio_of):
 @contextlib.contextmanager
 def _table(path):
     try:
-        with open(path, encoding="utf-8", newline="\n") as stream:
+        with open(path, encoding="utf-8-sig", newline="\n") as stream:
             yield stream
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8 text'}; the release "

@@ -36,15 +36,18 @@ def make_fleurs(root, languages=("hi_in", "en_us")):
 
 
 def make_commonvoice(root, language="ta"):
-    columns = "client_id path sentence up_votes down_votes age gender accents variant locale segment".split()
-    for split, count in (("train", 4), ("dev", 1), ("test", 2)):
-        lines = ["\t".join(columns)]
+    """Each set with the columns of another release: 17, 11 and 6, the last with a byte order mark."""
+    releases = ("client_id path sentence_id sentence sentence_domain up_votes down_votes age gender accents variant "
+                "locale segment", "client_id path sentence up_votes down_votes age gender accents locale segment",
+                "\ufeffclient_id path sentence up_votes down_votes age gender accent locale segment")
+    for split, count, release in zip(("train", "dev", "test"), (4, 1, 2), releases):
+        lines = ["\t".join(release.split())]
         for number in range(count):
             name = f"common_voice_{language}_{split}{number}.mp3"
             write_audio(root / language / "clips" / name.replace(".mp3", ".wav"), rate=48000)
             (root / language / "clips" / name.replace(".mp3", ".wav")).rename(root / language / "clips" / name)
-            fields = [f"speaker{number % 2}", name, f'"ஒன்று {number}', "2", "0", "", "", "", "", language, ""]
-            lines.append("\t".join(fields))
+            fields = {"client_id": f"speaker{number % 2}", "path": name, "sentence": f'"ஒன்று {number}'}
+            lines.append("\t".join(fields.get(column, "") for column in release.lstrip("\ufeff").split()))
         write_lines(root / language / f"{split}.tsv", lines)
     return root
 
@@ -68,10 +71,15 @@ def test_fleurs(tmp_path, caplog):
     root = make_fleurs(tmp_path / "data/fleurs")
     (root / "hi_in/train/train1.wav").unlink()
     (root / "hi_in/train/train2.wav").write_bytes(b"")
+    table = root / "metadata/en_us/train.tsv"
+    lines = table.read_text(encoding="utf-8").splitlines()
+    write_lines(table, [*lines[:5], "5\ttrain5.wav\tRaw", lines[0], lines[1].replace("8000", "many")])
     out = tmp_path / "out"
     counts = speech_corpora.prepare("fleurs", root.parent, out, log)
-    assert counts == {"en-US": {"train": 6, "dev": 2, "test": 3}, "hi-IN": {"train": 4, "dev": 2, "test": 3}}
+    assert counts == {"en-US": {"train": 5, "dev": 2, "test": 3}, "hi-IN": {"train": 4, "dev": 2, "test": 3}}
     assert "train1.wav" in caplog.text and "transcript without audio" in caplog.text and "train2.wav" in caplog.text
+    assert "line 6: not a line of this table: '5\\ttrain5.wav\\tRaw'" in caplog.text
+    assert "line 7: names the audio of line 1 again" in caplog.text and "line 8: not a line" in caplog.text
     cut = cuts(out, "test")[0]
     assert cut.supervisions[0].text == "text 0" and cut.supervisions[0].speaker is None
     assert cut.recording.sources[0].source == str(root / "en_us/test/test0.wav") and cut.load_audio().shape == (1, 8000)
@@ -86,10 +94,16 @@ def test_fleurs(tmp_path, caplog):
 def test_commonvoice(tmp_path):
     root = make_commonvoice(tmp_path / "cv-corpus")
     (root / "ta/clips/common_voice_ta_train0.mp3").unlink()
+    lines = (root / "ta/train.tsv").read_text(encoding="utf-8").splitlines()
+    write_lines(root / "ta/train.tsv", [*lines, "\t".join(lines[-1].split("\t")[:2])])
     out = tmp_path / "out"
     assert speech_corpora.prepare("commonvoice", root, out, log, languages=["ta-IN"]) == \
         {"ta-IN": {"train": 3, "dev": 1, "test": 2}}
-    assert (out / "problems.txt").read_text().count("transcript without audio") == 1
+    problems = (out / "problems.txt").read_text(encoding="utf-8").splitlines()
+    assert ["transcript without audio" in line for line in problems] == [True, False]
+    assert "train.tsv, line 6: not a line of this table: 'speaker1" in problems[1]
+    assert [(cut.supervisions[0].speaker, cut.supervisions[0].text) for cut in cuts(out, "test")] == \
+        [("speaker0", '"ஒன்று 0'), ("speaker1", '"ஒன்று 1')]
     cut = cuts(out, "train")[0]
     assert cut.supervisions[0].speaker == "speaker1" and cut.supervisions[0].text == '"ஒன்று 1'
     assert cut.sampling_rate == 48000 and cut.load_audio().shape == (1, 24000)
@@ -98,9 +112,14 @@ def test_commonvoice(tmp_path):
 def test_cmu_indic(tmp_path):
     root = make_cmu_indic(tmp_path / "cmu")
     (root / "cmu_indic_hin_ab/wav/hin_00003.wav").write_bytes(b"")
+    table = root / "cmu_indic_guj_kt/etc/txt.done.data"
+    with open(table, "a", encoding="utf-8") as stream:
+        stream.write(table.read_text(encoding="utf-8").splitlines()[2] + "\n( guj_00004 )\n")
     out = tmp_path / "out"
     counts = speech_corpora.prepare("cmu_indic", root, out, log)
     assert {code: sum(by_set.values()) for code, by_set in counts.items()} == {"gu-IN": 32, "en-IN": 12, "hi-IN": 15}
+    problems = (out / "problems.txt").read_text(encoding="utf-8")
+    assert "line 21: names the audio of line 3 again" in problems and "line 22: not a line of this table" in problems
     assert all(by_set[split] >= 1 for by_set in counts.values() for split in ("train", "dev", "test"))
     gujarati = {split: {cut.supervisions[0].text for cut in cuts(out, split) if cut.supervisions[0].language == "gu-IN"}
                 for split in ("train", "dev", "test")}

@@ -171,6 +171,19 @@ def test_profiles_and_experiment_folders(toy):
     assert toy.error("--profile", "quik") == "no profile 'quik'; profiles: mini, quick. Did you mean 'quick'?"
 
 
+def test_a_relative_corpus_is_that_of_the_present_folder(toy, tmp_path):
+    for name in ("one", "two", "mini"):
+        (tmp_path / name / "corpus").mkdir(parents=True)
+    toy("corpus=corpus", "--stop-stage", "0", cwd=tmp_path / "one")
+    assert toy.record("prepare")["config"] == {"corpus": str(tmp_path / "one" / "corpus")}
+    changed = f"configuration changed, corpus {tmp_path / 'one' / 'corpus'} -> {tmp_path / 'two' / 'corpus'}"
+    assert toy.ran("corpus=corpus", "--stop-stage", "0", cwd=tmp_path / "two") == {"prepare": changed}
+    for same in (tmp_path / "two" / "corpus", "../two/corpus", "./corpus/"):
+        assert toy.ran(f"corpus={same}", "--stop-stage", "0", cwd=tmp_path / "two") == {}
+    toy("corpus=mini", "--stop-stage", "0", cwd=tmp_path)  # a name goes before a folder
+    assert toy.record("prepare")["config"] == {"corpus": "mini"}
+
+
 def test_runs_from_any_folder(toy, tmp_path):
     elsewhere = tmp_path / "else where"
     elsewhere.mkdir()

@@ -15,6 +15,7 @@ from typing import Optional
 sys.modules["pyspeech.compat"] = types.SimpleNamespace(describe_environment=lambda: "Python of the tests")
 
 from pyspeech.errors import UserError  # noqa: E402
+from pyspeech.experiment.config import folder_or  # noqa: E402
 from pyspeech.files import atomic_write  # noqa: E402
 from pyspeech.pipeline import Recipe  # noqa: E402
 
@@ -37,7 +38,7 @@ class TrainConfig:
 
 @dataclass
 class Config:
-    corpus: str = "mini"  # or the folder of a corpus
+    corpus: str = folder_or("mini")  # or the folder of a corpus
     collar: float = field(default=0.0, metadata={"help": "seconds around a boundary that do not count"})
     limit: Optional[int] = None
     train: TrainConfig = field(default_factory=TrainConfig)

@@ -10,6 +10,7 @@ from pyspeech.launch import ensure_environment  # noqa: E402
 
 ensure_environment()
 from pyspeech.errors import UserError  # noqa: E402
+from pyspeech.experiment.config import folder_or  # noqa: E402
 from pyspeech.experiment.process import has_gpu, stages_at_once  # noqa: E402
 from pyspeech.features.config import SpecAugmentConfig  # noqa: E402
 from pyspeech.pipeline import Recipe  # noqa: E402
@@ -24,7 +25,7 @@ here = Path(__file__).resolve().parent
 
 @dataclass
 class Config:
-    corpus: str = "mini"  # mini (people, and fakes of several engines), or the folder of a corpus
+    corpus: str = folder_or("mini")  # mini (people, and fakes of several engines), or the folder of a corpus
     kind: str = "auto"  # the layout of that folder: add2022, asvspoof2019, or auto: what its folders are named like
     scale: float = 1.0  # of the number of utterances of corpus=mini
     skip_bad: bool = False  # leave out any number of bad files instead of stopping at more than a few

@@ -10,6 +10,7 @@ from pyspeech.launch import ensure_environment  # noqa: E402
 
 ensure_environment()
 from pyspeech.errors import UserError  # noqa: E402
+from pyspeech.experiment.config import folder_or  # noqa: E402
 from pyspeech.experiment.process import has_gpu  # noqa: E402
 from pyspeech.pipeline import Recipe  # noqa: E402
 from pyspeech.sad.config import DatasetConfig, NetworkConfig, StatisticalConfig, StftConfig  # noqa: E402
@@ -27,7 +28,7 @@ COLLARS = [0.0, 0.5]  # seconds: without, and the Fearless Steps default
 
 @dataclass
 class Config:
-    corpus: str = "mini"  # mini, or the folder of a Fearless Steps release (phase 1, 2 or 4)
+    corpus: str = folder_or("mini")  # mini, or the folder of a Fearless Steps release (phase 1, 2 or 4)
     skip_bad: bool = False  # leave out files that fail the corpus checks instead of stopping
     minutes: List[int] = field(default_factory=lambda: [80, 20, 30])  # of simulated train, dev and eval streams
     simulated: str = "auto"  # simulated streams beside a real corpus: always, never, or auto (where train is under 2 h)

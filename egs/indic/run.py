@@ -10,6 +10,7 @@ from pyspeech.launch import ensure_environment  # noqa: E402
 
 ensure_environment()
 from pyspeech.errors import UserError  # noqa: E402
+from pyspeech.experiment.config import folder_or  # noqa: E402
 from pyspeech.experiment.process import has_gpu, stages_at_once  # noqa: E402
 from pyspeech.features.config import FbankConfig, SpecAugmentConfig  # noqa: E402
 from pyspeech.pipeline import Recipe  # noqa: E402
@@ -38,7 +39,7 @@ class DataConfig:
 
 @dataclass
 class Config:
-    corpus: str = "mini"  # mini (synthetic), prompts (real voices), or the folder of a corpus
+    corpus: str = folder_or(*MADE)  # mini (synthetic), prompts (real voices), or the folder of a corpus
     kind: str = "mucs"  # the layout of that folder: mucs (also Microsoft's), fleurs, commonvoice or cmu_indic
     languages: List[str] = field(default_factory=list)  # codes such as hi-IN; empty: all that the corpus has
     scale: float = 1.0  # of the number of utterances of corpus=mini and prompts

@@ -10,6 +10,7 @@ from pyspeech.launch import ensure_environment  # noqa: E402
 
 ensure_environment()
 from pyspeech.errors import UserError  # noqa: E402
+from pyspeech.experiment.config import folder_or  # noqa: E402
 from pyspeech.experiment.process import has_gpu, stages_at_once  # noqa: E402
 from pyspeech.features.config import MfccConfig  # noqa: E402
 from pyspeech.pipeline import Recipe  # noqa: E402
@@ -24,7 +25,7 @@ here = Path(__file__).resolve().parent
 
 @dataclass
 class Config:
-    corpus: str = "mini"  # mini (two Czech voices of a game), or the folder of a ZeroSpeech 2019 release
+    corpus: str = folder_or("mini")  # mini (two Czech voices of a game), or the folder of a ZeroSpeech 2019 release
     language: str = ""  # folder of the language in a release; empty: the only one, or english
     languages: List[str] = field(default_factory=lambda: ["cs"])  # of corpus=mini: cs, nl
     scale: float = 1.0  # of the number of utterances of corpus=mini

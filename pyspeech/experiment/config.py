@@ -11,6 +11,7 @@ import functools
 import inspect
 import io
 import json
+import os
 import pathlib
 import textwrap
 import tokenize
@@ -34,11 +35,21 @@ class Option:
     owner: type
 
     @property
+    def metadata(self):
+        """The field's metadata; none for a key inside a dict-typed option."""
+        field = self.owner.__dataclass_fields__.get(self.key.rpartition(".")[2])
+        return field.metadata if field else {}
+
+    @property
     def doc(self):
         """The field's metadata "help", or the comment beside it; "" where there is neither."""
-        name = self.key.rpartition(".")[2]
-        field = self.owner.__dataclass_fields__[name]
-        return field.metadata.get("help") or field_comments(self.owner).get(name, "")
+        return self.metadata.get("help") or field_comments(self.owner).get(self.key.rpartition(".")[2], "")
+
+
+def folder_or(*names):
+    """A dataclass field that is one of `names`, the first by default, or a folder, whose path is made absolute: the same
+    relative path means another folder elsewhere, which records could not tell."""
+    return dataclasses.field(default=names[0], metadata={"names": names})
 
 
 def list_options(config_class, prefix=""):
@@ -252,6 +263,9 @@ def _parse(kind, text):
 
 def _assign(conf, options, key, value, where):
     option = _find(options, key, where)
+    names = option.metadata.get("names")
+    if names and isinstance(value, str) and value not in names and not os.path.isabs(value) and os.path.isdir(value):
+        value = os.path.abspath(value)
     try:
         OmegaConf.update(conf, key, value, merge=False)
     except OmegaConfBaseException as error:

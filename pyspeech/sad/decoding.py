@@ -1,8 +1,8 @@
 """Scores of whole recordings from a trained SAD network, in bounded memory, and the network's file.
 
 A recording is scored in chunks. Each chunk is given the frames around it that its scores depend on: those of the
-normalisation window, of the convolutions (2 a block) and of the segments, so that the chunks' scores are those of the whole
-recording. The bidirectional GRU over all frames ("rnn") depends on every frame; it is given RNN_CONTEXT_SECONDS to either
+normalisation window (twice over for log magnitudes: the level of their floor, then their mean), of the convolutions (2 a
+block) and of the segments, so that the chunks' scores are those of the whole recording. The bidirectional GRU over all frames ("rnn") depends on every frame; it is given RNN_CONTEXT_SECONDS to either
 side, so its scores are close, not exact (training shows it 4 s at a time).
 """
 import copy
@@ -53,12 +53,12 @@ class _ChunkScorer:
         if beyond_cnn is None:
             beyond_cnn = round(RNN_CONTEXT_SECONDS / stft.frame_shift)
         self.reach = model.cnn.reach + beyond_cnn
-        self.margin = self.reach + model.context
         # Chunks start where a segment does.
         grid = model.config.segment_shift
         self.chunk = max(1, round(CHUNK_SECONDS / stft.frame_shift / grid)) * grid
         self.reach = -(-self.reach // grid) * grid
-        self.margin = self.reach + model.context
+        windows = 2 if model.config.compress == "log" else 1  # that normalise applies one after the other
+        self.margin = self.reach + windows * model.context
         self.pieces, self.first = [], 0  # samples from frame `first` on
         self.num_samples = 0
         self.done = 0  # frames scored

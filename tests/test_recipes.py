@@ -1,10 +1,12 @@
 """egs/fearless on a tiny made-up corpus: from raw audio to the table, killed in every stage and resumed."""
 import json
+import runpy
 import shlex
+import shutil
 
 import pytest
 
-from recipe_harness import Recipe
+from recipe_harness import ROOT, Recipe
 from tiny_corpora import make_fearless
 
 # Networks of a few parameters, a few steps over two epochs, a checkpoint in the middle of each.
@@ -57,3 +59,36 @@ def test_killed_in_every_stage_and_resumed(corpus, undisturbed, tmp_path):
 def test_one_line_for_a_mistake(arguments, expected, tmp_path):
     output = Recipe("fearless").fail(*arguments, "--exp", tmp_path / "exp")
     assert [line for line in output.splitlines() if expected in line], output
+
+
+# A value that makes no sense, for each group of options that has a check.
+BAD = {
+    "fearless": ["statistical.decision=x", "features.shift=0", "network.rnn_merge=x", "data.batch_size=0",
+                 "train.lr=-1.0"],
+    "indic": ["features.stack=0", "specaugment.time_fraction=2.0", "model.dropout=1.0", "loss.prune_range=0",
+              "train.lr=-1.0", "search.beam=0", "monolingual_lr=-1.0", "finetune_steps=nan"],
+    "zerospeech": ["features.kind=x", "vqvae.codes=1", "data.warp=0.0", "train.lr=-1.0", "inverter.power=0.0",
+                   "inverter_data.batch_seconds=0.0", "inverter_train.lr=-1.0"],
+    "add2022": ["network.dropout=1.0", "data.samples=0", "train.lr=-1.0"],
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_option_is_refused_before_anything_runs(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PYSPEECH_ENV", "system")
+    recipe = runpy.run_path(str(ROOT / "egs" / name / "run.py"), run_name="run")["recipe"]
+    for option in BAD[name]:
+        with pytest.raises(SystemExit):
+            recipe.main([option, "--exp", str(tmp_path / "exp"), "--dry-run"])
+        output, errors = capsys.readouterr()
+        key, value = option.split("=")
+        assert f"{key.split('.')[-1]}={value}" in errors and errors.count("\n") == 1 and output == "", errors
+
+
+def test_a_bad_option_removes_nothing(corpus, undisturbed, tmp_path):
+    folder = tmp_path / "exp"
+    shutil.copytree(undisturbed[0], folder)
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    output = FEARLESS.fail(f"corpus={corpus}", "--exp", folder, "--stage", "train_cnn", "train.lr=-1")
+    assert output == "training option lr=-1.0: expected a positive number\n"
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before

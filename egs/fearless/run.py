@@ -23,6 +23,7 @@ NETWORKS = {  # and the network options that each depends on
     "rnn": [*COMMON, "rnn_size", "rnn_merge"],
     "seg_rnn": [*COMMON, "rnn_size", "rnn_merge", "segment_length", "segment_shift"],
 }
+RATE = 8000  # Hz, of the corpora and so of every detector here
 COLLARS = [0.0, 0.5]  # seconds: without, and the Fearless Steps default
 
 
@@ -43,6 +44,17 @@ class Config:
             raise UserError(f"corpus={self.corpus}: no such folder; expected mini or the folder of a Fearless Steps release")
         if self.simulated not in ("always", "never", "auto"):
             raise UserError(f"simulated={self.simulated}: expected always, never or auto")
+        for part in (self.statistical, self.features, self.network, self.data, self.train):
+            part.check()
+        for name in ("statistical", "features"):
+            if getattr(self, name).sampling_rate != RATE:
+                raise UserError(f"{name}.sampling_rate={getattr(self, name).sampling_rate}: expected {RATE} Hz, at which "
+                                "all streams are read")
+        if self.data.crop_seconds < self.features.frame_shift:
+            raise UserError(f"data.crop_seconds={self.data.crop_seconds:g}: expected at least a frame, "
+                            f"{self.features.frame_shift:g} s")
+        if len(self.minutes) != 3 or min(self.minutes) < 1:
+            raise UserError(f"minutes={self.minutes}: expected three numbers, 1 or more each (train, dev and eval)")
 
 
 def default_profile(overrides):

@@ -73,6 +73,11 @@ class Config:
                 raise UserError(f"systems: no system {system}; expected some of {', '.join(SEEDS)}")
             if SEEDS[system] and SEEDS[system] not in self.systems:
                 raise UserError(f"systems: {system} is trained from {SEEDS[system]}, which is not among them")
+        for name in ("monolingual_steps", "monolingual_lr", "finetune_steps", "finetune_lr"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise UserError(f"{name}={getattr(self, name)}: expected a positive number")
+        for part in (self.features, self.specaugment, self.model, self.train, self.search):
+            part.check()
 
 
 def default_profile(overrides):

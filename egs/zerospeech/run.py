@@ -72,6 +72,9 @@ class Config:
         if self.spoken < 1:
             raise UserError(f"spoken={self.spoken}: expected at least 1")
         command_of(self.recogniser)
+        for part in (self.features, self.vqvae, self.data, self.train, self.inverter, self.inverter_data,
+                     self.inverter_train):
+            part.check()
 
 
 def default_profile(overrides):

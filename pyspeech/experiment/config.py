@@ -47,8 +47,10 @@ class Option:
 
 
 def folder_or(*names):
-    """A dataclass field that is one of `names`, the first by default, or a folder, whose path is made absolute: the same
-    relative path means another folder elsewhere, which records could not tell."""
+    """A dataclass field that is one of `names`, the first by default, or a folder, whose path is made absolute.
+
+    The same relative path means another folder elsewhere, which records could not tell.
+    """
     return dataclasses.field(default=names[0], metadata={"names": names})
 
 

@@ -199,3 +199,18 @@ def test_errors(stream):
         detect(stream[0], 16000)
     with pytest.raises(UserError, match="decision=viterbi: expected hmm or threshold"):
         detect(stream[0], RATE, StatisticalConfig(decision="viterbi"))
+
+
+@pytest.mark.parametrize("option, value", [
+    ("high_pass", 9000.0), ("high_pass", -1.0), ("band_hertz", 0.0), ("smoothing_seconds", -1.0), ("floor_seconds", 0.0),
+    ("noise_seconds", 0.0), ("range_db", -5.0), ("fill_seconds", np.inf), ("floor_seconds", np.nan), ("hop", 0),
+    ("sampling_rate", 0), ("most_margin_db", 10.0),
+])
+def test_impossible_options_are_named(option, value):
+    with pytest.raises(UserError, match=f"statistical option {option}={value}: expected "):
+        StatisticalConfig(**{option: value}).check()
+
+
+def test_options_at_their_limits(stream):
+    least = dict.fromkeys(("high_pass", "smoothing_seconds", "edge_seconds", "closing_seconds", "fill_seconds"), 0.0)
+    detect(stream[0], RATE, StatisticalConfig(**least, n_fft=80, iterations=0))

@@ -2,7 +2,8 @@
 
 The defaults are the paper's (Heitkaemper et al. 2020, sections 3 and 4.2) where it names a value.
 """
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, fields
 from typing import List
 
 from pyspeech.errors import requirement
@@ -29,7 +30,7 @@ class NetworkConfig:
         require = requirement("network", self)
         require("temporal", self.temporal in TEMPORAL_LAYERS, f"one of {', '.join(TEMPORAL_LAYERS)}")
         require("compress", self.compress in ("log", "none"), "log or none")
-        require("context_seconds", self.context_seconds > 0, "a positive number")
+        require("context_seconds", 0 < self.context_seconds < math.inf, "a positive number")
         require("channels", len(self.channels) > 0 and min(self.channels) > 0, "a list of positive numbers")
         require("rnn_merge", self.rnn_merge in ("concat", "sum"), "concat or sum")
         require("rnn_size", self.rnn_size > 0 and (self.rnn_merge == "sum" or self.rnn_size % 2 == 0),
@@ -50,7 +51,7 @@ class DatasetConfig:
     def check(self):
         """Raise UserError for the first option that makes no sense."""
         require = requirement("data", self)
-        require("crop_seconds", self.crop_seconds > 0, "a positive number")
+        require("crop_seconds", 0 < self.crop_seconds < math.inf, "a positive number")
         require("batch_size", self.batch_size >= 1, "at least 1")
         require("augment", 0 <= self.augment <= 1, "0 to 1")
         require("cache_hours", self.cache_hours >= 0, "0 or more")
@@ -92,6 +93,17 @@ class StatisticalConfig:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("statistical", self)
         require("decision", self.decision in ("hmm", "threshold"), "hmm or threshold")
+        for option in fields(self):
+            if option.type in (float, "float"):
+                require(option.name, math.isfinite(getattr(self, option.name)), "a finite number")
+        require("n_fft", self.n_fft >= 4, "at least 4")
         require("hop", 0 < self.hop <= self.n_fft, "1 to n_fft")
-        require("iterations", self.iterations >= 0, "0 or more")
         require("min_gain", 0 <= self.min_gain <= 1, "0 to 1")
+        require("high_pass", 0 <= self.high_pass < self.sampling_rate / 2, f"0 to less than {self.sampling_rate / 2:g} Hz")
+        for name in ("sampling_rate", "band_hertz", "noise_seconds", "floor_seconds", "range_db", "largest_ratio"):
+            require(name, getattr(self, name) > 0, "a positive number")
+        for name in ("iterations", "oversubtraction", "smoothing_seconds", "edge_seconds", "closing_seconds", "edge_db",
+                     "noise_margin", "speech_margin", "least_margin_db", "fill_seconds"):
+            require(name, getattr(self, name) >= 0, "0 or more")
+        require("most_margin_db", self.most_margin_db >= self.least_margin_db,
+                f"at least least_margin_db={self.least_margin_db:g}")

@@ -64,7 +64,8 @@ def test_one_line_for_a_mistake(arguments, expected, tmp_path):
 # A value that makes no sense, for each group of options that has a check.
 BAD = {
     "fearless": ["statistical.decision=x", "features.shift=0", "network.rnn_merge=x", "data.batch_size=0",
-                 "train.lr=-1.0"],
+                 "train.lr=-1.0", "statistical.sampling_rate=16000", "features.sampling_rate=16000", "data.crop_seconds=0.001",
+                 "statistical.band_hertz=0.0", "minutes=[1]", "minutes=[0, 0, 0]", "minutes=[-5, 1, 1]"],
     "indic": ["features.stack=0", "specaugment.time_fraction=2.0", "model.dropout=1.0", "loss.prune_range=0",
               "train.lr=-1.0", "search.beam=0", "monolingual_lr=-1.0", "finetune_steps=nan"],
     "zerospeech": ["features.kind=x", "vqvae.codes=1", "data.warp=0.0", "train.lr=-1.0", "inverter.power=0.0",

@@ -99,9 +99,9 @@ class StatisticalConfig:
         require("n_fft", self.n_fft >= 4, "at least 4")
         require("hop", 0 < self.hop <= self.n_fft, "1 to n_fft")
         require("min_gain", 0 <= self.min_gain <= 1, "0 to 1")
-        require("high_pass", 0 <= self.high_pass < self.sampling_rate / 2, f"0 to less than {self.sampling_rate / 2:g} Hz")
         for name in ("sampling_rate", "band_hertz", "noise_seconds", "floor_seconds", "range_db", "largest_ratio"):
             require(name, getattr(self, name) > 0, "a positive number")
+        require("high_pass", 0 <= self.high_pass < self.sampling_rate / 2, f"0 to less than {self.sampling_rate / 2:g} Hz")
         for name in ("iterations", "oversubtraction", "smoothing_seconds", "edge_seconds", "closing_seconds", "edge_db",
                      "noise_margin", "speech_margin", "least_margin_db", "fill_seconds"):
             require(name, getattr(self, name) >= 0, "0 or more")

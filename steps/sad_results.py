@@ -94,10 +94,17 @@ def report_text(results, sets, collars, speeds, corpus, command):
 
 
 def _corpus_note(corpus, sets):
-    sizes = ", ".join(f"{name} {corpus[name]['minutes']:.1f} min ({percent(corpus[name]['speech'], 1)} % speech)"
-                      for name in ["train", *sets])
+    sets = ["train", *sets]
+    sizes = ", ".join(f"{name} {corpus[name]['minutes']:.1f} min ({_speech(corpus[name]['speech'])})" for name in sets)
     if corpus["simulated"]:
         return ("Simulated streams: human recordings through a simulated Apollo 11 radio channel, at the times of the real "
                 "transcript; eval_ami are real meetings with labels by hand. The paper's figures beside ours are for real "
                 f"Apollo 11 audio, so only the order is comparable. {sizes}.")
-    return f"{sizes}."
+    added = " and ".join(f"{corpus[name]['simulated']} of the {corpus[name]['streams']} {name} streams" for name in sets
+                         if corpus[name]["simulated"])
+    return f"{sizes}." + (f" Simulated, not of the corpus (human recordings through a simulated radio channel): {added}."
+                          if added else "")
+
+
+def _speech(share):
+    return "no labels" if share is None else f"{percent(share, 1)} % speech"

@@ -132,11 +132,14 @@ def report(exp, conf, collars):
 
 
 def describe_corpus(corpus, conf):
-    """{"name", "simulated", set: {"streams", "minutes", "speech"}}: what the figures were measured on."""
+    """What the figures were measured on: {"name", "simulated": whether by its nature, set: {"streams", "simulated":
+    how many of them, "minutes", "speech": share of the time, None where there are no labels}}."""
     described = {"name": "mini" if conf.corpus == "mini" else Path(conf.corpus).name, "simulated": conf.corpus == "mini"}
     for name in ["train", *scored_sets(corpus)]:
         cuts = load_cuts(corpus, name)
         seconds = sum(cut.duration for cut in cuts)
         speech = sum(segment.duration for cut in cuts for segment in cut.supervisions)
-        described[name] = {"streams": len(cuts), "minutes": round(seconds / 60, 2), "speech": round(speech / seconds, 4)}
+        described[name] = {"streams": len(cuts), "simulated": sum(cut.id.startswith("sim_") for cut in cuts),
+                           "minutes": round(seconds / 60, 2),
+                           "speech": round(speech / seconds, 4) if any(cut.labelled for cut in cuts) else None}
     return described

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from pyspeech.audio.io import find_audio, read_audio, stream_audio
+from pyspeech.audio.io import find_audio, read_audio, read_channels, stream_audio
 from pyspeech.audio.recordings import Recording, find_recordings
 from pyspeech.errors import UserError
 
@@ -114,6 +114,53 @@ def test_truncated_wav(tmp_path, caplog):
     assert len(read_audio(tmp_path / "piped.wav")[0]) == 24000 and not caplog.records
 
 
+@pytest.mark.parametrize("kind, subtype", [
+    ("WAVEX", "PCM_24"), ("NIST", "PCM_16"), ("AU", "PCM_16"), ("AU", "DOUBLE"), ("AU", "ULAW"), ("AIFF", "PCM_24")])
+def test_truncated_files_of_other_kinds(tmp_path, caplog, kind, subtype):
+    path = tmp_path / "a.audio"
+    soundfile.write(path, noise(3, 8000, 2), 8000, subtype=subtype, format=kind)
+    whole, _ = read_audio(path)
+    assert len(whole) == 24000 and not caplog.records
+    data = path.read_bytes()
+    path.write_bytes(data[:len(data) // 2])
+    found, _ = read_audio(path)
+    assert 11000 < len(found) < 12000 and np.array_equal(found, whole[:len(found)])
+    assert len(caplog.records) == 1 and "s of audio, its header says 3.00 s" in caplog.text
+
+
+@pytest.mark.parametrize("kind, sizes", [("AU", {b".snd": (8, 0xFFFFFFFF)}), ("AIFF", {
+    b"FORM": (4, 0x7F00002E), b"COMM": (10, 0x3F800000), b"SSND": (4, 0x7F000008)})])
+def test_other_kinds_that_were_piped(tmp_path, caplog, kind, sizes):
+    """The lengths that sox writes where it cannot know them."""
+    soundfile.write(tmp_path / "a.audio", noise(1, 8000), 8000, subtype="PCM_16", format=kind)
+    data = bytearray((tmp_path / "a.audio").read_bytes())
+    for chunk, (place, size) in sizes.items():
+        struct.pack_into(">I", data, data.index(chunk) + place, size)
+    (tmp_path / "a.audio").write_bytes(data)
+    assert len(read_audio(tmp_path / "a.audio")[0]) == 8000 and not caplog.records
+
+
+@pytest.mark.parametrize("kind, subtype", [("WAV", "PCM_16"), ("WAV", "ULAW"), ("WAVEX", "FLOAT")])
+def test_wav_whose_header_was_never_finished(tmp_path, caplog, kind, subtype):
+    path = tmp_path / "a.wav"
+    soundfile.write(path, noise(1, 8000, 2), 8000, subtype=subtype, format=kind)
+    whole, _ = read_audio(path)
+    data = path.read_bytes()
+    size_at = data.index(b"data") + 4
+    start = size_at + 4
+    samples = data[start:start + struct.unpack("<I", data[size_at:start])[0]]
+    for riff_size in (0, start - 8, len(data) - 8):
+        path.write_bytes(data[:4] + struct.pack("<I", riff_size) + data[8:size_at] + bytes(4) + samples)
+        found = np.concatenate(list(stream_audio(path, 8000, block_seconds=0.3)))
+        assert np.array_equal(found, whole) and "header was never finished" in caplog.text and "1.00 s" in caplog.text
+        part = np.concatenate(list(stream_audio(path, 8000, start=0.25)))
+        assert np.array_equal(part, whole[2000:])
+    for behind in (b"", b"LIST\x04\0\0\0INFO"):                              # none were recorded
+        path.write_bytes(data[:size_at] + bytes(4) + behind)
+        with pytest.raises(UserError, match="holds no samples"):
+            read_audio(path)
+
+
 def test_truncated_flac(tmp_path, caplog):
     soundfile.write(tmp_path / "whole.flac", noise(20, 8000), 8000)
     data = (tmp_path / "whole.flac").read_bytes()
@@ -130,6 +177,18 @@ def test_samples_that_are_not_numbers(tmp_path, caplog):
     found = np.concatenate(list(stream_audio(tmp_path / "a.wav", 8000, block_seconds=0.25)))
     assert np.array_equal(found, np.where(np.isfinite(samples), samples, 0))
     assert [record.levelno for record in caplog.records] == [logging.WARNING] and "2 samples" in caplog.text
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3])
+@pytest.mark.parametrize("rate", [8000, 44100])
+def test_samples_beyond_all_measure(tmp_path, caplog, channels, rate):
+    samples = noise(1, rate, channels)
+    samples[100:110] = np.finfo(np.float32).max * np.array([[1], [-1]] * 5)
+    samples[200] = 1e17
+    soundfile.write(tmp_path / "a.wav", samples, rate, subtype="FLOAT")
+    found, _ = read_audio(tmp_path / "a.wav", 8000)
+    assert np.isfinite(found).all() and np.isfinite(read_channels(tmp_path / "a.wav")[0]).all()
+    assert 0.1e17 < found.max() < 1.5e17 and "10 samples are not finite numbers, or beyond 1e+18" in caplog.text
 
 
 @pytest.mark.parametrize("name, content, message", [

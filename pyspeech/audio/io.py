@@ -19,11 +19,13 @@ from pathlib import Path
 
 import numpy as np
 
+from pyspeech.audio.headers import UnfinishedWav, promised_frames, unfinished_size
 from pyspeech.errors import UserError
 
 SNDFILE_SUFFIXES = (".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".sph", ".nist", ".aif", ".aiff", ".aifc", ".au",
                     ".snd", ".caf", ".w64", ".rf64")
 FFMPEG_SUFFIXES = (".m4a", ".mp4", ".aac", ".wma", ".webm", ".mkv", ".mov", ".avi", ".amr", ".3gp", ".ac3")
+LARGEST = 1e18              # of a sample; the square of a larger one, or what a filter makes of it, may not be finite
 UNKNOWN_LENGTH = 2 ** 62    # soundfile cannot read what has more frames than this (a FLAC stream that was piped)
 log = logging.getLogger(__name__)
 
@@ -50,9 +52,9 @@ def read_channels(path):
         if not blocks:
             raise UserError(f"{source.name}: holds no samples")
         samples = np.concatenate(blocks).T
-        bad = ~np.isfinite(samples)
+        bad = ~(np.abs(samples) <= LARGEST)
         if bad.any():
-            log.warning("%s: %d samples are not finite numbers; read as 0", source.name, bad.sum())
+            log.warning("%s: %d samples are not finite numbers, or beyond %g; read as 0", source.name, bad.sum(), LARGEST)
             samples[bad] = 0.0
         return samples, source.sampling_rate
 
@@ -127,7 +129,7 @@ def stream_source(source, sampling_rate, channel, block_seconds, start, duration
 
 
 def _to_mono(source, channel, block_length, limit):
-    """Yield the next `limit` frames (None: all) as float32 (n,), with every sample finite."""
+    """Yield the next `limit` frames (None: all) as float32 (n,), with every sample finite and at most LARGEST."""
     position, cleaned, first_bad = 0, 0, None
     while limit is None or position < limit:
         frames = source.read(block_length if limit is None else min(block_length, limit - position))
@@ -137,7 +139,7 @@ def _to_mono(source, channel, block_length, limit):
             samples = frames @ np.full(source.channels, 1 / source.channels, dtype=np.float32)
         else:
             samples = np.ascontiguousarray(frames[:, channel or 0])
-        bad = ~np.isfinite(samples)
+        bad = ~(np.abs(samples) <= LARGEST)
         if bad.any():
             first_bad = first_bad if cleaned else position + int(np.argmax(bad))
             cleaned += int(bad.sum())
@@ -147,8 +149,8 @@ def _to_mono(source, channel, block_length, limit):
     if position == 0:
         raise UserError(f"{source.name}: holds no samples")
     if cleaned:
-        log.warning("%s: %d samples are not finite numbers (the first %.3f s after the start); read as 0", source.name,
-                    cleaned, first_bad / source.sampling_rate)
+        log.warning("%s: %d samples are not finite numbers, or beyond %g (the first %.3f s after the start); read as "
+                    "0", source.name, cleaned, LARGEST, first_bad / source.sampling_rate)
 
 
 def _resample(blocks, rate_in, rate_out):
@@ -266,21 +268,34 @@ def _open(path):
     if text.rstrip().endswith("|") or re.search(r"\.ark:\d+$", text):
         yield _open_kaldi(text)
         return
-    with _seekable(text) as (name, file_path):
+    with _seekable(text) as (name, file_path), contextlib.ExitStack() as stack:
         import soundfile
         _check_file(name, file_path)
         try:
-            file = soundfile.SoundFile(os.fsencode(file_path))      # as bytes: a name need not be valid UTF-8
+            file = _open_sndfile(name, file_path, stack)
         except soundfile.LibsndfileError as error:
             with _open_ffmpeg(name, file_path, _reason(error)) as source:
                 yield source
             return
-        with file:
-            if file.frames < UNKNOWN_LENGTH:
-                yield _SoundFile(name, file, file_path)
-                return
+        if file.frames < UNKNOWN_LENGTH:
+            yield _SoundFile(name, file, file_path)
+            return
         with _open_ffmpeg(name, file_path, "its header does not say how long it is") as source:
             yield source
+
+
+def _open_sndfile(name, path, stack):
+    """A soundfile.SoundFile that is closed with the ExitStack `stack`."""
+    import soundfile
+    file = stack.enter_context(soundfile.SoundFile(os.fsencode(path)))      # as bytes: a name need not be valid UTF-8
+    size_at = unfinished_size(file, path)
+    if not size_at:
+        return file
+    stream = stack.enter_context(UnfinishedWav(path, size_at))
+    file = stack.enter_context(soundfile.SoundFile(stream))
+    log.warning("%s: its header was never finished (a recording that broke off?): %.2f s of audio, its header says 0.00 s;"
+                " using what is there", name, file.frames / file.samplerate)
+    return file
 
 
 @contextlib.contextmanager
@@ -353,29 +368,3 @@ def _looks_like_text(path):
     with open(path, "rb") as stream:
         start = stream.read(512)
     return all(byte >= 32 or byte in b"\t\r\n\f" for byte in start)
-
-
-def promised_frames(file, path):
-    """The number of frames that a file's header says it has; 0 where it does not say.
-
-    libsndfile cuts what a WAV header says to the file's size, so that one is read here. MP3 has an estimate alone.
-    """
-    if file.format == "WAV":
-        return _promised_by_wav(path)
-    return 0 if file.format in ("MP3", "MPEG") else file.frames
-
-
-def _promised_by_wav(path):
-    """The `data` chunk's size in frames, as the header has it; 0 where it has a placeholder (audio that was piped)."""
-    block_align = 0
-    with open(path, "rb") as stream:
-        stream.seek(12)
-        while len(header := stream.read(8)) == 8:
-            name, size = header[:4], struct.unpack("<I", header[4:])[0]
-            if name == b"data":
-                return size // block_align if block_align and size < 0x7FFF0000 else 0
-            body = stream.read(min(size, 16))
-            if name == b"fmt " and len(body) >= 14:
-                block_align = struct.unpack("<H", body[12:14])[0]
-            stream.seek(size + size % 2 - len(body), os.SEEK_CUR)
-    return 0

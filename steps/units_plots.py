@@ -23,16 +23,20 @@ def family_of(system):
 def trade_off_points(scores, mode):
     """{family: [(codes, bit/s, ABX in %, its standard deviation over the seeds or None), ...]}, few codes first.
 
-    scores: as for steps.units_results; mode: "within" or "across". Systems without ABX or bitrate are left out.
+    scores: as for steps.units_results; mode: "within" or "across". Systems without that ABX, or bitrate, are left out.
     """
     points = {}
     for system, entries in scores.items():
-        if entries[0]["abx"] and entries[0]["bitrate"] is not None:
+        if has_abx(entries, mode) and entries[0]["bitrate"] is not None:
             abx = [entry["abx"][mode] for entry in entries]
             points.setdefault(family_of(system), []).append((
                 entries[0]["codes"], statistics.mean(entry["bitrate"] for entry in entries), statistics.mean(abx),
                 statistics.stdev(abx) if len(abx) > 1 else None))
     return {family: sorted(points[family], key=lambda point: point[:3]) for family in FAMILIES if family in points}
+
+
+def has_abx(entries, mode):
+    return bool(entries[0]["abx"]) and entries[0]["abx"][mode] is not None
 
 
 def paper_points(points):
@@ -44,7 +48,7 @@ def paper_points(points):
 
 def plot_trade_off(scores, path):
     """ABX across and within speakers against the bitrate. Returns whether there was anything to draw."""
-    if not trade_off_points(scores, "across"):
+    if not any(trade_off_points(scores, mode) for mode in ("across", "within")):
         return False
     figure, axes = new_figure(11, 4.4, columns=2)
     for axis, mode in zip(axes, ("across", "within")):
@@ -58,11 +62,12 @@ def plot_trade_off(scores, path):
                 axis.annotate(codes, point, xytext=(4, 4), textcoords="offset points", fontsize=7, color=colour)
         for place, point in enumerate(paper_points(points) if mode == "across" else ()):
             axis.plot(*point, "x", color="0.6", markersize=5, label=None if place else "paper, English")
-        if "mfcc" in scores and scores["mfcc"][0]["abx"]:
+        if "mfcc" in scores and has_abx(scores["mfcc"], mode):
             axis.axhline(scores["mfcc"][0]["abx"][mode], color="k", linestyle="--", linewidth=1, label="MFCC")
         axis.set(xlabel="bitrate / bit/s", ylabel=f"ABX {mode} speakers / %")
         axis.grid(alpha=0.3)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper", fontsize=8)
+    labelled = axes[0] if trade_off_points(scores, "across") else axes[1]
+    figure.legend(*labelled.get_legend_handles_labels(), loc="outside right upper", fontsize=8)
     save(figure, path)
     return True
 

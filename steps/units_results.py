@@ -67,7 +67,8 @@ def anchor_rows(scores):
 
 def row(label, entries, paper=(None, None)):
     """Cells of a table; with several seeds the mean and the standard deviation."""
-    abx = [[entry["abx"][mode] for entry in entries] if entries[0]["abx"] else [] for mode in ("across", "within")]
+    abx = [[entry["abx"][mode] for entry in entries if entry["abx"] and entry["abx"][mode] is not None]
+           for mode in ("across", "within")]
     used = [entry["used"] for entry in entries if entry["used"] is not None]
     return [label, *map(spread, abx), spread([entry["bitrate"] for entry in entries if entry["bitrate"] is not None]),
             "/".join(map(str, used)) or None, len(entries), *(None if value is None else f"{value:g}" for value in paper)]

@@ -1,6 +1,7 @@
 """Units of the test set and their scores in egs/zerospeech: ABX within and across speakers, bitrate, codes in use."""
 import json
 
+from pyspeech.errors import UserError
 from pyspeech.files import atomic_path, write_json
 from steps.systems import seeds_of
 from steps.units_corpus import load_cuts
@@ -35,7 +36,7 @@ def encode_cuts(bundle, cuts):
 
 def score_anchors(exp, conf):
     """scores/mfcc.json, the features themselves, and scores/kmeans<K>.json, an entry a seed: k-means on the features,
-    averaged to the units' rate."""
+    averaged to the units' rate. No K that is larger than the number of frames."""
     import torch
     from pyspeech.features.mfcc import compute_features
     from pyspeech.transducer.dataset import read_samples
@@ -54,10 +55,12 @@ def score_anchors(exp, conf):
                         1 / config.frame_seconds)
     write_json(exp.dir / "scores" / "mfcc.json", [entry])
     exp.log.info("features: %s", one_line(entry))
+    if not conf.kmeans:
+        return
     frames = torch.cat([kmeans.average_frames(read(cut), stride) for cut in unit])
     averaged = {name: kmeans.average_frames(rows, stride) for name, rows in features.items()}
     compared = {SYSTEMS[system].get("codes", conf.vqvae.codes) for system in conf.repeated}
-    for size in conf.kmeans:
+    for size in usable_sizes(conf.kmeans, len(frames), exp.log):
         entries = []
         for seed in conf.seeds if size in compared else conf.seeds[:1]:
             centres = kmeans.fit(frames, size, seed)
@@ -69,11 +72,24 @@ def score_anchors(exp, conf):
         write_json(exp.dir / "scores" / f"kmeans{size}.json", entries)
 
 
+def usable_sizes(sizes, frames, log):
+    """Those numbers of codes that k-means can have on a number of frames; UserError where none can."""
+    usable = [size for size in sizes if size <= frames]
+    if not usable:
+        raise UserError(f"kmeans=[{','.join(map(str, sizes))}]: the unit set has {frames} frames at the units' rate; expected "
+                        "a number of codes up to that, or kmeans=[]")
+    if len(usable) < len(sizes):
+        log.warning("kmeans: %s left out, the unit set has %d frames at the units' rate",
+                    ", ".join(str(size) for size in sizes if size > frames), frames)
+    return usable
+
+
 def score_units(exp, vectors, folder, rate, codes=None):
     """Write the vectors {utterance: (N, D)}, `rate` a second, to `folder` and score them.
 
-    {"abx": {"within", "across"} in %, None where the corpus has no items; "bitrate" in bit/s and "used", the number of
-    distinct vectors in the listed files, None for features that are not discrete (codes=None)}
+    {"abx": {"within", "across"} in %, None where the items have no triplets of it, and where the corpus has no items;
+    "bitrate" in bit/s, with the durations of bitrate_filelist where it has them, and "used", the number of distinct
+    vectors in the listed files, both None for features that are not discrete (codes=None)}
     """
     import numpy as np
     from pyspeech.units import abx
@@ -86,19 +102,19 @@ def score_units(exp, vectors, folder, rate, codes=None):
     entry = {"abx": None, "bitrate": None, "used": None}
     if (corpus / "abx.item").exists():
         items = abx.read_items(corpus / "abx.item")
-        entry["abx"] = {mode: abx.score_items(items, folder, mode=mode, frame_rate=rate, progress=f"ABX {mode}")
-                        for mode in abx.MODES}
+        frames = abx.load_frames(items, folder, rate)
+        entry["abx"] = {mode: error for mode, error, _ in abx.score_modes(items, frames)}
     if codes:
         seconds = {cut.id: cut.duration for cut in load_cuts(corpus, "test")}
-        listed = [name for name, _ in read_filelist(corpus / "bitrate_filelist")]
-        measured = measure((vectors[name], seconds[name]) for name in listed)
+        measured = measure((vectors[name], seconds[name] if listed is None else listed)
+                           for name, listed in read_filelist(corpus / "bitrate_filelist"))
         entry.update(bitrate=measured["bitrate"], used=measured["symbols"])
     return entry
 
 
 def one_line(entry):
     """The figures of an entry as text."""
-    parts = [f"ABX {mode} {value:.2f} %" for mode, value in (entry["abx"] or {}).items()]
+    parts = [f"ABX {mode} {value:.2f} %" for mode, value in (entry["abx"] or {}).items() if value is not None]
     if entry["bitrate"] is not None:
         parts.append(f"{entry['bitrate']:.1f} bit/s, {entry['used']} of {entry['codes']} codes in use")
     return ", ".join(parts)

@@ -17,7 +17,7 @@ PICTURED = (1.5, 4.0)  # seconds: an utterance so long is shown, where there is 
 def report(exp, conf):
     """results.json, RESULTS.md and figures/ in the experiment folder."""
     scores = {name: entries for name, entries in read_scores(exp.dir / "scores").items()
-              if name in conf.systems or name == "mfcc" or name.startswith("kmeans")}
+              if name in conf.systems or name == "mfcc" or conf.kmeans and name.startswith("kmeans")}
     synthesis = json.loads((exp.dir / "synthesis.json").read_text(encoding="utf-8"))
     draw(exp, conf, scores)
     # Without what differs from run to run.

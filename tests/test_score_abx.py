@@ -50,7 +50,24 @@ def test_help_needs_no_heavy_imports():
 def test_what_is_wrong_is_one_line(tmp_path):
     arguments = ["--items", str(write_corpus(tmp_path)), "--features", str(tmp_path)]
     for options, message in (([], "s1.txt: no times of its frames; give the frame rate"),
-                             (["--frame-rate", "0"], "expected numbers above 0"),
-                             (["--frame-rate", "25", "--jobs", "0"], "expected numbers above 0")):
+                             (["--frame-rate", "0"], "expected finite numbers above 0"),
+                             (["--frame-rate", "inf"], "expected finite numbers above 0"),
+                             (["--frame-rate", "25", "--jobs", "0"], "expected finite numbers above 0")):
         with pytest.raises(UserError, match=message):
             score_abx.main([*arguments, *options])
+    (tmp_path / "x.item").write_bytes("#file\ns1 0 0.1 é p t s1\n".encode("latin-1"))
+    with pytest.raises(UserError, match="x.item: not UTF-8 text"):
+        score_abx.main([*arguments, "--frame-rate", "25"])
+
+
+def test_items_without_triplets_of_a_mode(tmp_path, capsys, caplog):
+    lines = write_corpus(tmp_path).read_text().splitlines()
+    (tmp_path / "x.item").write_text("\n".join(line for line in lines if "s2" not in line) + "\n")
+    arguments = ["--items", str(tmp_path / "x.item"), "--features", str(tmp_path), "--frame-rate", "25"]
+    score_abx.main([*arguments, "--json", str(tmp_path / "out.json")])
+    assert capsys.readouterr().out == "within: 0.00 % error, cosine, zerospeech2020 averages, 2 cells, 4 items\n"
+    assert "no ABX across: 4 items without a single across-speaker triplet" in caplog.text
+    found = json.loads((tmp_path / "out.json").read_text())
+    assert found["across"] == {"error": None, "cells": 0} and found["within"]["error"] == 0
+    with pytest.raises(UserError, match="x.item: nothing to compare across speakers"):
+        score_abx.main([*arguments, "--mode", "across"])

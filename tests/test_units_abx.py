@@ -249,6 +249,17 @@ def test_short_items_get_their_nearest_frame(caplog):
     assert "3 of 4 items have no frame" in caplog.text
 
 
+def test_items_behind_the_last_frame_are_remarked_on(caplog):
+    """Snippets of 20 frames, 100 a second: an item that ends 3 frames behind the last is none, at 1000 Hz all are."""
+    features = {name: np.arange(20.0)[:, None] for name in "fg"}
+    items = [Item("f", 0.0, 0.2, "a", ("", ""), "s"), Item("g", 0.0, 0.22, "a", ("", ""), "s")]
+    abx.load_frames(items, features, 100)
+    abx.load_frames(items, {name: (values[:1], np.array([0.1])) for name, values in features.items()})
+    assert not caplog.records
+    abx.load_frames(items, features, 1000)
+    assert "2 of 2 items end more than 3 frames behind the last frame of their file (f: expected by 0.022" in caplog.text
+
+
 def test_folders_of_features(tmp_path):
     items, features = made_up()
     expected = abx.score_items(items, features, frame_rate=100)

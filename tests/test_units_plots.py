@@ -66,6 +66,16 @@ def test_pictures_are_drawn_and_the_same_each_time(tmp_path):
     assert len(digests) == 1
 
 
+def test_without_abx_of_one_mode(tmp_path):
+    one_speaker = {name: [{**one, "abx": {**one["abx"], "across": None}} for one in entries]
+                   for name, entries in SCORES.items()}
+    assert units_plots.plot_trade_off(one_speaker, tmp_path / "x.png") and imread(tmp_path / "x.png").size
+    assert units_plots.trade_off_points(one_speaker, "across") == {}
+    nothing = {name: [{**one, "abx": {"across": None, "within": None}} for one in entries]
+               for name, entries in SCORES.items()}
+    assert not units_plots.plot_trade_off(nothing, tmp_path / "y.png")
+
+
 def test_nothing_to_draw(tmp_path):
     assert not units_plots.plot_trade_off({"mfcc": SCORES["mfcc"]}, tmp_path / "x.png") and not list(tmp_path.iterdir())
 

@@ -30,4 +30,6 @@ def test_tables_have_the_models_that_are_there_the_paper_and_the_anchors():
 def test_no_items_no_abx():
     assert row("x", [{"abx": None, "bitrate": 1.0, "used": 2}]) == ["x", None, None, "1.00", "2", 1, None, None]
     assert spread([]) is None and tables({"mfcc": SCORES["mfcc"]}) == {}
+    across = {"abx": {"within": None, "across": 20.0}, "bitrate": 1.0, "used": 2}
+    assert row("x", [across, across])[:3] == ["x", "20.00 ± 0.00", None]
     assert "Made by `run`." in report_text(SCORES, "note", "run")

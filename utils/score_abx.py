@@ -15,6 +15,7 @@ from pyspeech.launch import ensure_environment  # noqa: E402
 ensure_environment()
 
 import argparse  # noqa: E402
+import math  # noqa: E402
 import os  # noqa: E402
 
 from pyspeech.errors import UserError  # noqa: E402
@@ -24,19 +25,22 @@ from pyspeech.terminal import exit_after  # noqa: E402
 
 def main(arguments=None):
     options = parser().parse_args(arguments)
-    if options.jobs < 1 or options.frame_rate is not None and not options.frame_rate > 0:
-        raise UserError(f"--jobs {options.jobs} --frame-rate {options.frame_rate}; expected numbers above 0")
+    if options.jobs < 1 or options.frame_rate is not None and not 0 < options.frame_rate < math.inf:
+        raise UserError(f"--jobs {options.jobs} --frame-rate {options.frame_rate}; expected finite numbers above 0")
     # The work is in many small products of matrices: processes help there, threads do not.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    from pyspeech.units.abx import error_rate, load_frames, read_items, score_cells
+    from pyspeech.units.abx import MODES, load_frames, read_items, score_modes
     items = read_items(options.items)
     frames = load_frames(items, options.features, options.frame_rate)
     result = {"distance": options.distance, "rule": options.rule, "items": len(items)}
-    for mode in ("within", "across") if options.mode == "both" else (options.mode,):
-        cells = score_cells(items, frames, options.distance, mode, options.jobs, progress=f"ABX {mode}")
-        result[mode] = {"error": error_rate(cells, options.rule), "cells": len(cells.score)}
-        print(f"{mode}: {result[mode]['error']:.2f} % error, {options.distance}, {options.rule} averages, "
-              f"{result[mode]['cells']} cells, {len(items)} items", flush=True)
+    modes = MODES if options.mode == "both" else (options.mode,)
+    for mode, error, cells in score_modes(items, frames, options.distance, modes, options.rule, options.jobs):
+        result[mode] = {"error": error, "cells": cells}
+        if cells:
+            print(f"{mode}: {error:.2f} % error, {options.distance}, {options.rule} averages, {cells} cells, "
+                  f"{len(items)} items", flush=True)
+    if not any(result[mode]["cells"] for mode in modes):
+        raise UserError(f"{options.items}: nothing to compare {' or '.join(modes)} speakers")
     if options.json:
         write_json(options.json, result)
 
@@ -56,7 +60,8 @@ def parser():
                         help="order of the averages: that of ZeroSpeech 2020, or contexts and speakers of X together as "
                              "Libri-light and fastabx do (default: zerospeech2020)")
     parser.add_argument("--jobs", metavar="N", type=int, default=1, help="processes (default: 1)")
-    parser.add_argument("--json", metavar="FILE", help="write the figures, with all digits, to FILE as well")
+    parser.add_argument("--json", metavar="FILE", help="write the figures, with all digits, to FILE as well; null where "
+                        "the items have no triplets")
     return parser
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from pyspeech.errors import UserError
 from pyspeech.units.abx_distances import DISTANCES, FrameDistances, pair_distances
-from pyspeech.units.features_files import open_features
+from pyspeech.units.features_files import open_features, read_text
 
 MODES = ("within", "across")
 RULES = ("zerospeech2020", "joint")
@@ -28,6 +28,10 @@ _ROUNDING = 1e-6           # frames: times in seconds have few digits, a frame o
 _CHUNK = 1 << 16           # distances of items in memory at a time, about; small enough for several processes
 _TRIPLETS = 1 << 19
 log = logging.getLogger(__name__)
+
+
+class NoTriplets(UserError):
+    """Items of which none can be compared in a mode."""
 
 
 class Item(NamedTuple):
@@ -63,21 +67,20 @@ def read_items(path):
     UserError names the line that is not like that.
     """
     items = []
-    with open(path, encoding="utf-8-sig") as stream:
-        for number, line in enumerate(stream, 1):
-            fields = line.split()
-            if not fields or number == 1 and line.startswith("#"):
-                continue
-            expected = "expected `file onset offset phone phone-before phone-after speaker`"
-            if len(fields) != 7:
-                raise UserError(f"{path}:{number}: {len(fields)} columns; {expected}")
-            try:
-                onset, offset = float(fields[1]), float(fields[2])
-            except ValueError:
-                raise UserError(f"{path}:{number}: times {fields[1]} {fields[2]}; {expected}, times in seconds") from None
-            if not 0 <= onset <= offset < math.inf:
-                raise UserError(f"{path}:{number}: from {onset:g} s to {offset:g} s; expected 0 <= onset <= offset")
-            items.append(Item(fields[0], onset, offset, fields[3], (fields[4], fields[5]), fields[6]))
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        fields = line.split()
+        if not fields or number == 1 and line.startswith("#"):
+            continue
+        expected = "expected `file onset offset phone phone-before phone-after speaker`"
+        if len(fields) != 7:
+            raise UserError(f"{path}:{number}: {len(fields)} columns; {expected}")
+        try:
+            onset, offset = float(fields[1]), float(fields[2])
+        except ValueError:
+            raise UserError(f"{path}:{number}: times {fields[1]} {fields[2]}; {expected}, times in seconds") from None
+        if not 0 <= onset <= offset < math.inf:
+            raise UserError(f"{path}:{number}: from {onset:g} s to {offset:g} s; expected 0 <= onset <= offset")
+        items.append(Item(fields[0], onset, offset, fields[3], (fields[4], fields[5]), fields[6]))
     if not items:
         raise UserError(f"{path}: no items; expected a line for each phone token after the header")
     return items
@@ -90,20 +93,35 @@ def score_items(items, features, distance="cosine", mode="across", rule="zerospe
     return error_rate(score_cells(items, frames, distance, mode, jobs, progress), rule)
 
 
+def score_modes(items, frames, distance="cosine", modes=MODES, rule="zerospeech2020", jobs=1):
+    """Yield (mode, ABX error in %, number of cells) of each mode, with a bar on a terminal; arguments as of `score_cells`.
+
+    (mode, None, 0), and a warning, where the items have no triplets of that mode.
+    """
+    for mode in modes:
+        try:
+            cells = score_cells(items, frames, distance, mode, jobs, progress=f"ABX {mode}")
+            yield mode, error_rate(cells, rule), len(cells.score)
+        except NoTriplets as error:
+            log.warning("no ABX %s: %s", mode, error)
+            yield mode, None, 0
+
+
 def load_frames(items, features, frame_rate=None):
     """Frames of items.
 
     features: a folder, a Kaldi table or a dict, as `features_files.open_features` takes them, with every file of the
     items. Frames without times are at (i + 1/2) / frame_rate. Those within onset and offset belong to an item; where
-    there are none (an item shorter than a frame) the nearest one does, and the log says how often. UserError names the
-    file that is missing, empty, of another dimension, or ends before its item begins.
+    there are none (an item shorter than a frame) the nearest one does, and the log says how often; so it does of items
+    that end more than 3 frames behind the last one, as at a wrong frame rate. UserError names the file that is missing,
+    empty, of another dimension, or ends before its item begins.
     """
     if not items:
         raise UserError("no items to score; expected at least three tokens of phones")
     read, by_file = open_features(features), {}
     for number, item in enumerate(items):
         by_file.setdefault(item.file, []).append(number)
-    parts, total, nearest, dim = [], 0, 0, None
+    parts, total, nearest, late, dim = [], 0, 0, [], None
     starts, lengths = np.zeros(len(items), np.int64), np.zeros(len(items), np.int64)
     for name, numbers in by_file.items():
         values, times, source = read(name)
@@ -112,8 +130,10 @@ def load_frames(items, features, frame_rate=None):
         dim = dim or values.shape[1]
         if values.shape[1] != dim:
             raise UserError(f"{source}: vectors of {values.shape[1]} numbers; expected {dim} as in the files before")
-        first, last, outside = _frame_ranges([items[number] for number in numbers], len(values), times, frame_rate, source)
+        of_file = [items[number] for number in numbers]
+        first, last, outside, end = _frame_ranges(of_file, len(values), times, frame_rate, source)
         nearest += outside
+        late += [(source, end, item.offset) for item in of_file if item.offset > end]
         for number, begin, end in zip(numbers, first, last):
             starts[number], lengths[number] = total, end - begin + 1
             parts.append(values[begin : end + 1])
@@ -121,17 +141,22 @@ def load_frames(items, features, frame_rate=None):
     if nearest:
         log.warning("%d of %d items have no frame between their onset and offset: the nearest frame is taken",
                     nearest, len(items))
+    if late:
+        log.warning("%d of %d items end more than 3 frames behind the last frame of their file (%s: expected by %.3f s, one ends "
+                    "at %.3f s); check the frame rate of the features", len(late), len(items), late[0][0], *late[0][1:])
     return Frames(np.concatenate(parts), starts, lengths)
 
 
 def _frame_ranges(items, count, times, frame_rate, source):
-    """First and last frame (N,) of each of the items of one file, and for how many that is the nearest frame."""
+    """First and last frame (N,) of each of the items of one file, for how many that is the nearest frame, and until
+    when in seconds items can be expected."""
     onset, offset = (np.array([item[place] for item in items]) for place in (1, 2))
     if times is None:
         times = (np.arange(count) + 0.5) / frame_rate
     spacing = 1 / frame_rate if frame_rate else (times[-1] - times[0]) / max(1, count - 1)
     late = int(np.argmax(onset))
-    if count > 1 and onset[late] > times[-1] + 3 * spacing:
+    end = times[-1] + 3 * spacing
+    if count > 1 and onset[late] > end:
         raise UserError(f"{source}: frames until {times[-1] + spacing / 2:.3f} s, but an item begins at "
                         f"{onset[late]:.3f} s; check the frame rate of the features")
     slack = _ROUNDING * spacing
@@ -142,22 +167,22 @@ def _frame_ranges(items, count, times, frame_rate, source):
     before = np.maximum(after - 1, 0)
     nearest = np.where(middle - times[before] <= times[after] - middle, before, after)
     empty = last < first
-    return np.where(empty, nearest, first), np.where(empty, nearest, last), int(empty.sum())
+    return np.where(empty, nearest, first), np.where(empty, nearest, last), int(empty.sum()), end if spacing else math.inf
 
 
 def score_cells(items, frames, distance="cosine", mode="across", jobs=1, progress=None):
     """Cells of all triplets of items (N) with the Frames that `load_frames` gives.
 
-    jobs: processes; the scores do not depend on it. progress: title of a bar on a terminal, None for no bar. UserError
-    where no cell has triplets. KL of values that are no probabilities is not a number: then every triplet is half right.
+    jobs: processes; the scores do not depend on it. progress: title of a bar on a terminal, None for no bar. NoTriplets
+    where no cell has any. KL of values that are no probabilities is not a number: then every triplet is half right.
     """
     if distance not in DISTANCES or mode not in MODES:
         raise UserError(f"distance {distance}, mode {mode}; expected one of {', '.join(DISTANCES)} and one of "
                         f"{', '.join(MODES)}")
     plan = _Plan(items, mode)
     if not len(plan.cells[0]):
-        raise UserError(f"{len(items)} items without a single {mode}-speaker triplet; expected two phones of one speaker "
-                        "in a context, and another token of one of them")
+        raise NoTriplets(f"{len(items)} items without a single {mode}-speaker triplet; expected two phones of one speaker "
+                         "in a context, and another token of one of them")
     between = FrameDistances(frames.values, distance)
     if between.meaningless:
         log.warning("KL divergence of frames with negative values, or zero throughout, has no meaning: triplets with them "

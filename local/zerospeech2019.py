@@ -15,9 +15,10 @@ an .item file lies, and its name, are not certain. vads.txt, the times of speech
 
 Nothing depends on more than the folders' names, unit, voice, parallel and test, in upper or lower case: they are found
 wherever they lie, with train above them or without; what is above that is the language's name; lists and .item files
-are taken from the language's folder, or from elsewhere in the corpus where their path names the language.
+are taken from the language's folder, or from elsewhere in the corpus unless a folder of their path names another language.
 """
 import contextlib
+import fnmatch
 import os
 import re
 import shutil
@@ -34,6 +35,7 @@ from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES, promised_frames
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write
 from pyspeech.units.bitrate import listed_name, read_filelist
+from pyspeech.units.submission import RATE, folder_of
 
 SETS = ("unit", "voice", "test")
 FOLDERS = {"unit": "unit", "units": "unit", "unitdiscovery": "unit", "voice": "voice", "voices": "voice", "test": "test",
@@ -50,10 +52,27 @@ class Language:
     folder: Path
     audio: dict = field(default_factory=lambda: defaultdict(list))
     lists: list = field(default_factory=list)
+    shared: list = field(default_factory=list)  # lists that may be of another language too
 
     def named(self, pattern):
-        """Paths of its lists of that name."""
-        return [path for path in self.lists if path.match(pattern)]
+        """Paths of lists of that name, its own ones first."""
+        return [path for path in self.lists + self.shared if fnmatch.fnmatchcase(path.name.lower(), pattern)]
+
+    def rows(self, pattern, read, test):
+        """(path, rows) of the first list of that name with an utterance of `test`; (None, []) where there is none.
+
+        read: path -> rows, each of which begins with the name of an utterance. UserError for lists of its own that
+        name none.
+        """
+        paths = self.named(pattern)
+        for path in paths:
+            rows = read(path)
+            if any(row[0] in test for row in rows):
+                return path, rows
+        if paths and paths[0] in self.lists:
+            raise UserError(f"{paths[0]}: names no usable test utterance; expected names such as {min(test)}; mend the "
+                            "file, or take it away")
+        return None, []
 
 
 def prepare(corpus, out, log, language=None, skip_bad=False):
@@ -61,7 +80,7 @@ def prepare(corpus, out, log, language=None, skip_bad=False):
 
     corpus: the folder of one language or any above it. language: name of its folder; None or "" takes the only one,
     or english. Written are {unit,voice,test}.jsonl.gz (Lhotse cuts, an utterance each, with its speaker), bitrate_filelist
-    (all test utterances where the corpus has none), and, where the corpus has them, abx.item and synthesis.txt
+    (with the durations of the corpus's own; all test utterances where it has none), and, where the corpus has them, abx.item and synthesis.txt
     (`utterance voice`). Audio with problems is named; isolated files are left out and listed in out/problems.txt, more
     stop unless skip_bad (`local.transcribed.report_problems`). Test utterances may be silent or as short as one sample.
     Returns {"language", "unit", "voice", "test": numbers of utterances, "items": lines of abx.item}. UserError in one
@@ -69,9 +88,8 @@ def prepare(corpus, out, log, language=None, skip_bad=False):
     """
     corpus, out = Path(corpus), Path(out).resolve()
     name, found = choose_language(find_languages(corpus), language, corpus, log)
-    sets = {part: list_utterances(found.audio[part], part, name) for part in SETS}
-    if not sets["voice"]:
-        sets["voice"] = [utterance for utterance in sets["unit"] if re.match(r"V\d", utterance.speaker)] or sets["unit"]
+    sets = list_sets(found, name)
+    if not found.audio["voice"]:
         log.warning("%s: no folder voice; the voices to speak with are %d speakers of the unit discovery set",
                     found.folder, len({utterance.speaker for utterance in sets["voice"]}))
     if found.audio["parallel"]:
@@ -86,31 +104,33 @@ def prepare(corpus, out, log, language=None, skip_bad=False):
                 for utterance, properties in good[part]]
         write_manifest(out / f"{part}.jsonl.gz", rows)
         _remark(part, good[part], log)
-    test = {utterance.id for utterance, _ in good["test"]}
-    known = test & {utterance.id for part in ("unit", "voice") for utterance, _ in good[part]}
+    test = {utterance.id: properties["duration"] for utterance, properties in good["test"]}
+    known = set(test) & {utterance.id for part in ("unit", "voice") for utterance, _ in good[part]}
     if known:
         log.warning("%d test utterances are trained on as well (%s, ...)", len(known), min(known))
-    _write_bitrate_filelist(found.named("bitrate_filelist*"), out, test, log)
-    _write_synthesis(found.named("synthesis.txt"), out, good, log)
-    items = _write_items(found.named("*.item"), out, test, found, log)
+    _write_bitrate_filelist(found, out, test, log)
+    _write_synthesis(found, out, test, {utterance.speaker for utterance, _ in good["voice"]}, log)
+    items = _write_items(found, out, test, log)
     return {"language": name, **{part: len(good[part]) for part in SETS}, "items": items}
 
 
 def expected_files(corpus, language=None):
     """What a submission holds for a corpus: {language: (test utterances, {(utterance, voice) to synthesise} or None)}.
 
-    None where the corpus has no synthesis.txt. language: the one to take; None takes all. Audio is not opened.
+    None where the corpus has no synthesis.txt. language: the one to take; None takes all; a single one has the name of
+    its folder in a submission (`submission.folder_of`). Audio is not opened.
     """
     expected = {}
     languages = find_languages(Path(corpus))
     for name, found in languages.items():
-        if language not in (None, name) or not found.audio["test"]:
+        if language and language.casefold() != name.casefold() or not found.audio["test"]:
             continue
-        utterances = {utterance.id for utterance in list_utterances(found.audio["test"], "test", name)}
-        voices = {utterance.speaker for utterance in list_utterances(found.audio["voice"], "voice", name)}
-        paths = found.named("synthesis.txt")
-        expected[name] = (utterances, {pair for pair in read_synthesis(paths[0], voices) if pair[0] in utterances}
-                          if paths else None)
+        sets = list_sets(found, name)
+        test, voices = {utterance.id for utterance in sets["test"]}, {utterance.speaker for utterance in sets["voice"]}
+        path, pairs = found.rows("synthesis.txt", lambda path: read_synthesis(path, voices), test)
+        expected[name] = test, {pair for pair in pairs if pair[0] in test} if path else None
+    if len(expected) == 1:
+        return {folder_of(name): wanted for name, wanted in expected.items()}
     if not expected:
         raise UserError(f"corpus={corpus}: no language{'' if language is None else ' ' + language} with a folder test; "
                         f"expected {EXPECTED}; there is {', '.join(languages)}")
@@ -130,24 +150,41 @@ def find_languages(corpus):
         if place and path.suffix.lower() in SNDFILE_SUFFIXES + FFMPEG_SUFFIXES:
             root = corpus.joinpath(*folders[:place[0]])
             found.setdefault(root, Language(root)).audio[place[1]].append(path)
-        elif any(path.match(pattern) for pattern in LISTS):
+        elif any(fnmatch.fnmatchcase(path.name.lower(), pattern) for pattern in LISTS):
             lists.append(path)
     languages = _by_name(found, corpus)
-    for name, language in languages.items():
-        inside = [path for path in lists if language.folder in path.parents]
-        named = [path for path in lists if name.casefold() in str(path.relative_to(corpus)).casefold()]
-        language.lists = inside + [path for path in (lists if len(languages) == 1 else named) if path not in inside]
+    for path in lists:
+        owner = _owner(path, languages, corpus)
+        for name, language in languages.items():
+            if owner == name or len(languages) == 1:
+                language.lists.append(path)
+            elif owner is None:
+                language.shared.append(path)
+    for language in languages.values():
+        language.lists.sort(key=lambda path: language.folder not in path.parents)  # those in its folder first
     return languages
 
 
+def _owner(path, languages, corpus):
+    """The language whose folder a list is in, or that a folder above it names; None where there is none."""
+    inside = [name for name, language in languages.items() if language.folder in path.parents]
+    if inside:
+        return max(inside, key=lambda name: len(languages[name].folder.parts))
+    folders = [folder.casefold() for folder in path.relative_to(corpus).parts[:-1]]
+    return next((name for name in languages if name.casefold() in folders), None)
+
+
 def _by_name(found, corpus):
-    """{name in small letters: Language} of {folder: Language}; of folders of one name, the one with unit and test."""
+    """{name in small letters: Language} of {folder: Language}; of folders of one name, the one with unit and test.
+
+    A folder that links lead to as well is one.
+    """
     names = defaultdict(list)
     for root, language in sorted(found.items()):
         names[(root if root != corpus else corpus.resolve()).name.lower()].append(language)
     for name, languages in names.items():
         whole = [language for language in languages if language.audio["unit"] and language.audio["test"]]
-        names[name] = whole or languages
+        names[name] = list({os.path.realpath(language.folder): language for language in whole or languages}.values())
         if len(names[name]) > 1:
             raise UserError(f"corpus={corpus}: {name} is there {len(names[name])} times ({names[name][0].folder}, "
                             f"{names[name][1].folder}); give the folder of one of them")
@@ -167,18 +204,19 @@ def _place(folders):
     return (last - 1 if last and words[last - 1] in ("train", "training") else last), parts[last]
 
 
-def _files(folder, visited=None):
-    """Files in a folder and below, in order; hidden ones are passed over, links are followed."""
-    visited = set() if visited is None else visited
+def _files(folder, above=()):
+    """Files in a folder and below, in order; hidden ones are passed over, links are followed.
+
+    above: the real paths of the folders that it is in.
+    """
     identity = os.path.realpath(folder)
-    if identity in visited:                         # a link that leads back up
+    if identity in above:                           # a link that leads back up
         return
-    visited.add(identity)
     for entry in sorted(folder.iterdir()):
         if entry.name.startswith("."):
             continue
         if entry.is_dir():
-            yield from _files(entry, visited)
+            yield from _files(entry, (*above, identity))
         else:
             yield entry
 
@@ -206,17 +244,29 @@ def choose_language(languages, wanted, corpus, log):
 
 # Utterances
 
+def list_sets(found, language):
+    """{set: [Utterance, ...]} of a Language. Without a folder voice, the voices are those of the unit set that are named
+    as voices are, or all of it."""
+    sets = {part: list_utterances(found.audio[part], part, language) for part in SETS}
+    if not sets["voice"]:
+        sets["voice"] = [utterance for utterance in sets["unit"] if re.match(r"V\d", utterance.speaker)] or sets["unit"]
+    return sets
+
+
 def list_utterances(paths, part, language):
-    """[Utterance, ...] of the audio files of a set; `split` is the set, the text is not known."""
-    utterances = []
+    """[Utterance, ...] of the audio files of a set; `split` is the set, the text is not known.
+
+    A file that several folders lead to is there once.
+    """
+    utterances = {}
     for path in paths:
         name = utterance_name(path.stem)
         speaker, underscore, _ = name.partition("_")
         if not underscore or not speaker:
             speaker = utterance_name(path.parent.name)
             name = name if FOLDERS.get(speaker.lower()) else f"{speaker}_{name}"
-        utterances.append(Utterance(name, str(path), None, language, speaker, part))
-    return sorted(utterances, key=lambda utterance: utterance.id)
+        utterances.setdefault((name, os.path.realpath(path)), Utterance(name, str(path), None, language, speaker, part))
+    return sorted(utterances.values(), key=lambda utterance: utterance.id)
 
 
 def utterance_name(text):
@@ -272,8 +322,8 @@ def check_utterance(utterance):
         return None, str(error).removeprefix(str(path)).lstrip(": ")
     if properties["rate"] < LOWEST_RATE:
         return None, f"a sampling rate of {properties['rate']} Hz; expected at least {LOWEST_RATE}"
-    if properties["duration"] < SHORTEST and not test:
-        return None, f"only {properties['duration']:.3f} s of audio"
+    if properties["duration"] < (1 / RATE if test else SHORTEST):
+        return None, f"only {properties['duration']:.3f} s of audio" + f", less than a sample at {RATE} Hz" * test
     return properties, None
 
 
@@ -304,32 +354,33 @@ def _remark(part, rows, log):
 
 # Lists
 
-def _write_bitrate_filelist(paths, out, test, log):
-    names = sorted(test)
-    if paths:
-        names = [utterance_name(name) for name, _ in read_filelist(paths[0])]
-        _drop(paths[0], names, test, log)
-        names = [name for name in names if name in test]
-    if not names or not paths:
-        names = sorted(test)
-        log.info("no bitrate_filelist of these test utterances: the bitrate will be that of all %d", len(names))
+def _write_bitrate_filelist(found, out, test, log):
+    path, listed = found.rows("bitrate_filelist*", lambda path: [(utterance_name(name), seconds) for name, seconds in
+                                                                 read_filelist(path)], test)
+    if path:
+        _remark_absent(path, listed, test, log)
+    else:
+        listed = [(name, None) for name in sorted(test)]
+        log.info("no bitrate_filelist of these test utterances: the bitrate will be that of all %d", len(listed))
     with atomic_write(out / "bitrate_filelist") as stream:
-        stream.writelines(f"{name}\n" for name in names)
+        stream.writelines(f"{name}\n" if seconds is None else f"{name} {seconds}\n"
+                          for name, seconds in listed if name in test)
 
 
-def _write_synthesis(paths, out, good, log):
+def _write_synthesis(found, out, test, voices, log):
     target = out / "synthesis.txt"
-    test = {utterance.id for utterance, _ in good["test"]}
-    pairs = read_synthesis(paths[0], {utterance.speaker for utterance, _ in good["voice"]}) if paths else []
-    if paths:
-        _drop(paths[0], [name for name, _ in pairs], test, log)
-    pairs = [pair for pair in pairs if pair[0] in test]
-    if not pairs:
+    path, pairs = found.rows("synthesis.txt", lambda path: read_synthesis(path, voices), test)
+    if not path:
         target.unlink(missing_ok=True)
         log.info("no synthesis.txt of these test utterances: nothing says which of them to synthesise")
         return
+    _remark_absent(path, pairs, test, log)
+    for name, voice in pairs:
+        if name in test and voice not in voices:
+            raise UserError(f"{path}: {name} is to be spoken by {voice}, of whom there is no usable recording; expected "
+                            f"one of {', '.join(sorted(voices))}")
     with atomic_write(target) as stream:
-        stream.writelines(f"{name} {voice}\n" for name, voice in pairs)
+        stream.writelines(f"{name} {voice}\n" for name, voice in pairs if name in test)
 
 
 def read_synthesis(path, voices):
@@ -345,16 +396,16 @@ def read_synthesis(path, voices):
     return list(dict.fromkeys(pairs))
 
 
-def _write_items(paths, out, test, found, log):
+def _write_items(found, out, test, log):
     """Write abx.item from the .item file with the most lines of test utterances; returns its number of lines."""
     target = out / "abx.item"
-    rows, source = max(((read_items(path, test), path) for path in paths), key=lambda found: len(found[0]),
-                       default=([], None))
+    rows, source = max(((read_items(path, test), path) for path in found.named("*.item")),
+                       key=lambda pair: len(pair[0]), default=([], None))
     if not rows:
         target.unlink(missing_ok=True)
         others = [f"{source} names none"] if source else [f"{path} is compiled, not read" for path in found.named("*.abx")]
-        log.warning("%s: no .item file with test utterances%s; there will be no ABX", found.folder,
-                    f" ({', '.join(others)})" if others else "")
+        log.warning("%s: no .item file with test utterances%s; there will be no ABX. Where one is added: --force --stage "
+                    "prepare --stop-stage prepare, then the rest", found.folder, f" ({', '.join(others)})" if others else "")
         return 0
     log.info("ABX items: %d lines of %s", len(rows), source)
     with atomic_write(target) as stream:
@@ -363,7 +414,10 @@ def _write_items(paths, out, test, found, log):
 
 
 def read_items(path, test):
-    """Lines of an .item file, [file, onset, offset, phone, previous, next, speaker], of the test utterances."""
+    """Lines of an .item file, [file, onset, offset, phone, previous, next, speaker], of the test utterances.
+
+    test: {utterance: duration in seconds}. UserError for other lines, and for an onset behind the end of the audio.
+    """
     rows = []
     for number, line in enumerate(_lines(path), 1):
         if not line.strip() or line.startswith("#"):
@@ -377,15 +431,18 @@ def read_items(path, test):
             raise UserError(f"{path}, line {number}: '{line.strip()}'; expected `{ITEM_HEADER}`, times in seconds")
         name = utterance_name(listed_name(fields[0].strip()))
         if name in test:
+            if onset > test[name]:
+                raise UserError(f"{path}, line {number}: an item begins at {onset:g} s, but {name} ends at {test[name]:g} s; "
+                                "expected times in seconds from the beginning of the file")
             rows.append([name, *fields[1:]])
     return rows
 
 
-def _drop(path, names, test, log):
-    absent = [name for name in names if name not in test]
+def _remark_absent(path, rows, test, log):
+    absent = [row[0] for row in rows if row[0] not in test]
     if absent:
         log.warning("%s: %d of %d utterances are not among the usable test utterances, left out (%s, ...)", path,
-                    len(absent), len(names), absent[0])
+                    len(absent), len(rows), absent[0])
 
 
 def _lines(path):

@@ -13,6 +13,7 @@ from tiny_zerospeech import TEST_SPEAKERS, UNIT_SPEAKERS, VOICES, make_zerospeec
 
 from local import zerospeech2019
 from pyspeech.errors import UserError
+from pyspeech.units.bitrate import read_filelist
 
 log = logging.getLogger("test")
 
@@ -56,8 +57,7 @@ def test_official_layout(made, tmp_path, caplog):
     assert [cut.id for cut in test if not cut.load_audio().any()] == ["S002_0000000024"]       # digital silence is kept
     items = read(tmp_path / "abx.item")
     assert items == read(made / "english/triphone.item") and len(items) == 19
-    assert read(tmp_path / "bitrate_filelist") == [line.split(".txt")[0] for line in
-                                                   read(made / "english/bitrate_filelist.txt")]
+    assert read_filelist(tmp_path / "bitrate_filelist") == read_filelist(made / "english/bitrate_filelist.txt")
     assert read(tmp_path / "synthesis.txt") == read(made / "english/synthesis.txt")
     assert not (tmp_path / "problems.txt").exists() and "2 parallel utterances are not used" in caplog.text
 
@@ -116,7 +116,8 @@ def test_without_what_is_optional(corpus, tmp_path, caplog):
         counts = zerospeech2019.prepare(corpus, tmp_path / "out", log)
     assert counts["items"] == 0 and counts["voice"] == 9 and len(read(tmp_path / "out/bitrate_filelist")) == 24
     assert not (tmp_path / "out/abx.item").exists() and not (tmp_path / "out/synthesis.txt").exists()
-    for words in ("byCtxt_acSpkr.abx is compiled, not read); there will be no ABX", "no folder voice",
+    for words in ("byCtxt_acSpkr.abx is compiled, not read); there will be no ABX. Where one is added: --force --stage prepare "
+                  "--stop-stage prepare", "no folder voice",
                   "no bitrate_filelist", "no synthesis.txt"):
         assert sum(words in record.getMessage() for record in caplog.records) == 1, words
 
@@ -190,12 +191,101 @@ def test_lists_that_name_what_is_not_there(corpus, tmp_path, caplog):
     zerospeech2019.prepare(corpus, tmp_path / "out", log)
     assert "1 of 2 utterances are not among the usable test utterances" in caplog.text
     assert "1 test utterances are trained on as well (S002_0000000018, ...)" in caplog.text
-    assert read(tmp_path / "out/bitrate_filelist") == ["S002_0000000018"]
+    assert read(tmp_path / "out/bitrate_filelist") == ["S002_0000000018 1.0"]
     assert read(tmp_path / "out/synthesis.txt") == ["S002_0000000018 V002", "S002_0000000019 V001", "S002_0000000019 V002"]
     for line in ("S002_1 0 1 a b c", "S002_1 x 1 a b c d", "S002_1 2 1 a b c d", "S002_1 0 inf a b c d"):
         (root / "triphone.item").write_text(f"#file\n{line}\n")
         with pytest.raises(UserError, match="triphone.item, line 2: .*; expected `#file onset"):
             zerospeech2019.prepare(corpus, tmp_path / "out", log)
+
+
+def fails(message, corpus, out, **options):
+    with pytest.raises(UserError, match=message) as error:
+        zerospeech2019.prepare(corpus, out, log, **options)
+    assert "\n" not in str(error.value)
+
+
+def test_lists_that_cannot_be_followed(corpus, tmp_path):
+    """Voices and times that are not there; lists that are of other files altogether; the names of lists in any case."""
+    root, out = corpus / "english", tmp_path / "out"
+    (root / "triphone.item").rename(root / "Triphone.ITEM")
+    (root / "bitrate_filelist.txt").rename(root / "Bitrate_FileList.txt")
+    (root / "synthesis.txt").rename(root / "Synthesis.TXT")
+    assert zerospeech2019.prepare(corpus, out, log)["items"] == 18
+    assert len(read(out / "bitrate_filelist")) == 6 and len(read(out / "synthesis.txt")) == 6
+    for voice in ("V009", "v001"):
+        (root / "Synthesis.TXT").write_text(f"S002_0000000018 V001\nS002_0000000019 {voice}\n")
+        fails(f"Synthesis.TXT: S002_0000000019 is to be spoken by {voice}, of whom .* one of V001, V002", corpus, out)
+    (root / "Synthesis.TXT").write_text("X_1 V001\n")
+    fails("Synthesis.TXT: names no usable test utterance; expected names such as S002_", corpus, out)
+    (root / "Synthesis.TXT").unlink()
+    (root / "Bitrate_FileList.txt").write_text("X_1 1.0\n")
+    fails("Bitrate_FileList.txt: names no usable test utterance", corpus, out)
+    (root / "Bitrate_FileList.txt").write_text("S002_0000000018 -1\n")
+    fails("Bitrate_FileList.txt, line 1: a duration of -1 s; expected more than 0", corpus, out)
+    (root / "Bitrate_FileList.txt").unlink()
+    (root / "Triphone.ITEM").write_text("#file\nS002_0000000018 0 0.1 a m n S002\nS002_0000000018 100 101 a m n S002\n")
+    fails("Triphone.ITEM, line 3: an item begins at 100 s, but S002_0000000018 ends at ", corpus, out)
+
+
+def test_a_voice_of_bad_files_cannot_speak(corpus, tmp_path):
+    for path in (corpus / "english/train/voice").glob("V002_*"):
+        path.write_bytes(b"")
+    fails("synthesis.txt: S002_.* is to be spoken by V002, of whom there is no usable recording; expected one of V001$",
+          corpus, tmp_path / "out")
+
+
+def test_links_to_one_folder(corpus, tmp_path, caplog):
+    """Each is followed, unless it leads back up; a language or file that several lead to is one."""
+    root = corpus / "english"
+    shutil.rmtree(root / "train/voice")
+    (root / "train/unit").rename(corpus / "pool")
+    for part in ("unit", "voice"):
+        (root / "train" / part).symlink_to(corpus / "pool")
+    (root / "test/again").symlink_to(root / "test")
+    (corpus / "pool/back").symlink_to(corpus)
+    (corpus / "surprise").symlink_to(root)
+    (root / "synthesis.txt").unlink()
+    counts = zerospeech2019.prepare(corpus, tmp_path / "out", log, language="surprise")
+    assert (counts["unit"], counts["voice"], counts["test"]) == (9, 9, 24) and "no folder voice" not in caplog.text
+    (corpus / "latest").mkdir()
+    (corpus / "latest/english").symlink_to(root)
+    (root / "test/part").mkdir()
+    (root / "test/same").symlink_to(root / "test/part")
+    write_audio(root / "test/part/S001_x.wav")
+    assert zerospeech2019.prepare(corpus, tmp_path / "out", log, language="english")["test"] == 25
+
+
+def test_lists_of_two_languages(tmp_path):
+    """Those that name no language serve the one whose utterances they name; one language's serve no other."""
+    corpus = make_zerospeech(tmp_path / "2019", ("english",), utterances=1)
+    make_zerospeech(corpus, ("english_small",), utterances=1, snippets=1)
+    for path in [*(corpus / "english").glob("*.*"), corpus / "english_small/bitrate_filelist.txt"]:
+        path.unlink() if path.parent.name == "english" and path.suffix != ".item" else path.rename(corpus / path.name)
+    (corpus / "ABX/english_small").mkdir(parents=True)
+    (corpus / "english_small/triphone.item").rename(corpus / "ABX/english_small/b.item")
+    counts = [zerospeech2019.prepare(corpus, tmp_path / name, log, language=name) for name in
+              ("english", "english_small")]
+    assert [one["items"] for one in counts] == [18, 9]
+    assert not (tmp_path / "english/synthesis.txt").exists() and (tmp_path / "english_small/synthesis.txt").exists()
+
+
+def test_shorter_than_a_sample_after_resampling(corpus, tmp_path):
+    for name, samples, rate in (("S001_one", 1, 48000), ("S001_three", 3, 48000), ("S001_ones", 1, 16000)):
+        write_audio(corpus / f"english/test/{name}.wav", samples / rate, rate)
+    assert zerospeech2019.prepare(corpus, tmp_path / "out", log)["test"] == 26
+    assert "S001_one.wav: only 0.000 s of audio, less than a sample at 16000 Hz" in \
+        (tmp_path / "out/problems.txt").read_text()
+
+
+def test_what_a_submission_of_another_language_is_expected_to_hold(corpus):
+    assert set(zerospeech2019.expected_files(corpus, "ENGLISH")) == {"english"}
+    shutil.copytree(corpus / "english", corpus / "surprise")
+    assert set(zerospeech2019.expected_files(corpus)) == {"english", "surprise"}
+    (corpus / "english").rename(corpus / "French")
+    assert set(zerospeech2019.expected_files(corpus, "french")) == {"english"}
+    assert set(zerospeech2019.expected_files(corpus / "French")) == {"english"}
+    assert set(zerospeech2019.expected_files(corpus, "surprise")) == {"surprise"}
 
 
 def test_what_a_submission_is_expected_to_hold(corpus):

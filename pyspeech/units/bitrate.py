@@ -75,7 +75,7 @@ def _entropy(counts, total):
 def read_filelist(path):
     """[(name, seconds or None), ...] of a bitrate_filelist, in order; a name is without folders and ending.
 
-    UserError for an empty list, a name that is there twice, and a file that is not text.
+    UserError for an empty list, a name that is there twice, a duration that is not above 0, and a file that is not text.
     """
     entries = {}
     for number, line in enumerate(read_text(path).splitlines(), 1):
@@ -84,6 +84,8 @@ def read_filelist(path):
         name, seconds = _entry(line.strip())
         if name in entries:
             raise UserError(f"{path}, line {number}: {name} for the second time; expected each file once")
+        if seconds is not None and not 0 < seconds < math.inf:
+            raise UserError(f"{path}, line {number}: a duration of {seconds:g} s; expected more than 0")
         entries[name] = seconds
     if not entries:
         raise UserError(f"{path}: lists no files; expected a name a line")

@@ -43,6 +43,11 @@ OPTIONAL_ENTRIES = {"hyperparameters": None, "auxiliary1 description": str, "aux
 KINDS = {str: "text", bool: "true or false"}
 
 
+def folder_of(language):
+    """The folder of a language in a submission: english for one that the format has no folder for."""
+    return language if language in LANGUAGES else LANGUAGES[0]
+
+
 def synthesis_names(pairs):
     """{(utterance, voice): file name} of the resynthesised utterances, as the challenge names them."""
     by_name = defaultdict(set)

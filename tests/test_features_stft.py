@@ -22,6 +22,12 @@ def plain_stft(samples, config):
     return magnitudes
 
 
+@pytest.mark.parametrize("rate", [0, -8000])
+def test_a_rate_that_makes_no_sense(rate):
+    with pytest.raises(UserError, match=f"sampling_rate={rate}; expected at least 1 Hz"):
+        StftConfig(sampling_rate=rate).check()
+
+
 @pytest.mark.parametrize("config", [StftConfig(), StftConfig(n_fft=64, window=50, shift=20)])
 @pytest.mark.parametrize("num_samples", [1, 79, 80, 81, 1003])
 def test_equals_the_definition(config, num_samples):

@@ -69,7 +69,7 @@ BAD = {
     "indic": ["features.stack=0", "specaugment.time_fraction=2.0", "model.dropout=1.0", "loss.prune_range=0",
               "train.lr=-1.0", "search.beam=0", "monolingual_lr=-1.0", "finetune_steps=nan"],
     "zerospeech": ["features.kind=x", "vqvae.codes=1", "data.warp=0.0", "train.lr=-1.0", "inverter.power=0.0",
-                   "inverter_data.batch_seconds=0.0", "inverter_train.lr=-1.0"],
+                   "inverter_data.batch_seconds=0.0", "inverter_train.lr=-1.0", "train.seed=-1"],
     "add2022": ["network.dropout=1.0", "data.samples=0", "train.lr=-1.0"],
 }
 
@@ -84,6 +84,12 @@ def test_a_bad_option_is_refused_before_anything_runs(name, tmp_path, monkeypatc
         output, errors = capsys.readouterr()
         key, value = option.split("=")
         assert f"{key.split('.')[-1]}={value}" in errors and errors.count("\n") == 1 and output == "", errors
+
+
+@pytest.mark.parametrize("name", ["zerospeech", "add2022"])
+def test_a_bad_seed_is_refused_before_anything_runs(name, tmp_path):
+    output = Recipe(name).fail("seeds=[42,-1]", "--exp", tmp_path / "exp", "--dry-run")
+    assert output == "training option seed=-1: expected 0 to 2^63 - 1\n"
 
 
 def test_a_bad_option_removes_nothing(corpus, undisturbed, tmp_path):

@@ -269,6 +269,13 @@ def test_no_batches(tmp_path):
     (dict(lr=0.0), "lr=0.0: expected a positive number"),
     (dict(keep_checkpoints=1), "keep_checkpoints=1: expected at least 2"),
     (dict(accumulate=0), "accumulate=0: expected at least 1"),
+    (dict(weight_decay=-1.0), "weight_decay=-1.0: expected 0 or a positive number"),
+    (dict(weight_decay=math.nan), "weight_decay=nan: expected 0 or a positive number"),
+    (dict(betas=(0.9,)), r"betas=\(0.9,\): expected two numbers, 0 to less than 1"),
+    (dict(betas=(2.0, 3.0)), r"betas=\(2.0, 3.0\): expected two numbers, 0 to less than 1"),
+    (dict(betas=(0.9, math.nan)), r"betas=\(0.9, nan\): expected two numbers, 0 to less than 1"),
+    (dict(seed=-1), "seed=-1: expected 0 to"),
+    (dict(seed=10**20), "seed=100000000000000000000: expected 0 to"),
 ])
 def test_options_that_make_no_sense(options, text):
     with pytest.raises(UserError, match=text):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fake audio detection with McAdams augmentation (Li et al. 2022): corpus, LCNN-BLSTM, Table 3 and its figures."""
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import List
 
@@ -55,7 +55,8 @@ class Config:
         if self.augment.coefficients != AugmentConfig().coefficients:
             raise UserError(f"augment.coefficients={self.augment.coefficients}: each system has a coefficient of its own; "
                             "choose systems=[...]")
-        for part in (self.features, self.network, self.data, self.augment, self.specaugment, self.train):
+        trainings = [self.train, *(replace(self.train, seed=seed) for seed in self.seeds)]
+        for part in (self.features, self.network, self.data, self.augment, self.specaugment, *trainings):
             part.check()
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Units from untranscribed speech, speech from units (Tjandra et al. 2020): corpus to the paper's tables and WAVs."""
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import List
 
@@ -72,8 +72,8 @@ class Config:
         if self.spoken < 1:
             raise UserError(f"spoken={self.spoken}: expected at least 1")
         command_of(self.recogniser)
-        for part in (self.features, self.vqvae, self.data, self.train, self.inverter, self.inverter_data,
-                     self.inverter_train):
+        trainings = [self.train, self.inverter_train, *(replace(self.train, seed=seed) for seed in self.seeds)]
+        for part in (self.features, self.vqvae, self.data, self.inverter, self.inverter_data, *trainings):
             part.check()
 
 

@@ -27,6 +27,8 @@ class StftConfig:
         return (num_samples + self.shift - 1) // self.shift
 
     def check(self):
+        if self.sampling_rate < 1:
+            raise UserError(f"features: sampling_rate={self.sampling_rate}; expected at least 1 Hz")
         if not 0 < self.shift <= self.window <= self.n_fft:
             raise UserError(
                 f"features: shift={self.shift}, window={self.window} and n_fft={self.n_fft} samples; "

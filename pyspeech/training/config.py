@@ -44,9 +44,13 @@ class TrainConfig:
             require(name, getattr(self, name) >= 1, "at least 1")
         for name in ("max_steps", "max_epochs", "valid_every", "patience"):
             require(name, getattr(self, name) is None or getattr(self, name) >= 1, "at least 1, or null")
-        for name in ("warmup_steps", "num_workers", "seed"):
+        for name in ("warmup_steps", "num_workers"):
             require(name, getattr(self, name) >= 0, "at least 0")
+        require("seed", 0 <= self.seed < 2**63, "0 to 2^63 - 1")
         require("lr", math.isfinite(self.lr) and self.lr > 0, "a positive number")
+        require("weight_decay", 0 <= self.weight_decay < math.inf, "0 or a positive number")
+        require("betas", len(self.betas) == 2 and all(0 <= beta < 1 for beta in self.betas),
+                "two numbers, 0 to less than 1")
         require("clip_norm", self.clip_norm is None or self.clip_norm > 0, "a positive number, or null")
         require("keep_checkpoints", self.keep_checkpoints >= 2, "at least 2, so that a damaged one can be replaced")
         require("schedule", self.schedule in ("constant", "cosine"), "constant or cosine")

@@ -1,17 +1,23 @@
 """egs/zerospeech on a tiny made-up corpus in the official layout: audio to tables and speech, killed and resumed."""
 import json
+import logging
 import runpy
 import shlex
+import shutil
+from types import SimpleNamespace
 
 import pytest
 
 from recipe_harness import ROOT, Recipe
 from tiny_zerospeech import make_zerospeech
 
-from local.zerospeech2019 import expected_files
+from local.zerospeech2019 import expected_files, prepare
 from pyspeech.errors import UserError
+from pyspeech.features.config import MfccConfig
 from pyspeech.training.config import TrainConfig
 from pyspeech.units.submission import check_submission, wave_problem
+from steps import units_score
+from utils import score_bitrate
 
 # Networks of a few parameters, a few steps, a checkpoint in the middle.
 ZEROSPEECH = Recipe("zerospeech", "--profile", "quick", "--jobs", "1", "skip_bad=true",
@@ -97,6 +103,38 @@ def test_killed_and_resumed(corpus, undisturbed, tmp_path):
 def test_one_line_for_a_mistake(arguments, expected, tmp_path):
     output = Recipe("zerospeech").fail(*arguments, "--exp", tmp_path / "exp")
     assert [line for line in output.splitlines() if expected in line], output
+
+
+@pytest.fixture
+def exp(corpus, tmp_path):
+    """An experiment of which the corpus is prepared; its bitrate_filelist says that everything lasts twice as long."""
+    shutil.copytree(corpus, tmp_path / "2019")
+    listed = tmp_path / "2019" / "english" / "bitrate_filelist.txt"
+    rows = [line.split() for line in listed.read_text().splitlines()]
+    listed.write_text("".join(f"{name} {2 * float(seconds)}\n" for name, seconds in rows))
+    prepare(tmp_path / "2019", tmp_path / "corpus", logging.getLogger("test"))
+    return SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"))
+
+
+def test_anchors_with_more_codes_than_frames(exp, caplog):
+    conf = SimpleNamespace(features=MfccConfig(), vqvae=SimpleNamespace(stride=4, codes=4), repeated=[], seeds=[1],
+                           kmeans=[4, 10**6])
+    items = (exp.dir / "corpus" / "abx.item").read_text(encoding="utf-8").splitlines()
+    one_speaker = [line for line in items if line.startswith("#") or line.endswith("S003")]
+    (exp.dir / "corpus" / "abx.item").write_text("\n".join(one_speaker) + "\n")
+    units_score.score_anchors(exp, conf)
+    scores = units_score.read_scores(exp.dir / "scores")
+    assert set(scores) == {"mfcc", "kmeans4"} and "kmeans: 1000000 left out, the unit set has" in caplog.text
+    entry, = scores["kmeans4"]
+    assert entry["abx"]["across"] is None and 0 <= entry["abx"]["within"] <= 100
+    assert "no ABX across: 6 items without a single across-speaker triplet" in caplog.text
+    figures = exp.dir / "figures.json"
+    score_bitrate.main(["--features", str(exp.dir / "units" / "kmeans4" / "1"), "--json", str(figures), "--filelist",
+                        str(exp.dir / "2019" / "english" / "bitrate_filelist.txt")])
+    assert entry["bitrate"] == json.loads(figures.read_text())["bitrate"]
+    with pytest.raises(UserError, match=r"^kmeans=\[1000000\]: the unit set has .* frames .*; expected"):
+        units_score.score_anchors(exp, SimpleNamespace(**{**vars(conf), "kmeans": [10**6]}))
+    units_score.score_anchors(exp, SimpleNamespace(**{**vars(conf), "kmeans": []}))
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from local.transcribed import Utterance, language_code, write_corpus
+from local.transcribed import Utterance, choose_codes, language_code, write_corpus
 from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES
 from pyspeech.errors import UserError
 
@@ -138,13 +138,8 @@ def choose_languages(parts, wanted, corpus, log):
     splits = defaultdict(set)
     for part in parts:
         splits[part.language].add(part.split)
-    wanted = [language_code(name) or name for name in wanted]
-    absent = [language for language in wanted if language not in splits]
-    if absent:
-        raise UserError(f"corpus={corpus}: languages: there is no {', '.join(absent)}; there are "
-                        f"{', '.join(sorted(splits))}")
     usable = []
-    for language in wanted or sorted(splits):
+    for language in choose_codes(sorted(splits), wanted, f"corpus={corpus}"):
         missing = sorted({"train", "test"} - splits[language], reverse=True)
         if not missing:
             usable.append(language)

@@ -30,7 +30,7 @@ from pathlib import Path
 import numpy as np
 
 from local import voices
-from local.transcribed import Utterance, write_corpus
+from local.transcribed import Utterance, choose_codes, write_corpus
 from pyspeech.download import DebianPackage, fetch_debian
 from pyspeech.files import atomic_path
 from pyspeech.unpack import unpack
@@ -52,19 +52,22 @@ TEXTS = {language: DebianPackage(f"asterisk-core-sounds-{language}", "pool/main/
              ("ru", "28a61616bb0cd3345a7ea532dec4df9f071e5d0fa9f8c1a563ea9669002f39ab"))}
 
 
-def prepare(folder, log=None, scale=1.0, jobs=2, clips=None):
+def prepare(folder, log=None, scale=1.0, jobs=2, clips=None, languages=()):
     """Make the corpus in `folder`: spoken/<language>/*.flac and {train,dev,test}.jsonl.gz.
 
     scale: share of the clips, at most 1. clips: {voice: [(path, text)]}, default `find_clips()`, which downloads about
-    220 MB into the cache once. Manifests are written when all audio is there. UserError where packages cannot be had.
+    220 MB into the cache once. languages: codes or names of those to take, all where empty. Manifests are written when
+    all audio is there. UserError where packages cannot be had, and for a language that the corpus does not have.
     """
+    languages = choose_codes(list(SOURCES), languages, "corpus=prompts")
     folder, log = Path(folder).resolve(), log or logging.getLogger(__name__)
     clips = clips or find_clips()
     for split in ("train", "dev", "test"):
         (folder / f"{split}.jsonl.gz").unlink(missing_ok=True)
     shutil.rmtree(folder / "spoken", ignore_errors=True)
     chosen = []
-    for language, (train, test) in SOURCES.items():
+    for language in languages:
+        train, test = SOURCES[language]
         for source in dict.fromkeys((train, test)):
             voice = f"{source}-{language}"
             usable = select(clips[voice], language)

@@ -249,6 +249,16 @@ def _cut(utterance, audio, properties):
 
 # Languages
 
+def choose_codes(there, wanted, name):
+    """Those of the codes `there` that are wanted (codes or names of languages), all where `wanted` is empty; UserError,
+    in which the corpus is called `name`, for one that is not there."""
+    wanted = [language_code(language) or language for language in wanted]
+    absent = [language for language in wanted if language not in there]
+    if absent:
+        raise UserError(f"{name}: languages: there is no {', '.join(absent)}; there are {', '.join(there)}")
+    return [language for language in there if language in wanted or not wanted]
+
+
 NAMES = {"assamese": "as", "bengali": "bn", "bangla": "bn", "bodo": "brx", "dogri": "doi", "english": "en",
          "gujarati": "gu", "hindi": "hi", "kannada": "kn", "kashmiri": "ks", "konkani": "kok", "maithili": "mai",
          "malayalam": "ml", "manipuri": "mni", "marathi": "mr", "nepali": "ne", "odia": "or", "oriya": "or",

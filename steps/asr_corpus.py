@@ -2,11 +2,13 @@
 
     corpus/{train,dev,test}.jsonl.gz   Lhotse cuts, one an utterance; supervision.language is a code such as hi-IN
     units/<code>.json, units/union.json
-    features/stats.json, features/frames
+    features/stats.json, features/frames, features/options.json
 """
+from dataclasses import asdict
 from pathlib import Path
 
 from pyspeech.errors import UserError
+from pyspeech.files import write_json
 
 SETS = ("train", "dev", "test")
 STORED_BYTES = 4 << 30  # 37 hours of log-mel frames; those of what comes later are computed in every training
@@ -16,10 +18,10 @@ def prepare_corpus(conf, out, log):
     """Write the manifests of the corpus that `conf` names into the folder `out`."""
     if conf.corpus == "mini":
         from local import indic_mini
-        indic_mini.prepare(out, log, scale=conf.scale)
+        indic_mini.prepare(out, log, scale=conf.scale, languages=conf.languages)
     elif conf.corpus == "prompts":
         from local import prompts_mini
-        prompts_mini.prepare(out, log, scale=conf.scale)
+        prompts_mini.prepare(out, log, scale=conf.scale, languages=conf.languages)
     elif conf.kind == "mucs":
         from local import mucs
         mucs.prepare(conf.corpus, out, log, languages=conf.languages, skip_bad=conf.skip_bad)
@@ -41,16 +43,12 @@ def load_cuts(corpus, name, language=None):
     return CutSet.from_cuts(cut for cut in cuts if language in (None, cut.supervisions[0].language))
 
 
-def languages_of(corpus, wanted=()):
-    """Codes of the languages with training data, sorted, or those `wanted`, in their order; UserError where one is not there."""
+def languages_of(corpus):
+    """Codes of the languages with training data, sorted: all of a corpus, which was prepared with those wanted alone."""
     found = sorted({cut.supervisions[0].language for cut in load_cuts(corpus, "train")})
-    missing = [language for language in wanted if language not in found]
-    if missing:
-        raise UserError(f"languages={list(wanted)}: the corpus has no training data of {', '.join(missing)}; "
-                        f"it has {', '.join(found)}")
     if not found:
         raise UserError(f"{corpus}: no training utterance in any language")
-    return list(wanted) or found
+    return found
 
 
 def describe_corpus(corpus):
@@ -73,7 +71,7 @@ def make_units(conf, corpus, folder, log):
     from pyspeech.text.units import GraphemeUnits, SentencePieceUnits, save_units
 
     made = {}
-    for language in languages_of(corpus, conf.languages):
+    for language in languages_of(corpus):
         texts = [normalize(cut.supervisions[0].text, language) for cut in load_cuts(corpus, "train", language)]
         made[language] = (GraphemeUnits.build(texts, language=language) if conf.units == "grapheme"
                           else SentencePieceUnits.train(texts, conf.pieces, language=language))
@@ -93,17 +91,22 @@ def load_units(folder, languages, union=False):
 
 def compute_features(conf, corpus, out, log):
     """Log-mel frames of train and dev for all trainings: out/frames, and out/stats.json, the mean and standard deviation
-    of the training features, all languages together. Of a large corpus the first STORED_BYTES are stored."""
+    of the training features, all languages together. Of a large corpus the first STORED_BYTES are stored.
+
+    out/options.json are the options of the features: what is trained on them is out of date when one of them changes,
+    be it one (such as stack_shift) that frames and statistics do not show.
+    """
     from pyspeech.features.fbank import GlobalStats
     from pyspeech.features.frame_store import FrameStore, write_store
     from pyspeech.transducer.dataset import FrameReader, compute_frames
 
-    languages = languages_of(corpus, conf.languages)
+    languages = languages_of(corpus)
     cuts = training_cuts(conf, corpus, languages) + cuts_of(corpus, "dev", languages)
     count = write_store(out / "frames", compute_frames(cuts, conf.features, jobs=2), conf.features.num_bins, STORED_BYTES)
     log.info("frames of %d of %d utterances stored", count, len(cuts))
     read = FrameReader(conf.features, stored=FrameStore(out / "frames"))
     GlobalStats.compute(map(read, cuts_of(corpus, "train", languages))).save(out / "stats.json")
+    write_json(out / "options.json", asdict(conf.features))
 
 
 def cuts_of(corpus, name, languages):

@@ -18,7 +18,7 @@ def decode_system(exp, conf, system):
     from steps.asr_results import one_row
 
     corpus, folder = exp.dir / "corpus", exp.dir / "decoded" / system
-    for language in languages_of(corpus, conf.languages):
+    for language in languages_of(corpus):
         for name, place in {"test": folder, **({"dev": folder / "dev"} if STRUCTURES[system].get("lid") else {})}.items():
             cuts = list(load_cuts(corpus, name, language))
             if not cuts:
@@ -51,16 +51,27 @@ def decode_language(exp, conf, system, language, cuts, folder):
             found = recognize(bundle, samples, language if told else None, conf.search)
         for cut, result in zip(chosen, found):
             supervision = cut.supervisions[0]
+            log_posteriors, by_language = identified(result, bundle) if structure.get("lid") else (None, {})
             lines.append({"id": cut.id, "speaker": supervision.speaker, "ref": normalize(supervision.text or "", language),
                           "hyp": result.text, "predicted": None if told else result.language or "none",
-                          "by_language": result.by_language})
+                          "by_language": by_language})
             if structure.get("lid"):
-                posteriors[cut.id] = result.lid_log_posteriors.astype(np.float32)
+                posteriors[cut.id] = log_posteriors.astype(np.float32)
     if posteriors:
         with atomic_path(folder / f"{language}.npz") as temporary, open(temporary, "wb") as stream:
             np.savez(stream, languages=bundle.model.languages, **{f"utterance {key}": value for key, value in posteriors.items()})
     with atomic_write(folder / f"{language}.jsonl") as stream:
         stream.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+
+
+def identified(result, bundle):
+    """(log posteriors (T, languages), {language: text of its decoder}) of a Recognition by a model with language
+    identification; a model of one language has nothing to identify."""
+    import numpy as np
+
+    if len(bundle.model.languages) > 1:
+        return result.lid_log_posteriors, result.by_language
+    return np.zeros((round(result.seconds / bundle.fbank.frame_seconds), 1)), {result.language: result.text}
 
 
 def score_system(folder, system):

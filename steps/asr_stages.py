@@ -100,7 +100,7 @@ def parameters(exp, conf):
     """Table 6: {system: {"run": parameters of this run's model, "paper_size": millions at the paper's size}}."""
     from pyspeech.transducer.config import TransducerConfig, parameter_count
 
-    languages = languages_of(exp.dir / "corpus", conf.languages)
+    languages = languages_of(exp.dir / "corpus")
     counted = {}
     for system in conf.systems:
         structure = STRUCTURES[system]

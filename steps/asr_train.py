@@ -19,7 +19,7 @@ UNION = ("vanilla", "onehot")  # structures with one output layer for all langua
 def train_system(exp, conf, system, seed=None):
     """Train `system`, from the models of the system `seed` where one is given: models/<system>[/<language>]/model.pt."""
     corpus = exp.dir / "corpus"
-    languages = languages_of(corpus, conf.languages)
+    languages = languages_of(corpus)
     if STRUCTURES[system]["structure"] != "monolingual":
         train_model(exp, conf, system, languages, conf.train, system)
         return

@@ -171,3 +171,11 @@ def test_damaged_library(where, tmp_path):
 
 def test_events_have_the_layout_of_speak_lib():
     assert ctypes.sizeof(espeak._Event) == 40 and espeak._Event.id.offset == 32
+
+
+def test_languages_can_be_chosen(where, corpus, tmp_path):
+    indic_mini.prepare(tmp_path, log, scale=TINY, where=where, languages=["Hindi"])
+    made, all_made = ({cut.id for cut in CutSet.from_file(folder / "train.jsonl.gz")} for folder in (tmp_path, corpus))
+    assert made == {name for name in all_made if name.startswith("hi-IN")}
+    with pytest.raises(UserError, match="corpus=mini: languages: there is no te-IN; there are en-IN, hi-IN, ta-IN, gu-IN"):
+        indic_mini.prepare(tmp_path, log, languages=["te-IN"])

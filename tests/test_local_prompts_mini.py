@@ -9,6 +9,7 @@ from lhotse import CutSet
 from tiny_corpora import voiced
 
 from local import prompts_mini
+from pyspeech.errors import UserError
 
 log = logging.getLogger("test")
 LETTERS = "abcdefghijklmnopqrstuvw"
@@ -91,3 +92,10 @@ def test_lists_of_texts(tmp_path):
     (folder / "cat.txt").write_text("A cat.\nes.utf8=Un gato.\nes_MX.utf8=Otro.\n")
     paths = [folder / "cat_desc_es.ogg", folder / "dog_desc_es.ogg"]
     assert prompts_mini.stamp_texts(paths, folder, folder, "es") == [(paths[0], "Un gato.")]
+
+
+def test_languages_can_be_chosen(clips, tmp_path):
+    prompts_mini.prepare(tmp_path, log, clips=clips, languages=["fr", "Spanish", "fr"])
+    assert {cut.supervisions[0].language for cut in CutSet.from_file(tmp_path / "train.jsonl.gz")} == {"es", "fr"}
+    with pytest.raises(UserError, match="corpus=prompts: languages: there is no hi-IN; there are es, fr, it, ro, ru"):
+        prompts_mini.prepare(tmp_path, log, clips=clips, languages=["hi"])

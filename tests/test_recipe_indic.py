@@ -1,6 +1,7 @@
 """egs/indic on a tiny made-up corpus in the MUCS layout: from raw audio to the tables, killed and resumed."""
 import json
 import shlex
+import shutil
 
 import pytest
 
@@ -55,6 +56,30 @@ def test_another_system_trains_that_alone(corpus, undisturbed):
                      undisturbed[0])
     would_run = [line.split()[2] for line in plan.splitlines() if "would run" in line]
     assert would_run == ["train_vanilla", "decode_vanilla", "results"], plan
+
+
+def test_other_features_are_trained_on_anew(corpus, undisturbed, tmp_path):
+    """Although neither frames nor statistics show how many are stacked."""
+    folder = shutil.copytree(undisturbed[0], tmp_path / "exp")
+    command = [f"corpus={corpus}", "features.stack_shift=4", "--exp", folder]
+    INDIC.run("--stop-stage", "features", *command)
+    plan = INDIC.run("--dry-run", *command)
+    would_run = [line.split()[2] for line in plan.splitlines() if "would run" in line]
+    assert would_run == [*(f"{work}_{system}" for system in SYSTEMS for work in ("train", "decode")), "results"], plan
+
+
+def test_one_language(corpus, tmp_path):
+    """Named twice, and not as the manifests name it."""
+    INDIC.run(f"corpus={corpus}", "languages=[Hindi,hi_in]", "systems=[multi_softmax_lid]", "train.max_steps=4", "--exp",
+              tmp_path)
+    results = json.loads((tmp_path / "results.json").read_text())
+    for scores in results["models"].values():
+        assert list(scores["languages"]) == ["hi-IN"] and scores["languages"]["hi-IN"]["utterances"] == 4
+    assert results["models"]["multi_softmax_lid"]["lid"]["accuracy"] == {"hi-IN": 1}
+    for name in ("languages", "average"):
+        assert results["models"]["multi_softmax_lid"][name] == results["models"]["multi_softmax_lid_oracle"][name]
+    assert {entry["t_avg"] for entry in results["early_stopping"]} == {1}
+    assert list(results["corpus"]) == ["hi-IN"]
 
 
 def test_killed_and_resumed(corpus, undisturbed, tmp_path):

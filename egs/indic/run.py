@@ -139,7 +139,8 @@ for name, seed_of in SEEDS.items():
     stages_of(name, seed_of)
 
 
-@recipe.stage(config=["systems", "stop_after", "stop_below"], inputs=lambda conf: [f"decoded/{name}" for name in conf.systems],
+@recipe.stage(config=["systems", "features", "stop_after", "stop_below"],
+              inputs=lambda conf: [f"decoded/{name}" for name in conf.systems],
               outputs=["results.json", "RESULTS.md", "figures"])
 def results(exp, conf):
     """The paper's tables and the trade-off plot."""

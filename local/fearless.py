@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from local.sad_manifests import clear_split, write_split
-from pyspeech.audio.io import promised_frames, find_audio, stream_audio
+from pyspeech.audio.io import UNKNOWN_LENGTH, find_audio, find_files, promised_frames, stream_audio
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path, atomic_write
 from pyspeech.sad.formats import NONSPEECH_LABELS, SPEECH_LABELS, UNSCORED_LABELS, read_reference
@@ -36,7 +36,11 @@ RATE = 8000
 SPLITS = {"train": "train", "training": "train", "dev": "dev", "development": "dev", "eval": "eval",
           "evaluation": "eval", "test": "eval"}
 LOUDEST = 1e6        # samples beyond are damaged, whatever scale a file of floats has
-TOLERANCE = 0.05     # seconds by which labels may pass the end of the audio without a word
+LOUDEST_STREAM = 2   # those of a stream are kept as 16 bit, so floats of another scale would be cut off
+STEP = 2.0 ** -15    # of 16 bit: channels whose mean stays within it leave nothing
+TOLERANCE = 0.05     # seconds by which labels may pass the end of the audio without a word ...
+OVERRUN = 1.0        # ... and seconds from which on they are of something else
+NO_LABELS = ("ref_gt", "sys_results")   # folders of the scoring toolkit's examples
 
 
 @dataclass
@@ -117,18 +121,15 @@ def find_streams(corpus, findings):
 
 def find_labels(corpus, findings):
     """{(split, key): path} of the label files: .txt files below a folder SAD, or any .txt file where there is no such
-    folder."""
-    texts = []
-    for folder, folders, names in os.walk(corpus, followlinks=True):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        texts += [Path(folder) / name for name in sorted(names)
-                  if name.lower().endswith(".txt") and name[0] not in ".~"]
-    below = [path for path in texts if "sad" in (part.lower() for part in path.relative_to(corpus).parts[:-1])]
+    folder; without notes (README.txt) and what the scoring toolkit brings."""
+    texts = [path.relative_to(corpus) for path in find_files(corpus, (".txt",))]
+    texts = [path for path in texts if not path.name.lower().startswith(("~", "readme"))
+             and not any(part.lower() in NO_LABELS for part in path.parts[:-1])]
+    below = [path for path in texts if "sad" in (part.lower() for part in path.parts[:-1])]
     found = {}
-    for path in below or texts:
-        relative = path.relative_to(corpus)
-        split = split_of(relative)
-        if split is None or not below and path.stem.lower() == "readme":
+    for relative in below or texts:
+        split, path = split_of(relative), corpus / relative
+        if split is None:
             continue
         other = found.setdefault((split, stream_key(path.stem)), path)
         if other is not path:
@@ -167,7 +168,7 @@ def check_split(pairs, findings):
     good = []
     for path, label_path in pairs:
         try:
-            properties = check_audio(path)
+            properties = check_audio(path, LOUDEST_STREAM)
             rows = check_labels(label_path, properties["duration"], findings) if label_path else None
         except UserError as error:
             message = str(error)
@@ -183,16 +184,23 @@ def check_split(pairs, findings):
     return good
 
 
-def check_audio(path):
+def check_audio(path, loudest=LOUDEST):
     """Properties of an audio file (rate, channels, duration, format); UserError for one that is no use.
 
-    That is: not readable, empty, truncated (less in it than its header says), silent (all samples equal), or of samples
-    that are not finite or beyond all measure.
+    That is: not readable, empty, truncated (less in it than its header says), silent (all samples equal, or channels of
+    which nothing is left when they are mixed), or of samples that are not finite or beyond `loudest`. The format of a
+    FLAC file whose header does not say its length, as it was piped, says so; the file is read to its end.
     """
     import soundfile
 
     try:
         with soundfile.SoundFile(os.fsencode(path)) as stream:      # as bytes: a name need not be valid UTF-8
+            properties = {"rate": stream.samplerate, "channels": stream.channels, "format": stream.format}
+            if stream.frames >= UNKNOWN_LENGTH:
+                blocks = (block[:, None] for block in stream_audio(path, stream.samplerate))
+                frames = _check_samples(path, blocks, stream.channels, loudest, to_the_end=True)
+                return {**properties, "duration": frames / stream.samplerate,
+                        "format": f"{stream.format} of unknown length"}
             promised = promised_frames(stream, str(path)) or stream.frames
             frames = _frames(stream)
             if not promised:
@@ -201,19 +209,31 @@ def check_audio(path):
                 raise UserError(f"{path}: truncated: its header says {promised / stream.samplerate:.2f} s, there are "
                                 f"less; copy it again")
             stream.seek(0)
-            first, silent = None, True
-            floats = stream.subtype in ("FLOAT", "DOUBLE")          # samples of other kinds are finite and at most 1
-            while (silent or floats) and len(block := stream.read(1 << 20, dtype="float32", always_2d=True)):
-                first = block[0] if first is None else first
-                silent = silent and bool(np.all(block == first))
-                if floats and not np.all(np.abs(block) <= LOUDEST):
-                    raise UserError(f"{path}: has samples that are not finite or beyond {LOUDEST:g}; expected -1 to 1")
-            if silent:
-                raise UserError(f"{path}: silent: all its samples are {first[0]:g}")
-            return {"rate": stream.samplerate, "channels": stream.channels, "duration": frames / stream.samplerate,
-                    "format": stream.format}
+            _check_samples(path, stream.blocks(1 << 20, dtype="float32", always_2d=True), stream.channels, loudest,
+                           to_the_end=stream.subtype in ("FLOAT", "DOUBLE"))    # others are finite and at most about 1
+            return {**properties, "duration": frames / stream.samplerate}
     except (soundfile.LibsndfileError, OSError) as error:
         raise UserError(f"{path}: cannot be read as audio: {getattr(error, 'error_string', error)}") from None
+
+
+def _check_samples(path, blocks, channels, loudest, to_the_end):
+    """The number of frames in blocks (n, channels, or 1 where they are mixed already), read until one is heard or to
+    the end; UserError for silence and for samples that are not finite or beyond `loudest`."""
+    frames, low, high = 0, np.inf, -np.inf
+    least = 0 if channels == 1 else STEP
+    for block in filter(len, blocks):
+        largest = np.abs(block).max()
+        if not largest <= loudest:
+            raise UserError(f"{path}: has samples that are not finite or beyond {loudest:g} (such as {largest:g}); "
+                            f"expected -1 to 1")
+        mixed = block.mean(axis=1)
+        frames, low, high = frames + len(block), min(low, mixed.min()), max(high, mixed.max())
+        if high - low > least and not to_the_end:
+            break
+    if high - low <= least:
+        raise UserError(f"{path}: silent: " + (f"all its samples are {low:g}" if channels == 1 else
+                                               "its channels hold nothing, or cancel each other when mixed"))
+    return frames
 
 
 def _frames(stream):
@@ -239,6 +259,10 @@ def check_labels(path, duration, findings):
     start, end = rows[0][0], rows[-1][1]
     if start >= duration:
         raise UserError(f"{path}: mislabelled: its labels begin at {start:.2f} s, the audio ends at {duration:.2f} s")
+    if end > duration + OVERRUN:
+        raise UserError(f"{path}: mislabelled: its labels run to {end:.2f} s, the audio ends at {duration:.2f} s; expected "
+                        f"labels and audio of one recording")
+    _check_names(path)
     if end > duration + TOLERANCE:
         findings.remarks.append((path, f"labels run to {end:.2f} s, the audio ends at {duration:.2f} s: the rest is "
                                        f"cut off"))
@@ -251,6 +275,17 @@ def check_labels(path, duration, findings):
     if any(label in UNSCORED_LABELS for _, _, label in rows):
         findings.remarks.append((path, "has stretches that are not scored: they count as non-speech in training"))
     return [(a, min(b, duration), label) for a, b, label in rows if a < duration]
+
+
+def _check_names(path):
+    """UserError where the first column of a label file names another stream than the file does."""
+    own = stream_key(path.stem)
+    for line in path.read_text(encoding="utf-8-sig").splitlines():
+        name = line.split("\t")[0]
+        other = stream_key(name)
+        # Releases name the phase in several ways, and files may have been renamed.
+        if isinstance(own, tuple) and isinstance(other, tuple) and own[1:] != other[1:]:
+            raise UserError(f"{path}: mislabelled: its first column names another recording, {name}; expected {path.stem}")
 
 
 def report(corpus, out, findings, skip_bad):

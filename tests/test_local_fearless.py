@@ -78,10 +78,10 @@ def test_folder_without_splits(tmp_path):
 
 
 def test_labels_that_run_past_the_audio_are_trimmed(tmp_path, caplog):
-    rows = [(0.0, 0.5, "NS"), (0.5, 1.5, "S"), (1.5, 1.75, "NS"), (1.75, 3.0, "S"), (3.0, 7.5, "NS")]
+    rows = [(0.0, 0.5, "NS"), (0.5, 1.5, "S"), (1.5, 1.75, "NS"), (1.75, 2.5, "S"), (2.5, 2.9, "NS")]
     _, labels = make(tmp_path / "c", rows=rows)
     assert fearless.prepare(tmp_path / "c", tmp_path / "out") == {"dev": 1}
-    assert f"{labels}: labels run to 7.50 s, the audio ends at 2.00 s" in caplog.text
+    assert f"{labels}: labels run to 2.90 s, the audio ends at 2.00 s" in caplog.text
     cut, = cuts(tmp_path / "out").values()
     assert [(s.start, s.end) for s in cut.supervisions] == [(0.5, 1.5), (1.75, 2.0)]
     assert read_reference(tmp_path / "out/reference/dev/FS02_dev_001.txt")[-1] == (1.75, 2.0, "S")
@@ -138,6 +138,15 @@ def break_things(root):
     expected["FS02_dev_012.txt"] = "unknown label SPEECH"
     make(root, "FS02_dev_013", rows=[(5.0, 6.0, "S")])
     expected["FS02_dev_013.txt"] = "begin at 5.00 s"
+    make(root, "FS02_dev_015", rows=[(0.0, 0.5, "NS"), (0.5, 1800.0, "S")])
+    expected["FS02_dev_015.txt"] = "its labels run to 1800.00 s, the audio ends at 2.00 s"
+    labels = make(root, "FS02_dev_016")[1]
+    labels.write_text(labels.read_text().replace("FS02_dev_016", "FS02_dev_001"))
+    expected["FS02_dev_016.txt"] = "its first column names another recording, FS02_dev_001"
+    make(root, "FS02_dev_017", samples=32768 * noise(), subtype="FLOAT")
+    expected["FS02_dev_017.wav"] = "beyond 2 (such as "
+    make(root, "FS02_dev_018", samples=noise()[:, None] * [1, -1])
+    expected["FS02_dev_018.wav"] = "silent: its channels hold nothing, or cancel each other"
     make(root, "FS02_dev_014")
     write_audio(root / "Audio/Streams/Dev/copies/FS02_dev_014.wav")
     expected["FS02_dev_014.wav"] = "same name as"
@@ -219,3 +228,38 @@ def test_hidden_files_are_passed_over(tmp_path):
     (tmp_path / "c/Transcripts/SAD/Dev/._FS02_dev_001.txt").write_bytes(b"\x00\x05\x16\x07")
     (tmp_path / "c/Audio/Streams/Dev/._FS02_dev_001.wav").write_bytes(b"\x00\x05\x16\x07")
     assert fearless.prepare(tmp_path / "c", tmp_path / "out") == {"dev": 1}
+
+
+def test_what_is_no_label_file_is_passed_over(tmp_path):
+    make(tmp_path / "c")
+    (tmp_path / "c/Transcripts/SAD/Dev/README.txt").write_text("read me")
+    (tmp_path / "c/Transcripts/SAD/Dev/back").symlink_to(tmp_path / "c")
+    for folder in ("ref_gt", "sys_results"):  # of the scoring toolkit
+        write_labels(tmp_path / "c/Scoring_Toolkit/egs" / folder / "SAD/FS02_dev_001.txt")
+    assert fearless.prepare(tmp_path / "c", tmp_path / "out") == {"dev": 1}
+
+
+def test_labels_may_name_the_stream_in_another_way_or_not_at_all(tmp_path):
+    for number, name in enumerate(("FS01_dev_001", "fsc_p4_dev_2", "X"), 1):
+        labels = make(tmp_path / "c", f"FS_P01_dev_{number:03d}")[1]
+        labels.write_text(labels.read_text().replace(labels.stem, name))
+    assert fearless.prepare(tmp_path / "c", tmp_path / "out") == {"dev": 3}
+
+
+def test_a_piped_flac_file_is_read_to_its_end(tmp_path, monkeypatch):
+    """Its header says no length. ffmpeg decodes such a file; here, a script in its place that knows what is in it."""
+    audio, _ = make(tmp_path / "c", suffix=".flac")
+    soundfile.write(str(tmp_path / "decoded.au"), noise(), 8000, subtype="FLOAT")
+    content = bytearray(audio.read_bytes())
+    content[21] &= 0xF0
+    content[22:26] = bytes(4)
+    audio.write_bytes(content)
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    with pytest.raises(UserError, match="FS02_dev_001.flac: cannot be read as audio: its header does not say how long it is"):
+        fearless.prepare(tmp_path / "c", tmp_path / "out")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/ffmpeg").write_text(f"#!/bin/sh\nexec /bin/cat '{tmp_path}/decoded.au'\n")
+    (tmp_path / "bin/ffmpeg").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert fearless.prepare(tmp_path / "c", tmp_path / "out") == {"dev": 1}
+    np.testing.assert_allclose(cuts(tmp_path / "out")["FS02_dev_001"].load_audio()[0], noise(), atol=1e-4)

@@ -298,6 +298,8 @@ def test_kaldi_table(tmp_path):
     for recording in found[:3]:
         read, rate = read_audio(recording.path)
         assert rate == 8000 and np.abs(read - samples).max() < 1e-4, recording
+    (tmp_path / "bom.scp").write_bytes(b"\xef\xbb\xbfrec-1 my audio/a.wav\r\nrec-2 b.wav\r\n")
+    assert [recording.name for recording in find_recordings([tmp_path / "bom.scp"])] == ["rec-1", "rec-2"]
     with pytest.raises(UserError, match="^false [|]: kaldiio cannot read this"):
         read_audio(found[3].path)
     (tmp_path / "bad.scp").write_text("rec-1\n")
@@ -329,7 +331,28 @@ def test_lhotse_manifests(tmp_path):
         (tmp_path / f"{name}.jsonl").write_text(text)
         with pytest.raises(UserError, match=message):
             find_recordings([tmp_path / f"{name}.jsonl"])
+    (tmp_path / "bom.jsonl").write_text((tmp_path / "cuts.jsonl").read_text(), encoding="utf-8-sig")
+    assert find_recordings([tmp_path / "bom.jsonl"]) == found
     data = (tmp_path / "recordings.jsonl.gz").read_bytes()
     (tmp_path / "cut.jsonl.gz").write_bytes(data[:len(data) // 2])
     with pytest.raises(UserError, match="damaged"):
         find_recordings([tmp_path / "cut.jsonl.gz"])
+
+
+@pytest.mark.parametrize("changed, sources, message", [
+    ({"duration": None}, None, "duration is null; expected a number of seconds, 0 or more"),
+    ({"duration": -1}, None, "duration is -1;"), ({"duration": "1"}, None, 'duration is "1";'),
+    ({"start": "x"}, None, 'start is "x";'), ({"start": float("nan")}, None, "start is NaN;"),
+    ({}, "a.wav", "recording 'a' is not one plain audio file"), ({}, ["a.wav"], "is not one plain audio file"),
+    ({}, [{"type": "file", "channels": [0]}], "is not one plain audio file"),
+    ({}, [{"type": "file", "channels": [0], "source": 1}], "is not one plain audio file")])
+def test_damaged_entries_of_lhotse_manifests(tmp_path, changed, sources, message):
+    good = [{"type": "file", "channels": [0], "source": "a.wav"}]
+    recording = {"id": "a", "sources": sources or good, "sampling_rate": 8000, "num_samples": 8000, "duration": 1.0}
+    cut = {"id": "cut", "start": 0, "duration": 1, "channel": 0, "recording": recording, "type": "MonoCut", **changed}
+    if cut["duration"] is None:
+        del cut["duration"]
+    (tmp_path / "cuts.jsonl").write_text(json.dumps(cut))
+    with pytest.raises(UserError) as caught:
+        find_recordings([tmp_path / "cuts.jsonl"])
+    assert str(caught.value).startswith(f"{tmp_path / 'cuts.jsonl'}, line 1: ") and message in str(caught.value)

@@ -1,6 +1,7 @@
 """Naming what is to be processed: audio files, folders, Kaldi wav.scp tables, and lhotse recording or cut manifests."""
 import gzip
 import json
+import math
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -118,18 +119,26 @@ def _read_lhotse(path):
         if not sources or not name or entry.get("type", "MonoCut") == "MixedCut":
             raise UserError(f"{where}: neither a recording nor a cut of one recording; mixed and padded cuts must "
                             "be saved as audio first")
-        if len(sources) != 1 or sources[0].get("type") != "file" or recording.get("transforms"):
+        source = sources[0] if isinstance(sources, list) and len(sources) == 1 else None
+        if not isinstance(source, dict) or source.get("type") != "file" or not isinstance(source.get("source"), str) \
+                or recording.get("transforms"):
             raise UserError(f"{where}: recording '{recording.get('id')}' is not one plain audio file; save it as audio "
                             "first")
         channel = entry.get("channel") if "recording" in entry else None
-        yield Recording(name, _located(sources[0]["source"], path), float(entry.get("start", 0.0)),
-                        float(entry["duration"]) if "recording" in entry else None,
+        yield Recording(name, _located(source["source"], path), _seconds(entry.get("start", 0.0), "start", where),
+                        _seconds(entry.get("duration"), "duration", where) if "recording" in entry else None,
                         channel if isinstance(channel, int) else None)
+
+
+def _seconds(value, name, where):
+    if not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+        raise UserError(f"{where}: {name} is {json.dumps(value)}; expected a number of seconds, 0 or more")
+    return float(value)
 
 
 def _lines(path):
     try:
-        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as stream:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8-sig") as stream:
             yield from stream
     except (OSError, EOFError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or f"damaged or not text ({type(error).__name__})"

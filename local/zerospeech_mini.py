@@ -70,7 +70,8 @@ def prepare(out, log=None, scale=1.0, languages=("cs",), jobs=2, clips=None, whe
     languages: of "cs", "nl"; with both, the phones of abx.item begin with "cs:" or "nl:", so that none are compared
     across languages. jobs: clips that are converted at a time. clips: {voice: [(path, text)]}, default `find_clips()`,
     which downloads up to 142 MB into the cache once. where: as for `local.espeak.synthesize`. Returns {set: number of
-    utterances, "items": lines of abx.item}. UserError where packages cannot be had, and for an unknown language.
+    utterances, "items": lines of abx.item}. UserError where packages cannot be had, for an unknown language, and a scale that leaves
+    no utterance in a set. No abx.item where no items are found.
     """
     out, log = Path(out).resolve(), log or logging.getLogger(__name__)
     for language in languages:
@@ -83,6 +84,9 @@ def prepare(out, log=None, scale=1.0, languages=("cs",), jobs=2, clips=None, whe
     rows, segments, items = [], {}, []
     for language in languages:
         chosen, transcripts = choose(clips, language, scale, log, where)
+        for split in ("train", "test"):
+            if split not in {one.split for one in chosen}:
+                raise UserError(f"scale={scale}: no {split} utterance of {language} is left; expected a larger share")
         converted, features = convert(chosen, out / "wavs", jobs)
         found = align(converted, features, transcripts, log)
         tested = {one.id: one.speaker for one, _ in converted if one.split == "test"}
@@ -193,9 +197,13 @@ def _write(out, rows, segments, items, log):
     with atomic_write(out / "alignment.ctm") as stream:
         for name, phones in sorted(segments.items()):
             stream.writelines(f"{name} 1 {start:.4f} {end - start:.4f} {phone}\n" for phone, start, end in phones or ())
-    with atomic_write(out / "abx.item") as stream:
-        stream.write(ITEM_HEADER + "\n")
-        stream.writelines(f"{name} {onset:.4f} {offset:.4f} {' '.join(rest)}\n" for name, onset, offset, *rest in items)
+    (out / "abx.item").unlink(missing_ok=True)
+    if items:
+        with atomic_write(out / "abx.item") as stream:
+            stream.write(ITEM_HEADER + "\n")
+            stream.writelines(f"{name} {onset:.4f} {offset:.4f} {' '.join(rest)}\n" for name, onset, offset, *rest in items)
+    else:
+        log.warning("no phones in one context by all voices: there will be no ABX; a larger scale has more utterances")
     rows = sorted(rows, key=lambda row: row[0].id)
     parts = {part: [(one, str(out / "wavs" / f"{one.id}.flac"), audio) for one, audio in rows
                     if (one.split == "test") == (part == "test")] for part in ("unit", "voice", "test")}

@@ -134,6 +134,14 @@ def test_scripts(tmp_path):
                                                             ("cave", "a-v-y", "font_big"): "Ypsilon"}
 
 
+def test_too_little_is_left(clips, tmp_path, caplog):
+    with pytest.raises(UserError, match="scale=0.001: no train utterance of cs is left; expected a larger share"):
+        zerospeech_mini.prepare(tmp_path, log, clips=clips, scale=0.001)
+    (tmp_path / "abx.item").write_text("of another scale")
+    assert zerospeech_mini._write(tmp_path, [], {}, [], log)["items"] == 0
+    assert not (tmp_path / "abx.item").exists() and "there will be no ABX" in caplog.text
+
+
 def test_unknown_language(tmp_path):
     with pytest.raises(UserError, match="language 'fi'; expected some of cs, nl"):
         zerospeech_mini.prepare(tmp_path, log, languages=("fi",))

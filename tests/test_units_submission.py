@@ -168,6 +168,37 @@ def test_folders_that_are_wrong(submission, tmp_path):
         check_submission(tmp_path / "nowhere")
 
 
+def test_files_in_place_of_folders_and_links_to_nothing(submission):
+    (submission / "2019/metadata.yaml").unlink()
+    (submission / "2019/metadata.yaml").symlink_to("nowhere")
+    (submission / "metadata.yaml").unlink()
+    (submission / "metadata.yaml").mkdir()
+    shutil.rmtree(submission / "2019/code")
+    shutil.rmtree(submission / TEST)
+    (submission / TEST).touch()
+    assert set(problems(submission)) == {"metadata.yaml: is no file; expected one", f"{TEST}: is no folder; expected one",
+                                         "2019/metadata.yaml: is no file; expected one"}
+    shutil.rmtree(submission / "2019/english")
+    (submission / "2019/english").touch()
+    assert "2019/english: is no folder; expected one" in problems(submission)
+    shutil.rmtree(submission / "2019")
+    (submission / "2019").touch()
+    assert "2019: is no folder; expected one" in problems(submission)
+
+
+def test_names_and_dates_of_all_sorts(submission, tmp_path, capsys):
+    (submission / "metadata.yaml").write_text("author: 2020-13-45\n")
+    assert any(line.startswith("metadata.yaml: not YAML (month must be in") for line in problems(submission))
+    open(os.fsencode(submission / TEST) + b"/V001_caf\xe9.wav", "w").close()
+    shutil.copy(next((submission / TEST).glob("V*.wav")), os.fsencode(submission / TEST) + b"/V001_th\xe9.wav")
+    odd = os.fsdecode(os.fsencode(tmp_path) + b"/\xe9")
+    shutil.copytree(submission, odd)
+    assert validate_submission.main([odd]) == 1
+    output = capsys.readouterr().out
+    assert f"{TEST}/V001_caf\\udce9.wav: is empty (0 bytes)" in output and "V001_th\\udce9.wav: cannot" not in output
+    assert output.splitlines()[-1].startswith(f"{tmp_path}/\\udce9: ")
+
+
 def test_auxiliary_embeddings(submission):
     for number in "12":
         shutil.copytree(submission / TEST, submission / f"2019/english/auxiliary_embedding{number}",

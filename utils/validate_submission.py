@@ -21,6 +21,7 @@ from pyspeech.terminal import exit_after  # noqa: E402
 def main(arguments=None):
     """Returns the exit status: 0 where the submission is right, 1 otherwise."""
     options = parser().parse_args(arguments)
+    folder = options.folder.encode("utf-8", "backslashreplace").decode("utf-8")  # a name of any bytes
     from pyspeech.units.submission import check_submission
     expected = None
     if options.corpus:
@@ -32,9 +33,9 @@ def main(arguments=None):
     for path, problem in problems:
         print(f"{path}: {problem}")
     if problems:
-        print(f"{options.folder}: {len(problems)} problem{'s' * (len(problems) > 1)}")
+        print(f"{folder}: {len(problems)} problem{'s' * (len(problems) > 1)}")
     else:
-        print(f"{options.folder}: nothing wrong" + ("" if expected else
+        print(f"{folder}: nothing wrong" + ("" if expected else
               "; whether every test utterance is there was not checked (--corpus DIR checks that)"))
     return 1 if problems else 0
 

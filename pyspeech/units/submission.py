@@ -22,6 +22,7 @@ Two utterances of the corpus that would give one name (never so in the challenge
 their whole names: V001_S1_sa1.wav.
 """
 import math
+import os
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -130,23 +131,23 @@ def check_submission(folder, expected=None):
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder; expected a submission with metadata.yaml and {TRACK}")
     problems = _Problems(folder)
-    problems.entries(folder, required=("metadata.yaml", TRACK), optional=("2017",))
+    problems.entries(folder, files=("metadata.yaml",), folders=(TRACK,), optional=("2017",))
     top = problems.metadata(folder / "metadata.yaml", TOP_ENTRIES, {})
     track = folder / TRACK
     if not track.is_dir():
         return problems.found
-    there = [name for name in LANGUAGES if (track / name).is_dir()]
+    there = [name for name in LANGUAGES if os.path.lexists(track / name)]
     languages = list(dict.fromkeys([*(expected or ()), *there]))
     if not languages:
         problems.add(track, f"no language; expected {' and '.join(LANGUAGES)}")
     is_open = top.get("open source") is True
-    problems.entries(track, ("metadata.yaml", *languages, *["code"] * is_open), () if is_open else ("code",))
+    problems.entries(track, ("metadata.yaml",), (*languages, *["code"] * is_open), () if is_open else ("code",))
     _check_code(track / "code", is_open, problems)
     used = {name for name in AUXILIARY if any((track / language / name).is_dir() for language in languages)}
     metadata = _check_track_metadata(track / "metadata.yaml", used, problems)
     for language in languages:
         if (track / language).is_dir():
-            problems.entries(track / language, ("test", *sorted(used)), ())
+            problems.entries(track / language, (), ("test", *sorted(used)))
             utterances, pairs = (expected or {}).get(language, (None, None))
             _check_test(track / language / "test", utterances, pairs, metadata.get("abx distance"), problems)
             for name in sorted(used):
@@ -164,14 +165,18 @@ class _Problems:
         place = str(path.relative_to(self.folder))
         self.found.append((place.encode("utf-8", "backslashreplace").decode("utf-8"), problem))   # names of any bytes
 
-    def entries(self, folder, required, optional):
-        """Names that a folder must and may have; no others."""
+    def entries(self, folder, files, folders, optional=()):
+        """Names of the files and folders that a folder must have, and may have; no others."""
         there = {path.name for path in folder.iterdir()}
-        for name in required:
-            if name not in there:
-                self.add(folder / name, "is missing")
-        for name in sorted(there - {*required, *optional}):
-            self.add(folder / name, f"is not expected here; expected {', '.join([*required, *optional])}")
+        for kind, names, right in (("file", files, Path.is_file), ("folder", folders, Path.is_dir)):
+            for name in names:
+                if name not in there:
+                    self.add(folder / name, "is missing")
+                elif not right(folder / name):
+                    self.add(folder / name, f"is no {kind}; expected one")
+        expected = [*files, *folders, *optional]
+        for name in sorted(there - set(expected)):
+            self.add(folder / name, f"is not expected here; expected {', '.join(expected)}")
 
     def metadata(self, path, required, optional):
         """Entries of a metadata.yaml, {} where it has none, after checking their names and types."""
@@ -181,7 +186,7 @@ class _Problems:
             return {}
         try:
             found = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
+        except (yaml.YAMLError, ValueError) as error:  # a ValueError: no UTF-8, a date that is none
             self.add(path, f"not YAML ({' '.join(str(error).split())})")
             return {}
         if not isinstance(found, dict):
@@ -335,7 +340,7 @@ def wave_problem(path):
     try:
         if path.stat().st_size == 0:
             return "is empty (0 bytes)"
-        with soundfile.SoundFile(str(path)) as stream:
+        with soundfile.SoundFile(os.fsencode(path)) as stream:
             found = (stream.format, stream.samplerate, stream.channels, stream.subtype)
             if found[:3] not in (("WAV", RATE, 1), ("WAVEX", RATE, 1)) or not found[3].startswith("PCM"):
                 return (f"{found[0]}, {found[1]} Hz, {found[2]} channel(s), {found[3]}; expected WAV, {RATE} Hz, "

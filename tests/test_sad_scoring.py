@@ -194,3 +194,32 @@ def test_folder_problems(folders, tmp_path):
     result = score_folders(folders / "ref", folders / "hyp")
     assert result["files"]["trñ00"]["dcf"] == 0.75 and result["files"]["trñ00"]["unscored_s"] == 1
     assert [word in line for line, word in zip(result["warnings"], ("labelled speech", "empty", "extra"))] == [True] * 3
+
+
+def test_names_in_any_form(tmp_path):
+    """.TXT as well, accents as one character or two, and bytes that are not UTF-8."""
+    for folder, composed in (("ref", False), ("hyp", True)):
+        write = write_hypothesis if composed else lambda path, *rest: write_reference(path, "x", *rest)
+        write(tmp_path / folder / ("caf\u00e9.TXT" if composed else "cafe\u0301.txt"), [(2, 5)], 10)
+        write(tmp_path / folder / os.fsdecode(b"reel\xe9.TXT"), [(2, 5)], 10)
+    next((tmp_path / "hyp").glob("reel*")).write_text("")
+    done = run_tool("--reference", tmp_path / "ref", "--hypothesis", tmp_path / "hyp", "--json", tmp_path / "out.json")
+    assert done.returncode == 0 and "reel\ufffd.TXT: empty" in done.stderr, done.stderr
+    result = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    assert {name: score["dcf"] for name, score in result["files"].items()} == {"caf\u00e9": 0, "reel\ufffd": 0.75}
+    write_hypothesis(tmp_path / "hyp" / "cafe\u0301.txt", [], 10)
+    with pytest.raises(UserError, match="same recording as"):
+        score_folders(tmp_path / "ref", tmp_path / "hyp")
+
+
+def test_a_reference_without_a_scored_label_is_left_out(folders):
+    path = folders / "ref" / "trñ00.txt"
+    path.write_text("a\t0\t0.0\t10.0\tspeech\tmanual\n")
+    result = score_folders(folders / "ref", folders / "hyp", 0)
+    assert result["files"]["trñ00"]["dcf"] is None and f"{path}: none of its labels is scored" in result["warnings"][1]
+    assert result["overall"]["dcf"] == round(result["files"]["reel 1 día"]["dcf"], 5) > 0
+    done = run_tool("--reference", folders / "ref", "--hypothesis", folders / "hyp")
+    assert "mean of 1 recording;" in done.stdout
+    (folders / "ref" / "reel 1 día.txt").unlink()
+    with pytest.raises(UserError, match="none of the labels of its files is scored"):
+        score_folders(folders / "ref", folders / "hyp")

@@ -53,7 +53,7 @@ def table(result):
     lines = ["  ".join([row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])])
              for row in rows]
     rule = "-" * len(lines[0])
-    count = len(result["files"])
+    count = sum(score["dcf"] is not None for score in result["files"].values())
     note = (f"collar {result['collar']:g} s; overall DCF: mean of {count} recording{'s' if count > 1 else ''}; "
             "the other overall figures: over the summed times")
     return "\n".join([lines[0], rule, *lines[1:-1], rule, lines[-1], note])

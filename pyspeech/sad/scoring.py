@@ -15,12 +15,14 @@ the official scorer that a reader would not guess:
 * A hypothesis that ends after the reference is trimmed, one that ends before is continued with non-speech. The time
   before a reference that starts late is not scored.
 * Labels RI count as speech; NT, RX, RS as non-speech; time with any other label is not scored.
-* No speech in the reference: DCF = 0.25 Pfa. No scored non-speech: DCF = 0.75 Pmiss. Neither: 0.
+* No speech in the reference: DCF = 0.25 Pfa. No scored non-speech: DCF = 0.75 Pmiss. Neither: 0; but a recording
+  without a single label that is scored has no DCF and no part in the mean (a choice of ours).
 
 Precision, recall and F1 are over the same scored time: TP is speech called speech, FP false speech, FN missed speech,
 in seconds. They are None where their denominator is 0.
 """
 import os
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -125,22 +127,23 @@ def _rates(seconds):
 def overall(scores):
     """Combine recordings' scores (a list of dicts of `score_pair`, at least one).
 
-    dcf: official, the unweighted mean of the recordings' DCF rounded to 5 decimals. All else is pooled: seconds are
+    dcf: official, the unweighted mean of the recordings' DCF rounded to 5 decimals, those of None left out. All else is pooled: seconds are
     added up over the recordings; p_miss, p_fa, precision, recall and f1 come from those sums; dcf_pooled is the DCF of
     those sums.
     """
     seconds = {name: float(sum(score[name] for score in scores)) for name in scores[0] if name.endswith("_s")}
     pooled = _rates(seconds)
     pooled["dcf_pooled"] = pooled["dcf"]
-    pooled["dcf"] = float(np.mean([round(score["dcf"], 5) for score in scores]))
+    pooled["dcf"] = float(np.mean([round(score["dcf"], 5) for score in scores if score["dcf"] is not None]))
     return {**pooled, **seconds}
 
 
 def score_folders(reference_folder, hypothesis_folder, collar=0.5):
     """Score the label files `<recording>.txt` of a folder against the hypotheses of the same names in another.
 
-    Returns {"collar": s, "files": {recording: score_pair's dict}, "overall": overall's dict, "warnings": [line, ...]}.
-    UserError where a folder or a recording's hypothesis is missing, or a file is not well-formed.
+    Names are the same where their NFC forms are. A recording of which no label is scored has None for dcf, p_miss and
+    p_fa, and a warning. Returns {"collar": s, "files": {recording: score_pair's dict}, "overall": overall's dict, "warnings": [line, ...]}.
+    UserError where a folder or a recording's hypothesis is missing, a file is not well-formed, or nothing is scored.
     """
     references = _label_files(reference_folder, "reference")
     hypotheses = _label_files(hypothesis_folder, "hypothesis")
@@ -149,17 +152,27 @@ def score_folders(reference_folder, hypothesis_folder, collar=0.5):
         raise UserError(f"{hypothesis_folder}: no hypothesis for {_some(missing)}; expected {missing[0]}.txt there, "
                         "one file for each reference")
     result = {"collar": float(collar), "files": {}, "warnings": []}
+
+    def warn(line):
+        result["warnings"].append(_printable(line))
+
     for name, path in references.items():
         reference = read_reference(path)
         unknown = sorted({label for _, _, label in reference} - set(SPEECH_LABELS + NONSPEECH_LABELS + UNSCORED_LABELS))
         if unknown:
-            result["warnings"].append(f"{path}: time labelled {', '.join(unknown)} is not scored (S, NS, ... are)")
+            warn(f"{path}: time labelled {', '.join(unknown)} is not scored (S, NS, ... are)")
         if hypotheses[name].stat().st_size == 0:
-            result["warnings"].append(f"{hypotheses[name]}: empty, scored as no speech")
-        result["files"][name] = score_pair(reference, read_hypothesis(hypotheses[name]), collar)
+            warn(f"{hypotheses[name]}: empty, scored as no speech")
+        score = score_pair(reference, read_hypothesis(hypotheses[name]), collar)
+        if not any(label in SPEECH_LABELS + NONSPEECH_LABELS for _, _, label in reference):
+            warn(f"{path}: none of its labels is scored; left out of the mean DCF")
+            score.update(dcf=None, p_miss=None, p_fa=None)
+        result["files"][name] = score
+    if all(score["dcf"] is None for score in result["files"].values()):
+        raise UserError(f"{reference_folder}: none of the labels of its files is scored; expected S, NS, ...")
     extra = sorted(set(hypotheses) - set(references))
     if extra:
-        result["warnings"].append(f"{hypothesis_folder}: not scored, because there is no reference: {_some(extra)}")
+        warn(f"{hypothesis_folder}: not scored, because there is no reference: {_some(extra)}")
     result["overall"] = overall(list(result["files"].values()))
     return result
 
@@ -170,14 +183,18 @@ def _label_files(folder, what):
     if not folder.is_dir():
         found = "a file" if folder.exists() else "nothing"
         raise UserError(f"{folder}: found {found}; expected the folder of the {what} files (<recording>.txt)")
-    files = {_printable(path.stem): path for path in sorted(folder.glob("*.txt")) if not path.name.startswith(".")}
+    files = {}
+    for path in sorted(path for path in folder.iterdir() if path.suffix.lower() == ".txt" and path.name[0] != "."):
+        other = files.setdefault(unicodedata.normalize("NFC", _printable(path.stem)), path)
+        if other is not path:
+            raise UserError(f"{path}: same recording as {other.name}; one of the two must go")
     if not files:
         raise UserError(f"{folder}: no {what} files; expected one <recording>.txt for each recording")
-    return files
+    return dict(sorted(files.items()))
 
 
 def _printable(name):
-    """A file name that is not valid UTF-8, with replacement characters in it."""
+    """Text with a file name that is not valid UTF-8: with replacement characters."""
     return os.fsencode(name).decode("utf-8", "replace")
 
 

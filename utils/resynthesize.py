@@ -46,6 +46,8 @@ def parser():
 def main(arguments=None):
     """Returns the exit status: 0, or 1 where a recording could not be resynthesised."""
     options = parser().parse_intermixed_args(arguments)
+    if abs(options.seed) >= 2**63:
+        raise UserError(f"--seed {options.seed}: expected less than 2**63")
     status = StatusLine()
     set_up_messages(status)
     from pyspeech.audio.recordings import check_output, find_recordings

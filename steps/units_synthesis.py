@@ -11,8 +11,6 @@ from dataclasses import asdict, replace
 from steps.units_corpus import load_cuts
 from steps.units_train import run_training
 
-LANGUAGE = "english"  # of the submission of a corpus whose language is none of the challenge's: its format has no other
-
 
 def units_of(exp, conf):
     """The folder of the units that are spoken: an array file of code vectors for each test utterance."""
@@ -80,6 +78,16 @@ def synthesize(exp, conf):
     exp.log.info("%d utterances spoken: %s", len(names), exp.dir / "wavs")
 
 
+def expected_of(corpus, language, cuts, pairs):
+    """(test utterances, {(utterance, voice)}) that a submission is to hold: of a release all, with what was left out."""
+    if corpus == "mini":
+        return {cut.id for cut in cuts}, set(pairs)
+    from local.zerospeech2019 import expected_files
+
+    (utterances, wanted), = expected_files(corpus, language).values()
+    return utterances, set(pairs) if wanted is None else wanted
+
+
 def make_submission(exp, conf):
     """submission/: units of all test utterances, what was spoken, metadata; then everything that is wrong with it."""
     import numpy as np
@@ -89,7 +97,7 @@ def make_submission(exp, conf):
 
     folder, cuts = exp.dir / "submission", load_cuts(exp.dir / "corpus", "test")
     name = cuts[0].supervisions[0].language
-    language = name if name in submission.LANGUAGES else LANGUAGE
+    language = submission.folder_of(name)
     for cut in cuts:
         submission.write_embedding(folder, language, cut.id, np.load(units_of(exp, conf) / f"{cut.id}.npy"))
     vqvae, inverter = load_pair(exp.dir / "models" / "synthesis")
@@ -102,7 +110,7 @@ def make_submission(exp, conf):
         f"{conf.synthesis}: VQ-VAE of {config.codes} codes, inverter, Griffin-Lim" +
         ("" if language == name else f"; the folder {language} holds the language {name} of corpus={conf.corpus}"),
         {"vqvae": asdict(vqvae.model.config), "inverter": asdict(inverter.model.config)})
-    problems = submission.check_submission(folder, {language: ({cut.id for cut in cuts}, set(pairs))})
+    problems = submission.check_submission(folder, {language: expected_of(conf.corpus, name, cuts, pairs)})
     for path, problem in problems:
         exp.log.warning("%s: %s", path, problem)
     missing = [other for other in submission.LANGUAGES if other != language]

@@ -16,7 +16,7 @@ from pyspeech.errors import UserError
 from pyspeech.features.config import MfccConfig
 from pyspeech.training.config import TrainConfig
 from pyspeech.units.submission import check_submission, wave_problem
-from steps import units_score
+from steps import units_score, units_synthesis
 from utils import score_bitrate
 
 # Networks of a few parameters, a few steps, a checkpoint in the middle.
@@ -135,6 +135,17 @@ def test_anchors_with_more_codes_than_frames(exp, caplog):
     with pytest.raises(UserError, match=r"^kmeans=\[1000000\]: the unit set has .* frames .*; expected"):
         units_score.score_anchors(exp, SimpleNamespace(**{**vars(conf), "kmeans": [10**6]}))
     units_score.score_anchors(exp, SimpleNamespace(**{**vars(conf), "kmeans": []}))
+
+
+def test_a_submission_is_to_hold_what_was_left_out_as_well(exp, corpus):
+    """The corpus's own lists, not the manifests, say what is missing; a language of another name is in english."""
+    (exp.dir / "2019" / "english").rename(exp.dir / "2019" / "French")
+    cuts, pairs = [], [("S002_0000000033", "V001")]
+    everything = expected_files(corpus)["english"]
+    assert units_synthesis.expected_of(str(exp.dir / "2019"), "french", cuts, pairs) == everything
+    assert len(everything[0]) == 24 and len(everything[1]) == 6
+    (exp.dir / "2019" / "French" / "synthesis.txt").unlink()
+    assert units_synthesis.expected_of(str(exp.dir / "2019"), "french", cuts, pairs)[1] == set(pairs)
 
 
 @pytest.fixture(scope="module")

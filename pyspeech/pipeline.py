@@ -109,8 +109,9 @@ class Recipe:
         stages.check(bound)
         header = f"profile {profile} ({short_path(profile_file)}), " if profile else ""
         defaults = config.flatten(config.resolve(self.config_class))
+        without_effect = [option.key for option in self._options.values() if not option.changes_results]
         with _usable(folder):
-            plan = Plan(bound, config.flatten(conf), defaults, Artifacts(folder), Records(folder))
+            plan = Plan(bound, config.flatten(conf), defaults, without_effect, Artifacts(folder), Records(folder))
         return Run(title=self.title, header=f"{header}experiment folder {short_path(folder)}", plan=plan,
                    stages=bound[selected], conf=conf, plain_conf=plain_conf, force=flags.force, jobs=int(flags.jobs or self.jobs),
                    exp=Experiment(folder, logging.getLogger("pyspeech.stage"), profile, tuple(flags.overrides)),

@@ -47,14 +47,15 @@ def test_a_whole_run_and_a_second_one(toy):
 def test_records_logs_and_configuration_are_kept(toy):
     toy("collar=0.25")
     record = toy.record("train")
-    assert record["config"] == {"train.steps": 3, "train.optimiser.lr": 0.001}
+    assert record["config"] == {"train.steps": 3, "train.workers": 0, "train.optimiser.lr": 0.001}
     assert set(record["inputs"]) == {"manifests/train.txt", "manifests/dev.txt"}
     assert set(record["outputs"]) == {"model/best.txt"}
     assert (record["cpus"], record["gpus"], record["hours"], record["attempts"]) == (1, 1, 12, 1)
     assert record["seconds"] >= 0 and record["peak_memory_mb"] > 1 and record["environment"] == "Python of the tests"
     assert set(toy.record("score")["outputs"]) == {"scores/a.txt", "scores/b.txt", "plots"}
     log = (toy.exp / "logs" / "1-train.log").read_text(encoding="utf-8")
-    assert "attempt 1" in log and "train.steps=3, train.optimiser.lr=0.001" in log and log.count("INFO step") == 3
+    assert "attempt 1" in log and "train.steps=3, train.workers=0, train.optimiser.lr=0.001" in log
+    assert log.count("INFO step") == 3
     assert toy.results() in (toy.exp / "logs" / "3-table.log").read_text(encoding="utf-8")  # what a stage prints
     assert "collar: 0.25" in (toy.exp / "conf.yaml").read_text(encoding="utf-8")
 
@@ -72,6 +73,14 @@ def test_a_changed_option_reruns_what_depends_on_it(toy):
     assert "lr 0.5" in toy.results() and "lr 0.001" not in toy.results()
     assert toy.ran("train.optimiser.lr=5e-1", "limit=3") == {}  # no stage declares limit
     assert toy.ran("collar=1", "train.optimiser.lr=0.5").keys() == {"score", "table"}
+
+
+def test_an_option_without_effect_makes_nothing_stale(toy):
+    toy()
+    assert toy.ran("train.workers=2") == {}
+    assert toy.ran("train.workers=2", "--stage", "score", "--force") == {"score": "forced", "table": "forced"}
+    assert toy.ran("train.workers=2", "train.optimiser.lr=0.5")["train"] == \
+        "configuration changed, train.optimiser.lr 0.001 -> 0.5"
 
 
 def test_a_stage_that_makes_the_same_again_changes_nothing_after_it(toy):

@@ -148,6 +148,12 @@ def test_partial_state_of_something_else_is_not_resumed(toy, arguments):
     assert toy.results().count("step") == 6
 
 
+def test_partial_state_is_resumed_with_another_option_that_has_no_effect(toy):
+    assert toy.run(before=lambda: kill_at_step(2))[0] == -signal.SIGKILL
+    assert toy.ran("train.workers=2")["train"] == "it did not finish; goes on where it stopped"
+    assert toy.record("train")["attempts"] == 2 and toy.record("train")["config"]["train.workers"] == 2
+
+
 def test_a_stage_that_has_begun_is_not_finished(toy):
     toy()
     assert toy.run("train.optimiser.lr=0.5", before=lambda: kill_at_step(2))[0] == -signal.SIGKILL

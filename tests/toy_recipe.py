@@ -33,7 +33,9 @@ class TrainConfig:
     # how many updates
     # of the weights
     steps: int = 4
+    workers: int = 0
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
+    without_effect = ("workers",)
 
 
 @dataclass

@@ -45,6 +45,11 @@ class Option:
         """The field's metadata "help", or the comment beside it; "" where there is neither."""
         return self.metadata.get("help") or field_comments(self.owner).get(self.key.rpartition(".")[2], "")
 
+    @property
+    def changes_results(self):
+        """False for those that the dataclass names in its attribute `without_effect`: they make no stage stale."""
+        return self.key.rpartition(".")[2] not in getattr(self.owner, "without_effect", ())
+
 
 def folder_or(*names):
     """A dataclass field that is one of `names`, the first by default, or a folder, whose path is made absolute.

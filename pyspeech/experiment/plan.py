@@ -1,7 +1,7 @@
 """Which stages are up to date, which are not, and why: decided from recorded facts, never from the age of the code.
 
 A stage is stale when it has no finished record, an output is missing or changed, an option that it declared has another
-value, an input changed, or its declared version differs.
+value (and is not one without effect on results), an input changed, or its declared version differs.
 """
 import dataclasses
 
@@ -24,11 +24,13 @@ class Plan:
     """The state of an experiment folder against the present configuration.
 
     stages: all stages of the recipe, bound to the configuration; options: the configuration as {dotted key: value};
-    defaults: that of the dataclass alone; files: Artifacts of the folder; records: its Records.
+    defaults: that of the dataclass alone; without_effect: keys of options that change no result;
+    files: Artifacts of the folder; records: its Records.
     """
 
-    def __init__(self, stages, options, defaults, files, records):
-        self.stages, self.options, self.defaults, self.files, self.records = stages, options, defaults, files, records
+    def __init__(self, stages, options, defaults, without_effect, files, records):
+        self.stages, self.options, self.defaults, self.without_effect = stages, options, defaults, without_effect
+        self.files, self.records = files, records
         for stage in stages:
             record = records.finished(stage.name) or {}
             for known in (records.attempt(stage.name) or {}, record):
@@ -113,7 +115,8 @@ class Plan:
         reasons = []
         if recorded["version"] != stage.version:
             reasons.append(f"its version changed, {recorded['version']} -> {stage.version}")
-        declared = config.below(self.options, stage.config)
+        declared = {key: value for key, value in config.below(self.options, stage.config).items()
+                    if key not in self.without_effect}
         changes = config_changes(recorded["config"], declared, self.options, self.defaults)
         if changes:
             reasons.append("configuration changed, " + _join(changes))

@@ -5,9 +5,6 @@ from typing import Optional, Tuple
 
 from pyspeech.errors import requirement
 
-# Options that a run may be resumed with another value of; all others decide what the steps so far have led to.
-CHANGEABLE = ("max_steps", "max_epochs", "max_bad_steps", "log_every", "save_every", "keep_checkpoints", "num_workers")
-
 
 @dataclass
 class TrainConfig:
@@ -34,6 +31,9 @@ class TrainConfig:
     seed: int = 42
     num_workers: int = 0                     # processes that read data; 0: the training process itself
 
+    # The weights do not depend on these, for pyspeech.experiment.plan.
+    without_effect = ("max_bad_steps", "log_every", "save_every", "keep_checkpoints", "num_workers")
+
     def __post_init__(self):
         self.betas = tuple(self.betas)  # YAML has lists alone
 
@@ -56,3 +56,7 @@ class TrainConfig:
         require("schedule", self.schedule in ("constant", "cosine"), "constant or cosine")
         require("max_steps", self.max_steps is not None or self.schedule != "cosine", "a number, for schedule=cosine")
         require("max_steps", self.max_steps is not None or self.max_epochs is not None, "a number, or max_epochs set")
+
+
+# Options that a run may be resumed with another value of; all others decide what the steps so far have led to.
+CHANGEABLE = ("max_steps", "max_epochs", *TrainConfig.without_effect)

@@ -194,7 +194,7 @@ def find_set_audio(transcription, folders, corpus):
     below the folder above."""
     found, problems = {}, []
     for root in (transcription.parent, transcription.parent.parent):
-        if found or not root.resolve().is_relative_to(corpus.resolve()):
+        if found or not root.is_relative_to(corpus):   # as they are named: links may lead out of it
             break
         for folder, names in _walk(root, folders - {transcription.parent}):
             for path in [folder / name for name in names if name.lower().endswith(AUDIO_SUFFIXES)]:
@@ -224,7 +224,10 @@ def _utterance_name(field):
 
 
 def _decoded(path):
-    data = path.read_bytes()
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
         return data.decode(encoding)

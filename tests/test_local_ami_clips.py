@@ -8,6 +8,7 @@ import soundfile
 from lhotse import CutSet
 
 from local import ami_clips
+from pyspeech.download import file_sha256
 from pyspeech.sad.formats import read_reference
 
 TURNS = {"trn00": [(0.5, 1.0, "MEE071"), (1.25, 1.5, "FEO072")], "tst00": [(0.0, 2.0, "FEO070")],
@@ -33,6 +34,7 @@ def archive(monkeypatch, tmp_path):
         for split, name in (("train", "trn00"), ("development", "dev00"), ("test", "tst00")):
             put(f"debug.{split}.rttm", "".join(f"SPEAKER {name} 1 {start:.3f} {length:.3f} <NA> <NA> {who} <NA> <NA>\n"
                                                for start, length, who in TURNS[name]).encode())
+    monkeypatch.setattr(ami_clips, "SOURCE", (*ami_clips.SOURCE[:2], file_sha256(folder / ami_clips.SOURCE[1])))
 
 
 def test_prepare(archive, monkeypatch, tmp_path):

@@ -22,7 +22,6 @@ import fnmatch
 import os
 import re
 import shutil
-import unicodedata
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -31,10 +30,10 @@ from pathlib import Path
 import numpy as np
 
 from local.transcribed import LOWEST_RATE, SHORTEST, Utterance, readable_copy, write_manifest, report_problems
+from local.zerospeech2019_lists import (read_synthesis, utterance_name, write_bitrate_filelist, write_items,
+                                        write_synthesis)
 from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES, promised_frames
 from pyspeech.errors import UserError
-from pyspeech.files import atomic_write
-from pyspeech.units.bitrate import listed_name, read_filelist
 from pyspeech.units.submission import RATE, folder_of
 
 SETS = ("unit", "voice", "test")
@@ -43,7 +42,6 @@ FOLDERS = {"unit": "unit", "units": "unit", "unitdiscovery": "unit", "voice": "v
 LISTS = ("bitrate_filelist*", "synthesis.txt", "*.item", "*.abx")
 DEVELOPMENT = "english"
 EXPECTED = "english/train/unit/*.wav, english/train/voice/*.wav and english/test/*.wav"
-ITEM_HEADER = "#file onset offset #phone prev-phone next-phone speaker"
 
 
 @dataclass
@@ -108,9 +106,9 @@ def prepare(corpus, out, log, language=None, skip_bad=False):
     known = set(test) & {utterance.id for part in ("unit", "voice") for utterance, _ in good[part]}
     if known:
         log.warning("%d test utterances are trained on as well (%s, ...)", len(known), min(known))
-    _write_bitrate_filelist(found, out, test, log)
-    _write_synthesis(found, out, test, {utterance.speaker for utterance, _ in good["voice"]}, log)
-    items = _write_items(found, out, test, log)
+    write_bitrate_filelist(found, out, test, log)
+    write_synthesis(found, out, test, {utterance.speaker for utterance, _ in good["voice"]}, log)
+    items = write_items(found, out, test, log)
     return {"language": name, **{part: len(good[part]) for part in SETS}, "items": items}
 
 
@@ -269,14 +267,6 @@ def list_utterances(paths, part, language):
     return sorted(utterances.values(), key=lambda utterance: utterance.id)
 
 
-def utterance_name(text):
-    """A file's or a list's name for an utterance as it is used here: composed letters, hyphens in place of spaces.
-
-    .item files, features and submissions could not hold names with spaces.
-    """
-    return re.sub(r"\s+", "-", unicodedata.normalize("NFC", text).strip())
-
-
 def check_sets(sets, log):
     """({set: [(utterance, audio properties), ...]}, [(file, what is wrong), ...], number of files)."""
     from tqdm import tqdm
@@ -350,103 +340,3 @@ def _remark(part, rows, log):
     log.info("%s: %d utterances of %d speakers, %.1f min, at %s", part, len(rows),
              len(speakers), sum(properties["duration"] for _, properties in rows) / 60,
              ", ".join(f"{rate} Hz" for rate in sorted(rates)))
-
-
-# Lists
-
-def _write_bitrate_filelist(found, out, test, log):
-    path, listed = found.rows("bitrate_filelist*", lambda path: [(utterance_name(name), seconds) for name, seconds in
-                                                                 read_filelist(path)], test)
-    if path:
-        _remark_absent(path, listed, test, log)
-    else:
-        listed = [(name, None) for name in sorted(test)]
-        log.info("no bitrate_filelist of these test utterances: the bitrate will be that of all %d", len(listed))
-    with atomic_write(out / "bitrate_filelist") as stream:
-        stream.writelines(f"{name}\n" if seconds is None else f"{name} {seconds}\n"
-                          for name, seconds in listed if name in test)
-
-
-def _write_synthesis(found, out, test, voices, log):
-    target = out / "synthesis.txt"
-    path, pairs = found.rows("synthesis.txt", lambda path: read_synthesis(path, voices), test)
-    if not path:
-        target.unlink(missing_ok=True)
-        log.info("no synthesis.txt of these test utterances: nothing says which of them to synthesise")
-        return
-    _remark_absent(path, pairs, test, log)
-    for name, voice in pairs:
-        if name in test and voice not in voices:
-            raise UserError(f"{path}: {name} is to be spoken by {voice}, of whom there is no usable recording; expected "
-                            f"one of {', '.join(sorted(voices))}")
-    with atomic_write(target) as stream:
-        stream.writelines(f"{name} {voice}\n" for name, voice in pairs if name in test)
-
-
-def read_synthesis(path, voices):
-    """[(utterance, voice), ...] of a synthesis.txt: lines `utterance voice`; without a voice it stands for each one."""
-    pairs = []
-    for line in _lines(path):
-        fields = [word for word in re.split(r"[\s,]+", line.strip()) if word]
-        if not fields:
-            continue
-        voice = utterance_name(fields[-1]) if len(fields) > 1 else None
-        name = utterance_name(listed_name(" ".join(fields[:-1] if voice else fields)))
-        pairs += [(name, speaker) for speaker in ([voice] if voice else sorted(voices))]
-    return list(dict.fromkeys(pairs))
-
-
-def _write_items(found, out, test, log):
-    """Write abx.item from the .item file with the most lines of test utterances; returns its number of lines."""
-    target = out / "abx.item"
-    rows, source = max(((read_items(path, test), path) for path in found.named("*.item")),
-                       key=lambda pair: len(pair[0]), default=([], None))
-    if not rows:
-        target.unlink(missing_ok=True)
-        others = [f"{source} names none"] if source else [f"{path} is compiled, not read" for path in found.named("*.abx")]
-        log.warning("%s: no .item file with test utterances%s; there will be no ABX. Where one is added: --force --stage "
-                    "prepare --stop-stage prepare, then the rest", found.folder, f" ({', '.join(others)})" if others else "")
-        return 0
-    log.info("ABX items: %d lines of %s", len(rows), source)
-    with atomic_write(target) as stream:
-        stream.writelines(" ".join(row) + "\n" for row in [ITEM_HEADER.split(), *rows])
-    return len(rows)
-
-
-def read_items(path, test):
-    """Lines of an .item file, [file, onset, offset, phone, previous, next, speaker], of the test utterances.
-
-    test: {utterance: duration in seconds}. UserError for other lines, and for an onset behind the end of the audio.
-    """
-    rows = []
-    for number, line in enumerate(_lines(path), 1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        fields = line.rsplit(maxsplit=6)
-        try:
-            onset, offset = float(fields[1]), float(fields[2])
-        except (IndexError, ValueError):
-            onset, offset = 0.0, -1.0
-        if len(fields) != 7 or not 0 <= onset <= offset < float("inf"):
-            raise UserError(f"{path}, line {number}: '{line.strip()}'; expected `{ITEM_HEADER}`, times in seconds")
-        name = utterance_name(listed_name(fields[0].strip()))
-        if name in test:
-            if onset > test[name]:
-                raise UserError(f"{path}, line {number}: an item begins at {onset:g} s, but {name} ends at {test[name]:g} s; "
-                                "expected times in seconds from the beginning of the file")
-            rows.append([name, *fields[1:]])
-    return rows
-
-
-def _remark_absent(path, rows, test, log):
-    absent = [row[0] for row in rows if row[0] not in test]
-    if absent:
-        log.warning("%s: %d of %d utterances are not among the usable test utterances, left out (%s, ...)", path,
-                    len(absent), len(rows), absent[0])
-
-
-def _lines(path):
-    try:
-        return path.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: not UTF-8 text; convert the file (iconv -t UTF-8)") from None

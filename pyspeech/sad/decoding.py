@@ -2,8 +2,9 @@
 
 A recording is scored in chunks. Each chunk is given the frames around it that its scores depend on: those of the
 normalisation window (twice over for log magnitudes: the level of their floor, then their mean), of the convolutions (2 a
-block) and of the segments, so that the chunks' scores are those of the whole recording. The bidirectional GRU over all frames ("rnn") depends on every frame; it is given RNN_CONTEXT_SECONDS to either
-side, so its scores are close, not exact (training shows it 4 s at a time).
+block) and of the segments, so that the chunks' scores are those of the whole recording. The bidirectional GRU over all
+frames ("rnn") depends on every frame; it is given RNN_CONTEXT_SECONDS to either side, so its scores are close, not exact
+(training shows it 4 s at a time).
 """
 import copy
 import dataclasses
@@ -12,9 +13,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from pyspeech.compat import load_checkpoint
+from pyspeech.compat import load_checkpoint, save_checkpoint
 from pyspeech.errors import UserError
-from pyspeech.files import atomic_path
 from pyspeech.sad.config import NetworkConfig, StftConfig
 from pyspeech.sad.networks import SadNetwork
 from pyspeech.sad.smoothing import SMOOTHINGS
@@ -123,8 +123,7 @@ def save_model(folder, model, threshold=0.5, smoothing="none"):
         "smoothing": smoothing,
     }
     content["network"]["channels"] = list(content["network"]["channels"])
-    with atomic_path(Path(folder) / MODEL_FILE) as temporary:
-        torch.save(content, temporary)
+    save_checkpoint(Path(folder) / MODEL_FILE, content)
 
 
 def load_model(folder, device="cpu"):

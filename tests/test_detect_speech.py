@@ -132,9 +132,12 @@ def test_hypotheses_can_be_scored(edges, tmp_path):
     assert len(read_hypothesis(tmp_path / "silence.txt")) == 0
 
 
-def test_channel_standard_input_and_threshold(edges):
+def test_channel_standard_input_and_threshold(edges, tmp_path):
     folder, found, _ = edges
-    stereo = folder / "día stereo 44.flac"
+    stereo, other = folder / "día stereo 44.flac", tmp_path / "x.wav"
+    soundfile.write(other, np.stack([np.zeros(20 * RATE), voice()], axis=1), RATE)
+    done = run(other, "--channel", "1")
+    assert done.returncode == 0 and done.stdout.count("SPEAKER x 2 ") == len(found["pcm"]["speech"])
     done = run(stereo, "--channel", "1", "--format", "json")
     assert json.loads(done.stdout)["speech"] == [] and done.returncode == 0
     done = run(stereo, "--channel", "2")
@@ -234,3 +237,38 @@ def test_finding_networks(network, tmp_path):
         load_detector("cnn", network)
     with pytest.raises(UserError, match="expected one of statistical, cnn"):
         load_detector("hmm")
+
+
+def test_a_model_may_be_named_by_its_file(network, tmp_path):
+    found = [load_detector("seg_rnn", path)(write_bursts(tmp_path)) for path in (network, network / "model.pt")]
+    assert np.array_equal(found[0].scores, found[1].scores)
+    (tmp_path / "other.pt").touch()
+    with pytest.raises(UserError, match="other.pt: there is none"):
+        load_detector("seg_rnn", tmp_path / "other.pt")
+
+
+def write_bursts(folder, gains=(1.0,)):
+    soundfile.write(folder / "bursts.wav", voice()[:, None] * gains, RATE, subtype="PCM_16")
+    return folder / "bursts.wav"
+
+
+def test_errors_name_the_file(network, tmp_path, monkeypatch):
+    samples = voice()
+    samples[5000] = 1e15
+    soundfile.write(tmp_path / "loud.wav", samples, RATE, subtype="FLOAT")
+    with pytest.raises(UserError, match=f"^{tmp_path}/loud.wav: statistical SAD: the sample at 0.625 s"):
+        load_detector("statistical")(tmp_path / "loud.wav")
+    monkeypatch.setattr("pyspeech.sad.decoding.score_stream", lambda *arguments: np.full(5, np.nan))
+    with pytest.raises(UserError, match=f"^{tmp_path}/loud.wav: 5 of 5 scores are NaN"):
+        load_detector("seg_rnn", network)(tmp_path / "loud.wav")
+    with pytest.raises(UserError, match=f"^{tmp_path}/absent.wav: cannot be read"):
+        load_detector("statistical")(tmp_path / "absent.wav")
+
+
+def test_channels_that_cancel_each_other_are_said_to(tmp_path, caplog):
+    path = write_bursts(tmp_path, (1.0, -1.0))
+    detect = load_detector("statistical")
+    assert len(detect(path).speech) == 0
+    assert f"{path}: silent (if it has channels that cancel each other" in caplog.text and "--channel" in caplog.text
+    caplog.clear()
+    assert len(detect(path, channel=1).speech) and not caplog.records

@@ -149,6 +149,13 @@ def test_lhotse_reads_rttm_and_supervisions(tmp_path):
         assert [(s.recording_id, s.start, s.duration) for s in segments] == [("reel", 0.5, 0.75), ("reel", 3.0, 1.0)]
 
 
+def test_channel():
+    assert [line.split()[2] for line in render("rttm", "reel", SPEECH, DURATION, channel=1).splitlines()] == ["2", "2"]
+    assert json.loads(render("lhotse", "reel", SPEECH, DURATION, channel=1).splitlines()[0])["channel"] == 1
+    for format in EXPECTED.keys() - {"rttm"}:
+        assert render(format, "a b", SPEECH, DURATION, channel=1) == EXPECTED[format]
+
+
 def test_textgrid_is_one_contiguous_tier():
     lines = [line.strip() for line in render("textgrid", "reel", SPEECH, DURATION).splitlines()]
     assert lines[:2] == ['File type = "ooTextFile"', 'Object class = "TextGrid"'] and "intervals: size = 5" in lines

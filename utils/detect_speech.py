@@ -36,8 +36,8 @@ def parser():
     parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, -, folder, *.scp, *.jsonl, *.jsonl.gz")
     parser.add_argument("--system", choices=SYSTEMS, default="statistical",
                         help="statistical (default) needs no model; the networks do")
-    parser.add_argument("--model", metavar="DIR", help="folder of a trained network, as egs/fearless/run.py leaves it "
-                        "(default: the newest one in egs/fearless/exp/*/SYSTEM)")
+    parser.add_argument("--model", metavar="DIR", help="folder of a trained network, as egs/fearless/run.py leaves it, or "
+                        "the model.pt in it (default: the newest one in egs/fearless/exp/*/SYSTEM)")
     parser.add_argument("--format", choices=FORMATS, default="rttm", help="of the segments (default: rttm)")
     parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording into DIR")
     parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")
@@ -49,8 +49,9 @@ def parser():
                         help="then drop shorter speech segments (default: 0)")
     parser.add_argument("--pad", metavar="S", type=seconds, default=0.0,
                         help="then add S seconds before and after each segment (default: 0)")
-    parser.add_argument("--scores", action="store_true", help="keep the score of every 10 ms frame: in the text with "
-                        "--format json, otherwise as DIR/NAME.npy (float32), which needs -o DIR")
+    parser.add_argument("--scores", action="store_true", help="keep the score of every frame (10 ms of the statistical "
+                        "system; a network's own, 20 ms of those of the mini profile): in the text with --format json, "
+                        "otherwise as DIR/NAME.npy (float32), which needs -o DIR")
     return parser
 
 
@@ -125,19 +126,19 @@ def process(recording, detect, options, totals, several):
     channel = recording.channel if options.channel is None else options.channel
     found = detect(recording.path, channel, recording.start, recording.duration)
     speech = tidy(found.speech, found.duration, options.min_speech, options.min_silence, options.pad)
-    output(recording, speech, found, options, several, first=totals["recordings"] == 0)
+    output(recording, speech, found, channel or 0, options, several, first=totals["recordings"] == 0)
     totals["recordings"] += 1
     totals["audio"] += found.duration
     totals["speech"] += total(speech)
     totals["computing"] += time.perf_counter() - begin
 
 
-def output(recording, speech, found, options, several, first):
+def output(recording, speech, found, channel, options, several, first):
     """Write the segments of one recording to its file, or to the screen."""
     from pyspeech.audio.recordings import file_stem
     from pyspeech.sad.formats import CSV_HEADER, FORMATS as WRITERS, render, write_speech
     scores = found.scores if options.scores and options.format == "json" else None
-    content = (speech, found.duration, found.frame_shift, scores)
+    content = (speech, found.duration, found.frame_shift, scores, channel)
     name = shown_name(recording)
     if options.output:
         stem = file_stem(recording)

@@ -7,6 +7,7 @@ Files are read as streams: any sampling rate, hours of audio in bounded memory. 
 network is a folder as egs/fearless/run.py leaves it: `model.pt`, with the threshold and the smoothing that were best
 on the development set.
 """
+import logging
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,8 @@ from pyspeech.sad.segments import frames_to_segments
 
 NETWORKS = ("cnn", "rnn", "seg_rnn")
 SYSTEMS = ("statistical", *NETWORKS)
+STEP = 2.0 ** -15  # of 16 bit: within it, nothing is left of channels that cancel each other
+log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -37,29 +40,34 @@ class SpeechFound:
 def load_detector(system="statistical", model=None, threshold=None):
     """Return a function `detect(path, channel=None, start=0.0, duration=None)` -> SpeechFound.
 
-    system: one of SYSTEMS. model: the folder of a trained network. threshold: of the scores; None keeps the system's
+    system: one of SYSTEMS. model: the folder of a trained network, or the model.pt in it. threshold: of the scores; None keeps the system's
     own (0 for log-likelihood ratios; for a network, what was best on its development set). path, channel, start and
     duration are as `pyspeech.audio.io.stream_audio` takes them. UserError where the network is missing or of another
-    system, and for a threshold that is no number.
+    system, and for a threshold that is no number; those of `detect` begin with the path. It warns of silence.
     """
     if threshold is not None and np.isnan(threshold):
         raise UserError("threshold nan: expected a number")
     if system == "statistical":
-        return partial(_detect_statistical, 0.0 if threshold is None else threshold)
+        from pyspeech.sad.config import StatisticalConfig
+        config = StatisticalConfig()
+        return partial(_detect, partial(_by_statistics, config, 0.0 if threshold is None else threshold),
+                       config.sampling_rate)
     if system not in NETWORKS:
         raise UserError(f"system '{system}'; expected one of {', '.join(SYSTEMS)}")
-    if model is None or not Path(model).is_dir():
+    folder = None if model is None else Path(model)
+    if folder and folder.is_file() and folder.name == "model.pt":
+        folder = folder.parent
+    if folder is None or not folder.is_dir():
         raise UserError(f"model folder {model}: there is none; expected a trained {system} network, as "
                         f"egs/fearless/run.py leaves it in egs/fearless/exp/NAME/{system}")
-    folder = Path(model)
     from pyspeech.compat import default_device
     from pyspeech.sad.decoding import load_model
     network = load_model(folder, default_device())
     if network.config.temporal != system:
         raise UserError(f"{folder}: holds a {network.config.temporal} network, not {system}; use --system "
                         f"{network.config.temporal} or another folder")
-    threshold = network.threshold if threshold is None else threshold
-    return partial(_detect_by_network, network, threshold, network.smoothing)
+    return partial(_detect, partial(_by_network, network, network.threshold if threshold is None else threshold),
+                   network.stft.config.sampling_rate)
 
 
 def newest_model(system, experiments):
@@ -71,35 +79,44 @@ def newest_model(system, experiments):
     return found[-1].parent
 
 
-def _detect_statistical(threshold, path, channel=None, start=0.0, duration=None):
-    from pyspeech.sad.config import StatisticalConfig
+def _detect(decide, sampling_rate, path, channel=None, start=0.0, duration=None):
+    """decide(blocks of samples) gives frame decisions (T,), scores (T,) and seconds from frame to frame."""
+    audio = _Counted(stream_audio(path, sampling_rate, channel, start=start, duration=duration))
+    try:
+        decisions, scores, frame_shift = decide(audio)
+    except UserError as error:
+        name = "standard input" if str(path) == "-" else str(path)
+        if str(error).startswith(name):
+            raise
+        raise UserError(f"{name}: {error}") from None
+    if audio.peak <= STEP and not decisions.any():
+        log.warning("%s: silent%s", path, "" if channel is not None else
+                    " (if it has channels that cancel each other when mixed, choose one of them with --channel)")
+    seconds = audio.samples / sampling_rate
+    return SpeechFound(frames_to_segments(decisions, frame_shift, seconds), seconds, scores.astype(np.float32), frame_shift)
+
+
+def _by_statistics(config, threshold, blocks):
     from pyspeech.sad.statistical import detect_stream
-    config = StatisticalConfig()
-    audio = _Counted(stream_audio(path, config.sampling_rate, channel, start=start, duration=duration))
-    found = detect_stream(audio, config, threshold)
-    seconds = audio.samples / config.sampling_rate
-    speech = frames_to_segments(found.decisions, config.frame_shift, seconds)
-    return SpeechFound(speech, seconds, found.llr.astype(np.float32), config.frame_shift)
+    found = detect_stream(blocks, config, threshold)
+    return found.decisions, found.llr, config.frame_shift
 
 
-def _detect_by_network(network, threshold, smoothing, path, channel=None, start=0.0, duration=None):
+def _by_network(network, threshold, blocks):
     from pyspeech.sad.decoding import score_stream
     from pyspeech.sad.smoothing import decide
-    features = network.stft.config
-    audio = _Counted(stream_audio(path, features.sampling_rate, channel, start=start, duration=duration))
-    scores = score_stream(network, audio)
-    seconds = audio.samples / features.sampling_rate
-    speech = frames_to_segments(decide(scores, threshold, smoothing), features.frame_shift, seconds)
-    return SpeechFound(speech, seconds, scores, features.frame_shift)
+    scores = score_stream(network, blocks)
+    return decide(scores, threshold, network.smoothing), scores, network.stft.config.frame_shift
 
 
 class _Counted:
-    """The blocks of an iterable, and how many samples they had."""
+    """The blocks of an iterable, how many samples they had, and the largest magnitude."""
 
     def __init__(self, blocks):
-        self._blocks, self.samples = blocks, 0
+        self._blocks, self.samples, self.peak = blocks, 0, 0.0
 
     def __iter__(self):
         for block in self._blocks:
             self.samples += len(block)
+            self.peak = max(self.peak, np.abs(block).max(initial=0))
             yield block

@@ -150,8 +150,9 @@ def _fearless(recording, speech, duration):
                    for start, end, is_speech in _timeline(speech, duration, decimals=2))
 
 
-def _rttm(recording, speech, duration):
-    return "".join(f"SPEAKER {_word(recording)} 1 {start:.3f} {end - start:.3f} <NA> <NA> speech <NA> <NA>\n"
+def _rttm(recording, speech, duration, channel=0):
+    # RTTM counts channels from 1.
+    return "".join(f"SPEAKER {_word(recording)} {channel + 1} {start:.3f} {end - start:.3f} <NA> <NA> speech <NA> <NA>\n"
                    for start, end in _pairs(speech, duration))
 
 
@@ -192,9 +193,9 @@ def _textgrid(recording, speech, duration):
     return "\n".join(lines) + "\n"
 
 
-def _lhotse(recording, speech, duration):
+def _lhotse(recording, speech, duration, channel=0):
     return "".join(json.dumps({"id": f"{recording}-{number:05d}", "recording_id": recording, "start": start,
-                               "duration": round(end - start, 3), "channel": 0}, ensure_ascii=False) + "\n"
+                               "duration": round(end - start, 3), "channel": channel}, ensure_ascii=False) + "\n"
                    for number, (start, end) in enumerate(_pairs(speech, duration)))
 
 
@@ -219,24 +220,26 @@ FORMATS = {
     "csv": (_csv, ".csv"),
     "lhotse": (_lhotse, ".jsonl"),
 }
+WITH_CHANNEL = ("rttm", "lhotse")
 
 
-def render(format, recording, speech, duration, frame_shift=None, scores=None):
+def render(format, recording, speech, duration, frame_shift=None, scores=None, channel=0):
     """Return the text of one recording's speech segments in a format of FORMATS.
 
     recording: name (str). speech: (n, 2) seconds. duration: seconds. frame_shift (seconds) and scores (T,) are kept by
-    "json" alone; giving them with another format is a ValueError.
+    "json" alone; giving them with another format is a ValueError. channel: counted from 0, for the formats that tell it
+    (rttm, lhotse).
     """
     to_text, _ = FORMATS[format]
     if scores is None:
-        return to_text(recording, speech, duration)
+        return to_text(recording, speech, duration, **({"channel": channel} if format in WITH_CHANNEL else {}))
     if format != "json":
         raise ValueError(f"format {format} has no place for frame scores")
     return _json(recording, speech, duration, frame_shift, scores)
 
 
-def write_speech(path, format, recording, speech, duration, frame_shift=None, scores=None):
+def write_speech(path, format, recording, speech, duration, frame_shift=None, scores=None, channel=0):
     """Write what `render` returns to a file, atomically."""
-    text = render(format, recording, speech, duration, frame_shift, scores)
+    text = render(format, recording, speech, duration, frame_shift, scores, channel)
     with atomic_write(path) as stream:
         stream.write(text)

@@ -3,6 +3,7 @@ import pytest
 import torch
 
 from pyspeech.sad.segment_rnn import any_segment, last_outputs, last_outputs_plain, num_segments
+from tool_harness import load_tool
 
 
 def make_gru(inputs=16, hidden=24):
@@ -79,3 +80,13 @@ def test_any_segment_and_threshold_commute():
     scores = torch.tensor([[0.2, 0.7, 0.1, 0.1]])
     decided = any_segment((scores > 0.5).float(), 3, 1, 6) > 0
     assert decided.tolist() == (any_segment(scores, 3, 1, 6) > 0.5).tolist() == [[False, True, True, True, False, False]]
+
+
+@pytest.mark.parametrize("tool, option", [
+    ("bench_segment_rnn", "--seconds"), ("bench_segment_rnn", "--repetitions"),
+    ("bench_statistical_sad", "--minutes"), ("bench_statistical_sad", "--repetitions"),
+])
+def test_bench_of_nothing_is_one_line(tool, option, capsys):
+    with pytest.raises(SystemExit):
+        load_tool(tool).main([option, "0"])
+    assert f"argument {option}: 0 is not a" in capsys.readouterr().err

@@ -14,11 +14,25 @@ from pyspeech.launch import ensure_environment  # noqa: E402
 ensure_environment()
 
 
-def main():
+def length(text):
+    value = float(text)
+    if not 0.001 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a number of 0.001 or more")
+    return value
+
+
+def whole_number(text):
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of 1 or more")
+    return value
+
+
+def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=60.0, help="of (random) audio; default %(default)s")
-    parser.add_argument("--repetitions", type=int, default=5, help="default %(default)s")
-    options = parser.parse_args()
+    parser.add_argument("--seconds", type=length, default=60.0, help="of (random) audio; default %(default)s")
+    parser.add_argument("--repetitions", type=whole_number, default=5, help="default %(default)s")
+    options = parser.parse_args(arguments)
 
     import torch
 

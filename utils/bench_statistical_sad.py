@@ -42,11 +42,25 @@ def process_time(run, repetitions):
     return min(times)
 
 
-def main():
+def length(text):
+    value = float(text)
+    if not 0.001 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a number of 0.001 or more")
+    return value
+
+
+def whole_number(text):
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of 1 or more")
+    return value
+
+
+def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=30.0, help="of audio (default: 30)")
-    parser.add_argument("--repetitions", type=int, default=3, help="of which the fastest counts (default: 3)")
-    arguments = parser.parse_args()
+    parser.add_argument("--minutes", type=length, default=30.0, help="of audio (default: 30)")
+    parser.add_argument("--repetitions", type=whole_number, default=3, help="of which the fastest counts (default: 3)")
+    arguments = parser.parse_args(arguments)
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = "1"  # before numpy loads
 

@@ -15,7 +15,7 @@ an .item file lies, and its name, are not certain. vads.txt, the times of speech
 
 Nothing depends on more than the folders' names, unit, voice, parallel and test, in upper or lower case: they are found
 wherever they lie, with train above them or without; what is above that is the language's name; lists and .item files
-are taken from the language's folder, or from elsewhere in the corpus unless a folder of their path names another language.
+are taken from the language's folder, or from elsewhere in the corpus unless a folder there names another language.
 """
 import contextlib
 import fnmatch
@@ -77,11 +77,11 @@ def prepare(corpus, out, log, language=None, skip_bad=False):
     """Check one language of the corpus and write its manifests and lists into `out`.
 
     corpus: the folder of one language or any above it. language: name of its folder; None or "" takes the only one,
-    or english. Written are {unit,voice,test}.jsonl.gz (Lhotse cuts, an utterance each, with its speaker), bitrate_filelist
-    (with the durations of the corpus's own; all test utterances where it has none), and, where the corpus has them, abx.item and synthesis.txt
-    (`utterance voice`). Audio with problems is named; isolated files are left out and listed in out/problems.txt, more
-    stop unless skip_bad (`local.transcribed.report_problems`). Test utterances may be silent or as short as one sample.
-    Returns {"language", "unit", "voice", "test": numbers of utterances, "items": lines of abx.item}. UserError in one
+    or english. Written are {unit,voice,test}.jsonl.gz (Lhotse cuts, an utterance each, with its speaker),
+    bitrate_filelist (with the durations of the corpus's own; all test utterances where it has none), and, where the
+    corpus has them, abx.item and synthesis.txt (`utterance voice`). Audio with problems is named; isolated files are
+    left out and listed in out/problems.txt, more stop unless skip_bad (`local.transcribed.report_problems`). Test
+    utterances may be silent, or as short as one sample at 16 kHz. Returns {"language", "unit", "voice", "test": numbers of utterances, "items": lines of abx.item}. UserError in one
     line for a corpus that cannot be used.
     """
     corpus, out = Path(corpus), Path(out).resolve()
@@ -243,8 +243,8 @@ def choose_language(languages, wanted, corpus, log):
 # Utterances
 
 def list_sets(found, language):
-    """{set: [Utterance, ...]} of a Language. Without a folder voice, the voices are those of the unit set that are named
-    as voices are, or all of it."""
+    """{set: [Utterance, ...]} of a Language. Without a folder voice, the voices are those of the unit set that are
+    named as voices are, or all of it."""
     sets = {part: list_utterances(found.audio[part], part, language) for part in SETS}
     if not sets["voice"]:
         sets["voice"] = [utterance for utterance in sets["unit"] if re.match(r"V\d", utterance.speaker)] or sets["unit"]

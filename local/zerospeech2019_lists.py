@@ -44,8 +44,8 @@ def write_synthesis(found, out, test, voices, log):
     _remark_absent(path, pairs, test, log)
     for name, voice in pairs:
         if name in test and voice not in voices:
-            raise UserError(f"{path}: {name} is to be spoken by {voice}, of whom there is no usable recording; expected "
-                            f"one of {', '.join(sorted(voices))}")
+            raise UserError(f"{path}: {name} is to be spoken by {voice}, of whom there is no usable recording; "
+                            f"expected one of {', '.join(sorted(voices))}")
     with atomic_write(target) as stream:
         stream.writelines(f"{name} {voice}\n" for name, voice in pairs if name in test)
 
@@ -71,8 +71,9 @@ def write_items(found, out, test, log):
     if not rows:
         target.unlink(missing_ok=True)
         others = [f"{source} names none"] if source else [f"{path} is compiled, not read" for path in found.named("*.abx")]
-        log.warning("%s: no .item file with test utterances%s; there will be no ABX. Where one is added: --force --stage "
-                    "prepare --stop-stage prepare, then the rest", found.folder, f" ({', '.join(others)})" if others else "")
+        log.warning("%s: no .item file with test utterances%s; there will be no ABX. Where one is added: --force "
+                    "--stage prepare --stop-stage prepare, then the rest", found.folder,
+                    f" ({', '.join(others)})" if others else "")
         return 0
     log.info("ABX items: %d lines of %s", len(rows), source)
     with atomic_write(target) as stream:
@@ -99,8 +100,8 @@ def read_items(path, test):
         name = utterance_name(listed_name(fields[0].strip()))
         if name in test:
             if onset > test[name]:
-                raise UserError(f"{path}, line {number}: an item begins at {onset:g} s, but {name} ends at {test[name]:g} s; "
-                                "expected times in seconds from the beginning of the file")
+                raise UserError(f"{path}, line {number}: an item begins at {onset:g} s, but {name} ends at "
+                                f"{test[name]:g} s; expected times in seconds from the beginning of the file")
             rows.append([name, *fields[1:]])
     return rows
 

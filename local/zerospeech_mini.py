@@ -70,8 +70,8 @@ def prepare(out, log=None, scale=1.0, languages=("cs",), jobs=2, clips=None, whe
     languages: of "cs", "nl"; with both, the phones of abx.item begin with "cs:" or "nl:", so that none are compared
     across languages. jobs: clips that are converted at a time. clips: {voice: [(path, text)]}, default `find_clips()`,
     which downloads up to 142 MB into the cache once. where: as for `local.espeak.synthesize`. Returns {set: number of
-    utterances, "items": lines of abx.item}. UserError where packages cannot be had, for an unknown language, and a scale that leaves
-    no utterance in a set. No abx.item where no items are found.
+    utterances, "items": lines of abx.item}; no such file where there is none. UserError where packages cannot be had,
+    for an unknown language, and for a scale that leaves no utterance in a set.
     """
     out, log = Path(out).resolve(), log or logging.getLogger(__name__)
     for language in languages:
@@ -201,7 +201,8 @@ def _write(out, rows, segments, items, log):
     if items:
         with atomic_write(out / "abx.item") as stream:
             stream.write(ITEM_HEADER + "\n")
-            stream.writelines(f"{name} {onset:.4f} {offset:.4f} {' '.join(rest)}\n" for name, onset, offset, *rest in items)
+            stream.writelines(f"{name} {onset:.4f} {offset:.4f} {' '.join(rest)}\n"
+                              for name, onset, offset, *rest in items)
     else:
         log.warning("no phones in one context by all voices: there will be no ABX; a larger scale has more utterances")
     rows = sorted(rows, key=lambda row: row[0].id)

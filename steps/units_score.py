@@ -76,8 +76,8 @@ def usable_sizes(sizes, frames, log):
     """Those numbers of codes that k-means can have on a number of frames; UserError where none can."""
     usable = [size for size in sizes if size <= frames]
     if not usable:
-        raise UserError(f"kmeans=[{','.join(map(str, sizes))}]: the unit set has {frames} frames at the units' rate; expected "
-                        "a number of codes up to that, or kmeans=[]")
+        raise UserError(f"kmeans=[{','.join(map(str, sizes))}]: the unit set has {frames} frames at the units' rate; "
+                        "expected a number of codes up to that, or kmeans=[]")
     if len(usable) < len(sizes):
         log.warning("kmeans: %s left out, the unit set has %d frames at the units' rate",
                     ", ".join(str(size) for size in sizes if size > frames), frames)

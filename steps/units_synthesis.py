@@ -79,7 +79,7 @@ def synthesize(exp, conf):
 
 
 def expected_of(corpus, language, cuts, pairs):
-    """(test utterances, {(utterance, voice)}) that a submission is to hold: of a release all, with what was left out."""
+    """(test utterances, {(utterance, voice)}) that a submission is to hold: all of a release, what was left out too."""
     if corpus == "mini":
         return {cut.id for cut in cuts}, set(pairs)
     from local.zerospeech2019 import expected_files

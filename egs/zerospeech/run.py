@@ -166,8 +166,8 @@ def submission(exp, conf):
 
 
 @recipe.stage(config=["systems", "repeated", "seeds", "kmeans", "synthesis", "spoken"],
-              inputs=lambda conf: ["corpus", f"scores/{anchors_of(conf)}.json", "models/synthesis", "wavs", "synthesis.json",
-                                   *(f"scores/{name}.json" for name in conf.systems),
+              inputs=lambda conf: ["corpus", f"scores/{anchors_of(conf)}.json", "models/synthesis", "wavs",
+                                   "synthesis.json", *(f"scores/{name}.json" for name in conf.systems),
                                    *(f"units/{name}" for name in conf.systems)],
               outputs=["results.json", "RESULTS.md", "figures"])
 def results(exp, conf):

@@ -94,9 +94,9 @@ def score_items(items, features, distance="cosine", mode="across", rule="zerospe
 
 
 def score_modes(items, frames, distance="cosine", modes=MODES, rule="zerospeech2020", jobs=1):
-    """Yield (mode, ABX error in %, number of cells) of each mode, with a bar on a terminal; arguments as of `score_cells`.
+    """Yield (mode, ABX error in %, number of cells) of each mode, with a bar on a terminal.
 
-    (mode, None, 0), and a warning, where the items have no triplets of that mode.
+    Arguments as of `score_cells`. (mode, None, 0), and a warning, where the items have no triplets of that mode.
     """
     for mode in modes:
         try:
@@ -142,8 +142,8 @@ def load_frames(items, features, frame_rate=None):
         log.warning("%d of %d items have no frame between their onset and offset: the nearest frame is taken",
                     nearest, len(items))
     if late:
-        log.warning("%d of %d items end more than 3 frames behind the last frame of their file (%s: expected by %.3f s, one ends "
-                    "at %.3f s); check the frame rate of the features", len(late), len(items), late[0][0], *late[0][1:])
+        log.warning("%d of %d items end more than 3 frames behind the last frame of their file (%s: expected by %.3f s, "
+                    "one ends at %.3f s); check the frame rate of the features", len(late), len(items), *late[0])
     return Frames(np.concatenate(parts), starts, lengths)
 
 

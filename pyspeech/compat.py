@@ -6,6 +6,7 @@ environment and fails where one of its packages does not load.
 import functools
 import importlib
 import importlib.metadata
+import io
 import os
 import pickle
 import platform
@@ -15,6 +16,7 @@ import warnings
 import zipfile
 
 from pyspeech.errors import UserError
+from pyspeech.files import atomic_write
 from pyspeech.launch import environment_name
 
 
@@ -34,6 +36,19 @@ def autocast(device, enabled=True, dtype=None):
     import torch
 
     return torch.autocast(torch.device(device).type, dtype=dtype or torch.bfloat16, enabled=enabled)
+
+
+def save_checkpoint(path, content):
+    """Write `content` (plain data and tensors) to `path`, whole or not at all; OSError where the disk is full.
+
+    The bytes are made in memory: where a file cannot take them, torch.save to it ends the process.
+    """
+    import torch
+
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    with atomic_write(path, "wb") as stream:
+        stream.write(buffer.getbuffer())
 
 
 def load_checkpoint(path, map_location="cpu"):

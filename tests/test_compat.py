@@ -1,6 +1,8 @@
 """pyspeech.compat on the torch at hand; GPUs are made up."""
+import errno
 import pickle
 import random
+import resource
 import subprocess
 import sys
 
@@ -68,6 +70,28 @@ def test_load_checkpoint_gives_back_what_was_saved(tmp_path):
     state = training_state()
     torch.save(state, tmp_path / "x.pt")
     assert equal(compat.load_checkpoint(tmp_path / "x.pt"), state)
+
+
+def test_save_checkpoint_writes_what_load_checkpoint_reads(tmp_path):
+    state = training_state()
+    compat.save_checkpoint(tmp_path / "new" / "x.pt", state)
+    compat.save_checkpoint(tmp_path / "y.pt", state)
+    assert equal(compat.load_checkpoint(tmp_path / "new" / "x.pt"), state)
+    assert (tmp_path / "y.pt").read_bytes() == (tmp_path / "new" / "x.pt").read_bytes()
+
+
+def test_save_checkpoint_to_a_full_disk(tmp_path):
+    """torch.save to a file would end the process."""
+    compat.save_checkpoint(tmp_path / "x.pt", {"weights": torch.ones(2)})
+    before, limits = (tmp_path / "x.pt").read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+    try:
+        with pytest.raises(OSError) as caught:
+            compat.save_checkpoint(tmp_path / "x.pt", {"weights": torch.ones(100_000)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert caught.value.errno == errno.EFBIG
+    assert [path.name for path in tmp_path.iterdir()] == ["x.pt"] and (tmp_path / "x.pt").read_bytes() == before
 
 
 @pytest.mark.parametrize("part", [0, 1, 100, 0.5, -1])

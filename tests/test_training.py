@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from pyspeech.compat import save_checkpoint
 from pyspeech.errors import UserError
 from pyspeech.training import checkpoint, distributed
 from pyspeech.training.config import TrainConfig
@@ -202,7 +203,7 @@ def test_average_against_numpy(tmp_path):
                "mask": torch.tensor([True, False])} for index in range(4)]
     paths = [tmp_path / f"best-{index}.pt" for index in range(4)]
     for path, state in zip(paths, states):
-        checkpoint.save_file(path, {"model": state})
+        save_checkpoint(path, {"model": state})
     mean = checkpoint.average(paths)
     expected = np.mean([state["w"].double().numpy() for state in states], axis=0).astype(np.float32)
     assert np.array_equal(mean["w"].numpy(), expected)

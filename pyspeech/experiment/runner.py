@@ -23,7 +23,7 @@ from pyspeech.experiment.process import PeakMemory, duration, short_path, termin
 from pyspeech.files import atomic_write
 
 TRACEBACK_LINES = 8  # of a failure, on the screen; all of them are in the log
-FULL_OR_FORBIDDEN = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
+FULL_OR_FORBIDDEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
 
 
 @dataclasses.dataclass

@@ -11,21 +11,14 @@ import zipfile
 import torch
 
 from pyspeech.compat import load_checkpoint
-from pyspeech.files import atomic_write
 
 
 class DamagedFile(Exception):
-    """A file that save_file did not write, or that was changed since."""
-
-
-def save_file(path, content):
-    """Write `content` (plain data and tensors) to `path` by torch.save, atomically."""
-    with atomic_write(path, "wb") as stream:
-        torch.save(content, stream)
+    """A file that save_checkpoint did not write, or that was changed since."""
 
 
 def load_file(path):
-    """What save_file wrote, its tensors on the CPU. Raises DamagedFile, or OSError where the file cannot be opened."""
+    """What save_checkpoint wrote, its tensors on the CPU. Raises DamagedFile, or OSError where it cannot be opened."""
     with open(path, "rb"):
         pass
     try:

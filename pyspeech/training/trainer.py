@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from pyspeech.compat import autocast, describe_environment
+from pyspeech.compat import autocast, describe_environment, save_checkpoint
 from pyspeech.errors import UserError
 from pyspeech.training import checkpoint, distributed
 from pyspeech.training.config import CHANGEABLE
@@ -222,8 +222,8 @@ class Trainer:
         position.without_best = 0 if is_best else position.without_best + 1
         position.best = sorted(position.best + [(value, position.step)])[:config.average_best]
         if (value, position.step) in position.best and distributed.rank() == 0:
-            checkpoint.save_file(self.folder / f"best-{position.step}.pt",
-                                 {"model": self.model.state_dict(), "step": position.step, "metrics": metrics})
+            save_checkpoint(self.folder / f"best-{position.step}.pt",
+                            {"model": self.model.state_dict(), "step": position.step, "metrics": metrics})
 
     def _measure(self):
         self.model.eval()
@@ -261,7 +261,7 @@ class Trainer:
         position = self.position
         random_states = distributed.gather(get_random_state())
         if distributed.rank() == 0:
-            checkpoint.save_file(self.folder / f"checkpoint-{position.step}.pt", {
+            save_checkpoint(self.folder / f"checkpoint-{position.step}.pt", {
                 "model": self.model.state_dict(),
                 "optimizer": self.optimizer.state_dict(),
                 "position": asdict(position),
@@ -356,7 +356,7 @@ class Trainer:
                 steps, metrics = [step for _, step in position.best], mean_metrics
             else:
                 self.model.load_state_dict(best["model"])
-        checkpoint.save_file(self.result, {
+        save_checkpoint(self.result, {
             "model": self.model.state_dict(),
             "steps": steps,               # whose weights these are; more than one for a mean
             "metrics": metrics,           # of these weights

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import torch
 
-from pyspeech.compat import load_checkpoint
+from pyspeech.compat import load_checkpoint, save_checkpoint
 from pyspeech.errors import UserError
 from pyspeech.features.config import FbankConfig
 from pyspeech.features.fbank import GlobalStats
-from pyspeech.files import atomic_path
 from pyspeech.text.units import units_from_json
 from pyspeech.transducer.config import TransducerConfig
 from pyspeech.transducer.model import Transducer
@@ -43,8 +42,7 @@ def save_model(folder, model, units, stats, fbank_config):
         "stats": None if stats is None else stats.to_dict(),
     }
     content["transducer"]["lid_sizes"] = list(content["transducer"]["lid_sizes"])
-    with atomic_path(Path(folder) / MODEL_FILE) as temporary:
-        torch.save(content, temporary)
+    save_checkpoint(Path(folder) / MODEL_FILE, content)
 
 
 def load_model(folder, device="cpu"):

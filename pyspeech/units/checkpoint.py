@@ -8,11 +8,11 @@ from pathlib import Path
 
 import torch
 
-from pyspeech.compat import load_checkpoint
+from pyspeech.compat import load_checkpoint, save_checkpoint
 from pyspeech.errors import UserError
 from pyspeech.features.config import MfccConfig
 from pyspeech.features.fbank import GlobalStats
-from pyspeech.files import atomic_path, model_folders
+from pyspeech.files import model_folders
 from pyspeech.units.config import InverterConfig, VqVaeConfig
 from pyspeech.units.inverter import Inverter
 from pyspeech.units.vqvae import VqVae
@@ -52,8 +52,7 @@ def save_model(folder, model, speakers, features, stats=None):
         "features": asdict(features),
         "stats": None if stats is None else stats.to_dict(),
     }
-    with atomic_path(Path(folder) / MODEL_FILE) as temporary:
-        torch.save(content, temporary)
+    save_checkpoint(Path(folder) / MODEL_FILE, content)
 
 
 def load_model(folder, kind, device="cpu"):

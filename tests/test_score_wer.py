@@ -129,6 +129,33 @@ def test_windows_lines_byte_order_mark_tabs_and_blank_lines(tmp_path):
     assert score_wer.read_columns(path) == {"a": "the  cat", "b": "", "c": "x\u2028y"}
 
 
+def test_names_with_blanks_end_at_a_tab(tmp_path, capsys):
+    """As utils/transcribe.py prints them."""
+    ref, hyp = tmp_path / "ref", tmp_path / "hyp"
+    ref.write_text("call one\tthe cat sat\ncall two\ton the mat\n")
+    hyp.write_text("call one\tthe cat sat\ncall two\t\n")
+    assert score_wer.read_columns(hyp) == {"call one": "the cat sat", "call two": ""}
+    output = score(capsys, ref, hyp)
+    assert output.err == "" and output.out.split("overall")[1].split()[:6] == ["2", "6", "3", "0", "3", "0"]
+
+
+def test_languages_that_are_not_known_are_not_identified(tmp_path, capsys):
+    hyp = write_supervisions(tmp_path / "hyp.jsonl", HYP, {"a1": "en-IN", "a2": "hi-IN", "b1": "hi-IN", "b2": "hi-IN"})
+    output = score(capsys, write_text(tmp_path / "ref", REF), hyp, "--json", tmp_path / "out.json")
+    assert "LID" not in output.out and "lid" not in json.loads((tmp_path / "out.json").read_text())
+    some = write_text(tmp_path / "utt2lang", {"a1": "en-IN", "a2": "en-IN"})
+    output = score(capsys, tmp_path / "ref", hyp, "--utt2lang", some, "--json", tmp_path / "out.json")
+    assert json.loads((tmp_path / "out.json").read_text())["lid"]["accuracy"] == {"en-IN": 0.5}
+    rows = {line.split()[0]: line.split() for line in output.out.split("[ ]")[0].splitlines()}
+    assert (rows["en-IN"][-1], rows["und"][-1], rows["overall"][-1]) == ("50.00", "-", "50.00")
+
+
+def test_a_seed_below_zero(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        score_wer.main(["ref", "hyp", "--seed", "-1"])
+    assert "-1 is not a whole number of 0 or more" in capsys.readouterr().err
+
+
 def test_broken_files_are_named(tmp_path):
     ref = write_text(tmp_path / "ref", REF)
     twice = tmp_path / "twice"

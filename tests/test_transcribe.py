@@ -77,6 +77,7 @@ def models(tmp_path_factory):
             "plain": save_random_model(folder / "multi_softmax", "multi_softmax"),
             "vanilla": save_random_model(folder / "vanilla", "vanilla"),
             "onehot": save_random_model(folder / "onehot", "onehot"),
+            "one": save_random_model(folder.parents[1] / "one", "multi_softmax", lid=True, languages=["hi-IN"]),
             "monolingual": save_random_model(folder / "monolingual" / "hi-IN", "monolingual", languages=["hi-IN"])}
 
 
@@ -411,7 +412,11 @@ def test_early_stopping_and_int8(models, short, capsys):
     (["--language", "fr-FR"], "--language fr-FR: the model in .* has en-IN, hi-IN, ta-IN"),
     (["--nbest", "2", "--format", "ctm"], "--nbest 2: --format ctm has no place"),
     (["--nbest", "5", "--beam", "4"], "--beam 4: .* expected at least 5"),
+    (["--beam", "100000"], "beam=100000, .* expected beam from 1 to 1000"),
+    (["--nbest", "100000"], "beam=100000"),
     (["--tau", "3", "--language", "hi-IN"], "early stopping is for --language auto"),
+    (["--tau", "3", "--model", "ONE"], "identification of several languages.* has hi-IN$"),
+    (["--rule", "mean_p"], "--rule mean_p: nothing is stopped early without --tau or --threshold"),
     (["-o", "SHORT"], "-o .*: cannot make this folder"),
     (["--model", "nowhere"], "--model nowhere: no such folder"),
     (["--model", "EXP"], "no model.pt in it; choose one of .*models/monolingual/hi-IN, .*multi_softmax_lid, "
@@ -421,7 +426,8 @@ def test_early_stopping_and_int8(models, short, capsys):
 ])
 def test_errors_are_one_line(models, short, tmp_path, arguments, message):
     torch.save({"model": {}, "network": {}}, tmp_path / "model.pt")
-    places = {"EXP": str(models["lid"].parents[1]), "SHORT": str(short), "SAD": str(tmp_path)}
+    places = {"EXP": str(models["lid"].parents[1]), "ONE": str(models["one"]), "SHORT": str(short),
+              "SAD": str(tmp_path)}
     arguments = [places.get(word, word) for word in arguments]
     with pytest.raises(UserError, match=message) as error:
         transcribe.main(["--model", str(models["lid"]), *arguments, str(short)])

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Score transcripts: word error rate (WER) by language and overall, with 95 % confidence intervals.
 
-REF and HYP are each a Kaldi `text` file (lines `utterance-id words...`) or a lhotse manifest of supervisions or cuts
-(.jsonl, .jsonl.gz, .json, .yaml; the ids are those of the supervisions). A missing hypothesis counts as an empty one, a
+REF and HYP are each a Kaldi `text` file (lines `utterance-id words...`), what utils/transcribe.py prints (lines of an id,
+which may have blanks, a tab and the words), or a lhotse manifest of supervisions or cuts (.jsonl, .jsonl.gz, .json,
+.yaml; the ids are those of the supervisions). A missing hypothesis counts as an empty one, a
 hypothesis without reference is not scored; both are named. Where HYP is a manifest that gives languages, they are
-scored as predicted languages (LID accuracy and confusion).
+scored as predicted languages (LID accuracy and confusion) of the references whose languages are known.
 """
 import sys
 from pathlib import Path
@@ -59,8 +60,15 @@ def parser():
     parser.add_argument("--cer", action="store_true", help="character error rate as well (code points and spaces)")
     parser.add_argument("--resample", choices=("utterance", "speaker"), default="utterance",
                         help="what the bootstrap of the intervals draws (default: utterance)")
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of the bootstrap (default: 0)")
+    parser.add_argument("--seed", metavar="N", type=seed, default=0, help="seed of the bootstrap (default: 0)")
     return parser
+
+
+def seed(text):
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of 0 or more")
+    return value
 
 
 def read_utterances(options, hypothesis):
@@ -103,17 +111,19 @@ def read_transcripts(path):
 
 
 def read_columns(path):
-    """{first word: the rest} of the lines of a UTF-8 text file, as Kaldi's text, utt2spk and utt2lang are."""
+    """{name: the rest} of the lines of a UTF-8 text file, as Kaldi's text, utt2spk and utt2lang are; the name ends at
+    the first tab or, without one, at the first blank."""
     found = {}
     try:
         with open(path, encoding="utf-8-sig") as stream:
             for number, line in enumerate(stream, 1):
-                parts = line.split(maxsplit=1)
+                line = line.lstrip().rstrip("\r\n")
+                parts = [part.strip() for part in line.split("\t" if "\t" in line else None, maxsplit=1)]
                 if not parts:
                     continue
                 if parts[0] in found:
                     raise UserError(f"{path}:{number}: {parts[0]} for the second time; expected each utterance once")
-                found[parts[0]] = parts[1].strip() if len(parts) == 2 else ""
+                found[parts[0]] = parts[1] if len(parts) == 2 else ""
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8 ({error.reason}); expected a text file in UTF-8 or a lhotse manifest "
                         f"named {', '.join(MANIFESTS)}") from error
@@ -191,8 +201,9 @@ def row(name, counts, scores):
         cells.append(percent(counts["character_errors"], counts["characters"]))
     if "lid" in scores:
         rows = scores["lid"]["confusion"]
-        spoken = [name] if name in rows else list(rows)
-        cells.append(percent(sum(rows[code].get(code, 0) for code in spoken), counts["utterances"]))
+        spoken = [code for code in rows if name in (code, "overall")]
+        cells.append(percent(sum(rows[code].get(code, 0) for code in spoken),
+                             sum(sum(rows[code].values()) for code in spoken)))
     return cells
 
 

@@ -65,11 +65,12 @@ def parser():
                         "less exact")
     parser.add_argument("--min-silence", metavar="S", type=seconds, default=Endpointing.silence_after,
                         help=f"a pause that ends a segment (default: {Endpointing.silence_after})")
-    parser.add_argument("--tau", metavar="N", type=number, help="early stopping: after N frames of 30 ms, switch off "
-                        "the decoders of unlikely languages (default with --threshold: 0)")
+    parser.add_argument("--tau", metavar="N", type=number, help="early stopping: after N encoder frames (of 30 ms "
+                        "in models of the paper's size, 60 ms in those of the profiles mini and quick), switch off the "
+                        "decoders of unlikely languages (default with --threshold: 0)")
     parser.add_argument("--threshold", metavar="X", type=number, help="of languages whose score is more than X below "
                         "the best one's (default with --tau: 0)")
-    parser.add_argument("--rule", choices=STOPPING_RULES, default=EarlyStopping.rule,
+    parser.add_argument("--rule", choices=STOPPING_RULES,
                         help=f"that score (default: {EarlyStopping.rule})")
     return parser
 
@@ -131,8 +132,16 @@ def check_options(options):
     if options.beam and options.beam < options.nbest:
         raise UserError(f"--beam {options.beam}: a search that keeps {options.beam} hypotheses cannot give the "
                         f"{options.nbest} best; expected at least {options.nbest}")
+    search_of(options).check()
+    if options.rule and options.tau is None and options.threshold is None:
+        raise UserError(f"--rule {options.rule}: nothing is stopped early without --tau or --threshold; give one of "
+                        "them")
     if "-" in options.inputs and (sys.stdin is None or sys.stdin.isatty()):
         raise UserError("-: no audio on standard input; pipe audio into this command, as --help shows")
+
+
+def search_of(options):
+    return SearchConfig(beam=options.beam or max(SearchConfig.beam, options.nbest))
 
 
 def load_bundle(options):
@@ -164,9 +173,9 @@ def language_of(options, bundle):
         raise UserError(f"--language auto: the model in {options.model} cannot tell languages apart; give one of "
                         f"{codes}")
     if options.tau is not None or options.threshold is not None:
-        if options.language != "auto" or model.lid is None:
-            raise UserError("--tau, --threshold: early stopping is for --language auto and a model with language "
-                            "identification, such as multi_softmax_lid")
+        if options.language != "auto" or model.lid is None or len(model.languages) == 1:
+            raise UserError("--tau, --threshold: early stopping is for --language auto and a model with identification "
+                            f"of several languages, such as multi_softmax_lid; this one has {codes}")
     return None if options.language == "auto" else options.language
 
 
@@ -174,11 +183,10 @@ class Work:
     """Recordings to transcripts, one after the other: recognition, output, and what the summary says."""
 
     def __init__(self, bundle, language, options, status, total):
-        search = SearchConfig(beam=options.beam or max(SearchConfig.beam, options.nbest))
         stopping = None
         if options.tau is not None or options.threshold is not None:
-            stopping = EarlyStopping(options.rule, options.tau or 0.0, options.threshold or 0.0)
-        self.bundle, self.settings = bundle, (language, search, stopping)
+            stopping = EarlyStopping(options.rule or EarlyStopping.rule, options.tau or 0.0, options.threshold or 0.0)
+        self.bundle, self.settings = bundle, (language, search_of(options), stopping)
         self.options, self.status, self.total = options, status, total
         self.batch = []  # (Recording, samples) of short recordings
         self.taken, self.done, self.failed = 0, 0, []

@@ -67,9 +67,9 @@ def score_utterances(utterances, resample="utterance", resamples=1000, seed=0, c
     {"languages": {code: {"errors", "words", "sub", "del", "ins", "utterances", "ci": [low, high] or None}},
      "average": the same over all languages,
      "lid": {"accuracy": {code: fraction}, "confusion": {code: {predicted code: utterances}}}}
-    "ci" is the 95 % interval of the WER. "lid" is there where any utterance has a predicted language; an utterance
-    without one then counts as wrong, as "none". With characters=True each entry also has "character_errors" and
-    "characters". UserError where there are no utterances, one is there twice, or a speaker is missing but needed.
+    "ci" is the 95 % interval of the WER. "lid" is of the utterances whose language is known, and there where any of these
+    has a predicted one; an utterance without one then counts as wrong, as "none". With characters=True each entry also
+    has "character_errors" and "characters". UserError where there are no utterances, one is there twice, or a speaker is missing but needed.
     """
     utterances = _checked(utterances)
     counts = [_utterance_counts(utterance, characters) for utterance in utterances]
@@ -86,8 +86,9 @@ def score_utterances(utterances, resample="utterance", resamples=1000, seed=0, c
     by_language = {code: [index for index, other in enumerate(codes) if other == code] for code in sorted(set(codes))}
     result = {"languages": {code: entry(chosen) for code, chosen in by_language.items()},
               "average": entry(range(len(utterances)))}
-    if any(utterance[5] is not None for utterance in utterances):
-        result["lid"] = _score_lid(utterances)
+    spoken = [utterance for utterance in utterances if utterance[1]]
+    if any(utterance[5] is not None for utterance in spoken):
+        result["lid"] = _score_lid(spoken)
     return result
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from pyspeech.errors import UserError
 
+MOST_HYPOTHESES = 1000  # memory grows with their square
 STOPPING_RULES = ("sum_logp", "mean_logp", "mean_p")
 
 
@@ -16,9 +17,9 @@ class SearchConfig:
     prune: float = 10.0  # hypotheses whose log probability is this much below the best are dropped; .inf: none
 
     def check(self):
-        if self.beam < 1 or self.max_symbols < 1 or not self.prune > 0:
+        if not 1 <= self.beam <= MOST_HYPOTHESES or self.max_symbols < 1 or not self.prune > 0:
             raise UserError(f"search: beam={self.beam}, max_symbols={self.max_symbols}, prune={self.prune}; "
-                            "expected beam and max_symbols of at least 1 and prune > 0")
+                            f"expected beam from 1 to {MOST_HYPOTHESES}, max_symbols of at least 1 and prune > 0")
 
 
 @dataclass

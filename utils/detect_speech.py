@@ -36,8 +36,8 @@ def parser():
     parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, -, folder, *.scp, *.jsonl, *.jsonl.gz")
     parser.add_argument("--system", choices=SYSTEMS, default="statistical",
                         help="statistical (default) needs no model; the networks do")
-    parser.add_argument("--model", metavar="DIR", help="folder of a trained network, as egs/fearless/run.py leaves it, or "
-                        "the model.pt in it (default: the newest one in egs/fearless/exp/*/SYSTEM)")
+    parser.add_argument("--model", metavar="DIR", help="folder of a trained network, as egs/fearless/run.py leaves it, "
+                        "or the model.pt in it (default: the newest one in egs/fearless/exp/*/SYSTEM)")
     parser.add_argument("--format", choices=FORMATS, default="rttm", help="of the segments (default: rttm)")
     parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording into DIR")
     parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")

@@ -40,10 +40,11 @@ class SpeechFound:
 def load_detector(system="statistical", model=None, threshold=None):
     """Return a function `detect(path, channel=None, start=0.0, duration=None)` -> SpeechFound.
 
-    system: one of SYSTEMS. model: the folder of a trained network, or the model.pt in it. threshold: of the scores; None keeps the system's
-    own (0 for log-likelihood ratios; for a network, what was best on its development set). path, channel, start and
-    duration are as `pyspeech.audio.io.stream_audio` takes them. UserError where the network is missing or of another
-    system, and for a threshold that is no number; those of `detect` begin with the path. It warns of silence.
+    system: one of SYSTEMS. model: the folder of a trained network, or the model.pt in it. threshold: of the scores;
+    None keeps the system's own (0 for log-likelihood ratios; for a network, what was best on its development set).
+    path, channel, start and duration are as `pyspeech.audio.io.stream_audio` takes them. UserError where the network is
+    missing or of another system, and for a threshold that is no number; those of `detect` begin with the path, and it
+    warns of silence.
     """
     if threshold is not None and np.isnan(threshold):
         raise UserError("threshold nan: expected a number")
@@ -93,7 +94,8 @@ def _detect(decide, sampling_rate, path, channel=None, start=0.0, duration=None)
         log.warning("%s: silent%s", path, "" if channel is not None else
                     " (if it has channels that cancel each other when mixed, choose one of them with --channel)")
     seconds = audio.samples / sampling_rate
-    return SpeechFound(frames_to_segments(decisions, frame_shift, seconds), seconds, scores.astype(np.float32), frame_shift)
+    speech = frames_to_segments(decisions, frame_shift, seconds)
+    return SpeechFound(speech, seconds, scores.astype(np.float32), frame_shift)
 
 
 def _by_statistics(config, threshold, blocks):

@@ -151,8 +151,8 @@ def _fearless(recording, speech, duration):
 
 
 def _rttm(recording, speech, duration, channel=0):
-    # RTTM counts channels from 1.
-    return "".join(f"SPEAKER {_word(recording)} {channel + 1} {start:.3f} {end - start:.3f} <NA> <NA> speech <NA> <NA>\n"
+    start_of_line = f"SPEAKER {_word(recording)} {channel + 1}"  # RTTM counts channels from 1
+    return "".join(f"{start_of_line} {start:.3f} {end - start:.3f} <NA> <NA> speech <NA> <NA>\n"
                    for start, end in _pairs(speech, duration))
 
 

@@ -14,13 +14,23 @@
 
 # ---- What a sourcing shell runs too: valid in bash and zsh, no set -e, no names left behind. ----
 
+# The folder of file $1, which may be a link.
+_pyspeech_folder() {
+    local file=$1 link
+    while [ -L "$file" ]; do
+        link=$(readlink "$file") || return 1
+        case $link in
+            /*) file=$link ;;
+            *) file=$(dirname "$file")/$link ;;
+        esac
+    done
+    CDPATH='' cd -P -- "$(dirname "$file")" && pwd
+}
+
 if [ -n "${ZSH_VERSION:-}" ]; then
     eval 'PYSPEECH_ROOT=${${(%):-%x}:A:h}'
 elif [ -n "${BASH_VERSION:-}" ]; then
-    case ${BASH_SOURCE[0]} in
-        */*) PYSPEECH_ROOT=$(CDPATH='' cd -- "${BASH_SOURCE[0]%/*}/" && pwd -P) ;;
-        *) PYSPEECH_ROOT=$(pwd -P) ;;
-    esac
+    PYSPEECH_ROOT=$(_pyspeech_folder "${BASH_SOURCE[0]}")
 else
     echo "path.sh: use bash or zsh to source it, or run ./path.sh COMMAND" >&2
     return 1 2>/dev/null || exit 1
@@ -52,7 +62,7 @@ _pyspeech_ready() {
         [ "$(cat "$PYSPEECH_ROOT/.venv/$1/complete")" = "$(_pyspeech_ingredients "$1")" ]
 }
 
-# PATH without the environments of this repository.
+# Leave the environments of this repository: PATH without them.
 _pyspeech_leave() {
     local rest="$PATH:" kept="" entry
     while [ -n "$rest" ]; do
@@ -64,20 +74,25 @@ _pyspeech_leave() {
         esac
     done
     PATH=${kept#:}
+    case ${VIRTUAL_ENV:-} in "$PYSPEECH_ROOT"/.venv/*) unset VIRTUAL_ENV ;; esac
 }
 
 # Put this shell into environment $1.
 _pyspeech_enter() {
+    local others
     _pyspeech_leave
     if [ "$1" != system ]; then
         PATH=$PYSPEECH_ROOT/.venv/$1/bin:$PATH
         export VIRTUAL_ENV="$PYSPEECH_ROOT/.venv/$1"
         unset PYTHONHOME
     fi
-    case ":${PYTHONPATH:-}:" in
-        *":$PYSPEECH_ROOT:"*) ;;
-        *) PYTHONPATH=$PYSPEECH_ROOT${PYTHONPATH:+:$PYTHONPATH} ;;
-    esac
+    # First, also where it stands behind another copy of the repository.
+    others=":${PYTHONPATH:-}:"
+    others=${others//":$PYSPEECH_ROOT:"/:}
+    others=${others#:} && others=${others%:}
+    PYTHONPATH=$PYSPEECH_ROOT${others:+:$others}
+    # Without this, bash drops the name again after `PYSPEECH_ENV=NAME source path.sh`.
+    unset PYSPEECH_ENV
     # matplotlib would put its font list into the home folder. Threads that wait for one another sleep: where others
     # compute on the same cores, those that spin make a training five to ten times as slow.
     export PATH PYTHONPATH PYSPEECH_ENV="$1" MPLCONFIGDIR="${MPLCONFIGDIR:-$PYSPEECH_ROOT/.cache/matplotlib}" \
@@ -109,7 +124,7 @@ if [ -n "${ZSH_VERSION:-}" ] || [ "${BASH_SOURCE[0]}" != "$0" ]; then
         fi
     fi
     unset _pyspeech_env
-    unset -f _pyspeech_name _pyspeech_ingredients _pyspeech_ready _pyspeech_leave _pyspeech_enter
+    unset -f _pyspeech_folder _pyspeech_name _pyspeech_ingredients _pyspeech_ready _pyspeech_leave _pyspeech_enter
     eval "unset _pyspeech_status; return $_pyspeech_status"
 fi
 

@@ -26,6 +26,10 @@ def ensure_environment():
     Returns at once where the script already runs there, where PYSPEECH_ENV=system asks for the Python at hand, and in
     an interactive session. Arguments, working directory and environment variables stay as they are.
     """
+    if not os.environ.get("PYSPEECH_ENV"):  # zsh drops it after `PYSPEECH_ENV=torch2 source path.sh`
+        for name in ("k2", "torch2"):
+            if os.path.realpath(sys.prefix) == os.path.realpath(os.path.join(ROOT, ".venv", name)):
+                os.environ["PYSPEECH_ENV"] = name
     if environment_name() or not hasattr(sys.modules["__main__"], "__file__"):
         os.environ.pop(_MARK, None)
         return

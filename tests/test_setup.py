@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-TOOLS = "awk bash cat chmod cp cut df dirname du env find grep head ls mkdir mv rm sed sh sleep tail true wc".split()
+TOOLS = "awk bash cat chmod cp cut df dirname du env find grep head ls mkdir mv readlink rm sed sh sleep tail true wc".split()
 
 # A Python that says it has version {version} and whose venv and pip leave marks in {calls}. `-c` goes to a real Python,
 # except where path.sh asks for the version.
@@ -86,6 +86,9 @@ class Machine:
         while not self.calls(call):
             assert time.monotonic() < deadline, f"nobody called {call}"
             time.sleep(0.02)
+
+
+SHELLS = pytest.mark.parametrize("shell", [name for name in ("bash", "zsh") if shutil.which(name)])
 
 
 @pytest.fixture
@@ -379,7 +382,7 @@ def test_pytest_without_a_path_runs_all_tests_from_any_folder(machine):
     assert named.stdout == "ran in k2 with tests/test_x.py::test_y\n"
 
 
-@pytest.mark.parametrize("shell", [name for name in ("bash", "zsh") if shutil.which(name)])
+@SHELLS
 def test_sourcing(machine, shell):
     root, show = machine.root, 'echo "$?|$PYSPEECH_ENV|$PYTHONPATH|$PATH|$(type -p python || echo none)"'
     before = machine.bash(f'cd /; source "{root}/path.sh"; {show}', shell)
@@ -400,6 +403,58 @@ def test_sourcing(machine, shell):
     assert changed.stdout == f"ran in torch2 with x\n{root}/.venv/torch2/bin:{machine.bin}\n"
     relative = machine.bash('cd "re po"; source ./path.sh; python x', shell)
     assert relative.stdout == "ran in k2 with x\n"
+
+
+@SHELLS
+def test_the_last_sourced_copy_of_the_repository_comes_first(machine, shell):
+    machine.python("3.10")
+    machine.run("true")
+    first = machine.root
+    second = machine.root = machine.folder / "second"
+    (second / "requirements").mkdir(parents=True)
+    shutil.copy(REPOSITORY / "path.sh", second)
+    for path in (first / "requirements").iterdir():
+        shutil.copy(path, second / "requirements")
+    machine.run("true")
+    show = 'echo "$PYTHONPATH|$VIRTUAL_ENV|$PATH"'
+    sources = {root: f'source "{root}/path.sh"' for root in (first, second)}
+    done = machine.bash(f"{sources[first]}; {sources[second]}; {sources[first]}; {show}", shell, PYTHONPATH="/other")
+    assert done.stdout.startswith(f"{first}:{second}:/other|{first}/.venv/k2|{first}/.venv/k2/bin:")
+    done = machine.bash(f"{sources[first]}; {sources[second]}; '{first}/path.sh' bash -c '{show}'", shell)
+    assert done.stdout.startswith(f"{first}:{second}|{first}/.venv/k2|{first}/.venv/k2/bin:")
+    done = machine.bash(f"{sources[second]}; {sources[second]}; {show}", shell, PYTHONPATH="")
+    assert done.stdout.startswith(f"{second}|")
+
+
+@SHELLS
+def test_environment_named_before_source(machine, shell):
+    machine.python("3.10")
+    machine.python("3.12")
+    for name in ("k2", "torch2"):
+        machine.run("true", PYSPEECH_ENV=name)
+    source = f'source "{machine.root}/path.sh"'
+    show = 'bash -c "echo \\$PYSPEECH_ENV \\$VIRTUAL_ENV"'
+    for before in ("true", source) if shell == "bash" else ():               # zsh drops it: pyspeech.launch sees to that
+        done = machine.bash(f"{before}; PYSPEECH_ENV=torch2 {source}; {show}", shell)
+        assert done.stdout == f"torch2 {machine.root}/.venv/torch2\n"
+    done = machine.bash(f'{source}; PYSPEECH_ENV=system {source}; echo "$PATH"; {show}', shell)
+    assert done.stdout == f"{machine.bin}\n{'system' if shell == 'bash' else 'k2'}\n"
+
+
+def test_links_to_path_sh_are_followed(machine):
+    machine.python("3.10")
+    machine.run("true")
+    links = machine.folder / "far/links"
+    links.mkdir(parents=True)
+    (links / "absolute").symlink_to(machine.root / "path.sh")
+    (links / "relative").symlink_to("../../re po/path.sh")
+    (links / "twice").symlink_to("relative")
+    (machine.folder / "by").symlink_to("far/links")
+    for name in ("far/links/absolute", "far/links/relative", "far/links/twice", "by/relative"):
+        assert machine.bash(f"{name} python x").stdout == "ran in k2 with x\n", name
+        assert machine.bash(f'source {name}; echo "$PYSPEECH_ROOT"').stdout == f"{machine.root}\n", name
+    assert machine.bash('cd by; source relative; python x', PATH=f"{machine.bin}").stdout == "ran in k2 with x\n"
+    assert not (links / ".venv").exists()
 
 
 def test_real_python_makes_a_real_environment(machine):
@@ -475,6 +530,15 @@ def test_launch_goes_on_inside_the_environment(launching, machine):
     assert done.stdout == f"['x'] {machine.folder} mine\n"
     other = launching("echo called", "x", PYSPEECH_ENV="mine", PYSPEECH_ROOT="/elsewhere")
     assert other.stdout == "called\n"
+
+
+def test_launch_knows_the_environment_of_a_python_where_none_is_named(launching, machine):
+    (machine.root / ".venv").mkdir()
+    (machine.root / ".venv/torch2").symlink_to(sys.prefix)
+    done = launching("echo called", "x", PYSPEECH_ROOT=str(machine.root))
+    assert done.stdout == f"['x'] {machine.folder} torch2\n"
+    assert launching('echo "$PYSPEECH_ENV"').stdout == "torch2\n"
+    assert launching('echo "$PYSPEECH_ENV"', PYSPEECH_ENV="k2", PYSPEECH_ROOT=str(machine.root)).stdout == "k2\n"
 
 
 def test_launch_does_not_loop(launching):

@@ -166,8 +166,9 @@ def test_signal_saves_at_the_next_step(tmp_path, undisturbed, number):
 
     before = signal.signal(number, handler)
     try:
-        with pytest.raises(TrainingInterrupted, match=f"{number.name} at step 8, saved in"):
+        with pytest.raises(TrainingInterrupted, match=f"{number.name} at step 8, saved in") as caught:
             build_trainer(tmp_path, loss=ending_at(15, lambda: os.kill(os.getpid(), number))).run()
+        assert caught.value.signum == number  # which decides the exit status of a recipe
         assert signal.getsignal(number) is handler
     finally:
         signal.signal(number, before)

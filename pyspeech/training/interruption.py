@@ -4,13 +4,17 @@ import threading
 
 
 class TrainingInterrupted(KeyboardInterrupt):
-    """A signal asked training to stop; a checkpoint was saved, and the same command goes on from it."""
+    """The signal `signum` asked training to stop; a checkpoint was saved, and the same command goes on from it."""
+
+    def __init__(self, message, signum):
+        super().__init__(message)
+        self.signum = signum
 
 
 class Signals:
     """A context manager that notes SIGTERM and SIGUSR2 (Slurm's, before the time is up) instead of dying of them.
 
-    `caught` is the name of the last one, or None. The handlers before are put back at the end.
+    `caught` is the last one (signal.Signals), or None. The handlers before are put back at the end.
     """
 
     def __init__(self):
@@ -28,4 +32,4 @@ class Signals:
             signal.signal(number, handler)
 
     def _note(self, number, frame):
-        self.caught = signal.Signals(number).name
+        self.caught = signal.Signals(number)

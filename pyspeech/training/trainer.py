@@ -249,10 +249,11 @@ class Trainer:
         return min(bounds) if min(bounds) < math.inf else None
 
     def _stop_if_interrupted(self):
-        if self.signals.caught:
+        caught = self.signals.caught
+        if caught:
             self._save()
-            raise TrainingInterrupted(f"training stopped by {self.signals.caught} at step {self.position.step}, saved "
-                                      f"in {self.folder}; the same command goes on from there")
+            raise TrainingInterrupted(f"training stopped by {caught.name} at step {self.position.step}, saved in "
+                                      f"{self.folder}; the same command goes on from there", caught)
 
     def _save(self):
         """Write a checkpoint of this position, unless there is one, and remove what it makes superfluous."""

@@ -118,6 +118,23 @@ def test_a_failure_stops_the_others_and_the_same_command_goes_on(run):
     assert "done in" in run("--jobs", "2")[0]
 
 
+@pytest.mark.parametrize("number, reason", [(signal.SIGKILL, "signal 9 (Killed); out of memory?"),
+                                            (signal.SIGSEGV, "signal 11 (Segmentation fault)")])
+def test_a_stage_that_is_killed_is_named(run, number, reason):
+    run("--stop-stage", "first")
+    (run.exp / "hang").touch()
+    process = run.start("--jobs", "2")
+    begun = [run.exp / f"{name}.begun" for name in ("left", "right")]
+    wait_until(lambda: all(path.exists() and path.read_text() for path in begun))
+    os.kill(int(begun[0].read_text()), number)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    lines = errors.splitlines()[-3:]
+    assert lines[0].endswith(f"ERROR stage 1 left was ended by {reason}")
+    assert lines[1] == f"log: exp{os.sep}logs{os.sep}1-left.log"
+    assert lines[2].startswith("go on, once that is mended, with: ") and lines[2].endswith("--jobs 2")
+
+
 @pytest.mark.parametrize("number, status", [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, 143)])
 def test_ended_with_all_its_stages_and_resumed(run, number, status):
     run("--stop-stage", "first")

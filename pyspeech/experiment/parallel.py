@@ -14,11 +14,11 @@ _PR_SET_PDEATHSIG = 1
 
 
 class StageFailed(Exception):
-    """A stage ended with `status`; it has said why."""
+    """A stage ended with `status`; it has said why, unless that is a signal (-9 for SIGKILL)."""
 
     def __init__(self, stage, status):
         super().__init__(f"{stage} ended with status {status}")
-        self.status = status
+        self.stage, self.status = stage, status
 
 
 def run_parallel(selected, stages, jobs, decide, run, finished):

@@ -127,10 +127,18 @@ class Run:
             run_parallel(self.stages, self.plan.stages, self.jobs, self._decide,
                          lambda stage, verdict: self._run_stage(stage, verdict, _environment()), learn)
         except StageFailed as error:
-            sys.exit(error.status if error.status > 0 else 1)
+            if error.status > 0:
+                sys.exit(error.status)
+            cause = "; out of memory?" if error.status == -signal.SIGKILL else ""
+            self.exp.log.error("%s was ended by signal %d (%s)%s", error.stage, -error.status,
+                               signal.strsignal(-error.status), cause)
+            self._exit_failed(self._log_path(error.stage))
+
+    def _log_path(self, stage):
+        return self.exp.dir / "logs" / f"{stage.number}-{stage.name}.log"
 
     def _run_stage(self, stage, verdict, environment):
-        plan, log_path = self.plan, self.exp.dir / "logs" / f"{stage.number}-{stage.name}.log"
+        plan, log_path = self.plan, self._log_path(stage)
         facts = plan.facts(stage)
         attempts = 1 if verdict.fresh else plan.records.attempt(stage.name).get("attempts", 1) + 1
         plan.records.forget_finished(stage.name)
@@ -176,8 +184,11 @@ class Run:
                 lines = _traceback(error).splitlines()
                 say("\n".join(["..."] * (len(lines) > TRACEBACK_LINES) + lines[-TRACEBACK_LINES:]), sys.stderr)
             self.exp.log.error("%s failed: %s", stage, reason)
-            say(f"log: {short_path(log_path)}\ngo on, once that is mended, with: {self.command()}", sys.stderr)
-            sys.exit(1)
+            self._exit_failed(log_path)
+
+    def _exit_failed(self, log_path):
+        say(f"log: {short_path(log_path)}\ngo on, once that is mended, with: {self.command()}", sys.stderr)
+        sys.exit(1)
 
     def _exit_interrupted(self, error, log_path=None):
         if log_path:

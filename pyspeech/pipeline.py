@@ -104,14 +104,18 @@ class Recipe:
         selected = self._select(flags)
         conf = config.resolve(self.config_class, profile_file, flags.overrides)
         plain_conf = config.to_dataclass(conf, self.config_class)
+        options = config.flatten(conf)
+        config.check_recordable(options)
         folder = self._folder(flags, plain_conf, profile)
+        for path in (sys.argv[0], str(folder)):
+            config.check_text(path)
         bound = [stage.bind(plain_conf) for stage in self.stages]
         stages.check(bound)
         header = f"profile {profile} ({short_path(profile_file)}), " if profile else ""
         defaults = config.flatten(config.resolve(self.config_class))
         without_effect = [option.key for option in self._options.values() if not option.changes_results]
         with _usable(folder):
-            plan = Plan(bound, config.flatten(conf), defaults, without_effect, Artifacts(folder), Records(folder))
+            plan = Plan(bound, options, defaults, without_effect, Artifacts(folder), Records(folder))
         return Run(title=self.title, header=f"{header}experiment folder {short_path(folder)}", plan=plan,
                    stages=bound[selected], conf=conf, plain_conf=plain_conf, force=flags.force, jobs=int(flags.jobs or self.jobs),
                    exp=Experiment(folder, logging.getLogger("pyspeech.stage"), profile, tuple(flags.overrides)),

@@ -174,6 +174,23 @@ def test_flatten_and_below():
     assert config.below(leaves, ["train.o"]) == {}  # no prefix of a name
 
 
+@pytest.mark.parametrize("leaves, message", [
+    ({"a": math.nan}, "option 'a' takes a number, got nan"),
+    ({"b.c": [1.0, math.nan]}, "option 'b.c' takes a number, got nan"),
+    ({"a": "caf\udce9"}, "a=caf\udce9: not UTF-8"),
+    ({"a": ["x", "caf\udce9"]}, "caf\udce9\"]: not UTF-8"),
+    ({"a.\udce9": 1}, "a.\udce9=1: not UTF-8"),
+])
+def test_what_no_record_can_hold(leaves, message):
+    with pytest.raises(UserError) as caught:
+        config.check_recordable(leaves)
+    assert message in str(caught.value)
+
+
+def test_what_a_record_can_hold():
+    config.check_recordable({"a": math.inf, "b": None, "c": "nan", "d": ["é", -math.inf, True], "e": {}})
+
+
 def test_config_changes():
     defaults = {"a": 1, "b": 2, "c": math.nan}
     assert config_changes(defaults, dict(defaults), defaults, defaults) == []

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from omegaconf import OmegaConf
 
 from pyspeech.pipeline import Recipe
 from toy_harness import Toy, repository
@@ -216,11 +217,29 @@ def test_runs_from_any_folder(toy, tmp_path):
     (["--stage"], "argument --stage: expected one argument (see --help)"),
     (["--exp", "conf"], "--exp conf holds other files and is no experiment folder: give a new or empty one"),
     (["--exp", "run.py"], "--exp run.py is a file, expected a folder"),
+    (["note=" + os.fsdecode(b"caf\xe9")],
+     r"note=caf\udce9: not UTF-8, as every file is that names it; rename the file or folder"),
+    (["collar=nan"], "option 'collar' takes a number, got nan"),
     (["--exp", "run.py/x"], "experiment folder run.py/x: Not a directory: "),
 ])
 def test_mistakes_are_answered_in_one_line(toy, arguments, message):
     error = toy.error(*arguments)
     assert error == message or message.endswith(": ") and error.startswith(message)
+    assert not (toy.folder / "exp").exists()
+
+
+def test_an_experiment_folder_that_is_not_utf8(toy):
+    assert toy.error("--exp", os.fsdecode(b"caf\xe9")).endswith(
+        r"caf\udce9: not UTF-8, as every file is that names it; rename the file or folder")
+    assert b"caf\xe9" not in os.listdir(os.fsencode(toy.folder))
+
+
+def test_characters_that_do_not_print(toy):
+    text = "a\nb\u2028c \x1b ä"
+    toy(f"note={text}", "--stop-stage", "0")
+    loaded = OmegaConf.load(toy.exp / "conf.yaml")
+    assert loaded.note == text
+    assert r"a\nb\u2028c \x1b ä" in (toy.exp / "conf.yaml").read_text(encoding="utf-8").splitlines()[0]
 
 
 def test_options_may_stand_anywhere(toy):

@@ -43,6 +43,7 @@ class Config:
     corpus: str = folder_or("mini")  # or the folder of a corpus
     collar: float = field(default=0.0, metadata={"help": "seconds around a boundary that do not count"})
     limit: Optional[int] = None
+    note: str = ""
     train: TrainConfig = field(default_factory=TrainConfig)
 
     def __post_init__(self):

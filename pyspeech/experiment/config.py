@@ -175,6 +175,22 @@ def flatten(conf):
     return leaves
 
 
+def check_recordable(leaves):
+    """Raise UserError for a value of {dotted key: value} that a record cannot hold: NaN, or text that is not UTF-8."""
+    for key, value in leaves.items():
+        if any(item != item for item in (value if isinstance(value, list) else [value])):
+            raise UserError(f"option '{key}' takes a number, got nan")
+        check_text(f"{key}={show(value)}")
+
+
+def check_text(text):
+    """Raise UserError for a path or an option, as typed, whose bytes are not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UserError(f"{text}: not UTF-8, as every file is that names it; rename the file or folder") from None
+
+
 def below(leaves, keys):
     """The part of {dotted key: value} at or below any of `keys`."""
     return {leaf: value for leaf, value in leaves.items()

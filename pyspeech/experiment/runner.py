@@ -92,7 +92,8 @@ class Run:
     def _run_stages(self):
         records = self.plan.records
         with atomic_write(self.exp.dir / "conf.yaml") as stream:
-            stream.write(f"# the configuration of the latest run: {self.command()}\n{OmegaConf.to_yaml(self.conf)}")
+            command = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in self.command())
+            stream.write(f"# the configuration of the latest run: {command}\n{OmegaConf.to_yaml(self.conf)}")
         if self.force:  # all of them first: should this run be interrupted, the command without --force finishes it
             for stage in self.stages:
                 if not stage.idle:

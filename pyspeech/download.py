@@ -6,8 +6,8 @@ the Debian archive that apt is configured for (`fetch_debian`; apt's lists go to
 neither root nor an earlier `apt-get update` is needed and the system stays as it is).
 
 A file is written to `<name>.part`, continued with an HTTP range request after an interruption, checked against its
-SHA-256 and renamed; a lock file beside it makes a second process wait for the first instead of downloading twice. A file
-that somebody put into the cache is checked when it is first used; `<name>.checked` beside it says that it was.
+SHA-256 and renamed; a lock file beside it makes a second process wait for the first instead of downloading twice. A
+file that somebody put into the cache is checked when it is first used; `<name>.checked` beside it says that it was.
 """
 import ast
 import base64
@@ -75,7 +75,7 @@ def fetch(url, name=None, sha256=None, folder=None):
 
 
 def _check(target, sha256):
-    """UserError where a file of the cache is not the one expected; a file is read for that once, while it is unchanged."""
+    """UserError where a file of the cache is not the one expected; an unchanged file is read for that only once."""
     if sha256 is None:
         return
     note, state = target.with_name(target.name + ".checked"), target.stat()
@@ -84,8 +84,8 @@ def _check(target, sha256):
         return
     found = file_sha256(target)
     if found != sha256.lower():
-        raise UserError(f"{target}: its SHA-256 is {found}, expected {sha256}; remove it, or put the right file there, and "
-                        f"run the same command again")
+        raise UserError(f"{target}: its SHA-256 is {found}, expected {sha256}; remove it, or put the right file there, "
+                        f"and run the same command again")
     with contextlib.suppress(OSError):      # in a cache that cannot be written to it is checked each time
         note.write_bytes(checked)
 

@@ -17,7 +17,8 @@ from pyspeech.download import cache_dir, disk_errors, locked
 from pyspeech.errors import UserError
 
 # What reading a damaged archive raises; RuntimeError: an encrypted one, or a compression that is not known.
-DAMAGED = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError, ValueError)
+DAMAGED = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError,
+           ValueError)
 
 
 def unpack(archive, patterns):

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-TOOLS = "awk bash cat chmod cp cut df dirname du env find grep head ls mkdir mv readlink rm sed sh sleep tail true wc".split()
+TOOLS = ("awk bash cat chmod cp cut df dirname du env find grep head ls mkdir mv readlink rm sed sh sleep tail true "
+         "wc").split()
 
 # A Python that says it has version {version} and whose venv and pip leave marks in {calls}. `-c` goes to a real Python,
 # except where path.sh asks for the version.
@@ -434,7 +435,7 @@ def test_environment_named_before_source(machine, shell):
         machine.run("true", PYSPEECH_ENV=name)
     source = f'source "{machine.root}/path.sh"'
     show = 'bash -c "echo \\$PYSPEECH_ENV \\$VIRTUAL_ENV"'
-    for before in ("true", source) if shell == "bash" else ():               # zsh drops it: pyspeech.launch sees to that
+    for before in ("true", source) if shell == "bash" else ():               # zsh drops it: pyspeech.launch does it
         done = machine.bash(f"{before}; PYSPEECH_ENV=torch2 {source}; {show}", shell)
         assert done.stdout == f"torch2 {machine.root}/.venv/torch2\n"
     done = machine.bash(f'{source}; PYSPEECH_ENV=system {source}; echo "$PATH"; {show}', shell)

@@ -15,8 +15,8 @@ AU_BYTES = {1: 1, 2: 1, 3: 2, 4: 3, 5: 4, 6: 4, 7: 8, 27: 1}    # bytes a sample
 def promised_frames(file, path):
     """The number of frames that a file's header says it has; 0 where it does not say.
 
-    file: the file at `path` as soundfile.SoundFile. Of MP3, which has an estimate alone, it is 0; of W64, RF64 and Ogg it
-    is what is there.
+    file: the file at `path` as soundfile.SoundFile. Of MP3, which has an estimate alone, it is 0; of W64, RF64 and Ogg
+    it is what is there.
     """
     reader = {"WAV": _wav_frames, "WAVEX": _wav_frames, "NIST": _sphere_frames, "AU": _au_frames,
               "AIFF": _aiff_frames}.get(file.format)

@@ -54,7 +54,8 @@ def read_channels(path):
         samples = np.concatenate(blocks).T
         bad = ~(np.abs(samples) <= LARGEST)
         if bad.any():
-            log.warning("%s: %d samples are not finite numbers, or beyond %g; read as 0", source.name, bad.sum(), LARGEST)
+            log.warning("%s: %d samples are not finite numbers, or beyond %g; read as 0", source.name, bad.sum(),
+                        LARGEST)
             samples[bad] = 0.0
         return samples, source.sampling_rate
 
@@ -293,8 +294,8 @@ def _open_sndfile(name, path, stack):
         return file
     stream = stack.enter_context(UnfinishedWav(path, size_at))
     file = stack.enter_context(soundfile.SoundFile(stream))
-    log.warning("%s: its header was never finished (a recording that broke off?): %.2f s of audio, its header says 0.00 s;"
-                " using what is there", name, file.frames / file.samplerate)
+    log.warning("%s: its header was never finished (a recording that broke off?) and says 0.00 s: %.2f s of audio; "
+                "using what is there", name, file.frames / file.samplerate)
     return file
 
 

@@ -24,7 +24,7 @@ from pyspeech.experiment.artifacts import Artifacts
 from pyspeech.experiment.plan import Plan
 from pyspeech.experiment.process import shell_command, short_path
 from pyspeech.experiment.records import Records
-from pyspeech.experiment.runner import Experiment, Run, describe_os_error
+from pyspeech.experiment.runner import MARK, Experiment, Run, describe_os_error
 
 __all__ = ["Experiment", "Recipe"]
 
@@ -152,6 +152,10 @@ class Recipe:
             if folder.is_dir() and any(folder.iterdir()) and not ours:
                 raise UserError(f"--exp {flags.exp} holds other files and is no experiment folder: "
                                 "give a new or empty one")
+            mark = folder / MARK  # folders of older versions have none
+            title = mark.read_text(encoding="utf-8", errors="replace").strip() if mark.exists() else self.title
+            if title != self.title:
+                raise UserError(f"--exp {flags.exp} is a folder of the recipe '{title}': give another one")
         return folder
 
     def _check(self, stage):

@@ -194,6 +194,17 @@ def test_a_relative_corpus_is_that_of_the_present_folder(toy, tmp_path):
     assert toy.record("prepare")["config"] == {"corpus": "mini"}
 
 
+def test_the_folder_of_another_recipe_is_refused(toy):
+    toy("--exp", "here", "--stop-stage", "0")
+    script = toy.folder / "run.py"
+    script.write_text(script.read_text().replace('Recipe("Toy recipe"', 'Recipe("Another recipe"'))
+    message = "--exp here is a folder of the recipe 'Toy recipe': give another one"
+    assert toy.error("--exp", "here") == toy.error("--exp", "here", "--dry-run") == message
+    (toy.folder / "here" / ".recipe").unlink()  # of an older version
+    assert toy.ran("--exp", "here", "--stop-stage", "1") == {"train": "no finished record"}
+    assert (toy.folder / "here" / ".recipe").read_text() == "Another recipe\n"
+
+
 def test_runs_from_any_folder(toy, tmp_path):
     elsewhere = tmp_path / "else where"
     elsewhere.mkdir()

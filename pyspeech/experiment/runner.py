@@ -22,6 +22,7 @@ from pyspeech.experiment.plan import Plan
 from pyspeech.experiment.process import PeakMemory, duration, short_path, termination_as_exception
 from pyspeech.files import atomic_write
 
+MARK = ".recipe"  # the file in an experiment folder that has the title of its recipe
 TRACEBACK_LINES = 8  # of a failure, on the screen; all of them are in the log
 FULL_OR_FORBIDDEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
 
@@ -91,6 +92,8 @@ class Run:
 
     def _run_stages(self):
         records = self.plan.records
+        with atomic_write(self.exp.dir / MARK) as stream:
+            stream.write(self.title + "\n")
         with atomic_write(self.exp.dir / "conf.yaml") as stream:
             command = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in self.command())
             stream.write(f"# the configuration of the latest run: {command}\n{OmegaConf.to_yaml(self.conf)}")

@@ -1,5 +1,6 @@
 """FLEURS, Common Voice and CMU Indic through Lhotse's recipes, on tiny releases in their layouts."""
 import logging
+import shutil
 
 import numpy as np
 import pytest
@@ -87,8 +88,39 @@ def test_fleurs(tmp_path, caplog):
     with pytest.raises(UserError, match="no ta-IN; there are en-US, hi-IN"):
         speech_corpora.prepare("fleurs", root, out, log, languages=["ta-IN"])
     (root / "metadata/en_us/dev.tsv").unlink()
-    with pytest.raises(UserError, match="dev.tsv: cannot be read: No such file"):
+    with pytest.raises(UserError, match="en_us: no usable line in its dev set .*en_us/dev.tsv: no such file"):
         speech_corpora.prepare("fleurs", root, out, log, languages=["en-US"])
+
+
+def test_fleurs_as_it_is_released(tmp_path):
+    root = make_fleurs(tmp_path / "fleurs")
+    for language in ("hi_in", "en_us"):
+        for split in ("train", "dev", "test"):
+            (root / language / "audio").mkdir(exist_ok=True)
+            (root / language / split).rename(root / language / "audio" / split)
+            (root / "metadata" / language / f"{split}.tsv").rename(root / language / f"{split}.tsv")
+    shutil.rmtree(root / "metadata")
+    root.rename(tmp_path / "data")
+    counts = speech_corpora.prepare("fleurs", tmp_path, tmp_path / "out", log, languages=["hi_in"])
+    assert counts == {"hi-IN": {"train": 6, "dev": 2, "test": 3}}
+    source = cuts(tmp_path / "out", "dev")[0].recording.sources[0].source
+    assert source == str(tmp_path / "data/hi_in/audio/dev/dev0.wav")
+
+
+def test_fleurs_languages_that_are_not_whole(tmp_path, caplog):
+    root = make_fleurs(tmp_path / "fleurs", ("hi_in", "ta_in", "gu_in", "en_us"))
+    (root / "metadata/ta_in/train.tsv").unlink()
+    (root / "metadata/gu_in/dev.tsv").unlink()
+    shutil.rmtree(root / "en_us/test")
+    for path in sorted((root / "hi_in/train").iterdir()):
+        path.rename(path.with_suffix(".WAV"))
+    out = tmp_path / "out"
+    assert speech_corpora.prepare("fleurs", root, out, log) == {"hi-IN": {"train": 6, "dev": 2, "test": 3}}
+    for name, split, why in (("ta_in", "train", "no such file"), ("gu_in", "dev", "no such file"),
+                             ("en_us", "test", "transcript without audio")):
+        assert any(f"{name}: no usable line in its {split} set" in line and why in line and "left out" in line
+                   for line in caplog.text.splitlines()), name
+    assert not (out / "problems.txt").exists()
 
 
 def test_commonvoice(tmp_path):
@@ -107,6 +139,30 @@ def test_commonvoice(tmp_path):
     cut = cuts(out, "train")[0]
     assert cut.supervisions[0].speaker == "speaker1" and cut.supervisions[0].text == '"ஒன்று 1'
     assert cut.sampling_rate == 48000 and cut.load_audio().shape == (1, 24000)
+
+
+def test_commonvoice_sets_with_a_header_alone(tmp_path, caplog):
+    root = make_commonvoice(tmp_path / "cv-corpus")
+    write_lines(root / "ta/dev.tsv", (root / "ta/dev.tsv").read_text(encoding="utf-8").splitlines()[:1])
+    assert speech_corpora.prepare("commonvoice", root, tmp_path / "out", log) == {"ta": {"train": 3, "dev": 1, "test": 2}}
+    assert "ta: no usable line in its dev set; it does without" in caplog.text
+    write_lines(root / "ta/train.tsv", (root / "ta/train.tsv").read_text(encoding="utf-8").splitlines()[:1])
+    with pytest.raises(UserError, match="ta: no usable line in its train set$"):
+        speech_corpora.prepare("commonvoice", root, tmp_path / "out", log, languages=["ta"])
+
+
+def test_cmu_indic_voices_and_files_that_lhotse_would_stop_at(tmp_path, caplog):
+    root = make_cmu_indic(tmp_path / "cmu")
+    (root / "cmu_indic_guj_dp").rename(root / "cmu_indic_xyz_ab")
+    for path in sorted((root / "cmu_indic_hin_ab/wav").iterdir()):
+        path.rename(path.with_suffix(".WAV"))
+    shutil.rmtree(root / "cmu_indic_guj_kt/wav")
+    counts = speech_corpora.prepare("cmu_indic", root, tmp_path / "out", log, skip_bad=True)
+    assert {code: sum(by_set.values()) for code, by_set in counts.items()} == {"en-IN": 4, "hi-IN": 16}
+    assert "cmu_indic_xyz_ab: not used, as its name says none of the languages" in caplog.text
+    shutil.rmtree(root / "cmu_indic_hin_ab")
+    with pytest.raises(UserError, match="20 of 20 utterances have problems"):
+        speech_corpora.prepare("cmu_indic", root, tmp_path / "out", log)
 
 
 def test_cmu_indic(tmp_path):

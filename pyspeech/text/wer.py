@@ -69,7 +69,8 @@ def score_utterances(utterances, resample="utterance", resamples=1000, seed=0, c
      "lid": {"accuracy": {code: fraction}, "confusion": {code: {predicted code: utterances}}}}
     "ci" is the 95 % interval of the WER. "lid" is of the utterances whose language is known, and there where any of these
     has a predicted one; an utterance without one then counts as wrong, as "none". With characters=True each entry also
-    has "character_errors" and "characters". UserError where there are no utterances, one is there twice, or a speaker is missing but needed.
+    has "character_errors" and "characters". UserError where there are no utterances, one is there twice, or a speaker
+    is missing but needed.
     """
     utterances = _checked(utterances)
     counts = [_utterance_counts(utterance, characters) for utterance in utterances]

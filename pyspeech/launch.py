@@ -38,8 +38,9 @@ def ensure_environment():
         sys.exit("%s started %s, which is not the Python of its environment; remove %s and run the same command again"
                  % (path_sh, sys.executable, os.path.join(ROOT, ".venv")))
     os.environ[_MARK] = ROOT
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # closed by the caller
+            stream.flush()
     try:
         os.execvp("bash", ["bash", path_sh, "python"] + sys.argv)
     except OSError as error:

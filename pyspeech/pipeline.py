@@ -67,6 +67,9 @@ class Recipe:
 
         Exits with status 1 after an error, 130 after Ctrl-C, 143 after SIGTERM.
         """
+        for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+            if getattr(sys, name) is None:  # closed by the caller (>&-): the next file must not get its number
+                setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")  # names that the terminal cannot show
@@ -86,6 +89,10 @@ class Recipe:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     def _main(self, arguments):
+        try:
+            os.getcwd()
+        except FileNotFoundError:
+            raise UserError("the present folder has been removed: go to another one") from None
         flags = cli.parse(arguments, self._options)
         profile = self._choose_profile(flags)
         profile_file = self.conf / f"{profile}.yaml" if profile else None

@@ -1,4 +1,5 @@
 """The recipe engine as its user meets it: command line, plan, staleness, failures."""
+import json
 import os
 import shlex
 import shutil
@@ -97,6 +98,12 @@ def test_a_copied_experiment_is_up_to_date(toy):
     assert set(toy.plan("--exp", "copy").values()) == {"up to date"}
 
 
+def damage_record(path, part, name, entry):
+    record = json.loads(path.read_text(encoding="utf-8"))
+    record[part][name] = entry
+    path.write_text(json.dumps(record), encoding="utf-8")
+
+
 @pytest.mark.parametrize("harm, reasons", [
     (lambda exp: (exp / "scores/b.txt").unlink(),
      {"score": "its output scores/b.txt is missing", "table": "its input scores/{a,b}.txt will change"}),
@@ -105,6 +112,12 @@ def test_a_copied_experiment_is_up_to_date(toy):
     (lambda exp: shutil.rmtree(exp / "plots"), {"score": "its output plots is missing"}),
     (lambda exp: os.truncate(exp / "stages/table.json", 20), {"table": "no finished record"}),
     (lambda exp: (exp / "stages/table.json").write_text("[]"), {"table": "no finished record"}),
+    (lambda exp: damage_record(exp / "stages/table.json", "inputs", "scores/a.txt", 3),
+     {"table": "no finished record"}),
+    (lambda exp: damage_record(exp / "stages/table.json", "outputs", "results.txt", {"size": 3}),
+     {"table": "no finished record"}),
+    (lambda exp: damage_record(exp / "stages/table.json", "inputs", "scores/a.txt",
+                               {"size": [], "stamp": {}, "hash": None}), {"table": "no finished record"}),
     (lambda exp: (exp / "stages/table.json").write_bytes(b"\xff\xfe"), {"table": "no finished record"}),
 ])
 def test_damage_is_noticed_and_mended(toy, harm, reasons):
@@ -335,6 +348,25 @@ def test_output_pipe_closed_early(toy):
     process.stdout.close()
     assert process.stderr.read() == "" and process.wait() in (0, 1)
     process.stderr.close()
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_streams_that_are_closed(toy, closed, jobs):
+    result = subprocess.run(["bash", "-c", f'"$0" "$@" {closed}', sys.executable, "run.py", "--jobs", jobs],
+                            cwd=toy.folder, env={**os.environ, "PYTHONPATH": str(repository)},
+                            capture_output=True, text=True)
+    assert result.returncode == 0 and result.stderr == "", result.stderr
+    assert toy.results().count("step") == 6
+    assert toy.results() in (toy.exp / "logs" / "3-table.log").read_text(encoding="utf-8")
+
+
+def test_a_present_folder_that_has_been_removed(toy, tmp_path):
+    (tmp_path / "gone").mkdir()
+    result = subprocess.run(["bash", "-c", 'cd "$0" && rmdir "$0" && "$@"', tmp_path / "gone", sys.executable,
+                             toy.folder / "run.py"], env={**os.environ, "PYTHONPATH": str(repository)},
+                            capture_output=True, text=True)
+    assert result.returncode == 1 and result.stderr == "the present folder has been removed: go to another one\n"
 
 
 def test_a_lost_terminal_does_not_end_the_run(toy):

@@ -518,6 +518,14 @@ def test_launch_runs_the_script_again_through_path_sh(launching, machine):
     assert done.returncode == 3
 
 
+def test_launch_with_streams_that_are_closed(launching, machine):
+    launching("")
+    (machine.root / "path.sh").write_text(f'echo "$@" > "{machine.folder}/called"')
+    done = subprocess.run(["bash", "-c", '"$0" -B script.py x >&- 2>&-', sys.executable], env=machine.env,
+                          cwd=machine.folder, timeout=60)
+    assert done.returncode == 0 and (machine.folder / "called").read_text() == "python script.py x\n"
+
+
 def test_launch_is_content_with_the_users_own_python(launching, machine):
     done = launching("echo called", "x", PYSPEECH_ENV="system")
     assert done.stdout == f"['x'] {machine.folder} system\n"

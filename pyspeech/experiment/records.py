@@ -21,7 +21,7 @@ class Records:
     def finished(self, stage):
         """The record of a finished stage, or None; one that was cut short or does not parse counts as none."""
         record = self._read(f"{stage}.json")
-        return record if record and isinstance(record.get("outputs"), dict) else None
+        return record if record and _are_fingerprints(record.get("outputs")) else None
 
     def attempt(self, stage):
         """What an unfinished attempt started from, or None."""
@@ -51,8 +51,16 @@ class Records:
             record = json.loads((self.folder / name).read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError, ValueError):
             return None
-        whole = isinstance(record, dict) and all(isinstance(record.get(key), dict) for key in ("config", "inputs"))
-        return record if whole and "version" in record else None
+        whole = (isinstance(record, dict) and "version" in record and isinstance(record.get("config"), dict)
+                 and _are_fingerprints(record.get("inputs")))
+        return record if whole else None
+
+
+def _are_fingerprints(value):
+    """Whether `value` is what Artifacts.fingerprints gives."""
+    return isinstance(value, dict) and all(
+        isinstance(seen, dict) and isinstance(seen.get("size"), int) and isinstance(seen.get("stamp"), str)
+        and "hash" in seen for seen in value.values())
 
 
 def config_changes(recorded, declared, options, defaults):

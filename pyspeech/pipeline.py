@@ -63,7 +63,8 @@ class Recipe:
         return sorted(path.stem for path in self.conf.glob("*.yaml")) if self.conf else []
 
     def main(self, arguments=None):
-        """Do what the command line says; returns the Experiment once its stages are done, else None (--help).
+        """Do what the command line says; returns the Experiment once the last of all stages is done, else None (--help, or a
+        --stop-stage before it).
 
         Exits with status 1 after an error, 130 after Ctrl-C, 143 after SIGTERM.
         """
@@ -104,7 +105,11 @@ class Recipe:
         else:
             run = self._make_run(flags, profile, profile_file)
             with _usable(run.exp.dir):
-                return run.show() if flags.dry_run else run.run()
+                if flags.dry_run:
+                    run.show()
+                    return None
+                run.run()
+            return run.exp if run.stages[-1].number == self.stages[-1].number else None
         return None
 
     def _make_run(self, flags, profile, profile_file):

@@ -444,3 +444,16 @@ def test_profile_and_name_may_be_functions(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspeech.compat", types.SimpleNamespace(describe_environment=lambda: "here"))
     exp = recipe.main(["corpus=real"])
     assert exp.dir == folder and (folder / "real.txt").read_text() == "full ('corpus=real',)"
+
+
+def test_main_gives_the_experiment_once_its_last_stage_is_done(tmp_path, monkeypatch):
+    """So that a recipe shows no table of an earlier run."""
+    monkeypatch.setitem(sys.modules, "pyspeech.compat", types.SimpleNamespace(describe_environment=lambda: "here"))
+    (tmp_path / "conf").mkdir()
+    recipe = Recipe("x", Config, conf=tmp_path / "conf")
+    for number in (1, 2):
+        recipe.stage(name=f"make{number}", outputs=[f"{number}.txt"])(
+            lambda exp, conf, number=number: (exp.dir / f"{number}.txt").write_text("x"))
+    assert recipe.main(["--stop-stage", "make1"]) is None
+    assert recipe.main([]).dir == recipe.main(["--stage", "make2"]).dir == tmp_path / "exp" / "default"
+    assert recipe.main(["--stop-stage", "0"]) is None and recipe.main(["--dry-run"]) is None

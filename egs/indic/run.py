@@ -150,5 +150,5 @@ def results(exp, conf):
 
 if __name__ == "__main__":
     finished = recipe.main()
-    if finished and (finished.dir / "RESULTS.md").exists():
+    if finished:
         print((finished.dir / "RESULTS.md").read_text(), "figures: ", finished.dir / "figures", sep="")

@@ -70,7 +70,7 @@ class Run:
             print(f"{stage!s:<{width}}   {'would run: ' if verdict.runs else ''}{verdict.reason}")
 
     def run(self):
-        """Run the stages that are not up to date; returns `exp`. Exits where a stage fails or a signal ends the run."""
+        """Run the stages that are not up to date. Exits where a stage fails or a signal ends the run."""
         say(self.title)
         say(self.header)
         self.exp.dir.mkdir(parents=True, exist_ok=True)
@@ -85,7 +85,6 @@ class Run:
             except KeyboardInterrupt as error:
                 self._exit_interrupted(error)
         say(f"done in {duration(time.monotonic() - begun)}: {short_path(self.exp.dir)}")
-        return self.exp
 
     def _check_inputs(self):
         self.plan.check_inputs(self.stages, lambda stage: self.command(stage=stage.name))

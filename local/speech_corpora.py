@@ -12,8 +12,8 @@
 Lhotse's own `prepare_*` functions read them; checks and manifests are those of `local.transcribed`. FLEURS and Common
 Voice have train, dev and test sets; of the CMU Indic voices 10 % of each language's utterances are held out as test and
 10 % of the rest as dev (as of languages of Common Voice without a dev set), by texts, so the same speakers are in all
-of them: figures on them are optimistic. The speakers of FLEURS are not known (Lhotse's are numbers of readings), so none
-is written.
+of them: figures on them are optimistic. The speakers of FLEURS are not known (Lhotse's are numbers of readings), so
+none is written.
 """
 import contextlib
 import io

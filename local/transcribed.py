@@ -145,8 +145,8 @@ def _check(utterance):
         return None, f"its transcript {utterance.text.strip()!r} has no word"
     properties, problem = check_file(utterance.audio)
     if properties and characters > FASTEST * properties["duration"]:
-        return None, (f"a transcript of {characters} characters for {properties['duration']:.2f} s of audio; expected at "
-                      f"most {FASTEST} a second")
+        return None, (f"a transcript of {characters} characters for {properties['duration']:.2f} s of audio; expected "
+                      f"at most {FASTEST} a second")
     return properties, problem
 
 

@@ -44,7 +44,7 @@ def load_cuts(corpus, name, language=None):
 
 
 def languages_of(corpus):
-    """Codes of the languages with training data, sorted: all of a corpus, which was prepared with those wanted alone."""
+    """Codes of the languages with training data, sorted: all, as a corpus is prepared with those wanted alone."""
     found = sorted({cut.supervisions[0].language for cut in load_cuts(corpus, "train")})
     if not found:
         raise UserError(f"{corpus}: no training utterance in any language")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Score transcripts: word error rate (WER) by language and overall, with 95 % confidence intervals.
 
-REF and HYP are each a Kaldi `text` file (lines `utterance-id words...`), what utils/transcribe.py prints (lines of an id,
-which may have blanks, a tab and the words), or a lhotse manifest of supervisions or cuts (.jsonl, .jsonl.gz, .json,
+REF and HYP are each a Kaldi `text` file (lines `utterance-id words...`), what utils/transcribe.py prints (lines of an
+id, which may have blanks, a tab and the words), or a lhotse manifest of supervisions or cuts (.jsonl, .jsonl.gz, .json,
 .yaml; the ids are those of the supervisions). A missing hypothesis counts as an empty one, a
 hypothesis without reference is not scored; both are named. Where HYP is a manifest that gives languages, they are
 scored as predicted languages (LID accuracy and confusion) of the references whose languages are known.

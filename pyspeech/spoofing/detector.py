@@ -15,9 +15,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from pyspeech.compat import load_checkpoint
+from pyspeech.compat import load_checkpoint, save_checkpoint
 from pyspeech.errors import UserError
-from pyspeech.files import atomic_path
 from pyspeech.spoofing.calibration import Calibration
 from pyspeech.spoofing.config import CropConfig, DetectorConfig, LogMelConfig
 from pyspeech.spoofing.networks import LcnnBlstm, log_odds
@@ -109,8 +108,7 @@ def save_detector(folder, detector):
         "calibration": asdict(detector.calibration),
         "threshold": float(detector.threshold),
     }
-    with atomic_path(Path(folder) / MODEL_FILE) as temporary:
-        torch.save(content, temporary)
+    save_checkpoint(Path(folder) / MODEL_FILE, content)
 
 
 def load_detector(folder, device="cpu"):

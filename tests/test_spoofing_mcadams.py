@@ -188,8 +188,8 @@ def test_bench_runs(capsys):
 
 
 @pytest.mark.parametrize("arguments, message", [
-    (["--seconds", "0"], "0 is not a number of seconds, 0.02 or more"),
-    (["--seconds", "nan"], "nan is not a number of seconds"), (["--seconds", "inf"], "inf is not a number of seconds"),
+    (["--seconds", "0"], "0 is not a number of 0.02 or more"),
+    (["--seconds", "nan"], "nan is not a number of 0.02 or more"), (["--seconds", "inf"], "inf is not a number of 0.02 or more"),
     (["--repetitions", "0"], "0 is not a whole number of 1 or more"),
 ])
 def test_bench_of_nothing_is_one_line(capsys, arguments, message):

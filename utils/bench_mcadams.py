@@ -18,6 +18,7 @@ import importlib.util  # noqa: E402
 import os  # noqa: E402
 import time  # noqa: E402
 
+from pyspeech.arguments import length, whole_number  # noqa: E402
 from pyspeech.terminal import exit_after  # noqa: E402
 
 RATE = 16000
@@ -132,24 +133,14 @@ def main(arguments=None):
 
 def parser():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=length, default=20.0, help="of audio, at most (default: 20)")
+    parser.add_argument("--seconds", type=seconds, default=20.0, help="of audio, at most (default: 20)")
     parser.add_argument("--repetitions", type=whole_number, default=3, help="of which the fastest counts (default: 3)")
     parser.add_argument("--audio", metavar="FILE", help="speech to measure on (default: made up)")
     return parser
 
 
-def length(text):
-    value = float(text)
-    if not 0.02 <= value < float("inf"):  # a frame
-        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds, 0.02 or more")
-    return value
-
-
-def whole_number(text):
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number of 1 or more")
-    return value
+def seconds(text):
+    return length(text, least=0.02)  # a frame
 
 
 if __name__ == "__main__":

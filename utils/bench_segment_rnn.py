@@ -13,19 +13,7 @@ from pyspeech.launch import ensure_environment  # noqa: E402
 
 ensure_environment()
 
-
-def length(text):
-    value = float(text)
-    if not 0.001 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a number of 0.001 or more")
-    return value
-
-
-def whole_number(text):
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number of 1 or more")
-    return value
+from pyspeech.arguments import length, whole_number  # noqa: E402
 
 
 def main(arguments=None):

@@ -15,6 +15,8 @@ ensure_environment()
 import argparse  # noqa: E402
 import os  # noqa: E402
 
+from pyspeech.arguments import length, whole_number  # noqa: E402
+
 RATE = 8000
 
 
@@ -40,20 +42,6 @@ def process_time(run, repetitions):
         run()
         times.append(time.process_time() - begun)
     return min(times)
-
-
-def length(text):
-    value = float(text)
-    if not 0.001 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a number of 0.001 or more")
-    return value
-
-
-def whole_number(text):
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number of 1 or more")
-    return value
 
 
 def main(arguments=None):

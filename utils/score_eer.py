@@ -24,6 +24,7 @@ ensure_environment()
 
 import argparse  # noqa: E402
 
+from pyspeech.arguments import seed, whole_number  # noqa: E402
 from pyspeech.errors import UserError  # noqa: E402
 from pyspeech.files import write_json  # noqa: E402
 from pyspeech.terminal import exit_after  # noqa: E402
@@ -65,17 +66,6 @@ def parser():
     parser.add_argument("--json", metavar="FILE", help="write all figures, with all digits, to FILE as well")
     parser.add_argument("--det", metavar="PNG", type=png, help="plot false alarms against misses")
     return parser
-
-
-def whole_number(text, least=1):
-    value = int(text)
-    if value < least:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number of {least} or more")
-    return value
-
-
-def seed(text):
-    return whole_number(text, least=0)
 
 
 def png(text):

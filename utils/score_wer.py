@@ -17,6 +17,7 @@ ensure_environment()
 
 import argparse  # noqa: E402
 
+from pyspeech.arguments import seed  # noqa: E402
 from pyspeech.errors import UserError  # noqa: E402
 from pyspeech.files import write_json  # noqa: E402
 from pyspeech.terminal import exit_after  # noqa: E402
@@ -62,13 +63,6 @@ def parser():
                         help="what the bootstrap of the intervals draws (default: utterance)")
     parser.add_argument("--seed", metavar="N", type=seed, default=0, help="seed of the bootstrap (default: 0)")
     return parser
-
-
-def seed(text):
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number of 0 or more")
-    return value
 
 
 def read_utterances(options, hypothesis):

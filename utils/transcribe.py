@@ -30,6 +30,7 @@ import math  # noqa: E402
 import time  # noqa: E402
 from collections import Counter  # noqa: E402
 
+from pyspeech.arguments import whole_number  # noqa: E402
 from pyspeech.errors import UserError  # noqa: E402
 from pyspeech.files import model_folders  # noqa: E402
 from pyspeech.terminal import (  # noqa: E402
@@ -73,13 +74,6 @@ def parser():
     parser.add_argument("--rule", choices=STOPPING_RULES,
                         help=f"that score (default: {EarlyStopping.rule})")
     return parser
-
-
-def whole_number(text):
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number of 1 or more")
-    return value
 
 
 def number(text):

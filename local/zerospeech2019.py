@@ -81,8 +81,8 @@ def prepare(corpus, out, log, language=None, skip_bad=False):
     bitrate_filelist (with the durations of the corpus's own; all test utterances where it has none), and, where the
     corpus has them, abx.item and synthesis.txt (`utterance voice`). Audio with problems is named; isolated files are
     left out and listed in out/problems.txt, more stop unless skip_bad (`local.transcribed.report_problems`). Test
-    utterances may be silent, or as short as one sample at 16 kHz. Returns {"language", "unit", "voice", "test": numbers of utterances, "items": lines of abx.item}. UserError in one
-    line for a corpus that cannot be used.
+    utterances may be silent, or as short as one sample at 16 kHz. Returns {"language", "unit", "voice", "test": numbers
+    of utterances, "items": lines of abx.item}. UserError in one line for a corpus that cannot be used.
     """
     corpus, out = Path(corpus), Path(out).resolve()
     name, found = choose_language(find_languages(corpus), language, corpus, log)

@@ -127,9 +127,9 @@ def _rates(seconds):
 def overall(scores):
     """Combine recordings' scores (a list of dicts of `score_pair`, at least one).
 
-    dcf: official, the unweighted mean of the recordings' DCF rounded to 5 decimals, those of None left out. All else is pooled: seconds are
-    added up over the recordings; p_miss, p_fa, precision, recall and f1 come from those sums; dcf_pooled is the DCF of
-    those sums.
+    dcf: official, the unweighted mean of the recordings' DCF rounded to 5 decimals, those of None left out. All else is
+    pooled: seconds are added up over the recordings; p_miss, p_fa, precision, recall and f1 come from those sums;
+    dcf_pooled is the DCF of those sums.
     """
     seconds = {name: float(sum(score[name] for score in scores)) for name in scores[0] if name.endswith("_s")}
     pooled = _rates(seconds)
@@ -142,8 +142,8 @@ def score_folders(reference_folder, hypothesis_folder, collar=0.5):
     """Score the label files `<recording>.txt` of a folder against the hypotheses of the same names in another.
 
     Names are the same where their NFC forms are. A recording of which no label is scored has None for dcf, p_miss and
-    p_fa, and a warning. Returns {"collar": s, "files": {recording: score_pair's dict}, "overall": overall's dict, "warnings": [line, ...]}.
-    UserError where a folder or a recording's hypothesis is missing, a file is not well-formed, or nothing is scored.
+    p_fa, and a warning. Returns {"collar": s, "files": {recording: score_pair's dict}, "overall": overall's dict,
+    "warnings": [line, ...]}. UserError where a folder or a recording's hypothesis is missing, a file is not well-formed, or nothing is scored.
     """
     references = _label_files(reference_folder, "reference")
     hypotheses = _label_files(hypothesis_folder, "hypothesis")

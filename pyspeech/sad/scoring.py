@@ -143,7 +143,8 @@ def score_folders(reference_folder, hypothesis_folder, collar=0.5):
 
     Names are the same where their NFC forms are. A recording of which no label is scored has None for dcf, p_miss and
     p_fa, and a warning. Returns {"collar": s, "files": {recording: score_pair's dict}, "overall": overall's dict,
-    "warnings": [line, ...]}. UserError where a folder or a recording's hypothesis is missing, a file is not well-formed, or nothing is scored.
+    "warnings": [line, ...]}. UserError where a folder or a recording's hypothesis is missing, a file is not well-formed, or
+    nothing is scored.
     """
     references = _label_files(reference_folder, "reference")
     hypotheses = _label_files(hypothesis_folder, "hypothesis")

@@ -24,7 +24,9 @@ from pathlib import Path
 import numpy as np
 
 from local.sad_manifests import clear_split, write_split
-from pyspeech.audio.io import UNKNOWN_LENGTH, find_audio, find_files, promised_frames, stream_audio
+from pyspeech.audio.headers import promised_frames
+from pyspeech.audio.io import UNKNOWN_LENGTH, find_audio, find_files, stream_audio
+from pyspeech.audio.level import STEP
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path, atomic_write
 from pyspeech.sad.formats import NONSPEECH_LABELS, SPEECH_LABELS, UNSCORED_LABELS, read_reference
@@ -37,7 +39,6 @@ SPLITS = {"train": "train", "training": "train", "dev": "dev", "development": "d
           "evaluation": "eval", "test": "eval"}
 LOUDEST = 1e6        # samples beyond are damaged, whatever scale a file of floats has
 LOUDEST_STREAM = 2   # those of a stream are kept as 16 bit, so floats of another scale would be cut off
-STEP = 2.0 ** -15    # of 16 bit: channels whose mean stays within it leave nothing
 TOLERANCE = 0.05     # seconds by which labels may pass the end of the audio without a word ...
 OVERRUN = 1.0        # ... and seconds from which on they are of something else
 NO_LABELS = ("ref_gt", "sys_results")   # folders of the scoring toolkit's examples

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from local.transcribed import Utterance, check_file, readable_copy, report_problems, write_manifest
+from local.transcribed import Utterance, check_file, printable, readable_copy, report_problems, write_manifest
 from pyspeech.errors import UserError
 from pyspeech.spoofing.formats import UNKNOWN, Label, read_labels, utterance_name
 
@@ -29,7 +29,7 @@ def pair(part, audio, label_file, language):
     labels = read_labels(label_file) if label_file else {}
     problems, files, names = [], defaultdict(list), defaultdict(list)
     for path in audio:
-        shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+        shown = printable(path)
         if shown == str(path):
             files[utterance_name(path.name)].append(path)
         else:

@@ -32,9 +32,10 @@ import numpy as np
 from local.transcribed import LOWEST_RATE, SHORTEST, Utterance, readable_copy, write_manifest, report_problems
 from local.zerospeech2019_lists import (read_synthesis, utterance_name, write_bitrate_filelist, write_items,
                                         write_synthesis)
-from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES, promised_frames
+from pyspeech.audio.headers import promised_frames
+from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES
 from pyspeech.errors import UserError
-from pyspeech.units.submission import RATE, folder_of
+from pyspeech.units.submission import RATE, folder_of, printable
 
 SETS = ("unit", "voice", "test")
 FOLDERS = {"unit": "unit", "units": "unit", "unitdiscovery": "unit", "voice": "voice", "voices": "voice", "test": "test",
@@ -282,7 +283,7 @@ def check_sets(sets, log):
             same = counts[utterance.split, utterance.id]
             problem = problem or (f"{same} files of the name {utterance.id}" if same > 1 else None)
             if problem:
-                problems.append((_shown(utterance.audio), problem))
+                problems.append((printable(utterance.audio), problem))
             else:
                 checked[utterance.audio, utterance.split] = properties
     good = {part: [(utterance, checked[utterance.audio, utterance.split]) for utterance in utterances
@@ -290,17 +291,12 @@ def check_sets(sets, log):
     return good, problems, len(everything)
 
 
-def _shown(path):
-    """A path as text that can be printed and stored: bytes that are no UTF-8 as \\udc and two digits."""
-    return path.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
 def check_utterance(utterance):
     """(audio properties as local.fearless.check_audio, None) or (None, what is wrong) of one utterance."""
     from local.fearless import check_audio
 
     path, test = Path(utterance.audio), utterance.split == "test"
-    if _shown(utterance.audio) != utterance.audio:
+    if printable(utterance.audio) != utterance.audio:
         return None, "its name is not UTF-8; rename it (convmv -f latin1 -t utf8)"
     try:
         if path.stat().st_size == 0:

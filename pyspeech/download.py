@@ -70,7 +70,9 @@ def fetch(url, name=None, sha256=None, folder=None):
         with locked(target):
             if not target.exists():
                 _download(url, target, sha256)
-            _check(target, sha256)
+                _note(target, sha256)
+            else:
+                _check(target, sha256)
     return target
 
 
@@ -78,16 +80,27 @@ def _check(target, sha256):
     """UserError where a file of the cache is not the one expected; an unchanged file is read for that only once."""
     if sha256 is None:
         return
-    note, state = target.with_name(target.name + ".checked"), target.stat()
-    checked = f"{sha256.lower()} {state.st_size} {state.st_mtime_ns}\n".encode()
+    note, checked = _note_of(target, sha256)
     if note.exists() and note.read_bytes() == checked:
         return
     found = file_sha256(target)
     if found != sha256.lower():
         raise UserError(f"{target}: its SHA-256 is {found}, expected {sha256}; remove it, or put the right file there, "
                         f"and run the same command again")
-    with contextlib.suppress(OSError):      # in a cache that cannot be written to it is checked each time
-        note.write_bytes(checked)
+    _note(target, sha256)
+
+
+def _note(target, sha256):
+    """Remember that a file has the checksum expected, if there is one."""
+    if sha256 is not None:
+        note, checked = _note_of(target, sha256)
+        with contextlib.suppress(OSError):      # in a cache that cannot be written to it is checked each time
+            note.write_bytes(checked)
+
+
+def _note_of(target, sha256):
+    state = target.stat()
+    return target.with_name(target.name + ".checked"), f"{sha256.lower()} {state.st_size} {state.st_mtime_ns}\n".encode()
 
 
 def _download(url, target, sha256):

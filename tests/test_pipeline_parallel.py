@@ -84,6 +84,16 @@ def wait_until(condition):
         time.sleep(0.02)
 
 
+def hanging(run):
+    """(a command whose stages left and right have begun and do not end, the files with their process ids)."""
+    run("--stop-stage", "first")
+    (run.exp / "hang").touch()
+    process = run.start("--jobs", "2")
+    begun = [run.exp / f"{name}.begun" for name in ("left", "right")]
+    wait_until(lambda: all(path.exists() and path.read_text() for path in begun))
+    return process, begun
+
+
 def is_alive(pid):
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as stream:
@@ -121,11 +131,7 @@ def test_a_failure_stops_the_others_and_the_same_command_goes_on(run):
 @pytest.mark.parametrize("number, reason", [(signal.SIGKILL, "signal 9 (Killed); out of memory?"),
                                             (signal.SIGSEGV, "signal 11 (Segmentation fault)")])
 def test_a_stage_that_is_killed_is_named(run, number, reason):
-    run("--stop-stage", "first")
-    (run.exp / "hang").touch()
-    process = run.start("--jobs", "2")
-    begun = [run.exp / f"{name}.begun" for name in ("left", "right")]
-    wait_until(lambda: all(path.exists() and path.read_text() for path in begun))
+    process, begun = hanging(run)
     os.kill(int(begun[0].read_text()), number)
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 1
@@ -137,11 +143,7 @@ def test_a_stage_that_is_killed_is_named(run, number, reason):
 
 @pytest.mark.parametrize("number, status", [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, 143)])
 def test_ended_with_all_its_stages_and_resumed(run, number, status):
-    run("--stop-stage", "first")
-    (run.exp / "hang").touch()
-    process = run.start("--jobs", "2")
-    begun = [run.exp / f"{name}.begun" for name in ("left", "right")]
-    wait_until(lambda: all(path.exists() and path.read_text() for path in begun))
+    process, begun = hanging(run)
     process.send_signal(number)
     process.communicate(timeout=60)
     assert process.returncode == status

@@ -129,22 +129,21 @@ def result_of(recording, detector, options):
     """What is found in a recording: a dict of HEADER's fields, and "windows": [start in seconds, score] of each."""
     from pyspeech.spoofing.detector import score_blocks
     channel = recording.channel if options.channel is None else options.channel
-    audio = Watched(recording, detector.sampling_rate, channel)
+    audio = watched(recording, detector, channel)
     starts, scores = score_blocks(detector, audio)
-    if audio.silent():
+    if silent(audio):
         found = "its channels cancel (--channel takes one)" if cancels(recording, detector, channel) else "is silent"
         raise UserError(f"{recording.path}: {found}; there is no speech to judge")
     ratio = detector.calibration.log_likelihood_ratio
     score = float(ratio(scores.mean()))
     if not math.isfinite(score):  # powers of a spectrum that float32 cannot hold
-        peak = max(-audio.lowest, audio.highest)
-        raise UserError(f"{recording.path}: has no finite score; its samples go up to {peak:.3g}, expected -1 to 1")
+        raise UserError(f"{recording.path}: has no finite score; its samples go up to {audio.peak:.3g}, expected -1 to 1")
     threshold = float(ratio(detector.threshold)) if options.threshold is None else options.threshold
     genuine = float(detector.calibration.probability(scores.mean(), options.prior))
     return {"recording": shown_name(recording),
             "decision": "genuine" if score >= threshold else "fake",
             "p_genuine": genuine, "p_fake": 1 - genuine, "score": score, "threshold": threshold,
-            "seconds": audio.samples / detector.sampling_rate,
+            "seconds": audio.count / detector.sampling_rate,
             "windows": [[float(start), float(value)] for start, value in zip(starts, ratio(scores))]}
 
 
@@ -152,29 +151,22 @@ def cancels(recording, detector, channel):
     """Whether a recording whose mix is silent has a first channel that is not."""
     if channel is not None or recording.path == "-":  # a pipe cannot be read again
         return False
-    first = Watched(recording, detector.sampling_rate, 0)
+    first = watched(recording, detector, 0)
     collections.deque(first, maxlen=0)
-    return not first.silent()
+    return not silent(first)
 
 
-class Watched:
-    """The blocks of a recording, how many samples they had, and the range of these."""
+def watched(recording, detector, channel):
+    """The blocks of a recording at the detector's rate, and what is seen of them as they are read."""
+    from pyspeech.audio.io import stream_audio
+    from pyspeech.audio.level import Watched
+    return Watched(stream_audio(recording.path, detector.sampling_rate, channel, start=recording.start,
+                                duration=recording.duration))
 
-    def __init__(self, recording, sampling_rate, channel):
-        from pyspeech.audio.io import stream_audio
-        self._blocks = stream_audio(recording.path, sampling_rate, channel, start=recording.start,
-                                    duration=recording.duration)
-        self.samples, self.lowest, self.highest = 0, float("inf"), -float("inf")
 
-    def __iter__(self):
-        for block in self._blocks:
-            self.samples += len(block)
-            self.lowest, self.highest = min(self.lowest, float(block.min())), max(self.highest, float(block.max()))
-            yield block
-
-    def silent(self):
-        """Whether what has been read is, or nothing has."""
-        return self.highest - self.lowest < SILENCE
+def silent(audio):
+    """Whether what has been read is, or nothing has."""
+    return audio.highest - audio.lowest < SILENCE
 
 
 class Writer:

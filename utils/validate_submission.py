@@ -21,8 +21,8 @@ from pyspeech.terminal import exit_after  # noqa: E402
 def main(arguments=None):
     """Returns the exit status: 0 where the submission is right, 1 otherwise."""
     options = parser().parse_args(arguments)
-    folder = options.folder.encode("utf-8", "backslashreplace").decode("utf-8")  # a name of any bytes
-    from pyspeech.units.submission import check_submission
+    from pyspeech.units.submission import check_submission, printable
+    folder = printable(options.folder)
     expected = None
     if options.corpus:
         from local.zerospeech2019 import expected_files

@@ -3,10 +3,31 @@ import math
 
 import numpy as np
 
+STEP = 2.0 ** -15  # of 16 bit: within it, nothing is left of channels that cancel each other when mixed
+
 
 def rms(samples):
     """Of samples (N,); 0 for N = 0 and for a constant."""
     return math.sqrt(np.var(samples, dtype=np.float64)) if len(samples) else 0.0
+
+
+class Watched:
+    """The blocks of an iterable as they come; then `count`, of their samples, and their range from `lowest` to `highest`."""
+
+    def __init__(self, blocks):
+        self._blocks, self.count, self.lowest, self.highest = blocks, 0, math.inf, -math.inf
+
+    def __iter__(self):
+        for block in self._blocks:
+            self.count += len(block)
+            self.lowest = min(self.lowest, float(block.min(initial=math.inf)))
+            self.highest = max(self.highest, float(block.max(initial=-math.inf)))
+            yield block
+
+    @property
+    def peak(self):
+        """The largest magnitude; 0 of no samples."""
+        return max(-self.lowest, self.highest, 0.0)
 
 
 class Measured:

@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from pyspeech.audio.io import stream_audio
+from pyspeech.audio.level import STEP, Watched
 from pyspeech.errors import UserError
 from pyspeech.sad.segments import frames_to_segments
 
 NETWORKS = ("cnn", "rnn", "seg_rnn")
 SYSTEMS = ("statistical", *NETWORKS)
-STEP = 2.0 ** -15  # of 16 bit: within it, nothing is left of channels that cancel each other
 log = logging.getLogger(__name__)
 
 
@@ -82,7 +82,7 @@ def newest_model(system, experiments):
 
 def _detect(decide, sampling_rate, path, channel=None, start=0.0, duration=None):
     """decide(blocks of samples) gives frame decisions (T,), scores (T,) and seconds from frame to frame."""
-    audio = _Counted(stream_audio(path, sampling_rate, channel, start=start, duration=duration))
+    audio = Watched(stream_audio(path, sampling_rate, channel, start=start, duration=duration))
     try:
         decisions, scores, frame_shift = decide(audio)
     except UserError as error:
@@ -93,7 +93,7 @@ def _detect(decide, sampling_rate, path, channel=None, start=0.0, duration=None)
     if audio.peak <= STEP and not decisions.any():
         log.warning("%s: silent%s", path, "" if channel is not None else
                     " (if it has channels that cancel each other when mixed, choose one of them with --channel)")
-    seconds = audio.samples / sampling_rate
+    seconds = audio.count / sampling_rate
     speech = frames_to_segments(decisions, frame_shift, seconds)
     return SpeechFound(speech, seconds, scores.astype(np.float32), frame_shift)
 
@@ -109,16 +109,3 @@ def _by_network(network, threshold, blocks):
     from pyspeech.sad.smoothing import decide
     scores = score_stream(network, blocks)
     return decide(scores, threshold, network.smoothing), scores, network.stft.config.frame_shift
-
-
-class _Counted:
-    """The blocks of an iterable, how many samples they had, and the largest magnitude."""
-
-    def __init__(self, blocks):
-        self._blocks, self.samples, self.peak = blocks, 0, 0.0
-
-    def __iter__(self):
-        for block in self._blocks:
-            self.samples += len(block)
-            self.peak = max(self.peak, np.abs(block).max(initial=0))
-            yield block

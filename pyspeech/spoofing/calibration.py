@@ -59,6 +59,10 @@ def fit_calibration(genuine, fake):
     slope, offset = minimize(objective, np.zeros(2), jac=True, method="BFGS", options={"gtol": 1e-8}).x
     if slope < LEAST_SLOPE:
         slope = LEAST_SLOPE
-        offset = minimize(lambda only: (objective((slope, *only))[0], objective((slope, *only))[1][1:]), np.zeros(1),
-                          jac=True, method="BFGS", options={"gtol": 1e-8}).x[0]
+
+        def at_least_slope(offset):
+            loss, gradient = objective((slope, *offset))
+            return loss, gradient[1:]
+
+        offset = minimize(at_least_slope, np.zeros(1), jac=True, method="BFGS", options={"gtol": 1e-8}).x[0]
     return Calibration(float(slope / spread), float(offset - slope * centre / spread))

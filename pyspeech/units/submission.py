@@ -49,6 +49,11 @@ def folder_of(language):
     return language if language in LANGUAGES else LANGUAGES[0]
 
 
+def printable(path):
+    """A path as text that can be printed and stored: bytes that are no UTF-8 as \\udc and two digits."""
+    return path.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def synthesis_names(pairs):
     """{(utterance, voice): file name} of the resynthesised utterances, as the challenge names them."""
     by_name = defaultdict(set)
@@ -163,7 +168,7 @@ class _Problems:
 
     def add(self, path, problem):
         place = str(path.relative_to(self.folder))
-        self.found.append((place.encode("utf-8", "backslashreplace").decode("utf-8"), problem))   # names of any bytes
+        self.found.append((printable(place), problem))
 
     def entries(self, folder, files, folders, optional=()):
         """Names of the files and folders that a folder must have, and may have; no others."""
@@ -335,7 +340,7 @@ def wave_problem(path):
     """The first problem of a resynthesised utterance, or None: expected is a WAV file, 16 kHz, mono, PCM, with samples."""
     import soundfile
 
-    from pyspeech.audio.io import promised_frames
+    from pyspeech.audio.headers import promised_frames
 
     try:
         if path.stat().st_size == 0:

@@ -13,6 +13,7 @@ nearest folder above it names with a word of its own (train, dev, adp, eval, tes
 "label" or "key" in its name, which names the set itself or lies in a folder that does; and folders of tracks 2 and 3
 are passed over. So `corpus` may be any folder above, and also ADD_train_dev or a folder in it.
 """
+
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -21,12 +22,23 @@ from local.spoof_manifests import SETS, pair, write_sets
 from pyspeech.audio import io
 from pyspeech.errors import UserError
 
-WORDS = {"train": "train", "training": "train", "dev": "dev", "development": "dev", "adp": "adapt", "adapt": "adapt",
-         "adaptation": "adapt", "adaption": "adapt", "eval": "eval", "evaluation": "eval", "test": "eval"}
+WORDS = {
+    "train": "train",
+    "training": "train",
+    "dev": "dev",
+    "development": "dev",
+    "adp": "adapt",
+    "adapt": "adapt",
+    "adaptation": "adapt",
+    "adaption": "adapt",
+    "eval": "eval",
+    "evaluation": "eval",
+    "test": "eval",
+}
 OTHER_TRACK = re.compile(r"track[ _-]?[23]", re.IGNORECASE)
 LABEL_FILE = re.compile(r"label|key", re.IGNORECASE)
 EXPECTED = "ADD_train_dev/train/*.wav, ADD_train_dev/label/train_label.txt, track1adp_out/*.wav ..."
-RELEASED = {"train": (3012, 24072), "dev": (2307, 21295), "adapt": (300, 700)}   # genuine, fake: Table 2 of the paper
+RELEASED = {"train": (3012, 24072), "dev": (2307, 21295), "adapt": (300, 700)}  # genuine, fake: Table 2 of the paper
 
 
 def prepare(folder, out, log, skip_bad=False):
@@ -53,19 +65,30 @@ def prepare(folder, out, log, skip_bad=False):
             log.warning("corpus=%s: no audio of the %s set; going on without it", folder, part)
             continue
         if label_file is None and part != "eval":
-            raise UserError(f"corpus={folder}: {len(audio[part])} audio files of the {part} set (as {audio[part][0]}) "
-                            f"but no label file; expected "
-                            f"{'label.txt' if part == 'adapt' else f'label/{part}_label.txt'}")
+            raise UserError(
+                f"corpus={folder}: {len(audio[part])} audio files of the {part} set (as {audio[part][0]}) "
+                f"but no label file; expected "
+                f"{'label.txt' if part == 'adapt' else f'label/{part}_label.txt'}"
+            )
         if label_file is None:
-            log.warning("corpus=%s: no label file of the eval set: it can be scored, but has no error rate; where one "
-                        "is added, run this once with --force --stage prepare --stop-stage prepare", folder)
+            log.warning(
+                "corpus=%s: no label file of the eval set: it can be scored, but has no error rate; where one "
+                "is added, run this once with --force --stage prepare --stop-stage prepare",
+                folder,
+            )
         sets[part], found = pair(part, audio[part], label_file, "zh")
         problems += found
     counts = write_sets(sets, out, log, f"corpus={folder}", skip_bad, problems)
     for part, (genuine, fake) in RELEASED.items():
         if part in counts and (counts[part]["genuine"], counts[part]["fake"]) != (genuine, fake):
-            log.warning("%s: %d genuine and %d fake utterances; the release has %d and %d", part,
-                        counts[part]["genuine"], counts[part]["fake"], genuine, fake)
+            log.warning(
+                "%s: %d genuine and %d fake utterances; the release has %d and %d",
+                part,
+                counts[part]["genuine"],
+                counts[part]["fake"],
+                genuine,
+                fake,
+            )
     return counts
 
 
@@ -74,7 +97,7 @@ def find_files(folder):
     audio, labels = defaultdict(list), defaultdict(list)
     try:
         paths = io.find_audio([folder])
-    except UserError:                                # no audio at all
+    except UserError:  # no audio at all
         paths = []
     for path in paths:
         part = _place(path.relative_to(folder).parts[:-1])
@@ -90,8 +113,9 @@ def find_files(folder):
 
 def _holds_sets(folder, audio):
     """Whether a folder that is named after a set is a whole corpus nevertheless: train, dev or labels are in it."""
-    return bool(audio["train"] or audio["dev"]) or any(path.is_dir() and LABEL_FILE.search(path.name)
-                                                       for path in folder.iterdir())
+    return bool(audio["train"] or audio["dev"]) or any(
+        path.is_dir() and LABEL_FILE.search(path.name) for path in folder.iterdir()
+    )
 
 
 def set_of(name):
@@ -109,6 +133,5 @@ def _place(parts):
 
 def _only(paths, part, folder):
     if len(paths) > 1:
-        raise UserError(f"corpus={folder}: {len(paths)} label files of the {part} set, {paths[0]} and {paths[1]}; "
-                        f"leave one")
+        raise UserError(f"corpus={folder}: {len(paths)} label files of the {part} set, {paths[0]} and {paths[1]}; leave one")
     return paths[0] if paths else None

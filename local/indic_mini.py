@@ -1,7 +1,7 @@
 """A small synthetic corpus of en-IN, hi-IN, ta-IN and gu-IN, for egs/indic without the real corpora.
 
 Utterances of one to six words out of 60 of each language (drawn from local/indic_text.py), spoken by eSpeak NG
-(local/espeak.py), at 16 kHz. As in Table 1 of Joshi et al. 2021 the languages are unequal, two large and two small,
+(local/synthesis/espeak.py), at 16 kHz. As in Table 1 of Joshi et al. 2021 the languages are unequal, two large and two small,
 though not by as much: a tenth of hundreds would be too few to learn from. Speakers are eSpeak NG's voice variants, each
 with its own pitch, range, rate, length of the vocal tract (played faster or slower) and spectral tilt; a variant may be
 several speakers, but none is heard in two of train, dev and test. Dev and test are
@@ -19,6 +19,7 @@ built right; how well it does on Indian speech only a real corpus tells.
 The same seed and scale give the same samples wherever the C library computes alike: `digest` checks it against the
 ones in this file.
 """
+
 import hashlib
 import logging
 import math
@@ -28,7 +29,8 @@ from pathlib import Path
 
 import numpy as np
 
-from local import espeak, indic_text
+from local import indic_text
+from local.synthesis import espeak
 from local.transcribed import Utterance, choose_codes, write_corpus
 from pyspeech.files import atomic_path
 
@@ -40,18 +42,21 @@ TRAIN = {"en-IN": 1600, "hi-IN": 1700, "ta-IN": 700, "gu-IN": 800}
 HELD_OUT = {"dev": 50, "test": 100}
 # Variants that sound like a person, with F0 of 75 to 270 Hz. Of a family that sounds alike (Gene, Gene2) one is taken.
 VARIANTS = {
-    "train": ("m1 f1 Alex belinda m3 f3 Nguyen aunty Gene f5 Denis Alicia m5 boris Annie edward Mario anika quincy "
-              "shelby gustave pablo robert sandro Hugo adam Diogo m7 norbert max marcelo paul victor rob travis "
-              "grandpa").split(),
+    "train": (
+        "m1 f1 Alex belinda m3 f3 Nguyen aunty Gene f5 Denis Alicia m5 boris Annie edward Mario anika quincy "
+        "shelby gustave pablo robert sandro Hugo adam Diogo m7 norbert max marcelo paul victor rob travis "
+        "grandpa"
+    ).split(),
     "dev": "m2 f4 Mike linda miguel".split(),
-    "test": "m4 f2 Michael Andrea Lee grandma pedro david".split()}
+    "test": "m4 f2 Michael Andrea Lee grandma pedro david".split(),
+}
 UTTERANCES_PER_SPEAKER = 12
 # eSpeak NG's 22050 Hz resampled by these, and taken as 16 kHz: vocal tracts from 1.1 to 0.92 times as long
 TRACTS = ((4, 5), (7, 9), (3, 4), (8, 11), (5, 7), (7, 10), (2, 3))
-LEXICON = 60                     # words in use: more would take longer to learn than anybody waits for on two cores
+LEXICON = 60  # words in use: more would take longer to learn than anybody waits for on two cores
 # Shares of utterances of one word, of two ...
 LENGTHS = {"train": (0.15, 0.25, 0.25, 0.15, 0.1, 0.1), "dev": (0, 0, 0, 0.2, 0.4, 0.4), "test": (0, 0, 0, 0.2, 0.4, 0.4)}
-LETTERS = 64                     # of an utterance, at most, but that it has as many words as the shortest
+LETTERS = 64  # of an utterance, at most, but that it has as many words as the shortest
 # SHA-256 (see `digest`) of the corpora that figures are published for: scale -> digest, with SEED
 DIGESTS = {1.0: "7eda48231e63cee8b090132f2111ff66c2713cebef79b70882df5a2ebd93f4bc"}
 
@@ -67,9 +72,9 @@ class Spoken:
     speaker: str
     split: str
     voice: espeak.Voice
-    tract: tuple                 # the speaker's, one of TRACTS
-    tilt: float                  # of the speaker's microphone: coefficient of a one-pole low-pass filter
-    seed: list                   # of level and noise
+    tract: tuple  # the speaker's, one of TRACTS
+    tilt: float  # of the speaker's microphone: coefficient of a one-pole low-pass filter
+    seed: list  # of level and noise
 
 
 def prepare(folder, log=None, scale=1.0, seed=SEED, jobs=2, where=None, languages=()):
@@ -88,12 +93,18 @@ def prepare(folder, log=None, scale=1.0, seed=SEED, jobs=2, where=None, language
     shutil.rmtree(folder / "spoken", ignore_errors=True)
     utterances = [one for language in languages for one in plan(folder, language, scale, seed)]
     record_all(utterances, where, jobs, log)
-    write_corpus([Utterance(one.id, str(one.path), one.text, one.language, one.speaker, one.split)
-                  for one in utterances], folder, log, "the synthetic corpus")
+    write_corpus(
+        [Utterance(one.id, str(one.path), one.text, one.language, one.speaker, one.split) for one in utterances],
+        folder,
+        log,
+        "the synthetic corpus",
+    )
     expected = DIGESTS.get(scale) if seed == SEED and languages == list(TRAIN) else None
     if expected and digest(folder) != expected:
-        log.warning("these are not the very same samples as those of the published figures: another C library or "
-                    "processor; figures can differ a little")
+        log.warning(
+            "these are not the very same samples as those of the published figures: another C library or "
+            "processor; figures can differ a little"
+        )
 
 
 def plan(folder, language, scale, seed=SEED):
@@ -101,19 +112,38 @@ def plan(folder, language, scale, seed=SEED):
     number = list(TRAIN).index(language)
     rng = np.random.Generator(np.random.PCG64([seed, number]))
     words = choose_words(rng, language, scale)
-    counts = {"train": max(4, round(scale * TRAIN[language])),
-              **{split: max(2, round(math.sqrt(min(1.0, scale)) * count)) for split, count in HELD_OUT.items()}}
+    counts = {
+        "train": max(4, round(scale * TRAIN[language])),
+        **{split: max(2, round(math.sqrt(min(1.0, scale)) * count)) for split, count in HELD_OUT.items()},
+    }
     taken, planned = set(), []
     for split in SPLITS:
         texts = make_texts(rng, words, counts[split], taken, LENGTHS[split])
         speakers = make_speakers(rng, language, split, counts[split])
         for index, text in enumerate(texts):
             speaker, voice, tract, tilt = speakers[index % len(speakers)]
-            voice = espeak.Voice(voice.language, voice.variant, voice.rate + int(rng.integers(-8, 9)),
-                                 voice.pitch + int(rng.integers(-3, 4)), voice.range)
+            voice = espeak.Voice(
+                voice.language,
+                voice.variant,
+                voice.rate + int(rng.integers(-8, 9)),
+                voice.pitch + int(rng.integers(-3, 4)),
+                voice.range,
+            )
             name = f"{language}-{split}-{index:04d}"
-            planned.append(Spoken(name, folder / "spoken" / language / split / f"{name}.flac", text, language, speaker,
-                                  split, voice, tract, tilt, [seed, number, SPLITS.index(split), index]))
+            planned.append(
+                Spoken(
+                    name,
+                    folder / "spoken" / language / split / f"{name}.flac",
+                    text,
+                    language,
+                    speaker,
+                    split,
+                    voice,
+                    tract,
+                    tilt,
+                    [seed, number, SPLITS.index(split), index],
+                )
+            )
     return planned
 
 
@@ -158,8 +188,13 @@ def make_speakers(rng, language, split, utterances):
     for index in range(count):
         turn, variant = divmod(index, len(variants))
         name = f"{language}-{variants[variant]}" + (f"-{turn + 1}" if turn else "")
-        voice = espeak.Voice(language, variants[variant], rate=int(rng.integers(130, 181)),
-                             pitch=int(rng.integers(38, 63)), range=int(rng.integers(35, 66)))
+        voice = espeak.Voice(
+            language,
+            variants[variant],
+            rate=int(rng.integers(130, 181)),
+            pitch=int(rng.integers(38, 63)),
+            range=int(rng.integers(35, 66)),
+        )
         speakers.append((name, voice, TRACTS[rng.integers(len(TRACTS))], float(rng.uniform(-0.15, 0.35))))
     return speakers
 
@@ -200,8 +235,7 @@ def through_microphone(speech, tract, tilt, rng):
     from scipy.signal import lfilter, resample_poly
 
     signal = resample_poly(speech, *tract)
-    signal = np.concatenate([np.zeros(int(rng.uniform(0.1, 0.3) * RATE)), signal,
-                             np.zeros(int(rng.uniform(0.1, 0.3) * RATE))])
+    signal = np.concatenate([np.zeros(int(rng.uniform(0.1, 0.3) * RATE)), signal, np.zeros(int(rng.uniform(0.1, 0.3) * RATE))])
     signal = lfilter([1.0 - tilt], [1.0, -tilt], signal)
     noise = lfilter([1.0], [1.0, -rng.uniform(0.0, 0.95)], rng.standard_normal(len(signal)))
     active = np.abs(signal) > 0.05 * np.abs(signal).max()

@@ -16,6 +16,7 @@ Neither corpus has a dev set or tells speakers: 10 % of a language's training ut
 dev, by texts where these are sentences (`local.transcribed.hold_out`), the same ones each time; supervisions have no
 speaker. A language without a training or a test set is left out.
 """
+
 import os
 import re
 import unicodedata
@@ -27,8 +28,18 @@ from local.transcribed import Utterance, choose_codes, language_code, write_corp
 from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES
 from pyspeech.errors import UserError
 
-SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "test", "eval": "test",
-          "evaluation": "test", "dev": "dev", "development": "dev", "valid": "dev", "validation": "dev"}
+SPLITS = {
+    "train": "train",
+    "training": "train",
+    "test": "test",
+    "testing": "test",
+    "eval": "test",
+    "evaluation": "test",
+    "dev": "dev",
+    "development": "dev",
+    "valid": "dev",
+    "validation": "dev",
+}
 GENERIC = {"audio", "audios", "wav", "wavs", "data", "text", "transcripts", "transcriptions", "transcription"}
 AUDIO_SUFFIXES = SNDFILE_SUFFIXES + FFMPEG_SUFFIXES
 DEV_SHARE = 0.1
@@ -37,6 +48,7 @@ DEV_SHARE = 0.1
 @dataclass(frozen=True)
 class Part:
     """A transcription file with the language and the split that its path names."""
+
     path: Path
     language: str
     split: str
@@ -51,8 +63,10 @@ def prepare(corpus, out, log, languages=(), skip_bad=False):
     """
     corpus = Path(corpus)
     if not corpus.is_dir():
-        raise UserError(f"corpus={corpus}: no such folder; expected one with Hindi/train/transcription.txt, or "
-                        f"ta-in-Train/transcription.txt, and the audio beside")
+        raise UserError(
+            f"corpus={corpus}: no such folder; expected one with Hindi/train/transcription.txt, or "
+            f"ta-in-Train/transcription.txt, and the audio beside"
+        )
     parts = choose_languages(find_parts(corpus, log), languages, corpus, log)
     utterances, problems = [], []
     for part in parts:
@@ -65,6 +79,7 @@ def prepare(corpus, out, log, languages=(), skip_bad=False):
 
 # Which sets there are
 
+
 def find_parts(corpus, log):
     """Parts of the corpus, in order; UserError where there is none."""
     parts = []
@@ -75,13 +90,18 @@ def find_parts(corpus, log):
             relative = (corpus.resolve().name, *path.relative_to(corpus).parts[:-1], path.stem)
             language, split = language_of(relative), split_of(relative[1:])
             if split is None or language is None:
-                log.warning("%s: not used, as no folder above it says %s", path,
-                            "train, test or dev" if split is None else "which language it is")
+                log.warning(
+                    "%s: not used, as no folder above it says %s",
+                    path,
+                    "train, test or dev" if split is None else "which language it is",
+                )
             else:
                 parts.append(Part(path, language, split))
     if not parts:
-        raise UserError(f"corpus={corpus}: no transcription.txt in folders that say train or test; expected "
-                        f"Hindi/train/transcription.txt or ta-in-Train/transcription.txt")
+        raise UserError(
+            f"corpus={corpus}: no transcription.txt in folders that say train or test; expected "
+            f"Hindi/train/transcription.txt or ta-in-Train/transcription.txt"
+        )
     used = {part.path.relative_to(corpus).parts[0] for part in parts}
     for folder in sorted(corpus.iterdir()):
         if folder.is_dir() and folder.name not in used and not folder.name.startswith("."):
@@ -94,7 +114,7 @@ def _walk(root, others=()):
     visited = set()
     for folder, folders, names in os.walk(root, followlinks=True):
         identity = os.path.realpath(folder)
-        if identity in visited:                     # a link that leads back up
+        if identity in visited:  # a link that leads back up
             folders.clear()
             continue
         visited.add(identity)
@@ -122,7 +142,7 @@ def language_of(names):
     if known:
         return known[-1]
     place = max([number for number, name in enumerate(names) if split_of([name])], default=0)
-    others = [name for name in said[1:place + 1] if len(name) > 1 and name not in GENERIC]
+    others = [name for name in said[1 : place + 1] if len(name) > 1 and name not in GENERIC]
     return others[-1] if others else language_code(said[0])
 
 
@@ -145,18 +165,22 @@ def choose_languages(parts, wanted, corpus, log):
             usable.append(language)
             continue
         where = ", ".join(str(part.path) for part in parts if part.language == language)
-        message = (f"{language}: no {' and no '.join(missing)} set (found only {where}); expected a folder "
-                   f"{' and one '.join(missing)} with transcription.txt")
+        message = (
+            f"{language}: no {' and no '.join(missing)} set (found only {where}); expected a folder "
+            f"{' and one '.join(missing)} with transcription.txt"
+        )
         if wanted:
             raise UserError(message)
         log.warning("%s; the language is left out", message)
     if not usable:
-        raise UserError(f"corpus={corpus}: no language has both a training and a test set; there are "
-                        f"{', '.join(sorted(splits))}")
+        raise UserError(
+            f"corpus={corpus}: no language has both a training and a test set; there are {', '.join(sorted(splits))}"
+        )
     return [part for part in parts if part.language in usable]
 
 
 # What is in a set
+
 
 def read_part(part, parts, corpus):
     """([Utterance, ...], [(file or utterance, what is wrong), ...]) of one set.
@@ -174,9 +198,10 @@ def read_part(part, parts, corpus):
         if problem:
             problems.append((f"{part.path}, {name}", problem))
         else:
-            utterances.append(Utterance(f"{part.language}-{part.split}-{name}", str(audio[key]), texts[0],
-                                        part.language, None, part.split))
-    if folders.count(part.path.parent) == 1:        # else what is left over is another set's
+            utterances.append(
+                Utterance(f"{part.language}-{part.split}-{name}", str(audio[key]), texts[0], part.language, None, part.split)
+            )
+    if folders.count(part.path.parent) == 1:  # else what is left over is another set's
         problems += [(path, "audio without transcript") for key, path in sorted(audio.items()) if key not in used]
     return utterances, problems
 
@@ -194,7 +219,7 @@ def find_set_audio(transcription, folders, corpus):
     below the folder above."""
     found, problems = {}, []
     for root in (transcription.parent, transcription.parent.parent):
-        if found or not root.is_relative_to(corpus):   # as they are named: links may lead out of it
+        if found or not root.is_relative_to(corpus):  # as they are named: links may lead out of it
             break
         for folder, names in _walk(root, folders - {transcription.parent}):
             for path in [folder / name for name in names if name.lower().endswith(AUDIO_SUFFIXES)]:
@@ -220,7 +245,7 @@ def read_transcription(path):
 
 def _utterance_name(field):
     name = unicodedata.normalize("NFC", field).replace("\\", "/").rsplit("/", 1)[-1]
-    return name[:name.rindex(".")] if name.lower().endswith(AUDIO_SUFFIXES) else name
+    return name[: name.rindex(".")] if name.lower().endswith(AUDIO_SUFFIXES) else name
 
 
 def _decoded(path):
@@ -232,5 +257,5 @@ def _decoded(path):
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
-        line = data[:error.start].count(b"\n") + 1
+        line = data[: error.start].count(b"\n") + 1
         raise UserError(f"{path}, line {line}: not UTF-8 text; convert the file (iconv -t UTF-8)") from None

@@ -18,6 +18,7 @@ another domain, vocabulary, microphone and speaker in the test: word error rates
 and one voice a language lets a system tell languages by voices. What the corpus is good for is to see that a
 recipe runs on human speech, and how far from it the synthetic corpus is.
 """
+
 import gzip
 import hashlib
 import logging
@@ -29,27 +30,38 @@ from pathlib import Path
 
 import numpy as np
 
-from local import voices
+from local.synthesis import voices
 from local.transcribed import Utterance, choose_codes, write_corpus
 from pyspeech.download import DebianPackage, fetch_debian
 from pyspeech.files import atomic_path
 from pyspeech.unpack import unpack
 
 RATE = 8000
-LONGEST = 12.0                   # seconds
+LONGEST = 12.0  # seconds
 SHORTEST = 0.4
-PACE = (0.5, 1.8)                # characters per second, of the voice's median
+PACE = (0.5, 1.8)  # characters per second, of the voice's median
 # language -> source whose voice is trained on, source whose voice is tested on
-SOURCES = {"es": ("tuxpaint", "asterisk"), "fr": ("tuxpaint", "asterisk"), "it": ("asterisk", "asterisk"),
-           "ro": ("tuxpaint", "tuxpaint"), "ru": ("tuxpaint", "asterisk")}
+SOURCES = {
+    "es": ("tuxpaint", "asterisk"),
+    "fr": ("tuxpaint", "asterisk"),
+    "it": ("asterisk", "asterisk"),
+    "ro": ("tuxpaint", "tuxpaint"),
+    "ru": ("tuxpaint", "asterisk"),
+}
 HELD_OUT = {"dev": 0.08, "test": 0.12}  # share of the texts of a voice that is divided
-TEXTS = {language: DebianPackage(f"asterisk-core-sounds-{language}", "pool/main/a/asterisk-core-sounds/"
-                                 f"asterisk-core-sounds-{language}_1.6.1-1_all.deb", sha256)
-         for language, sha256 in (
-             ("es", "9afdab7f559f036649fb406e625899306ca1004df8ebe39c30bfbd5912d66f74"),
-             ("fr", "04c82c78c570c43a7136cbc5e2488d0c470b775468dff9fbce4a131b18cf1056"),
-             ("it", "3884d9457e12f21caa018c18f0d587df5d53ebea14b673d8453a134c5941ab3b"),
-             ("ru", "28a61616bb0cd3345a7ea532dec4df9f071e5d0fa9f8c1a563ea9669002f39ab"))}
+TEXTS = {
+    language: DebianPackage(
+        f"asterisk-core-sounds-{language}",
+        f"pool/main/a/asterisk-core-sounds/asterisk-core-sounds-{language}_1.6.1-1_all.deb",
+        sha256,
+    )
+    for language, sha256 in (
+        ("es", "9afdab7f559f036649fb406e625899306ca1004df8ebe39c30bfbd5912d66f74"),
+        ("fr", "04c82c78c570c43a7136cbc5e2488d0c470b775468dff9fbce4a131b18cf1056"),
+        ("it", "3884d9457e12f21caa018c18f0d587df5d53ebea14b673d8453a134c5941ab3b"),
+        ("ru", "28a61616bb0cd3345a7ea532dec4df9f071e5d0fa9f8c1a563ea9669002f39ab"),
+    )
+}
 
 
 def prepare(folder, log=None, scale=1.0, jobs=2, clips=None, languages=()):
@@ -93,7 +105,7 @@ def split_of(text, trained, tested):
 
 def share_of(name):
     """A number from 0 to 1 that depends on the name alone, evenly distributed."""
-    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") / 2.0 ** 32
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") / 2.0**32
 
 
 def select(clips, language):
@@ -168,7 +180,7 @@ def prompt_texts(paths, listing):
     found = []
     for path in paths:
         parts = path.with_suffix("").parts
-        key = "/".join(parts[parts.index("sounds") + 2:])
+        key = "/".join(parts[parts.index("sounds") + 2 :])
         if texts.get(key):
             found.append((path, texts[key]))
     return found

@@ -1,4 +1,5 @@
 """Lhotse manifests of a speech activity detection corpus, one way for all corpora."""
+
 import shutil
 from pathlib import Path
 
@@ -22,12 +23,27 @@ def write_split(out, split, streams):
     cuts = []
     for recording, speech, end in streams:
         supervisions = [
-            SupervisionSegment(id=f"{recording.id}-{index:05d}", recording_id=recording.id, channel=0,
-                               start=round(float(first), 6), duration=round(float(last - first), 6))
-            for index, (first, last) in enumerate(speech if speech is not None else ())]
+            SupervisionSegment(
+                id=f"{recording.id}-{index:05d}",
+                recording_id=recording.id,
+                channel=0,
+                start=round(float(first), 6),
+                duration=round(float(last - first), 6),
+            )
+            for index, (first, last) in enumerate(speech if speech is not None else ())
+        ]
         duration = recording.duration if end is None else min(end, recording.duration)
-        cuts.append(MonoCut(id=recording.id, start=0.0, duration=duration, channel=0, recording=recording,
-                            supervisions=supervisions, custom={"labelled": speech is not None}))
+        cuts.append(
+            MonoCut(
+                id=recording.id,
+                start=0.0,
+                duration=duration,
+                channel=0,
+                recording=recording,
+                supervisions=supervisions,
+                custom={"labelled": speech is not None},
+            )
+        )
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
     temporary = out / f".partial.{split}.jsonl.gz"

@@ -6,15 +6,30 @@ itself, for information: what they reach any detector should surpass.
 
 The model is logistic regression on standardised statistics, fitted on train with both classes weighing the same.
 """
+
 import numpy as np
 
-from local.recording_chain import frame_levels
-from local.vocoders import mel_filters, stft
+from local.synthesis.recording_chain import frame_levels
+from local.synthesis.vocoders import mel_filters, stft
 from pyspeech.files import write_json
 from pyspeech.spoofing.scoring import equal_error_rate
 
-STATISTICS = ("duration", "peak", "rms", "mean", "floor", "rolloff", "leading silence", "trailing silence", "repeated",
-              "zeros", "highest bit", "samples mod 80", "samples mod 128", "samples mod 256")
+STATISTICS = (
+    "duration",
+    "peak",
+    "rms",
+    "mean",
+    "floor",
+    "rolloff",
+    "leading silence",
+    "trailing silence",
+    "repeated",
+    "zeros",
+    "highest bit",
+    "samples mod 80",
+    "samples mod 128",
+    "samples mod 256",
+)
 # An error rate below it is worth a warning. How much the peaks exceed the RMS is the speech's own, in part: no channel
 # takes it away altogether, and a linear model gets about 35 % from it.
 SUSPICIOUS = 0.30
@@ -27,12 +42,23 @@ def file_statistics(samples):
     loud = np.quantile(levels, 0.95)
     active = np.flatnonzero(levels > loud - 30.0)
     power = np.cumsum(np.square(np.abs(np.fft.rfft(signal))))
-    return np.array([
-        np.log(len(samples)), 20.0 * np.log10(np.abs(signal).max() + 1e-6),
-        10.0 * np.log10(np.mean(signal ** 2) + 1e-12), signal.mean() * 1e4, np.quantile(levels, 0.05) - loud,
-        np.searchsorted(power, 0.999 * power[-1]) / len(power),
-        active[0], len(levels) - active[-1], np.sum(np.diff(samples) == 0) / len(samples), np.mean(samples == 0),
-        np.mean(samples & 1), *(len(samples) % hop for hop in (80, 128, 256))], dtype=np.float64)
+    return np.array(
+        [
+            np.log(len(samples)),
+            20.0 * np.log10(np.abs(signal).max() + 1e-6),
+            10.0 * np.log10(np.mean(signal**2) + 1e-12),
+            signal.mean() * 1e4,
+            np.quantile(levels, 0.05) - loud,
+            np.searchsorted(power, 0.999 * power[-1]) / len(power),
+            active[0],
+            len(levels) - active[-1],
+            np.sum(np.diff(samples) == 0) / len(samples),
+            np.mean(samples == 0),
+            np.mean(samples & 1),
+            *(len(samples) % hop for hop in (80, 128, 256)),
+        ],
+        dtype=np.float64,
+    )
 
 
 def mel_statistics(samples):
@@ -48,7 +74,7 @@ def linear_check(train, others, penalty=1e-2):
 
     features, genuine = train
     centre, spread = features.mean(axis=0), features.std(axis=0)
-    spread = np.where(spread > 1e-9, spread, np.inf)             # a statistic that never changes tells nothing
+    spread = np.where(spread > 1e-9, spread, np.inf)  # a statistic that never changes tells nothing
 
     def standardise(some):
         return np.concatenate([np.clip((some - centre) / spread, -5.0, 5.0), np.ones((len(some), 1))], axis=1)
@@ -59,13 +85,14 @@ def linear_check(train, others, penalty=1e-2):
     def loss(model):
         margins = signs * (inputs @ model)
         slope = -weights * signs / (1.0 + np.exp(np.clip(margins, -50.0, 50.0)))
-        return (np.sum(weights * np.logaddexp(0.0, -margins)) + penalty * np.sum(model[:-1] ** 2),
-                inputs.T @ slope + 2.0 * penalty * np.concatenate([model[:-1], [0.0]]))
+        return (
+            np.sum(weights * np.logaddexp(0.0, -margins)) + penalty * np.sum(model[:-1] ** 2),
+            inputs.T @ slope + 2.0 * penalty * np.concatenate([model[:-1], [0.0]]),
+        )
 
     model = minimize(loss, np.zeros(inputs.shape[1]), jac=True, method="L-BFGS-B").x
     scores = {name: standardise(some) @ model for name, (some, _) in others.items()}
-    return {name: float(equal_error_rate(scores[name][kinds], scores[name][~kinds])[0])
-            for name, (_, kinds) in others.items()}
+    return {name: float(equal_error_rate(scores[name][kinds], scores[name][~kinds])[0]) for name, (_, kinds) in others.items()}
 
 
 def check_corpus(folder, log):
@@ -76,25 +103,37 @@ def check_corpus(folder, log):
     sets = {}
     for part in ("train", "dev", "adapt", "eval"):
         if (folder / f"{part}.jsonl.gz").exists():
-            rows = [(cut.load_audio()[0], cut.supervisions[0].text == "genuine")
-                    for cut in CutSet.from_file(folder / f"{part}.jsonl.gz")]
+            rows = [
+                (cut.load_audio()[0], cut.supervisions[0].text == "genuine")
+                for cut in CutSet.from_file(folder / f"{part}.jsonl.gz")
+            ]
             whole = [np.rint(samples * 32768.0).astype(np.int16) for samples, _ in rows]
             genuine = np.array([kind for _, kind in rows])
-            sets[part] = (np.array([file_statistics(samples) for samples in whole]),
-                          np.array([mel_statistics(samples) for samples in whole]), genuine)
+            sets[part] = (
+                np.array([file_statistics(samples) for samples in whole]),
+                np.array([mel_statistics(samples) for samples in whole]),
+                genuine,
+            )
 
     def result(column, number):
         chosen = {part: (values[number][:, column], values[2]) for part, values in sets.items()}
         return linear_check(chosen["train"], {part: some for part, some in chosen.items() if part != "train"})
 
-    found = {"files": result(slice(None), 0), "mel": result(slice(None), 1),
-             "single": {name: result(slice(index, index + 1), 0) for index, name in enumerate(STATISTICS)}}
+    found = {
+        "files": result(slice(None), 0),
+        "mel": result(slice(None), 1),
+        "single": {name: result(slice(index, index + 1), 0) for index, name in enumerate(STATISTICS)},
+    }
     write_json(folder / "check.json", found)
     for kind, what in (("files", "the files' lengths, levels, floors ..."), ("mel", "log-mel statistics")):
-        log.info("equal error rates of a linear model of %s: %s", what,
-                 ", ".join(f"{part} {100 * rate:.1f} %" for part, rate in found[kind].items()))
+        log.info(
+            "equal error rates of a linear model of %s: %s",
+            what,
+            ", ".join(f"{part} {100 * rate:.1f} %" for part, rate in found[kind].items()),
+        )
     low = {part: rate for part, rate in found["files"].items() if part in ("dev", "eval") and rate < SUSPICIOUS}
     if low:
-        log.warning("the files give their class away: error rates below %.0f %% on %s; see check.json",
-                    100 * SUSPICIOUS, ", ".join(low))
+        log.warning(
+            "the files give their class away: error rates below %.0f %% on %s; see check.json", 100 * SUSPICIOUS, ", ".join(low)
+        )
     return found

@@ -15,6 +15,7 @@ Voice have train, dev and test sets; of the CMU Indic voices 10 % of each langua
 of them: figures on them are optimistic. The speakers of FLEURS are not known (Lhotse's are numbers of readings), so
 none is written.
 """
+
 import contextlib
 import io
 import tempfile
@@ -25,10 +26,12 @@ from pyspeech.errors import UserError
 
 HELD_OUT = 0.1
 COMMONVOICE_COLUMNS = ("client_id", "path", "sentence")
-COMMONVOICE_UNUSED = ("age", "gender", "accents", "variant")    # Lhotse wants them; not all releases have them
-EXPECTED = {"fleurs": "hi_in/train/*.wav and metadata/hi_in/train.tsv, or hi_in/audio/train/*.wav and hi_in/train.tsv",
-            "commonvoice": "hi/train.tsv and hi/clips/*.mp3",
-            "cmu_indic": "cmu_indic_hin_ab/wav/*.wav and cmu_indic_hin_ab/etc/txt.done.data"}
+COMMONVOICE_UNUSED = ("age", "gender", "accents", "variant")  # Lhotse wants them; not all releases have them
+EXPECTED = {
+    "fleurs": "hi_in/train/*.wav and metadata/hi_in/train.tsv, or hi_in/audio/train/*.wav and hi_in/train.tsv",
+    "commonvoice": "hi/train.tsv and hi/clips/*.mp3",
+    "cmu_indic": "cmu_indic_hin_ab/wav/*.wav and cmu_indic_hin_ab/etc/txt.done.data",
+}
 
 
 def prepare(kind, folder, out, log, languages=(), skip_bad=False):
@@ -87,9 +90,12 @@ def read_commonvoice(folder, scratch, languages, log):
         sets = {}
         for split in SETS:
             table = root / name / f"{split}.tsv"
-            sets[split] = _copy_good_lines(table, scratch / name / table.name,
-                                           _commonvoice_line(root / name / "clips", _header(table)),
-                                           "\t".join(COMMONVOICE_COLUMNS + COMMONVOICE_UNUSED))
+            sets[split] = _copy_good_lines(
+                table,
+                scratch / name / table.name,
+                _commonvoice_line(root / name / "clips", _header(table)),
+                "\t".join(COMMONVOICE_COLUMNS + COMMONVOICE_UNUSED),
+            )
         usable = _usable(name, sets, ["train"], languages, log)
         if not usable:
             continue
@@ -110,8 +116,7 @@ def read_cmu_indic(folder, scratch, languages, log):
     for table in sorted(root.glob("cmu_indic_*/etc/txt.done.data")):
         voice = table.parent.parent
         if voice.name.split("_")[2] not in LANGUAGE_MAP:
-            log.warning("%s: not used, as its name says none of the languages %s", voice,
-                        ", ".join(sorted(LANGUAGE_MAP)))
+            log.warning("%s: not used, as its name says none of the languages %s", voice, ", ".join(sorted(LANGUAGE_MAP)))
             continue
         good, bad = _copy_good_lines(table, scratch / voice.name / "etc" / table.name, _cmu_indic_line(voice / "wav"))
         _link(good, scratch / voice.name / "wav")
@@ -144,7 +149,8 @@ def _usable(name, sets, needed, wanted, log):
         if good:
             continue
         message = f"{name}: no usable line in its {split} set" + "".join(
-            f" ({place}: {problem})" for place, problem in problems[:1])
+            f" ({place}: {problem})" for place, problem in problems[:1]
+        )
         if wanted and split in needed:
             raise UserError(message)
         log.warning("%s; %s", message, "the language is left out" if split in needed else "it does without")
@@ -167,6 +173,7 @@ def _files(folder):
 # A line of each corpus' tables: functions that take one and return (path of its audio, the line as Lhotse wants it).
 # KeyError or ValueError: it is none, and Lhotse's recipe would stop at it.
 
+
 def _fleurs_line(folder):
     find = _files(folder)
 
@@ -174,6 +181,7 @@ def _fleurs_line(folder):
         _, name, _, _, _, samples, _ = line.strip().split("\t")
         int(samples)
         return find(name), line.strip()
+
     return parse
 
 
@@ -182,6 +190,7 @@ def _commonvoice_line(clips, header):
         fields = dict(zip(header, line.rstrip("\r\n").split("\t")))
         columns = [fields[column] for column in COMMONVOICE_COLUMNS]
         return clips / fields["path"], "\t".join([*columns, *("" for _ in COMMONVOICE_UNUSED)])
+
     return parse
 
 
@@ -189,8 +198,9 @@ def _cmu_indic_line(folder):
     find = _files(folder)
 
     def parse(line):
-        name, _ = line.strip()[2:-2].split(maxsplit=1)      # ( name "text" )
+        name, _ = line.strip()[2:-2].split(maxsplit=1)  # ( name "text" )
         return find(f"{name}.wav"), line.strip()
+
     return parse
 
 
@@ -250,8 +260,9 @@ def _table(path):
         with open(path, encoding="utf-8-sig", newline="\n") as stream:
             yield stream
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8 text'}; the release "
-                        f"is not complete") from None
+        raise UserError(
+            f"{path}: cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8 text'}; the release is not complete"
+        ) from None
 
 
 def _code(name):
@@ -268,11 +279,16 @@ def _choose(there, wanted, folder, code_of=_code):
     chosen = {}
     for language in map(_code, wanted):
         exact = [name for name, code in codes.items() if code == language]
-        fitting = exact or [name for name, code in codes.items() if code.split("-")[0] == language.split("-")[0]
-                            and ("-" not in code or "-" not in language)]
+        fitting = exact or [
+            name
+            for name, code in codes.items()
+            if code.split("-")[0] == language.split("-")[0] and ("-" not in code or "-" not in language)
+        ]
         if len(fitting) != 1:
-            raise UserError(f"corpus={folder}: languages: {'several of' if fitting else 'no'} {language}; there are "
-                            f"{', '.join(sorted(codes.values()))}")
+            raise UserError(
+                f"corpus={folder}: languages: {'several of' if fitting else 'no'} {language}; there are "
+                f"{', '.join(sorted(codes.values()))}"
+            )
         chosen[fitting[0]] = language
     return chosen
 
@@ -284,8 +300,16 @@ def _utterances(manifests, split, code, speakers=True, name=None):
     for supervision in manifests["supervisions"]:
         if name in (None, supervision.language):
             audio = Path(recordings[supervision.recording_id].sources[0].source).resolve()
-            utterances.append(Utterance(f"{code}-{supervision.id}", str(audio), supervision.text or "", code,
-                                        supervision.speaker if speakers else None, split))
+            utterances.append(
+                Utterance(
+                    f"{code}-{supervision.id}",
+                    str(audio),
+                    supervision.text or "",
+                    code,
+                    supervision.speaker if speakers else None,
+                    split,
+                )
+            )
     return utterances
 
 
@@ -296,5 +320,7 @@ def _in_words(folder, kind):
         with contextlib.redirect_stdout(io.StringIO()):
             yield
     except Exception as error:
-        raise UserError(f"corpus={folder}: Lhotse's recipe for {kind} stopped: {type(error).__name__}: "
-                        f"{' '.join(str(error).split())[:300]}; expected {EXPECTED[kind]}") from error
+        raise UserError(
+            f"corpus={folder}: Lhotse's recipe for {kind} stopped: {type(error).__name__}: "
+            f"{' '.join(str(error).split())[:300]}; expected {EXPECTED[kind]}"
+        ) from error

@@ -5,6 +5,7 @@ supervision as pyspeech/spoofing/formats.py has them: `text` "genuine" or "fake"
 `speaker` or "-", `custom = {"attack": ..., "condition": ...}`. Audio stays where it is, at its own sampling rate;
 files with several channels, and formats that are not commonly read, are mixed to mono WAV files in mixed/<set>.
 """
+
 import os
 import shutil
 from collections import Counter, defaultdict
@@ -17,7 +18,7 @@ from pyspeech.errors import UserError
 from pyspeech.spoofing.formats import UNKNOWN, Label, read_labels, utterance_name
 
 SETS = ("train", "dev", "adapt", "eval")
-RATE = 16000                    # Hz, of both corpora as they are distributed
+RATE = 16000  # Hz, of both corpora as they are distributed
 
 
 def pair(part, audio, label_file, language):
@@ -46,11 +47,15 @@ def pair(part, audio, label_file, language):
                 continue
             label = labels.get(found[path], Label(None))
             custom = {"attack": label.attack, "condition": label.condition}
-            utterances.append(Utterance(key if len(paths) == 1 else found[path], str(path), label.kind, language,
-                                        label.speaker, part, custom))
-    problems += [(f"{label_file}, {name}",
-                  f"label without {'a file of its own' if key in files else 'audio'} in {part}")
-                 for key, same in names.items() for name in same if name not in used]
+            utterances.append(
+                Utterance(key if len(paths) == 1 else found[path], str(path), label.kind, language, label.speaker, part, custom)
+            )
+    problems += [
+        (f"{label_file}, {name}", f"label without {'a file of its own' if key in files else 'audio'} in {part}")
+        for key, same in names.items()
+        for name in same
+        if name not in used
+    ]
     return sorted(utterances, key=lambda one: one.id), problems
 
 
@@ -65,8 +70,13 @@ def _told_apart(paths, names):
     found, free = {}, set(paths)
     tails = {name: str(PurePosixPath("/", name)) for name in names}
     for depth in sorted({tail.count("/") for tail in tails.values()}, reverse=True):
-        pairs = [(path, name) for name, tail in tails.items() if tail.count("/") == depth
-                 for path in paths if path in free and f"/{utterance_name(str(path))}".endswith(tail)]
+        pairs = [
+            (path, name)
+            for name, tail in tails.items()
+            if tail.count("/") == depth
+            for path in paths
+            if path in free and f"/{utterance_name(str(path))}".endswith(tail)
+        ]
         of_path, of_name = (Counter(column) for column in zip(*pairs)) if pairs else ({}, {})
         found.update((path, name) for path, name in pairs if of_path[path] == of_name[name] == 1)
         free -= set(of_path)
@@ -80,8 +90,9 @@ def _why_not(path, paths, names, label_file):
     if len(paths) == 1:
         return f"{len(names)} labels of its name in {label_file}, {names[0]} and {names[1]}; leave one"
     other = next(one for one in paths if one != path)
-    return f"same name as {other}" + (f", and no label in {label_file} is of its folder alone" if label_file else
-                                      "; one of the two must go")
+    return f"same name as {other}" + (
+        f", and no label in {label_file} is of its folder alone" if label_file else "; one of the two must go"
+    )
 
 
 def write_sets(sets, out, log, name, skip_bad=False, problems=()):
@@ -98,8 +109,11 @@ def write_sets(sets, out, log, name, skip_bad=False, problems=()):
     shutil.rmtree(out / "mixed", ignore_errors=True)
     counts = {}
     for part in SETS:
-        rows = [(one, *readable_copy(replace(one, language=part), properties, out, log))
-                for one, properties in good if one.split == part]
+        rows = [
+            (one, *readable_copy(replace(one, language=part), properties, out, log))
+            for one, properties in good
+            if one.split == part
+        ]
         counts[part] = dict(Counter(one.text or "unlabelled" for one, _, _ in rows))
         _require_classes(part, counts[part], name, out)
         _remark(part, rows, log)
@@ -126,8 +140,10 @@ def _check(utterances, log):
 def _require_classes(part, counts, name, out):
     missing = [kind for kind in ("genuine", "fake") if not counts.get(kind)]
     if missing and (part == "train" or counts and "unlabelled" not in counts):
-        raise UserError(f"{name}: no usable {' and no usable '.join(missing)} utterance in {part}; expected both kinds"
-                        + (f"; see {out / 'problems.txt'}" if (out / "problems.txt").exists() else ""))
+        raise UserError(
+            f"{name}: no usable {' and no usable '.join(missing)} utterance in {part}; expected both kinds"
+            + (f"; see {out / 'problems.txt'}" if (out / "problems.txt").exists() else "")
+        )
 
 
 def _remark(part, rows, log):
@@ -135,13 +151,22 @@ def _remark(part, rows, log):
         return
     lengths = [properties["duration"] for _, _, properties in rows]
     kinds = Counter(one.text or "unlabelled" for one, _, _ in rows)
-    log.info("%s: %s; %.2f to %.2f s, mean %.2f s; attacks: %s", part,
-             ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())), min(lengths), max(lengths),
-             sum(lengths) / len(lengths), ", ".join(sorted({one.custom["attack"] for one, _, _ in rows} - {UNKNOWN}))
-             or "not told")
+    log.info(
+        "%s: %s; %.2f to %.2f s, mean %.2f s; attacks: %s",
+        part,
+        ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())),
+        min(lengths),
+        max(lengths),
+        sum(lengths) / len(lengths),
+        ", ".join(sorted({one.custom["attack"] for one, _, _ in rows} - {UNKNOWN})) or "not told",
+    )
     rates = Counter((one.text or "unlabelled", properties["rate"]) for one, _, properties in rows)
     other = {rate for _, rate in rates if rate != RATE}
     if other:
-        log.warning("%s: not all audio is of %d Hz, as the corpus is distributed: %s; a rate that goes with a class "
-                    "gives the class away", part, RATE,
-                    ", ".join(f"{count} {kind} at {rate} Hz" for (kind, rate), count in sorted(rates.items())))
+        log.warning(
+            "%s: not all audio is of %d Hz, as the corpus is distributed: %s; a rate that goes with a class "
+            "gives the class away",
+            part,
+            RATE,
+            ", ".join(f"{count} {kind} at {rate} Hz" for (kind, rate), count in sorted(rates.items())),
+        )

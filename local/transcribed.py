@@ -6,6 +6,7 @@ as the corpus has it (pyspeech/text/normalize.py is applied where texts are used
 where the corpus tells. Audio stays where it is, at its own sampling rate; files with several channels, and formats that
 are not commonly read, are mixed to mono WAV files in folder/mixed.
 """
+
 import gzip
 import hashlib
 import json
@@ -26,18 +27,19 @@ from pyspeech.text.normalize import normalize
 
 SETS = ("train", "dev", "test")
 READABLE = ("WAV", "WAVEX", "FLAC", "OGG", "MP3", "MPEG")
-SHORTEST = 0.1                  # seconds: less holds no word
-FASTEST = 40                    # characters per second: nobody speaks as fast
-LOWEST_RATE = 4000              # Hz: less holds no speech that could be understood
+SHORTEST = 0.1  # seconds: less holds no word
+FASTEST = 40  # characters per second: nobody speaks as fast
+LOWEST_RATE = 4000  # Hz: less holds no speech that could be understood
 TOLERATED, TOLERATED_SHARE = 10, 0.05
 SHOWN = 20
-SENTENCE_WORDS = 3              # texts of as many words on average are sentences
+SENTENCE_WORDS = 3  # texts of as many words on average are sentences
 
 
 @dataclass(frozen=True)
 class Utterance:
     """One transcribed audio file. id: unique in its corpus; text: as the corpus has it; split: train, dev or test;
     custom: what else its supervision says, a dict."""
+
     id: str
     audio: str
     text: str
@@ -80,8 +82,10 @@ def write_corpus(utterances, folder, log, name="corpus", skip_bad=False, problem
 def _with_dev(good, share):
     """The checked utterances, some moved to dev in languages without any."""
     have = {utterance.language for utterance, _ in good if utterance.split == "dev"}
-    moved = {utterance.id: utterance for utterance in
-             hold_out([utterance for utterance, _ in good if utterance.language not in have], share)}
+    moved = {
+        utterance.id: utterance
+        for utterance in hold_out([utterance for utterance, _ in good if utterance.language not in have], share)
+    }
     return [(moved.get(utterance.id, utterance), properties) for utterance, properties in good]
 
 
@@ -120,6 +124,7 @@ def _draw(groups, wanted, seed):
 
 # Checks
 
+
 def check_utterances(utterances):
     """([(utterance, audio properties of local.fearless.check_audio), ...], [(utterance, what is wrong), ...])."""
     from tqdm import tqdm
@@ -145,8 +150,10 @@ def _check(utterance):
         return None, f"its transcript {utterance.text.strip()!r} has no word"
     properties, problem = check_file(utterance.audio)
     if properties and characters > FASTEST * properties["duration"]:
-        return None, (f"a transcript of {characters} characters for {properties['duration']:.2f} s of audio; expected "
-                      f"at most {FASTEST} a second")
+        return None, (
+            f"a transcript of {characters} characters for {properties['duration']:.2f} s of audio; expected "
+            f"at most {FASTEST} a second"
+        )
     return properties, problem
 
 
@@ -195,11 +202,20 @@ def report_problems(name, folder, problems, total, skip_bad, log):
     shown = "\n".join("  " + line for line in lines[:SHOWN])
     more = f"\n  ... all in {listing}" if len(lines) > SHOWN else ""
     if skip_bad or len(lines) <= TOLERATED and 2 * len(lines) <= total or len(lines) <= TOLERATED_SHARE * total:
-        log.warning("%s: left out %d of %d utterances that have problems (list: %s)\n%s%s", name, len(lines), total,
-                    listing, shown, more)
+        log.warning(
+            "%s: left out %d of %d utterances that have problems (list: %s)\n%s%s",
+            name,
+            len(lines),
+            total,
+            listing,
+            shown,
+            more,
+        )
         return
-    raise UserError(f"{name}: {len(lines)} of {total} utterances have problems (list: {listing}); mend them, or "
-                    f"skip_bad=true leaves them out\n{shown}{more}")
+    raise UserError(
+        f"{name}: {len(lines)} of {total} utterances have problems (list: {listing}); mend them, or "
+        f"skip_bad=true leaves them out\n{shown}{more}"
+    )
 
 
 def _check_languages(name, utterances, good, log):
@@ -210,8 +226,12 @@ def _check_languages(name, utterances, good, log):
         if not there:
             raise UserError(f"{name}: no usable {purpose} utterance in any language ({', '.join(languages) or 'none'})")
         if len(there) < len(languages):
-            log.warning("%s: no usable %s utterance in %s", name, purpose,
-                        ", ".join(language for language in languages if language not in there))
+            log.warning(
+                "%s: no usable %s utterance in %s",
+                name,
+                purpose,
+                ", ".join(language for language in languages if language not in there),
+            )
 
 
 def _remark_rates(good, log):
@@ -219,11 +239,13 @@ def _remark_rates(good, log):
     for utterance, properties in good:
         rates[utterance.language][properties["rate"]] += 1
     for language, counts in rates.items():
-        log.info("%s: sampling rates %s", language,
-                 ", ".join(f"{rate} Hz ({count} files)" for rate, count in sorted(counts.items())))
+        log.info(
+            "%s: sampling rates %s", language, ", ".join(f"{rate} Hz ({count} files)" for rate, count in sorted(counts.items()))
+        )
 
 
 # Writing
+
 
 def readable_copy(utterance, properties, folder, log):
     """(path, properties) of the utterance's audio, or of a mono WAV copy of it."""
@@ -236,8 +258,9 @@ def readable_copy(utterance, properties, folder, log):
         with soundfile.SoundFile(str(temporary), "w", properties["rate"], 1, "PCM_16", format="WAV") as stream:
             for block in stream_audio(utterance.audio, properties["rate"]):
                 stream.write(np.clip(block, -1.0, 1.0))
-    log.info("%s: %d channel(s), %s: mixed and copied to %s", utterance.audio, properties["channels"],
-             properties["format"], target)
+    log.info(
+        "%s: %d channel(s), %s: mixed and copied to %s", utterance.audio, properties["channels"], properties["format"], target
+    )
     return str(target), soundfile.info(str(target)).__dict__ | {"rate": properties["rate"]}
 
 
@@ -262,16 +285,31 @@ def _cut(utterance, audio, properties):
     from lhotse import AudioSource, MonoCut, Recording, SupervisionSegment
 
     frames = round(properties["duration"] * properties["rate"])
-    recording = Recording(id=utterance.id, sources=[AudioSource(type="file", channels=[0], source=audio)],
-                          sampling_rate=properties["rate"], num_samples=frames, duration=frames / properties["rate"])
-    supervision = SupervisionSegment(id=utterance.id, recording_id=utterance.id, start=0.0, duration=recording.duration,
-                                     channel=0, text=utterance.text, language=utterance.language,
-                                     speaker=utterance.speaker, custom=utterance.custom)
-    return MonoCut(id=utterance.id, start=0.0, duration=recording.duration, channel=0, recording=recording,
-                   supervisions=[supervision])
+    recording = Recording(
+        id=utterance.id,
+        sources=[AudioSource(type="file", channels=[0], source=audio)],
+        sampling_rate=properties["rate"],
+        num_samples=frames,
+        duration=frames / properties["rate"],
+    )
+    supervision = SupervisionSegment(
+        id=utterance.id,
+        recording_id=utterance.id,
+        start=0.0,
+        duration=recording.duration,
+        channel=0,
+        text=utterance.text,
+        language=utterance.language,
+        speaker=utterance.speaker,
+        custom=utterance.custom,
+    )
+    return MonoCut(
+        id=utterance.id, start=0.0, duration=recording.duration, channel=0, recording=recording, supervisions=[supervision]
+    )
 
 
 # Languages
+
 
 def choose_codes(there, wanted, name):
     """Those of the codes `there` that are wanted (codes or names of languages), all where `wanted` is empty; UserError,
@@ -283,17 +321,68 @@ def choose_codes(there, wanted, name):
     return [language for language in there if language in wanted or not wanted]
 
 
-NAMES = {"assamese": "as", "bengali": "bn", "bangla": "bn", "bodo": "brx", "dogri": "doi", "english": "en",
-         "gujarati": "gu", "hindi": "hi", "kannada": "kn", "kashmiri": "ks", "konkani": "kok", "maithili": "mai",
-         "malayalam": "ml", "manipuri": "mni", "marathi": "mr", "nepali": "ne", "odia": "or", "oriya": "or",
-         "panjabi": "pa", "punjabi": "pa", "sanskrit": "sa", "santali": "sat", "sindhi": "sd", "tamil": "ta",
-         "telugu": "te", "urdu": "ur"}
-ELSEWHERE = {"arabic": "ar", "bulgarian": "bg", "catalan": "ca", "chinese": "zh", "czech": "cs", "danish": "da",
-             "dutch": "nl", "farsi": "fa", "finnish": "fi", "french": "fr", "german": "de", "greek": "el",
-             "hebrew": "he", "hungarian": "hu", "indonesian": "id", "italian": "it", "japanese": "ja", "korean": "ko",
-             "mandarin": "zh", "norwegian": "no", "persian": "fa", "polish": "pl", "portuguese": "pt",
-             "romanian": "ro", "russian": "ru", "spanish": "es", "swahili": "sw", "swedish": "sv", "thai": "th",
-             "turkish": "tr", "ukrainian": "uk", "vietnamese": "vi"}
+NAMES = {
+    "assamese": "as",
+    "bengali": "bn",
+    "bangla": "bn",
+    "bodo": "brx",
+    "dogri": "doi",
+    "english": "en",
+    "gujarati": "gu",
+    "hindi": "hi",
+    "kannada": "kn",
+    "kashmiri": "ks",
+    "konkani": "kok",
+    "maithili": "mai",
+    "malayalam": "ml",
+    "manipuri": "mni",
+    "marathi": "mr",
+    "nepali": "ne",
+    "odia": "or",
+    "oriya": "or",
+    "panjabi": "pa",
+    "punjabi": "pa",
+    "sanskrit": "sa",
+    "santali": "sat",
+    "sindhi": "sd",
+    "tamil": "ta",
+    "telugu": "te",
+    "urdu": "ur",
+}
+ELSEWHERE = {
+    "arabic": "ar",
+    "bulgarian": "bg",
+    "catalan": "ca",
+    "chinese": "zh",
+    "czech": "cs",
+    "danish": "da",
+    "dutch": "nl",
+    "farsi": "fa",
+    "finnish": "fi",
+    "french": "fr",
+    "german": "de",
+    "greek": "el",
+    "hebrew": "he",
+    "hungarian": "hu",
+    "indonesian": "id",
+    "italian": "it",
+    "japanese": "ja",
+    "korean": "ko",
+    "mandarin": "zh",
+    "norwegian": "no",
+    "persian": "fa",
+    "polish": "pl",
+    "portuguese": "pt",
+    "romanian": "ro",
+    "russian": "ru",
+    "spanish": "es",
+    "swahili": "sw",
+    "swedish": "sv",
+    "thai": "th",
+    "turkish": "tr",
+    "ukrainian": "uk",
+    "vietnamese": "vi",
+}
 INDIAN = set(NAMES.values())
 
 

@@ -17,6 +17,7 @@ Nothing depends on more than the folders' names, unit, voice, parallel and test,
 wherever they lie, with train above them or without; what is above that is the language's name; lists and .item files
 are taken from the language's folder, or from elsewhere in the corpus unless a folder there names another language.
 """
+
 import contextlib
 import fnmatch
 import os
@@ -29,17 +30,24 @@ from pathlib import Path
 
 import numpy as np
 
-from local.transcribed import LOWEST_RATE, SHORTEST, Utterance, readable_copy, write_manifest, report_problems
-from local.zerospeech2019_lists import (read_synthesis, utterance_name, write_bitrate_filelist, write_items,
-                                        write_synthesis)
+from local.transcribed import LOWEST_RATE, SHORTEST, Utterance, readable_copy, report_problems, write_manifest
+from local.zerospeech2019_lists import read_synthesis, utterance_name, write_bitrate_filelist, write_items, write_synthesis
 from pyspeech.audio.headers import promised_frames
 from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES
 from pyspeech.errors import UserError
 from pyspeech.units.submission import RATE, folder_of, printable
 
 SETS = ("unit", "voice", "test")
-FOLDERS = {"unit": "unit", "units": "unit", "unitdiscovery": "unit", "voice": "voice", "voices": "voice", "test": "test",
-           "testing": "test", "parallel": "parallel"}     # by their names in small letters, `train` before them or not
+FOLDERS = {
+    "unit": "unit",
+    "units": "unit",
+    "unitdiscovery": "unit",
+    "voice": "voice",
+    "voices": "voice",
+    "test": "test",
+    "testing": "test",
+    "parallel": "parallel",
+}  # by their names in small letters, `train` before them or not
 LISTS = ("bitrate_filelist*", "synthesis.txt", "*.item", "*.abx")
 DEVELOPMENT = "english"
 EXPECTED = "english/train/unit/*.wav, english/train/voice/*.wav and english/test/*.wav"
@@ -48,6 +56,7 @@ EXPECTED = "english/train/unit/*.wav, english/train/voice/*.wav and english/test
 @dataclass
 class Language:
     """A language of the corpus: its folder, the audio files of unit, voice, test and parallel, and its lists."""
+
     folder: Path
     audio: dict = field(default_factory=lambda: defaultdict(list))
     lists: list = field(default_factory=list)
@@ -69,8 +78,10 @@ class Language:
             if any(row[0] in test for row in rows):
                 return path, rows
         if paths and paths[0] in self.lists:
-            raise UserError(f"{paths[0]}: names no usable test utterance; expected names such as {min(test)}; mend the "
-                            "file, or take it away")
+            raise UserError(
+                f"{paths[0]}: names no usable test utterance; expected names such as {min(test)}; mend the "
+                "file, or take it away"
+            )
         return None, []
 
 
@@ -89,8 +100,11 @@ def prepare(corpus, out, log, language=None, skip_bad=False):
     name, found = choose_language(find_languages(corpus), language, corpus, log)
     sets = list_sets(found, name)
     if not found.audio["voice"]:
-        log.warning("%s: no folder voice; the voices to speak with are %d speakers of the unit discovery set",
-                    found.folder, len({utterance.speaker for utterance in sets["voice"]}))
+        log.warning(
+            "%s: no folder voice; the voices to speak with are %d speakers of the unit discovery set",
+            found.folder,
+            len({utterance.speaker for utterance in sets["voice"]}),
+        )
     if found.audio["parallel"]:
         log.info("%s: %d parallel utterances are not used", found.folder, len(found.audio["parallel"]))
     good, problems, total = check_sets(sets, log)
@@ -99,8 +113,10 @@ def prepare(corpus, out, log, language=None, skip_bad=False):
     for part in SETS:
         if not good[part]:
             raise UserError(f"corpus={corpus}: no usable {part} utterance in {found.folder}; see {out / 'problems.txt'}")
-        rows = [(utterance, *readable_copy(replace(utterance, language=part), properties, out, log))
-                for utterance, properties in good[part]]
+        rows = [
+            (utterance, *readable_copy(replace(utterance, language=part), properties, out, log))
+            for utterance, properties in good[part]
+        ]
         write_manifest(out / f"{part}.jsonl.gz", rows)
         _remark(part, good[part], log)
     test = {utterance.id: properties["duration"] for utterance, properties in good["test"]}
@@ -131,12 +147,15 @@ def expected_files(corpus, language=None):
     if len(expected) == 1:
         return {folder_of(name): wanted for name, wanted in expected.items()}
     if not expected:
-        raise UserError(f"corpus={corpus}: no language{'' if language is None else ' ' + language} with a folder test; "
-                        f"expected {EXPECTED}; there is {', '.join(languages)}")
+        raise UserError(
+            f"corpus={corpus}: no language{'' if language is None else ' ' + language} with a folder test; "
+            f"expected {EXPECTED}; there is {', '.join(languages)}"
+        )
     return expected
 
 
 # Where things are
+
 
 def find_languages(corpus):
     """{name: Language} of the corpus, in order of name; UserError where there is none."""
@@ -147,7 +166,7 @@ def find_languages(corpus):
         folders = path.relative_to(corpus).parts[:-1]
         place = _place(folders)
         if place and path.suffix.lower() in SNDFILE_SUFFIXES + FFMPEG_SUFFIXES:
-            root = corpus.joinpath(*folders[:place[0]])
+            root = corpus.joinpath(*folders[: place[0]])
             found.setdefault(root, Language(root)).audio[place[1]].append(path)
         elif any(fnmatch.fnmatchcase(path.name.lower(), pattern) for pattern in LISTS):
             lists.append(path)
@@ -185,8 +204,10 @@ def _by_name(found, corpus):
         whole = [language for language in languages if language.audio["unit"] and language.audio["test"]]
         names[name] = list({os.path.realpath(language.folder): language for language in whole or languages}.values())
         if len(names[name]) > 1:
-            raise UserError(f"corpus={corpus}: {name} is there {len(names[name])} times ({names[name][0].folder}, "
-                            f"{names[name][1].folder}); give the folder of one of them")
+            raise UserError(
+                f"corpus={corpus}: {name} is there {len(names[name])} times ({names[name][0].folder}, "
+                f"{names[name][1].folder}); give the folder of one of them"
+            )
     if not names:
         raise UserError(f"corpus={corpus}: no audio in folders named unit, voice or test; expected {EXPECTED}")
     return {name: names[name][0] for name in sorted(names)}
@@ -209,7 +230,7 @@ def _files(folder, above=()):
     above: the real paths of the folders that it is in.
     """
     identity = os.path.realpath(folder)
-    if identity in above:                           # a link that leads back up
+    if identity in above:  # a link that leads back up
         return
     for entry in sorted(folder.iterdir()):
         if entry.name.startswith("."):
@@ -231,17 +252,21 @@ def choose_language(languages, wanted, corpus, log):
             raise UserError(f"corpus={corpus}: several languages, {', '.join(languages)}; choose one with language=NAME")
         name = next(iter(languages))
     if not wanted and len(languages) > 1:
-        log.info("corpus=%s: taking %s; there is also %s (language=NAME)", corpus, name,
-                 ", ".join(other for other in languages if other != name))
+        log.info(
+            "corpus=%s: taking %s; there is also %s (language=NAME)",
+            corpus,
+            name,
+            ", ".join(other for other in languages if other != name),
+        )
     found = languages[name]
     missing = [part for part in ("unit", "test") if not found.audio[part]]
     if missing:
-        raise UserError(f"corpus={corpus}: no audio in a folder {' or '.join(missing)} of {found.folder}; expected "
-                        f"{EXPECTED}")
+        raise UserError(f"corpus={corpus}: no audio in a folder {' or '.join(missing)} of {found.folder}; expected {EXPECTED}")
     return name, found
 
 
 # Utterances
+
 
 def list_sets(found, language):
     """{set: [Utterance, ...]} of a Language. Without a folder voice, the voices are those of the unit set that are
@@ -272,8 +297,9 @@ def check_sets(sets, log):
     """({set: [(utterance, audio properties), ...]}, [(file, what is wrong), ...], number of files)."""
     from tqdm import tqdm
 
-    everything = list({(utterance.audio, utterance.split): utterance for utterances in sets.values()
-                       for utterance in utterances}.values())
+    everything = list(
+        {(utterance.audio, utterance.split): utterance for utterances in sets.values() for utterance in utterances}.values()
+    )
     log.info("checking the audio of %d utterances", len(everything))
     checked, problems = {}, []
     counts = Counter((utterance.split, utterance.id) for utterance in everything)
@@ -286,8 +312,14 @@ def check_sets(sets, log):
                 problems.append((printable(utterance.audio), problem))
             else:
                 checked[utterance.audio, utterance.split] = properties
-    good = {part: [(utterance, checked[utterance.audio, utterance.split]) for utterance in utterances
-                   if (utterance.audio, utterance.split) in checked] for part, utterances in sets.items()}
+    good = {
+        part: [
+            (utterance, checked[utterance.audio, utterance.split])
+            for utterance in utterances
+            if (utterance.audio, utterance.split) in checked
+        ]
+        for part, utterances in sets.items()
+    }
     return good, problems, len(everything)
 
 
@@ -322,17 +354,25 @@ def _silence(path):
             return None
         samples = stream.read(always_2d=True)
         if len(samples) and len(samples) >= promised_frames(stream, str(path)) and not np.ptp(samples, axis=0).any():
-            return {"rate": stream.samplerate, "channels": stream.channels, "format": stream.format,
-                    "duration": len(samples) / stream.samplerate}
+            return {
+                "rate": stream.samplerate,
+                "channels": stream.channels,
+                "format": stream.format,
+                "duration": len(samples) / stream.samplerate,
+            }
     return None
 
 
 def _remark(part, rows, log):
     speakers = {utterance.speaker for utterance, _ in rows}
     if len(speakers) == 1 and part == "unit":
-        log.warning("unit: a single speaker, %s; expected many, named before the underscore as S015_0361841101 is",
-                    *speakers)
+        log.warning("unit: a single speaker, %s; expected many, named before the underscore as S015_0361841101 is", *speakers)
     rates = Counter(properties["rate"] for _, properties in rows)
-    log.info("%s: %d utterances of %d speakers, %.1f min, at %s", part, len(rows),
-             len(speakers), sum(properties["duration"] for _, properties in rows) / 60,
-             ", ".join(f"{rate} Hz" for rate in sorted(rates)))
+    log.info(
+        "%s: %d utterances of %d speakers, %.1f min, at %s",
+        part,
+        len(rows),
+        len(speakers),
+        sum(properties["duration"] for _, properties in rows) / 60,
+        ", ".join(f"{rate} Hz" for rate in sorted(rates)),
+    )

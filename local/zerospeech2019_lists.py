@@ -3,6 +3,7 @@
 Each is read from the corpus and written, of the usable test utterances, into the folder of the manifests. Everywhere
 `found` is the Language, `out` the folder, `test` {utterance: duration in seconds}.
 """
+
 import re
 import unicodedata
 
@@ -22,16 +23,16 @@ def utterance_name(text):
 
 
 def write_bitrate_filelist(found, out, test, log):
-    path, listed = found.rows("bitrate_filelist*", lambda path: [(utterance_name(name), seconds) for name, seconds in
-                                                                 read_filelist(path)], test)
+    path, listed = found.rows(
+        "bitrate_filelist*", lambda path: [(utterance_name(name), seconds) for name, seconds in read_filelist(path)], test
+    )
     if path:
         _remark_absent(path, listed, test, log)
     else:
         listed = [(name, None) for name in sorted(test)]
         log.info("no bitrate_filelist of these test utterances: the bitrate will be that of all %d", len(listed))
     with atomic_write(out / "bitrate_filelist") as stream:
-        stream.writelines(f"{name}\n" if seconds is None else f"{name} {seconds}\n"
-                          for name, seconds in listed if name in test)
+        stream.writelines(f"{name}\n" if seconds is None else f"{name} {seconds}\n" for name, seconds in listed if name in test)
 
 
 def write_synthesis(found, out, test, voices, log):
@@ -44,8 +45,10 @@ def write_synthesis(found, out, test, voices, log):
     _remark_absent(path, pairs, test, log)
     for name, voice in pairs:
         if name in test and voice not in voices:
-            raise UserError(f"{path}: {name} is to be spoken by {voice}, of whom there is no usable recording; "
-                            f"expected one of {', '.join(sorted(voices))}")
+            raise UserError(
+                f"{path}: {name} is to be spoken by {voice}, of whom there is no usable recording; "
+                f"expected one of {', '.join(sorted(voices))}"
+            )
     with atomic_write(target) as stream:
         stream.writelines(f"{name} {voice}\n" for name, voice in pairs if name in test)
 
@@ -66,14 +69,18 @@ def read_synthesis(path, voices):
 def write_items(found, out, test, log):
     """Write abx.item from the .item file with the most lines of test utterances; returns its number of lines."""
     target = out / "abx.item"
-    rows, source = max(((read_items(path, test), path) for path in found.named("*.item")),
-                       key=lambda pair: len(pair[0]), default=([], None))
+    rows, source = max(
+        ((read_items(path, test), path) for path in found.named("*.item")), key=lambda pair: len(pair[0]), default=([], None)
+    )
     if not rows:
         target.unlink(missing_ok=True)
         others = [f"{source} names none"] if source else [f"{path} is compiled, not read" for path in found.named("*.abx")]
-        log.warning("%s: no .item file with test utterances%s; there will be no ABX. Where one is added: --force "
-                    "--stage prepare --stop-stage prepare, then the rest", found.folder,
-                    f" ({', '.join(others)})" if others else "")
+        log.warning(
+            "%s: no .item file with test utterances%s; there will be no ABX. Where one is added: --force "
+            "--stage prepare --stop-stage prepare, then the rest",
+            found.folder,
+            f" ({', '.join(others)})" if others else "",
+        )
         return 0
     log.info("ABX items: %d lines of %s", len(rows), source)
     with atomic_write(target) as stream:
@@ -100,8 +107,10 @@ def read_items(path, test):
         name = utterance_name(listed_name(fields[0].strip()))
         if name in test:
             if onset > test[name]:
-                raise UserError(f"{path}, line {number}: an item begins at {onset:g} s, but {name} ends at "
-                                f"{test[name]:g} s; expected times in seconds from the beginning of the file")
+                raise UserError(
+                    f"{path}, line {number}: an item begins at {onset:g} s, but {name} ends at "
+                    f"{test[name]:g} s; expected times in seconds from the beginning of the file"
+                )
             rows.append([name, *fields[1:]])
     return rows
 
@@ -109,8 +118,13 @@ def read_items(path, test):
 def _remark_absent(path, rows, test, log):
     absent = [row[0] for row in rows if row[0] not in test]
     if absent:
-        log.warning("%s: %d of %d utterances are not among the usable test utterances, left out (%s, ...)", path,
-                    len(absent), len(rows), absent[0])
+        log.warning(
+            "%s: %d of %d utterances are not among the usable test utterances, left out (%s, ...)",
+            path,
+            len(absent),
+            len(rows),
+            absent[0],
+        )
 
 
 def _lines(path):

@@ -28,6 +28,7 @@ is band-limited to 7.3 kHz, Dutch to 2.6 kHz. Dutch is spoken fast, about four i
 as the models allow, texts often do not fit and few items are left: take Dutch as speech to discover units in, and its
 ABX for no measure. All test speakers are training speakers.
 """
+
 import logging
 import math
 import re
@@ -38,9 +39,9 @@ from pathlib import Path
 
 import numpy as np
 
-from local import voices
-from local.phonemes import phonemes
 from local.prompts_mini import select, share_of
+from local.synthesis import voices
+from local.synthesis.phonemes import phonemes
 from local.transcribed import Utterance, write_manifest
 from pyspeech.download import DebianPackage, fetch_debian
 from pyspeech.errors import UserError
@@ -49,18 +50,25 @@ from pyspeech.unpack import unpack
 
 RATE = 16000
 # language -> voices, with their names as speakers
-SPEAKERS = {"cs": {"fillets-cs-small": "V001", "fillets-cs-big": "V002"},
-            "nl": {"fillets-nl-small": "V003", "fillets-nl-big": "V004"}}
-TEXTS = DebianPackage("fillets-ng-data", "pool/main/f/fillets-ng-data/fillets-ng-data_1.0.1-1.1_all.deb",
-                      "25de89afd8b1adf7bcace8290248a6a22c89cd42300317e69000e162c032cf84")
+SPEAKERS = {
+    "cs": {"fillets-cs-small": "V001", "fillets-cs-big": "V002"},
+    "nl": {"fillets-nl-small": "V003", "fillets-nl-big": "V004"},
+}
+TEXTS = DebianPackage(
+    "fillets-ng-data",
+    "pool/main/f/fillets-ng-data/fillets-ng-data_1.0.1-1.1_all.deb",
+    "25de89afd8b1adf7bcace8290248a6a22c89cd42300317e69000e162c032cf84",
+)
 BANDS = {"cs": 16000, "nl": 6000}  # sampling rate for the alignment: above half of it there is only noise
-HELD_OUT = 0.35                # share of the texts that are tested on
-MOST_TOKENS = 8                # of a triphone and speaker in abx.item
-LONGEST_ITEM = 1.0             # seconds
-MOST_SHORTEST = 0.5            # share of an utterance's phones as short as the models allow: more is no alignment
+HELD_OUT = 0.35  # share of the texts that are tested on
+MOST_TOKENS = 8  # of a triphone and speaker in abx.item
+LONGEST_ITEM = 1.0  # seconds
+MOST_SHORTEST = 0.5  # share of an utterance's phones as short as the models allow: more is no alignment
 ITEM_HEADER = "#file onset offset #phone prev-phone next-phone speaker"
-_DIALOG = re.compile(r'dialogId\("([^"]+)",\s*"([^"]*)",\s*"(?:[^"\\]|\\.)*"\)\s*'
-                     r'(?:--[^\n]*\s*)*dialogStr\("((?:[^"\\]|\\.)*)"\)')
+_DIALOG = re.compile(
+    r'dialogId\("([^"]+)",\s*"([^"]*)",\s*"(?:[^"\\]|\\.)*"\)\s*'
+    r'(?:--[^\n]*\s*)*dialogStr\("((?:[^"\\]|\\.)*)"\)'
+)
 
 
 def prepare(out, log=None, scale=1.0, languages=("cs",), jobs=2, clips=None, where=None):
@@ -69,7 +77,7 @@ def prepare(out, log=None, scale=1.0, languages=("cs",), jobs=2, clips=None, whe
     scale: share of the training clips, at most 1; of the test clips it is the square root, for ABX needs pairs.
     languages: of "cs", "nl"; with both, the phones of abx.item begin with "cs:" or "nl:", so that none are compared
     across languages. jobs: clips that are converted at a time. clips: {voice: [(path, text)]}, default `find_clips()`,
-    which downloads up to 142 MB into the cache once. where: as for `local.espeak.synthesize`. Returns {set: number of
+    which downloads up to 142 MB into the cache once. where: as for `local.synthesis.espeak.synthesize`. Returns {set: number of
     utterances, "items": lines of abx.item}; no such file where there is none. UserError where packages cannot be had,
     for an unknown language, and for a scale that leaves no utterance in a set.
     """
@@ -201,21 +209,30 @@ def _write(out, rows, segments, items, log):
     if items:
         with atomic_write(out / "abx.item") as stream:
             stream.write(ITEM_HEADER + "\n")
-            stream.writelines(f"{name} {onset:.4f} {offset:.4f} {' '.join(rest)}\n"
-                              for name, onset, offset, *rest in items)
+            stream.writelines(f"{name} {onset:.4f} {offset:.4f} {' '.join(rest)}\n" for name, onset, offset, *rest in items)
     else:
         log.warning("no phones in one context by all voices: there will be no ABX; a larger scale has more utterances")
     rows = sorted(rows, key=lambda row: row[0].id)
-    parts = {part: [(one, str(out / "wavs" / f"{one.id}.flac"), audio) for one, audio in rows
-                    if (one.split == "test") == (part == "test")] for part in ("unit", "voice", "test")}
+    parts = {
+        part: [
+            (one, str(out / "wavs" / f"{one.id}.flac"), audio)
+            for one, audio in rows
+            if (one.split == "test") == (part == "test")
+        ]
+        for part in ("unit", "voice", "test")
+    }
     with atomic_write(out / "bitrate_filelist") as stream:
         stream.writelines(f"{one.id}\n" for one, _, _ in parts["test"])
     for part, chosen in parts.items():
         minutes = defaultdict(float)
         for one, _, audio in chosen:
             minutes[one.speaker] += audio["duration"] / 60.0
-        log.info("%s: %d utterances, minutes: %s", part, len(chosen),
-                 ", ".join(f"{speaker} {value:.1f}" for speaker, value in sorted(minutes.items())))
+        log.info(
+            "%s: %d utterances, minutes: %s",
+            part,
+            len(chosen),
+            ", ".join(f"{speaker} {value:.1f}" for speaker, value in sorted(minutes.items())),
+        )
         write_manifest(out / f"{part}.jsonl.gz", chosen)
     log.info("abx.item: %d items", len(items))
     return {**{part: len(chosen) for part, chosen in parts.items()}, "items": len(items)}

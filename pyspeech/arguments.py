@@ -1,4 +1,5 @@
 """Numbers on the command lines of utils/, as types of argparse: text -> number; what else is given, its error names."""
+
 import argparse
 
 

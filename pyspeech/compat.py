@@ -3,6 +3,7 @@
 torch loads inside the functions, so that importing this module is instant. `python -m pyspeech.compat` prints the
 environment and fails where one of its packages does not load.
 """
+
 import functools
 import importlib
 import importlib.metadata
@@ -81,8 +82,14 @@ def _load_plain(path, map_location):
     import torch
     from torch import serialization
 
-    allowed = {("collections", "OrderedDict"), ("_codecs", "encode"), ("torch", "Size"), ("torch", "device"),
-               ("torch._utils", "_rebuild_tensor_v2"), ("torch._utils", "_rebuild_parameter")}
+    allowed = {
+        ("collections", "OrderedDict"),
+        ("_codecs", "encode"),
+        ("torch", "Size"),
+        ("torch", "device"),
+        ("torch._utils", "_rebuild_tensor_v2"),
+        ("torch._utils", "_rebuild_parameter"),
+    }
     allowed |= {("torch", name) for name, value in vars(torch).items() if isinstance(value, torch.dtype)}
 
     class Unpickler(pickle.Unpickler):
@@ -128,8 +135,10 @@ def _gpus():
     for index, name in enumerate(names):
         major, minor = torch.cuda.get_device_capability(index)
         if not _has_kernels(major, minor, compiled):
-            return [], (f"torch {torch.__version__} has no kernels for {name} (sm_{major}{minor}); "
-                        "PYSPEECH_ENV=torch2 is for newer GPUs")
+            return [], (
+                f"torch {torch.__version__} has no kernels for {name} (sm_{major}{minor}); "
+                "PYSPEECH_ENV=torch2 is for newer GPUs"
+            )
     return names, ""
 
 

@@ -9,6 +9,7 @@ A file is written to `<name>.part`, continued with an HTTP range request after a
 SHA-256 and renamed; a lock file beside it makes a second process wait for the first instead of downloading twice. A
 file that somebody put into the cache is checked when it is first used; `<name>.checked` beside it says that it was.
 """
+
 import ast
 import base64
 import contextlib
@@ -85,8 +86,10 @@ def _check(target, sha256):
         return
     found = file_sha256(target)
     if found != sha256.lower():
-        raise UserError(f"{target}: its SHA-256 is {found}, expected {sha256}; remove it, or put the right file there, "
-                        f"and run the same command again")
+        raise UserError(
+            f"{target}: its SHA-256 is {found}, expected {sha256}; remove it, or put the right file there, "
+            f"and run the same command again"
+        )
     _note(target, sha256)
 
 
@@ -94,7 +97,7 @@ def _note(target, sha256):
     """Remember that a file has the checksum expected, if there is one."""
     if sha256 is not None:
         note, checked = _note_of(target, sha256)
-        with contextlib.suppress(OSError):      # in a cache that cannot be written to it is checked each time
+        with contextlib.suppress(OSError):  # in a cache that cannot be written to it is checked each time
             note.write_bytes(checked)
 
 
@@ -115,8 +118,10 @@ def _download(url, target, sha256):
             if error.code == 416:  # what is there is longer than the file: begin again
                 part.unlink(missing_ok=True)
             elif error.code < 500 and error.code not in (408, 429):
-                raise UserError(f"cannot download {target.name}: the server answered {error.code} {error.reason} for "
-                                f"{_public(url)}; put the file at {target} yourself and run again") from None
+                raise UserError(
+                    f"cannot download {target.name}: the server answered {error.code} {error.reason} for "
+                    f"{_public(url)}; put the file at {target} yourself and run again"
+                ) from None
             failure = f"the server answered {error.code} {error.reason}"
             continue
         except (OSError, http.client.HTTPException) as error:
@@ -132,9 +137,11 @@ def _download(url, target, sha256):
             return
         part.unlink()
         failure = f"its SHA-256 is {found}, expected {sha256}"
-    raise UserError(f"cannot download {target.name} from {_public(url)}: {failure}; check the network (or a proxy: "
-                    f"https_proxy) and run the same command again, it goes on where it stopped; or put the file at "
-                    f"{target}")
+    raise UserError(
+        f"cannot download {target.name} from {_public(url)}: {failure}; check the network (or a proxy: "
+        f"https_proxy) and run the same command again, it goes on where it stopped; or put the file at "
+        f"{target}"
+    )
 
 
 def _transfer(url, part):
@@ -227,11 +234,14 @@ def disk_errors(folder):
             reason = "cannot write there"
         else:
             raise
-        raise UserError(f"cache folder {folder}: {reason} ({error}); free some space or set PYSPEECH_CACHE to another "
-                        f"folder, then run the same command again") from None
+        raise UserError(
+            f"cache folder {folder}: {reason} ({error}); free some space or set PYSPEECH_CACHE to another "
+            f"folder, then run the same command again"
+        ) from None
 
 
 # The Python package index
+
 
 @functools.lru_cache(maxsize=None)
 def _pip_settings():
@@ -254,8 +264,9 @@ def index_urls():
         try:
             from pip._internal.models.index import PyPI
         except ImportError:
-            raise UserError("no package index known: pip is not in this environment; install pip into it or set "
-                            "PIP_INDEX_URL") from None
+            raise UserError(
+                "no package index known: pip is not in this environment; install pip into it or set PIP_INDEX_URL"
+            ) from None
         main = PyPI.simple_url
     return [main, *_pip_settings().get("extra-index-url", "").split()]
 
@@ -313,11 +324,14 @@ def fetch_pypi(project, filename, sha256):
             continue
         if filename in files:
             return fetch(files[filename], filename, sha256)
-    raise UserError(f"cannot download {filename} of the package {project}: {problem}; check the network (or "
-                    f"PIP_INDEX_URL, https_proxy) and run the same command again, or put the file at {target}")
+    raise UserError(
+        f"cannot download {filename} of the package {project}: {problem}; check the network (or "
+        f"PIP_INDEX_URL, https_proxy) and run the same command again, or put the file at {target}"
+    )
 
 
 # The Debian archive
+
 
 @dataclass(frozen=True)
 class DebianPackage:
@@ -360,8 +374,10 @@ def fetch_debian(packages):
             found[package.name] = fetch(f"{mirror.rstrip('/')}/{package.pool}", package.filename, package.sha256)
         return found
     if not shutil.which("apt-get"):
-        raise UserError(f"no apt-get on this machine to download {', '.join(p.name for p in wanted)}; set "
-                        f"PYSPEECH_DEBIAN_MIRROR to the address of a Debian mirror and run the same command again")
+        raise UserError(
+            f"no apt-get on this machine to download {', '.join(p.name for p in wanted)}; set "
+            f"PYSPEECH_DEBIAN_MIRROR to the address of a Debian mirror and run the same command again"
+        )
     with locked(cache_dir() / "apt" / "lists"):
         uris = _apt_uris(wanted)
     for package in wanted:
@@ -374,10 +390,15 @@ def _apt(*arguments, folder=None):
     private = cache_dir() / "apt"
     (private / "lists" / "partial").mkdir(parents=True, exist_ok=True)
     (private / "archives" / "partial").mkdir(parents=True, exist_ok=True)
-    options = {"Dir::State::Lists": private / "lists", "Dir::Cache": private,
-               "Dir::Cache::Archives": private / "archives", "Acquire::Languages": "none", "Acquire::Retries": 3,
-               "APT::Sandbox::User": "root",
-               "Debug::NoLocking": "true"}
+    options = {
+        "Dir::State::Lists": private / "lists",
+        "Dir::Cache": private,
+        "Dir::Cache::Archives": private / "archives",
+        "Acquire::Languages": "none",
+        "Acquire::Retries": 3,
+        "APT::Sandbox::User": "root",
+        "Debug::NoLocking": "true",
+    }
     command = ["apt-get", "-q"]
     for key, value in options.items():
         command += ["-o", f"{key}={value}"]
@@ -396,8 +417,10 @@ def _apt_uris(packages):
         if answer.returncode:
             lines = (answer.stderr + update.stderr).splitlines()
             reason = next((line for line in lines if line.startswith("E:")), "apt-get failed")
-            raise UserError(f"apt cannot provide {', '.join(names)}: {reason}; check the network and the package "
-                            f"sources in /etc/apt, then run the same command again")
+            raise UserError(
+                f"apt cannot provide {', '.join(names)}: {reason}; check the network and the package "
+                f"sources in /etc/apt, then run the same command again"
+            )
     found = {}
     for line in answer.stdout.splitlines():
         match = re.match(r"'([^']+)' (\S+) \d+ ?(\S*)", line)
@@ -414,11 +437,16 @@ def _apt_uris(packages):
 def _fetch_apt(package, uri, filename, sha256):
     """Download one package that apt has named, with the pinned checksum where it is the pinned version."""
     if filename != package.filename:
-        log.warning("the Debian archive has %s instead of %s: using it, so the corpus made from it can differ",
-                    filename, package.filename)
+        log.warning(
+            "the Debian archive has %s instead of %s: using it, so the corpus made from it can differ",
+            filename,
+            package.filename,
+        )
     elif sha256 and sha256 != package.sha256:
-        raise UserError(f"{filename} of this Debian archive has SHA-256 {sha256}, expected {package.sha256}; use "
-                        f"another mirror or PYSPEECH_DEBIAN_MIRROR")
+        raise UserError(
+            f"{filename} of this Debian archive has SHA-256 {sha256}, expected {package.sha256}; use "
+            f"another mirror or PYSPEECH_DEBIAN_MIRROR"
+        )
     else:
         sha256 = package.sha256
     if uri.split(":", 1)[0] in ("http", "https", "file"):

@@ -13,6 +13,7 @@ def requirement(section, config):
 
     section: what messages call the group of options, such as "training"; config: the dataclass that has it.
     """
+
     def require(name, good, expected):
         if not good:
             raise UserError(f"{section} option {name}={getattr(config, name)}: expected {expected}")

@@ -1,4 +1,5 @@
 """Files that are either whole or not there: write beside, fsync, rename."""
+
 import contextlib
 import errno
 import json

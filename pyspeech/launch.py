@@ -2,6 +2,7 @@
 
 This file and pyspeech/__init__.py must be valid for every Python since 3.6: they run before the right one does.
 """
+
 import os
 import sys
 
@@ -35,8 +36,10 @@ def ensure_environment():
         return
     path_sh = os.path.join(ROOT, "path.sh")
     if os.environ.get(_MARK) == ROOT:
-        sys.exit("%s started %s, which is not the Python of its environment; remove %s and run the same command again"
-                 % (path_sh, sys.executable, os.path.join(ROOT, ".venv")))
+        sys.exit(
+            "%s started %s, which is not the Python of its environment; remove %s and run the same command again"
+            % (path_sh, sys.executable, os.path.join(ROOT, ".venv"))
+        )
     os.environ[_MARK] = ROOT
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:  # closed by the caller

@@ -12,9 +12,11 @@
 The command line is described in pyspeech.experiment.cli, when a stage is stale in pyspeech.experiment.plan, and what a
 stage gets as `exp` in pyspeech.experiment.runner. Importing this module is instant: no torch, no lhotse, no numpy.
 """
+
 import contextlib
 import logging
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -24,7 +26,8 @@ from pyspeech.experiment.artifacts import Artifacts
 from pyspeech.experiment.plan import Plan
 from pyspeech.experiment.process import shell_command, short_path
 from pyspeech.experiment.records import Records
-from pyspeech.experiment.runner import MARK, Experiment, Run, describe_os_error
+from pyspeech.experiment.runner import MARK, REPORT, Experiment, Run, describe_os_error
+from pyspeech.launch import ROOT
 
 __all__ = ["Experiment", "Recipe"]
 
@@ -50,12 +53,15 @@ class Recipe:
 
         inputs, outputs and scratch are lists of patterns, or functions of the configuration that give such a list.
         """
+
         def declare(function):
-            stage = stages.Stage(len(self.stages), name or function.__name__, function, tuple(config), inputs, outputs,
-                                 scratch, **declared)
+            stage = stages.Stage(
+                len(self.stages), name or function.__name__, function, tuple(config), inputs, outputs, scratch, **declared
+            )
             self._check(stage)
             self.stages.append(stage)
             return function
+
         return declare
 
     def profiles(self):
@@ -63,9 +69,9 @@ class Recipe:
         return sorted(path.stem for path in self.conf.glob("*.yaml")) if self.conf else []
 
     def main(self, arguments=None):
-        """Do what the command line says; returns the Experiment once the last of all stages is done, else None (--help, or a
-        --stop-stage before it).
+        """Do what the command line says, and show RESULTS.md in the end, where the last stage has left one.
 
+        Returns the Experiment once the last of all stages is done, else None (--help, or a --stop-stage before it).
         Exits with status 1 after an error, 130 after Ctrl-C, 143 after SIGTERM.
         """
         for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
@@ -109,7 +115,12 @@ class Recipe:
                     run.show()
                     return None
                 run.run()
-            return run.exp if run.stages[-1].number == self.stages[-1].number else None
+                if run.stages[-1].number != self.stages[-1].number:
+                    return None
+                report = run.exp.dir / REPORT
+                if report.exists():
+                    print(report.read_text(encoding="utf-8"), "figures: ", run.exp.dir / "figures", sep="")
+            return run.exp
         return None
 
     def _make_run(self, flags, profile, profile_file):
@@ -128,10 +139,24 @@ class Recipe:
         without_effect = [option.key for option in self._options.values() if not option.changes_results]
         with _usable(folder):
             plan = Plan(bound, options, defaults, without_effect, Artifacts(folder), Records(folder))
-        return Run(title=self.title, header=f"{header}experiment folder {short_path(folder)}", plan=plan,
-                   stages=bound[selected], conf=conf, plain_conf=plain_conf, force=flags.force, jobs=int(flags.jobs or self.jobs),
-                   exp=Experiment(folder, logging.getLogger("pyspeech.stage"), profile, tuple(flags.overrides)),
-                   command=lambda stage=None: shell_command(sys.argv[0], cli.repeat(flags, stage)))
+        return Run(
+            title=self.title,
+            header=f"{header}experiment folder {short_path(folder)}",
+            plan=plan,
+            stages=bound[selected],
+            conf=conf,
+            plain_conf=plain_conf,
+            force=flags.force,
+            jobs=int(flags.jobs or self.jobs),
+            exp=Experiment(
+                folder,
+                logging.getLogger("pyspeech.stage"),
+                profile,
+                tuple(flags.overrides),
+                command=_published_command(profile, flags.overrides),
+            ),
+            command=lambda stage=None: shell_command(sys.argv[0], cli.repeat(flags, stage)),
+        )
 
     def _choose_profile(self, flags):
         profile = flags.profile if flags.profile is not None else self.default_profile
@@ -139,8 +164,10 @@ class Recipe:
             profile = profile(dict(config.split_override(text) for text in flags.overrides))
         if profile is not None and profile not in self.profiles():
             guess = config.nearest(profile, self.profiles())
-            raise UserError(f"no profile '{profile}'; profiles: {', '.join(self.profiles()) or 'none'}." +
-                            (f" Did you mean '{guess}'?" if guess else ""))
+            raise UserError(
+                f"no profile '{profile}'; profiles: {', '.join(self.profiles()) or 'none'}."
+                + (f" Did you mean '{guess}'?" if guess else "")
+            )
         return profile
 
     def _select(self, flags):
@@ -162,8 +189,7 @@ class Recipe:
                 raise UserError(f"--exp {flags.exp} is a file, expected a folder")
             ours = any((folder / name).exists() for name in (".lock", "stages"))
             if folder.is_dir() and any(folder.iterdir()) and not ours:
-                raise UserError(f"--exp {flags.exp} holds other files and is no experiment folder: "
-                                "give a new or empty one")
+                raise UserError(f"--exp {flags.exp} holds other files and is no experiment folder: give a new or empty one")
             mark = folder / MARK  # folders of older versions have none
             title = mark.read_text(encoding="utf-8", errors="replace").strip() if mark.exists() else self.title
             if title != self.title:
@@ -176,10 +202,18 @@ class Recipe:
         for key in stage.config:
             if key not in known:
                 guess = config.nearest(key, known)
-                raise ValueError(f"{stage}: config names '{key}', which is no option" +
-                                 (f"; did you mean '{guess}'?" if guess else ""))
+                raise ValueError(
+                    f"{stage}: config names '{key}', which is no option" + (f"; did you mean '{guess}'?" if guess else "")
+                )
         if any(stage.name == other.name for other in self.stages):
             raise ValueError(f"two stages are named '{stage.name}'")
+
+
+def _published_command(profile, overrides):
+    """The command line from the folder of the repository, where the script lies in it."""
+    script = os.path.abspath(sys.argv[0])
+    script = os.path.relpath(script, ROOT) if script.startswith(ROOT + os.sep) else script
+    return shlex.join([script, *(["--profile", profile] if profile else []), *overrides])
 
 
 @contextlib.contextmanager
@@ -190,5 +224,7 @@ def _usable(folder):
     except BrokenPipeError:  # not of the folder
         raise
     except OSError as error:
-        raise UserError(f"experiment folder {short_path(folder)}: {describe_os_error(error)}; free space there, mend "
-                        "its permissions, or give another folder with --exp DIR") from None
+        raise UserError(
+            f"experiment folder {short_path(folder)}: {describe_os_error(error)}; free space there, mend "
+            "its permissions, or give another folder with --exp DIR"
+        ) from None

@@ -1,4 +1,5 @@
 """What a command line tool shows while it works: a line written over and over, errors, Ctrl-C, its end."""
+
 import contextlib
 import logging
 import os
@@ -43,8 +44,14 @@ def clipped(text, width):
 
 def display_width(text):
     """Columns that a text takes on a screen, about: combining marks none, wide characters (East Asia) two."""
-    return sum(0 if unicodedata.category(character) in ("Mn", "Me", "Cf") else
-               2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+    return sum(
+        0
+        if unicodedata.category(character) in ("Mn", "Me", "Cf")
+        else 2
+        if unicodedata.east_asian_width(character) in "WF"
+        else 1
+        for character in text
+    )
 
 
 def shown_name(recording):
@@ -58,6 +65,7 @@ def clock(seconds):
 
 def set_up_messages(status):
     """Warnings and errors as single lines on standard error, above the StatusLine."""
+
     class OneLine(logging.Handler):
         def emit(self, record):
             status.clear()
@@ -144,7 +152,7 @@ def exit_after(main):
         status = f"error: {error}"
     except KeyboardInterrupt:
         status = 130
-    except BrokenPipeError:     # `| head` has seen enough
+    except BrokenPipeError:  # `| head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
     except OSError as error:

@@ -2,6 +2,7 @@
 
 Debian packages are read with dpkg-deb where it is, else by their own structure, an ar archive around a tar file.
 """
+
 import fnmatch
 import hashlib
 import lzma
@@ -17,8 +18,7 @@ from pyspeech.download import cache_dir, disk_errors, locked
 from pyspeech.errors import UserError
 
 # What reading a damaged archive raises; RuntimeError: an encrypted one, or a compression that is not known.
-DAMAGED = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError,
-           ValueError)
+DAMAGED = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError, ValueError)
 
 
 def unpack(archive, patterns):
@@ -57,7 +57,7 @@ def _copy_members(archive, patterns, folder):
                 shutil.copyfileobj(stream, out)
             count += 1
     except DAMAGED as error:
-        if getattr(error, "errno", None):       # the disk's; the errors of gzip and bz2 have no number
+        if getattr(error, "errno", None):  # the disk's; the errors of gzip and bz2 have no number
             raise
         reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(":")
         raise UserError(f"{archive}: cannot be unpacked ({reason}); remove it and run the same command again") from None
@@ -77,7 +77,7 @@ def _members(archive):
     else:
         with tarfile.open(archive) as bundle:
             yield from _tar_members(bundle)
-            bundle.fileobj.read()               # the checksum of a gzip file is at its end
+            bundle.fileobj.read()  # the checksum of a gzip file is at its end
 
 
 def _tar_members(bundle):
@@ -89,8 +89,9 @@ def _tar_members(bundle):
 def _deb_members(archive):
     """The files in data.tar.* of a Debian package."""
     if shutil.which("dpkg-deb"):  # knows every compression
-        with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(archive)], stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL) as process:
+        with subprocess.Popen(
+            ["dpkg-deb", "--fsys-tarfile", str(archive)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as process:
             with tarfile.open(fileobj=process.stdout, mode="r|") as bundle:
                 yield from _tar_members(bundle)
             process.stdout.read()

@@ -1,4 +1,5 @@
 """What all tests share: the repository on the path, few threads, seeded random numbers."""
+
 import os
 import signal
 import sys
@@ -15,12 +16,12 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.g
 # A shell starts what runs in the background with Ctrl-C ignored, and so would everything be that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-from pyspeech.launch import environment_name  # noqa: E402
+from pyspeech.launch import environment_name
 
 if environment_name() is None:  # a Python of the developer's own: the programs that tests start shall use it too
     os.environ["PYSPEECH_ENV"] = "system"
 
-import pytest  # noqa: E402
+import pytest
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
 """Runs recipes as a user does, each in a process of its own, and kills them."""
+
 import os
 import random
 import signal
@@ -18,8 +19,14 @@ class Recipe:
 
     def start(self, *arguments, **options):
         environment = {**os.environ, "PYSPEECH_ENV": "system", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-        return subprocess.Popen([sys.executable, str(self.script), *self.options, *map(str, arguments)], env=environment,
-                                text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
+        return subprocess.Popen(
+            [sys.executable, str(self.script), *self.options, *map(str, arguments)],
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            **options,
+        )
 
     def run(self, *arguments):
         """Everything that it prints; it has to end well."""

@@ -1,4 +1,5 @@
 """utils/anonymize.py as its user meets it: formats, channels, rates, folders, and what cannot be read or written."""
+
 import os
 import re
 import subprocess
@@ -13,7 +14,7 @@ from pyspeech.audio.io import read_audio, read_channels
 from pyspeech.errors import UserError
 from pyspeech.spoofing.mcadams import anonymize
 from utils import anonymize as tool
-from utils.bench_mcadams import make_speech
+from utils.bench.mcadams import make_speech
 
 TOOL = Path(tool.__file__)
 SPEECH = make_speech(0.4)
@@ -38,8 +39,13 @@ def done(tmp_path_factory):
     (folder / "notes.txt").write_text("not audio\n")
     output = tmp_path_factory.mktemp("made") / "new folder"
     environment = {**os.environ, "PYSPEECH_ENV": "system", "PYTHONUTF8": "1"}
-    process = subprocess.run([sys.executable, str(TOOL), str(folder), str(output), "--coefficient", "0.6"], cwd="/",
-                             text=True, capture_output=True, env=environment)
+    process = subprocess.run(
+        [sys.executable, str(TOOL), str(folder), str(output), "--coefficient", "0.6"],
+        cwd="/",
+        text=True,
+        capture_output=True,
+        env=environment,
+    )
     return folder, output, process.stderr, process.returncode
 
 
@@ -66,7 +72,7 @@ def test_format_rate_channels_and_length_stay(done, name):
 
 def test_samples_are_those_of_the_library(done):
     folder, output, said, _ = done
-    for name, step in (("plain.wav", 2 ** -15), ("stereo 44.flac", 2 ** -23), ("deep er/down/float.wav", 1e-6)):
+    for name, step in (("plain.wav", 2**-15), ("stereo 44.flac", 2**-23), ("deep er/down/float.wav", 1e-6)):
         (given, rate), (found, _) = read_channels(folder / name), read_channels(output / name)
         expected = anonymize(given, 0.6, rate)
         assert np.abs(expected - given).max() > 0.03 and np.abs(found - expected).max() <= 1.01 * step
@@ -87,7 +93,7 @@ def test_what_would_clip_says_how_much_quieter_it_is(tmp_path, caplog):
         soundfile.write(tmp_path / "a.wav", np.full(16000, 0.3), 16000, subtype)
         assert tool.main([str(tmp_path / "a.wav"), str(tmp_path / "b.wav")]) == 0
         levels[subtype] = np.sqrt(np.mean(np.square(read_audio(tmp_path / "b.wav")[0])))
-    message, = caplog.messages
+    (message,) = caplog.messages
     quieter = float(re.search(r"a.wav: its peaks would be at 3.69 .* made quieter by ([0-9.]*) dB", message).group(1))
     assert levels["FLOAT"] == pytest.approx(0.3, rel=1e-4)
     assert levels["PCM_16"] == pytest.approx(0.3 * 10 ** (-quieter / 20), rel=0.01)
@@ -119,15 +125,21 @@ def test_what_cannot_be_is_said(tmp_path):
     source.parent.mkdir()
     soundfile.write(source, SPEECH, 16000)
     (tmp_path / "file").write_text("")
-    for arguments, message in ((("in/a.wav", "in/a.wav"), "not .* itself"), (("in", "in"), "another place"),
-                               (("in", "in/made"), "another place"), (("in", "file"), "expected a folder"),
-                               (("none.wav", "x.wav"), "no such file"),
-                               (("in/a.wav", "file/"), "file: is a file; expected a folder")):
+    for arguments, message in (
+        (("in/a.wav", "in/a.wav"), "not .* itself"),
+        (("in", "in"), "another place"),
+        (("in", "in/made"), "another place"),
+        (("in", "file"), "expected a folder"),
+        (("none.wav", "x.wav"), "no such file"),
+        (("in/a.wav", "file/"), "file: is a file; expected a folder"),
+    ):
         with pytest.raises(UserError, match=message):
             tool.main([f"{tmp_path}/{argument}" for argument in arguments])
-    for arguments, message in ((("-", f"{tmp_path}/new/"), "new: is a folder; expected a file"),
-                               ((str(source), "-"), "OUT -: expected a file or folder to write"),
-                               ((str(source.parent), "-"), "OUT -: expected a file or folder to write")):
+    for arguments, message in (
+        (("-", f"{tmp_path}/new/"), "new: is a folder; expected a file"),
+        ((str(source), "-"), "OUT -: expected a file or folder to write"),
+        ((str(source.parent), "-"), "OUT -: expected a file or folder to write"),
+    ):
         with pytest.raises(UserError, match=message):
             tool.main(list(arguments))
     for value in ("0", "-1", "nan", "much"):
@@ -137,6 +149,8 @@ def test_what_cannot_be_is_said(tmp_path):
 
 
 def test_help_is_instant():
-    code = ("import sys; from utils import anonymize\ntry: anonymize.main(['--help'])\nexcept SystemExit: pass\n"
-            "assert not {'numpy', 'torch', 'lhotse'} & set(sys.modules)")
+    code = (
+        "import sys; from utils import anonymize\ntry: anonymize.main(['--help'])\nexcept SystemExit: pass\n"
+        "assert not {'numpy', 'torch', 'lhotse'} & set(sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], cwd=TOOL.parents[1], capture_output=True).returncode == 0

@@ -1,4 +1,5 @@
 """The tables of the multilingual recipe: arithmetic, the paper's figures, any languages and models; the plots."""
+
 import json
 import math
 from pathlib import Path
@@ -7,17 +8,46 @@ import numpy as np
 import pytest
 
 from pyspeech.text.wer import score_utterances
-from steps import asr_results
-from steps.asr_results import (PAPER_LANGUAGES, PAPER_TABLE_2, PAPER_TABLE_3, PAPER_TABLE_4, PAPER_TABLE_5,
-                               PAPER_TABLE_6, PAPER_TABLE_7, average_error_rate, cheapest_setting, confusion_matrix,
-                               languages_of, one_row, report_text, stopping_note, table_5, table_6, table_7, tables,
-                               wer_table)
+from steps.asr import tables as asr_results
+from steps.asr.tables import (
+    PAPER_LANGUAGES,
+    PAPER_TABLE_2,
+    PAPER_TABLE_3,
+    PAPER_TABLE_4,
+    PAPER_TABLE_5,
+    PAPER_TABLE_6,
+    PAPER_TABLE_7,
+    average_error_rate,
+    cheapest_setting,
+    confusion_matrix,
+    languages_of,
+    one_row,
+    report_text,
+    stopping_note,
+    table_5,
+    table_6,
+    table_7,
+    tables,
+    wer_table,
+)
 
 
 def model(errors, words, accuracy=None):
     """Scores from {code: errors} and {code: words}."""
-    scores = {"languages": {code: {"errors": errors[code], "words": words[code], "sub": errors[code], "del": 0,
-                                   "ins": 0, "utterances": 10, "ci": None} for code in errors}}
+    scores = {
+        "languages": {
+            code: {
+                "errors": errors[code],
+                "words": words[code],
+                "sub": errors[code],
+                "del": 0,
+                "ins": 0,
+                "utterances": 10,
+                "ci": None,
+            }
+            for code in errors
+        }
+    }
     if accuracy:
         scores["lid"] = {"accuracy": accuracy, "confusion": {code: {code: 1} for code in accuracy}}
     return scores
@@ -34,20 +64,37 @@ def head(table):
 
 
 WORDS = dict(zip(PAPER_LANGUAGES, (1000, 1000, 500, 250)))
-FOUR = {name: model(dict(zip(PAPER_LANGUAGES, errors)), WORDS) for name, errors in {
-    "monolingual": (200, 100, 150, 50), "vanilla": (300, 200, 200, 50), "multi_softmax": (180, 110, 120, 40)}.items()}
+FOUR = {
+    name: model(dict(zip(PAPER_LANGUAGES, errors)), WORDS)
+    for name, errors in {
+        "monolingual": (200, 100, 150, 50),
+        "vanilla": (300, 200, 200, 50),
+        "multi_softmax": (180, 110, 120, 40),
+    }.items()
+}
 
 
 def test_table_2_pools_errors_and_words():
     table = wer_table({"models": FOUR}, PAPER_TABLE_2)
-    assert head(table) == ["Model", *PAPER_LANGUAGES, "Avg.", "WERR",
-                           "paper: en-IN", *PAPER_LANGUAGES[1:], "Avg.", "WERR"]
+    assert head(table) == ["Model", *PAPER_LANGUAGES, "Avg.", "WERR", "paper: en-IN", *PAPER_LANGUAGES[1:], "Avg.", "WERR"]
     rows = cells(table)
     # 500, 750 and 450 errors over 2750 words.
     assert rows["Monolingual"][:6] == ["20.00", "10.00", "30.00", "20.00", "18.18", "0.00"]
     assert rows["Multilingual Vanilla"][4:6] == ["27.27", "-50.00"]
-    assert rows["Multi-softmax"] == ["18.00", "11.00", "24.00", "16.00", "16.36", "10.00",
-                                     "23.35", "17.20", "31.18", "23.86", "22.86", "4.65"]
+    assert rows["Multi-softmax"] == [
+        "18.00",
+        "11.00",
+        "24.00",
+        "16.00",
+        "16.36",
+        "10.00",
+        "23.35",
+        "17.20",
+        "31.18",
+        "23.86",
+        "22.86",
+        "4.65",
+    ]
     assert list(rows) == ["Monolingual", "Multilingual Vanilla", "Multi-softmax"]
 
 
@@ -64,14 +111,23 @@ def test_paper_columns_only_for_its_languages():
     # All of the paper's languages and one more: its average is over fewer languages than ours.
     five = model({**dict.fromkeys(PAPER_LANGUAGES, 1), "te-IN": 1}, {**WORDS, "te-IN": 10})
     assert head(wer_table({"models": {"vanilla": five, "onehot": five}}, PAPER_TABLE_2))[-4:] == [
-        "paper: en-IN", "hi-IN", "ta-IN", "gu-IN"]
+        "paper: en-IN",
+        "hi-IN",
+        "ta-IN",
+        "gu-IN",
+    ]
 
 
 def test_missing_models_languages_and_words_leave_gaps():
     partly = model({"en-IN": 10}, {"en-IN": 100})
     silent = model({"en-IN": 3, "hi-IN": 0}, {"en-IN": 0, "hi-IN": 0})
-    results = {"models": {"onehot": partly, "multi_softmax": model({"en-IN": 1, "hi-IN": 1}, {"en-IN": 9, "hi-IN": 1}),
-                          "multi_softmax_lsp": silent}}
+    results = {
+        "models": {
+            "onehot": partly,
+            "multi_softmax": model({"en-IN": 1, "hi-IN": 1}, {"en-IN": 9, "hi-IN": 1}),
+            "multi_softmax_lsp": silent,
+        }
+    }
     rows = cells(wer_table(results, PAPER_TABLE_2))
     assert rows["Multilingual Onehot"][:4] == ["10.00", "–", "–", "–"]  # no average over fewer languages
     assert rows["Multi-softmax"][:4] == ["11.11", "100.00", "20.00", "–"]  # no monolingual models to compare with
@@ -84,8 +140,7 @@ def test_missing_models_languages_and_words_leave_gaps():
 
 def test_table_5_is_the_mean_of_the_languages():
     accuracy = dict(zip(PAPER_LANGUAGES, (0.887, 0.862, 0.904, 0.855)))  # the paper's vanilla row
-    results = {"models": {"vanilla": model(dict.fromkeys(PAPER_LANGUAGES, 1), WORDS, accuracy),
-                          "onehot": FOUR["monolingual"]}}
+    results = {"models": {"vanilla": model(dict.fromkeys(PAPER_LANGUAGES, 1), WORDS, accuracy), "onehot": FOUR["monolingual"]}}
     assert cells(table_5(results)) == {"Multilingual Vanilla": ["88.7", "86.2", "90.4", "85.5", "87.7"] * 2}
     assert table_5({"models": FOUR}) is None
 
@@ -98,12 +153,23 @@ def test_table_6_in_millions():
 
 
 def stop(rule, tau, threshold, errors, t_avg, accuracy=0.9):
-    return {"rule": rule, "tau_frames": tau, "threshold": threshold, "errors": errors, "words": 1000, "t_avg": t_avg,
-            "lid_accuracy": accuracy}
+    return {
+        "rule": rule,
+        "tau_frames": tau,
+        "threshold": threshold,
+        "errors": errors,
+        "words": 1000,
+        "t_avg": t_avg,
+        "lid_accuracy": accuracy,
+    }
 
 
-EARLY = [stop("sum_logp", None, None, 200, 4.0), stop("sum_logp", 30, 0.5, 209, 1.8), stop("mean_p", 30, 0.5, 211, 1.2),
-         stop("mean_p", 20, 0.5, 205, 2.5, 0.876)]
+EARLY = [
+    stop("sum_logp", None, None, 200, 4.0),
+    stop("sum_logp", 30, 0.5, 209, 1.8),
+    stop("mean_p", 30, 0.5, 211, 1.2),
+    stop("mean_p", 20, 0.5, 205, 2.5, 0.876),
+]
 
 
 def test_table_7_names_the_rule_and_finds_the_papers_settings():
@@ -114,16 +180,27 @@ def test_table_7_names_the_rule_and_finds_the_papers_settings():
     assert rows[3] == ["sum of log P (equation 1)", "30", "900", "0.5", "20.90", "1.80", "90.0", "23.14", "1.72", "90"]
     assert rows[5] == ["mean P", "20", "600", "0.5", "20.50", "2.50", "87.6", "–", "–", "–"]
     assert "paper" not in table_7(EARLY, ["es", "fr"], 30) and table_7([], ["hi-IN"], 30) is None
-    assert rows[3][4:] == [cell.strip() for cell in table_7(  # frames twice as long: the same time
-        [{**EARLY[1], "tau_frames": 15}], ["hi-IN"], 60).splitlines()[2].split("|")[5:-1]]
+    assert (
+        rows[3][4:]
+        == [
+            cell.strip()
+            for cell in table_7(  # frames twice as long: the same time
+                [{**EARLY[1], "tau_frames": 15}], ["hi-IN"], 60
+            )
+            .splitlines()[2]
+            .split("|")[5:-1]
+        ]
+    )
     infinite = [{**EARLY[0], "tau_frames": math.inf, "threshold": 0.2}]
     assert "| no early stopping |   ∞ |      ∞ |  0.2 |" in table_7(infinite, ["es"], 30)
 
 
 def with_dev(tests, devs):
     """Entries of Table 7 as a run has them: figures of the test set with those of dev."""
-    return [{**test, "dev": {name: dev[name] for name in ("errors", "words", "t_avg", "lid_accuracy")}}
-            for test, dev in zip(tests, devs)]
+    return [
+        {**test, "dev": {name: dev[name] for name in ("errors", "words", "t_avg", "lid_accuracy")}}
+        for test, dev in zip(tests, devs)
+    ]
 
 
 def test_cheapest_setting_within_a_point_of_dev():
@@ -133,7 +210,8 @@ def test_cheapest_setting_within_a_point_of_dev():
     assert cheapest_setting(entries, points=0.02) == (entries[2], entries[0])
     assert stopping_note(entries) == (
         "Chosen on dev, as the lowest T_avg within one point of WER: sum of log P (equation 1), tau 30, s_th 0.5 (WER 20.90 "
-        "against 20.00, T_avg 1.80). On the test set: WER 30.10 against 30.00, T_avg 3.00.")
+        "against 20.00, T_avg 1.80). On the test set: WER 30.10 against 30.00, T_avg 3.00."
+    )
     for nothing in (entries[1:], [], [{**entry, "dev": None} for entry in EARLY]):
         assert cheapest_setting(nothing) is None and stopping_note(nothing) is None
 
@@ -146,11 +224,14 @@ def test_confusions_keep_unspoken_predictions_last():
 
 def test_one_row_is_one_line_with_the_paper_where_comparable():
     line = one_row("multi_softmax", FOUR["multi_softmax"])
-    assert line == ("Multi-softmax: WER % (paper) en-IN 18.00 (23.35), hi-IN 11.00 (17.20), ta-IN 24.00 (31.18), "
-                    "gu-IN 16.00 (23.86), Avg. 16.36 (22.86)")
+    assert line == (
+        "Multi-softmax: WER % (paper) en-IN 18.00 (23.35), hi-IN 11.00 (17.20), ta-IN 24.00 (31.18), "
+        "gu-IN 16.00 (23.86), Avg. 16.36 (22.86)"
+    )
     scores = {**model({"es": 1}, {"es": 8}, {"es": 0.5}), "average": {"ci": [0.1, 0.2]}}
     assert one_row("multi_softmax_lid", scores) == (
-        "Multi-softmax LID: WER % es 12.50, Avg. 12.50, 95 % interval 10.00 to 20.00; LID accuracy 50.0 %")
+        "Multi-softmax LID: WER % es 12.50, Avg. 12.50, 95 % interval 10.00 to 20.00; LID accuracy 50.0 %"
+    )
 
 
 def test_figures_of_the_paper_agree_with_each_other():
@@ -175,6 +256,7 @@ def test_figures_of_the_paper_agree_with_each_other():
 @pytest.fixture
 def recognised(rng):
     """Real scores of made-up hypotheses: two models with LID, three languages."""
+
     def scores(error_rate, lid_rate):
         items = []
         for code in ("en-IN", "hi-IN", "es"):
@@ -184,14 +266,19 @@ def recognised(rng):
                 predicted = code if rng.random() < lid_rate else None
                 items.append((f"{code}-{number}", code, None, " ".join(ref), " ".join(hyp), predicted))
         return score_utterances(items, resamples=100)
-    return {"models": {"vanilla": scores(0.4, 0.7), "multi_softmax_lid": scores(0.2, 0.9)}, "early_stopping": with_dev(EARLY, EARLY),
-            "parameters": {"vanilla": {"run": 10, "paper_size": 1.0}}}
+
+    return {
+        "models": {"vanilla": scores(0.4, 0.7), "multi_softmax_lid": scores(0.2, 0.9)},
+        "early_stopping": with_dev(EARLY, EARLY),
+        "parameters": {"vanilla": {"run": 10, "paper_size": 1.0}},
+    }
 
 
 def test_report_from_scores_survives_json(recognised):
     text = report_text(recognised, "A note on the corpus.", "egs/indic/run.py", 30)
-    assert text == report_text(json.loads(json.dumps(recognised, allow_nan=False, sort_keys=True)),
-                               "A note on the corpus.", "egs/indic/run.py", 30)
+    assert text == report_text(
+        json.loads(json.dumps(recognised, allow_nan=False, sort_keys=True)), "A note on the corpus.", "egs/indic/run.py", 30
+    )
     assert [number for number in range(2, 8) if f"## Table {number}:" in text] == [2, 4, 5, 6, 7]
     assert languages_of(recognised) == ["en-IN", "hi-IN", "es"]
     assert "Made by `egs/indic/run.py`." in text and "A note on the corpus." in text
@@ -202,7 +289,8 @@ def test_report_from_scores_survives_json(recognised):
 
 
 def test_plots_are_drawn_and_the_same_each_time(recognised, tmp_path):
-    from steps import asr_plots
+    from steps.asr import figures as asr_plots
+
     for name in ("first", "second"):
         asr_plots.plot_trade_off(recognised["early_stopping"], tmp_path / name / "trade_off.png", 30)
         asr_plots.plot_wer(recognised, tmp_path / name / "wer.png")
@@ -215,18 +303,27 @@ def test_plots_are_drawn_and_the_same_each_time(recognised, tmp_path):
 
 def test_plots_show_every_setting_and_model(recognised, monkeypatch):
     """What reaches the axes, not what a picture looks like."""
-    from steps import asr_plots
+    from steps.asr import figures as asr_plots
+
     saved = []
     monkeypatch.setattr(asr_plots, "save", lambda figure, path: saved.append(figure))
     asr_plots.plot_trade_off(EARLY, "x", 30)
-    points = {(round(float(x), 6), round(float(y), 6)) for line in saved[0].axes[0].lines for x, y in
-              zip(*map(np.atleast_1d, line.get_data()))}
+    points = {
+        (round(float(x), 6), round(float(y), 6))
+        for line in saved[0].axes[0].lines
+        for x, y in zip(*map(np.atleast_1d, line.get_data()))
+    }
     assert {(1.8, 20.9), (1.2, 21.1), (2.5, 20.5), (4.0, 20.0)} <= points
     asr_plots.plot_wer(recognised, "x")
     heights = [bar.get_height() for bar in saved[1].axes[0].patches]
-    rates = [100 * asr_results.word_error_rate(entry) for name in ("vanilla", "multi_softmax_lid")
-             for entry in [*(recognised["models"][name]["languages"][code] for code in languages_of(recognised)),
-                           recognised["models"][name]["average"]]]
+    rates = [
+        100 * asr_results.word_error_rate(entry)
+        for name in ("vanilla", "multi_softmax_lid")
+        for entry in [
+            *(recognised["models"][name]["languages"][code] for code in languages_of(recognised)),
+            recognised["models"][name]["average"],
+        ]
+    ]
     assert heights == pytest.approx(rates)
     asr_plots.plot_confusion(recognised["models"]["vanilla"]["lid"]["confusion"], "x")
     shares = np.asarray(saved[2].axes[0].images[0].get_array())

@@ -1,4 +1,5 @@
 """Reading audio: formats, seamless resampling, what is mended, what is refused; and finding recordings."""
+
 import json
 import logging
 import os
@@ -15,7 +16,6 @@ from pyspeech.audio.io import find_audio, read_audio, read_channels, stream_audi
 from pyspeech.audio.recordings import Recording, find_recordings
 from pyspeech.errors import UserError
 
-
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 
@@ -23,10 +23,20 @@ def noise(seconds, rate, channels=1, seed=0):
     return (0.1 * np.random.default_rng(seed).standard_normal((round(seconds * rate), channels))).astype(np.float32)
 
 
-@pytest.mark.parametrize("suffix, subtype, tolerance", [
-    ("wav", "PCM_U8", 0.01), ("wav", "PCM_16", 1e-4), ("wav", "PCM_24", 1e-6), ("wav", "FLOAT", 0),
-    ("wav", "DOUBLE", 0), ("wav", "ULAW", 0.02), ("flac", "PCM_16", 1e-4), ("aiff", "PCM_16", 1e-4),
-    ("sph", "PCM_16", 1e-4)])
+@pytest.mark.parametrize(
+    "suffix, subtype, tolerance",
+    [
+        ("wav", "PCM_U8", 0.01),
+        ("wav", "PCM_16", 1e-4),
+        ("wav", "PCM_24", 1e-6),
+        ("wav", "FLOAT", 0),
+        ("wav", "DOUBLE", 0),
+        ("wav", "ULAW", 0.02),
+        ("flac", "PCM_16", 1e-4),
+        ("aiff", "PCM_16", 1e-4),
+        ("sph", "PCM_16", 1e-4),
+    ],
+)
 def test_sample_formats(tmp_path, suffix, subtype, tolerance):
     samples = noise(0.5, 16000, 2)
     path = tmp_path / f"a.{suffix}"
@@ -74,7 +84,7 @@ def test_resampling_keeps_time_and_level(tmp_path, rate):
     both = 0.5 * np.sin(2 * np.pi * 1000 * time) + 0.4 * np.sin(2 * np.pi * 5000 * time)
     soundfile.write(tmp_path / "a.wav", both, rate, subtype="FLOAT")
     found, _ = read_audio(tmp_path / "a.wav", 8000)
-    expected = 0.5 * np.sin(2 * np.pi * 1000 * np.arange(16000) / 8000)      # 5 kHz is above what 8 kHz can carry
+    expected = 0.5 * np.sin(2 * np.pi * 1000 * np.arange(16000) / 8000)  # 5 kHz is above what 8 kHz can carry
     assert np.abs(found - expected)[200:-200].max() < 1e-3
 
 
@@ -93,14 +103,14 @@ def test_part_of_a_file(tmp_path):
 def test_one_sample(tmp_path, rate):
     soundfile.write(tmp_path / "a.wav", np.ones(1), rate, subtype="FLOAT")
     found, _ = read_audio(tmp_path / "a.wav", 8000)
-    assert found.ndim == 1 and len(found) <= 1                               # less than a sample may be left of it
+    assert found.ndim == 1 and len(found) <= 1  # less than a sample may be left of it
     assert read_audio(tmp_path / "a.wav")[0].tolist() == [1.0]
 
 
 def test_truncated_wav(tmp_path, caplog):
     soundfile.write(tmp_path / "whole.wav", noise(3, 8000, 2), 8000)
     data = (tmp_path / "whole.wav").read_bytes()
-    (tmp_path / "cut.wav").write_bytes(data[:44 + 2 * 2 * 8000 + 1])
+    (tmp_path / "cut.wav").write_bytes(data[: 44 + 2 * 2 * 8000 + 1])
     found, _ = read_audio(tmp_path / "cut.wav")
     assert np.array_equal(found, read_audio(tmp_path / "whole.wav")[0][:8000])
     assert len(caplog.records) == 1 and "1.00 s of audio, its header says 3.00 s" in caplog.text
@@ -109,27 +119,34 @@ def test_truncated_wav(tmp_path, caplog):
         read_audio(tmp_path / "nothing.wav")
     caplog.clear()
     header = bytearray(data)
-    header[40:44] = struct.pack("<I", 0xFFFFFFFF)     # what is written to a pipe: length unknown
+    header[40:44] = struct.pack("<I", 0xFFFFFFFF)  # what is written to a pipe: length unknown
     (tmp_path / "piped.wav").write_bytes(header)
     assert len(read_audio(tmp_path / "piped.wav")[0]) == 24000 and not caplog.records
 
 
-@pytest.mark.parametrize("kind, subtype", [
-    ("WAVEX", "PCM_24"), ("NIST", "PCM_16"), ("AU", "PCM_16"), ("AU", "DOUBLE"), ("AU", "ULAW"), ("AIFF", "PCM_24")])
+@pytest.mark.parametrize(
+    "kind, subtype",
+    [("WAVEX", "PCM_24"), ("NIST", "PCM_16"), ("AU", "PCM_16"), ("AU", "DOUBLE"), ("AU", "ULAW"), ("AIFF", "PCM_24")],
+)
 def test_truncated_files_of_other_kinds(tmp_path, caplog, kind, subtype):
     path = tmp_path / "a.audio"
     soundfile.write(path, noise(3, 8000, 2), 8000, subtype=subtype, format=kind)
     whole, _ = read_audio(path)
     assert len(whole) == 24000 and not caplog.records
     data = path.read_bytes()
-    path.write_bytes(data[:len(data) // 2])
+    path.write_bytes(data[: len(data) // 2])
     found, _ = read_audio(path)
-    assert 11000 < len(found) < 12000 and np.array_equal(found, whole[:len(found)])
+    assert 11000 < len(found) < 12000 and np.array_equal(found, whole[: len(found)])
     assert len(caplog.records) == 1 and "s of audio, its header says 3.00 s" in caplog.text
 
 
-@pytest.mark.parametrize("kind, sizes", [("AU", {b".snd": (8, 0xFFFFFFFF)}), ("AIFF", {
-    b"FORM": (4, 0x7F00002E), b"COMM": (10, 0x3F800000), b"SSND": (4, 0x7F000008)})])
+@pytest.mark.parametrize(
+    "kind, sizes",
+    [
+        ("AU", {b".snd": (8, 0xFFFFFFFF)}),
+        ("AIFF", {b"FORM": (4, 0x7F00002E), b"COMM": (10, 0x3F800000), b"SSND": (4, 0x7F000008)}),
+    ],
+)
 def test_other_kinds_that_were_piped(tmp_path, caplog, kind, sizes):
     """The lengths that sox writes where it cannot know them."""
     soundfile.write(tmp_path / "a.audio", noise(1, 8000), 8000, subtype="PCM_16", format=kind)
@@ -148,14 +165,14 @@ def test_wav_whose_header_was_never_finished(tmp_path, caplog, kind, subtype):
     data = path.read_bytes()
     size_at = data.index(b"data") + 4
     start = size_at + 4
-    samples = data[start:start + struct.unpack("<I", data[size_at:start])[0]]
+    samples = data[start : start + struct.unpack("<I", data[size_at:start])[0]]
     for riff_size in (0, start - 8, len(data) - 8):
         path.write_bytes(data[:4] + struct.pack("<I", riff_size) + data[8:size_at] + bytes(4) + samples)
         found = np.concatenate(list(stream_audio(path, 8000, block_seconds=0.3)))
         assert np.array_equal(found, whole) and "header was never finished" in caplog.text and "1.00 s" in caplog.text
         part = np.concatenate(list(stream_audio(path, 8000, start=0.25)))
         assert np.array_equal(part, whole[2000:])
-    for behind in (b"", b"LIST\x04\0\0\0INFO"):                              # none were recorded
+    for behind in (b"", b"LIST\x04\0\0\0INFO"):  # none were recorded
         path.write_bytes(data[:size_at] + bytes(4) + behind)
         with pytest.raises(UserError, match="holds no samples"):
             read_audio(path)
@@ -164,10 +181,10 @@ def test_wav_whose_header_was_never_finished(tmp_path, caplog, kind, subtype):
 def test_truncated_flac(tmp_path, caplog):
     soundfile.write(tmp_path / "whole.flac", noise(20, 8000), 8000)
     data = (tmp_path / "whole.flac").read_bytes()
-    (tmp_path / "cut.flac").write_bytes(data[:len(data) // 2])
+    (tmp_path / "cut.flac").write_bytes(data[: len(data) // 2])
     found, _ = read_audio(tmp_path / "cut.flac")
     assert 6 * 8000 < len(found) < 11 * 8000 and "header says 20.00 s" in caplog.text
-    assert np.array_equal(found, read_audio(tmp_path / "whole.flac")[0][:len(found)])
+    assert np.array_equal(found, read_audio(tmp_path / "whole.flac")[0][: len(found)])
 
 
 def test_samples_that_are_not_numbers(tmp_path, caplog):
@@ -191,14 +208,17 @@ def test_samples_beyond_all_measure(tmp_path, caplog, channels, rate):
     assert 0.1e17 < found.max() < 1.5e17 and "10 samples are not finite numbers, or beyond 1e+18" in caplog.text
 
 
-@pytest.mark.parametrize("name, content, message", [
-    ("empty.wav", b"", "is empty (0 bytes)"),
-    ("text.wav", b"Dear diary, this is not audio.\n", "it looks like a text file"),
-    ("header.wav", b"RIFF\x24\0\0\0WAVEfmt ", "cannot be read as audio"),
-    ("samples.raw", b"\0\1" * 100, "has no header"),
-])
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
+        ("empty.wav", b"", "is empty (0 bytes)"),
+        ("text.wav", b"Dear diary, this is not audio.\n", "it looks like a text file"),
+        ("header.wav", b"RIFF\x24\0\0\0WAVEfmt ", "cannot be read as audio"),
+        ("samples.raw", b"\0\1" * 100, "has no header"),
+    ],
+)
 def test_refused_files(tmp_path, monkeypatch, name, content, message):
-    monkeypatch.setenv("PATH", "")                                           # no ffmpeg
+    monkeypatch.setenv("PATH", "")  # no ffmpeg
     (tmp_path / name).write_bytes(content)
     with pytest.raises(UserError) as caught:
         read_audio(tmp_path / name)
@@ -208,8 +228,11 @@ def test_refused_files(tmp_path, monkeypatch, name, content, message):
 def test_refused_paths_and_channels(tmp_path):
     soundfile.write(tmp_path / "a.wav", noise(0.1, 8000, 2), 8000)
     soundfile.write(tmp_path / "none.wav", np.zeros((0, 1)), 8000)
-    for path, message in ((tmp_path / "b.wav", "No such file"), (tmp_path, "is a folder"),
-                          (tmp_path / "none.wav", "no samples")):
+    for path, message in (
+        (tmp_path / "b.wav", "No such file"),
+        (tmp_path, "is a folder"),
+        (tmp_path / "none.wav", "no samples"),
+    ):
         with pytest.raises(UserError, match=message):
             read_audio(path)
     for channel in (2, -1):
@@ -224,8 +247,9 @@ def test_ffmpeg_is_used_for_what_libsndfile_refuses(tmp_path, monkeypatch):
     (tmp_path / "answer.au").write_bytes(header + samples.astype(">f4").tobytes())
     program = tmp_path / "bin" / "ffmpeg"
     program.parent.mkdir()
-    program.write_text("#!/bin/sh\ncase \"$*\" in\n"
-                       f"*film.mp4*) cat '{tmp_path}/answer.au';;\n*) echo no such codec >&2; exit 1;;\nesac\n")
+    program.write_text(
+        f"#!/bin/sh\ncase \"$*\" in\n*film.mp4*) cat '{tmp_path}/answer.au';;\n*) echo no such codec >&2; exit 1;;\nesac\n"
+    )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     (tmp_path / "film.mp4").write_bytes(b"\0\0\0\x20ftypisom" * 10)
@@ -240,21 +264,21 @@ def test_standard_input_and_named_pipe(tmp_path):
     soundfile.write(tmp_path / "a.wav", noise(0.2, 8000), 8000)
     code = "import sys; from pyspeech.audio.io import read_audio; print(len(read_audio(sys.argv[1])[0]))"
     for path in ("-", "/dev/stdin"):
-        done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, cwd=REPOSITORY,
-                              input=(tmp_path / "a.wav").read_bytes())
+        done = subprocess.run(
+            [sys.executable, "-c", code, path], capture_output=True, cwd=REPOSITORY, input=(tmp_path / "a.wav").read_bytes()
+        )
         assert done.stdout == b"1600\n", done.stderr
 
 
 def test_name_that_is_not_utf8(tmp_path):
     path = os.path.join(os.fsencode(tmp_path), b"caf\xe9 1.wav")
     soundfile.write(path, noise(0.1, 8000), 8000)
-    recording, = find_recordings([tmp_path])
+    (recording,) = find_recordings([tmp_path])
     assert len(read_audio(recording.path)[0]) == 800
 
 
 def test_find_audio(tmp_path):
-    for name in ("b/two.WAV", "b/a/one.flac", "b/notes.txt", "b/.hidden.wav", "b/.git/x.wav", "día 1/tres.ogg",
-                 "odd.name"):
+    for name in ("b/two.WAV", "b/a/one.flac", "b/notes.txt", "b/.hidden.wav", "b/.git/x.wav", "día 1/tres.ogg", "odd.name"):
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).touch()
     os.symlink(tmp_path, tmp_path / "b" / "up")
@@ -285,14 +309,14 @@ def test_names_of_recordings(tmp_path):
 
 def test_kaldi_table(tmp_path):
     import kaldiio
+
     (tmp_path / "my audio").mkdir()
     samples = noise(0.1, 8000)[:, 0]
     soundfile.write(tmp_path / "my audio" / "a.wav", samples, 8000, subtype="PCM_16")
     with kaldiio.WriteHelper(f"ark,scp:{tmp_path}/b.ark,{tmp_path}/b.scp") as archive:
         archive["b"] = (8000, np.round(samples * 32768).astype(np.int16))
     ark_line = (tmp_path / "b.scp").read_text()
-    (tmp_path / "wav.scp").write_text(f"rec-1 my audio/a.wav\nrec-2 cat '{tmp_path}/my audio/a.wav' |\n{ark_line}"
-                                      "bad false |\n")
+    (tmp_path / "wav.scp").write_text(f"rec-1 my audio/a.wav\nrec-2 cat '{tmp_path}/my audio/a.wav' |\n{ark_line}bad false |\n")
     found = find_recordings([tmp_path / "wav.scp"])
     assert [recording.name for recording in found] == ["rec-1", "rec-2", "b", "bad"]
     for recording in found[:3]:
@@ -312,6 +336,7 @@ def test_kaldi_table(tmp_path):
 
 def test_lhotse_manifests(tmp_path):
     from lhotse import CutSet, Recording as LhotseRecording, RecordingSet
+
     soundfile.write(tmp_path / "a.wav", noise(1, 8000, 2), 8000)
     recordings = RecordingSet.from_recordings([LhotseRecording.from_file(tmp_path / "a.wav")])
     recordings.to_file(tmp_path / "recordings.jsonl.gz")
@@ -325,27 +350,37 @@ def test_lhotse_manifests(tmp_path):
     assert np.abs(part - windows[1].load_audio().mean(0)).max() < 1e-6
     entry = json.loads((tmp_path / "cuts.jsonl").read_text().splitlines()[0])
     entry["recording"]["sources"][0]["type"] = "command"
-    for name, text, message in (("mixed", '{"id": "x", "type": "MixedCut", "tracks": []}', "be saved as audio first"),
-                                ("command", json.dumps(entry), "is not one plain audio file"),
-                                ("text", "hello", "not an entry"), ("empty", "\n", "lists no recordings")):
+    for name, text, message in (
+        ("mixed", '{"id": "x", "type": "MixedCut", "tracks": []}', "be saved as audio first"),
+        ("command", json.dumps(entry), "is not one plain audio file"),
+        ("text", "hello", "not an entry"),
+        ("empty", "\n", "lists no recordings"),
+    ):
         (tmp_path / f"{name}.jsonl").write_text(text)
         with pytest.raises(UserError, match=message):
             find_recordings([tmp_path / f"{name}.jsonl"])
     (tmp_path / "bom.jsonl").write_text((tmp_path / "cuts.jsonl").read_text(), encoding="utf-8-sig")
     assert find_recordings([tmp_path / "bom.jsonl"]) == found
     data = (tmp_path / "recordings.jsonl.gz").read_bytes()
-    (tmp_path / "cut.jsonl.gz").write_bytes(data[:len(data) // 2])
+    (tmp_path / "cut.jsonl.gz").write_bytes(data[: len(data) // 2])
     with pytest.raises(UserError, match="damaged"):
         find_recordings([tmp_path / "cut.jsonl.gz"])
 
 
-@pytest.mark.parametrize("changed, sources, message", [
-    ({"duration": None}, None, "duration is null; expected a number of seconds, 0 or more"),
-    ({"duration": -1}, None, "duration is -1;"), ({"duration": "1"}, None, 'duration is "1";'),
-    ({"start": "x"}, None, 'start is "x";'), ({"start": float("nan")}, None, "start is NaN;"),
-    ({}, "a.wav", "recording 'a' is not one plain audio file"), ({}, ["a.wav"], "is not one plain audio file"),
-    ({}, [{"type": "file", "channels": [0]}], "is not one plain audio file"),
-    ({}, [{"type": "file", "channels": [0], "source": 1}], "is not one plain audio file")])
+@pytest.mark.parametrize(
+    "changed, sources, message",
+    [
+        ({"duration": None}, None, "duration is null; expected a number of seconds, 0 or more"),
+        ({"duration": -1}, None, "duration is -1;"),
+        ({"duration": "1"}, None, 'duration is "1";'),
+        ({"start": "x"}, None, 'start is "x";'),
+        ({"start": float("nan")}, None, "start is NaN;"),
+        ({}, "a.wav", "recording 'a' is not one plain audio file"),
+        ({}, ["a.wav"], "is not one plain audio file"),
+        ({}, [{"type": "file", "channels": [0]}], "is not one plain audio file"),
+        ({}, [{"type": "file", "channels": [0], "source": 1}], "is not one plain audio file"),
+    ],
+)
 def test_damaged_entries_of_lhotse_manifests(tmp_path, changed, sources, message):
     good = [{"type": "file", "channels": [0], "source": "a.wav"}]
     recording = {"id": "a", "sources": sources or good, "sampling_rate": 8000, "num_samples": 8000, "duration": 1.0}

@@ -1,4 +1,5 @@
 """pyspeech.compat on the torch at hand; GPUs are made up."""
+
 import errno
 import pickle
 import random
@@ -28,9 +29,9 @@ def test_importing_it_loads_no_torch():
 
 
 def test_lhotse_sampler_can_be_built_after_prepare_lhotse():
+    from lhotse import CutSet
     from lhotse.dataset import SimpleCutSampler
     from lhotse.testing.dummies import DummyManifest
-    from lhotse import CutSet
 
     compat.prepare_lhotse()
     sampler = SimpleCutSampler(DummyManifest(CutSet, begin_id=0, end_id=5), max_cuts=2)
@@ -50,10 +51,17 @@ def training_state():
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     model[1](model[0](torch.randn(2, 2, 9))).sum().backward()
     optimizer.step()
-    return {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "torch_random": torch.get_rng_state(),
-            "python_random": random.getstate(), "parameter": torch.nn.Parameter(torch.ones(2)),
-            "half": torch.ones(2, dtype=torch.bfloat16), "dtype": torch.float16, "size": torch.Size([2, 3]),
-            "plain": [1, -2.5, "text", None, True, b"bytes", {"nested": (1e300, 2**70)}]}
+    return {
+        "model": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "torch_random": torch.get_rng_state(),
+        "python_random": random.getstate(),
+        "parameter": torch.nn.Parameter(torch.ones(2)),
+        "half": torch.ones(2, dtype=torch.bfloat16),
+        "dtype": torch.float16,
+        "size": torch.Size([2, 3]),
+        "plain": [1, -2.5, "text", None, True, b"bytes", {"nested": (1e300, 2**70)}],
+    }
 
 
 def equal(a, b):
@@ -111,7 +119,7 @@ def test_load_checkpoint_names_other_trouble(tmp_path):
     torch.save({"weights": torch.arange(1000.0)}, path)
     data = bytearray(path.read_bytes())
     start = data.index(b"weights")
-    data[start - 8:start + 8] = b"\xff" * 16
+    data[start - 8 : start + 8] = b"\xff" * 16
     path.write_bytes(bytes(data))
     with pytest.raises(UserError, match=r"x\.pt: damaged or not a checkpoint"):
         compat.load_checkpoint(path)
@@ -138,10 +146,23 @@ OLD = ["sm_37", "sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86"]
 NEW = ["sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120", "compute_120"]
 
 
-@pytest.mark.parametrize("capability, compiled, served", [
-    ((8, 6), OLD, True), ((8, 9), OLD, True), ((9, 0), OLD, False), ((3, 5), OLD, False), ((7, 2), OLD, True),
-    ((9, 0), NEW, True), ((10, 3), NEW, True), ((7, 0), NEW, False), ((13, 0), NEW, True), ((9, 0), ["sm_90a"], True),
-    ((9, 0), ["gfx90a"], True), ((9, 0), [], False)])
+@pytest.mark.parametrize(
+    "capability, compiled, served",
+    [
+        ((8, 6), OLD, True),
+        ((8, 9), OLD, True),
+        ((9, 0), OLD, False),
+        ((3, 5), OLD, False),
+        ((7, 2), OLD, True),
+        ((9, 0), NEW, True),
+        ((10, 3), NEW, True),
+        ((7, 0), NEW, False),
+        ((13, 0), NEW, True),
+        ((9, 0), ["sm_90a"], True),
+        ((9, 0), ["gfx90a"], True),
+        ((9, 0), [], False),
+    ],
+)
 def test_which_gpus_have_kernels(capability, compiled, served):
     assert compat._has_kernels(*capability, compiled) is served
 

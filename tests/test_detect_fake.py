@@ -1,4 +1,5 @@
 """utils/detect_fake.py as its user meets it: every kind of file in one run, the formats, and what is wrong."""
+
 import csv
 import io
 import json
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+from tiny_spoofing import sound, write_corpus
 
 from pyspeech.audio.io import read_audio
 from pyspeech.errors import UserError
@@ -23,8 +25,7 @@ from pyspeech.spoofing.config import CropConfig
 from pyspeech.spoofing.detector import Detector, load_detector, save_detector, score_samples
 from pyspeech.spoofing.formats import read_scores
 from pyspeech.spoofing.networks import LcnnBlstm
-from steps import spoof_score
-from tiny_spoofing import sound, write_corpus
+from steps.spoof import score as spoof_score
 from utils import detect_fake
 
 TOOL = Path(__file__).resolve().parents[1] / "utils" / "detect_fake.py"
@@ -67,16 +68,29 @@ def expected_scores(model, folder):
 
 def test_as_a_program_over_a_folder(model, folder):
     environment = {**os.environ, "PYSPEECH_ENV": "system", "PYTHONUTF8": "1"}
-    run = subprocess.run([sys.executable, str(TOOL), str(folder), "--model", str(model), "--format", "json"],
-                         text=True, capture_output=True, cwd="/", env=environment)
+    run = subprocess.run(
+        [sys.executable, str(TOOL), str(folder), "--model", str(model), "--format", "json"],
+        text=True,
+        capture_output=True,
+        cwd="/",
+        env=environment,
+    )
     assert run.returncode == 1 and "Traceback" not in run.stderr
     errors = run.stderr.splitlines()
-    for line, message in zip(errors, ("antiphase.wav: its channels cancel (--channel takes one); there is no speech",
-                                      "empty.wav: is empty (0 bytes)", "huge.wav: has no finite score; its samples go",
-                                      "none.wav: holds no samples",
-                                      "offset.wav: is silent; there is no speech to judge",
-                                      "one sample.wav: is silent", "silence.wav: is silent",
-                                      "text.wav: cannot be read as audio", "8 of 11 recordings could not be judged")):
+    for line, message in zip(
+        errors,
+        (
+            "antiphase.wav: its channels cancel (--channel takes one); there is no speech",
+            "empty.wav: is empty (0 bytes)",
+            "huge.wav: has no finite score; its samples go",
+            "none.wav: holds no samples",
+            "offset.wav: is silent; there is no speech to judge",
+            "one sample.wav: is silent",
+            "silence.wav: is silent",
+            "text.wav: cannot be read as audio",
+            "8 of 11 recordings could not be judged",
+        ),
+    ):
         assert line.startswith("error: ") and message in line
     assert len(errors) == 9
     found, expected = {entry["recording"]: entry for entry in json.loads(run.stdout)}, expected_scores(model, folder)
@@ -114,12 +128,14 @@ def test_formats(model, folder, tmp_path, capsys):
 
 def test_what_is_wrong_is_one_line(model, folder, tmp_path):
     good = str(folder / "good día.wav")
-    for arguments, message in (([good, "--model", str(tmp_path)], "no model.pt in it; expected a folder that egs/"),
-                               ([good, "--model", str(tmp_path / "x")], "no such file or folder"),
-                               ([good, "--model", good], "is not a model.pt; expected a folder that egs/"),
-                               ([good, "--model", str(model), "--threshold", "nan"], "nan: expected a finite number"),
-                               ([good, "--model", str(model), "--threshold", "inf"], "inf: expected a finite"),
-                               ([str(tmp_path / "no.wav"), "--model", str(model)], "no such file or folder")):
+    for arguments, message in (
+        ([good, "--model", str(tmp_path)], "no model.pt in it; expected a folder that egs/"),
+        ([good, "--model", str(tmp_path / "x")], "no such file or folder"),
+        ([good, "--model", good], "is not a model.pt; expected a folder that egs/"),
+        ([good, "--model", str(model), "--threshold", "nan"], "nan: expected a finite number"),
+        ([good, "--model", str(model), "--threshold", "inf"], "inf: expected a finite"),
+        ([str(tmp_path / "no.wav"), "--model", str(model)], "no such file or folder"),
+    ):
         with pytest.raises(UserError, match=message):
             detect_fake.main(arguments)
     with pytest.raises(SystemExit):
@@ -169,7 +185,9 @@ def test_a_detector_without_calibration_is_said(model, folder, tmp_path, caplog)
 
 
 def test_help_needs_no_heavy_imports():
-    code = ("import sys; from utils import detect_fake\ntry: detect_fake.main(['--help'])\nexcept SystemExit: pass\n"
-            "assert not {'torch', 'lhotse', 'numpy', 'soundfile'} & set(sys.modules)")
+    code = (
+        "import sys; from utils import detect_fake\ntry: detect_fake.main(['--help'])\nexcept SystemExit: pass\n"
+        "assert not {'torch', 'lhotse', 'numpy', 'soundfile'} & set(sys.modules)"
+    )
     run = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, cwd=TOOL.parents[1])
     assert run.returncode == 0 and "--prior" in run.stdout, run.stderr

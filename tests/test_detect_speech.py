@@ -1,4 +1,5 @@
 """utils/detect_speech.py as its user meets it: every kind of file in one run, formats, errors, and the options."""
+
 import json
 import os
 import subprocess
@@ -17,7 +18,7 @@ from pyspeech.sad.segments import segments_to_frames, tidy
 
 TOOL = Path(__file__).resolve().parents[1] / "utils" / "detect_speech.py"
 RATE = 8000
-BURSTS = [(4.0, 6.5), (9.0, 10.5), (14.0, 18.0)]    # seconds, of the 20 s of `voice`
+BURSTS = [(4.0, 6.5), (9.0, 10.5), (14.0, 18.0)]  # seconds, of the 20 s of `voice`
 
 
 def voice(rate=RATE):
@@ -29,7 +30,7 @@ def voice(rate=RATE):
     syllables = (0.5 - 0.5 * np.cos(2 * np.pi * 4 * time)) ** 0.5
     inside = np.zeros(len(time))
     for start, end in BURSTS:
-        inside[round(start * rate):round(end * rate)] = 1
+        inside[round(start * rate) : round(end * rate)] = 1
     noise = np.random.default_rng(1).standard_normal(len(time))
     return (0.1 * harmonics * syllables * inside + 0.003 * noise).astype(np.float32)
 
@@ -37,8 +38,9 @@ def voice(rate=RATE):
 def run(*arguments, **options):
     """Run the tool with the Python of the tests, from another folder."""
     environment = {**os.environ, "PYSPEECH_ENV": "system", "PYTHONUTF8": "1", "OMP_NUM_THREADS": "1"}
-    return subprocess.run([sys.executable, str(TOOL), *map(str, arguments)], capture_output=True, text=True, cwd="/",
-                          env=environment, **options)
+    return subprocess.run(
+        [sys.executable, str(TOOL), *map(str, arguments)], capture_output=True, text=True, cwd="/", env=environment, **options
+    )
 
 
 GAINS = (1e-4, 1e-2, 1, 10)
@@ -50,14 +52,19 @@ def edges(tmp_path_factory):
     """A folder with every awkward file, and what one run of the tool over it leaves: (folder, outputs, the process)."""
     folder = tmp_path_factory.mktemp("audio ñ 1")
     random, time = np.random.default_rng(0), np.arange(10 * RATE) / RATE
-    signals = {"silence": np.zeros(10 * RATE), "one": np.ones(1), "tone": 0.3 * np.sin(2 * np.pi * 440 * time),
-               "constant": np.full(10 * RATE, 0.5), "no samples": np.zeros(0),
-               **{f"noise {length}": 0.1 * random.standard_normal(length * RATE) for length in NOISE_SECONDS},
-               **{f"gain {gain:g}": gain * voice() for gain in GAINS}}
+    signals = {
+        "silence": np.zeros(10 * RATE),
+        "one": np.ones(1),
+        "tone": 0.3 * np.sin(2 * np.pi * 440 * time),
+        "constant": np.full(10 * RATE, 0.5),
+        "no samples": np.zeros(0),
+        **{f"noise {length}": 0.1 * random.standard_normal(length * RATE) for length in NOISE_SECONDS},
+        **{f"gain {gain:g}": gain * voice() for gain in GAINS},
+    }
     for name, samples in signals.items():
         soundfile.write(folder / f"{name}.wav", samples, RATE, subtype="FLOAT")
     soundfile.write(folder / "pcm.wav", voice(), RATE)
-    (folder / "truncated.wav").write_bytes((folder / "pcm.wav").read_bytes()[:44 + 2 * 12 * RATE])
+    (folder / "truncated.wav").write_bytes((folder / "pcm.wav").read_bytes()[: 44 + 2 * 12 * RATE])
     (folder / "empty.wav").write_bytes(b"")
     (folder / "text.wav").write_text("This is a letter, not a recording.\n")
     stereo = np.stack([voice(44100), np.zeros(20 * 44100)], axis=1)
@@ -81,8 +88,7 @@ def test_bad_files_are_named_and_nothing_else_is_lost(edges):
     assert "17 recordings: " in done.stderr and "real-time factor" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["silence", "one", "tone", "constant",
-                                  *(f"noise {length}" for length in NOISE_SECONDS)])
+@pytest.mark.parametrize("name", ["silence", "one", "tone", "constant", *(f"noise {length}" for length in NOISE_SECONDS)])
 def test_no_speech_where_there_is_none(edges, name):
     assert edges[1][name]["speech"] == []
 
@@ -163,13 +169,16 @@ def test_low_threshold(edges):
         load_detector("statistical", threshold=float("nan"))
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (["absent.wav"], "absent.wav: no such file or folder"),
-    (["--scores", "pcm.wav"], "--scores"),
-    (["--model", "x", "pcm.wav"], "--model"),
-    (["--system", "seg_rnn", "--model", "nowhere", "pcm.wav"], "nowhere"),
-    (["-o", "pcm.wav", "pcm.wav"], "-o "),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["absent.wav"], "absent.wav: no such file or folder"),
+        (["--scores", "pcm.wav"], "--scores"),
+        (["--model", "x", "pcm.wav"], "--model"),
+        (["--system", "seg_rnn", "--model", "nowhere", "pcm.wav"], "nowhere"),
+        (["-o", "pcm.wav", "pcm.wav"], "-o "),
+    ],
+)
 def test_errors_are_one_line(edges, arguments, message):
     inside = [str(edges[0] / word) if word in ("pcm.wav", "absent.wav", "nowhere") else word for word in arguments]
     done = run(*inside)
@@ -185,6 +194,7 @@ def test_help_lists_what_there_is():
 def test_streaming_equals_whole(edges):
     """The blocks in which a file is read do not show in the result."""
     from pyspeech.sad.statistical import StatisticalConfig, detect, detect_stream
+
     samples = np.concatenate(list(stream_audio(edges[0] / "96k.wav", RATE)))
     whole = detect(samples, RATE, StatisticalConfig())
     parts = detect_stream(stream_audio(edges[0] / "96k.wav", RATE, block_seconds=0.77), StatisticalConfig())
@@ -195,9 +205,11 @@ def test_streaming_equals_whole(edges):
 def network(tmp_path_factory):
     """The folder of a small, untrained segment RNN."""
     import torch
+
     from pyspeech.sad.config import NetworkConfig, StftConfig
     from pyspeech.sad.decoding import save_model
     from pyspeech.sad.networks import SadNetwork
+
     torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("network")
     save_model(folder, SadNetwork(NetworkConfig(channels=[2, 2, 4, 4], rnn_size=8), StftConfig()))
@@ -206,6 +218,7 @@ def network(tmp_path_factory):
 
 def test_network_from_a_file_is_the_network_on_its_samples(edges, network):
     from pyspeech.sad.decoding import load_model, score_samples
+
     path = edges[0] / "día stereo 44.flac"
     scores = score_samples(load_model(network), read_audio(path, RATE)[0])
     middle = float(np.median(scores))
@@ -218,6 +231,7 @@ def test_network_from_a_file_is_the_network_on_its_samples(edges, network):
 
 def test_tuned_threshold_and_smoothing_are_used(edges, network, tmp_path):
     from pyspeech.sad.decoding import load_model, save_model
+
     path = edges[0] / "pcm.wav"
     for threshold, smoothing, expected in ((0.0, "median", [[0, 20]]), (1.0, "hmm", [])):
         save_model(tmp_path, load_model(network), threshold, smoothing)

@@ -1,4 +1,5 @@
 """Downloads: resuming, checksums, errors in one line, two processes at once; unpacking."""
+
 import functools
 import hashlib
 import http.server
@@ -41,7 +42,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         kind = "text/html" if self.path.endswith("/") else "application/octet-stream"
         start = 0
         if server.ranges and self.headers.get("Range"):
-            start = int(self.headers["Range"][len("bytes="):-1])
+            start = int(self.headers["Range"][len("bytes=") : -1])
             if start >= len(body):
                 self.send_error(416)
                 return
@@ -51,7 +52,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         if server.drop:
             server.drop -= 1
-            self.wfile.write(body[start:start + (len(body) - start) // 2])
+            self.wfile.write(body[start : start + (len(body) - start) // 2])
             self.wfile.flush()
             self.connection.shutdown(socket.SHUT_RDWR)
             return
@@ -120,10 +121,14 @@ def test_wrong_checksum(server):
     assert not (download.cache_dir() / "downloads/file.bin").exists()
 
 
-@pytest.mark.parametrize("take", [
-    lambda: download.fetch("http://nowhere.invalid/file.bin", sha256=SHA256),
-    lambda: download.fetch_pypi("thing", "file.bin", SHA256),
-    lambda: download.fetch_debian([download.DebianPackage("thing", "pool/file.bin", SHA256)])["thing"]])
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda: download.fetch("http://nowhere.invalid/file.bin", sha256=SHA256),
+        lambda: download.fetch_pypi("thing", "file.bin", SHA256),
+        lambda: download.fetch_debian([download.DebianPackage("thing", "pool/file.bin", SHA256)])["thing"],
+    ],
+)
 def test_file_put_into_the_cache_is_checked_once(server, monkeypatch, take):
     path = download.cache_dir() / "downloads/file.bin"
     path.parent.mkdir(parents=True)
@@ -135,7 +140,7 @@ def test_file_put_into_the_cache_is_checked_once(server, monkeypatch, take):
     path.write_bytes(BODY)
     assert take() == path
     with monkeypatch.context() as patch:
-        patch.setattr(download, "file_sha256", None)                         # is not called again
+        patch.setattr(download, "file_sha256", None)  # is not called again
         assert take() == path
     path.write_bytes(BODY + b"more")
     with pytest.raises(UserError, match="SHA-256"):
@@ -151,6 +156,7 @@ def test_missing_file_is_not_tried_again(server):
 def test_no_network(server, monkeypatch):
     def unknown(*arguments, **options):
         raise socket.gaierror(-3, "no name service")
+
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     monkeypatch.setattr(download, "PAUSES", (0, 0.01, 0.01))
     with pytest.raises(UserError, match="check the network") as error:
@@ -168,6 +174,7 @@ def test_unwritable_cache(server, monkeypatch, tmp_path):
 def test_full_disk(server, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
+
     monkeypatch.setattr(download, "_transfer", full)
     with pytest.raises(UserError, match="no space left.*PYSPEECH_CACHE"):
         download.fetch(server.base + "/file.bin")
@@ -192,13 +199,18 @@ def test_two_processes_download_once(server):
 @pytest.mark.parametrize("as_json", [False, True])
 def test_package_index(server, monkeypatch, as_json):
     server.files["/simple/some-thing/"] = (
-        b'{"files": [{"filename": "some_thing-1.tar.gz", "url": "../../file.bin#sha256=00"}]}' if as_json else
-        b'<html><a href="../../other">some_thing-2.tar.gz</a>'
-        b'<a href="../../file.bin#sha256=00">some_thing-1.tar.gz</a></html>')
+        b'{"files": [{"filename": "some_thing-1.tar.gz", "url": "../../file.bin#sha256=00"}]}'
+        if as_json
+        else b'<html><a href="../../other">some_thing-2.tar.gz</a>'
+        b'<a href="../../file.bin#sha256=00">some_thing-1.tar.gz</a></html>'
+    )
     if as_json:
         plain = Handler.send_header
-        monkeypatch.setattr(Handler, "send_header", lambda self, key, value: plain(
-            self, key, "application/vnd.pypi.simple.v1+json" if value == "text/html" else value))
+        monkeypatch.setattr(
+            Handler,
+            "send_header",
+            lambda self, key, value: plain(self, key, "application/vnd.pypi.simple.v1+json" if value == "text/html" else value),
+        )
     secret = server.base.replace("http://", "http://user:pass@")
     monkeypatch.setattr(download, "index_urls", lambda: [server.base + "/empty", secret + "/simple"])
     path = download.fetch_pypi("Some_Thing", "some_thing-1.tar.gz", SHA256)
@@ -232,6 +244,7 @@ def fake_apt(monkeypatch, answers):
         calls.append(arguments)
         code, output = answers["print" if "--print-uris" in arguments else arguments[0]]
         return type("Process", (), {"returncode": code, "stdout": output, "stderr": output})
+
     monkeypatch.setattr(download, "_apt", run)
     monkeypatch.setattr(download.shutil, "which", lambda name: "/usr/bin/" + name)
     monkeypatch.delenv("PYSPEECH_DEBIAN_MIRROR", raising=False)
@@ -343,14 +356,19 @@ def whl_bytes(files):
     return stream.getvalue()
 
 
-@pytest.mark.parametrize("name, pack", [
-    ("x.whl", whl_bytes), ("x.deb", deb_bytes),
-    *((f"x.tar.{kind}", functools.partial(tar_bytes, mode=f"w:{kind}")) for kind in ("gz", "bz2", "xz"))])
+@pytest.mark.parametrize(
+    "name, pack",
+    [
+        ("x.whl", whl_bytes),
+        ("x.deb", deb_bytes),
+        *((f"x.tar.{kind}", functools.partial(tar_bytes, mode=f"w:{kind}")) for kind in ("gz", "bz2", "xz")),
+    ],
+)
 def test_archive_damaged_in_the_middle(server, tmp_path, name, pack):
     content = bytes(random.Random(0).choices(b"abcdefgh", k=200_000))
     whole = pack({"x/y.txt": content})
     for place in (1000, len(whole) // 2, len(whole) // 5, len(whole) - 60):
-        (tmp_path / name).write_bytes(whole[:place] + b"\xff" * 40 + whole[place + 40:])
+        (tmp_path / name).write_bytes(whole[:place] + b"\xff" * 40 + whole[place + 40 :])
         with pytest.raises(UserError, match="cannot be unpacked [(].+[)]; remove it") as error:
             unpack.unpack(tmp_path / name, ["x/*"])
         assert "\n" not in str(error.value)

@@ -1,18 +1,19 @@
 """utils/encode_units.py as its user meets it: every kind of file in one run, formats, where units go, mistakes."""
+
 import json
 
 import numpy as np
 import pytest
 import soundfile
+from tiny_units import make_pair
+from tiny_zerospeech import VOICES, sentence
+from tool_harness import BAD, load_tool, run_tool, write_awkward_audio
 
 from pyspeech.audio.io import read_audio
 from pyspeech.errors import UserError
 from pyspeech.units.checkpoint import save_model, save_pair
 from pyspeech.units.encoding import encode
 from pyspeech.units.features_files import open_features, read_features
-from tiny_units import make_pair
-from tiny_zerospeech import VOICES, sentence
-from tool_harness import BAD, load_tool, run_tool, write_awkward_audio
 
 
 @pytest.fixture(scope="module")
@@ -51,11 +52,18 @@ def test_every_kind_of_file_in_one_run(models, tmp_path):
     errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert len(errors) == 4 and all(name in line for name, line in zip(BAD, errors)) and "3 of 8 recordings" in errors[3]
     assert "5 recordings" in done.stderr.splitlines()[-2] and "real-time factor" in done.stderr
-    found = {path.stem: [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] for path in output.iterdir()}
+    found = {
+        path.stem: [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] for path in output.iterdir()
+    }
     assert set(found) == set(seconds)
     for stem, (*units, summary) in found.items():
-        assert summary == {"recording": stem, "seconds": pytest.approx(seconds[stem], abs=1e-3), "units": len(units),
-                           "distinct": len({unit["code"] for unit in units}), "codes": 16}
+        assert summary == {
+            "recording": stem,
+            "seconds": pytest.approx(seconds[stem], abs=1e-3),
+            "units": len(units),
+            "distinct": len({unit["code"] for unit in units}),
+            "codes": 16,
+        }
         assert units[0]["start"] == 0 and units[-1]["end"] == summary["seconds"] and len(units) >= 1
         assert all(first["end"] == second["start"] for first, second in zip(units, units[1:]))
         assert [unit["code"] for unit in units] == codes_of(folder / f"{stem}.wav")[0].tolist()
@@ -118,8 +126,10 @@ def test_a_table_of_some_is_not_left(models, audio, tmp_path, monkeypatch):
 
 
 def test_what_has_no_place_in_a_table(models, audio, tmp_path):
-    for arguments, message in (([], "--format ark: expected -o DIR"),
-                               (["-o", tmp_path], "^'b c' cannot be the name of an utterance in a Kaldi table")):
+    for arguments, message in (
+        ([], "--format ark: expected -o DIR"),
+        (["-o", tmp_path], "^'b c' cannot be the name of an utterance in a Kaldi table"),
+    ):
         with pytest.raises(UserError, match=message):
             run(audio, "--model", models / "plain", "--format", "ark", *arguments)
     assert list(tmp_path.iterdir()) == []
@@ -135,7 +145,9 @@ def test_on_the_screen(models, audio, capsys):
     assert lines[0] == "# a" and "# b c" in lines and set(lines[1].split()) == {"0", "1"} and len(lines[1].split()) == 16
     run(audio / "a.wav", "--model", model, "--format", "onehot")
     lines = capsys.readouterr().out.splitlines()
-    assert np.array(" ".join(lines).split(), int).reshape(-1, 16).argmax(axis=1).tolist() == codes_of(audio / "a.wav")[0].tolist()
+    assert (
+        np.array(" ".join(lines).split(), int).reshape(-1, 16).argmax(axis=1).tolist() == codes_of(audio / "a.wav")[0].tolist()
+    )
     run(audio, "--model", model)
     assert [json.loads(line)["recording"] for line in capsys.readouterr().out.splitlines()].count("b c") > 5
 
@@ -149,12 +161,15 @@ def test_a_channel(models, tmp_path):
     assert (tmp_path / "two.txt").read_text().split() == list(map(str, codes))
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (["--model", "{models}"], "--model {models}: no VQ-VAE (model.pt) in it; choose one of {models}/pair, {models}/plain"),
-    (["--model", "{models}/pair/inverter"], "no VQ-VAE (model.pt) in it; choose one of {models}/pair"),
-    (["--model", "/nowhere"], "--model /nowhere: no such folder"),
-    (["/nowhere.wav", "--model", "{models}/plain"], "/nowhere.wav: no such file or folder"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--model", "{models}"], "--model {models}: no VQ-VAE (model.pt) in it; choose one of {models}/pair, {models}/plain"),
+        (["--model", "{models}/pair/inverter"], "no VQ-VAE (model.pt) in it; choose one of {models}/pair"),
+        (["--model", "/nowhere"], "--model /nowhere: no such folder"),
+        (["/nowhere.wav", "--model", "{models}/plain"], "/nowhere.wav: no such file or folder"),
+    ],
+)
 def test_mistakes_are_one_line(models, audio, arguments, message):
     with pytest.raises(UserError) as error:
         run(audio, *(text.format(models=models) for text in arguments))
@@ -175,6 +190,8 @@ def test_interrupted(models, audio, monkeypatch, capsys):
         raise KeyboardInterrupt
 
     output, calls = tool.Work._output, []
-    monkeypatch.setattr(tool.Work, "_output", lambda *given: (calls.append(1), output(*given) if len(calls) < 2 else interrupt()))
+    monkeypatch.setattr(
+        tool.Work, "_output", lambda *given: (calls.append(1), output(*given) if len(calls) < 2 else interrupt())
+    )
     assert tool.main([str(audio), "--model", str(models / "plain")]) == 130
     assert "interrupted; 1 of 2 recordings are encoded" in capsys.readouterr().err

@@ -1,4 +1,5 @@
 """Path patterns and fingerprints of what stages read and write."""
+
 import os
 
 import pytest
@@ -7,14 +8,17 @@ from pyspeech.experiment import artifacts
 from pyspeech.experiment.artifacts import Artifacts, expand, expand_braces, overlap
 
 
-@pytest.mark.parametrize("pattern, expected", [
-    ("a.txt", ["a.txt"]),
-    ("m/{train,dev}.gz", ["m/train.gz", "m/dev.gz"]),
-    ("{a,b}/{c,d}", ["a/c", "a/d", "b/c", "b/d"]),
-    ("x{a,b{1,2}}", ["xa", "xb1", "xb2"]),
-    ("{a,a}", ["a"]),
-    ("a{,.bak}", ["a", "a.bak"]),
-])
+@pytest.mark.parametrize(
+    "pattern, expected",
+    [
+        ("a.txt", ["a.txt"]),
+        ("m/{train,dev}.gz", ["m/train.gz", "m/dev.gz"]),
+        ("{a,b}/{c,d}", ["a/c", "a/d", "b/c", "b/d"]),
+        ("x{a,b{1,2}}", ["xa", "xb1", "xb2"]),
+        ("{a,a}", ["a"]),
+        ("a{,.bak}", ["a", "a.bak"]),
+    ],
+)
 def test_braces(pattern, expected):
     assert sorted(expand_braces(pattern)) == sorted(expected)
 
@@ -23,11 +27,20 @@ def test_expand_normalises():
     assert expand(["./a//b/", "c/../d"]) == ["a/b", "d"]
 
 
-@pytest.mark.parametrize("one, other, expected", [
-    ("a/b.txt", "a/b.txt", True), ("a/b.txt", "a", True), ("a", "a/b.txt", True), ("a/*.txt", "a/b.txt", True),
-    ("a/b.txt", "*/b.txt", True), ("a/b.txt", "a/c.txt", False), ("ab", "a", False), ("a/**", "a/b/c", True),
-    ("a/*.txt", "a/b.wav", False),
-])
+@pytest.mark.parametrize(
+    "one, other, expected",
+    [
+        ("a/b.txt", "a/b.txt", True),
+        ("a/b.txt", "a", True),
+        ("a", "a/b.txt", True),
+        ("a/*.txt", "a/b.txt", True),
+        ("a/b.txt", "*/b.txt", True),
+        ("a/b.txt", "a/c.txt", False),
+        ("ab", "a", False),
+        ("a/**", "a/b/c", True),
+        ("a/*.txt", "a/b.wav", False),
+    ],
+)
 def test_overlap(one, other, expected):
     assert overlap(one, other) is overlap(other, one) is expected
 
@@ -66,8 +79,7 @@ def test_changed_content_of_the_same_size_is_a_change(folder):
     (folder / "out" / "inner" / "b.txt").write_text("B")
     for path in ("one.txt", "out/inner/b.txt"):
         touch_later(folder / path)
-    assert Artifacts(folder).changes(recorded, ["one.txt", "out"]) == [
-        ("one.txt", "has changed"), ("out", "has changed")]
+    assert Artifacts(folder).changes(recorded, ["one.txt", "out"]) == [("one.txt", "has changed"), ("out", "has changed")]
 
 
 def test_a_renamed_file_changes_its_folder(folder):
@@ -82,7 +94,10 @@ def test_missing_and_new_files(folder):
     (folder / "one.txt").unlink()
     (folder / "out" / "a.txt").unlink()
     assert sorted(Artifacts(folder).changes(recorded, ["out/*.txt", "one.txt"])) == [
-        ("one.txt", "is missing"), ("out/a.txt", "is missing"), ("out/z.txt", "is new")]
+        ("one.txt", "is missing"),
+        ("out/a.txt", "is missing"),
+        ("out/z.txt", "is new"),
+    ]
 
 
 def test_missing_lists_what_is_not_there(folder):
@@ -142,8 +157,7 @@ def test_half_written_files_are_no_content_and_are_removed(folder):
     assert Artifacts(folder).changes(recorded, ["out"]) == []
     (folder / "out" / ".hidden.tmp.mine").write_text("not ours")
     Artifacts(folder).remove_temporary()
-    assert sorted(path.name for path in (folder / "out").rglob("*") if path.is_file()) == [
-        ".hidden.tmp.mine", "a.txt", "b.txt"]
+    assert sorted(path.name for path in (folder / "out").rglob("*") if path.is_file()) == [".hidden.tmp.mine", "a.txt", "b.txt"]
 
 
 def test_absolute_paths(folder, tmp_path):

@@ -1,4 +1,5 @@
 """Configuration of recipes: merging, types, errors that name what was meant, documentation from the source."""
+
 import enum
 import math
 from dataclasses import dataclass, field
@@ -28,8 +29,10 @@ class TrainConfig:
     # updates of the
     # weights
     steps: int = 10
+    # fmt: off
     amp: bool = False           # half precision,
                                 # where it helps
+    # fmt: on
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
 
     def __post_init__(self):
@@ -78,8 +81,9 @@ def test_an_empty_profile_is_the_defaults(tmp_path):
 
 
 def test_values_have_the_declared_types():
-    conf = make("folder=a b/c", "colour=BLUE", "sizes=[3,4]", "weights.x=1", "train.optimiser.betas=[0.5,0.6]",
-                "train.amp=true")
+    conf = make(
+        "folder=a b/c", "colour=BLUE", "sizes=[3,4]", "weights.x=1", "train.optimiser.betas=[0.5,0.6]", "train.amp=true"
+    )
     assert conf.folder == Path("a b/c") and conf.colour is Colour.BLUE and conf.sizes == [3, 4]
     assert conf.weights == {"x": 1.0} and conf.train.optimiser.betas == (0.5, 0.6) and conf.train.amp is True
     assert isinstance(make("train.optimiser.lr=1").train.optimiser.lr, float)
@@ -100,32 +104,36 @@ def test_null_is_none_where_none_is_allowed():
     assert make("note=007").note == "007"
 
 
-@pytest.mark.parametrize("override, message", [
-    ("train.stepps=1", "no option 'train.stepps'; did you mean 'train.steps'? (options: --help)"),
-    ("lr=1", "no option 'lr'; did you mean 'train.optimiser.lr'? (options: --help)"),
-    ("training.optimiser.lrr=1",
-     "no option 'training.optimiser.lrr'; did you mean 'train.optimiser.lr'? (options: --help)"),
-    ("zzzzzz=1", "no option 'zzzzzz' (options: --help)"),
-    ("corpus.x=1", "no option 'corpus.x'; did you mean 'corpus'? (options: --help)"),
-    ("train.optimiser=1",
-     "'train.optimiser' is a group of options: set one of train.optimiser.lr, train.optimiser.betas"),
-    ("train.optimiser.lr=fast", "option 'train.optimiser.lr' takes a number, got 'fast'"),
-    ("train.optimiser.lr=", "option 'train.optimiser.lr' takes a number, got nothing"),
-    ("train.steps=1.5", "option 'train.steps' takes a whole number, got 1.5"),
-    ("train.amp=maybe", "option 'train.amp' takes true or false, got 'maybe'"),
-    ("limit=x", "option 'limit' takes a whole number or null, got 'x'"),
-    ("colour=PINK", "option 'colour' takes one of RED, BLUE, got 'PINK'"),
-    ("sizes=3", "option 'sizes' takes a list in brackets, each a whole number, got 3"),
-    ("sizes=[1,x]", "option 'sizes' takes a list in brackets, each a whole number, got [1, 'x']"),
-    ("anything=1", "option 'anything' takes a list in brackets, got 1"),
-    ("sizes=[1,", "option 'sizes' takes a list in brackets, each a whole number, got '[1,'"),
-    ("weights.x=heavy", "option 'weights.x' takes a number, got 'heavy'"),
-    ("train.steps=-1", "bad configuration: train.steps=-1: expected 0 or more"),
-    ("corpus=do${a}llar", f"option 'corpus': Interpolation key 'a' not found; {config.REFERENCE}"),
-    ("corpus=${x:1}", f"option 'corpus': Unsupported interpolation type x; {config.REFERENCE}"),
-    ("corpus=${", f"option 'corpus' takes text, got '${{' (no viable alternative at input '${{'); {config.REFERENCE}"),
-    ("train", "'train' is not an option: write key=value (options: --help; a stage: --stage train)"),
-])
+@pytest.mark.parametrize(
+    "override, message",
+    [
+        ("train.stepps=1", "no option 'train.stepps'; did you mean 'train.steps'? (options: --help)"),
+        ("lr=1", "no option 'lr'; did you mean 'train.optimiser.lr'? (options: --help)"),
+        (
+            "training.optimiser.lrr=1",
+            "no option 'training.optimiser.lrr'; did you mean 'train.optimiser.lr'? (options: --help)",
+        ),
+        ("zzzzzz=1", "no option 'zzzzzz' (options: --help)"),
+        ("corpus.x=1", "no option 'corpus.x'; did you mean 'corpus'? (options: --help)"),
+        ("train.optimiser=1", "'train.optimiser' is a group of options: set one of train.optimiser.lr, train.optimiser.betas"),
+        ("train.optimiser.lr=fast", "option 'train.optimiser.lr' takes a number, got 'fast'"),
+        ("train.optimiser.lr=", "option 'train.optimiser.lr' takes a number, got nothing"),
+        ("train.steps=1.5", "option 'train.steps' takes a whole number, got 1.5"),
+        ("train.amp=maybe", "option 'train.amp' takes true or false, got 'maybe'"),
+        ("limit=x", "option 'limit' takes a whole number or null, got 'x'"),
+        ("colour=PINK", "option 'colour' takes one of RED, BLUE, got 'PINK'"),
+        ("sizes=3", "option 'sizes' takes a list in brackets, each a whole number, got 3"),
+        ("sizes=[1,x]", "option 'sizes' takes a list in brackets, each a whole number, got [1, 'x']"),
+        ("anything=1", "option 'anything' takes a list in brackets, got 1"),
+        ("sizes=[1,", "option 'sizes' takes a list in brackets, each a whole number, got '[1,'"),
+        ("weights.x=heavy", "option 'weights.x' takes a number, got 'heavy'"),
+        ("train.steps=-1", "bad configuration: train.steps=-1: expected 0 or more"),
+        ("corpus=do${a}llar", f"option 'corpus': Interpolation key 'a' not found; {config.REFERENCE}"),
+        ("corpus=${x:1}", f"option 'corpus': Unsupported interpolation type x; {config.REFERENCE}"),
+        ("corpus=${", f"option 'corpus' takes text, got '${{' (no viable alternative at input '${{'); {config.REFERENCE}"),
+        ("train", "'train' is not an option: write key=value (options: --help; a stage: --stage train)"),
+    ],
+)
 def test_errors_say_what_was_meant(override, message):
     assert error(override) == message
 
@@ -133,12 +141,15 @@ def test_errors_say_what_was_meant(override, message):
 def test_errors_of_a_profile_name_the_file(tmp_path):
     profile = tmp_path / "bad.yaml"
     for text, message in [
-            ("train: {stepps: 1}",
-             f"no option 'train.stepps' (in {profile}); did you mean 'train.steps'? (options: --help)"),
-            ("train: {steps: x}", f"option 'train.steps' (in {profile}) takes a whole number, got 'x'"),
-            ("train: 3", f"'train' (in {profile}) is a group of options: set one of train.steps, train.amp, "
-                         "train.optimiser.lr, train.optimiser.betas"),
-            ("- 1", f"{profile} holds a list, expected options such as 'train: {{lr: 0.001}}'")]:
+        ("train: {stepps: 1}", f"no option 'train.stepps' (in {profile}); did you mean 'train.steps'? (options: --help)"),
+        ("train: {steps: x}", f"option 'train.steps' (in {profile}) takes a whole number, got 'x'"),
+        (
+            "train: 3",
+            f"'train' (in {profile}) is a group of options: set one of train.steps, train.amp, "
+            "train.optimiser.lr, train.optimiser.betas",
+        ),
+        ("- 1", f"{profile} holds a list, expected options such as 'train: {{lr: 0.001}}'"),
+    ]:
         profile.write_text(text, encoding="utf-8")
         assert error(profile=profile) == message
     for text in ("train: [1", "limit: 1\nlimit: 2\n", "a:\n\tb: 1"):
@@ -170,17 +181,23 @@ def test_flatten_and_below():
     leaves = config.flatten(config.resolve(Config, None, ["weights.x=2"]))
     assert leaves["folder"] == "data" and leaves["colour"] == "RED" and leaves["weights.x"] == 2.0
     assert config.below(leaves, ["train.optimiser", "limit"]) == {
-        "limit": None, "train.optimiser.lr": 0.001, "train.optimiser.betas": [0.9, 0.999]}
+        "limit": None,
+        "train.optimiser.lr": 0.001,
+        "train.optimiser.betas": [0.9, 0.999],
+    }
     assert config.below(leaves, ["train.o"]) == {}  # no prefix of a name
 
 
-@pytest.mark.parametrize("leaves, message", [
-    ({"a": math.nan}, "option 'a' takes a number, got nan"),
-    ({"b.c": [1.0, math.nan]}, "option 'b.c' takes a number, got nan"),
-    ({"a": "caf\udce9"}, "a=caf\udce9: not UTF-8"),
-    ({"a": ["x", "caf\udce9"]}, "caf\udce9\"]: not UTF-8"),
-    ({"a.\udce9": 1}, "a.\udce9=1: not UTF-8"),
-])
+@pytest.mark.parametrize(
+    "leaves, message",
+    [
+        ({"a": math.nan}, "option 'a' takes a number, got nan"),
+        ({"b.c": [1.0, math.nan]}, "option 'b.c' takes a number, got nan"),
+        ({"a": "caf\udce9"}, "a=caf\udce9: not UTF-8"),
+        ({"a": ["x", "caf\udce9"]}, 'caf\udce9"]: not UTF-8'),
+        ({"a.\udce9": 1}, "a.\udce9=1: not UTF-8"),
+    ],
+)
 def test_what_no_record_can_hold(leaves, message):
     with pytest.raises(UserError) as caught:
         config.check_recordable(leaves)

@@ -1,4 +1,5 @@
 """The lock of an experiment folder."""
+
 import json
 import os
 import signal
@@ -34,8 +35,9 @@ def holder(tmp_path):
 
 def leave(folder, **holder):
     """A lock file as a run leaves it that could not release it."""
-    (folder / ".lock").write_text(json.dumps(
-        {"host": socket.gethostname(), "pid": 1, "born": "then", "since": "2020", "command": "old", **holder}))
+    (folder / ".lock").write_text(
+        json.dumps({"host": socket.gethostname(), "pid": 1, "born": "then", "since": "2020", "command": "old", **holder})
+    )
 
 
 def test_a_second_run_is_told_who_holds_it(tmp_path, holder):
@@ -106,10 +108,13 @@ def test_a_lock_file_cut_short_is_free(tmp_path, text):
 
 def test_a_forked_worker_does_not_keep_the_lock(tmp_path):
     """A data loader's worker that outlives its killed parent must not block the next run."""
-    script = HOLDER.replace("time.sleep(60)", "import os\n    if os.fork() == 0:\n        time.sleep(60)\n"
-                            "    else:\n        os.kill(os.getpid(), 9)")
-    process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True,
-                               start_new_session=True)
+    script = HOLDER.replace(
+        "time.sleep(60)",
+        "import os\n    if os.fork() == 0:\n        time.sleep(60)\n    else:\n        os.kill(os.getpid(), 9)",
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
     try:
         process.wait()
         said = []

@@ -1,4 +1,5 @@
 """Log-mel features: against torchaudio's Kaldi fbank and a slow plain version; streams; the ends of signals."""
+
 import itertools
 import json
 import math
@@ -33,7 +34,8 @@ def test_sizes():
 def test_equals_torchaudio(rate, signal):
     config = FbankConfig(sampling_rate=rate)
     expected = torchaudio.compliance.kaldi.fbank(
-        signal[None].double(), num_mel_bins=80, sample_frequency=rate, dither=0.0, snip_edges=True, low_freq=20.0)
+        signal[None].double(), num_mel_bins=80, sample_frequency=rate, dither=0.0, snip_edges=True, low_freq=20.0
+    )
     ours = fbank(signal, config)
     assert ours.dtype == torch.float32 and ours.shape == expected.shape
     assert (ours - expected).abs().max() < 1e-5
@@ -89,8 +91,10 @@ def test_long_signals_are_computed_in_slabs():
 def plain_stack(frames):
     """Encoder frame t: log-mel frames 3 t - 5 to 3 t + 2, with the first and the last repeated."""
     last = len(frames) - 1
-    return [sum((frames[min(max(0, k), last)].tolist() for k in range(3 * t - 5, 3 * t + 3)), [])
-            for t in range((len(frames) + 2) // 3)]
+    return [
+        sum((frames[min(max(0, k), last)].tolist() for k in range(3 * t - 5, 3 * t + 3)), [])
+        for t in range((len(frames) + 2) // 3)
+    ]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 7, 8, 9, 50])
@@ -206,8 +210,15 @@ def test_misuse():
         fbank(torch.zeros(2, 500), CONFIG)
     with pytest.raises(UserError, match="fewer bins"):
         fbank(torch.zeros(500), FbankConfig(num_bins=200))
-    for wrong in ({"stack_shift": 9}, {"stack_shift": 0}, {"shift_ms": 30}, {"shift_ms": 0}, {"num_bins": 2},
-                  {"mean_frames": 1}, {"mean_frames": -3}):
+    for wrong in (
+        {"stack_shift": 9},
+        {"stack_shift": 0},
+        {"shift_ms": 30},
+        {"shift_ms": 0},
+        {"num_bins": 2},
+        {"mean_frames": 1},
+        {"mean_frames": -3},
+    ):
         with pytest.raises(UserError, match="features: .*expected"):
             FbankConfig(**wrong).check()
     CONFIG.check()

@@ -1,4 +1,5 @@
 """MFCC with deltas: against torchaudio's Kaldi MFCC and plain loops; normalisation; snippets and silence."""
+
 import numpy as np
 import pytest
 import torch
@@ -27,7 +28,8 @@ def test_sizes():
 def test_equals_torchaudio(filters, cepstra):
     signal = noise(8013)
     expected = torchaudio.compliance.kaldi.mfcc(
-        signal[None].double(), num_ceps=cepstra, num_mel_bins=filters, sample_frequency=16000.0, dither=0.0)
+        signal[None].double(), num_ceps=cepstra, num_mel_bins=filters, sample_frequency=16000.0, dither=0.0
+    )
     ours = mfcc(signal, MfccConfig(mel_filters=filters, cepstra=cepstra))
     assert ours.dtype == torch.float32 and ours.shape == expected.shape
     assert (ours - expected).abs().max() < 1e-4
@@ -45,8 +47,10 @@ def plain_deltas(frames):
         row = list(frames[t])
         for window in (slope, curvature):
             reach = len(window) // 2
-            row += [sum(weight * frames[min(max(0, t + j - reach), last)][d] for j, weight in enumerate(window))
-                    for d in range(len(frames[t]))]
+            row += [
+                sum(weight * frames[min(max(0, t + j - reach), last)][d] for j, weight in enumerate(window))
+                for d in range(len(frames[t]))
+            ]
         result.append(row)
     return result
 

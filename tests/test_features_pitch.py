@@ -1,11 +1,12 @@
 """Fundamental frequency: signals of known pitch, a plain slow version, noise, silence, levels, lengths."""
+
 import numpy as np
 import pytest
 import torch
+from tiny_zerospeech import RATE, VOICES, phone_sound
 
 from pyspeech.features.config import MfccConfig
 from pyspeech.features.pitch import _autocorrelation, fundamental_frequency
-from tiny_zerospeech import RATE, VOICES, phone_sound
 
 CONFIG = MfccConfig().log_mel
 

@@ -1,4 +1,5 @@
 """SpecAugment: what is masked and how much, its edges, and that it follows the global generator."""
+
 import numpy as np
 import pytest
 import torch
@@ -19,11 +20,14 @@ def run_lengths(mask):
     return (edges[1::2] - edges[::2]).tolist()
 
 
-@pytest.mark.parametrize("axis, options, limit", [
-    (1, {"frequency_masks": 1, "frequency_width": 10}, 10),
-    (0, {"time_masks": 1, "time_width": 12, "time_fraction": 1.0}, 12),
-    (0, {"time_masks": 1, "time_width": 500, "time_fraction": 0.2}, 20),
-])
+@pytest.mark.parametrize(
+    "axis, options, limit",
+    [
+        (1, {"frequency_masks": 1, "frequency_width": 10}, 10),
+        (0, {"time_masks": 1, "time_width": 12, "time_fraction": 1.0}, 12),
+        (0, {"time_masks": 1, "time_width": 500, "time_fraction": 0.2}, 20),
+    ],
+)
 def test_one_mask_is_one_stretch_of_uniform_width(axis, options, limit):
     np.random.seed(1)
     widths, touched = [], np.zeros((100, 80)[axis], int)

@@ -1,4 +1,5 @@
 """The STFT against a plain sum over the samples, and at its edges."""
+
 import numpy as np
 import pytest
 import torch

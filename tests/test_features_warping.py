@@ -1,4 +1,5 @@
 """Vocal tract length perturbation: against interpolation filter by filter, and against sounds of longer and shorter tracts."""
+
 import numpy as np
 import pytest
 import torch

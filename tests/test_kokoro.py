@@ -1,4 +1,5 @@
 """Kokoro: text to symbols, what the network is given, speech that sounds as it should, one line for what fails."""
+
 import hashlib
 import json
 import subprocess
@@ -8,7 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from local import kokoro, vocoders
+from local.synthesis import kokoro, vocoders
 from pyspeech.errors import UserError
 
 
@@ -27,11 +28,13 @@ def transcribe(texts, where, vocabulary):
     return kokoro.transcribe(texts, vocabulary, (where["espeak"], where["espeak_data"]))
 
 
-TEXTS = {("en", "A large duck near the church, by day!"): "ɐ lˈɑːʤ dˈʌk nˌiə ðə ʧˈɜːʧ, bI dˈA!",
-         ("bg", "Голяма патица; до Linux."): "ɡolˈamɐ patˈiʦɐ; do lˈɪnʌks.",
-         ("el", "Που είναι η πάπια; Ναι."): "pu ˌine i pˈapça? nˈe.",
-         ("ca", "Un ànec — gran…"): "un ˈanək— ɡɾˈan…",
-         ("en", " ... "): ""}
+TEXTS = {
+    ("en", "A large duck near the church, by day!"): "ɐ lˈɑːʤ dˈʌk nˌiə ðə ʧˈɜːʧ, bI dˈA!",
+    ("bg", "Голяма патица; до Linux."): "ɡolˈamɐ patˈiʦɐ; do lˈɪnʌks.",
+    ("el", "Που είναι η πάπια; Ναι."): "pu ˌine i pˈapça? nˈe.",
+    ("ca", "Un ànec — gran…"): "un ˈanək— ɡɾˈan…",
+    ("en", " ... "): "",
+}
 
 
 def test_texts_of_four_languages(where, vocabulary):
@@ -39,12 +42,16 @@ def test_texts_of_four_languages(where, vocabulary):
     assert dict(zip(TEXTS, made)) == TEXTS
 
 
-@pytest.mark.parametrize("language, text, pieces", [
-    ("en", "At 3.5, or 10:30.", [("At 3.5", ","), ("or 10:30", "."), ("", "")]),
-    ("en", "“Duck!” said he - twice?!", [("“Duck", "!"), ("” said he", "—"), ("twice", "?"), ("", "")]),
-    ("ca", "Col·lecció", [("Col·lecció", "")]),
-    ("el", "Ναι\u0387 όχι\u037e", [("Ναι", ";"), ("όχι", "?"), ("", "")]),
-    ("en", "", [("", "")])])
+@pytest.mark.parametrize(
+    "language, text, pieces",
+    [
+        ("en", "At 3.5, or 10:30.", [("At 3.5", ","), ("or 10:30", "."), ("", "")]),
+        ("en", "“Duck!” said he - twice?!", [("“Duck", "!"), ("” said he", "—"), ("twice", "?"), ("", "")]),
+        ("ca", "Col·lecció", [("Col·lecció", "")]),
+        ("el", "Ναι\u0387 όχι\u037e", [("Ναι", ";"), ("όχι", "?"), ("", "")]),
+        ("en", "", [("", "")]),
+    ],
+)
 def test_marks(language, text, pieces):
     assert kokoro.split(text, language) == pieces
 
@@ -65,8 +72,9 @@ def test_what_the_network_is_given(where, vocabulary, monkeypatch):
             given.append(order)
             return [np.array([0.0, 0.5, -2.0, 1.0], dtype=np.float32)]
 
-    styles = {name: np.arange(510 * 256, dtype=np.float32).reshape(510, 1, 256) + index
-              for index, name in enumerate(kokoro.VOICES)}
+    styles = {
+        name: np.arange(510 * 256, dtype=np.float32).reshape(510, 1, 256) + index for index, name in enumerate(kokoro.VOICES)
+    }
     monkeypatch.setattr(kokoro, "_load", lambda *paths: (Network(), vocabulary, styles))
     (samples, rate), _ = kokoro.synthesize([("jf_nezumi", "bg", "Да."), ("jm_kumo", "en", "Sea. " * 85)], where)
     assert rate == 24000 and samples.dtype == np.int16 and samples.tolist() == [0, 16384, -32767, 32767]
@@ -94,20 +102,25 @@ def test_speech(made):
         assert rate == 24000 and 0.6 * rate < len(samples) < 2.5 * rate
         assert 3000 < np.abs(samples.astype(int)).max() < 32767
         spectrum = np.square(np.abs(np.fft.rfft(samples / 32768.0)))
-        highs.append(spectrum[int(4000 / rate * len(samples)):].sum() / spectrum.sum())
+        highs.append(spectrum[int(4000 / rate * len(samples)) :].sum() / spectrum.sum())
         f0, _ = vocoders._pitch(np.interp(np.arange(0, len(samples), 1.5), np.arange(len(samples)), samples / 32768.0))
         pitches.append(np.median(f0[f0 > 0]))
         assert 0.2 < np.mean(f0 > 0) < 0.95
-    assert highs[0] > 5 * highs[1]                                     # sibilants against nasals
+    assert highs[0] > 5 * highs[1]  # sibilants against nasals
     assert 150 < pitches[0] < 400 and 70 < pitches[1] < 0.75 * pitches[0]
 
 
 # What fails
 
-@pytest.mark.parametrize("utterance, message", [
-    (("nobody", "en", "Duck."), "Kokoro has no voice nobody; expected one of jf_alpha, "),
-    (("jm_kumo", "nowhere", "Duck."), r"espeak_SetVoiceByName\(nowhere\) returned"),
-    (("jm_kumo", "en", " ?! "), "cannot speak the en text ' [?]! ': 0 symbols, expected 1 to 510")])
+
+@pytest.mark.parametrize(
+    "utterance, message",
+    [
+        (("nobody", "en", "Duck."), "Kokoro has no voice nobody; expected one of jf_alpha, "),
+        (("jm_kumo", "nowhere", "Duck."), r"espeak_SetVoiceByName\(nowhere\) returned"),
+        (("jm_kumo", "en", " ?! "), "cannot speak the en text ' [?]! ': 0 symbols, expected 1 to 510"),
+    ],
+)
 def test_what_cannot_be_said(where, utterance, message):
     with pytest.raises(UserError, match=message) as caught:
         kokoro.synthesize([utterance], where)
@@ -157,16 +170,18 @@ def test_network_is_in_the_cache_whole(where):
 
 # Whoever runs it, the same samples
 
+
 def test_another_process_gives_the_same_samples(made, where):
-    program = ("import json, hashlib, sys; from local import kokoro; order, where = json.load(sys.stdin); "
-               "print(hashlib.sha256(kokoro.synthesize(order, where)[0][0].tobytes()).hexdigest())")
-    done = subprocess.run([sys.executable, "-c", program], input=json.dumps([SAID[:1], where]), capture_output=True,
-                          text=True)
+    program = (
+        "import json, hashlib, sys; from local import kokoro; order, where = json.load(sys.stdin); "
+        "print(hashlib.sha256(kokoro.synthesize(order, where)[0][0].tobytes()).hexdigest())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], input=json.dumps([SAID[:1], where]), capture_output=True, text=True)
     assert done.stdout.strip() == hashlib.sha256(made[0][0].tobytes()).hexdigest(), done.stderr
 
 
 def test_onnxruntime_missing(where, monkeypatch):
-    kokoro._load.cache_clear()                                         # of a network that was loaded before
+    kokoro._load.cache_clear()  # of a network that was loaded before
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(UserError, match="needs the package onnxruntime .*run ./path.sh"):
         kokoro._load(where["network"], where["vocabulary"], where["voices"])

@@ -1,4 +1,5 @@
 """The layout of ADD 2022: what is found wherever it lies, kept, left out, and what stops."""
+
 import logging
 import os
 import shutil
@@ -15,8 +16,11 @@ from pyspeech.spoofing.formats import labels_of, read_labels
 log = logging.getLogger("test")
 LETTERS = {"train": "T", "dev": "D", "adapt": "A", "eval": "E"}
 FOLDERS = {"train": "ADD_train_dev/train", "dev": "ADD_train_dev/dev", "adapt": "track1adp_out", "eval": "track1_eval"}
-LABELS = {"train": "ADD_train_dev/label/train_label.txt", "dev": "ADD_train_dev/label/dev_label.txt",
-          "adapt": "track1adp_out/label.txt"}
+LABELS = {
+    "train": "ADD_train_dev/label/train_label.txt",
+    "dev": "ADD_train_dev/label/dev_label.txt",
+    "adapt": "track1adp_out/label.txt",
+}
 
 
 def write_audio(path, seconds=0.3, rate=16000, channels=1, seed=0):
@@ -68,7 +72,8 @@ def test_official_layout(made, tmp_path, caplog):
     assert (supervision.speaker, supervision.language) == ("-", "zh")
     assert supervision.custom == {"attack": "-", "condition": "-"}
     assert first.num_samples == 4800 and np.array_equal(
-        first.load_audio()[0], soundfile.read(str(made / FOLDERS["train"] / "ADD_T_00000000.wav"), dtype="float32")[0])
+        first.load_audio()[0], soundfile.read(str(made / FOLDERS["train"] / "ADD_T_00000000.wav"), dtype="float32")[0]
+    )
     assert all(cut.supervisions[0].text is None for cut in cuts(tmp_path, "eval"))
     for words in ("no label file of the eval set", "train: 2 genuine and 12 fake utterances; the release has 3012 and"):
         assert words in caplog.text
@@ -78,17 +83,25 @@ def test_official_layout(made, tmp_path, caplog):
 def test_prepared_twice_gives_the_same_bytes(made, tmp_path):
     for name in ("a", "b"):
         add2022.prepare(made, tmp_path / name, log)
-    assert all((tmp_path / "a" / f"{part}.jsonl.gz").read_bytes() == (tmp_path / "b" / f"{part}.jsonl.gz").read_bytes()
-               for part in LETTERS)
+    assert all(
+        (tmp_path / "a" / f"{part}.jsonl.gz").read_bytes() == (tmp_path / "b" / f"{part}.jsonl.gz").read_bytes()
+        for part in LETTERS
+    )
 
 
-@pytest.mark.parametrize("moves, given", [
-    ({}, "."), ({"ADD_train_dev/train": "ADD_train_dev/train/wav"}, "."),
-    ({"ADD_train_dev": "some data/ADD_train_dev"}, "."),
-    ({"ADD_train_dev/label": "ADD_train_dev/labels"}, "."), ({"track1adp_out": "ADD/track1adp_out/wavs"}, "."),
-    ({"ADD_train_dev/train": "Train", "ADD_train_dev/dev": "DEV"}, "."),
-    ({"track1_eval": "track1_test"}, "."),
-    ({"ADD_train_dev/dev/ADD_D_00000000.wav": "ADD_train_dev/dev/a/ADD_D_00000000.wav"}, ".")])
+@pytest.mark.parametrize(
+    "moves, given",
+    [
+        ({}, "."),
+        ({"ADD_train_dev/train": "ADD_train_dev/train/wav"}, "."),
+        ({"ADD_train_dev": "some data/ADD_train_dev"}, "."),
+        ({"ADD_train_dev/label": "ADD_train_dev/labels"}, "."),
+        ({"track1adp_out": "ADD/track1adp_out/wavs"}, "."),
+        ({"ADD_train_dev/train": "Train", "ADD_train_dev/dev": "DEV"}, "."),
+        ({"track1_eval": "track1_test"}, "."),
+        ({"ADD_train_dev/dev/ADD_D_00000000.wav": "ADD_train_dev/dev/a/ADD_D_00000000.wav"}, "."),
+    ],
+)
 def test_folders_are_found_wherever_they_lie(corpus, tmp_path, moves, given):
     for source, target in moves.items():
         shutil.move(corpus / source, corpus / "moved")
@@ -147,12 +160,17 @@ def rename(corpus, part, changes):
 
 
 def test_names_with_spaces_and_marks_are_those_of_the_labels(corpus, tmp_path):
-    odd = {"ADD_T_00000000.wav": "a  b.wav", "ADD_T_00000001.wav": "c .wav", "ADD_T_00000002.wav": "d\u3000e.wav",
-           "ADD_T_00000003.wav": "f\u00a0g.wav", "ADD_T_00000004.wav": "h.mp3.wav",
-           "ADD_T_00000005.wav": "u\u0308.wav"}
+    odd = {
+        "ADD_T_00000000.wav": "a  b.wav",
+        "ADD_T_00000001.wav": "c .wav",
+        "ADD_T_00000002.wav": "d\u3000e.wav",
+        "ADD_T_00000003.wav": "f\u00a0g.wav",
+        "ADD_T_00000004.wav": "h.mp3.wav",
+        "ADD_T_00000005.wav": "u\u0308.wav",
+    }
     rename(corpus, "train", odd)
     label_file = corpus / LABELS["train"]
-    label_file.write_text(label_file.read_text().replace("u\u0308", "\u00fc"))              # composed, unlike the file
+    label_file.write_text(label_file.read_text().replace("u\u0308", "\u00fc"))  # composed, unlike the file
     rename(corpus, "eval", {"ADD_E_00000000.wav": "e  0 .wav"})
     assert add2022.prepare(corpus, tmp_path / "out", log) == ALL and not (tmp_path / "out/problems.txt").exists()
     names = {cut.id: cut for cut in cuts(tmp_path / "out", "train")}
@@ -187,23 +205,38 @@ def labelled(corpus, lines, *files):
     with open(corpus / LABELS["train"], "a") as stream:
         stream.write("".join(f"{line}\n" for line in lines))
     add2022.prepare(corpus, corpus.parent / "out", log)
-    return {"/".join(cut.recording.sources[0].source.split("/")[-2:]): (cut.id, cut.supervisions[0].text)
-            for cut in cuts(corpus.parent / "out", "train") if not cut.id.startswith("ADD_T")}
+    return {
+        "/".join(cut.recording.sources[0].source.split("/")[-2:]): (cut.id, cut.supervisions[0].text)
+        for cut in cuts(corpus.parent / "out", "train")
+        if not cut.id.startswith("ADD_T")
+    }
 
 
-@pytest.mark.parametrize("lines, files, expected, problems", [
-    (["s1/1.wav genuine", "s2/1.wav fake"], ["s1/1.wav", "s2/1.wav"],
-     {"s1/1.wav": ("s1/1", "genuine"), "s2/1.wav": ("s2/1", "fake")}, 0),
-    (["1.wav genuine", "./s2/1.wav fake"], ["1.wav", "s2/1.wav"],
-     {"train/1.wav": ("1", "genuine"), "s2/1.wav": ("./s2/1", "fake")}, 0),
-    (["elsewhere/s1/1.wav genuine"], ["s1/1.wav"], {"s1/1.wav": ("1", "genuine")}, 0),      # one of each: no question
-    (["s1/1.wav genuine", "s2/1.wav fake"], ["s1/1.wav"], {"s1/1.wav": ("1", "genuine")}, 1),
-    (["s1/1.wav genuine"], ["s1/1.wav", "s2/1.wav"], {"s1/1.wav": ("s1/1", "genuine")}, 1),
-    (["s1/1.wav genuine", "s3/1.wav fake"], ["s1/1.wav", "s2/1.wav"], {"s1/1.wav": ("s1/1", "genuine")}, 2),
-    (["1.wav fake"], ["s1/1.wav", "s2/1.wav"], {}, 3),
-    (["s1/1.wav genuine", "s2/1.wav fake"], ["1.wav"], {}, 3),
-    (["s1/1.wav genuine"], ["s1/1.wav", "s1/1.flac"], {}, 3),
-    ([], ["s1/1.wav", "s2/1.wav"], {}, 2)])
+@pytest.mark.parametrize(
+    "lines, files, expected, problems",
+    [
+        (
+            ["s1/1.wav genuine", "s2/1.wav fake"],
+            ["s1/1.wav", "s2/1.wav"],
+            {"s1/1.wav": ("s1/1", "genuine"), "s2/1.wav": ("s2/1", "fake")},
+            0,
+        ),
+        (
+            ["1.wav genuine", "./s2/1.wav fake"],
+            ["1.wav", "s2/1.wav"],
+            {"train/1.wav": ("1", "genuine"), "s2/1.wav": ("./s2/1", "fake")},
+            0,
+        ),
+        (["elsewhere/s1/1.wav genuine"], ["s1/1.wav"], {"s1/1.wav": ("1", "genuine")}, 0),  # one of each: no question
+        (["s1/1.wav genuine", "s2/1.wav fake"], ["s1/1.wav"], {"s1/1.wav": ("1", "genuine")}, 1),
+        (["s1/1.wav genuine"], ["s1/1.wav", "s2/1.wav"], {"s1/1.wav": ("s1/1", "genuine")}, 1),
+        (["s1/1.wav genuine", "s3/1.wav fake"], ["s1/1.wav", "s2/1.wav"], {"s1/1.wav": ("s1/1", "genuine")}, 2),
+        (["1.wav fake"], ["s1/1.wav", "s2/1.wav"], {}, 3),
+        (["s1/1.wav genuine", "s2/1.wav fake"], ["1.wav"], {}, 3),
+        (["s1/1.wav genuine"], ["s1/1.wav", "s1/1.flac"], {}, 3),
+        ([], ["s1/1.wav", "s2/1.wav"], {}, 2),
+    ],
+)
 def test_names_that_are_the_same_in_several_folders(corpus, lines, files, expected, problems):
     assert labelled(corpus, lines, *files) == expected
     listing = corpus.parent / "out/problems.txt"
@@ -228,13 +261,22 @@ def test_samples_that_are_no_sound(corpus, tmp_path):
     noise = np.random.default_rng(0).standard_normal(4800)
     late = 0.1 * noise
     late[-1] = np.inf
-    for number, (samples, subtype) in enumerate(((np.nan * noise, "FLOAT"), (1e25 * noise, "FLOAT"),
-                                                 (1e300 * noise, "DOUBLE"), (2e4 * noise, "FLOAT"), (late, "FLOAT")), 1):
+    for number, (samples, subtype) in enumerate(
+        (
+            (np.nan * noise, "FLOAT"),
+            (1e25 * noise, "FLOAT"),
+            (1e300 * noise, "DOUBLE"),
+            (2e4 * noise, "FLOAT"),
+            (late, "FLOAT"),
+        ),
+        1,
+    ):
         soundfile.write(str(corpus / FOLDERS["train"] / f"ADD_T_{number:08d}.wav"), samples, 16000, subtype=subtype)
     assert add2022.prepare(corpus, tmp_path / "out", log)["train"] == {"genuine": 2, "fake": 8}
     problems = (tmp_path / "out/problems.txt").read_text().splitlines()
-    assert [line.split("/")[-1].split(": has samples that are not finite or beyond 1e+06")[0] for line in problems] == \
-        [f"ADD_T_{number:08d}.wav" for number in (1, 2, 3, 5)]
+    assert [line.split("/")[-1].split(": has samples that are not finite or beyond 1e+06")[0] for line in problems] == [
+        f"ADD_T_{number:08d}.wav" for number in (1, 2, 3, 5)
+    ]
 
 
 def test_sets_that_are_missing_and_labels_of_the_eval_set(corpus, tmp_path, caplog):
@@ -242,12 +284,13 @@ def test_sets_that_are_missing_and_labels_of_the_eval_set(corpus, tmp_path, capl
     shutil.rmtree(corpus / "track1adp_out")
     shutil.rmtree(corpus / "ADD_train_dev/dev")
     (corpus / "track1_eval/label.txt").write_text(
-        "".join(f"ADD_E_{number:08d}.wav {'genuine' if number < 5 else 'fake'}\n" for number in range(14)))
-    write_audio(corpus / "track2adp_out/ADD_A_00000000.wav")             # of another track
+        "".join(f"ADD_E_{number:08d}.wav {'genuine' if number < 5 else 'fake'}\n" for number in range(14))
+    )
+    write_audio(corpus / "track2adp_out/ADD_A_00000000.wav")  # of another track
     write_audio(corpus / "track3.2/test/ADD_E_00000000.wav")
     counts = add2022.prepare(corpus, tmp_path / "out", log)
     assert counts == {"train": ALL["train"], "eval": {"genuine": 5, "fake": 9}}
-    assert not (tmp_path / "out/dev.jsonl.gz").exists()                  # nothing is left of an earlier run
+    assert not (tmp_path / "out/dev.jsonl.gz").exists()  # nothing is left of an earlier run
     assert "no audio of the dev set" in caplog.text and "no audio of the adapt set" in caplog.text
 
 
@@ -267,10 +310,14 @@ def test_audio_that_is_left_out_or_mended(corpus, tmp_path, caplog):
     assert counts["train"] == {"genuine": 2, "fake": 8} and counts["dev"] == {"genuine": 2, "fake": 11}
     problems = (tmp_path / "out/problems.txt").read_text().splitlines()
     assert len(problems) == 6 and all(str(corpus) in line for line in problems)
-    for name, words in (("ADD_T_00000001.wav", "empty (0 bytes)"), ("ADD_T_00000002.wav", "cannot be read"),
-                        ("ADD_T_00000003.wav", "truncated"), ("ADD_T_00000004.wav", "silent"),
-                        ("ADD_D_00000001", "label without audio in dev"),
-                        ("ADD_D_00000099.wav", "audio without a label")):
+    for name, words in (
+        ("ADD_T_00000001.wav", "empty (0 bytes)"),
+        ("ADD_T_00000002.wav", "cannot be read"),
+        ("ADD_T_00000003.wav", "truncated"),
+        ("ADD_T_00000004.wav", "silent"),
+        ("ADD_D_00000001", "label without audio in dev"),
+        ("ADD_D_00000099.wav", "audio without a label"),
+    ):
         assert len([line for line in problems if name in line and words in line]) == 1, name
     by_name = {cut.id: cut for cut in cuts(tmp_path / "out", "dev")}
     stereo = by_name["ADD_D_00000002"]
@@ -291,18 +338,26 @@ def test_more_than_isolated_problems_stop_unless_skipped(corpus, tmp_path):
         add2022.prepare(corpus, tmp_path / "out", log, skip_bad=True)
 
 
-@pytest.mark.parametrize("change, message", [
-    (lambda root: shutil.rmtree(root / FOLDERS["train"]), "no audio in a folder train; expected ADD_train_dev/train"),
-    (lambda root: (root / LABELS["train"]).unlink(), r"14 audio files of the train set .* but no label file; expected "
-                                                     "label/train_label.txt"),
-    (lambda root: (root / LABELS["adapt"]).unlink(), "of the adapt set .* expected label.txt"),
-    (lambda root: (root / LABELS["train"]).write_text("ADD_T_00000000.wav\n"), "train_label.txt:1: 'ADD_T_0"),
-    (lambda root: (root / LABELS["dev"]).write_text("ADD_D_00000000.wav bonne\n"), "dev_label.txt:1: .*has no label"),
-    (lambda root: (root / LABELS["dev"]).write_text("a.wav fake\na.wav genuine\n"), "dev_label.txt:2: utterance 'a' is "
-                                                                                    "there twice"),
-    (lambda root: shutil.copy(root / LABELS["dev"], root / "dev_label.txt"), "2 label files of the dev set"),
-    (lambda root: shutil.rmtree(root), "no such folder; expected one with ADD_train_dev"),
-])
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda root: shutil.rmtree(root / FOLDERS["train"]), "no audio in a folder train; expected ADD_train_dev/train"),
+        (
+            lambda root: (root / LABELS["train"]).unlink(),
+            r"14 audio files of the train set .* but no label file; expected "
+            "label/train_label.txt",
+        ),
+        (lambda root: (root / LABELS["adapt"]).unlink(), "of the adapt set .* expected label.txt"),
+        (lambda root: (root / LABELS["train"]).write_text("ADD_T_00000000.wav\n"), "train_label.txt:1: 'ADD_T_0"),
+        (lambda root: (root / LABELS["dev"]).write_text("ADD_D_00000000.wav bonne\n"), "dev_label.txt:1: .*has no label"),
+        (
+            lambda root: (root / LABELS["dev"]).write_text("a.wav fake\na.wav genuine\n"),
+            "dev_label.txt:2: utterance 'a' is there twice",
+        ),
+        (lambda root: shutil.copy(root / LABELS["dev"], root / "dev_label.txt"), "2 label files of the dev set"),
+        (lambda root: shutil.rmtree(root), "no such folder; expected one with ADD_train_dev"),
+    ],
+)
 def test_a_corpus_that_cannot_be_used(corpus, tmp_path, change, message):
     change(corpus)
     with pytest.raises(UserError, match=message) as caught:
@@ -310,8 +365,17 @@ def test_a_corpus_that_cannot_be_used(corpus, tmp_path, change, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name, part", [("train", "train"), ("ADD_train_dev", None), ("track1adp_out", "adapt"),
-                                        ("dev_label.txt", "dev"), ("label", None), ("contest", None),
-                                        ("Track1_Test", "eval")])
+@pytest.mark.parametrize(
+    "name, part",
+    [
+        ("train", "train"),
+        ("ADD_train_dev", None),
+        ("track1adp_out", "adapt"),
+        ("dev_label.txt", "dev"),
+        ("label", None),
+        ("contest", None),
+        ("Track1_Test", "eval"),
+    ],
+)
 def test_names_of_sets(name, part):
     assert add2022.set_of(name) == part

@@ -1,4 +1,5 @@
 """The mini corpus of genuine and fake speech: engines, recording chain, sets that share nothing, shortcuts."""
+
 import json
 import logging
 import shutil
@@ -10,8 +11,9 @@ import pytest
 import soundfile
 from lhotse import CutSet
 
-from local import add_mini, fake_speech, recording_chain, shortcuts, vocoders
-from local.recording_chain import MARGIN, RATE
+from local import add_mini, shortcuts
+from local.synthesis import fake_speech, recording_chain, vocoders
+from local.synthesis.recording_chain import MARGIN, RATE
 from pyspeech.errors import UserError
 from pyspeech.spoofing.formats import labels_of
 
@@ -41,14 +43,15 @@ def pitch_of(samples):
 
 # Engines
 
+
 @pytest.mark.parametrize("engine", vocoders.ENGINES)
 def test_engines(engine):
     samples = vowel(0.8)
     made = vocoders.ENGINES[engine](samples, generator(1))
     assert made.shape == samples.shape and made.dtype == np.float64 and np.isfinite(made).all()
-    assert np.array_equal(made, vocoders.ENGINES[engine](samples, generator(1)))     # the same every time
+    assert np.array_equal(made, vocoders.ENGINES[engine](samples, generator(1)))  # the same every time
     assert 0.3 < made.std() / samples.std() < 3.0
-    assert np.sqrt(np.mean((made - samples) ** 2)) > 0.05 * samples.std()            # and not the recording itself
+    assert np.sqrt(np.mean((made - samples) ** 2)) > 0.05 * samples.std()  # and not the recording itself
     moved = pitch_of(made) / pitch_of(samples)
     if engine in ("world_convert", "phase_vocoder"):
         assert 0.7 < moved < 0.95 or 1.05 < moved < 1.4
@@ -57,8 +60,9 @@ def test_engines(engine):
 
 
 @pytest.mark.parametrize("engine", vocoders.ENGINES)
-@pytest.mark.parametrize("samples", [np.zeros(4000), vowel(0.1), 0.01 * generator().standard_normal(2400)],
-                         ids=["silence", "short", "noise"])
+@pytest.mark.parametrize(
+    "samples", [np.zeros(4000), vowel(0.1), 0.01 * generator().standard_normal(2400)], ids=["silence", "short", "noise"]
+)
 def test_engines_at_their_edges(engine, samples):
     made = vocoders.ENGINES[engine](samples, generator())
     assert made.shape == samples.shape and np.isfinite(made).all()
@@ -70,9 +74,9 @@ def test_short_time_spectra_and_back(length):
     samples = generator().standard_normal(length)
     assert np.allclose(vocoders.istft(vocoders.stft(samples), length), samples, atol=1e-9)
     assert np.allclose(vocoders.istft(vocoders.stft(samples, 256, 64), length, 256, 64), samples, atol=1e-9)
-    middle = vocoders.stft(samples)[length // 512]                                     # a frame by itself
+    middle = vocoders.stft(samples)[length // 512]  # a frame by itself
     padded = np.concatenate([np.zeros(512), samples, np.zeros(1024)])
-    assert np.allclose(middle, np.fft.rfft(padded[length // 512 * 256:][:1024] * vocoders._window(1024)))
+    assert np.allclose(middle, np.fft.rfft(padded[length // 512 * 256 :][:1024] * vocoders._window(1024)))
 
 
 def test_linear_prediction_is_the_solution_of_the_normal_equations():
@@ -80,8 +84,8 @@ def test_linear_prediction_is_the_solution_of_the_normal_equations():
 
     samples = vowel(0.1)
     filters, gains = vocoders._predict(samples, 10)
-    window = np.concatenate([np.zeros(240), samples, np.zeros(240)])[5 * 80:][:480] * vocoders._window(480)
-    correlation = np.array([window[:480 - lag] @ window[lag:] for lag in range(19)])
+    window = np.concatenate([np.zeros(240), samples, np.zeros(240)])[5 * 80 :][:480] * vocoders._window(480)
+    correlation = np.array([window[: 480 - lag] @ window[lag:] for lag in range(19)])
     correlation /= np.sum(vocoders._window(480) ** 2)
     correlation[0] = correlation[0] * 1.0001 + 1e-10
     expected = solve_toeplitz(correlation[:-1], -correlation[1:])
@@ -100,6 +104,7 @@ def test_conversion_moves_pitch_and_formants_as_drawn():
 
 # The recording chain
 
+
 def recording(**changes):
     drawn = recording_chain.draw(generator(3), 12000, 3400.0)
     return replace(drawn, **changes)
@@ -109,10 +114,10 @@ def test_the_line_changes_phases_alone():
     pulse = np.zeros(4000)
     pulse[1000] = 1.0
     sent = recording_chain._line(pulse, generator(3))
-    heard = np.abs(np.fft.rfft(sent))[4000 * 80 // RATE:4000 * 7500 // RATE]
-    assert sent.shape == pulse.shape and np.allclose(heard, 1.0, atol=0.06)           # half a decibel
-    assert np.abs(sent).max() < 0.5                                                   # no pulse any more
-    centre = np.sum(np.arange(4000) * sent ** 2) - 1000
+    heard = np.abs(np.fft.rfft(sent))[4000 * 80 // RATE : 4000 * 7500 // RATE]
+    assert sent.shape == pulse.shape and np.allclose(heard, 1.0, atol=0.06)  # half a decibel
+    assert np.abs(sent).max() < 0.5  # no pulse any more
+    centre = np.sum(np.arange(4000) * sent**2) - 1000
     assert 0 < centre < recording_chain.DISPERSION * RATE
 
 
@@ -126,9 +131,9 @@ def test_chain_gives_what_was_drawn():
         made = recording_chain.record(piece, recording(level=level, band=band), generator(1))
         signal = made / 32768.0
         assert made.dtype == np.int16 and len(made) == 12000
-        assert 10 * np.log10(np.mean(signal ** 2)) == pytest.approx(level, abs=0.1) and abs(signal.mean()) < 1e-4
+        assert 10 * np.log10(np.mean(signal**2)) == pytest.approx(level, abs=0.1) and abs(signal.mean()) < 1e-4
         power = np.abs(np.fft.rfft(signal * np.hanning(len(signal)))) ** 2
-        above, below = power[int((band + 300) * 12000 / RATE):].mean(), power[:int(band * 12000 / RATE)].mean()
+        above, below = power[int((band + 300) * 12000 / RATE) :].mean(), power[: int(band * 12000 / RATE)].mean()
         assert 10 * np.log10(above / below) < -35.0
     assert np.array_equal(made, recording_chain.record(piece, recording(level=level, band=band), generator(1)))
 
@@ -140,8 +145,10 @@ def test_noise_floor_is_the_same_whatever_the_speech_brings_along():
     floors = []
     for own in (0.0, 0.0005, 0.002):
         noisy = speech + own * generator(5).standard_normal(len(speech))
-        made = recording_chain.record(noisy, recording(samples=16000, floor=-20.0, reverberation=0.0, band=6800.0),
-                                      generator(1)) / 32768.0
+        made = (
+            recording_chain.record(noisy, recording(samples=16000, floor=-20.0, reverberation=0.0, band=6800.0), generator(1))
+            / 32768.0
+        )
         levels = recording_chain.frame_levels(made)
         floors.append(np.quantile(levels, 0.2) - np.quantile(levels, 0.95))
     assert np.ptp(floors) < 2.5 and -23.0 < np.mean(floors) < -17.0
@@ -152,7 +159,7 @@ def test_background_at_the_ratio_drawn():
     plain = recording(samples=16000, band=6800.0, floor=-60.0, reverberation=0.0, snr=6.0, equaliser=(0.0,) * 9)
     made = recording_chain.record(piece, plain, generator(1), noise) / 32768.0
     spectrum = np.abs(np.fft.rfft(made * np.hanning(len(made)))) ** 2
-    harmonic = np.minimum(np.arange(len(spectrum)) % 120, -np.arange(len(spectrum)) % 120) < 8     # bins of 1 Hz
+    harmonic = np.minimum(np.arange(len(spectrum)) % 120, -np.arange(len(spectrum)) % 120) < 8  # bins of 1 Hz
     inside = (np.arange(len(spectrum)) > 100) & (np.arange(len(spectrum)) < 6600)
     ratio = spectrum[inside & harmonic].sum() / (spectrum[inside & ~harmonic].mean() * 6700)
     assert 10 * np.log10(ratio) == pytest.approx(6.0, abs=1.5)
@@ -165,19 +172,18 @@ def test_short_and_silent_pieces():
 
 # The check of shortcuts
 
+
 def test_linear_check_finds_a_shortcut_and_nothing_else():
     rng = generator(4)
     genuine = rng.random(600) < 0.4
     features = rng.standard_normal((600, 6))
-    features[:, 5] = 3.0                                                 # never changes
+    features[:, 5] = 3.0  # never changes
     parts = slice(0, 400), slice(400, 600)
-    clean = shortcuts.linear_check((features[parts[0]], genuine[parts[0]]),
-                                   {"dev": (features[parts[1]], genuine[parts[1]])})
+    clean = shortcuts.linear_check((features[parts[0]], genuine[parts[0]]), {"dev": (features[parts[1]], genuine[parts[1]])})
     assert 0.4 < clean["dev"] < 0.6
     features[:, 2] += 2.0 * genuine
-    planted = shortcuts.linear_check((features[parts[0]], genuine[parts[0]]),
-                                     {"dev": (features[parts[1]], genuine[parts[1]])})
-    assert planted["dev"] == pytest.approx(0.16, abs=0.05)               # Phi(-1) = 0.159
+    planted = shortcuts.linear_check((features[parts[0]], genuine[parts[0]]), {"dev": (features[parts[1]], genuine[parts[1]])})
+    assert planted["dev"] == pytest.approx(0.16, abs=0.05)  # Phi(-1) = 0.159
 
 
 def test_statistics_see_what_they_are_named_after():
@@ -194,6 +200,7 @@ def test_statistics_see_what_they_are_named_after():
 
 # The corpus
 
+
 @pytest.fixture(scope="module")
 def sources():
     return add_mini.find_sources(log)
@@ -204,8 +211,9 @@ def corpus(sources, tmp_path_factory):
     folder = tmp_path_factory.mktemp("mini")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(add_mini, "GENUINE", FEW)
-        patched.setattr(add_mini, "_shares", lambda part, scale, sources: [FEW[part] // len(add_mini.SETS[part])] *
-                        len(add_mini.SETS[part]))
+        patched.setattr(
+            add_mini, "_shares", lambda part, scale, sources: [FEW[part] // len(add_mini.SETS[part])] * len(add_mini.SETS[part])
+        )
         patched.setattr(add_mini, "LONGEST", 1.5)
         counts = add_mini.prepare(folder, log, sources=sources)
         items = [item for part in FEW for item in add_mini.plan(part, 1.0, add_mini.SEED, sources)]
@@ -251,8 +259,7 @@ def plans(sources):
 
 
 def test_sets_share_no_speaker_clip_or_background(plans):
-    for chosen in (lambda item: item.speaker, lambda item: item.clip,
-                   lambda item: item.background and item.background[0]):
+    for chosen in (lambda item: item.speaker, lambda item: item.clip, lambda item: item.background and item.background[0]):
         sets = [{chosen(item) for item in plan} - {()} for plan in plans.values()]
         assert sum(map(len, sets)) == len(set().union(*sets))
     languages = {part: {item.language for item in plan} for part, plan in plans.items()}
@@ -301,8 +308,10 @@ def test_what_comes_without_noise_gets_that_of_recordings(plans):
 
 
 def test_level_is_drawn_without_regard_to_the_class(plans):
-    drawn = [[item.recording.level for plan in plans.values() for item in plan if (item.system == "-") == kind]
-             for kind in (True, False)]
+    drawn = [
+        [item.recording.level for plan in plans.values() for item in plan if (item.system == "-") == kind]
+        for kind in (True, False)
+    ]
     assert abs(np.mean(drawn[0]) - np.mean(drawn[1])) < 1.5
 
 
@@ -315,7 +324,8 @@ def test_without_an_engine(sources, monkeypatch, caplog):
     engines = fake_speech.find_engines(log)
     assert [record.getMessage() for record in caplog.records] == [
         "no fakes of flite_kal and flite_parametric: no network",
-        "no fakes of kokoro: the package onnxruntime is not installed; run ./path.sh, which installs it"]
+        "no fakes of kokoro: the package onnxruntime is not installed; run ./path.sh, which installs it",
+    ]
     plan = add_mini.plan("eval", 0.1, 1, replace(sources, engines=engines))
     left = set(add_mini.SYSTEMS["eval"]) - {"flite_kal", "flite_parametric", "kokoro"}
     assert {item.system for item in plan} == {"-", *left}

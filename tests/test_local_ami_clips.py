@@ -1,4 +1,5 @@
 """The AMI clips, from a made-up archive in place of the package."""
+
 import io
 import tarfile
 
@@ -11,8 +12,11 @@ from local import ami_clips
 from pyspeech.download import file_sha256
 from pyspeech.sad.formats import read_reference
 
-TURNS = {"trn00": [(0.5, 1.0, "MEE071"), (1.25, 1.5, "FEO072")], "tst00": [(0.0, 2.0, "FEO070")],
-         "dev00": [(1.0, 1.5, "MIE001"), (2.0, 3.0, "MIE001")]}
+TURNS = {
+    "trn00": [(0.5, 1.0, "MEE071"), (1.25, 1.5, "FEO072")],
+    "tst00": [(0.0, 2.0, "FEO070")],
+    "dev00": [(1.0, 1.5, "MIE001"), (2.0, 3.0, "MIE001")],
+}
 
 
 @pytest.fixture
@@ -23,17 +27,24 @@ def archive(monkeypatch, tmp_path):
     folder.mkdir(parents=True)
     rng = np.random.default_rng(0)
     with tarfile.open(folder / ami_clips.SOURCE[1], "w:gz") as bundle:
+
         def put(name, content):
             entry = tarfile.TarInfo(f"pyannote_audio-4.0.7/tests/data/{name}")
             entry.size = len(content)
             bundle.addfile(entry, io.BytesIO(content))
+
         for name in ("tr\u00f100", "dev00", "tst00", "empty"):
             sound = io.BytesIO()
             soundfile.write(sound, 0.1 * rng.standard_normal(48002), 16000, format="WAV", subtype="PCM_16")
             put(f"{name}.wav", sound.getvalue())
         for split, name in (("train", "trn00"), ("development", "dev00"), ("test", "tst00")):
-            put(f"debug.{split}.rttm", "".join(f"SPEAKER {name} 1 {start:.3f} {length:.3f} <NA> <NA> {who} <NA> <NA>\n"
-                                               for start, length, who in TURNS[name]).encode())
+            put(
+                f"debug.{split}.rttm",
+                "".join(
+                    f"SPEAKER {name} 1 {start:.3f} {length:.3f} <NA> <NA> {who} <NA> <NA>\n"
+                    for start, length, who in TURNS[name]
+                ).encode(),
+            )
     monkeypatch.setattr(ami_clips, "SOURCE", (*ami_clips.SOURCE[:2], file_sha256(folder / ami_clips.SOURCE[1])))
 
 
@@ -46,7 +57,10 @@ def test_prepare(archive, monkeypatch, tmp_path):
     assert cut.sampling_rate == 8000 and cut.load_audio().shape == (1, 24001)
     assert [(s.start, s.end) for s in cut.supervisions] == [(0.5, 2.75)]
     assert read_reference(tmp_path / "out/reference/eval_ami/ami_trn00.txt") == [
-        (0.0, 0.5, "NS"), (0.5, 2.75, "S"), (2.75, 3.0, "NS")]
+        (0.0, 0.5, "NS"),
+        (0.5, 2.75, "S"),
+        (2.75, 3.0, "NS"),
+    ]
     assert [(s.start, round(s.end, 3)) for s in cuts["ami_dev00"].supervisions] == [(1.0, 3.0)]
 
 
@@ -59,9 +73,15 @@ def test_only_the_test_split_where_the_others_are_trained_on(archive, monkeypatc
 def test_turns_of_one_talker(archive):
     people = ami_clips.single_talker_turns()
     assert {split: sorted(found) for split, found in people.items()} == {
-        "train": ["FEO072", "MEE071"], "dev": ["MIE001"], "eval": ["FEO070"]}
-    lengths = {who: [soundfile.info(str(path)).duration for path in paths]
-               for found in people.values() for who, (_, paths) in found.items()}
+        "train": ["FEO072", "MEE071"],
+        "dev": ["MIE001"],
+        "eval": ["FEO070"],
+    }
+    lengths = {
+        who: [soundfile.info(str(path)).duration for path in paths]
+        for found in people.values()
+        for who, (_, paths) in found.items()
+    }
     assert lengths["MEE071"] == [pytest.approx(0.75, abs=0.001)]
     assert lengths["FEO072"] == [pytest.approx(1.25, abs=0.001)]
     assert lengths["MIE001"] == [pytest.approx(1.5, abs=0.001), pytest.approx(1.0, abs=0.001)]

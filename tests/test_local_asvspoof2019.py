@@ -1,4 +1,5 @@
 """The layout of ASVspoof 2019, logical access."""
+
 import logging
 import shutil
 
@@ -10,11 +11,13 @@ from lhotse import CutSet
 from local import asvspoof2019
 from pyspeech.errors import UserError
 from pyspeech.spoofing.formats import labels_of, read_labels
-from steps.spoof_corpus import kind_of
+from steps.spoof.corpus import kind_of
 
 log = logging.getLogger("test")
-PROTOCOLS = {part: f"ASVspoof2019_LA_cm_protocols/ASVspoof2019.LA.cm.{part}.{'trn' if part == 'train' else 'trl'}.txt"
-             for part in ("train", "dev", "eval")}
+PROTOCOLS = {
+    part: f"ASVspoof2019_LA_cm_protocols/ASVspoof2019.LA.cm.{part}.{'trn' if part == 'train' else 'trl'}.txt"
+    for part in ("train", "dev", "eval")
+}
 SCORES = "ASVspoof2019_LA_asv_scores/ASVspoof2019.LA.asv.{}.gi.trl.scores.txt"
 
 
@@ -73,9 +76,9 @@ def test_the_layout_is_told_wherever_it_is_found(made, given):
 
 def test_the_layout_is_told_by_what_is_the_corpus_alone(corpus, tmp_path):
     (corpus / "ADD2022/ADD_train_dev/train").mkdir(parents=True)
-    assert kind_of(corpus / "ADD2022") == "add2022"                      # beside the folders of another corpus
+    assert kind_of(corpus / "ADD2022") == "add2022"  # beside the folders of another corpus
     shutil.rmtree(corpus / "ASVspoof2019_LA_cm_protocols")
-    assert kind_of(corpus) == "asvspoof2019"                             # and that they are missing is what is said
+    assert kind_of(corpus) == "asvspoof2019"  # and that they are missing is what is said
     with pytest.raises(UserError, match="no folder ASVspoof2019_LA_cm_protocols in it"):
         asvspoof2019.prepare(corpus, tmp_path / "out", log)
 
@@ -99,20 +102,27 @@ def test_problems_are_named(corpus, tmp_path):
     counts = asvspoof2019.prepare(corpus, tmp_path / "out", log)
     assert counts["train"] == {"genuine": 2, "fake": 3}
     problems = (tmp_path / "out/problems.txt").read_text()
-    for words in ("LA_T_1000001.flac: the audio file is empty", "LA_T_1000002.flac: truncated",
-                  "LA_T_1000003: label without audio", "LA_T_9.flac: audio without a label"):
+    for words in (
+        "LA_T_1000001.flac: the audio file is empty",
+        "LA_T_1000002.flac: truncated",
+        "LA_T_1000003: label without audio",
+        "LA_T_9.flac: audio without a label",
+    ):
         assert words in problems
 
 
-@pytest.mark.parametrize("change, message", [
-    (lambda root: shutil.rmtree(root / "ASVspoof2019_LA_cm_protocols"), "no folder ASVspoof2019_LA_cm_protocols in it"),
-    (lambda root: shutil.rmtree(root / "ASVspoof2019_LA_train"), "no audio in ASVspoof2019_LA_train/flac; expected"),
-    (lambda root: (root / PROTOCOLS["train"]).unlink(), "no ASVspoof2019.LA.cm.train.trn.txt; expected"),
-    (lambda root: (root / PROTOCOLS["dev"]).unlink(), "8 audio files of the dev set but no protocol"),
-    (lambda root: (root / PROTOCOLS["eval"]).write_text("LA_0001 LA_E_1000000 - -\n"), "eval.trl.txt:1: "),
-    (lambda root: (root / SCORES.format("dev")).write_text("bonafide target x\n"), "dev.gi.trl.scores.txt:1: 'x' is"),
-    (lambda root: shutil.rmtree(root), "no such folder"),
-])
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda root: shutil.rmtree(root / "ASVspoof2019_LA_cm_protocols"), "no folder ASVspoof2019_LA_cm_protocols in it"),
+        (lambda root: shutil.rmtree(root / "ASVspoof2019_LA_train"), "no audio in ASVspoof2019_LA_train/flac; expected"),
+        (lambda root: (root / PROTOCOLS["train"]).unlink(), "no ASVspoof2019.LA.cm.train.trn.txt; expected"),
+        (lambda root: (root / PROTOCOLS["dev"]).unlink(), "8 audio files of the dev set but no protocol"),
+        (lambda root: (root / PROTOCOLS["eval"]).write_text("LA_0001 LA_E_1000000 - -\n"), "eval.trl.txt:1: "),
+        (lambda root: (root / SCORES.format("dev")).write_text("bonafide target x\n"), "dev.gi.trl.scores.txt:1: 'x' is"),
+        (lambda root: shutil.rmtree(root), "no such folder"),
+    ],
+)
 def test_a_corpus_that_cannot_be_used(corpus, tmp_path, change, message):
     change(corpus)
     with pytest.raises(UserError, match=message) as caught:

@@ -1,4 +1,5 @@
 """The Fearless Steps layouts: what is found, what is checked, what is mended, what stops."""
+
 import numpy as np
 import pytest
 import soundfile
@@ -39,12 +40,15 @@ def cuts(out, split="dev"):
     return {cut.id: cut for cut in CutSet.from_file(out / f"{split}.jsonl.gz")}
 
 
-@pytest.mark.parametrize("audio, labels, names", [
-    ("Data/Audio/Tracks", "Data/Transcripts/SAD", "FS_P01_{}_001"),
-    ("FS02_Challenge_Data/Audio/Streams", "FS02_Challenge_Data/Transcripts/SAD", "FS02_{}_001"),
-    ("FSC_P4_Streams/Audio/Streams", "FSC_P4_Streams/Transcripts/SAD", "fsc_p4_{}_001"),
-    ("audio/streams", "transcripts/sad", "FS02_{}_001"),
-])
+@pytest.mark.parametrize(
+    "audio, labels, names",
+    [
+        ("Data/Audio/Tracks", "Data/Transcripts/SAD", "FS_P01_{}_001"),
+        ("FS02_Challenge_Data/Audio/Streams", "FS02_Challenge_Data/Transcripts/SAD", "FS02_{}_001"),
+        ("FSC_P4_Streams/Audio/Streams", "FSC_P4_Streams/Transcripts/SAD", "fsc_p4_{}_001"),
+        ("audio/streams", "transcripts/sad", "FS02_{}_001"),
+    ],
+)
 def test_layouts(tmp_path, audio, labels, names):
     for split in ("Train", "Dev", "Eval"):
         name = names.format(split.lower())
@@ -82,7 +86,7 @@ def test_labels_that_run_past_the_audio_are_trimmed(tmp_path, caplog):
     _, labels = make(tmp_path / "c", rows=rows)
     assert fearless.prepare(tmp_path / "c", tmp_path / "out") == {"dev": 1}
     assert f"{labels}: labels run to 2.90 s, the audio ends at 2.00 s" in caplog.text
-    cut, = cuts(tmp_path / "out").values()
+    (cut,) = cuts(tmp_path / "out").values()
     assert [(s.start, s.end) for s in cut.supervisions] == [(0.5, 1.5), (1.75, 2.0)]
     assert read_reference(tmp_path / "out/reference/dev/FS02_dev_001.txt")[-1] == (1.75, 2.0, "S")
 
@@ -95,8 +99,7 @@ def test_labels_that_end_early(tmp_path, caplog):
 
 
 def test_label_names(tmp_path, caplog):
-    rows = [(0.0, 0.2, "NT"), (0.2, 0.4, "RI"), (0.4, 0.6, "S"), (0.6, 0.8, "RX"), (0.8, 1.0, "RS"),
-            (1.0, 2.0, "Uncertain")]
+    rows = [(0.0, 0.2, "NT"), (0.2, 0.4, "RI"), (0.4, 0.6, "S"), (0.6, 0.8, "RX"), (0.8, 1.0, "RS"), (1.0, 2.0, "Uncertain")]
     make(tmp_path / "c", rows=rows)
     fearless.prepare(tmp_path / "c", tmp_path / "out")
     assert [(s.start, round(s.end, 6)) for s in cuts(tmp_path / "out")["FS02_dev_001"].supervisions] == [(0.2, 0.6)]
@@ -106,7 +109,7 @@ def test_label_names(tmp_path, caplog):
 
 def truncate(path, keep=0.5):
     content = path.read_bytes()
-    path.write_bytes(content[:int(len(content) * keep)])
+    path.write_bytes(content[: int(len(content) * keep)])
 
 
 def break_things(root):
@@ -191,7 +194,7 @@ def test_unlabelled_train_is_not_used(tmp_path, caplog):
 def test_names_with_spaces_and_accents(tmp_path):
     make(tmp_path / "c dir", "Übertragung an Houston 1")
     assert fearless.prepare(tmp_path / "c dir", tmp_path / "out") == {"dev": 1}
-    cut, = cuts(tmp_path / "out").values()
+    (cut,) = cuts(tmp_path / "out").values()
     assert cut.load_audio().shape == (1, 16000)
     assert read_reference(tmp_path / "out/reference/dev" / f"{cut.id}.txt") == LABELS
 

@@ -1,4 +1,5 @@
 """Simulated mission audio from made-up voices: timing, labels, levels, the same samples every time."""
+
 import re
 
 import numpy as np
@@ -7,7 +8,8 @@ import soundfile
 from lhotse import CutSet
 from tiny_corpora import voiced
 
-from local import ami_clips, fearless_mini, radio, stream_scene, voices
+from local import ami_clips, fearless_mini
+from local.synthesis import radio, stream_scene, voices
 from pyspeech.sad.formats import read_reference
 from pyspeech.sad.segments import segments_to_frames
 
@@ -33,8 +35,10 @@ def made_up_transcript(count=200, seed=0):
     rng = np.random.default_rng(seed)
     starts = np.cumsum(rng.uniform(2.0, 8.0, count))
     roles = ("CC", "CDR", "LMP")
-    return [fearless_mini.Transmission(float(round(start)), roles[index % 3], float(rng.uniform(0.5, 3.0)))
-            for index, start in enumerate(starts)]
+    return [
+        fearless_mini.Transmission(float(round(start)), roles[index % 3], float(rng.uniform(0.5, 3.0)))
+        for index, start in enumerate(starts)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +76,14 @@ def test_windows_are_apart_and_as_dense_as_asked():
     windows = fearless_mini.choose_windows(rng, transcript, 60.0, [0.2, 0.35, 0.5])
     density = [sum(one.seconds for one in window) / 60.0 for window in windows]
     assert density[0] < density[1] < density[2]
-    used = [{transcript.index(fearless_mini.Transmission(one.start, one.role, one.seconds)) for one in transcript
-             if any(one.seconds == other.seconds for other in window)} for window in windows]
+    used = [
+        {
+            transcript.index(fearless_mini.Transmission(one.start, one.role, one.seconds))
+            for one in transcript
+            if any(one.seconds == other.seconds for other in window)
+        }
+        for window in windows
+    ]
     assert not used[0] & used[1] and not used[1] & used[2] and not used[0] & used[2]
     assert all(0.0 <= one.start < 60.0 for window in windows for one in window)
     with pytest.raises(ValueError, match="stretches"):
@@ -81,8 +91,9 @@ def test_windows_are_apart_and_as_dense_as_asked():
 
 
 def test_clips_are_used_once_before_any_is_used_again(sources):
-    queue = fearless_mini.ClipQueue(np.random.Generator(np.random.PCG64(0)),
-                                    {voice: paths for voice, (_, paths) in sources.voices["train"].items()})
+    queue = fearless_mini.ClipQueue(
+        np.random.Generator(np.random.PCG64(0)), {voice: paths for voice, (_, paths) in sources.voices["train"].items()}
+    )
     lengths = [len(queue.take("a", 1.0)) for _ in range(5)]
     assert len(set(lengths)) == 5
     assert abs(lengths[0] / 8000 - 1.0) == min(abs(length / 8000 - 1.0) for length in lengths)
@@ -92,7 +103,7 @@ def test_corpus(sources, tmp_path):
     made = fearless_mini.prepare(tmp_path, minutes=(1, 0.5, 0.5), jobs=1, sources=sources)
     assert made == {"train": 1, "dev": 1, "eval": 1}
     for split, seconds in (("train", 60.0), ("dev", 30.0), ("eval", 30.0)):
-        cut, = CutSet.from_file(tmp_path / f"{split}.jsonl.gz")
+        (cut,) = CutSet.from_file(tmp_path / f"{split}.jsonl.gz")
         assert cut.id == f"sim_{split}_001" and cut.duration == seconds and cut.sampling_rate == 8000
         info = soundfile.info(cut.recording.sources[0].source)
         assert info.subtype == "PCM_16" and info.frames == int(seconds * 8000)
@@ -100,7 +111,8 @@ def test_corpus(sources, tmp_path):
         assert reference[0][0] == 0.0 and reference[-1][1] == seconds
         assert {label for *_, label in reference} == {"S", "NS"}
         assert [(a, b) for a, b, label in reference if label == "S"] == [
-            (pytest.approx(s.start), pytest.approx(s.end)) for s in cut.supervisions]
+            (pytest.approx(s.start), pytest.approx(s.end)) for s in cut.supervisions
+        ]
         share = sum(s.duration for s in cut.supervisions) / seconds
         assert 0.05 < share < 0.9
         samples = cut.load_audio()[0]

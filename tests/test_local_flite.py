@@ -1,8 +1,9 @@
 """Flite through ctypes: voices, rates, the same samples every time, one line for what does not run."""
+
 import numpy as np
 import pytest
 
-from local import flite
+from local.synthesis import flite
 from pyspeech.errors import UserError
 
 
@@ -23,10 +24,13 @@ def test_voices(where):
     assert flite.synthesize([], where) == []
 
 
-@pytest.mark.parametrize("change, message", [
-    (lambda where, folder: (where, "nobody"), "Flite cannot speak: KeyError: 'libflite_cmu_us_nobody'"),
-    (lambda where, folder: ({**where, "libflite": str(folder)}, "kal16"), "Flite cannot speak: OSError.*Debian 12"),
-])
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda where, folder: (where, "nobody"), "Flite cannot speak: KeyError: 'libflite_cmu_us_nobody'"),
+        (lambda where, folder: ({**where, "libflite": str(folder)}, "kal16"), "Flite cannot speak: OSError.*Debian 12"),
+    ],
+)
 def test_what_does_not_run(where, tmp_path, change, message):
     libraries, voice = change(where, tmp_path)
     with pytest.raises(UserError, match=message) as caught:

@@ -1,4 +1,5 @@
 """The synthetic Indian corpus: words, speakers and texts apart, spoken as words, the same samples every time."""
+
 import ctypes
 import logging
 import shutil
@@ -10,7 +11,8 @@ import pytest
 import soundfile
 from lhotse import CutSet
 
-from local import espeak, indic_mini, indic_text
+from local import indic_mini, indic_text
+from local.synthesis import espeak
 from pyspeech.errors import UserError
 
 log = logging.getLogger("test")
@@ -64,7 +66,7 @@ def test_plan(scale, tmp_path):
         heard = {word for one in by_split["train"] for word in one.text.split()}
         sequences = {one.text for one in by_split["train"]}
         for split in ("dev", "test"):
-            assert len(by_split[split]) == round(scale ** 0.5 * indic_mini.HELD_OUT[split])
+            assert len(by_split[split]) == round(scale**0.5 * indic_mini.HELD_OUT[split])
             assert all(set(one.text.split()) <= heard and one.text not in sequences for one in by_split[split])
         for split in by_split:
             variants[split] |= {one.voice.variant for one in by_split[split]}
@@ -112,7 +114,8 @@ def test_same_samples_after_a_killed_run(corpus, where, tmp_path, monkeypatch, c
 
 SPEAK_WORDS = """
 import sys
-from local import espeak, indic_text
+from local import indic_text
+from local.synthesis import espeak
 engine = espeak.Engine(espeak.library())
 for language in indic_text.LEXICON:
     for word in indic_text.words(language):
@@ -140,8 +143,12 @@ def test_every_word_is_spoken_whole_in_its_own_language(where):
 
 
 def test_voices_differ_and_the_same_list_sounds_the_same(where):
-    items = [(espeak.Voice("hi-IN", "f3"), "एक दो"), (espeak.Voice("hi-IN", "m1"), "एक दो"),
-             (espeak.Voice("hi-IN", "m1", rate=120), "एक दो"), (espeak.Voice("gu-IN", "m1"), "એક બે")]
+    items = [
+        (espeak.Voice("hi-IN", "f3"), "एक दो"),
+        (espeak.Voice("hi-IN", "m1"), "एक दो"),
+        (espeak.Voice("hi-IN", "m1", rate=120), "एक दो"),
+        (espeak.Voice("gu-IN", "m1"), "એક બે"),
+    ]
     first, second = espeak.synthesize(items, where), espeak.synthesize(items, where)
     assert all(np.array_equal(one, other) for one, other in zip(first, second))
     assert not np.array_equal(first[0], first[1]) and len(first[2]) > 1.2 * len(first[1])
@@ -153,9 +160,10 @@ def test_indian_english():
         espeak.indian_english([["Q"]])
 
 
-@pytest.mark.parametrize("voice, message", [
-    (espeak.Voice("hi-IN", "nobody"), "no voice variant nobody"),
-    (espeak.Voice("xx", "m1"), "espeak_SetVoiceByName")])
+@pytest.mark.parametrize(
+    "voice, message",
+    [(espeak.Voice("hi-IN", "nobody"), "no voice variant nobody"), (espeak.Voice("xx", "m1"), "espeak_SetVoiceByName")],
+)
 def test_bad_voices(where, voice, message):
     with pytest.raises(UserError, match=message):
         espeak.synthesize([(voice, "एक")], where)

@@ -1,10 +1,10 @@
 """The neural vocoder of the mini corpus of fakes: what goes into the network, and that it says what it hears."""
+
 import numpy as np
 import pytest
 from scipy.signal import resample_poly
 
-from local import flite, melgan
-
+from local.synthesis import flite, melgan
 
 
 @pytest.mark.parametrize("length", [1, 700, 1024, 1025, 24000])
@@ -16,8 +16,9 @@ def test_log_mel_is_that_of_torchaudio(length):
     found = melgan.log_mel(samples)
     assert found.shape == (1 + length // melgan.HOP, 80)
     mode = "reflect" if length > 1024 else "constant"
-    transform = MelSpectrogram(melgan.RATE, 2048, 1200, 300, 80.0, 7600.0, n_mels=80, power=1.0, pad_mode=mode,
-                               norm="slaney", mel_scale="slaney")
+    transform = MelSpectrogram(
+        melgan.RATE, 2048, 1200, 300, 80.0, 7600.0, n_mels=80, power=1.0, pad_mode=mode, norm="slaney", mel_scale="slaney"
+    )
     expected = torch.log10(transform(torch.from_numpy(samples).float()).clamp(min=1e-10)).numpy().T
     assert np.abs(found - expected)[expected > -6].max() < 1e-3
 
@@ -48,7 +49,7 @@ def test_network_says_what_it_hears():
     made = [melgan.copy_melgan(recording, path) for recording in recordings]
     for one, recording in zip(made, recordings):
         assert one.shape == recording.shape and np.array_equal(one, melgan.copy_melgan(recording, path))
-        assert np.sqrt(np.mean((one - recording) ** 2)) > 0.5 * recording.std()       # phases are its own
+        assert np.sqrt(np.mean((one - recording) ** 2)) > 0.5 * recording.std()  # phases are its own
 
     def distance(one, other):
         """Mean difference in dB of mel bands, those more than 40 dB below the loudest as if they were there."""

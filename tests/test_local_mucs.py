@@ -1,4 +1,5 @@
 """The layouts of MUCS 2021 and of Microsoft's Indian corpora: what is found, mended, left out, and what stops."""
+
 import logging
 import os
 import shutil
@@ -54,13 +55,21 @@ def test_mucs_layout_with_odd_rates_and_isolated_problems(tmp_path, caplog):
     out = tmp_path / "out"
     with caplog.at_level(logging.INFO):
         counts = mucs.prepare(corpus, out, log)
-    assert counts == {"en-IN": {"train": 18, "dev": 2, "test": 6}, "hi-IN": {"train": 17, "dev": 2, "test": 6},
-                      "ta-IN": {"train": 18, "dev": 2, "test": 5}}
+    assert counts == {
+        "en-IN": {"train": 18, "dev": 2, "test": 6},
+        "hi-IN": {"train": 17, "dev": 2, "test": 6},
+        "ta-IN": {"train": 18, "dev": 2, "test": 5},
+    }
     listed = (out / "problems.txt").read_text().splitlines()
     assert len(listed) == 3
-    for line, words in zip(sorted(listed), ["Hindi/train/audio/0003.wav: the audio file is empty (0 bytes)",
-                                            "Tamil/test/transcription.txt, 0002: transcript without audio",
-                                            "Tamil/train/audio/extra.wav: audio without transcript"]):
+    for line, words in zip(
+        sorted(listed),
+        [
+            "Hindi/train/audio/0003.wav: the audio file is empty (0 bytes)",
+            "Tamil/test/transcription.txt, 0002: transcript without audio",
+            "Tamil/train/audio/extra.wav: audio without transcript",
+        ],
+    ):
         assert line.endswith(words) and line in caplog.text
     assert "left out 3 of 79" in caplog.text and "7350 Hz" in caplog.text
     train = {cut.id: cut for split in ("train", "dev") for cut in cuts(out, split)}
@@ -80,8 +89,9 @@ def test_prepared_twice_gives_the_same_bytes(tmp_path):
     assert not (tmp_path / "a/problems.txt").exists()
 
 
-@pytest.mark.parametrize("folders, audio", [("{}-in-{}", "Audios"), ("{}-IN/{}", "."), ("data/{}_{}", "wav/speaker1"),
-                                            ("{0}/{0}-in-{1}", "AUDIO")])
+@pytest.mark.parametrize(
+    "folders, audio", [("{}-in-{}", "Audios"), ("{}-IN/{}", "."), ("data/{}_{}", "wav/speaker1"), ("{0}/{0}-in-{1}", "AUDIO")]
+)
 def test_microsoft_and_other_layouts(tmp_path, folders, audio):
     corpus = tmp_path / "corpus"
     for split, count in (("Train", 12), ("Test", 4)):
@@ -105,9 +115,22 @@ def test_one_language_whose_folder_is_given(tmp_path):
 
 
 def test_names_that_mean_languages_and_splits():
-    for name, code in {"Gujarati": "gu-IN", "gu": "gu-IN", "GU_in": "gu-IN", "gu-IN": "gu-IN", "Odia": "or-IN",
-                       "hindi speech": "hi-IN", "French": "fr", "fr-FR": "fr-FR", "en": "en-IN", "en-US": "en-US",
-                       "in": None, "data": None, "": None, "or else": None}.items():
+    for name, code in {
+        "Gujarati": "gu-IN",
+        "gu": "gu-IN",
+        "GU_in": "gu-IN",
+        "gu-IN": "gu-IN",
+        "Odia": "or-IN",
+        "hindi speech": "hi-IN",
+        "French": "fr",
+        "fr-FR": "fr-FR",
+        "en": "en-IN",
+        "en-US": "en-US",
+        "in": None,
+        "data": None,
+        "": None,
+        "or else": None,
+    }.items():
         assert transcribed.language_code(name) == code, name
     assert mucs.language_of(("MUCS", "subtask1", "Gujarati", "train")) == "gu-IN"
     assert mucs.language_of(("MUCS", "Gujarati_train", "audio")) == "gu-IN"
@@ -155,11 +178,19 @@ def test_bad_audio_is_named_and_too_much_of_it_stops(tmp_path, caplog):
     transcription.write_text(text + "0000 चार\n0010 चार\n", encoding="utf-8")
     with caplog.at_level(logging.WARNING):
         mucs.prepare(corpus, tmp_path / "out", log)
-    for name, words in [("0001.wav", "truncated"), ("0002.wav", "silent"), ("0004.wav", "only 0.050 s"),
-                        ("0005.wav", "1000 Hz"), ("0006.wav", "cannot be read as audio"), ("0007.wav", "no samples"),
-                        ("0008", "no text"), ("0009.wav", "has no word"), ("0000", "2 lines with this id")]:
+    for name, words in [
+        ("0001.wav", "truncated"),
+        ("0002.wav", "silent"),
+        ("0004.wav", "only 0.050 s"),
+        ("0005.wav", "1000 Hz"),
+        ("0006.wav", "cannot be read as audio"),
+        ("0007.wav", "no samples"),
+        ("0008", "no text"),
+        ("0009.wav", "has no word"),
+        ("0000", "2 lines with this id"),
+    ]:
         assert any(name in line and words in line for line in caplog.text.splitlines()), name
-    assert "0010" not in caplog.text                                      # the same line twice: nothing to complain of
+    assert "0010" not in caplog.text  # the same line twice: nothing to complain of
     assert sum(len(cuts(tmp_path / "out", split)) for split in ("train", "dev")) == 11
     (audio / "0011.wav").write_bytes(b"")
     (audio / "0012.wav").write_bytes(b"")
@@ -178,8 +209,7 @@ def test_stereo_and_rare_formats_are_copied(tmp_path):
     (corpus / "Hindi/test/audio/0002.wav").unlink()
     mucs.prepare(corpus, tmp_path / "out", log)
     test = cuts(tmp_path / "out", "test")
-    assert [cut.recording.sources[0].source.startswith(str(tmp_path / "out/mixed")) for cut in test[:3]] == \
-        [True, True, False]
+    assert [cut.recording.sources[0].source.startswith(str(tmp_path / "out/mixed")) for cut in test[:3]] == [True, True, False]
     samples, _ = soundfile.read(str(corpus / "Hindi/test/audio/0000.wav"))
     np.testing.assert_allclose(test[0].load_audio()[0], samples.mean(axis=1), atol=2 / 32768)
     assert test[0].sampling_rate == 22050 and test[1].load_audio().shape == (1, 4000)
@@ -214,7 +244,7 @@ def test_linked_folders_of_languages_and_sets(tmp_path):
         (corpus / name).symlink_to(elsewhere / name.replace("/", "_"))
     counts = mucs.prepare(corpus, tmp_path / "out", log)
     assert counts == {code: {"train": 18, "dev": 2, "test": 6} for code in ("hi-IN", "ta-IN")}
-    (corpus / "Tamil/test/audio").rename(corpus / "Tamil/audio")      # found beside the set's folder, which is a link
+    (corpus / "Tamil/test/audio").rename(corpus / "Tamil/audio")  # found beside the set's folder, which is a link
     assert mucs.prepare(corpus, tmp_path / "out", log)["ta-IN"]["test"] == 6
 
 
@@ -237,8 +267,11 @@ def test_a_transcript_too_long_for_its_audio(tmp_path):
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("0003 One.", f"0003 {'ab ' * 7}").replace("0004 Two!", f"0004 {'one ' * 120}"))
     assert mucs.prepare(corpus, tmp_path / "out", log)["en-IN"] == {"train": 17, "dev": 2, "test": 6}
-    assert (tmp_path / "out/problems.txt").read_text().endswith(
-        "0004.wav: a transcript of 479 characters for 0.50 s of audio; expected at most 40 a second\n")
+    assert (
+        (tmp_path / "out/problems.txt")
+        .read_text()
+        .endswith("0004.wav: a transcript of 479 characters for 0.50 s of audio; expected at most 40 a second\n")
+    )
 
 
 def test_languages_without_a_usable_test_utterance(tmp_path, caplog):
@@ -282,11 +315,10 @@ def test_held_out_utterances():
     assert sum(name == "dev" for name in split.values()) == 20
     again = transcribed.hold_out(few[::-1] + [transcribed.Utterance("x", "", "a", "en-IN")], 0.1)
     assert {utterance.id: utterance.split for utterance in again if utterance.id != "x"} == split
-    assert next(utterance.split for utterance in again if utterance.id == "x") == "train"     # never all
+    assert next(utterance.split for utterance in again if utterance.id == "x") == "train"  # never all
     many = [transcribed.Utterance(f"{n}", "", f"this is text {n % 300}", "en-IN") for n in range(900)]
-    texts = {name: {item.text for item in transcribed.hold_out(many, 0.1) if item.split == name}
-             for name in ("train", "dev")}
+    texts = {name: {item.text for item in transcribed.hold_out(many, 0.1) if item.split == name} for name in ("train", "dev")}
     assert len(texts["dev"]) == 30 and not texts["train"] & texts["dev"]
     assert sum(item.split == "dev" for item in transcribed.hold_out(many, 0.5, limit=50)) == 48
     two = [transcribed.Utterance(f"{n}", "", ["one two three", "four five six"][n % 2], "en-IN") for n in range(40)]
-    assert sum(item.split == "dev" for item in transcribed.hold_out(two, 0.1)) == 4       # too few texts for a share
+    assert sum(item.split == "dev" for item in transcribed.hold_out(two, 0.1)) == 4  # too few texts for a share

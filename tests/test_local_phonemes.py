@@ -1,13 +1,21 @@
 """Phonemes of texts: the names that eSpeak NG gives, without its marks."""
+
 import pytest
 
-from local.phonemes import phonemes, tidy
+from local.synthesis.phonemes import phonemes, tidy
 from pyspeech.errors import UserError
 
 
 def test_marks_are_left_out():
-    words = [["p", "R", "'o"], ["z", "VU", "", ":", "", ":"], ["", "!", ",E", "l"], ["", "|", "I", "s"], [":v#", "'a:"],
-             ["'r-", "!i"], ["", "!"]]
+    words = [
+        ["p", "R", "'o"],
+        ["z", "VU", "", ":", "", ":"],
+        ["", "!", ",E", "l"],
+        ["", "|", "I", "s"],
+        [":v#", "'a:"],
+        ["'r-", "!i"],
+        ["", "!"],
+    ]
     assert tidy(words) == [["p", "R", "o"], ["z", "VU"], ["E", "l"], ["I", "s"], ["v#", "a:"], ["r-", "i"]]
     assert tidy([]) == []
 

@@ -1,4 +1,5 @@
 """Real voices from prompts and stamps: which clips are taken, whose voice is where; on made-up clips."""
+
 import gzip
 import logging
 
@@ -72,12 +73,22 @@ def test_clips_of_another_pace_are_left_out(tmp_path):
     assert [path.stem for path, _ in prompts_mini.select(clips, "fr")] == ["0", "1", "2"]
 
 
-@pytest.mark.parametrize("language, text, expected", [
-    ("es", " Contraseña de la estación. ", "Contrasena de la estacion."), ("fr", "L'été à Noël", "L'été à Noël"),
-    ("es", "Marque 1", None), ("fr", "[beep]", None), ("it", "N B S (in inglese)", None),
-    ("it", "non pu? essere", None),
-    ("es", "¿Como?", "¿Como?"), ("fr", "visitez www.asterisk.org", None), ("ru", "Чай", "Чай"), ("ru", "...", None),
-    ("ro", "", None)])
+@pytest.mark.parametrize(
+    "language, text, expected",
+    [
+        ("es", " Contraseña de la estación. ", "Contrasena de la estacion."),
+        ("fr", "L'été à Noël", "L'été à Noël"),
+        ("es", "Marque 1", None),
+        ("fr", "[beep]", None),
+        ("it", "N B S (in inglese)", None),
+        ("it", "non pu? essere", None),
+        ("es", "¿Como?", "¿Como?"),
+        ("fr", "visitez www.asterisk.org", None),
+        ("ru", "Чай", "Чай"),
+        ("ru", "...", None),
+        ("ro", "", None),
+    ],
+)
 def test_texts(language, text, expected):
     assert prompts_mini.tidy(text, language) == expected
 

@@ -1,10 +1,11 @@
 """The building blocks of the simulated channel, and the marks on clean clips."""
+
 import numpy as np
 import pytest
 from tiny_corpora import voiced
 
-from local import radio
-from local.voices import mark_speech
+from local.synthesis import radio
+from local.synthesis.voices import mark_speech
 
 RATE = radio.RATE
 
@@ -15,7 +16,7 @@ def generator(seed=0):
 
 def spectrum(samples, bins=400):
     """Mean power spectrum: (frequencies, dB)."""
-    frames = samples[:len(samples) // bins * bins].reshape(-1, bins) * np.hanning(bins)
+    frames = samples[: len(samples) // bins * bins].reshape(-1, bins) * np.hanning(bins)
     power = np.mean(np.abs(np.fft.rfft(frames, axis=1)) ** 2, axis=0)
     return np.fft.rfftfreq(bins, 1 / RATE), 10 * np.log10(power)
 
@@ -70,10 +71,17 @@ def test_lengths(length):
     rng = generator()
     kernel = radio.sloped_kernel(0.0, 100.0, 3000.0)
     samples = rng.standard_normal(length)
-    made = (radio.noise(rng, length, kernel), radio.wander(rng, length, 1.0, 0.5), radio.steps(rng, length, 3.0, 1.0),
-            radio.gain_control(samples, -20.0, 1.0, 0.01, 0.1, 20.0), radio.hum(rng, length, 60.0),
-            radio.tone(length, 440.0, 1.0), radio.keyed_tones(rng, length), radio.coder_holes(samples, 30.0),
-            radio.rustle(rng, length))
+    made = (
+        radio.noise(rng, length, kernel),
+        radio.wander(rng, length, 1.0, 0.5),
+        radio.steps(rng, length, 3.0, 1.0),
+        radio.gain_control(samples, -20.0, 1.0, 0.01, 0.1, 20.0),
+        radio.hum(rng, length, 60.0),
+        radio.tone(length, 440.0, 1.0),
+        radio.keyed_tones(rng, length),
+        radio.coder_holes(samples, 30.0),
+        radio.rustle(rng, length),
+    )
     for result in made:
         assert result.shape == (length,) and np.isfinite(result).all()
 
@@ -92,7 +100,7 @@ def test_envelope_against_a_plain_loop():
     samples, block = generator().standard_normal(1000) * np.linspace(0, 1, 1000), 20
     expected, state = [], None
     for start in range(0, 1000, block):
-        power = sum(value ** 2 for value in samples[start:start + block]) / block
+        power = sum(value**2 for value in samples[start : start + block]) / block
         state = power if state is None else state
         keep = np.exp(-block / RATE / (0.01 if power > state else 0.1))
         state = keep * state + (1 - keep) * power
@@ -125,8 +133,7 @@ def test_crackle_rate():
 def clip_with_pause(pause, floor=1e-4):
     """Half a second of quiet, 0.8 s of voice, a pause, 0.6 s of voice, half a second of quiet."""
     rng = np.random.default_rng(1)
-    parts = [np.zeros(4000), 0.3 * voiced(0.8, rng), np.zeros(int(pause * RATE)), 0.3 * voiced(0.6, rng),
-             np.zeros(4000)]
+    parts = [np.zeros(4000), 0.3 * voiced(0.8, rng), np.zeros(int(pause * RATE)), 0.3 * voiced(0.6, rng), np.zeros(4000)]
     samples = np.concatenate(parts)
     return samples + floor * rng.standard_normal(len(samples))
 

@@ -1,4 +1,5 @@
 """FLEURS, Common Voice and CMU Indic through Lhotse's recipes, on tiny releases in their layouts."""
+
 import logging
 import shutil
 
@@ -30,17 +31,30 @@ def make_fleurs(root, languages=("hi_in", "en_us")):
             lines = []
             for number in range(count):
                 write_audio(root / language / split / f"{split}{number}.wav", seed=number)
-                lines.append("\t".join([str(number // 2), f"{split}{number}.wav", f"Raw {number}.", f"text {number}",
-                                        "t e x t |", "8000", "FEMALE"]))
+                lines.append(
+                    "\t".join(
+                        [
+                            str(number // 2),
+                            f"{split}{number}.wav",
+                            f"Raw {number}.",
+                            f"text {number}",
+                            "t e x t |",
+                            "8000",
+                            "FEMALE",
+                        ]
+                    )
+                )
             write_lines(root / "metadata" / language / f"{split}.tsv", lines)
     return root
 
 
 def make_commonvoice(root, language="ta"):
     """Each set with the columns of another release: 17, 11 and 6, the last with a byte order mark."""
-    releases = ("client_id path sentence_id sentence sentence_domain up_votes down_votes age gender accents variant "
-                "locale segment", "client_id path sentence up_votes down_votes age gender accents locale segment",
-                "\ufeffclient_id path sentence up_votes down_votes age gender accent locale segment")
+    releases = (
+        "client_id path sentence_id sentence sentence_domain up_votes down_votes age gender accents variant locale segment",
+        "client_id path sentence up_votes down_votes age gender accents locale segment",
+        "\ufeffclient_id path sentence up_votes down_votes age gender accent locale segment",
+    )
     for split, count, release in zip(("train", "dev", "test"), (4, 1, 2), releases):
         lines = ["\t".join(release.split())]
         for number in range(count):
@@ -116,10 +130,15 @@ def test_fleurs_languages_that_are_not_whole(tmp_path, caplog):
         path.rename(path.with_suffix(".WAV"))
     out = tmp_path / "out"
     assert speech_corpora.prepare("fleurs", root, out, log) == {"hi-IN": {"train": 6, "dev": 2, "test": 3}}
-    for name, split, why in (("ta_in", "train", "no such file"), ("gu_in", "dev", "no such file"),
-                             ("en_us", "test", "transcript without audio")):
-        assert any(f"{name}: no usable line in its {split} set" in line and why in line and "left out" in line
-                   for line in caplog.text.splitlines()), name
+    for name, split, why in (
+        ("ta_in", "train", "no such file"),
+        ("gu_in", "dev", "no such file"),
+        ("en_us", "test", "transcript without audio"),
+    ):
+        assert any(
+            f"{name}: no usable line in its {split} set" in line and why in line and "left out" in line
+            for line in caplog.text.splitlines()
+        ), name
     assert not (out / "problems.txt").exists()
 
 
@@ -129,13 +148,16 @@ def test_commonvoice(tmp_path):
     lines = (root / "ta/train.tsv").read_text(encoding="utf-8").splitlines()
     write_lines(root / "ta/train.tsv", [*lines, "\t".join(lines[-1].split("\t")[:2])])
     out = tmp_path / "out"
-    assert speech_corpora.prepare("commonvoice", root, out, log, languages=["ta-IN"]) == \
-        {"ta-IN": {"train": 3, "dev": 1, "test": 2}}
+    assert speech_corpora.prepare("commonvoice", root, out, log, languages=["ta-IN"]) == {
+        "ta-IN": {"train": 3, "dev": 1, "test": 2}
+    }
     problems = (out / "problems.txt").read_text(encoding="utf-8").splitlines()
     assert ["transcript without audio" in line for line in problems] == [True, False]
     assert "train.tsv, line 6: not a line of this table: 'speaker1" in problems[1]
-    assert [(cut.supervisions[0].speaker, cut.supervisions[0].text) for cut in cuts(out, "test")] == \
-        [("speaker0", '"ஒன்று 0'), ("speaker1", '"ஒன்று 1')]
+    assert [(cut.supervisions[0].speaker, cut.supervisions[0].text) for cut in cuts(out, "test")] == [
+        ("speaker0", '"ஒன்று 0'),
+        ("speaker1", '"ஒன்று 1'),
+    ]
     cut = cuts(out, "train")[0]
     assert cut.supervisions[0].speaker == "speaker1" and cut.supervisions[0].text == '"ஒன்று 1'
     assert cut.sampling_rate == 48000 and cut.load_audio().shape == (1, 24000)
@@ -177,8 +199,10 @@ def test_cmu_indic(tmp_path):
     problems = (out / "problems.txt").read_text(encoding="utf-8")
     assert "line 21: names the audio of line 3 again" in problems and "line 22: not a line of this table" in problems
     assert all(by_set[split] >= 1 for by_set in counts.values() for split in ("train", "dev", "test"))
-    gujarati = {split: {cut.supervisions[0].text for cut in cuts(out, split) if cut.supervisions[0].language == "gu-IN"}
-                for split in ("train", "dev", "test")}
+    gujarati = {
+        split: {cut.supervisions[0].text for cut in cuts(out, split) if cut.supervisions[0].language == "gu-IN"}
+        for split in ("train", "dev", "test")
+    }
     assert not gujarati["train"] & gujarati["test"]
     assert not gujarati["train"] & gujarati["dev"] and counts["gu-IN"]["test"] == 2
     assert {cut.supervisions[0].speaker for cut in cuts(out, "train")} == {"hin_ab", "guj_dp", "guj_kt"}

@@ -1,4 +1,5 @@
 """The layout of ZeroSpeech 2019: what is found wherever it lies, kept, left out, and what stops."""
+
 import gzip
 import logging
 import os
@@ -54,7 +55,7 @@ def test_official_layout(made, tmp_path, caplog):
     assert {cut.supervisions[0].speaker for cut in test} == set(TEST_SPEAKERS)
     assert all(cut.id == cut.supervisions[0].id and cut.supervisions[0].text is None for cut in test)
     assert min(cut.duration for cut in test) == 0.095
-    assert [cut.id for cut in test if not cut.load_audio().any()] == ["S002_0000000024"]       # digital silence is kept
+    assert [cut.id for cut in test if not cut.load_audio().any()] == ["S002_0000000024"]  # digital silence is kept
     items = read(tmp_path / "abx.item")
     assert items == read(made / "english/triphone.item") and len(items) == 19
     assert read_filelist(tmp_path / "bitrate_filelist") == read_filelist(made / "english/bitrate_filelist.txt")
@@ -70,19 +71,29 @@ def test_prepared_twice_gives_the_same_bytes(made, tmp_path):
     assert all((tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes() for name in names)
 
 
-@pytest.mark.parametrize("moves, given", [
-    ({}, "english"), ({"english": "data/release 1/2019/ENGLISH"}, "."), ({"english/train/unit": "english/Unit"}, "."),
-    ({"english/train/unit": "english/train/Unit_Discovery", "english/test": "english/TEST/wav"}, "."),
-    ({"english/triphone.item": "ABXTasks/english_byCtxt.item", "english/bitrate_filelist.txt":
-      "share/2019/english/bitrate_filelist.txt"}, ".")])
+@pytest.mark.parametrize(
+    "moves, given",
+    [
+        ({}, "english"),
+        ({"english": "data/release 1/2019/ENGLISH"}, "."),
+        ({"english/train/unit": "english/Unit"}, "."),
+        ({"english/train/unit": "english/train/Unit_Discovery", "english/test": "english/TEST/wav"}, "."),
+        (
+            {
+                "english/triphone.item": "ABXTasks/english_byCtxt.item",
+                "english/bitrate_filelist.txt": "share/2019/english/bitrate_filelist.txt",
+            },
+            ".",
+        ),
+    ],
+)
 def test_folders_are_found_wherever_they_lie(corpus, tmp_path, moves, given):
     for source, target in moves.items():
         (corpus / target).parent.mkdir(parents=True, exist_ok=True)
         shutil.move(corpus / source, corpus / "moved")
         shutil.move(corpus / "moved", corpus / target)
     counts = zerospeech2019.prepare(corpus / given, tmp_path / "out", log)
-    assert (counts["language"], counts["unit"], counts["voice"], counts["test"], counts["items"]) == \
-        ("english", 9, 6, 24, 18)
+    assert (counts["language"], counts["unit"], counts["voice"], counts["test"], counts["items"]) == ("english", 9, 6, 24, 18)
     assert len(read(tmp_path / "out/bitrate_filelist")) == 6
 
 
@@ -116,9 +127,13 @@ def test_without_what_is_optional(corpus, tmp_path, caplog):
         counts = zerospeech2019.prepare(corpus, tmp_path / "out", log)
     assert counts["items"] == 0 and counts["voice"] == 9 and len(read(tmp_path / "out/bitrate_filelist")) == 24
     assert not (tmp_path / "out/abx.item").exists() and not (tmp_path / "out/synthesis.txt").exists()
-    for words in ("byCtxt_acSpkr.abx is compiled, not read); there will be no ABX. Where one is added: --force --stage prepare "
-                  "--stop-stage prepare", "no folder voice",
-                  "no bitrate_filelist", "no synthesis.txt"):
+    for words in (
+        "byCtxt_acSpkr.abx is compiled, not read); there will be no ABX. Where one is added: --force --stage prepare "
+        "--stop-stage prepare",
+        "no folder voice",
+        "no bitrate_filelist",
+        "no synthesis.txt",
+    ):
         assert sum(words in record.getMessage() for record in caplog.records) == 1, words
 
 
@@ -129,8 +144,9 @@ def test_names_rates_and_channels_of_all_sorts(corpus, tmp_path):
     write_audio(test / "S100_x.flac", rate=11025)
     write_audio(test / "S200/x.wav", 1 / 16000, format="WAV")
     with open(corpus / "english/triphone.item", "a", encoding="utf-8") as stream:
-        stream.write("S 099_vowel a 0 0.5 a m n S099\nSé7_ü.wav 0 0.05 a m n Sé7\ntest/S100_x 0 0.5 a m n S100\n"
-                     "none 0 1 a b c d\n")
+        stream.write(
+            "S 099_vowel a 0 0.5 a m n S099\nSé7_ü.wav 0 0.05 a m n Sé7\ntest/S100_x 0 0.5 a m n S100\nnone 0 1 a b c d\n"
+        )
     counts = zerospeech2019.prepare(corpus, tmp_path / "out", log)
     assert counts["test"] == 28 and counts["items"] == 21
     found = {cut.id: cut for cut in cuts(tmp_path / "out", "test")}
@@ -176,8 +192,13 @@ def test_short_and_twin_files(corpus, tmp_path):
     write_audio(test / "more/S001_x.wav")
     zerospeech2019.prepare(corpus, tmp_path / "out", log)
     listed = (tmp_path / "out/problems.txt").read_text()
-    for words in ("S001_short.wav: only 0.050 s", "S001_low.wav: a sampling rate of 2000 Hz", "S001_none.wav: holds no",
-                  "more/S001_x.wav: 2 files of the name S001_x", "S001_caf\\udce9.wav: its name is not UTF-8"):
+    for words in (
+        "S001_short.wav: only 0.050 s",
+        "S001_low.wav: a sampling rate of 2000 Hz",
+        "S001_none.wav: holds no",
+        "more/S001_x.wav: 2 files of the name S001_x",
+        "S001_caf\\udce9.wav: its name is not UTF-8",
+    ):
         assert words in listed, words
     assert len(listed.splitlines()) == 6
 
@@ -231,8 +252,11 @@ def test_lists_that_cannot_be_followed(corpus, tmp_path):
 def test_a_voice_of_bad_files_cannot_speak(corpus, tmp_path):
     for path in (corpus / "english/train/voice").glob("V002_*"):
         path.write_bytes(b"")
-    fails("synthesis.txt: S002_.* is to be spoken by V002, of whom there is no usable recording; expected one of V001$",
-          corpus, tmp_path / "out")
+    fails(
+        "synthesis.txt: S002_.* is to be spoken by V002, of whom there is no usable recording; expected one of V001$",
+        corpus,
+        tmp_path / "out",
+    )
 
 
 def test_links_to_one_folder(corpus, tmp_path, caplog):
@@ -264,8 +288,7 @@ def test_lists_of_two_languages(tmp_path):
         path.unlink() if path.parent.name == "english" and path.suffix != ".item" else path.rename(corpus / path.name)
     (corpus / "ABX/english_small").mkdir(parents=True)
     (corpus / "english_small/triphone.item").rename(corpus / "ABX/english_small/b.item")
-    counts = [zerospeech2019.prepare(corpus, tmp_path / name, log, language=name) for name in
-              ("english", "english_small")]
+    counts = [zerospeech2019.prepare(corpus, tmp_path / name, log, language=name) for name in ("english", "english_small")]
     assert [one["items"] for one in counts] == [18, 9]
     assert not (tmp_path / "english/synthesis.txt").exists() and (tmp_path / "english_small/synthesis.txt").exists()
 
@@ -274,8 +297,7 @@ def test_shorter_than_a_sample_after_resampling(corpus, tmp_path):
     for name, samples, rate in (("S001_one", 1, 48000), ("S001_three", 3, 48000), ("S001_ones", 1, 16000)):
         write_audio(corpus / f"english/test/{name}.wav", samples / rate, rate)
     assert zerospeech2019.prepare(corpus, tmp_path / "out", log)["test"] == 26
-    assert "S001_one.wav: only 0.000 s of audio, less than a sample at 16000 Hz" in \
-        (tmp_path / "out/problems.txt").read_text()
+    assert "S001_one.wav: only 0.000 s of audio, less than a sample at 16000 Hz" in (tmp_path / "out/problems.txt").read_text()
 
 
 def test_what_a_submission_of_another_language_is_expected_to_hold(corpus):

@@ -1,4 +1,5 @@
 """The mini corpus for unit discovery: what is in its sets and its items, on clips that eSpeak NG speaks."""
+
 import logging
 from collections import defaultdict
 
@@ -7,14 +8,29 @@ import pytest
 import soundfile
 from lhotse import CutSet
 
-from local import espeak, zerospeech_mini
+from local import zerospeech_mini
+from local.synthesis import espeak
 from pyspeech.errors import UserError
 
 log = logging.getLogger("test")
-TEXTS = ["Co je to za divnou loď?", "Konečně vidím nějakou novou lebku.", "Ještě kousek, ať tudy můžu projet.",
-         "Podáš mi, prosím tě, to koště?", "Opatrně, ať jí neublížíš.", "Neotravuj pořád.", "To je jedno.",
-         "Jak můžeš vědět, co je rozumné?", "Nevím, ale je to odporné.", "Co by to mohlo být?", "To je divná kost.",
-         "Konečně vidím novou loď.", "Jak to můžeš vědět?", "Podáš mi to?", "To je ale lebka!", "Kudy pojedeme?"]
+TEXTS = [
+    "Co je to za divnou loď?",
+    "Konečně vidím nějakou novou lebku.",
+    "Ještě kousek, ať tudy můžu projet.",
+    "Podáš mi, prosím tě, to koště?",
+    "Opatrně, ať jí neublížíš.",
+    "Neotravuj pořád.",
+    "To je jedno.",
+    "Jak můžeš vědět, co je rozumné?",
+    "Nevím, ale je to odporné.",
+    "Co by to mohlo být?",
+    "To je divná kost.",
+    "Konečně vidím novou loď.",
+    "Jak to můžeš vědět?",
+    "Podáš mi to?",
+    "To je ale lebka!",
+    "Kudy pojedeme?",
+]
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +75,7 @@ def test_sets(corpus):
     assert soundfile.info(str(folder / "wavs" / f"{cuts['test'][0].id}.flac")).subtype == "PCM_16"
     samples = cuts["test"][0].load_audio()
     assert samples.shape[0] == 1 and samples.std() > 0.01
-    assert [name for name, in lines(folder / "bitrate_filelist")] == [cut.id for cut in cuts["test"]]
+    assert [name for (name,) in lines(folder / "bitrate_filelist")] == [cut.id for cut in cuts["test"]]
 
 
 def test_alignment_covers_every_utterance(corpus):
@@ -108,17 +124,23 @@ def test_chosen_items():
     def utterance(phones):
         return [(phone, 0.1 * number, 0.1 * number + 0.1) for number, phone in enumerate(phones.split())]
 
-    segments = {"one": utterance("p a t sil p e t p o t"), "two": utterance("p a t p e t k o k"),
-                "again": utterance("p a t"), "three": utterance("k o k p a sil t")}
+    segments = {
+        "one": utterance("p a t sil p e t p o t"),
+        "two": utterance("p a t p e t k o k"),
+        "again": utterance("p a t"),
+        "three": utterance("k o k p a sil t"),
+    }
     items = zerospeech_mini.triphone_items(segments, {"one": "V1", "three": "V1", "two": "V2", "again": "V2"}, "cs:")
     # o between p and t has one speaker; o between k and k is alone in its context
     assert [(name, *rest) for name, _, _, *rest in items] == [
-        ("again", "cs:a", "cs:p", "cs:t", "V2"), ("one", "cs:a", "cs:p", "cs:t", "V1"),
-        ("one", "cs:e", "cs:p", "cs:t", "V1"), ("two", "cs:a", "cs:p", "cs:t", "V2"),
-        ("two", "cs:e", "cs:p", "cs:t", "V2")]
+        ("again", "cs:a", "cs:p", "cs:t", "V2"),
+        ("one", "cs:a", "cs:p", "cs:t", "V1"),
+        ("one", "cs:e", "cs:p", "cs:t", "V1"),
+        ("two", "cs:a", "cs:p", "cs:t", "V2"),
+        ("two", "cs:e", "cs:p", "cs:t", "V2"),
+    ]
     assert items[1][1:3] == pytest.approx((0.0, 0.3)) and items[2][1:3] == pytest.approx((0.4, 0.7))
-    assert len(zerospeech_mini.triphone_items(segments, {"one": "V1", "three": "V1", "two": "V2", "again": "V2"},
-                                              most=1)) == 4
+    assert len(zerospeech_mini.triphone_items(segments, {"one": "V1", "three": "V1", "two": "V2", "again": "V2"}, most=1)) == 4
     slow = {name: [(phone, 5 * start, 5 * end) for phone, start, end in own] for name, own in segments.items()}
     assert zerospeech_mini.triphone_items(slow, {"one": "V1", "three": "V1", "two": "V2", "again": "V2"}) == []
 
@@ -128,10 +150,13 @@ def test_scripts(tmp_path):
     (tmp_path / "script/cave/dialogs_cs.lua").write_text(
         'dialogId("a-m-x", "font_small", "An \\"x\\".")\ndialogStr("To je \\"iks\\".")\n\n'
         'dialogId("a-v-y",  "font_big", "Y")\n-- a remark\ndialogStr("Ypsilon")\ndialogId("none", "font_big", "N")\n',
-        encoding="utf-8")
+        encoding="utf-8",
+    )
     (tmp_path / "script/cave/dialogs_nl.lua").write_text('dialogId("a-m-x", "font_small", "x")\ndialogStr("Een x")\n')
-    assert zerospeech_mini.read_scripts(tmp_path, "cs") == {("cave", "a-m-x", "font_small"): 'To je "iks".',
-                                                            ("cave", "a-v-y", "font_big"): "Ypsilon"}
+    assert zerospeech_mini.read_scripts(tmp_path, "cs") == {
+        ("cave", "a-m-x", "font_small"): 'To je "iks".',
+        ("cave", "a-v-y", "font_big"): "Ypsilon",
+    }
 
 
 def test_too_little_is_left(clips, tmp_path, caplog):

@@ -1,4 +1,5 @@
 """The recipe engine as its user meets it: command line, plan, staleness, failures."""
+
 import json
 import os
 import shlex
@@ -7,13 +8,12 @@ import subprocess
 import sys
 import types
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 from omegaconf import OmegaConf
+from toy_harness import Toy, repository
 
 from pyspeech.pipeline import Recipe
-from toy_harness import Toy, repository
 
 
 @pytest.fixture
@@ -36,8 +36,11 @@ def test_a_whole_run_and_a_second_one(toy):
     output, errors = toy()
     assert errors == ""
     lines = output.splitlines()
-    assert lines[:3] == ["Toy recipe", f"profile mini (conf{os.sep}mini.yaml), experiment folder exp/mini",
-                         "Python of the tests"]
+    assert lines[:3] == [
+        "Toy recipe",
+        f"profile mini (conf{os.sep}mini.yaml), experiment folder exp/mini",
+        "Python of the tests",
+    ]
     assert lines[-1].startswith("done in ") and lines[-1].endswith("exp/mini")
     assert toy.results() in output
     assert toy.results().count("step") == 6
@@ -66,12 +69,16 @@ def test_a_changed_option_reruns_what_depends_on_it(toy):
     toy()
     changed = "configuration changed, train.optimiser.lr 0.001 -> 0.5"
     assert toy.plan("train.optimiser.lr=5e-1") == {
-        "prepare": "up to date", "train": f"would run: {changed}",
+        "prepare": "up to date",
+        "train": f"would run: {changed}",
         "score": "would run: its input model/best.txt will change",
-        "table": "would run: its input scores/a.txt will change; its input scores/b.txt will change"}
+        "table": "would run: its input scores/a.txt will change; its input scores/b.txt will change",
+    }
     assert toy.ran("train.optimiser.lr=5e-1") == {
-        "train": changed, "score": "its input model/best.txt has changed",
-        "table": "its input scores/a.txt has changed; its input scores/b.txt has changed"}
+        "train": changed,
+        "score": "its input model/best.txt has changed",
+        "table": "its input scores/a.txt has changed; its input scores/b.txt has changed",
+    }
     assert "lr 0.5" in toy.results() and "lr 0.001" not in toy.results()
     assert toy.ran("train.optimiser.lr=5e-1", "limit=3") == {}  # no stage declares limit
     assert toy.ran("collar=1", "train.optimiser.lr=0.5").keys() == {"score", "table"}
@@ -81,8 +88,10 @@ def test_an_option_without_effect_makes_nothing_stale(toy):
     toy()
     assert toy.ran("train.workers=2") == {}
     assert toy.ran("train.workers=2", "--stage", "score", "--force") == {"score": "forced", "table": "forced"}
-    assert toy.ran("train.workers=2", "train.optimiser.lr=0.5")["train"] == \
-        "configuration changed, train.optimiser.lr 0.001 -> 0.5"
+    assert (
+        toy.ran("train.workers=2", "train.optimiser.lr=0.5")["train"]
+        == "configuration changed, train.optimiser.lr 0.001 -> 0.5"
+    )
 
 
 def test_a_stage_that_makes_the_same_again_changes_nothing_after_it(toy):
@@ -104,22 +113,32 @@ def damage_record(path, part, name, entry):
     path.write_text(json.dumps(record), encoding="utf-8")
 
 
-@pytest.mark.parametrize("harm, reasons", [
-    (lambda exp: (exp / "scores/b.txt").unlink(),
-     {"score": "its output scores/b.txt is missing", "table": "its input scores/{a,b}.txt will change"}),
-    (lambda exp: (exp / "plots/a.png").write_text("painted over"), {"score": "its output plots has changed"}),
-    (lambda exp: (exp / "scores/c.txt").write_text("more"), {"score": "its output scores/c.txt is new"}),
-    (lambda exp: shutil.rmtree(exp / "plots"), {"score": "its output plots is missing"}),
-    (lambda exp: os.truncate(exp / "stages/table.json", 20), {"table": "no finished record"}),
-    (lambda exp: (exp / "stages/table.json").write_text("[]"), {"table": "no finished record"}),
-    (lambda exp: damage_record(exp / "stages/table.json", "inputs", "scores/a.txt", 3),
-     {"table": "no finished record"}),
-    (lambda exp: damage_record(exp / "stages/table.json", "outputs", "results.txt", {"size": 3}),
-     {"table": "no finished record"}),
-    (lambda exp: damage_record(exp / "stages/table.json", "inputs", "scores/a.txt",
-                               {"size": [], "stamp": {}, "hash": None}), {"table": "no finished record"}),
-    (lambda exp: (exp / "stages/table.json").write_bytes(b"\xff\xfe"), {"table": "no finished record"}),
-])
+@pytest.mark.parametrize(
+    "harm, reasons",
+    [
+        (
+            lambda exp: (exp / "scores/b.txt").unlink(),
+            {"score": "its output scores/b.txt is missing", "table": "its input scores/{a,b}.txt will change"},
+        ),
+        (lambda exp: (exp / "plots/a.png").write_text("painted over"), {"score": "its output plots has changed"}),
+        (lambda exp: (exp / "scores/c.txt").write_text("more"), {"score": "its output scores/c.txt is new"}),
+        (lambda exp: shutil.rmtree(exp / "plots"), {"score": "its output plots is missing"}),
+        (lambda exp: os.truncate(exp / "stages/table.json", 20), {"table": "no finished record"}),
+        (lambda exp: (exp / "stages/table.json").write_text("[]"), {"table": "no finished record"}),
+        (lambda exp: damage_record(exp / "stages/table.json", "inputs", "scores/a.txt", 3), {"table": "no finished record"}),
+        (
+            lambda exp: damage_record(exp / "stages/table.json", "outputs", "results.txt", {"size": 3}),
+            {"table": "no finished record"},
+        ),
+        (
+            lambda exp: damage_record(
+                exp / "stages/table.json", "inputs", "scores/a.txt", {"size": [], "stamp": {}, "hash": None}
+            ),
+            {"table": "no finished record"},
+        ),
+        (lambda exp: (exp / "stages/table.json").write_bytes(b"\xff\xfe"), {"table": "no finished record"}),
+    ],
+)
 def test_damage_is_noticed_and_mended(toy, harm, reasons):
     toy()
     undisturbed = toy.results()
@@ -166,10 +185,12 @@ def test_missing_input_names_the_stage_that_makes_it(toy):
 def test_a_later_stage_does_not_build_on_a_stale_one(toy):
     toy("--profile", "mini")
     error = toy.error("--stage", "table", "--profile", "mini", "train.optimiser.lr=0.5")
-    start = ("stage 3 table builds on stage 1 train, which is not up to date "
-             "(configuration changed, train.optimiser.lr 0.001 -> 0.5): run ")
+    start = (
+        "stage 3 table builds on stage 1 train, which is not up to date "
+        "(configuration changed, train.optimiser.lr 0.001 -> 0.5): run "
+    )
     assert error.startswith(start)
-    mend = shlex.split(error[len(start):])
+    mend = shlex.split(error[len(start) :])
     assert mend[-5:] == ["--profile", "mini", "--stage", "train", "train.optimiser.lr=0.5"]
     environment = {**os.environ, "PYTHONPATH": str(repository)}
     subprocess.run(mend, cwd=toy.folder, check=True, stdout=subprocess.DEVNULL, env=environment)
@@ -183,7 +204,8 @@ def test_deleted_intermediate_files_do_not_hold_up_later_stages(toy):
     assert toy.ran("--stage", "table", "--force") == {"table": "forced"}
     (toy.exp / "scores" / "a.txt").write_text("by hand")
     assert toy.error("--stage", "table").startswith(
-        "stage 3 table builds on stage 2 score, which is not up to date (its output scores/a.txt has changed): run ")
+        "stage 3 table builds on stage 2 score, which is not up to date (its output scores/a.txt has changed): run "
+    )
 
 
 def test_profiles_and_experiment_folders(toy):
@@ -226,26 +248,30 @@ def test_runs_from_any_folder(toy, tmp_path):
     assert list(elsewhere.iterdir()) == []
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (["--stage", "trian"], "no stage 'trian'; stages: 0 prepare, 1 train, 2 score, 3 table. Did you mean 'train'?"),
-    (["--stop-stage", "9"], "no stage '9'; stages: 0 prepare, 1 train, 2 score, 3 table."),
-    (["--stage", "2", "--stop-stage", "1"], "--stop-stage 1 comes before --stage 2: nothing to run"),
-    (["train.optimiser.lrr=1"],
-     "no option 'train.optimiser.lrr'; did you mean 'train.optimiser.lr'? (options: --help)"),
-    (["train.steps=many"], "option 'train.steps' takes a whole number, got 'many'"),
-    (["corpus=/nowhere"], "corpus=/nowhere: no such folder; expected mini or the folder of a corpus"),
-    (["train"], "'train' is not an option: write key=value (options: --help; a stage: --stage train)"),
-    (["--dryrun"], "no flag '--dryrun'; did you mean '--dry-run'? (flags: --help)"),
-    (["--corpus", "x"], "no flag '--corpus': options have no dashes, write corpus=VALUE"),
-    (["--steps=3"], "no flag '--steps=3'; did you mean 'train.steps'? (flags: --help)"),
-    (["--stage"], "argument --stage: expected one argument (see --help)"),
-    (["--exp", "conf"], "--exp conf holds other files and is no experiment folder: give a new or empty one"),
-    (["--exp", "run.py"], "--exp run.py is a file, expected a folder"),
-    (["note=" + os.fsdecode(b"caf\xe9")],
-     r"note=caf\udce9: not UTF-8, as every file is that names it; rename the file or folder"),
-    (["collar=nan"], "option 'collar' takes a number, got nan"),
-    (["--exp", "run.py/x"], "experiment folder run.py/x: Not a directory: "),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--stage", "trian"], "no stage 'trian'; stages: 0 prepare, 1 train, 2 score, 3 table. Did you mean 'train'?"),
+        (["--stop-stage", "9"], "no stage '9'; stages: 0 prepare, 1 train, 2 score, 3 table."),
+        (["--stage", "2", "--stop-stage", "1"], "--stop-stage 1 comes before --stage 2: nothing to run"),
+        (["train.optimiser.lrr=1"], "no option 'train.optimiser.lrr'; did you mean 'train.optimiser.lr'? (options: --help)"),
+        (["train.steps=many"], "option 'train.steps' takes a whole number, got 'many'"),
+        (["corpus=/nowhere"], "corpus=/nowhere: no such folder; expected mini or the folder of a corpus"),
+        (["train"], "'train' is not an option: write key=value (options: --help; a stage: --stage train)"),
+        (["--dryrun"], "no flag '--dryrun'; did you mean '--dry-run'? (flags: --help)"),
+        (["--corpus", "x"], "no flag '--corpus': options have no dashes, write corpus=VALUE"),
+        (["--steps=3"], "no flag '--steps=3'; did you mean 'train.steps'? (flags: --help)"),
+        (["--stage"], "argument --stage: expected one argument (see --help)"),
+        (["--exp", "conf"], "--exp conf holds other files and is no experiment folder: give a new or empty one"),
+        (["--exp", "run.py"], "--exp run.py is a file, expected a folder"),
+        (
+            ["note=" + os.fsdecode(b"caf\xe9")],
+            r"note=caf\udce9: not UTF-8, as every file is that names it; rename the file or folder",
+        ),
+        (["collar=nan"], "option 'collar' takes a number, got nan"),
+        (["--exp", "run.py/x"], "experiment folder run.py/x: Not a directory: "),
+    ],
+)
 def test_mistakes_are_answered_in_one_line(toy, arguments, message):
     error = toy.error(*arguments)
     assert error == message or message.endswith(": ") and error.startswith(message)
@@ -254,7 +280,8 @@ def test_mistakes_are_answered_in_one_line(toy, arguments, message):
 
 def test_an_experiment_folder_that_is_not_utf8(toy):
     assert toy.error("--exp", os.fsdecode(b"caf\xe9")).endswith(
-        r"caf\udce9: not UTF-8, as every file is that names it; rename the file or folder")
+        r"caf\udce9: not UTF-8, as every file is that names it; rename the file or folder"
+    )
     assert b"caf\xe9" not in os.listdir(os.fsencode(toy.folder))
 
 
@@ -272,10 +299,18 @@ def test_options_may_stand_anywhere(toy):
 
 def test_help_shows_everything(toy):
     output, _ = toy("--help", "--profile", "quick")
-    for text in ("Toy recipe", "--stop-stage", "--dry-run", "profiles: mini, quick", "Corpus to manifests.",
-                 "1 train    Train; goes on from the newest step. [1 CPU, 1 GPU, 12 h]",
-                 "train.steps=2 ", "how many updates of the weights [int]",
-                 "learning rate of Adam after the warm-up [float]", "seconds around a boundary that do not count"):
+    for text in (
+        "Toy recipe",
+        "--stop-stage",
+        "--dry-run",
+        "profiles: mini, quick",
+        "Corpus to manifests.",
+        "1 train    Train; goes on from the newest step. [1 CPU, 1 GPU, 12 h]",
+        "train.steps=2 ",
+        "how many updates of the weights [int]",
+        "learning rate of Adam after the warm-up [float]",
+        "seconds around a boundary that do not count",
+    ):
         assert text in " ".join(output.split()) or text in output, text
     assert toy("--list")[0].splitlines()[0] == "   0 prepare  Corpus to manifests. [2 CPUs, 1 h]"
 
@@ -296,11 +331,14 @@ def test_a_failure_shows_its_end_the_log_and_how_to_go_on(toy):
     assert "attempt 1" in log and "attempt 1," in (toy.exp / "logs" / "2-score.log").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("failure, message", [
-    ("raise UserError('file x: found y, expected z')", "file x: found y, expected z"),
-    ("open('/dev/full', 'w').write('x' * 100000)", "No space left on device"),
-    ("raise PermissionError(13, 'Permission denied', '/data/x')", "Permission denied: /data/x"),
-])
+@pytest.mark.parametrize(
+    "failure, message",
+    [
+        ("raise UserError('file x: found y, expected z')", "file x: found y, expected z"),
+        ("open('/dev/full', 'w').write('x' * 100000)", "No space left on device"),
+        ("raise PermissionError(13, 'Permission denied', '/data/x')", "Permission denied: /data/x"),
+    ],
+)
 def test_what_the_user_can_mend_comes_without_a_traceback(toy, failure, message):
     output, errors = toy(TOY_FAIL=failure, status=1)
     assert len(errors.splitlines()) == 3 and f"stage 2 score failed: {message}\n" in errors
@@ -308,8 +346,10 @@ def test_what_the_user_can_mend_comes_without_a_traceback(toy, failure, message)
 
 
 def test_warnings_and_thread_exceptions_go_to_the_log(toy):
-    failure = ("import warnings, threading; warnings.warn('odd'); "
-               "thread = threading.Thread(target=lambda: 1 / 0); thread.start(); thread.join()")
+    failure = (
+        "import warnings, threading; warnings.warn('odd'); "
+        "thread = threading.Thread(target=lambda: 1 / 0); thread.start(); thread.join()"
+    )
     output, errors = toy(TOY_FAIL=failure)
     log = (toy.exp / "logs" / "2-score.log").read_text(encoding="utf-8")
     assert "UserWarning: odd" in log and "ZeroDivisionError" in log and "odd" not in output + errors
@@ -326,8 +366,11 @@ def test_a_stage_must_make_what_it_declares(toy):
 def test_an_input_from_outside(toy, tmp_path):
     lexicon = tmp_path / "lexicon.txt"
     script = toy.folder / "run.py"
-    script.write_text(script.read_text().replace('recipe.stage(config=["corpus"],', (
-        f'recipe.stage(config=["corpus"], inputs=lambda conf: [{str(lexicon)!r}],')))
+    script.write_text(
+        script.read_text().replace(
+            'recipe.stage(config=["corpus"],', (f'recipe.stage(config=["corpus"], inputs=lambda conf: [{str(lexicon)!r}],')
+        )
+    )
     assert toy.error("--stop-stage", "0").startswith(f"stage 0 prepare needs {lexicon}, which is not there")
     lexicon.write_text("a")
     toy()
@@ -353,9 +396,13 @@ def test_output_pipe_closed_early(toy):
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_streams_that_are_closed(toy, closed, jobs):
-    result = subprocess.run(["bash", "-c", f'"$0" "$@" {closed}', sys.executable, "run.py", "--jobs", jobs],
-                            cwd=toy.folder, env={**os.environ, "PYTHONPATH": str(repository)},
-                            capture_output=True, text=True)
+    result = subprocess.run(
+        ["bash", "-c", f'"$0" "$@" {closed}', sys.executable, "run.py", "--jobs", jobs],
+        cwd=toy.folder,
+        env={**os.environ, "PYTHONPATH": str(repository)},
+        capture_output=True,
+        text=True,
+    )
     assert result.returncode == 0 and result.stderr == "", result.stderr
     assert toy.results().count("step") == 6
     assert toy.results() in (toy.exp / "logs" / "3-table.log").read_text(encoding="utf-8")
@@ -363,9 +410,12 @@ def test_streams_that_are_closed(toy, closed, jobs):
 
 def test_a_present_folder_that_has_been_removed(toy, tmp_path):
     (tmp_path / "gone").mkdir()
-    result = subprocess.run(["bash", "-c", 'cd "$0" && rmdir "$0" && "$@"', tmp_path / "gone", sys.executable,
-                             toy.folder / "run.py"], env={**os.environ, "PYTHONPATH": str(repository)},
-                            capture_output=True, text=True)
+    result = subprocess.run(
+        ["bash", "-c", 'cd "$0" && rmdir "$0" && "$@"', tmp_path / "gone", sys.executable, toy.folder / "run.py"],
+        env={**os.environ, "PYTHONPATH": str(repository)},
+        capture_output=True,
+        text=True,
+    )
     assert result.returncode == 1 and result.stderr == "the present folder has been removed: go to another one\n"
 
 
@@ -410,12 +460,15 @@ def test_mistakes_in_a_declaration_are_found_at_once():
         recipe.stage(name="b", ouputs=["a"])(nothing)
 
 
-@pytest.mark.parametrize("first, second, message", [
-    ({"outputs": ["a/*.txt"]}, {"outputs": ["a/b.txt"]}, "stage 1 two and stage 0 one both make a/b.txt"),
-    ({"outputs": ["a/b.txt"]}, {"scratch": ["a"]}, "both make a"),
-    ({"inputs": ["m"]}, {"outputs": ["m/x"]}, "stage 0 one reads m, which stage 1 two makes"),
-    ({"inputs": ["m"], "outputs": ["m"]}, {}, "stage 0 one reads m, which stage 0 one makes"),
-])
+@pytest.mark.parametrize(
+    "first, second, message",
+    [
+        ({"outputs": ["a/*.txt"]}, {"outputs": ["a/b.txt"]}, "stage 1 two and stage 0 one both make a/b.txt"),
+        ({"outputs": ["a/b.txt"]}, {"scratch": ["a"]}, "both make a"),
+        ({"inputs": ["m"]}, {"outputs": ["m/x"]}, "stage 0 one reads m, which stage 1 two makes"),
+        ({"inputs": ["m"], "outputs": ["m"]}, {}, "stage 0 one reads m, which stage 0 one makes"),
+    ],
+)
 def test_stages_that_contradict_each_other(tmp_path, first, second, message):
     recipe = Recipe("x", Config, conf=tmp_path / "conf")
     recipe.stage(name="one", **first)(nothing)
@@ -427,9 +480,13 @@ def test_stages_that_contradict_each_other(tmp_path, first, second, message):
 def test_profile_and_name_may_be_functions(tmp_path, capsys, monkeypatch):
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "full.yaml").write_text("train: {lr: 0.7}")
-    recipe = Recipe("x", Config, conf=tmp_path / "conf",
-                    profile=lambda overrides: "full" if "corpus" in overrides else None,
-                    name=lambda conf, profile: f"{conf.corpus}-{profile}-{conf.train.lr}")
+    recipe = Recipe(
+        "x",
+        Config,
+        conf=tmp_path / "conf",
+        profile=lambda overrides: "full" if "corpus" in overrides else None,
+        name=lambda conf, profile: f"{conf.corpus}-{profile}-{conf.train.lr}",
+    )
     recipe.stage(outputs=lambda conf: [f"{conf.corpus}.txt"])(nothing)
     recipe.main(["--dry-run"])
     assert capsys.readouterr().out == "stage 0 nothing   would run: no finished record\n"
@@ -453,7 +510,8 @@ def test_main_gives_the_experiment_once_its_last_stage_is_done(tmp_path, monkeyp
     recipe = Recipe("x", Config, conf=tmp_path / "conf")
     for number in (1, 2):
         recipe.stage(name=f"make{number}", outputs=[f"{number}.txt"])(
-            lambda exp, conf, number=number: (exp.dir / f"{number}.txt").write_text("x"))
+            lambda exp, conf, number=number: (exp.dir / f"{number}.txt").write_text("x")
+        )
     assert recipe.main(["--stop-stage", "make1"]) is None
     assert recipe.main([]).dir == recipe.main(["--stage", "make2"]).dir == tmp_path / "exp" / "default"
     assert recipe.main(["--stop-stage", "0"]) is None and recipe.main(["--dry-run"]) is None

@@ -1,4 +1,5 @@
 """Stages that the configuration leaves nothing to make: they neither run nor lose what they made for another one."""
+
 from dataclasses import dataclass, field
 from typing import List
 
@@ -49,5 +50,8 @@ def test_idle_stages_do_not_run_and_keep_what_they_made(run, capsys):
     capsys.readouterr()
     assert run("systems=[two]", "--dry-run", "--force") == []
     assert [line.split(maxsplit=3)[2:] for line in capsys.readouterr().out.splitlines()] == [
-        ["one", "up to date: nothing to make"], ["two", "would run: forced"], ["results", "would run: forced"]]
+        ["one", "up to date: nothing to make"],
+        ["two", "would run: forced"],
+        ["results", "would run: forced"],
+    ]
     assert run() == ["results"]

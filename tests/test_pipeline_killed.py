@@ -1,4 +1,5 @@
 """Runs that end before their end: kill -9 anywhere, signals, a crash. The same command goes on each time."""
+
 import os
 import random
 import shlex
@@ -10,7 +11,6 @@ import sys
 import time
 
 import pytest
-
 from toy_harness import Toy, repository
 
 
@@ -25,8 +25,7 @@ def kill_at_event(folder, number):
 
     def changes(event, arguments):
         if event == "open":
-            return isinstance(arguments[0], (str, bytes, os.PathLike)) and \
-                arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+            return isinstance(arguments[0], (str, bytes, os.PathLike)) and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
         return event in ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate")
 
     def hook(event, arguments):
@@ -42,8 +41,11 @@ def kill_at_event(folder, number):
 
 def files_of(exp):
     """{name: content} of what the stages made; not of logs, records and the lock."""
-    return {str(path.relative_to(exp)): path.read_bytes() for path in sorted(exp.rglob("*"))
-            if path.is_file() and path.relative_to(exp).parts[0] not in ("logs", "stages", ".lock", "conf.yaml")}
+    return {
+        str(path.relative_to(exp)): path.read_bytes()
+        for path in sorted(exp.rglob("*"))
+        if path.is_file() and path.relative_to(exp).parts[0] not in ("logs", "stages", ".lock", "conf.yaml")
+    }
 
 
 def test_killed_at_every_second_change_of_a_file(toy):
@@ -142,7 +144,8 @@ def test_partial_state_of_something_else_is_not_resumed(toy, arguments):
     assert toy.run(before=lambda: kill_at_step(2))[0] == -signal.SIGKILL
     if arguments != ["--force"]:
         assert toy.plan(*arguments)["train"] == (
-            "would run: it did not finish; configuration changed, train.optimiser.lr 0.001 -> 0.5")
+            "would run: it did not finish; configuration changed, train.optimiser.lr 0.001 -> 0.5"
+        )
     assert toy(*arguments)[0].count("INFO step") == 3
     assert toy.record("train")["attempts"] == 1
     assert toy.results().count("step") == 6
@@ -158,7 +161,11 @@ def test_a_stage_that_has_begun_is_not_finished(toy):
     toy()
     assert toy.run("train.optimiser.lr=0.5", before=lambda: kill_at_step(2))[0] == -signal.SIGKILL
     assert sorted(path.name for path in (toy.exp / "stages").iterdir()) == [
-        "prepare.json", "score.json", "table.json", "train.attempt.json"]
+        "prepare.json",
+        "score.json",
+        "table.json",
+        "train.attempt.json",
+    ]
 
 
 def test_partial_state_of_other_inputs_is_not_resumed(toy, tmp_path):
@@ -172,8 +179,11 @@ def test_a_forced_run_that_was_interrupted_is_finished_without_force(toy):
     toy()
     status, _, errors = toy.run("--force", before=lambda: kill_at_step(2))
     assert status == -signal.SIGKILL
-    assert toy.ran() == {"train": "it did not finish; goes on where it stopped",
-                         "score": "no finished record", "table": "no finished record"}
+    assert toy.ran() == {
+        "train": "it did not finish; goes on where it stopped",
+        "score": "no finished record",
+        "table": "no finished record",
+    }
 
 
 def wait_for(process, text):
@@ -197,17 +207,28 @@ def test_a_signal_ends_the_run_with_the_command_to_go_on(toy, signum, status):
     assert "Traceback" in (toy.exp / "logs" / "1-train.log").read_text(encoding="utf-8")
     resume = shlex.split(resume_line.split("go on with: ")[1])
     assert (toy.exp / ".lock").read_text() == ""
-    result = subprocess.run(resume, cwd=toy.folder, capture_output=True, text=True, check=True,
-                            env={**os.environ, "PYTHONPATH": str(repository)})
+    result = subprocess.run(
+        resume, cwd=toy.folder, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(repository)}
+    )
     assert "INFO step 1" not in result.stdout and "INFO step 2" in result.stdout and "1.0" in toy.results()
 
 
 def test_a_stage_that_handles_sigterm_is_left_to_it(toy):
     script = toy.folder / "run.py"
-    script.write_text(script.read_text().replace("    while history.count(", (
-        "    import signal\n    told = []\n    signal.signal(signal.SIGTERM, lambda *_: told.append(1))\n"
-        "    while history.count(")).replace('exp.log.info("step %d"', (
-            'if told:\n            raise KeyboardInterrupt("saved at the step")\n        exp.log.info("step %d"')))
+    script.write_text(
+        script.read_text()
+        .replace(
+            "    while history.count(",
+            (
+                "    import signal\n    told = []\n    signal.signal(signal.SIGTERM, lambda *_: told.append(1))\n"
+                "    while history.count("
+            ),
+        )
+        .replace(
+            'exp.log.info("step %d"',
+            ('if told:\n            raise KeyboardInterrupt("saved at the step")\n        exp.log.info("step %d"'),
+        )
+    )
     process = toy.start("train.steps=1000", TOY_SLEEP="0.05")
     wait_for(process, "INFO step 2")
     process.terminate()
@@ -275,8 +296,11 @@ def test_a_killed_writer_leaves_no_half_files(toy):
 def test_signals_outside_the_main_thread(toy):
     """A recipe may be run from a thread, where Python allows no signal handlers."""
     script = toy.folder / "run.py"
-    script.write_text(script.read_text().replace("    recipe.main()", (
-        "    import threading\n    thread = threading.Thread(target=recipe.main)\n"
-        "    thread.start()\n    thread.join()")))
+    script.write_text(
+        script.read_text().replace(
+            "    recipe.main()",
+            ("    import threading\n    thread = threading.Thread(target=recipe.main)\n    thread.start()\n    thread.join()"),
+        )
+    )
     toy()
     assert toy.results().count("step") == 6

@@ -1,4 +1,5 @@
 """`--jobs`: stages at once, each in a process of its own."""
+
 import os
 import signal
 import subprocess
@@ -6,10 +7,10 @@ import sys
 import time
 
 import pytest
-
-from pyspeech.experiment import process
 from test_pipeline_killed import files_of
 from toy_harness import Toy, repository
+
+from pyspeech.experiment import process
 
 # left and right each wait until the other has begun; "after" needs both. A stage that finds the file "fail" fails.
 RECIPE = '''
@@ -63,9 +64,14 @@ def run(tmp_path):
     environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
 
     def start(*arguments):
-        return subprocess.Popen([sys.executable, "run.py", "--exp", "exp", *arguments], cwd=tmp_path, encoding="utf-8",
-                                env={**environment, "PYTHONPATH": str(repository)},
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return subprocess.Popen(
+            [sys.executable, "run.py", "--exp", "exp", *arguments],
+            cwd=tmp_path,
+            encoding="utf-8",
+            env={**environment, "PYTHONPATH": str(repository)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
 
     def finish(*arguments, status=0):
         process = start(*arguments)
@@ -128,8 +134,10 @@ def test_a_failure_stops_the_others_and_the_same_command_goes_on(run):
     assert "done in" in run("--jobs", "2")[0]
 
 
-@pytest.mark.parametrize("number, reason", [(signal.SIGKILL, "signal 9 (Killed); out of memory?"),
-                                            (signal.SIGSEGV, "signal 11 (Segmentation fault)")])
+@pytest.mark.parametrize(
+    "number, reason",
+    [(signal.SIGKILL, "signal 9 (Killed); out of memory?"), (signal.SIGSEGV, "signal 11 (Segmentation fault)")],
+)
 def test_a_stage_that_is_killed_is_named(run, number, reason):
     process, begun = hanging(run)
     os.kill(int(begun[0].read_text()), number)

@@ -1,4 +1,5 @@
 """egs/add2022 on tiny made-up corpora in the official layouts: audio to tables, figures and scores, killed and resumed."""
+
 import json
 import shlex
 import shutil
@@ -6,14 +7,29 @@ import shutil
 import numpy as np
 import pytest
 import soundfile
-
 from recipe_harness import Recipe
 from tiny_spoofing import sound
 
 # A few steps on short pieces, a checkpoint in the middle.
-ADD = Recipe("add2022", "--profile", "quick", "--jobs", "1", "skip_bad=true", "systems=[none,rnm_sm_mc0.8,pooled_rnm_sm]",
-             "repeated=[none]", "seeds=[1,2]", "data.samples=8192", "data.hop=8192", "data.batch_size=4", "train.max_steps=4",
-             "train.valid_every=2", "train.save_every=2", "train.log_every=2", "train.warmup_steps=0")
+ADD = Recipe(
+    "add2022",
+    "--profile",
+    "quick",
+    "--jobs",
+    "1",
+    "skip_bad=true",
+    "systems=[none,rnm_sm_mc0.8,pooled_rnm_sm]",
+    "repeated=[none]",
+    "seeds=[1,2]",
+    "data.samples=8192",
+    "data.hop=8192",
+    "data.batch_size=4",
+    "train.max_steps=4",
+    "train.valid_every=2",
+    "train.save_every=2",
+    "train.log_every=2",
+    "train.warmup_steps=0",
+)
 SIZES = {"train": 9, "dev": 6, "adapt": 6, "eval": 6}
 
 
@@ -22,8 +38,11 @@ def make_add2022(folder):
     empty file, a stereo one, one at 8 kHz."""
     rng = np.random.default_rng(5)
     places = {"train": "ADD_train_dev/train", "dev": "ADD_train_dev/dev", "adapt": "track1adp_out", "eval": "track1test"}
-    labels = {"train": "ADD_train_dev/label/train_label.txt", "dev": "ADD_train_dev/label/dev_label.txt",
-              "adapt": "track1adp_out/label.txt"}
+    labels = {
+        "train": "ADD_train_dev/label/train_label.txt",
+        "dev": "ADD_train_dev/label/dev_label.txt",
+        "adapt": "track1adp_out/label.txt",
+    }
     for part, count in SIZES.items():
         (folder / places[part]).mkdir(parents=True)
         lines = []
@@ -56,7 +75,10 @@ def test_tables_scores_and_figures(corpus, undisturbed):
     assert shlex.quote(f"corpus={corpus}") in (folder / "RESULTS.md").read_text(encoding="utf-8")  # to be copied
     scores = json.loads((folder / "results.json").read_text())["scores"]
     assert {name: entry["seeds"] for name, entry in scores.items()} == {
-        "none": [1, 2], "rnm_sm_mc0.8": [1], "pooled_rnm_sm": [1]}
+        "none": [1, 2],
+        "rnm_sm_mc0.8": [1],
+        "pooled_rnm_sm": [1],
+    }
     assert set(scores["none"]["sets"]) == {"dev", "adapt"} and scores["pooled_rnm_sm"]["sets"] == {}  # eval has no labels
     for entry in [*scores["none"]["sets"].values(), *scores["rnm_sm_mc0.8"]["sets"].values()]:
         low, high = entry["interval"]
@@ -74,8 +96,11 @@ def test_tables_scores_and_figures(corpus, undisturbed):
 def test_killed_and_resumed(corpus, undisturbed, tmp_path):
     """SIGKILL at a random moment of each stage that works here, then the same command: the same results.json."""
     command = [f"corpus={corpus}", "--exp", tmp_path / "exp"]
-    used = [stage for stage in ADD.stages() if stage.split("_", 1)[-1] in (
-        "prepare", "backgrounds", "none", "rnm_sm_mc0.8", "pooled_rnm_sm", "results")]
+    used = [
+        stage
+        for stage in ADD.stages()
+        if stage.split("_", 1)[-1] in ("prepare", "backgrounds", "none", "rnm_sm_mc0.8", "pooled_rnm_sm", "results")
+    ]
     assert len(used) == 9
     ADD.kill_in_stages(used, 3.0, *command)
     ADD.run(*command)
@@ -100,16 +125,19 @@ def test_the_layout_of_asvspoof_is_recognised(corpus, tmp_path):
     assert (tmp_path / "exp" / "models" / "none" / "1" / "model.pt").exists()
 
 
-@pytest.mark.parametrize("arguments, expected", [
-    (["systems=[rnm_mc]"], "rnm_mc"),
-    (["kind=asvspoof"], "kind=asvspoof: expected one of"),
-    (["corpus=/nowhere"], "/nowhere"),
-    (["seeds=[]"], "seeds=[]"),
-    (["augment.mcadams=5"], "augment option mcadams=5.0: expected a probability, 0 to 1"),
-    (["augment.coefficients=[0.7]"], "each system has a coefficient of its own"),
-    (["specaugment.time_masks=-1"], "time_masks=-1"),
-    (["data.hop=0"], "data option hop=0"),
-])
+@pytest.mark.parametrize(
+    "arguments, expected",
+    [
+        (["systems=[rnm_mc]"], "rnm_mc"),
+        (["kind=asvspoof"], "kind=asvspoof: expected one of"),
+        (["corpus=/nowhere"], "/nowhere"),
+        (["seeds=[]"], "seeds=[]"),
+        (["augment.mcadams=5"], "augment option mcadams=5.0: expected a probability, 0 to 1"),
+        (["augment.coefficients=[0.7]"], "each system has a coefficient of its own"),
+        (["specaugment.time_masks=-1"], "time_masks=-1"),
+        (["data.hop=0"], "data option hop=0"),
+    ],
+)
 def test_one_line_for_a_mistake(arguments, expected, tmp_path):
     output = Recipe("add2022").fail(*arguments, "--exp", tmp_path / "exp")
     assert [line for line in output.splitlines() if expected in line], output

@@ -1,18 +1,33 @@
 """egs/indic on a tiny made-up corpus in the MUCS layout: from raw audio to the tables, killed and resumed."""
+
 import json
 import shlex
 import shutil
 
 import pytest
-
 from recipe_harness import Recipe
 from tiny_corpora import make_mucs
 
 # Networks of a few parameters, a few steps, a checkpoint in the middle; every kind of training and of decoding.
-INDIC = Recipe("indic", "--profile", "quick", "skip_bad=true", "systems=[multi_softmax,multi_softmax_lid,multi_softmax_finetuned]",
-               "model.encoder_layers=1", "model.encoder_size=16", "model.predictor_size=8", "model.embedding=8",
-               "model.joint=16", "model.lid_sizes=[8]", "data.max_utterances=4", "train.max_steps=12", "train.valid_every=6",
-               "train.save_every=2", "train.log_every=2", "finetune_steps=0.34")
+INDIC = Recipe(
+    "indic",
+    "--profile",
+    "quick",
+    "skip_bad=true",
+    "systems=[multi_softmax,multi_softmax_lid,multi_softmax_finetuned]",
+    "model.encoder_layers=1",
+    "model.encoder_size=16",
+    "model.predictor_size=8",
+    "model.embedding=8",
+    "model.joint=16",
+    "model.lid_sizes=[8]",
+    "data.max_utterances=4",
+    "train.max_steps=12",
+    "train.valid_every=6",
+    "train.save_every=2",
+    "train.log_every=2",
+    "finetune_steps=0.34",
+)
 SYSTEMS = ["multi_softmax", "multi_softmax_lid", "multi_softmax_finetuned"]
 
 
@@ -46,14 +61,18 @@ def test_tables_and_figures(corpus, undisturbed):
     for name in ("Hindi_test_empty", "Tamil_train_none", "Tamil_test_extra"):
         assert name in (folder / "corpus" / "problems.txt").read_text()
     assert {path.name for path in (folder / "figures").iterdir()} == {
-        "wer.png", "trade_off.png", "confusion_multi_softmax_lid.png"}
+        "wer.png",
+        "trade_off.png",
+        "confusion_multi_softmax_lid.png",
+    }
     up_to_date = INDIC.run("--dry-run", f"corpus={corpus}", "--exp", folder)
     assert up_to_date.count("up to date") == len(INDIC.stages()), up_to_date
 
 
 def test_another_system_trains_that_alone(corpus, undisturbed):
-    plan = INDIC.run("--dry-run", f"corpus={corpus}", "systems=[vanilla,multi_softmax,multi_softmax_lid]", "--exp",
-                     undisturbed[0])
+    plan = INDIC.run(
+        "--dry-run", f"corpus={corpus}", "systems=[vanilla,multi_softmax,multi_softmax_lid]", "--exp", undisturbed[0]
+    )
     would_run = [line.split()[2] for line in plan.splitlines() if "would run" in line]
     assert would_run == ["train_vanilla", "decode_vanilla", "results"], plan
 
@@ -70,8 +89,9 @@ def test_other_features_are_trained_on_anew(corpus, undisturbed, tmp_path):
 
 def test_one_language(corpus, tmp_path):
     """Named twice, and not as the manifests name it."""
-    INDIC.run(f"corpus={corpus}", "languages=[Hindi,hi_in]", "systems=[multi_softmax_lid]", "train.max_steps=4", "--exp",
-              tmp_path)
+    INDIC.run(
+        f"corpus={corpus}", "languages=[Hindi,hi_in]", "systems=[multi_softmax_lid]", "train.max_steps=4", "--exp", tmp_path
+    )
     results = json.loads((tmp_path / "results.json").read_text())
     for scores in results["models"].values():
         assert list(scores["languages"]) == ["hi-IN"] and scores["languages"]["hi-IN"]["utterances"] == 4
@@ -92,12 +112,15 @@ def test_killed_and_resumed(corpus, undisturbed, tmp_path):
     assert (tmp_path / "exp" / "results.json").read_bytes() == (undisturbed[0] / "results.json").read_bytes()
 
 
-@pytest.mark.parametrize("arguments, expected", [
-    (["--stage", "trian"], "Did you mean 'train_"),
-    (["systems=[multi_softmx]"], "multi_softmx"),
-    (["systems=[multi_softmax_finetuned]"], "trained from multi_softmax"),
-    (["corpus=/nowhere"], "/nowhere"),
-])
+@pytest.mark.parametrize(
+    "arguments, expected",
+    [
+        (["--stage", "trian"], "Did you mean 'train_"),
+        (["systems=[multi_softmx]"], "multi_softmx"),
+        (["systems=[multi_softmax_finetuned]"], "trained from multi_softmax"),
+        (["corpus=/nowhere"], "/nowhere"),
+    ],
+)
 def test_one_line_for_a_mistake(arguments, expected, tmp_path):
     output = Recipe("indic").fail(*arguments, "--exp", tmp_path / "exp")
     assert [line for line in output.splitlines() if expected in line], output

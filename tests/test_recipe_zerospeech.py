@@ -1,4 +1,5 @@
 """egs/zerospeech on a tiny made-up corpus in the official layout: audio to tables and speech, killed and resumed."""
+
 import json
 import logging
 import runpy
@@ -7,7 +8,6 @@ import shutil
 from types import SimpleNamespace
 
 import pytest
-
 from recipe_harness import ROOT, Recipe
 from tiny_zerospeech import make_zerospeech
 
@@ -16,17 +16,38 @@ from pyspeech.errors import UserError
 from pyspeech.features.config import MfccConfig
 from pyspeech.training.config import TrainConfig
 from pyspeech.units.submission import check_submission, wave_problem
-from steps import units_score, units_synthesis
+from steps.units import score as units_score, synthesis as units_synthesis
 from utils import score_bitrate
 
 # Networks of a few parameters, a few steps, a checkpoint in the middle.
-ZEROSPEECH = Recipe("zerospeech", "--profile", "quick", "--jobs", "1", "skip_bad=true",
-                    "systems=[trf128,trf128_smooth_1e-3_jitter_0.05]", "repeated=[trf128]", "seeds=[1,2]", "kmeans=[8]",
-                    "vqvae.codes=8", "vqvae.dim=16", "vqvae.feedforward=16", "vqvae.code_dim=8",
-                    "vqvae.quantise_after=2", "data.batch_seconds=4", "train.max_steps=8", "train.save_every=2",
-                    "train.log_every=2",
-                    "inverter.dim=16", "inverter.heads=2", "inverter.feedforward=16", "inverter_data.batch_seconds=4",
-                    "inverter_train.max_steps=8", "inverter_train.save_every=2", "inverter_train.log_every=2")
+ZEROSPEECH = Recipe(
+    "zerospeech",
+    "--profile",
+    "quick",
+    "--jobs",
+    "1",
+    "skip_bad=true",
+    "systems=[trf128,trf128_smooth_1e-3_jitter_0.05]",
+    "repeated=[trf128]",
+    "seeds=[1,2]",
+    "kmeans=[8]",
+    "vqvae.codes=8",
+    "vqvae.dim=16",
+    "vqvae.feedforward=16",
+    "vqvae.code_dim=8",
+    "vqvae.quantise_after=2",
+    "data.batch_seconds=4",
+    "train.max_steps=8",
+    "train.save_every=2",
+    "train.log_every=2",
+    "inverter.dim=16",
+    "inverter.heads=2",
+    "inverter.feedforward=16",
+    "inverter_data.batch_seconds=4",
+    "inverter_train.max_steps=8",
+    "inverter_train.save_every=2",
+    "inverter_train.log_every=2",
+)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +66,11 @@ def test_tables(corpus, undisturbed):
     assert shlex.quote(f"corpus={corpus}") in (folder / "RESULTS.md").read_text(encoding="utf-8")  # to be copied
     scores = json.loads((folder / "results.json").read_text())["scores"]
     assert {name: len(entries) for name, entries in scores.items()} == {
-        "mfcc": 1, "kmeans8": 2, "trf128": 2, "trf128_smooth_1e-3_jitter_0.05": 1}
+        "mfcc": 1,
+        "kmeans8": 2,
+        "trf128": 2,
+        "trf128_smooth_1e-3_jitter_0.05": 1,
+    }
     for entries in scores.values():
         for entry in entries:
             assert all(0 <= entry["abx"][mode] <= 100 for mode in ("within", "across"))
@@ -57,8 +82,9 @@ def test_tables(corpus, undisturbed):
 
 
 def test_more_seeds_for_a_system_train_that_alone(corpus, undisturbed):
-    plan = ZEROSPEECH.run("--dry-run", f"corpus={corpus}", "repeated=[trf128,trf128_smooth_1e-3_jitter_0.05]", "--exp",
-                          undisturbed[0])
+    plan = ZEROSPEECH.run(
+        "--dry-run", f"corpus={corpus}", "repeated=[trf128,trf128_smooth_1e-3_jitter_0.05]", "--exp", undisturbed[0]
+    )
     trained = [line.split()[2] for line in plan.splitlines() if "would run" in line and "train_" in line]
     assert trained == ["train_trf128_smooth_1e-3_jitter_0.05"], plan
 
@@ -71,7 +97,7 @@ def test_speech(corpus, undisturbed):
     waves = sorted((folder / "wavs").iterdir())
     assert len(waves) == 6 and not any(map(wave_problem, waves))
     for path in waves:
-        original, = (corpus / "english" / "test").glob(f"*_{path.stem.partition('_')[2]}.wav")
+        (original,) = (corpus / "english" / "test").glob(f"*_{path.stem.partition('_')[2]}.wav")
         assert soundfile.info(str(path)).frames == soundfile.info(str(original)).frames
     assert check_submission(folder / "submission", expected_files(corpus)) == []
     measured = json.loads((folder / "synthesis.json").read_text())
@@ -84,22 +110,24 @@ def test_speech(corpus, undisturbed):
 def test_killed_and_resumed(corpus, undisturbed, tmp_path):
     """SIGKILL at a random moment of each stage that works here, then the same command: the same results.json."""
     command = [f"corpus={corpus}", "--exp", tmp_path / "exp"]
-    used = ["prepare", "anchors", "train_trf128", "score_trf128", "train_inverter", "synthesize", "submission",
-            "results"]
+    used = ["prepare", "anchors", "train_trf128", "score_trf128", "train_inverter", "synthesize", "submission", "results"]
     assert set(used) <= set(ZEROSPEECH.stages())
     ZEROSPEECH.kill_in_stages(used, 2.0, *command)
     ZEROSPEECH.run(*command)
     assert (tmp_path / "exp" / "results.json").read_bytes() == (undisturbed[0] / "results.json").read_bytes()
 
 
-@pytest.mark.parametrize("arguments, expected", [
-    (["systems=[trf]"], "no system trf"),
-    (["corpus=/nowhere"], "/nowhere"),
-    (["seeds=[]"], "at least one"),
-    (["systems=[conv128]"], "synthesis=trf128: expected one of systems=[conv128]"),
-    (["spoken=0"], "at least 1"),
-    (["recogniser=/nowhere/listen --fast"], "recogniser=/nowhere/listen --fast: no program /nowhere/listen"),
-])
+@pytest.mark.parametrize(
+    "arguments, expected",
+    [
+        (["systems=[trf]"], "no system trf"),
+        (["corpus=/nowhere"], "/nowhere"),
+        (["seeds=[]"], "at least one"),
+        (["systems=[conv128]"], "synthesis=trf128: expected one of systems=[conv128]"),
+        (["spoken=0"], "at least 1"),
+        (["recogniser=/nowhere/listen --fast"], "recogniser=/nowhere/listen --fast: no program /nowhere/listen"),
+    ],
+)
 def test_one_line_for_a_mistake(arguments, expected, tmp_path):
     output = Recipe("zerospeech").fail(*arguments, "--exp", tmp_path / "exp")
     assert [line for line in output.splitlines() if expected in line], output
@@ -117,20 +145,29 @@ def exp(corpus, tmp_path):
 
 
 def test_anchors_with_more_codes_than_frames(exp, caplog):
-    conf = SimpleNamespace(features=MfccConfig(), vqvae=SimpleNamespace(stride=4, codes=4), repeated=[], seeds=[1],
-                           kmeans=[4, 10**6])
+    conf = SimpleNamespace(
+        features=MfccConfig(), vqvae=SimpleNamespace(stride=4, codes=4), repeated=[], seeds=[1], kmeans=[4, 10**6]
+    )
     items = (exp.dir / "corpus" / "abx.item").read_text(encoding="utf-8").splitlines()
     one_speaker = [line for line in items if line.startswith("#") or line.endswith("S003")]
     (exp.dir / "corpus" / "abx.item").write_text("\n".join(one_speaker) + "\n")
     units_score.score_anchors(exp, conf)
     scores = units_score.read_scores(exp.dir / "scores")
     assert set(scores) == {"mfcc", "kmeans4"} and "kmeans: 1000000 left out, the unit set has" in caplog.text
-    entry, = scores["kmeans4"]
+    (entry,) = scores["kmeans4"]
     assert entry["abx"]["across"] is None and 0 <= entry["abx"]["within"] <= 100
     assert "no ABX across: 6 items without a single across-speaker triplet" in caplog.text
     figures = exp.dir / "figures.json"
-    score_bitrate.main(["--features", str(exp.dir / "units" / "kmeans4" / "1"), "--json", str(figures), "--filelist",
-                        str(exp.dir / "2019" / "english" / "bitrate_filelist.txt")])
+    score_bitrate.main(
+        [
+            "--features",
+            str(exp.dir / "units" / "kmeans4" / "1"),
+            "--json",
+            str(figures),
+            "--filelist",
+            str(exp.dir / "2019" / "english" / "bitrate_filelist.txt"),
+        ]
+    )
     assert entry["bitrate"] == json.loads(figures.read_text())["bitrate"]
     with pytest.raises(UserError, match=r"^kmeans=\[1000000\]: the unit set has .* frames .*; expected"):
         units_score.score_anchors(exp, SimpleNamespace(**{**vars(conf), "kmeans": [10**6]}))
@@ -156,16 +193,20 @@ def script():
         return runpy.run_path(str(ROOT / "egs" / "zerospeech" / "run.py"), run_name="run")
 
 
-@pytest.mark.parametrize("options, expected", [
-    ({"kmeans": [0]}, r"kmeans=\[0\]: expected numbers of codes, each at least 1"),
-    ({"kmeans": [8, 8]}, r"kmeans=\[8,8\]: expected each once"),
-    ({"seeds": [1, 1]}, r"seeds=\[1,1\]: expected each once"),
-    ({"systems": ["trf128", "trf128"]}, r"systems=\[trf128,trf128\]: expected each once"),
-    ({"languages": []}, r"languages=\[\]: expected at least one"),
-    ({"languages": ["cs", "cs"]}, r"languages=\[cs,cs\]: expected each once"),
-    ({"scale": 0.0}, "scale=0.0: expected more than 0, at most 1"),
-    ({"scale": -1.0}, "scale=-1.0: expected more"),
-    ({"scale": float("nan")}, "scale=nan: expected more")])
+@pytest.mark.parametrize(
+    "options, expected",
+    [
+        ({"kmeans": [0]}, r"kmeans=\[0\]: expected numbers of codes, each at least 1"),
+        ({"kmeans": [8, 8]}, r"kmeans=\[8,8\]: expected each once"),
+        ({"seeds": [1, 1]}, r"seeds=\[1,1\]: expected each once"),
+        ({"systems": ["trf128", "trf128"]}, r"systems=\[trf128,trf128\]: expected each once"),
+        ({"languages": []}, r"languages=\[\]: expected at least one"),
+        ({"languages": ["cs", "cs"]}, r"languages=\[cs,cs\]: expected each once"),
+        ({"scale": 0.0}, "scale=0.0: expected more than 0, at most 1"),
+        ({"scale": -1.0}, "scale=-1.0: expected more"),
+        ({"scale": float("nan")}, "scale=nan: expected more"),
+    ],
+)
 def test_what_cannot_be_run_is_said_at_once(script, options, expected):
     with pytest.raises(UserError, match=f"^{expected}"):
         script["Config"](**options)

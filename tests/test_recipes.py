@@ -1,18 +1,29 @@
 """egs/fearless on a tiny made-up corpus: from raw audio to the table, killed in every stage and resumed."""
+
 import json
 import runpy
 import shlex
 import shutil
 
 import pytest
-
 from recipe_harness import ROOT, Recipe
 from tiny_corpora import make_fearless
 
 # Networks of a few parameters, a few steps over two epochs, a checkpoint in the middle of each.
-FEARLESS = Recipe("fearless", "--profile", "quick", "simulated=never", "network.channels=[2,4,8]", "network.rnn_size=8",
-                  "network.cnn_channels=8", "train.max_steps=12", "train.valid_every=6", "train.save_every=2",
-                  "train.log_every=2", "data.batch_size=4")
+FEARLESS = Recipe(
+    "fearless",
+    "--profile",
+    "quick",
+    "simulated=never",
+    "network.channels=[2,4,8]",
+    "network.rnn_size=8",
+    "network.cnn_channels=8",
+    "train.max_steps=12",
+    "train.valid_every=6",
+    "train.save_every=2",
+    "train.log_every=2",
+    "data.batch_size=4",
+)
 
 
 @pytest.fixture(scope="module")
@@ -51,11 +62,14 @@ def test_killed_in_every_stage_and_resumed(corpus, undisturbed, tmp_path):
     assert (tmp_path / "exp" / "results.json").read_bytes() == (undisturbed[0] / "results.json").read_bytes()
 
 
-@pytest.mark.parametrize("arguments, expected", [
-    (["--stage", "trian"], "Did you mean 'train_cnn'?"),
-    (["train.lrr=1"], "did you mean 'train.lr'"),
-    (["corpus=/nowhere"], "/nowhere"),
-])
+@pytest.mark.parametrize(
+    "arguments, expected",
+    [
+        (["--stage", "trian"], "Did you mean 'train_cnn'?"),
+        (["train.lrr=1"], "did you mean 'train.lr'"),
+        (["corpus=/nowhere"], "/nowhere"),
+    ],
+)
 def test_one_line_for_a_mistake(arguments, expected, tmp_path):
     output = Recipe("fearless").fail(*arguments, "--exp", tmp_path / "exp")
     assert [line for line in output.splitlines() if expected in line], output
@@ -63,13 +77,40 @@ def test_one_line_for_a_mistake(arguments, expected, tmp_path):
 
 # A value that makes no sense, for each group of options that has a check.
 BAD = {
-    "fearless": ["statistical.decision=x", "features.shift=0", "network.rnn_merge=x", "data.batch_size=0",
-                 "train.lr=-1.0", "statistical.sampling_rate=16000", "features.sampling_rate=16000", "data.crop_seconds=0.001",
-                 "statistical.band_hertz=0.0", "minutes=[1]", "minutes=[0, 0, 0]", "minutes=[-5, 1, 1]"],
-    "indic": ["features.stack=0", "specaugment.time_fraction=2.0", "model.dropout=1.0", "loss.prune_range=0",
-              "train.lr=-1.0", "search.beam=0", "monolingual_lr=-1.0", "finetune_steps=nan"],
-    "zerospeech": ["features.kind=x", "vqvae.codes=1", "data.warp=0.0", "train.lr=-1.0", "inverter.power=0.0",
-                   "inverter_data.batch_seconds=0.0", "inverter_train.lr=-1.0", "train.seed=-1"],
+    "fearless": [
+        "statistical.decision=x",
+        "features.shift=0",
+        "network.rnn_merge=x",
+        "data.batch_size=0",
+        "train.lr=-1.0",
+        "statistical.sampling_rate=16000",
+        "features.sampling_rate=16000",
+        "data.crop_seconds=0.001",
+        "statistical.band_hertz=0.0",
+        "minutes=[1]",
+        "minutes=[0, 0, 0]",
+        "minutes=[-5, 1, 1]",
+    ],
+    "indic": [
+        "features.stack=0",
+        "specaugment.time_fraction=2.0",
+        "model.dropout=1.0",
+        "loss.prune_range=0",
+        "train.lr=-1.0",
+        "search.beam=0",
+        "monolingual_lr=-1.0",
+        "finetune_steps=nan",
+    ],
+    "zerospeech": [
+        "features.kind=x",
+        "vqvae.codes=1",
+        "data.warp=0.0",
+        "train.lr=-1.0",
+        "inverter.power=0.0",
+        "inverter_data.batch_seconds=0.0",
+        "inverter_train.lr=-1.0",
+        "train.seed=-1",
+    ],
     "add2022": ["network.dropout=1.0", "data.samples=0", "train.lr=-1.0"],
 }
 

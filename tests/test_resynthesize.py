@@ -1,16 +1,17 @@
 """utils/resynthesize.py as its user meets it: every kind of file in one run, voices, what is never overwritten, mistakes."""
+
 import numpy as np
 import pytest
 import soundfile
+from tiny_units import VOICES, make_pair
+from tiny_zerospeech import sentence
+from tool_harness import BAD, load_tool, run_tool, write_awkward_audio
 
 from pyspeech.audio.io import read_audio
 from pyspeech.audio.level import rms
 from pyspeech.errors import UserError
 from pyspeech.units.checkpoint import save_model, save_pair
 from pyspeech.units.resynthesis import resynthesize
-from tiny_units import VOICES, make_pair
-from tiny_zerospeech import sentence
-from tool_harness import BAD, load_tool, run_tool, write_awkward_audio
 
 
 @pytest.fixture(scope="module")
@@ -72,13 +73,19 @@ def test_recordings_are_not_overwritten(models, audio, tmp_path, monkeypatch):
     assert audio.read_bytes() == before
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (["--model", "{models}/single", "--seed", "9" * 23], "--seed 99999999999999999999999: expected less than 2**63"),
-    (["--model", "{models}/pair"], "--speaker: not given; the voices of {models}/pair are V001, Žluťoučký 2"),
-    (["--model", "{models}/pair", "--speaker", "S1"], "--speaker: 'S1'; the voices of {models}/pair are V001, Žluťoučký 2"),
-    (["--model", "{models}/plain"], "--model {models}/plain: no VQ-VAE with its inverter (vqvae/model.pt, inverter/model.pt)"),
-    (["--model", "{models}"], "choose one of {models}/pair, {models}/single"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--model", "{models}/single", "--seed", "9" * 23], "--seed 99999999999999999999999: expected less than 2**63"),
+        (["--model", "{models}/pair"], "--speaker: not given; the voices of {models}/pair are V001, Žluťoučký 2"),
+        (["--model", "{models}/pair", "--speaker", "S1"], "--speaker: 'S1'; the voices of {models}/pair are V001, Žluťoučký 2"),
+        (
+            ["--model", "{models}/plain"],
+            "--model {models}/plain: no VQ-VAE with its inverter (vqvae/model.pt, inverter/model.pt)",
+        ),
+        (["--model", "{models}"], "choose one of {models}/pair, {models}/single"),
+    ],
+)
 def test_mistakes_are_one_line(models, audio, tmp_path, arguments, message):
     with pytest.raises(UserError) as error:
         run(audio, *(text.format(models=models) for text in arguments), "-o", tmp_path / "out")

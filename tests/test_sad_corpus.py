@@ -1,4 +1,5 @@
 """What RESULTS.md of egs/fearless says about the corpus: simulated streams beside real ones, sets without labels."""
+
 import logging
 import shutil
 from types import SimpleNamespace
@@ -6,14 +7,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import soundfile
+from tiny_corpora import RATE, make_fearless
 
 from local import fearless_mini
 from local.sad_manifests import write_split
 from pyspeech.sad.formats import write_reference
-from steps.sad_corpus import prepare_fearless, scored_sets
-from steps.sad_results import report_text
-from steps.sad_stages import describe_corpus
-from tiny_corpora import RATE, make_fearless
+from steps.sad.corpus import prepare_fearless, scored_sets
+from steps.sad.score import describe_corpus
+from steps.sad.tables import report_text
 
 
 def simulate(out, minutes):
@@ -31,24 +32,27 @@ def simulate(out, minutes):
         write_split(out, split, streams)
 
 
-@pytest.mark.parametrize("simulated, added", [
-    ("never", None), ("auto", "2 of the 3 train streams"),
-    ("no dev", "2 of the 3 train streams and 2 of the 2 dev streams"),
-])
+@pytest.mark.parametrize(
+    "simulated, added",
+    [("never", None), ("auto", "2 of the 3 train streams"), ("no dev", "2 of the 3 train streams and 2 of the 2 dev streams")],
+)
 def test_simulated_streams_and_missing_labels_are_told(tmp_path, monkeypatch, simulated, added):
     monkeypatch.setattr(fearless_mini, "prepare", simulate)
     sizes = {"Train": 1, "Dev": 1, "Eval": 1}
     corpus = make_fearless(tmp_path / "FSC", sizes if simulated != "no dev" else {"Train": 1, "Eval": 1}, 12.0)
     shutil.rmtree(corpus / "Transcripts/SAD/Eval")
-    conf = SimpleNamespace(corpus=str(corpus), skip_bad=False, minutes=[1, 1, 1],
-                           simulated="never" if simulated == "never" else "auto")
+    conf = SimpleNamespace(
+        corpus=str(corpus), skip_bad=False, minutes=[1, 1, 1], simulated="never" if simulated == "never" else "auto"
+    )
     prepare_fearless(conf, tmp_path / "out", logging.getLogger(__name__))
     described = describe_corpus(tmp_path / "out", conf)
     assert described["eval"] == {"streams": 1, "simulated": 0, "minutes": 0.2, "speech": None}
     text = report_text({}, scored_sets(tmp_path / "out"), [0.0], {}, described, "run")
     assert "eval 0.2 min (no labels)." in text
     assert ("Simulated" in text) == (added is not None)
-    assert added is None or f"Simulated, not of the corpus (human recordings through a simulated radio channel): {added}." in text
+    assert (
+        added is None or f"Simulated, not of the corpus (human recordings through a simulated radio channel): {added}." in text
+    )
 
 
 def test_the_mini_corpus_is_simulated_as_a_whole(tmp_path):

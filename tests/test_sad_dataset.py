@@ -1,4 +1,5 @@
 """Crops of recordings: labels and samples where they belong, edges, short recordings, seeds; the loss."""
+
 import numpy as np
 import pytest
 import soundfile
@@ -7,8 +8,9 @@ import torch
 from pyspeech.errors import UserError
 from pyspeech.sad.augmentation import augment
 from pyspeech.sad.config import DatasetConfig, NetworkConfig, StftConfig
-from pyspeech.sad.dataset import CropDataset, compute_loss, crop_sampler, frame_targets
+from pyspeech.sad.dataset import CropDataset, crop_sampler, frame_targets
 from pyspeech.sad.networks import SadNetwork
+from pyspeech.sad.training import compute_loss
 
 STFT = StftConfig()
 

@@ -1,4 +1,5 @@
 """From scores to decisions, and the threshold sweep against the official scorer's figures at each threshold."""
+
 import numpy as np
 import pytest
 

@@ -1,4 +1,5 @@
 """Detectors over the streams of a corpus: each stream read once for the systems that share what is worked out of it."""
+
 import logging
 from dataclasses import replace
 from types import SimpleNamespace
@@ -6,14 +7,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import soundfile
+from tiny_corpora import RATE, radio_stream
 
 from pyspeech.errors import UserError
 from pyspeech.sad.config import StatisticalConfig
 from pyspeech.sad.formats import read_hypothesis
 from pyspeech.sad.segments import frames_to_segments
 from pyspeech.sad.statistical import detect
-from steps import sad_detect
-from tiny_corpora import RATE, radio_stream
+from steps.sad import detect as sad_detect
 
 SECONDS = 30.0
 CONFIG = StatisticalConfig()
@@ -22,11 +23,14 @@ CONFIG = StatisticalConfig()
 @pytest.fixture
 def cuts(tmp_path):
     """What the detectors look at of two cuts of a CutSet."""
+
     def stream(seed):
         path = tmp_path / f"stream_{seed}.wav"
         soundfile.write(path, radio_stream(SECONDS, np.random.default_rng(seed))[0], RATE)
-        return SimpleNamespace(recording_id=path.stem, duration=SECONDS,
-                               recording=SimpleNamespace(sources=[SimpleNamespace(source=str(path))]))
+        return SimpleNamespace(
+            recording_id=path.stem, duration=SECONDS, recording=SimpleNamespace(sources=[SimpleNamespace(source=str(path))])
+        )
+
     return [stream(seed) for seed in (3, 4)]
 
 
@@ -74,10 +78,13 @@ def test_webrtc_modes(cuts, read, tmp_path):
     assert called[0] > called[-1] > 0
 
 
-@pytest.mark.parametrize("run, options", [
-    (lambda cuts, folders: sad_detect.detect_statistical(cuts, CONFIG, folders), ("hmm", "threshold")),
-    (sad_detect.detect_webrtc, (0, 3)),
-])
+@pytest.mark.parametrize(
+    "run, options",
+    [
+        (lambda cuts, folders: sad_detect.detect_statistical(cuts, CONFIG, folders), ("hmm", "threshold")),
+        (sad_detect.detect_webrtc, (0, 3)),
+    ],
+)
 def test_files_that_are_there_are_kept(cuts, read, tmp_path, run, options):
     """As a killed stage leaves them: the first stream done by one system, the other by both."""
     folders = dict(zip((tmp_path / "a", tmp_path / "b"), options))
@@ -94,7 +101,7 @@ def test_files_that_are_there_are_kept(cuts, read, tmp_path, run, options):
 
 
 def test_stage_reads_each_stream_twice(cuts, read, tmp_path, monkeypatch):
-    from steps import sad_stages
+    from steps.sad import score as sad_stages
 
     monkeypatch.setattr(sad_stages, "scored_sets", lambda corpus: ["dev"])
     monkeypatch.setattr(sad_stages, "load_cuts", lambda corpus, name: cuts)

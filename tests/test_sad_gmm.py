@@ -1,4 +1,5 @@
 """One-dimensional Gaussian mixtures against scikit-learn and the definition."""
+
 import numpy as np
 import pytest
 

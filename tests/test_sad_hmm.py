@@ -1,4 +1,5 @@
 """Viterbi smoothing: the form over all chunks at once against the one that goes frame by frame."""
+
 import numpy as np
 import pytest
 
@@ -29,7 +30,7 @@ def test_ties_and_constant_evidence():
 
 
 @pytest.mark.parametrize("num_frames", [0, 1, CHUNK - 1, CHUNK, 3 * CHUNK + 17])
-@pytest.mark.parametrize("side_by_side", [1, 8, 10 ** 6])
+@pytest.mark.parametrize("side_by_side", [1, 8, 10**6])
 def test_many_thresholds_equal_one_at_a_time(rng, monkeypatch, num_frames, side_by_side):
     """Singly, in groups and all at once; with thresholds that call every frame, none, and some."""
     monkeypatch.setattr(hmm, "SIDE_BY_SIDE", side_by_side)

@@ -1,4 +1,5 @@
 """The SAD networks: sizes of the paper, edges, padding, gain, steady signals; chunked scoring against the whole; the file."""
+
 import numpy as np
 import pytest
 import torch
@@ -45,11 +46,14 @@ def score_whole(model, samples):
     return model(torch.from_numpy(samples)[None])[0].numpy()
 
 
-@pytest.mark.parametrize("temporal, parameters", [
-    ("cnn", (64 * 3 + 1) * 128 + (128 * 3 + 1) * 10),
-    ("rnn", 2 * 3 * 128 * (64 + 128 + 2) + 257 * 10),
-    ("seg_rnn", 2 * 3 * 128 * (64 + 128 + 2) + 257 * 10),
-])
+@pytest.mark.parametrize(
+    "temporal, parameters",
+    [
+        ("cnn", (64 * 3 + 1) * 128 + (128 * 3 + 1) * 10),
+        ("rnn", 2 * 3 * 128 * (64 + 128 + 2) + 257 * 10),
+        ("seg_rnn", 2 * 3 * 128 * (64 + 128 + 2) + 257 * 10),
+    ],
+)
 def test_sizes_of_the_paper(temporal, parameters):
     model = SadNetwork(NetworkConfig(temporal=temporal))
     assert model.cnn.num_features == 64
@@ -92,9 +96,9 @@ def test_padding_changes_nothing(temporal):
 
 
 @pytest.mark.parametrize("compress", ["log", "none"])
-@pytest.mark.parametrize("temporal, options", [
-    ("cnn", {}), ("seg_rnn", {}), ("seg_rnn", {"segment_length": 25, "segment_shift": 10}),
-])
+@pytest.mark.parametrize(
+    "temporal, options", [("cnn", {}), ("seg_rnn", {}), ("seg_rnn", {"segment_length": 25, "segment_shift": 10})]
+)
 def test_chunks_score_like_the_whole(temporal, options, compress):
     model = make_model(temporal, compress=compress, **options)
     samples = radio(67.123)
@@ -192,9 +196,17 @@ def test_a_file_that_is_no_model_is_named(tmp_path):
         load_model(tmp_path)
 
 
-@pytest.mark.parametrize("option, value", [
-    ("temporal", "lstm"), ("compress", "sqrt"), ("channels", []), ("rnn_size", 3), ("rnn_merge", "mean"), ("segment_shift", 6),
-])
+@pytest.mark.parametrize(
+    "option, value",
+    [
+        ("temporal", "lstm"),
+        ("compress", "sqrt"),
+        ("channels", []),
+        ("rnn_size", 3),
+        ("rnn_merge", "mean"),
+        ("segment_shift", 6),
+    ],
+)
 def test_impossible_options_are_named(option, value):
     with pytest.raises(UserError, match=option):
         SadNetwork(NetworkConfig(**{option: value}))

@@ -1,4 +1,5 @@
 """The detection cost function against the official scorer's figures for made-up cases and against a plain version."""
+
 import json
 import os
 import subprocess
@@ -28,12 +29,12 @@ def line_up(*parts):
 
 # Reference, hypothesis speech, the official scorer's DCF at the five collars.
 OFFICIAL = {
-    "non-speech alone": (line_up(("NS", 10)), [(0, 2)], (.05, .05128, .05263, .05556, .0625)),
-    "speech alone": (line_up(("S", 10)), [(2, 10)], (.15,) * 5),
-    "longer hypothesis": (line_up(("NS", 3), ("S", 3)), [(2, 9)], (.08333, .06818, .05, 0, 0)),
-    "pause of 0.6 s": (line_up(("S", 2), ("NS", .6), ("S", 2.4)), [(0, 5)], (.25, .25, 0, 0, 0)),
-    "pause of 0.59 s": (line_up(("S", 2), ("NS", .59), ("S", 2.4)), [(0, 5)], (.25, 0, 0, 0, 0)),
-    "nothing found": (line_up(("NS", 3), ("S", 3)), [], (.75,) * 5),
+    "non-speech alone": (line_up(("NS", 10)), [(0, 2)], (0.05, 0.05128, 0.05263, 0.05556, 0.0625)),
+    "speech alone": (line_up(("S", 10)), [(2, 10)], (0.15,) * 5),
+    "longer hypothesis": (line_up(("NS", 3), ("S", 3)), [(2, 9)], (0.08333, 0.06818, 0.05, 0, 0)),
+    "pause of 0.6 s": (line_up(("S", 2), ("NS", 0.6), ("S", 2.4)), [(0, 5)], (0.25, 0.25, 0, 0, 0)),
+    "pause of 0.59 s": (line_up(("S", 2), ("NS", 0.59), ("S", 2.4)), [(0, 5)], (0.25, 0, 0, 0, 0)),
+    "nothing found": (line_up(("NS", 3), ("S", 3)), [], (0.75,) * 5),
 }
 
 
@@ -58,7 +59,7 @@ def plain_score(reference, hypothesis, collar):
             called[t] = True
     c = round(collar * 1000)
     start = 0
-    while start < end:                                       # cut the collars out of each run of non-speech
+    while start < end:  # cut the collars out of each run of non-speech
         stop = start
         while stop < end and kind[stop] == kind[start]:
             stop += 1
@@ -80,13 +81,12 @@ def plain_score(reference, hypothesis, collar):
 @pytest.mark.parametrize("seed", range(20))
 def test_equals_plain_version(seed):
     random = np.random.default_rng(seed)
-    labels = ["S", "NS", "S", "NS", "RI", "NT", "RX", "RS", "Mixed"][:2 if seed % 2 else 9]
+    labels = ["S", "NS", "S", "NS", "RI", "NT", "RX", "RS", "Mixed"][: 2 if seed % 2 else 9]
     # Lengths are multiples of 0.09 s: no sum of them is at the border between scored and dropped (c + 0.1, 2c + 0.1),
     # where the last bit of a float decides.
-    reference = line_up(*[(random.choice(labels), 0.09 * random.integers(1, 60))
-                          for _ in range(random.integers(1, 30))])
+    reference = line_up(*[(random.choice(labels), 0.09 * random.integers(1, 60)) for _ in range(random.integers(1, 30))])
     if seed % 5 == 0 and len(reference) > 1:
-        reference = reference[1:]                            # starts late
+        reference = reference[1:]  # starts late
     borders = random.choice(int(reference[-1][1] * 100) + 300, size=2 * int(random.integers(0, 12)), replace=False)
     hypothesis = (np.sort(borders) / 100).reshape(-1, 2)
     for collar in (*COLLARS, 0.3):
@@ -100,9 +100,9 @@ def test_equals_plain_version(seed):
 def test_labels_and_merging():
     hypothesis = [(1, 4)]
     plain = score_pair(line_up(("NS", 2), ("S", 3), ("NS", 5)), hypothesis, 0.5)
-    other = score_pair(line_up(("NT", 1.5), ("RX", .5), ("RI", 1), ("S", 2), ("RS", 2), ("NS", 3)), hypothesis, 0.5)
+    other = score_pair(line_up(("NT", 1.5), ("RX", 0.5), ("RI", 1), ("S", 2), ("RS", 2), ("NS", 3)), hypothesis, 0.5)
     assert plain == other
-    assert plain["miss_s"] == pytest.approx(1) and plain["fa_s"] == pytest.approx(0.5)   # 1.5 to 2 is collar
+    assert plain["miss_s"] == pytest.approx(1) and plain["fa_s"] == pytest.approx(0.5)  # 1.5 to 2 is collar
 
 
 def test_what_is_not_scored():
@@ -131,8 +131,8 @@ def test_overall_is_mean_of_rounded_dcf_and_pooled_rates():
     assert total["recall"] == pytest.approx(67 / 97) and total["precision"] == pytest.approx(67 / 68)
     assert total["f1"] == pytest.approx(2 * 67 / (97 + 68))
     assert total["dcf_pooled"] == pytest.approx(0.75 * 30 / 97 + 0.25 * 1 / 10)
-    third = score_pair(line_up(("S", 3), ("NS", 3)), [(0, 2)], 0)      # 0.25 * 1 would hide rounding: DCF 0.25
-    sixth = score_pair(line_up(("S", 9), ("NS", 3)), [(0, 8)], 0)      # 0.0833333...
+    third = score_pair(line_up(("S", 3), ("NS", 3)), [(0, 2)], 0)  # 0.25 * 1 would hide rounding: DCF 0.25
+    sixth = score_pair(line_up(("S", 9), ("NS", 3)), [(0, 8)], 0)  # 0.0833333...
     assert overall([third, sixth])["dcf"] == pytest.approx((0.25 + 0.08333) / 2, abs=1e-12)
 
 
@@ -154,16 +154,22 @@ def folders(tmp_path):
 
 def run_tool(*arguments):
     """Run the tool with the Python of the tests, from another folder."""
-    return subprocess.run([sys.executable, str(TOOL), *map(str, arguments)], capture_output=True, text=True, cwd="/",
-                          env={**os.environ, "PYSPEECH_ENV": "system", "PYTHONUTF8": "1"})
+    return subprocess.run(
+        [sys.executable, str(TOOL), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd="/",
+        env={**os.environ, "PYSPEECH_ENV": "system", "PYTHONUTF8": "1"},
+    )
 
 
 def test_tool(folders):
-    done = run_tool("--reference", folders / "ref", "--hypothesis", folders / "hyp", "--json", folders / "out.json",
-                    "--collar", "0")
+    done = run_tool(
+        "--reference", folders / "ref", "--hypothesis", folders / "hyp", "--json", folders / "out.json", "--collar", "0"
+    )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[2].split()[3:6] == ["0.03571", "0.00000", "0.14286"]          # reel 1 día: 1 s of 7 s called speech
+    assert lines[2].split()[3:6] == ["0.03571", "0.00000", "0.14286"]  # reel 1 día: 1 s of 7 s called speech
     assert lines[3].split()[:4] == ["trñ00", "0.87500", "1.00000", "0.50000"]  # both missed, 4 s of 8 s false
     assert lines[5].split()[:2] == ["overall", f"{(0.03571 + 0.875) / 2:.5f}"]
     assert "extra" in done.stderr and "Traceback" not in done.stderr

@@ -1,9 +1,10 @@
 """The fast segment RNN against every segment through the GRU, and the any-segment rule against its definition."""
+
 import pytest
 import torch
+from tool_harness import load_tool
 
 from pyspeech.sad.segment_rnn import any_segment, last_outputs, last_outputs_plain, num_segments
-from tool_harness import load_tool
 
 
 def make_gru(inputs=16, hidden=24):
@@ -82,10 +83,15 @@ def test_any_segment_and_threshold_commute():
     assert decided.tolist() == (any_segment(scores, 3, 1, 6) > 0.5).tolist() == [[False, True, True, True, False, False]]
 
 
-@pytest.mark.parametrize("tool, option", [
-    ("bench_segment_rnn", "--seconds"), ("bench_segment_rnn", "--repetitions"),
-    ("bench_statistical_sad", "--minutes"), ("bench_statistical_sad", "--repetitions"),
-])
+@pytest.mark.parametrize(
+    "tool, option",
+    [
+        ("bench/segment_rnn", "--seconds"),
+        ("bench/segment_rnn", "--repetitions"),
+        ("bench/statistical_sad", "--minutes"),
+        ("bench/statistical_sad", "--repetitions"),
+    ],
+)
 def test_bench_of_nothing_is_one_line(tool, option, capsys):
     with pytest.raises(SystemExit):
         load_tool(tool).main([option, "0"])

@@ -1,9 +1,9 @@
 """Segments and frames: both directions against plain loops, and the edges."""
+
 import numpy as np
 import pytest
 
-from pyspeech.sad.segments import (as_segments, clip, complement, frames_to_segments, segments_to_frames, tidy, total,
-                                   union)
+from pyspeech.sad.segments import as_segments, clip, complement, frames_to_segments, segments_to_frames, tidy, total, union
 
 
 def pairs(segments):
@@ -26,8 +26,7 @@ def test_frames_and_back(seed):
     assert np.array_equal(segments_to_frames(segments, len(decisions)), decisions)
 
 
-@pytest.mark.parametrize("decisions, expected",
-                         [([], []), ([False], []), ([True], [(0, .01)]), ([True] * 7, [(0, .07)])])
+@pytest.mark.parametrize("decisions, expected", [([], []), ([False], []), ([True], [(0, 0.01)]), ([True] * 7, [(0, 0.07)])])
 def test_frames_at_the_edges(decisions, expected):
     segments = frames_to_segments(np.array(decisions, dtype=bool))
     assert segments.shape == (len(expected), 2) and segments.dtype == np.float64 and pairs(segments) == expected
@@ -35,14 +34,14 @@ def test_frames_at_the_edges(decisions, expected):
 
 
 def test_duration_bounds_the_last_frame():
-    assert pairs(frames_to_segments([True, False, True], 0.01, duration=0.05)) == [(0, .01), (.02, .05)]
-    assert pairs(frames_to_segments([True, False, True], 0.01, duration=0.025)) == [(0, .01), (.02, .025)]
-    assert pairs(frames_to_segments([True, True, False], 0.01, duration=0.05)) == [(0, .02)]
+    assert pairs(frames_to_segments([True, False, True], 0.01, duration=0.05)) == [(0, 0.01), (0.02, 0.05)]
+    assert pairs(frames_to_segments([True, False, True], 0.01, duration=0.025)) == [(0, 0.01), (0.02, 0.025)]
+    assert pairs(frames_to_segments([True, True, False], 0.01, duration=0.05)) == [(0, 0.02)]
     assert pairs(frames_to_segments([True], 0.01, duration=0.0)) == []
 
 
 def test_very_long():
-    decisions = np.tile([True] * 3 + [False] * 2, 1_000_000)             # 14 hours
+    decisions = np.tile([True] * 3 + [False] * 2, 1_000_000)  # 14 hours
     segments = frames_to_segments(decisions)
     assert len(segments) == 1_000_000 and pairs(segments[-1:]) == [(49999.95, 49999.98)]
     assert np.array_equal(segments_to_frames(segments, len(decisions)), decisions)
@@ -62,12 +61,15 @@ def test_union_and_complement_by_sampling(seed):
     covered = np.zeros(400, dtype=bool)
     for start, end in segments:
         covered[start:end] = True
-    for result, truth in ((union(segments), covered), (clip(segments, 250), covered[:250]),
-                          (complement(segments, 250), ~covered[:250])):
+    for result, truth in (
+        (union(segments), covered),
+        (clip(segments, 250), covered[:250]),
+        (complement(segments, 250), ~covered[:250]),
+    ):
         seen = np.zeros(400, dtype=int)
         for start, end in result.astype(int):
             seen[start:end] += 1
-        assert seen.max(initial=0) <= 1 and np.array_equal(seen[:len(truth)] > 0, truth) and not seen[len(truth):].any()
+        assert seen.max(initial=0) <= 1 and np.array_equal(seen[: len(truth)] > 0, truth) and not seen[len(truth) :].any()
         assert (result[1:, 0] > result[:-1, 1]).all() and total(result) == truth.sum()
 
 
@@ -80,7 +82,7 @@ def test_tidy():
     speech = [(1, 2), (2.2, 3), (5, 5.1), (9.5, 10)]
     assert pairs(tidy(speech, 10)) == [tuple(map(float, pair)) for pair in speech]
     assert pairs(tidy(speech, 10, min_silence=0.3)) == [(1, 3), (5, 5.1), (9.5, 10)]
-    assert pairs(tidy(speech, 10, min_silence=0.2)) == pairs(tidy(speech, 10))      # 0.2 s is not shorter
+    assert pairs(tidy(speech, 10, min_silence=0.2)) == pairs(tidy(speech, 10))  # 0.2 s is not shorter
     assert pairs(tidy(speech, 10, min_speech=0.5)) == [(1, 2), (2.2, 3), (9.5, 10)]
     assert pairs(tidy(speech, 10, min_speech=0.5, pad=0.3)) == [(0.7, 3.3), (9.2, 10)]
     assert tidy([], 0, 1, 1, 1).shape == (0, 2)

@@ -1,18 +1,26 @@
 """Statistical SAD: each step against its definition, the same answer however the audio is cut, and audio without speech."""
+
 import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from tiny_corpora import RATE, radio_stream
 
 from pyspeech.errors import UserError
 from pyspeech.sad import statistical
 from pyspeech.sad.config import StatisticalConfig
 from pyspeech.sad.segments import segments_to_frames
-from pyspeech.sad.stat_energies import (band_filters, combine_bands, frame_energies, noise_power, power_spectra,
-                                        running_minimum, wiener_filter)
+from pyspeech.sad.stat_energies import (
+    band_filters,
+    combine_bands,
+    frame_energies,
+    noise_power,
+    power_spectra,
+    running_minimum,
+    wiener_filter,
+)
 from pyspeech.sad.statistical import detect, detect_stream
-from tiny_corpora import RATE, radio_stream
 
 CONFIG = StatisticalConfig()
 
@@ -37,7 +45,7 @@ def test_equation_1(rng):
     noise = 0.02 * rng.exponential(size=(3, 7)).astype(np.float32)
     for t in range(10):
         gain = np.maximum(1 - CONFIG.oversubtraction * noise[t // 4] / power[t], CONFIG.min_gain)
-        np.testing.assert_allclose(wiener_filter(power, noise, CONFIG)[t], gain ** 2 * power[t], rtol=1e-5)
+        np.testing.assert_allclose(wiener_filter(power, noise, CONFIG)[t], gain**2 * power[t], rtol=1e-5)
 
 
 def test_noise_is_the_larger_of_the_minima_before_and_after(rng):
@@ -83,7 +91,7 @@ def test_frame_is_centred_and_power_is_that_of_the_transform(rng):
     assert power.shape == (1, 129) and not muted.any()
 
 
-@pytest.mark.parametrize("size", [1001, 8000, 33333, 10 ** 6])
+@pytest.mark.parametrize("size", [1001, 8000, 33333, 10**6])
 def test_blocks_change_nothing(stream, size):
     samples, _ = stream
     whole = detect(samples, RATE)
@@ -113,18 +121,21 @@ def _time(seconds):
     return np.arange(int(seconds * RATE)) / RATE
 
 
-@pytest.mark.parametrize("name, make", [
-    ("silence", lambda rng: np.zeros(20 * RATE)),
-    ("nothing", lambda rng: np.zeros(0)),
-    ("one sample", lambda rng: np.ones(1)),
-    ("constant", lambda rng: np.full(20 * RATE, 0.3)),
-    ("tone", lambda rng: 0.3 * np.sin(2 * np.pi * 700 * _time(20))),
-    ("tone after silence", lambda rng: np.concatenate([np.zeros(RATE), 0.3 * np.sin(2 * np.pi * 700 * _time(20))])),
-    ("white noise", lambda rng: 0.1 * rng.standard_normal(60 * RATE)),
-    ("pink noise", lambda rng: np.cumsum(rng.standard_normal(60 * RATE)) * 1e-3),
-    ("hum", lambda rng: 0.1 * np.sin(2 * np.pi * 60 * _time(20)) + 0.05 * np.sin(2 * np.pi * 180 * _time(20))),
-    ("a tenth of a second of noise", lambda rng: 0.1 * rng.standard_normal(800)),
-])
+@pytest.mark.parametrize(
+    "name, make",
+    [
+        ("silence", lambda rng: np.zeros(20 * RATE)),
+        ("nothing", lambda rng: np.zeros(0)),
+        ("one sample", lambda rng: np.ones(1)),
+        ("constant", lambda rng: np.full(20 * RATE, 0.3)),
+        ("tone", lambda rng: 0.3 * np.sin(2 * np.pi * 700 * _time(20))),
+        ("tone after silence", lambda rng: np.concatenate([np.zeros(RATE), 0.3 * np.sin(2 * np.pi * 700 * _time(20))])),
+        ("white noise", lambda rng: 0.1 * rng.standard_normal(60 * RATE)),
+        ("pink noise", lambda rng: np.cumsum(rng.standard_normal(60 * RATE)) * 1e-3),
+        ("hum", lambda rng: 0.1 * np.sin(2 * np.pi * 60 * _time(20)) + 0.05 * np.sin(2 * np.pi * 180 * _time(20))),
+        ("a tenth of a second of noise", lambda rng: 0.1 * rng.standard_normal(800)),
+    ],
+)
 def test_no_speech_where_there_is_none(rng, name, make):
     samples = make(rng).astype(np.float32)
     found = detect(samples, RATE)
@@ -201,11 +212,23 @@ def test_errors(stream):
         detect(stream[0], RATE, StatisticalConfig(decision="viterbi"))
 
 
-@pytest.mark.parametrize("option, value", [
-    ("high_pass", 9000.0), ("high_pass", -1.0), ("band_hertz", 0.0), ("smoothing_seconds", -1.0), ("floor_seconds", 0.0),
-    ("noise_seconds", 0.0), ("range_db", -5.0), ("fill_seconds", np.inf), ("floor_seconds", np.nan), ("hop", 0),
-    ("sampling_rate", 0), ("most_margin_db", 10.0),
-])
+@pytest.mark.parametrize(
+    "option, value",
+    [
+        ("high_pass", 9000.0),
+        ("high_pass", -1.0),
+        ("band_hertz", 0.0),
+        ("smoothing_seconds", -1.0),
+        ("floor_seconds", 0.0),
+        ("noise_seconds", 0.0),
+        ("range_db", -5.0),
+        ("fill_seconds", np.inf),
+        ("floor_seconds", np.nan),
+        ("hop", 0),
+        ("sampling_rate", 0),
+        ("most_margin_db", 10.0),
+    ],
+)
 def test_impossible_options_are_named(option, value):
     with pytest.raises(UserError, match=f"statistical option {option}={value}: expected "):
         StatisticalConfig(**{option: value}).check()

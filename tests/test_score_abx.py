@@ -1,4 +1,5 @@
 """The command-line tool that scores features by ABX."""
+
 import json
 import os
 import subprocess
@@ -18,8 +19,9 @@ def write_corpus(folder):
     """Two speakers, a file each of 8 frames at 25 Hz: phones a and b in turn, twice; b is at a right angle to a."""
     lines = ["#file onset offset #phone prev-phone next-phone speaker"]
     for speaker in ("s1", "s2"):
-        lines += [f"{speaker} {0.08 * place:.2f} {0.08 * place + 0.08:.2f} {'ab'[place % 2]} p t {speaker}"
-                  for place in range(4)]
+        lines += [
+            f"{speaker} {0.08 * place:.2f} {0.08 * place + 0.08:.2f} {'ab'[place % 2]} p t {speaker}" for place in range(4)
+        ]
         np.savetxt(folder / f"{speaker}.txt", np.repeat(np.eye(2)[[0, 1, 0, 1]], 2, axis=0))
     (folder / "x.item").write_text("\n".join(lines) + "\n")
     return folder / "x.item"
@@ -33,26 +35,34 @@ def test_as_a_program_from_another_folder(tmp_path):
     assert run.returncode == 0 and run.stderr == "", run.stderr
     assert run.stdout.splitlines() == [
         "within: 0.00 % error, cosine, zerospeech2020 averages, 4 cells, 8 items",
-        "across: 0.00 % error, cosine, zerospeech2020 averages, 4 cells, 8 items"]
+        "across: 0.00 % error, cosine, zerospeech2020 averages, 4 cells, 8 items",
+    ]
     assert json.loads((tmp_path / "out.json").read_text())["across"] == {"error": 0, "cells": 4}
     broken = subprocess.run([*command, "nowhere", "--frame-rate", "25"], **options)
-    assert broken.returncode == 1 and broken.stderr.startswith("error: nowhere: no such folder or file") and (
-        broken.stderr.count("\n") == 1)
+    assert (
+        broken.returncode == 1
+        and broken.stderr.startswith("error: nowhere: no such folder or file")
+        and (broken.stderr.count("\n") == 1)
+    )
 
 
 def test_help_needs_no_heavy_imports():
-    code = ("import sys; from utils import score_abx\ntry: score_abx.main(['--help'])\nexcept SystemExit: pass\n"
-            "assert not {'torch', 'lhotse', 'numpy'} & set(sys.modules)")
+    code = (
+        "import sys; from utils import score_abx\ntry: score_abx.main(['--help'])\nexcept SystemExit: pass\n"
+        "assert not {'torch', 'lhotse', 'numpy'} & set(sys.modules)"
+    )
     run = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, cwd=TOOL.parents[1])
     assert run.returncode == 0 and "--frame-rate" in run.stdout, run.stderr
 
 
 def test_what_is_wrong_is_one_line(tmp_path):
     arguments = ["--items", str(write_corpus(tmp_path)), "--features", str(tmp_path)]
-    for options, message in (([], "s1.txt: no times of its frames; give the frame rate"),
-                             (["--frame-rate", "0"], "expected finite numbers above 0"),
-                             (["--frame-rate", "inf"], "expected finite numbers above 0"),
-                             (["--frame-rate", "25", "--jobs", "0"], "expected finite numbers above 0")):
+    for options, message in (
+        ([], "s1.txt: no times of its frames; give the frame rate"),
+        (["--frame-rate", "0"], "expected finite numbers above 0"),
+        (["--frame-rate", "inf"], "expected finite numbers above 0"),
+        (["--frame-rate", "25", "--jobs", "0"], "expected finite numbers above 0"),
+    ):
         with pytest.raises(UserError, match=message):
             score_abx.main([*arguments, *options])
     (tmp_path / "x.item").write_bytes("#file\ns1 0 0.1 é p t s1\n".encode("latin-1"))

@@ -1,4 +1,5 @@
 """The command-line tool that scores detectors of fake audio, and the DET curve."""
+
 import json
 import os
 import subprocess
@@ -26,9 +27,13 @@ def write_set(folder, sign=1, endings=""):
     (folder / "labels").write_text("".join(lines))
     (folder / "scores").write_text("".join(scores))
     # Of 100 target and other speakers and of fakes: 3 refused, 2 accepted, 40 refused, about the EER's threshold of 0.
-    (folder / "asv").write_text("".join(
-        f"x {key} {1 if index < count else -1}\n" for key, count in (("target", 97), ("nontarget", 2), ("spoof", 60))
-        for index in range(100)))
+    (folder / "asv").write_text(
+        "".join(
+            f"x {key} {1 if index < count else -1}\n"
+            for key, count in (("target", 97), ("nontarget", 2), ("spoof", 60))
+            for index in range(100)
+        )
+    )
     return ["--scores", str(folder / "scores"), "--labels", str(folder / "labels"), "--draws", "100"]
 
 
@@ -48,12 +53,15 @@ def test_as_a_program_from_another_folder(tmp_path):
     assert (tmp_path / "det.png").read_bytes().startswith(b"\x89PNG")
     broken = subprocess.run([*command[:-1], "nowhere"], **options)
     assert broken.returncode == 1 and broken.stderr == (
-        "error: nowhere: cannot read the label file: No such file or directory\n")
+        "error: nowhere: cannot read the label file: No such file or directory\n"
+    )
 
 
 def test_help_needs_no_heavy_imports():
-    code = ("import sys; from utils import score_eer\ntry: score_eer.main(['--help'])\nexcept SystemExit: pass\n"
-            "assert not {'torch', 'lhotse', 'numpy', 'scipy'} & set(sys.modules)")
+    code = (
+        "import sys; from utils import score_eer\ntry: score_eer.main(['--help'])\nexcept SystemExit: pass\n"
+        "assert not {'torch', 'lhotse', 'numpy', 'scipy'} & set(sys.modules)"
+    )
     run = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, cwd=TOOL.parents[1])
     assert run.returncode == 0 and "--asv-scores" in run.stdout, run.stderr
 
@@ -84,7 +92,7 @@ def test_labels_with_folders_and_names_with_endings(tmp_path, capsys):
     arguments = write_set(tmp_path)
     score_eer.main(arguments)
     expected = capsys.readouterr().out.splitlines()[2].split()
-    files = [f"LA_{index}{'.mp3' * (index == 3)}.wav" for index in range(12)]      # the recipe's name is LA_3.mp3
+    files = [f"LA_{index}{'.mp3' * (index == 3)}.wav" for index in range(12)]  # the recipe's name is LA_3.mp3
     kinds = ["genuine" if index < 5 else "fake" for index in range(12)]
     (tmp_path / "labels").write_text("".join(f"train/{file} {kind}\n" for file, kind in zip(files, kinds)))
     (tmp_path / "scores").write_text((tmp_path / "scores").read_text().replace("LA_3 ", "LA_3.mp3 "))
@@ -93,9 +101,14 @@ def test_labels_with_folders_and_names_with_endings(tmp_path, capsys):
     assert output.out.splitlines()[2].split() == expected and output.err == ""
 
 
-@pytest.mark.parametrize("line, message", [("LA_3 nan", "scores:13: the score of 'LA_3' is nan"),
-                                           ("LA_3 1", "scores:13: utterance 'LA_3' is there twice"),
-                                           ("LA_3.wav 1", "scores: 'LA_3' and 'LA_3.wav' both name utterance 'LA_3'")])
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ("LA_3 nan", "scores:13: the score of 'LA_3' is nan"),
+        ("LA_3 1", "scores:13: utterance 'LA_3' is there twice"),
+        ("LA_3.wav 1", "scores: 'LA_3' and 'LA_3.wav' both name utterance 'LA_3'"),
+    ],
+)
 def test_bad_lines(tmp_path, line, message):
     arguments = write_set(tmp_path)
     with open(tmp_path / "scores", "a") as stream:
@@ -111,12 +124,15 @@ def test_one_kind_alone(tmp_path):
         score_eer.main(arguments)
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (["--seed", "-1"], "--seed: -1 is not a whole number of 0 or more"),
-    (["--draws", "0"], "--draws: 0 is not a whole number of 1 or more"),
-    (["--det", "det"], "--det: det is not the name of a PNG file, such as det.png"),
-    (["--det", "det.xyz"], "--det: det.xyz is not the name of a PNG"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--seed", "-1"], "--seed: -1 is not a whole number of 0 or more"),
+        (["--draws", "0"], "--draws: 0 is not a whole number of 1 or more"),
+        (["--det", "det"], "--det: det is not the name of a PNG file, such as det.png"),
+        (["--det", "det.xyz"], "--det: det.xyz is not the name of a PNG"),
+    ],
+)
 def test_bad_options(tmp_path, capsys, arguments, message):
     with pytest.raises(SystemExit):
         score_eer.main([*write_set(tmp_path), *arguments])

@@ -1,4 +1,5 @@
 """The command-line tool that scores transcripts: Kaldi files and lhotse manifests, and what is wrong with them."""
+
 import gzip
 import json
 import os
@@ -23,8 +24,11 @@ def write_text(path, texts):
 
 def write_supervisions(path, texts, languages, kind="supervisions"):
     from lhotse import CutSet, MonoCut, SupervisionSegment, SupervisionSet
-    made = [SupervisionSegment(name, f"rec-{name}", 0, 1.0, text=text, language=languages[name],
-                               speaker=f"spk-{name[0]}") for name, text in texts.items()]
+
+    made = [
+        SupervisionSegment(name, f"rec-{name}", 0, 1.0, text=text, language=languages[name], speaker=f"spk-{name[0]}")
+        for name, text in texts.items()
+    ]
     if kind == "cuts":
         cuts = [MonoCut(f"cut-{item.id}", 0, 1.0, 0, supervisions=[item]) for item in made]
         CutSet.from_cuts(cuts).to_file(str(path))
@@ -47,11 +51,25 @@ def test_kaldi_files_as_a_program(tmp_path):
     """Started as a user would, from another folder: 3 errors over 8 words."""
     ref, hyp = write_text(tmp_path / "text", REF), write_text(tmp_path / "hyp", HYP)
     options = {"cwd": tmp_path, "text": True, "capture_output": True, "env": {**os.environ, "PYSPEECH_ENV": "system"}}
-    run = subprocess.run([sys.executable, str(TOOL), str(ref), str(hyp), "--json", "out.json",
-                          "--errs", "errs-test.txt", "--recogs", "recogs-test.txt"], **options)
+    run = subprocess.run(
+        [
+            sys.executable,
+            str(TOOL),
+            str(ref),
+            str(hyp),
+            "--json",
+            "out.json",
+            "--errs",
+            "errs-test.txt",
+            "--recogs",
+            "recogs-test.txt",
+        ],
+        **options,
+    )
     assert run.returncode == 0 and run.stderr == "", run.stderr
     assert [line.split()[:7] for line in run.stdout.splitlines() if line.startswith("overall")] == [
-        ["overall", "4", "8", "3", "0", "1", "2"]]
+        ["overall", "4", "8", "3", "0", "1", "2"]
+    ]
     scores = json.loads((tmp_path / "out.json").read_text())
     assert scores["average"]["errors"] == 3 and scores["languages"].keys() == {"und"}
     assert "%WER = 37.50" in (tmp_path / "errs-test.txt").read_text()
@@ -61,8 +79,10 @@ def test_kaldi_files_as_a_program(tmp_path):
 
 
 def test_help_needs_no_heavy_imports():
-    code = ("import sys; from utils import score_wer\ntry: score_wer.main(['--help'])\nexcept SystemExit: pass\n"
-            "assert not {'torch', 'lhotse', 'numpy', 'kaldialign'} & set(sys.modules)")
+    code = (
+        "import sys; from utils import score_wer\ntry: score_wer.main(['--help'])\nexcept SystemExit: pass\n"
+        "assert not {'torch', 'lhotse', 'numpy', 'kaldialign'} & set(sys.modules)"
+    )
     run = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, cwd=TOOL.parents[1])
     assert run.returncode == 0 and "REF" in run.stdout, run.stderr
 
@@ -72,7 +92,8 @@ def test_missing_and_extra_utterances_are_one_line_each(tmp_path, capsys):
     output = score(capsys, write_text(tmp_path / "ref", REF), hyp)
     assert output.err.splitlines() == [
         f"warning: {hyp}: no hypothesis for 3 of 4 utterances, scored as empty: a2, b1, b2",
-        f"warning: {hyp}: 2 without reference, not scored: x1, x2"]
+        f"warning: {hyp}: 2 without reference, not scored: x1, x2",
+    ]
     assert output.out.split("overall")[1].split()[:6] == ["4", "8", "5", "0", "5", "0"]
 
 
@@ -83,10 +104,14 @@ def test_manifests_give_languages_speakers_and_lid(tmp_path, capsys, kind):
     hyp = write_supervisions(tmp_path / "hyp.jsonl", HYP, {**spoken, "b2": "en-IN"}, kind)
     output = score(capsys, ref, hyp, "--json", tmp_path / "out.json", "--errs", tmp_path / "errs", "--cer")
     scores = json.loads((tmp_path / "out.json").read_text())
-    assert scores["lid"] == {"accuracy": {"en-IN": 1, "hi-IN": 0.5}, "confusion": {"en-IN": {"en-IN": 2},
-                                                                                 "hi-IN": {"en-IN": 1, "hi-IN": 1}}}
+    assert scores["lid"] == {
+        "accuracy": {"en-IN": 1, "hi-IN": 0.5},
+        "confusion": {"en-IN": {"en-IN": 2}, "hi-IN": {"en-IN": 1, "hi-IN": 1}},
+    }
     assert {code: (entry["errors"], entry["words"]) for code, entry in scores["languages"].items()} == {
-        "en-IN": (1, 6), "hi-IN": (2, 2)}
+        "en-IN": (1, 6),
+        "hi-IN": (2, 2),
+    }
     assert "spk-b   2 2 2 2 0 0 100.00" in (tmp_path / "errs").read_text()
     rows = {line.split()[0]: line.split() for line in output.out.splitlines() if line}
     assert rows["en-IN"][-3:] == ["en-IN", "2", "0"] and rows["hi-IN"][-3:] == ["hi-IN", "1", "1"]
@@ -101,8 +126,9 @@ def test_manifest_against_kaldi_file_and_kaldi_tables(tmp_path, capsys):
     assert score(capsys, text, tmp_path / "hyp", "--utt2lang", languages).out == first
     fails("utterance a1 has no speaker", text, tmp_path / "hyp", "--resample", "speaker")
     speakers = write_text(tmp_path / "utt2spk", {name: name[0] for name in REF})
-    assert "bootstrap over speakers" in score(capsys, text, tmp_path / "hyp", "--resample", "speaker",
-                                              "--utt2spk", speakers).out
+    assert (
+        "bootstrap over speakers" in score(capsys, text, tmp_path / "hyp", "--resample", "speaker", "--utt2spk", speakers).out
+    )
 
 
 def test_reduction_against_a_baseline(tmp_path, capsys):
@@ -117,6 +143,7 @@ def test_reduction_against_a_baseline(tmp_path, capsys):
 
 def test_normalisation_is_the_recipes_own(tmp_path, capsys):
     from pyspeech.text.normalize import normalize
+
     ref = write_text(tmp_path / "ref", {"a": "The cat, SAT.", "b": "क्‍ष है।"})
     hyp = write_text(tmp_path / "hyp", {"a": normalize("The cat, SAT.", None), "b": normalize("क्‍ष है।", None)})
     assert score(capsys, ref, hyp).out.split("overall")[1].split()[2] == "5"

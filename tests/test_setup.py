@@ -1,4 +1,5 @@
 """path.sh and pyspeech.launch on a copy of the repository, with Pythons that only pretend to install."""
+
 import ast
 import os
 import shutil
@@ -11,8 +12,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-TOOLS = ("awk bash cat chmod cp cut df dirname du env find grep head ls mkdir mv readlink rm sed sh sleep tail true "
-         "wc").split()
+TOOLS = ("awk bash cat chmod cp cut df dirname du env find grep head ls mkdir mv readlink rm sed sh sleep tail true wc").split()
 
 # A Python that says it has version {version} and whose venv and pip leave marks in {calls}. `-c` goes to a real Python,
 # except where path.sh asks for the version.
@@ -57,8 +57,11 @@ class Machine:
 
     def python(self, version, name=None, folder=None, state="ok"):
         name = name or f"python{version}"
-        return self.script(name, FAKE_PYTHON.format(version=f"{version} {state}", calls=self.calls_file,
-                                                    folder=self.folder, real=sys.executable), folder)
+        return self.script(
+            name,
+            FAKE_PYTHON.format(version=f"{version} {state}", calls=self.calls_file, folder=self.folder, real=sys.executable),
+            folder,
+        )
 
     def pip(self, text):
         """What pip does from now on: lines of bash."""
@@ -69,9 +72,16 @@ class Machine:
         return [line for line in lines if line.startswith(start)]
 
     def start(self, *command, cwd=None, **env):
-        return subprocess.Popen([str(self.root / "path.sh"), *command], env={**self.env, **env}, cwd=cwd or self.folder,
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                start_new_session=True)
+        return subprocess.Popen(
+            [str(self.root / "path.sh"), *command],
+            env={**self.env, **env},
+            cwd=cwd or self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
 
     def run(self, *command, **options):
         process = self.start(*command, **options)
@@ -79,8 +89,15 @@ class Machine:
         return subprocess.CompletedProcess(command, process.returncode, out, err)
 
     def bash(self, text, shell="bash", **env):
-        return subprocess.run([shutil.which(shell), "-c", text], env={**self.env, **env}, cwd=self.folder, text=True,
-                              stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+        return subprocess.run(
+            [shutil.which(shell), "-c", text],
+            env={**self.env, **env},
+            cwd=self.folder,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=60,
+        )
 
     def wait_for(self, call):
         deadline = time.monotonic() + 30
@@ -240,10 +257,13 @@ def test_named_python_comes_first_and_a_wrong_one_is_mentioned(machine):
 def test_uv_fetches_python_into_the_repository(machine):
     home = machine.root / ".venv/python/cpython-3.10.19-linux-x86_64-gnu/bin"
     machine.python("3.10", "waiting", folder=machine.folder)
-    machine.script("uv", f'''echo "$*" >>{machine.calls_file}
+    machine.script(
+        "uv",
+        f'''echo "$*" >>{machine.calls_file}
         if [ "$1" = python ] && [ "$UV_PYTHON_INSTALL_DIR" = "{home.parents[1]}" ]; then
             mkdir -p "{home}" && cp {machine.folder}/waiting "{home}/python3"
-        fi''')
+        fi''',
+    )
     done = machine.run("python", "x")
     assert done.stdout == "ran in k2 with x\n", done.stderr
     assert "python install 3.10" in machine.calls()
@@ -305,13 +325,20 @@ def test_python_that_cannot_make_environments_is_named_with_the_package_to_insta
     assert f"{debian} cannot make environments" in done.stderr and "apt-get install python3.11-venv" in done.stderr
 
 
-@pytest.mark.parametrize("said, explained", [
-    ("WARNING: Retrying after connection broken by NewConnectionError: [Errno -3] Temporary failure in name resolution"
-     "\nERROR: No matching distribution found for torch===1.13.1", "cannot be reached: connect to the network"),
-    ("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device", "disk is full"),
-    ("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", "another file than"),
-    ("SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] ...'))", "PIP_CERT"),
-    ("ERROR: No matching distribution found for torch===1.13.1", "No matching distribution found for torch===1.13.1")])
+@pytest.mark.parametrize(
+    "said, explained",
+    [
+        (
+            "WARNING: Retrying after connection broken by NewConnectionError: [Errno -3] Temporary failure in name resolution"
+            "\nERROR: No matching distribution found for torch===1.13.1",
+            "cannot be reached: connect to the network",
+        ),
+        ("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device", "disk is full"),
+        ("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", "another file than"),
+        ("SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] ...'))", "PIP_CERT"),
+        ("ERROR: No matching distribution found for torch===1.13.1", "No matching distribution found for torch===1.13.1"),
+    ],
+)
 def test_failing_pip_is_explained_in_one_line_and_leaves_no_environment(machine, said, explained):
     machine.python("3.10")
     machine.pip(f'cat <<"END"\n{said}\nEND\nexit 1')
@@ -369,8 +396,8 @@ def test_matrix_products_of_mkl_use_avx2_on_amd(machine):
 
 def test_free_memory_is_kept_unless_told_otherwise(machine):
     show = ("bash", "-c", 'echo "$MALLOC_MMAP_THRESHOLD_ $MALLOC_TRIM_THRESHOLD_"')
-    assert machine.run(*show, PYSPEECH_ENV="system").stdout == f"{2 ** 25} {2 ** 32}\n"
-    assert machine.run(*show, PYSPEECH_ENV="system", MALLOC_TRIM_THRESHOLD_="1").stdout == f"{2 ** 25} 1\n"
+    assert machine.run(*show, PYSPEECH_ENV="system").stdout == f"{2**25} {2**32}\n"
+    assert machine.run(*show, PYSPEECH_ENV="system", MALLOC_TRIM_THRESHOLD_="1").stdout == f"{2**25} 1\n"
 
 
 def test_pytest_without_a_path_runs_all_tests_from_any_folder(machine):
@@ -435,7 +462,7 @@ def test_environment_named_before_source(machine, shell):
         machine.run("true", PYSPEECH_ENV=name)
     source = f'source "{machine.root}/path.sh"'
     show = 'bash -c "echo \\$PYSPEECH_ENV \\$VIRTUAL_ENV"'
-    for before in ("true", source) if shell == "bash" else ():               # zsh drops it: pyspeech.launch does it
+    for before in ("true", source) if shell == "bash" else ():  # zsh drops it: pyspeech.launch does it
         done = machine.bash(f"{before}; PYSPEECH_ENV=torch2 {source}; {show}", shell)
         assert done.stdout == f"torch2 {machine.root}/.venv/torch2\n"
     done = machine.bash(f'{source}; PYSPEECH_ENV=system {source}; echo "$PATH"; {show}', shell)
@@ -454,7 +481,7 @@ def test_links_to_path_sh_are_followed(machine):
     for name in ("far/links/absolute", "far/links/relative", "far/links/twice", "by/relative"):
         assert machine.bash(f"{name} python x").stdout == "ran in k2 with x\n", name
         assert machine.bash(f'source {name}; echo "$PYSPEECH_ROOT"').stdout == f"{machine.root}\n", name
-    assert machine.bash('cd by; source relative; python x', PATH=f"{machine.bin}").stdout == "ran in k2 with x\n"
+    assert machine.bash("cd by; source relative; python x", PATH=f"{machine.bin}").stdout == "ran in k2 with x\n"
     assert not (links / ".venv").exists()
 
 
@@ -507,8 +534,15 @@ def launching(machine):
 
     def launch(path_sh, *arguments, **env):
         (machine.root / "path.sh").write_text(path_sh)
-        return subprocess.run([sys.executable, "-B", "script.py", *arguments], env={**machine.env, **env}, text=True,
-                              cwd=machine.folder, capture_output=True, timeout=60)
+        return subprocess.run(
+            [sys.executable, "-B", "script.py", *arguments],
+            env={**machine.env, **env},
+            text=True,
+            cwd=machine.folder,
+            capture_output=True,
+            timeout=60,
+        )
+
     return launch
 
 
@@ -521,8 +555,9 @@ def test_launch_runs_the_script_again_through_path_sh(launching, machine):
 def test_launch_with_streams_that_are_closed(launching, machine):
     launching("")
     (machine.root / "path.sh").write_text(f'echo "$@" > "{machine.folder}/called"')
-    done = subprocess.run(["bash", "-c", '"$0" -B script.py x >&- 2>&-', sys.executable], env=machine.env,
-                          cwd=machine.folder, timeout=60)
+    done = subprocess.run(
+        ["bash", "-c", '"$0" -B script.py x >&- 2>&-', sys.executable], env=machine.env, cwd=machine.folder, timeout=60
+    )
     assert done.returncode == 0 and (machine.folder / "called").read_text() == "python script.py x\n"
 
 

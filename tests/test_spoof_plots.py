@@ -1,14 +1,15 @@
 """Figures 2 and 3 of the fake audio detection recipe: the data that they show, and that there are pictures."""
+
 import numpy as np
 import pytest
 import scipy.ndimage
 import scipy.signal
 
 from pyspeech.errors import UserError
-from steps.spoof_plots import COEFFICIENTS, envelopes, histograms, plot_envelopes, plot_histograms
+from steps.spoof.figures import COEFFICIENTS, envelopes, histograms, plot_envelopes, plot_histograms
 
 RATE = 16000
-FORMANTS = (700, 1800, 3600)    # Hz
+FORMANTS = (700, 1800, 3600)  # Hz
 
 
 def vowel(seconds=0.2, formants=FORMANTS):

@@ -1,4 +1,5 @@
 """Differences of systems in egs/add2022: over the same utterances, and over the engines alone that training has not."""
+
 import logging
 import shutil
 from types import SimpleNamespace
@@ -6,11 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from lhotse import CutSet
+from tiny_spoofing import write_corpus
 
 from pyspeech.spoofing.formats import Label, label_of, write_scores
 from pyspeech.spoofing.scoring import equal_error_rate
-from steps import spoof_results, spoof_score
-from tiny_spoofing import write_corpus
+from steps.spoof import score as spoof_score, tables as spoof_results
 
 CONF = SimpleNamespace(repeated=["none", "rnm"], seeds=[1, 2])
 
@@ -41,8 +42,8 @@ def test_difference_of_all_and_of_unseen_engines(exp):
     whole, unseen = spoof_score.differences(exp, CONF, [("none", "rnm")], "eval")
     assert (whole["unseen"], unseen["unseen"]) == (False, True)
     assert whole["first"] + whole["mean"] == pytest.approx(0) == unseen["first"] + unseen["mean"]
-    assert 0.2 < whole["first"] < 0.45                 # half of the fakes cannot be told from genuine speech
-    assert 0.3 < unseen["first"] < 0.7                 # of these nothing can
+    assert 0.2 < whole["first"] < 0.45  # half of the fakes cannot be told from genuine speech
+    assert 0.3 < unseen["first"] < 0.7  # of these nothing can
     assert unseen["interval"][0] <= unseen["mean"] <= unseen["interval"][1] < 0
     note = spoof_results.difference_note(unseen)
     assert "engines alone that train and dev do not have" in note and f"EER of none {100 * unseen['first']:.2f} %" in note
@@ -54,8 +55,11 @@ def test_min_tdcf_stands_beside_the_error_rates(tmp_path, caplog):
     assert spoof_score.asv_rates_of(tmp_path, "dev", log) is None
 
     def write(lower):
-        lines = [f"A07 {kind} {score}" for n in range(50)
-                 for kind, score in (("target", n), ("nontarget", n - 40), ("spoof", n - lower))]
+        lines = [
+            f"A07 {kind} {score}"
+            for n in range(50)
+            for kind, score in (("target", n), ("nontarget", n - 40), ("spoof", n - lower))
+        ]
         (tmp_path / "asv_scores_dev.txt").write_text("\n".join(lines))
 
     write(20)
@@ -72,7 +76,7 @@ def test_min_tdcf_stands_beside_the_error_rates(tmp_path, caplog):
 
 def test_only_the_seeds_that_both_have_are_compared(exp):
     pair, conf = ("none", "rnm"), SimpleNamespace(repeated=["rnm"], seeds=[2, 1])
-    found, = [entry for entry in spoof_score.differences(exp, conf, [pair], "eval") if not entry["unseen"]]
+    (found,) = [entry for entry in spoof_score.differences(exp, conf, [pair], "eval") if not entry["unseen"]]
     labels = spoof_score.labels_of_set(exp.dir / "corpus", "eval")
     scores = spoof_score.read_seeds(exp, "none", [2], "eval")[0]
     assert found["seeds"] == [2]
@@ -111,8 +115,9 @@ def test_names_that_look_like_endings_or_columns(exp, tmp_path):
     (tmp_path / "scores/none/1").mkdir(parents=True)
     write_scores(tmp_path / "scores/none/1/eval.txt", {name: float(index) for index, name in enumerate(names)})
     conf = SimpleNamespace(repeated=["none"], seeds=[1])
-    found = spoof_score.system_figures(SimpleNamespace(dir=tmp_path, log=logging.getLogger("test")), conf,
-                                       "none")["sets"]["eval"]
+    found = spoof_score.system_figures(SimpleNamespace(dir=tmp_path, log=logging.getLogger("test")), conf, "none")["sets"][
+        "eval"
+    ]
     genuine = [index for index, cut in enumerate(cuts) if label_of(cut).genuine]
     expected = equal_error_rate(genuine, [index for index in range(6) if index not in genuine])[0]
     assert found["eer"] == [expected] and (found["genuine"], found["fake"]) == (2, 4)

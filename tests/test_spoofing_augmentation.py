@@ -1,4 +1,5 @@
 """Augmentation of training speech: against lhotse's mixer and a plain convolution; chance; as transforms of cuts."""
+
 import pickle
 
 import numpy as np
@@ -15,7 +16,7 @@ from pyspeech.spoofing.augmentation import augment, fit, mix, reverberate
 from pyspeech.spoofing.config import AugmentConfig
 from pyspeech.spoofing.cut_transforms import McAdams, McAdamsAnonymization, cut_transforms
 from pyspeech.spoofing.mcadams import anonymize
-from utils.bench_mcadams import make_speech
+from utils.bench.mcadams import make_speech
 
 RATE = 16000
 OFF = dict(mcadams=0, reverberation=0, noise=0, music=0)
@@ -49,8 +50,8 @@ def test_snr_is_drawn_from_its_range(kind):
 
 def test_mix_is_that_of_lhotse():
     mixer = AudioMixer(SPEECH[None], RATE)
-    mixer.add_to_mix(NOISE[1][None, :len(SPEECH)], snr=7.0)
-    np.testing.assert_allclose(mix(SPEECH, NOISE[1][:len(SPEECH)], 7.0), mixer.mixed_audio[0], atol=1e-5)
+    mixer.add_to_mix(NOISE[1][None, : len(SPEECH)], snr=7.0)
+    np.testing.assert_allclose(mix(SPEECH, NOISE[1][: len(SPEECH)], 7.0), mixer.mixed_audio[0], atol=1e-5)
     assert np.array_equal(mix(SPEECH, np.zeros(len(SPEECH)), 0.0), SPEECH)
     assert not mix(np.zeros(500, np.float32), NOISE[0][:500], 0.0).any()
 
@@ -67,7 +68,7 @@ def test_pieces_are_cut_or_repeated(rng):
 
 
 def test_room_is_a_convolution_without_its_delay():
-    plain = np.convolve(SPEECH.astype(np.float64), ROOM[0])[40:40 + len(SPEECH)]
+    plain = np.convolve(SPEECH.astype(np.float64), ROOM[0])[40 : 40 + len(SPEECH)]
     plain *= rms(SPEECH) / rms(plain)
     np.testing.assert_allclose(one("reverberation"), plain, atol=1e-5)
     for silent in (np.zeros(0), np.zeros(9)):
@@ -90,20 +91,23 @@ def test_probabilities_are_kept_and_each_draw_is_its_own():
         made = [augment(tone, RATE, config, np.random.default_rng(seed), NOISE, (), ROOM) for seed in range(500)]
         return [not np.array_equal(item, tone) for item in made]
 
-    changed = {kind: changes(AugmentConfig(**{**OFF, kind: probability}))
-               for kind, probability in (("noise", 0.3), ("reverberation", 0.6))}
+    changed = {
+        kind: changes(AugmentConfig(**{**OFF, kind: probability}))
+        for kind, probability in (("noise", 0.3), ("reverberation", 0.6))
+    }
     assert abs(np.mean(changed["noise"]) - 0.3) < 0.07 and abs(np.mean(changed["reverberation"]) - 0.6) < 0.07
     assert changes(config) == [a or b for a, b in zip(changed["noise"], changed["reverberation"])]
 
 
 def test_same_seed_same_result_and_all_at_once():
     config = AugmentConfig(mcadams=1, reverberation=1, noise=1, music=1)
-    first, second, other = [augment(SPEECH, RATE, config, np.random.default_rng(seed), NOISE, NOISE, ROOM)
-                            for seed in (3, 3, 4)]
+    first, second, other = [
+        augment(SPEECH, RATE, config, np.random.default_rng(seed), NOISE, NOISE, ROOM) for seed in (3, 3, 4)
+    ]
     assert np.array_equal(first, second) and not np.array_equal(first, other)
     assert first.dtype == np.float32 and first.shape == SPEECH.shape and np.isfinite(first).all()
     for length in (0, 1, 7):
-        for samples in (np.zeros(length), SPEECH[4000:4000 + length]):
+        for samples in (np.zeros(length), SPEECH[4000 : 4000 + length]):
             made = augment(samples, RATE, config, np.random.default_rng(0), NOISE, NOISE, ROOM)
             assert made.shape == (length,) and np.isfinite(made).all()
     assert not augment(np.zeros(1000), RATE, config, np.random.default_rng(0), NOISE, NOISE, ROOM).any()
@@ -112,9 +116,13 @@ def test_same_seed_same_result_and_all_at_once():
 def test_bad_options_are_said():
     with pytest.raises(UserError, match="no pieces of music"):
         augment(SPEECH, RATE, AugmentConfig(**{**OFF, "music": 1.0}), np.random.default_rng(0), NOISE)
-    for options, message in ((dict(noise=1.5), "noise=1.5: expected a probability"), (dict(mcadams=-1), "0 to 1"),
-                             (dict(coefficients=[]), "numbers above 0"), (dict(coefficients=[0.0]), "numbers above 0"),
-                             (dict(music_snr=[9, 3]), "lowest and the highest")):
+    for options, message in (
+        (dict(noise=1.5), "noise=1.5: expected a probability"),
+        (dict(mcadams=-1), "0 to 1"),
+        (dict(coefficients=[]), "numbers above 0"),
+        (dict(coefficients=[0.0]), "numbers above 0"),
+        (dict(music_snr=[9, 3]), "lowest and the highest"),
+    ):
         with pytest.raises(UserError, match=message):
             AugmentConfig(**options).check()
     AugmentConfig().check()
@@ -122,6 +130,7 @@ def test_bad_options_are_said():
 
 
 # Cuts of lhotse.
+
 
 @pytest.fixture(scope="module")
 def cuts(tmp_path_factory):
@@ -199,8 +208,9 @@ def test_in_workers_of_a_loader(cuts):
 
     def batches(workers):
         sampler = SimpleCutSampler(cuts, max_cuts=3, shuffle=False)
-        loader = torch.utils.data.DataLoader(Batches([McAdams([0.8], p=1.0)]), sampler=sampler, batch_size=None,
-                                             num_workers=workers)
+        loader = torch.utils.data.DataLoader(
+            Batches([McAdams([0.8], p=1.0)]), sampler=sampler, batch_size=None, num_workers=workers
+        )
         return [np.asarray(audio) for batch in loader for audio in batch]
 
     alone, apart = batches(0), batches(1)

@@ -1,10 +1,12 @@
 """Pieces of utterances, the order and the batches of training."""
+
 import dataclasses
 
 import numpy as np
 import pytest
 import soundfile
 import torch
+from tiny_spoofing import RATE, write_corpus
 
 from pyspeech.errors import UserError
 from pyspeech.spoofing.config import CropConfig
@@ -12,7 +14,6 @@ from pyspeech.spoofing.cut_transforms import anonymize_cut
 from pyspeech.spoofing.dataset import CropDataset, UtteranceReader, UtteranceSampler
 from pyspeech.spoofing.pieces import fill, random_crop, windows
 from pyspeech.training.data import BatchLoader
-from tiny_spoofing import RATE, write_corpus
 
 DATA = CropConfig(samples=8000, hop=4000, batch_size=5)
 
@@ -81,8 +82,11 @@ def test_balanced_batches(cuts):
 
 def test_training_needs_both_kinds(cuts):
     fakes = [cut for cut in cuts if cut.supervisions[0].text == "fake"]
-    for chosen, message in ((fakes, "none of the 12 training utterances is genuine"), ([], "none of the 0 training"),
-                            ([fakes[0].drop_supervisions()], "u0_0: 0 supervisions")):
+    for chosen, message in (
+        (fakes, "none of the 12 training utterances is genuine"),
+        ([], "none of the 0 training"),
+        ([fakes[0].drop_supervisions()], "u0_0: 0 supervisions"),
+    ):
         with pytest.raises(UserError, match=message):
             UtteranceSampler(chosen, DATA, seed=1)
 
@@ -110,6 +114,7 @@ def test_batches_are_crops(cuts, short):
 def test_the_cache_changes_nothing(cuts, tmp_path, rng):
     soundfile.write(tmp_path / "loud.wav", rng.normal(0, 2, 5000), RATE, subtype="FLOAT")
     from lhotse import Recording
+
     loud = Recording.from_file(tmp_path / "loud.wav").to_cut()
     kept, read = UtteranceReader(RATE, 1.0), UtteranceReader(RATE, 0)
     for _ in range(2):
@@ -169,8 +174,7 @@ def test_clean_epochs_come_first(cuts):
         assert [batch["clean"] for batch in batches] == [clean] * len(batches)
         assert len(calls) == (0 if clean else len(cuts))
         sign = 1 if clean else -1
-        assert all(torch.equal(batch["samples"], sign * other["samples"])
-                   for batch, (_, other) in zip(batches, plain(epoch)))
+        assert all(torch.equal(batch["samples"], sign * other["samples"]) for batch, (_, other) in zip(batches, plain(epoch)))
     assert not any((cut.custom or {}).get("as_it_is") for cut in cuts)
 
 

@@ -1,4 +1,5 @@
 """Scores of any length, rate and cut into blocks, and the detector's file."""
+
 import numpy as np
 import pytest
 import soxr
@@ -7,8 +8,7 @@ import torch
 from pyspeech.errors import UserError
 from pyspeech.spoofing.calibration import Calibration
 from pyspeech.spoofing.config import CropConfig, DetectorConfig, LogMelConfig
-from pyspeech.spoofing.detector import (Detector, load_detector, save_detector, score_blocks, score_samples,
-                                        score_utterances)
+from pyspeech.spoofing.detector import Detector, load_detector, save_detector, score_blocks, score_samples, score_utterances
 from pyspeech.spoofing.networks import LcnnBlstm
 
 CROP = CropConfig(samples=4096, hop=3000)
@@ -72,8 +72,12 @@ def test_other_sampling_rates_and_types(detector, rng):
 
 def test_the_file_gives_all_back(detector, rng, tmp_path):
     features = LogMelConfig(num_bins=64, floor=1e-5)
-    other = Detector(LcnnBlstm(DetectorConfig(dropout=0.1), features).eval(), CropConfig(samples=5000, short="repeat",
-                     hop=100), Calibration(1.5, 0.25), -2.5)
+    other = Detector(
+        LcnnBlstm(DetectorConfig(dropout=0.1), features).eval(),
+        CropConfig(samples=5000, short="repeat", hop=100),
+        Calibration(1.5, 0.25),
+        -2.5,
+    )
     samples = 0.1 * rng.standard_normal(9000)
     for number, saved in enumerate((detector, other)):
         save_detector(tmp_path / str(number), saved)
@@ -87,8 +91,11 @@ def test_the_file_gives_all_back(detector, rng, tmp_path):
 def test_other_files_are_no_detector(detector, tmp_path):
     with pytest.raises(UserError, match="model.pt: no such checkpoint"):
         load_detector(tmp_path)
-    for content, message in (({"kind": "vqvae"}, "holds no detector of fake audio"), ([1], "holds no detector"),
-                             ({"kind": "fake audio detector"}, "not a detector of this version .KeyError")):
+    for content, message in (
+        ({"kind": "vqvae"}, "holds no detector of fake audio"),
+        ([1], "holds no detector"),
+        ({"kind": "fake audio detector"}, "not a detector of this version .KeyError"),
+    ):
         torch.save(content, tmp_path / "model.pt")
         with pytest.raises(UserError, match=message):
             load_detector(tmp_path)

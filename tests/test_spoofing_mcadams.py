@@ -1,4 +1,5 @@
 """McAdams anonymisation against a plain loop over the frames, against what known poles become; edges."""
+
 import numpy as np
 import pytest
 import scipy.signal
@@ -6,8 +7,7 @@ import scipy.signal
 from pyspeech.errors import UserError
 from pyspeech.spoofing import mcadams
 from pyspeech.spoofing.mcadams import anonymize, anonymize_many
-from utils.bench_mcadams import main as bench_main
-from utils.bench_mcadams import make_speech, plain
+from utils.bench.mcadams import main as bench_main, make_speech, plain
 
 COEFFICIENTS = (0.6, 0.8, 0.9)
 
@@ -88,7 +88,7 @@ def test_a_resonance_moves_to_its_new_angle(coefficient, rng):
     poles = mcadams.find_poles(mcadams.burg(frame, order=6))
     assert np.allclose(np.sort(np.angle(poles[poles.imag > 0])), angles, atol=0.01)
     moved = mcadams.move_poles(poles, coefficient)
-    assert np.allclose(np.sort(np.angle(moved[moved.imag > 0])), angles ** coefficient, atol=0.02)
+    assert np.allclose(np.sort(np.angle(moved[moved.imag > 0])), angles**coefficient, atol=0.02)
     assert np.allclose(np.abs(moved), np.abs(poles)) and np.allclose(np.abs(moved), radius, atol=0.01)
     predictor = mcadams.polynomial(moved)
     assert np.allclose(np.sort_complex(np.roots(predictor[:, 0])), np.sort_complex(moved[:, 0]))
@@ -99,13 +99,21 @@ def test_real_poles_stay_and_angles_end_at_pi():
     moved = mcadams.move_poles(poles, 1.2)
     assert np.array_equal(moved[:2], poles[:2]) and np.allclose(moved[4:], -0.7)
     assert np.allclose(moved[2:4, 0], 0.5 * np.exp([1j * (np.pi / 2) ** 1.2, -1j * (np.pi / 2) ** 1.2]))
-    np.testing.assert_allclose(mcadams.polynomial(mcadams.find_poles(np.poly(poles[:, 0]).real[:, None]))[:, 0],
-                               np.poly(poles[:, 0]).real, atol=1e-12)
+    np.testing.assert_allclose(
+        mcadams.polynomial(mcadams.find_poles(np.poly(poles[:, 0]).real[:, None]))[:, 0], np.poly(poles[:, 0]).real, atol=1e-12
+    )
 
 
-EDGES = {"silence": np.zeros(1600), "constant": np.full(1600, 0.3), "sine": np.sin(0.1 * np.arange(1600)),
-         "impulse": np.eye(1, 1600, 700)[0], "half silent": np.r_[np.zeros(1600), make_speech(0.1)],
-         "tiny": 1e-100 * make_speech(0.1), "alternating": np.tile([1.0, -1.0], 800), "huge": 1e30 * make_speech(0.1)}
+EDGES = {
+    "silence": np.zeros(1600),
+    "constant": np.full(1600, 0.3),
+    "sine": np.sin(0.1 * np.arange(1600)),
+    "impulse": np.eye(1, 1600, 700)[0],
+    "half silent": np.r_[np.zeros(1600), make_speech(0.1)],
+    "tiny": 1e-100 * make_speech(0.1),
+    "alternating": np.tile([1.0, -1.0], 800),
+    "huge": 1e30 * make_speech(0.1),
+}
 
 
 @pytest.mark.parametrize("coefficient", [0.3, 1.2, 50.0])
@@ -125,8 +133,9 @@ def test_finite_and_as_loud_as_before_at_the_edges(name, coefficient):
 
 def test_no_frame_drowns_the_others_above_1(speech):
     """Without the guard a frame at a time becomes 1000 times louder, and the RMS leaves nothing of the rest."""
+
     def loudness(samples):
-        return np.sqrt(np.mean(np.square(samples[:len(samples) // 160 * 160].reshape(-1, 160)), axis=1))
+        return np.sqrt(np.mean(np.square(samples[: len(samples) // 160 * 160].reshape(-1, 160)), axis=1))
 
     before, after = loudness(speech), loudness(anonymize(speech, 2.0, level="none"))
     heard = before > 0.01 * before.max()
@@ -154,15 +163,21 @@ def test_scale_carries_through(speech):
     np.testing.assert_allclose(anonymize(1e-3 * speech, 0.8), 1e-3 * anonymize(speech, 0.8), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (dict(coefficient=0.0), "above 0"), (dict(coefficient=-1), "above 0"), (dict(coefficient=np.nan), "above 0"),
-    (dict(coefficient=0.8, level="loud"), "rms, peak, none"), (dict(coefficient=0.8, rate=1000), "at least 2000 Hz"),
-    (dict(coefficient=0.8, rate=11025.5), "11025.5 Hz: .* whole Hz"),
-    (dict(coefficient=0.8, rate=np.nan), "nan Hz"),
-    (dict(samples=np.array([0.0, np.nan]), coefficient=0.8), "not finite"),
-    (dict(samples=np.array(["a"]), coefficient=0.8), "array of numbers"),
-    (dict(samples=1.0, coefficient=0.8), "0-dimensional"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (dict(coefficient=0.0), "above 0"),
+        (dict(coefficient=-1), "above 0"),
+        (dict(coefficient=np.nan), "above 0"),
+        (dict(coefficient=0.8, level="loud"), "rms, peak, none"),
+        (dict(coefficient=0.8, rate=1000), "at least 2000 Hz"),
+        (dict(coefficient=0.8, rate=11025.5), "11025.5 Hz: .* whole Hz"),
+        (dict(coefficient=0.8, rate=np.nan), "nan Hz"),
+        (dict(samples=np.array([0.0, np.nan]), coefficient=0.8), "not finite"),
+        (dict(samples=np.array(["a"]), coefficient=0.8), "array of numbers"),
+        (dict(samples=1.0, coefficient=0.8), "0-dimensional"),
+    ],
+)
 def test_what_cannot_be_is_said(arguments, message):
     with pytest.raises(UserError, match=message):
         anonymize(**{"samples": np.zeros(100), **arguments})
@@ -187,11 +202,15 @@ def test_bench_runs(capsys):
     assert all(float(line.split("difference ")[1].split()[0]) < 1e-8 for line in lines[3:])
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (["--seconds", "0"], "0 is not a number of 0.02 or more"),
-    (["--seconds", "nan"], "nan is not a number of 0.02 or more"), (["--seconds", "inf"], "inf is not a number of 0.02 or more"),
-    (["--repetitions", "0"], "0 is not a whole number of 1 or more"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--seconds", "0"], "0 is not a number of 0.02 or more"),
+        (["--seconds", "nan"], "nan is not a number of 0.02 or more"),
+        (["--seconds", "inf"], "inf is not a number of 0.02 or more"),
+        (["--repetitions", "0"], "0 is not a whole number of 1 or more"),
+    ],
+)
 def test_bench_of_nothing_is_one_line(capsys, arguments, message):
     with pytest.raises(SystemExit):
         bench_main(arguments)

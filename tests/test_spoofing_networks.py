@@ -1,4 +1,5 @@
 """The LCNN-BLSTM: each row of Table 1 of Li et al. 2022, its features, and what its parts compute."""
+
 import numpy as np
 import pytest
 import torch
@@ -70,8 +71,12 @@ def test_log_mel_is_the_formula(rng):
     power = np.stack([np.abs(np.fft.rfft(window * padded[start : start + 1024])) ** 2 for start in range(0, 5001, 256)])
     corners = 700 * (10 ** (np.linspace(0, 2595 * np.log10(1 + 8000 / 700), 82) / 2595) - 1)
     bins = np.linspace(0, 8000, 513)
-    filters = np.stack([np.clip(np.minimum((bins - low) / (centre - low), (high - bins) / (high - centre)), 0, None)
-                        for low, centre, high in zip(corners, corners[1:], corners[2:])])
+    filters = np.stack(
+        [
+            np.clip(np.minimum((bins - low) / (centre - low), (high - bins) / (high - centre)), 0, None)
+            for low, centre, high in zip(corners, corners[1:], corners[2:])
+        ]
+    )
     found = LogMel(LogMelConfig())(torch.from_numpy(samples)[None])
     assert found.dtype == torch.float32 and found.shape == (1, 20, 80) == (1, LogMelConfig().num_frames(5000), 80)
     assert np.allclose(found[0], np.log(power @ filters.T + 1e-6), atol=2e-4)
@@ -104,9 +109,12 @@ def test_max_feature_map_of_equal_halves_passes_the_gradient_once():
 
 def lstm_by_hand(inputs, layer):
     """(T, values) -> (T, 160): both directions, step by step."""
+
     def direction(inputs, suffix):
-        weights = [getattr(layer, name + suffix).detach().numpy() for name in
-                   ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")]
+        weights = [
+            getattr(layer, name + suffix).detach().numpy()
+            for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+        ]
         hidden, cell, outputs = np.zeros(80), np.zeros(80), []
         for frame in inputs:
             gates = np.split(weights[0] @ frame + weights[1] @ hidden + weights[2] + weights[3], 4)
@@ -115,6 +123,7 @@ def lstm_by_hand(inputs, layer):
             hidden = leave * np.tanh(cell)
             outputs.append(hidden)
         return outputs
+
     return np.concatenate([direction(inputs, ""), direction(inputs[::-1], "_reverse")[::-1]], axis=1)
 
 
@@ -153,11 +162,13 @@ def test_checkpoints_hold_no_filters():
 
 
 def test_options_that_make_no_sense():
-    for call, message in ((lambda: LcnnBlstm(DetectorConfig(dropout=1.0)), "network option dropout=1.0: expected 0 to"),
-                          (lambda: LogMel(LogMelConfig(window=2048)), "features option window=2048"),
-                          (lambda: LogMel(LogMelConfig(num_bins=8)), "features option num_bins=8: expected 16"),
-                          (lambda: CropConfig(short="loop").check(), "data option short=loop: expected zeros or"),
-                          (lambda: CropConfig(hop=0).check(), "data option hop=0"),
-                          (lambda: CropConfig(batch_size=1, balanced=True).check(), "data option batch_size=1")):
+    for call, message in (
+        (lambda: LcnnBlstm(DetectorConfig(dropout=1.0)), "network option dropout=1.0: expected 0 to"),
+        (lambda: LogMel(LogMelConfig(window=2048)), "features option window=2048"),
+        (lambda: LogMel(LogMelConfig(num_bins=8)), "features option num_bins=8: expected 16"),
+        (lambda: CropConfig(short="loop").check(), "data option short=loop: expected zeros or"),
+        (lambda: CropConfig(hop=0).check(), "data option hop=0"),
+        (lambda: CropConfig(batch_size=1, balanced=True).check(), "data option batch_size=1"),
+    ):
         with pytest.raises(UserError, match=message):
             call()

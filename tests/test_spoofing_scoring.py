@@ -1,4 +1,5 @@
 """Error rates against published figures, plain slow versions and what follows from their definitions."""
+
 import math
 
 import numpy as np
@@ -7,8 +8,16 @@ import pytest
 from pyspeech.errors import UserError
 from pyspeech.spoofing.calibration import Calibration, fit_calibration
 from pyspeech.spoofing.formats import AsvScores, Label
-from pyspeech.spoofing.scoring import (AsvRates, asv_rates, cllr, det_points, eer_interval, equal_error_rate,
-                                       min_tandem_cost, score_set)
+from pyspeech.spoofing.scoring import (
+    AsvRates,
+    asv_rates,
+    cllr,
+    det_points,
+    eer_interval,
+    equal_error_rate,
+    min_tandem_cost,
+    score_set,
+)
 
 GENUINE, FAKE = [2.1, 1.5, 0.3, -0.2, 1.1], [-1.5, -0.8, 0.5, -2.2, 0.1, -0.3, 1.2]
 
@@ -69,9 +78,11 @@ def plain_tandem_cost(genuine, fake, asv):
     """The cost of every threshold by the formulas of the evaluation plan of ASVspoof 2019."""
     first = 0.9405 * (1 - 1 * asv.miss) - 0.0095 * 10 * asv.false_alarm
     second = 10 * 0.05 * (1 - asv.spoof_miss)
-    return min(first * sum(score < threshold for score in genuine) / len(genuine)
-               + second * sum(score >= threshold for score in fake) / len(fake)
-               for threshold in [*genuine, *fake, math.inf]) / min(first, second)
+    return min(
+        first * sum(score < threshold for score in genuine) / len(genuine)
+        + second * sum(score >= threshold for score in fake) / len(fake)
+        for threshold in [*genuine, *fake, math.inf]
+    ) / min(first, second)
 
 
 def test_tandem_cost(rng):
@@ -99,8 +110,10 @@ def plain_intervals(genuine, fake, draws, speakers=None):
         else:
             names = sorted({*speakers[0], *speakers[1]})
             drawn = rng.choice(names, len(names))
-            chosen = [np.concatenate([scores[labels == name] for name in drawn])
-                      for scores, labels in zip((genuine, fake), map(np.array, speakers))]
+            chosen = [
+                np.concatenate([scores[labels == name] for name in drawn])
+                for scores, labels in zip((genuine, fake), map(np.array, speakers))
+            ]
         if min(map(len, chosen)):
             rates.append(plain_eer(chosen[0].tolist(), chosen[1].tolist()))
     return np.percentile(rates, [2.5, 97.5])
@@ -173,10 +186,12 @@ def test_probability():
 
 
 def test_scores_that_are_none():
-    for call, message in ((lambda: equal_error_rate([], [1]), "no scores of genuine"),
-                          (lambda: cllr([1], []), "no scores of fake"),
-                          (lambda: equal_error_rate([1, math.nan], [1]), "1 of 2 scores of genuine utterances are not"),
-                          (lambda: eer_interval([1], [math.inf]), "1 of 1 scores of fake")):
+    for call, message in (
+        (lambda: equal_error_rate([], [1]), "no scores of genuine"),
+        (lambda: cllr([1], []), "no scores of fake"),
+        (lambda: equal_error_rate([1, math.nan], [1]), "1 of 2 scores of genuine utterances are not"),
+        (lambda: eer_interval([1], [math.inf]), "1 of 1 scores of fake"),
+    ):
         with pytest.raises(UserError, match=message):
             call()
 
@@ -199,13 +214,18 @@ def test_figures_by_attack_and_condition(rng):
     assert found["interval"] == list(eer_interval(of("g"), of("ab"), draws=200))
     assert found["attacks"]["A02"]["eer"] == pytest.approx(plain_eer(of("g"), of("b")))
     assert found["conditions"]["noise"]["eer"] == pytest.approx(plain_eer([scores["g6"]], of("b")))
-    assert {name: (entry["genuine"], entry["fake"]) for group in ("attacks", "conditions")
-            for name, entry in found[group].items()} == {"A01": (7, 5), "A02": (7, 4), "clean": (6, 5), "noise": (1, 4)}
+    assert {
+        name: (entry["genuine"], entry["fake"]) for group in ("attacks", "conditions") for name, entry in found[group].items()
+    } == {"A01": (7, 5), "A02": (7, 4), "clean": (6, 5), "noise": (1, 4)}
     assert score_set(labels, scores, by_speaker=True, draws=200)["interval"] != found["interval"]
 
     del labels["g6"]
-    assert score_set(labels, scores, draws=20)["conditions"]["noise"] == {"genuine": 0, "fake": 4, "eer": None,
-                                                                          "interval": None}
+    assert score_set(labels, scores, draws=20)["conditions"]["noise"] == {
+        "genuine": 0,
+        "fake": 4,
+        "eer": None,
+        "interval": None,
+    }
     labels["a0"] = Label("fake")
     assert "A01" in score_set(labels, scores, draws=20)["attacks"]
     with pytest.raises(UserError, match="'a0': its speaker is not known"):

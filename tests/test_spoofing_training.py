@@ -1,4 +1,5 @@
 """The loss, masks, validation, and a tiny training that learns and resumes exactly."""
+
 import functools
 import logging
 import math
@@ -7,6 +8,7 @@ import types
 import numpy as np
 import pytest
 import torch
+from tiny_spoofing import RATE, write_corpus
 
 from pyspeech.compat import load_checkpoint
 from pyspeech.features.config import SpecAugmentConfig
@@ -23,9 +25,8 @@ from pyspeech.training.data import BatchLoader
 from pyspeech.training.optimization import make_optimizer
 from pyspeech.training.randomness import seed_everything
 from pyspeech.training.trainer import Trainer
-from steps import spoof_train
-from steps.spoof_results import TABLE_3
-from tiny_spoofing import RATE, write_corpus
+from steps.spoof import train as spoof_train
+from steps.spoof.tables import TABLE_3
 
 DATA = CropConfig(samples=4096, hop=4096, batch_size=8)
 MASKS = SpecAugmentConfig(frequency_masks=1, frequency_width=8, time_masks=1, time_width=4)
@@ -110,8 +111,7 @@ def run(cuts, dev, folder, steps):
     augment = lambda samples, rng: samples * np.float32(rng.uniform(0.7, 1.4))  # noqa: E731
     batches = BatchLoader(CropDataset(DATA, RATE, augment), UtteranceSampler(cuts, DATA, config.seed), config.seed)
     loss = functools.partial(compute_loss, specaugment=MASKS)
-    Trainer(model, make_optimizer(model, config), batches, loss, config, folder,
-            validate=validation(dev, DATA, RATE)).run()
+    Trainer(model, make_optimizer(model, config), batches, loss, config, folder, validate=validation(dev, DATA, RATE)).run()
     history = load_checkpoint(folder / "best.pt")["history"]
     return model, [{name: point[name] for name in point if name != "time"} for point in history]
 
@@ -136,11 +136,19 @@ def test_a_system_is_trained_calibrated_and_saved(cuts, tmp_path, rng):
     dev = write_corpus(tmp_path / "dev", 6, seed=1, longest=0.6)
     dev.to_file(tmp_path / "corpus" / "dev.jsonl.gz")
     conf = types.SimpleNamespace(
-        features=LogMelConfig(), network=DetectorConfig(), data=DATA, augment=AugmentConfig(), specaugment=MASKS,
-        train=TrainConfig(max_steps=3, log_every=1, minimize="eer"))
+        features=LogMelConfig(),
+        network=DetectorConfig(),
+        data=DATA,
+        augment=AugmentConfig(),
+        specaugment=MASKS,
+        train=TrainConfig(max_steps=3, log_every=1, minimize="eer"),
+    )
     exp = types.SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"))
-    backgrounds = {"noises": [rng.standard_normal(9000)], "musics": [rng.standard_normal(100)],
-                   "rirs": [np.array([0.0, 1.0, 0.3])]}
+    backgrounds = {
+        "noises": [rng.standard_normal(9000)],
+        "musics": [rng.standard_normal(100)],
+        "rirs": [np.array([0.0, 1.0, 0.3])],
+    }
     spoof_train.train_detector(exp, conf, "rnm_sm_mc0.9", 7, backgrounds)
     detector = load_detector(tmp_path / "models" / "rnm_sm_mc0.9" / "7")
     scores = score_utterances(detector.model, DATA, [cut.load_audio()[0] for cut in dev])
@@ -152,8 +160,9 @@ def test_a_system_is_trained_calibrated_and_saved(cuts, tmp_path, rng):
 
 
 def test_systems_are_the_rows_of_table_3():
-    conf = types.SimpleNamespace(augment=AugmentConfig(), train=TrainConfig(max_steps=100, patience=3),
-                                 pooled_steps=0.5, seeds=[1, 2], repeated=["rnm"])
+    conf = types.SimpleNamespace(
+        augment=AugmentConfig(), train=TrainConfig(max_steps=100, patience=3), pooled_steps=0.5, seeds=[1, 2], repeated=["rnm"]
+    )
     found = {}
     for name, options in spoof_train.SYSTEMS.items():
         config = spoof_train.augment_config(conf, name)

@@ -1,4 +1,5 @@
 """Grapheme and sentence-piece units."""
+
 import json
 import pickle
 import random
@@ -10,10 +11,12 @@ from pyspeech.text.normalize import normalize
 from pyspeech.text.scripts import languages_of, script_of
 from pyspeech.text.units import GraphemeUnits, SentencePieceUnits, load_units, save_units, units_from_json
 
-TEXTS = {"en-IN": ["one two three", "don't go to the house at nine", "the cat sat on the mat", "seven ships sail"],
-         "hi-IN": ["एक दो तीन चार", "क्या हाल है", "मेरा नाम राम है", "यह घर बड़ा है", "ok ठीक है"],
-         "ta-IN": ["ஒன்று இரண்டு மூன்று", "என் பெயர் கொடி", "நான்கு ஐந்து ஆறு", "வணக்கம் நண்பரே"],
-         "gu-IN": ["એક બે ત્રણ ચાર", "કેમ છો", "મારું નામ રામ છે", "આ ઘર મોટું છે"]}
+TEXTS = {
+    "en-IN": ["one two three", "don't go to the house at nine", "the cat sat on the mat", "seven ships sail"],
+    "hi-IN": ["एक दो तीन चार", "क्या हाल है", "मेरा नाम राम है", "यह घर बड़ा है", "ok ठीक है"],
+    "ta-IN": ["ஒன்று இரண்டு மூன்று", "என் பெயர் கொடி", "நான்கு ஐந்து ஆறு", "வணக்கம் நண்பரே"],
+    "gu-IN": ["એક બે ત્રણ ચાર", "કેમ છો", "મારું નામ રામ છે", "આ ઘર મોટું છે"],
+}
 TEXTS = {language: [normalize(text, language) for text in texts] for language, texts in TEXTS.items()}
 
 
@@ -42,8 +45,12 @@ def test_round_trip_is_exact(language):
     rng = random.Random(1)
     words = [word for text in TEXTS[language] for word in text.split()]
     everything = {name: SentencePieceUnits.train(TEXTS[name], 60) for name in TEXTS}
-    for units in (build(language), pieces, GraphemeUnits.union([build(name) for name in TEXTS]),
-                  SentencePieceUnits.union(everything)):
+    for units in (
+        build(language),
+        pieces,
+        GraphemeUnits.union([build(name) for name in TEXTS]),
+        SentencePieceUnits.union(everything),
+    ):
         for text in TEXTS[language] + [" ".join(rng.choices(words, k=rng.randint(1, 9))) for _ in range(200)]:
             numbers = units.encode(text)
             assert units.decode(numbers) == text
@@ -57,15 +64,17 @@ def test_unknown_graphemes_are_dropped_and_counted():
     assert units.decode(units.encode("axb xx xc")) == "ab c"
     assert units.count_unknown(["axb xx", "ya"]) == {"x": 3, "y": 1}
     hindi = GraphemeUnits.build(["का"])
-    assert hindi.decode(hindi.encode("खा का")) == "का"        # the sign of an unknown letter goes with it
+    assert hindi.decode(hindi.encode("खा का")) == "का"  # the sign of an unknown letter goes with it
     pieces = SentencePieceUnits.train(["ab ba", "bab ab"], 8)
     assert pieces.decode(pieces.encode("axb xx xa")) == "ab a"
     assert pieces.count_unknown(["axb xx"]) == {"x": 3}
 
 
 def test_union_shares_what_languages_share():
-    spanish, french = (GraphemeUnits.build(texts, language=code)
-                       for code, texts in {"es": ["el niño pequeño"], "fr": ["le garçon est là"]}.items())
+    spanish, french = (
+        GraphemeUnits.build(texts, language=code)
+        for code, texts in {"es": ["el niño pequeño"], "fr": ["le garçon est là"]}.items()
+    )
     union = GraphemeUnits.union([spanish, french])
     assert set(union.graphemes) == set(spanish.graphemes) | set(french.graphemes)
     assert len(union) == 2 * len(union.graphemes) + 1 and len(set(union.symbols)) == len(union)
@@ -92,21 +101,29 @@ def test_union_of_pieces_shares_what_languages_share():
 
 @pytest.mark.parametrize("kind", ["graphemes", "pieces"])
 def test_language_by_script(kind):
-    units = GraphemeUnits.union([build(name) for name in TEXTS]) if kind == "graphemes" else \
-        SentencePieceUnits.union({name: SentencePieceUnits.train(TEXTS[name], 60) for name in TEXTS})
+    units = (
+        GraphemeUnits.union([build(name) for name in TEXTS])
+        if kind == "graphemes"
+        else SentencePieceUnits.union({name: SentencePieceUnits.train(TEXTS[name], 60) for name in TEXTS})
+    )
     assert units.language_names == list(TEXTS)
     for language, texts in TEXTS.items():
         for text in texts:
             assert units.language_of(units.encode(text)) == language
-    assert units.language_of(units.encode("cat o")) == "en-IN"    # o and k are in the Hindi text, too
+    assert units.language_of(units.encode("cat o")) == "en-IN"  # o and k are in the Hindi text, too
     assert units.language_of([]) is None
     assert languages_of("я", units.languages) == [] and languages_of("12", units.languages) == []
     assert script_of("\u093e") == "DEVANAGARI" and script_of("7") is None and script_of("\u0301") is None
 
 
 def test_json_and_files(tmp_path):
-    for number, units in enumerate([build("ta-IN"), GraphemeUnits.union([build(name) for name in TEXTS]),
-                                    SentencePieceUnits.train(TEXTS["hi-IN"], 40, "hi-IN")]):
+    for number, units in enumerate(
+        [
+            build("ta-IN"),
+            GraphemeUnits.union([build(name) for name in TEXTS]),
+            SentencePieceUnits.train(TEXTS["hi-IN"], 40, "hi-IN"),
+        ]
+    ):
         again = units_from_json(json.loads(json.dumps(units.to_json())))
         assert again.to_json() == units.to_json() and again.symbols == units.symbols and type(again) is type(units)
         save_units(tmp_path / f"{number}.json", units)

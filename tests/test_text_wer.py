@@ -1,4 +1,5 @@
 """Word error rates against a plain edit distance, published figures and intervals known in closed form."""
+
 import json
 
 import kaldialign
@@ -6,8 +7,19 @@ import numpy as np
 import pytest
 
 from pyspeech.errors import UserError
-from pyspeech.text.wer import (EPSILON, align, bootstrap_interval, compare, count_character_errors, count_errors, rate,
-                               relative_reduction, score_utterances, write_errs, write_recogs)
+from pyspeech.text.wer import (
+    EPSILON,
+    align,
+    bootstrap_interval,
+    compare,
+    count_character_errors,
+    count_errors,
+    rate,
+    relative_reduction,
+    score_utterances,
+    write_errs,
+    write_recogs,
+)
 
 
 def utterance(name, ref, hyp, language="hi-IN", speaker="s", predicted=None):
@@ -27,6 +39,7 @@ def plain_distance(ref, hyp):
 def some_utterances(rng, count=60, words="abcde", languages=("hi-IN", "ta-IN")):
     def text():
         return " ".join(rng.choice(list(words), size=rng.integers(0, 9)))
+
     return [utterance(f"u{i:03}", text(), text(), languages[i % len(languages)], f"s{i % 7}") for i in range(count)]
 
 
@@ -44,22 +57,34 @@ def test_errors_equal_a_plain_edit_distance(rng):
         assert count_character_errors(ref, hyp) == (plain_distance(ref, hyp), len(ref))
 
 
-@pytest.mark.parametrize("ref, hyp, expected", [
-    ("", "", (0, 0, 0, 0, 0)), ("a b", "", (2, 2, 0, 2, 0)), ("", "a b", (2, 0, 0, 0, 2)),
-    ("a", "a a a", (2, 1, 0, 0, 2)), ("a * b", "a b *", (2, 3, 0, 1, 1)),
-    ("नमस्ते दुनिया", "नमस्ते दुनियां", (1, 2, 1, 0, 0)),
-])
+@pytest.mark.parametrize(
+    "ref, hyp, expected",
+    [
+        ("", "", (0, 0, 0, 0, 0)),
+        ("a b", "", (2, 2, 0, 2, 0)),
+        ("", "a b", (2, 0, 0, 0, 2)),
+        ("a", "a a a", (2, 1, 0, 0, 2)),
+        ("a * b", "a b *", (2, 3, 0, 1, 1)),
+        ("नमस्ते दुनिया", "नमस्ते दुनियां", (1, 2, 1, 0, 0)),
+    ],
+)
 def test_edges_of_one_utterance(ref, hyp, expected):
     counts = count_errors(align(ref.split(), hyp.split()))
     assert tuple(counts[name] for name in ("errors", "words", "sub", "del", "ins")) == expected
 
 
 def test_empty_references_and_hypotheses_count_in_the_pool():
-    items = [utterance("a", "", "x y"), utterance("b", "p q r", ""), utterance("c", "", "", "ta-IN"),
-             utterance("d", "m", "m")]
+    items = [utterance("a", "", "x y"), utterance("b", "p q r", ""), utterance("c", "", "", "ta-IN"), utterance("d", "m", "m")]
     scores = score_utterances(items)
-    assert scores["languages"]["hi-IN"] | {"ci": 0} == {"errors": 5, "words": 4, "sub": 0, "del": 3, "ins": 2,
-                                                       "utterances": 3, "ci": 0}
+    assert scores["languages"]["hi-IN"] | {"ci": 0} == {
+        "errors": 5,
+        "words": 4,
+        "sub": 0,
+        "del": 3,
+        "ins": 2,
+        "utterances": 3,
+        "ci": 0,
+    }
     assert scores["languages"]["ta-IN"]["ci"] is None and scores["languages"]["ta-IN"]["words"] == 0
     assert scores["average"]["errors"] == 5 and "lid" not in scores
     assert rate(0, 0) is None and rate(3, 2) == 1.5
@@ -79,9 +104,16 @@ def test_average_is_weighted_by_words_and_order_does_not_matter(rng):
 
 def test_relative_reduction_gives_the_figures_of_the_paper():
     # Joshi et al. 2021, Tables 2 to 4: average WER, baseline, WERR; from rounded WERs, hence the tolerance.
-    for wer, baseline, werr in [(32.45, 23.97, -35.35), (26.7, 23.97, -11.37), (22.86, 23.97, 4.65),
-                                (22.73, 23.97, 5.17), (23.24, 23.97, 3.05), (21.04, 23.97, 12.22),
-                                (27.95, 32.45, 13.86), (24.45, 32.45, 24.65)]:
+    for wer, baseline, werr in [
+        (32.45, 23.97, -35.35),
+        (26.7, 23.97, -11.37),
+        (22.86, 23.97, 4.65),
+        (22.73, 23.97, 5.17),
+        (23.24, 23.97, 3.05),
+        (21.04, 23.97, 12.22),
+        (27.95, 32.45, 13.86),
+        (24.45, 32.45, 24.65),
+    ]:
         assert 100 * relative_reduction(baseline, wer) == pytest.approx(werr, abs=0.04)
     for baseline, wer in [(0, 0.1), (None, 0.1), (0.1, None)]:
         assert relative_reduction(baseline, wer) is None
@@ -121,8 +153,7 @@ def test_bootstrap_in_pieces_equals_at_once(rng, monkeypatch):
 def test_speakers_alike_widen_the_interval():
     """Ten speakers, each all right or all wrong: utterances look independent only where speakers are ignored."""
     items = [utterance(f"{i:03}", "a b", "a b" if i % 10 < 7 else "x y", speaker=f"s{i % 10}") for i in range(300)]
-    by_utterance, by_speaker = (score_utterances(items, resample=kind)["average"]["ci"]
-                                for kind in ("utterance", "speaker"))
+    by_utterance, by_speaker = (score_utterances(items, resample=kind)["average"]["ci"] for kind in ("utterance", "speaker"))
     assert by_speaker[1] - by_speaker[0] > 3 * (by_utterance[1] - by_utterance[0])
     with pytest.raises(UserError, match="utterance x has no speaker"):
         score_utterances([utterance("x", "a", "a", speaker=None)], resample="speaker")
@@ -144,8 +175,12 @@ def test_paired_comparison_is_sharper_than_two_intervals(rng):
 
 
 def test_lid_accuracy_and_confusion():
-    items = [utterance("a", "x", "x", "hi-IN", predicted="hi-IN"), utterance("b", "x", "y", "hi-IN", predicted="ta-IN"),
-             utterance("c", "x", "", "hi-IN", predicted=None), utterance("d", "x", "x", "ta-IN", predicted="ta-IN")]
+    items = [
+        utterance("a", "x", "x", "hi-IN", predicted="hi-IN"),
+        utterance("b", "x", "y", "hi-IN", predicted="ta-IN"),
+        utterance("c", "x", "", "hi-IN", predicted=None),
+        utterance("d", "x", "x", "ta-IN", predicted="ta-IN"),
+    ]
     lid = score_utterances(items)["lid"]
     assert lid["accuracy"] == {"hi-IN": pytest.approx(1 / 3), "ta-IN": 1}
     assert lid["confusion"] == {"hi-IN": {"hi-IN": 1, "none": 1, "ta-IN": 1}, "ta-IN": {"ta-IN": 1}}
@@ -162,35 +197,65 @@ def test_clear_errors():
 
 
 def test_error_files_have_the_known_layout(tmp_path):
-    items = [utterance("u2", "the cat sat", "the bat", speaker="bo"), utterance("u1", "", "oh", speaker="al"),
-             utterance("u3", "a cat", "a cat", "en-IN", speaker="bo"), utterance("u4", "* hat", "hat", speaker=None)]
+    items = [
+        utterance("u2", "the cat sat", "the bat", speaker="bo"),
+        utterance("u1", "", "oh", speaker="al"),
+        utterance("u3", "a cat", "a cat", "en-IN", speaker="bo"),
+        utterance("u4", "* hat", "hat", speaker=None),
+    ]
     write_errs(tmp_path / "errs-test.txt", items)
     write_recogs(tmp_path / "recogs-test.txt", items)
     assert (tmp_path / "recogs-test.txt").read_text().splitlines()[:4] == [
-        "u1:\tref=[]", "u1:\thyp=['oh']", "u2:\tref=['the', 'cat', 'sat']", "u2:\thyp=['the', 'bat']"]
+        "u1:\tref=[]",
+        "u1:\thyp=['oh']",
+        "u2:\tref=['the', 'cat', 'sat']",
+        "u2:\thyp=['the', 'bat']",
+    ]
     text = (tmp_path / "errs-test.txt").read_text()
     assert text.splitlines() == [
         "%WER = 57.14",
         "Errors: 1 insertions, 2 deletions, 1 substitutions, over 7 reference words (4 correct)",
         "Search below for sections starting with PER-UTT DETAILS:, SUBSTITUTIONS:, DELETIONS:, INSERTIONS:, "
         "PER-WORD STATS:, PER-SPEAKER STATS:, PER-LANGUAGE STATS:",
-        "", "PER-UTT DETAILS: corr or (ref->hyp)  ",
-        "u1:\t(*->oh)", "u2:\tthe (cat sat->bat)", "u3:\ta cat", "u4:\t(*->*) hat",
-        "", "SUBSTITUTIONS: count ref -> hyp", _substitution(text),
-        "", "DELETIONS: count ref", *_deletions(text),
-        "", "INSERTIONS: count hyp", "1   oh",
-        "", "PER-WORD STATS: word  corr tot_errs count_in_ref count_in_hyp",
-        "*   0 1 1 0", "bat   0 1 0 1", "cat   1 1 2 1", "oh   0 1 0 1", "sat   0 1 1 0",
-        "a   1 0 1 1", "hat   1 0 1 1", "the   1 0 1 1",
-        "", "PER-SPEAKER STATS: speaker  utterances words errors ins del sub %WER",
-        "al   1 0 1 1 0 0 -", "bo   2 5 2 0 1 1 40.00",
-        "", "PER-LANGUAGE STATS: language  utterances words errors ins del sub %WER",
-        "en-IN   1 2 0 0 0 0 0.00", "hi-IN   3 5 4 1 2 1 80.00"]
+        "",
+        "PER-UTT DETAILS: corr or (ref->hyp)  ",
+        "u1:\t(*->oh)",
+        "u2:\tthe (cat sat->bat)",
+        "u3:\ta cat",
+        "u4:\t(*->*) hat",
+        "",
+        "SUBSTITUTIONS: count ref -> hyp",
+        _substitution(text),
+        "",
+        "DELETIONS: count ref",
+        *_deletions(text),
+        "",
+        "INSERTIONS: count hyp",
+        "1   oh",
+        "",
+        "PER-WORD STATS: word  corr tot_errs count_in_ref count_in_hyp",
+        "*   0 1 1 0",
+        "bat   0 1 0 1",
+        "cat   1 1 2 1",
+        "oh   0 1 0 1",
+        "sat   0 1 1 0",
+        "a   1 0 1 1",
+        "hat   1 0 1 1",
+        "the   1 0 1 1",
+        "",
+        "PER-SPEAKER STATS: speaker  utterances words errors ins del sub %WER",
+        "al   1 0 1 1 0 0 -",
+        "bo   2 5 2 0 1 1 40.00",
+        "",
+        "PER-LANGUAGE STATS: language  utterances words errors ins del sub %WER",
+        "en-IN   1 2 0 0 0 0 0.00",
+        "hi-IN   3 5 4 1 2 1 80.00",
+    ]
 
 
 def _substitution(text):
     """Either word may be the one that was replaced: both alignments are best."""
-    found, = [line for line in ("1   cat -> bat", "1   sat -> bat") if line in text.splitlines()]
+    (found,) = [line for line in ("1   cat -> bat", "1   sat -> bat") if line in text.splitlines()]
     return found
 
 

@@ -1,4 +1,5 @@
 """The training loop against plain versions of what it does: updates, skipped steps, validation, mean of the n best."""
+
 import logging
 import math
 import socket
@@ -52,8 +53,7 @@ def sgd(model):
 
 def build(folder, config=CONFIG, model=None, dataset=None, size=4, loss=squared_error, **options):
     model = model or linear()
-    return Trainer(model, sgd(model), BatchLoader(dataset or Rows(), rows(size), config.seed), loss, config, folder,
-                   **options)
+    return Trainer(model, sgd(model), BatchLoader(dataset or Rows(), rows(size), config.seed), loss, config, folder, **options)
 
 
 def weights(model):
@@ -61,7 +61,7 @@ def weights(model):
 
 
 def test_equals_a_plain_loop(tmp_path):
-    trainer = build(tmp_path, replace(CONFIG, clip_norm=0.5), schedule=lambda step, epoch: 0.5 ** epoch)
+    trainer = build(tmp_path, replace(CONFIG, clip_norm=0.5), schedule=lambda step, epoch: 0.5**epoch)
     trainer.run()
     model, losses = linear(), []
     for step in range(12):
@@ -84,8 +84,11 @@ def test_accumulated_batches_equal_a_big_one(tmp_path):
     small.run()
     np.testing.assert_allclose(weights(small.model), weights(big.model), rtol=1e-5)
     assert small.position.step == big.position.step == 12 and small.position.epoch == big.position.epoch == 3
-    np.testing.assert_allclose([point["train/loss"] for point in small.position.history],
-                               [point["train/loss"] for point in big.position.history], rtol=1e-5)
+    np.testing.assert_allclose(
+        [point["train/loss"] for point in small.position.history],
+        [point["train/loss"] for point in big.position.history],
+        rtol=1e-5,
+    )
 
 
 def test_result(tmp_path):
@@ -123,14 +126,14 @@ def test_bad_batch_is_skipped(tmp_path, caplog, value, accumulate):
     good = [indexes for number, indexes in enumerate(rows(4)) if number // accumulate != 2 // accumulate]
     model = WithStatistics()
     loader = BatchLoader(Rows(), good, config.seed)
-    Trainer(model, sgd(model), loader, squared_error, replace(config, max_steps=6 // accumulate - 1),
-            tmp_path / "good").run()
+    Trainer(model, sgd(model), loader, squared_error, replace(config, max_steps=6 // accumulate - 1), tmp_path / "good").run()
     for name, tensor in model.state_dict().items():
         assert torch.equal(tensor, trainer.model.state_dict()[name]), name
 
 
 def test_bad_gradient_is_skipped(tmp_path):
     """The square root has a finite value at 0 and no finite slope."""
+
     def loss(model, batch):
         finite, _ = squared_error(model, batch)
         return finite + (batch[0] * 0 * model.weight).abs().sum().sqrt(), {}
@@ -197,10 +200,15 @@ def test_mean_of_the_best(tmp_path, loss_of_mean):
 
 def test_average_against_numpy(tmp_path):
     generator = np.random.RandomState(0)
-    states = [{"w": torch.from_numpy(generator.randn(4, 3) * 10.0 ** index).float(),
-               "half": torch.from_numpy(generator.rand(3)).bfloat16(),
-               "num_batches_tracked": torch.tensor(10 + index),
-               "mask": torch.tensor([True, False])} for index in range(4)]
+    states = [
+        {
+            "w": torch.from_numpy(generator.randn(4, 3) * 10.0**index).float(),
+            "half": torch.from_numpy(generator.rand(3)).bfloat16(),
+            "num_batches_tracked": torch.tensor(10 + index),
+            "mask": torch.tensor([True, False]),
+        }
+        for index in range(4)
+    ]
     paths = [tmp_path / f"best-{index}.pt" for index in range(4)]
     for path, state in zip(paths, states):
         save_checkpoint(path, {"model": state})
@@ -222,8 +230,12 @@ def test_patience(tmp_path):
 
 
 def test_validation_times(tmp_path):
-    for options, steps in ((dict(), [6, 12, 16]), (dict(valid_every=5), [5, 10, 15, 16]),
-                           (dict(valid_every=8), [8, 16]), (dict(accumulate=4), [2, 4, 6, 8, 10, 12, 14, 16])):
+    for options, steps in (
+        (dict(), [6, 12, 16]),
+        (dict(valid_every=5), [5, 10, 15, 16]),
+        (dict(valid_every=8), [8, 16]),
+        (dict(accumulate=4), [2, 4, 6, 8, 10, 12, 14, 16]),
+    ):
         trainer = build(tmp_path / str(options), replace(CONFIG, max_steps=16, **options), validate=Metrics(*range(9)))
         trainer.run()
         assert [point["step"] for point in trainer.position.history if "valid/loss" in point] == steps
@@ -241,8 +253,7 @@ def test_validation_does_not_disturb_training(tmp_path):
     without.run()
     trainer = build(tmp_path / "with", replace(CONFIG, valid_every=5), loss=noisy, validate=random_loss)
     trainer.run()
-    assert torch.equal(checkpoint.load_file(tmp_path / "with" / "checkpoint-12.pt")["model"]["weight"],
-                       without.model.weight)
+    assert torch.equal(checkpoint.load_file(tmp_path / "with" / "checkpoint-12.pt")["model"]["weight"], without.model.weight)
     assert len({point["valid/loss"] for point in trainer.position.history if "valid/loss" in point}) == 1
 
 
@@ -263,21 +274,24 @@ def test_no_batches(tmp_path):
         Trainer(model, sgd(model), BatchLoader(Rows(), [], 0), squared_error, CONFIG, tmp_path).run()
 
 
-@pytest.mark.parametrize("options, text", [
-    (dict(max_steps=None), "max_steps=None: expected a number, or max_epochs set"),
-    (dict(max_steps=None, max_epochs=3, schedule="cosine"), "max_steps=None: expected a number, for schedule=cosine"),
-    (dict(schedule="linear"), "schedule=linear: expected constant or cosine"),
-    (dict(lr=0.0), "lr=0.0: expected a positive number"),
-    (dict(keep_checkpoints=1), "keep_checkpoints=1: expected at least 2"),
-    (dict(accumulate=0), "accumulate=0: expected at least 1"),
-    (dict(weight_decay=-1.0), "weight_decay=-1.0: expected 0 or a positive number"),
-    (dict(weight_decay=math.nan), "weight_decay=nan: expected 0 or a positive number"),
-    (dict(betas=(0.9,)), r"betas=\(0.9,\): expected two numbers, 0 to less than 1"),
-    (dict(betas=(2.0, 3.0)), r"betas=\(2.0, 3.0\): expected two numbers, 0 to less than 1"),
-    (dict(betas=(0.9, math.nan)), r"betas=\(0.9, nan\): expected two numbers, 0 to less than 1"),
-    (dict(seed=-1), "seed=-1: expected 0 to"),
-    (dict(seed=10**20), "seed=100000000000000000000: expected 0 to"),
-])
+@pytest.mark.parametrize(
+    "options, text",
+    [
+        (dict(max_steps=None), "max_steps=None: expected a number, or max_epochs set"),
+        (dict(max_steps=None, max_epochs=3, schedule="cosine"), "max_steps=None: expected a number, for schedule=cosine"),
+        (dict(schedule="linear"), "schedule=linear: expected constant or cosine"),
+        (dict(lr=0.0), "lr=0.0: expected a positive number"),
+        (dict(keep_checkpoints=1), "keep_checkpoints=1: expected at least 2"),
+        (dict(accumulate=0), "accumulate=0: expected at least 1"),
+        (dict(weight_decay=-1.0), "weight_decay=-1.0: expected 0 or a positive number"),
+        (dict(weight_decay=math.nan), "weight_decay=nan: expected 0 or a positive number"),
+        (dict(betas=(0.9,)), r"betas=\(0.9,\): expected two numbers, 0 to less than 1"),
+        (dict(betas=(2.0, 3.0)), r"betas=\(2.0, 3.0\): expected two numbers, 0 to less than 1"),
+        (dict(betas=(0.9, math.nan)), r"betas=\(0.9, nan\): expected two numbers, 0 to less than 1"),
+        (dict(seed=-1), "seed=-1: expected 0 to"),
+        (dict(seed=10**20), "seed=100000000000000000000: expected 0 to"),
+    ],
+)
 def test_options_that_make_no_sense(options, text):
     with pytest.raises(UserError, match=text):
         replace(CONFIG, **options).check()
@@ -319,8 +333,16 @@ def test_log_lines(tmp_path, caplog):
     lines = [record.getMessage() for record in caplog.records]
     assert lines[0] == "4 parameters, on cpu"
     report = [line for line in lines if line.startswith("step 8/12, epoch 1, ")]
-    for part in (" loss ", " accuracy 0.25,", " lr 0.1,", " grad_norm ", " steps/s,", " audio-s/s,", " skipped 2,",
-                 " ETA 0:00:0"):
+    for part in (
+        " loss ",
+        " accuracy 0.25,",
+        " lr 0.1,",
+        " grad_norm ",
+        " steps/s,",
+        " audio-s/s,",
+        " skipped 2,",
+        " ETA 0:00:0",
+    ):
         assert part in report[0]
     assert "finished at step 12, 2 skipped: weights of step 12" in lines[-1]
 

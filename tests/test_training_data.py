@@ -1,4 +1,5 @@
 """Batches from any position of an epoch, with lhotse's samplers and any number of workers; random streams."""
+
 import itertools
 import pickle
 import random
@@ -12,8 +13,7 @@ import torch
 from pyspeech.compat import prepare_lhotse
 from pyspeech.errors import UserError
 from pyspeech.training.data import BatchLoader, item_names, to_device
-from pyspeech.training.randomness import (GlobalRandom, RandomStream, get_random_state, seed_everything,
-                                          set_random_state)
+from pyspeech.training.randomness import GlobalRandom, RandomStream, get_random_state, seed_everything, set_random_state
 
 NUM_CUTS = 60
 
@@ -37,8 +37,7 @@ class RandomCrops:
 
     def __getitem__(self, cuts):
         self.read += 1
-        return {"ids": [cut.id for cut in cuts], "crop": random.random(), "noise": torch.randn(2),
-                "gain": np.random.rand(3)}
+        return {"ids": [cut.id for cut in cuts], "crop": random.random(), "noise": torch.randn(2), "gain": np.random.rand(3)}
 
 
 def simple_sampler():
@@ -56,8 +55,9 @@ def bucketing_sampler():
 
 
 def plain(batches):
-    return [(list(names), batch["ids"], batch["crop"], batch["noise"].tolist(), batch["gain"].tolist())
-            for names, batch in batches]
+    return [
+        (list(names), batch["ids"], batch["crop"], batch["noise"].tolist(), batch["gain"].tolist()) for names, batch in batches
+    ]
 
 
 @pytest.fixture(autouse=True)
@@ -74,8 +74,10 @@ def lhotse_on_torch_1():
 def test_resumed_equals_the_rest_of_the_epoch(make_sampler, num_workers):
     whole = BatchLoader(RandomCrops(), make_sampler(), seed=5)
     epochs = [plain(whole(epoch)) for epoch in (0, 1)]
-    assert all(sorted(id.split("-0.")[0] for batch in epoch for id in batch[0]) ==
-               [f"cut-{index:02d}" for index in range(NUM_CUTS)] for epoch in epochs)
+    assert all(
+        sorted(id.split("-0.")[0] for batch in epoch for id in batch[0]) == [f"cut-{index:02d}" for index in range(NUM_CUTS)]
+        for epoch in epochs
+    )
     assert epochs[0] != epochs[1]
     assert len({batch[2] for epoch in epochs for batch in epoch}) == sum(map(len, epochs))
 
@@ -188,8 +190,13 @@ def test_global_random():
     random.seed(4)
     drawn = copy.random(), copy.randrange(100), copy.choice("abcdef"), copy.gauss(0, 1), copy.sample(range(50), 5)
     random.seed(4)
-    assert drawn == (random.random(), random.randrange(100), random.choice("abcdef"), random.gauss(0, 1),
-                     random.sample(range(50), 5))
+    assert drawn == (
+        random.random(),
+        random.randrange(100),
+        random.choice("abcdef"),
+        random.gauss(0, 1),
+        random.sample(range(50), 5),
+    )
 
 
 def test_global_random_makes_cut_mix_resumable():

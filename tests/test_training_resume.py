@@ -2,6 +2,7 @@
 
 Run as a program, this file is the training process that gets killed: FOLDER NUM_WORKERS [KILL_AT [SIGNAL]].
 """
+
 import io
 import logging
 import os
@@ -28,8 +29,18 @@ from pyspeech.training.randomness import seed_everything
 from pyspeech.training.trainer import Trainer
 
 # 11 batches an epoch, two a step: the last step of an epoch has one. 4 epochs are 44 batches, 24 steps.
-CONFIG = TrainConfig(max_epochs=4, accumulate=2, save_every=3, valid_every=5, average_best=2, log_every=2, lr=0.01,
-                     weight_decay=0.1, warmup_steps=4, seed=7)
+CONFIG = TrainConfig(
+    max_epochs=4,
+    accumulate=2,
+    save_every=3,
+    valid_every=5,
+    average_best=2,
+    log_every=2,
+    lr=0.01,
+    weight_decay=0.1,
+    warmup_steps=4,
+    seed=7,
+)
 
 
 class NoisyCrops:
@@ -43,8 +54,14 @@ class NoisyCrops:
 
 def build_model():
     seed_everything(CONFIG.seed)
-    return torch.nn.Sequential(torch.nn.Conv1d(1, 8, 5), torch.nn.BatchNorm1d(8), torch.nn.ReLU(),
-                               torch.nn.Dropout(0.3), torch.nn.Flatten(), torch.nn.Linear(64, 3))
+    return torch.nn.Sequential(
+        torch.nn.Conv1d(1, 8, 5),
+        torch.nn.BatchNorm1d(8),
+        torch.nn.ReLU(),
+        torch.nn.Dropout(0.3),
+        torch.nn.Flatten(),
+        torch.nn.Linear(64, 3),
+    )
 
 
 def compute_loss(model, batch):
@@ -62,8 +79,15 @@ def build_trainer(folder, config=CONFIG, loss=compute_loss, **options):
     model = build_model()
     sampler = torch.utils.data.BatchSampler(torch.utils.data.RandomSampler(range(43)), 4, drop_last=False)
     batches = BatchLoader(NoisyCrops(), sampler, config.seed, config.num_workers)
-    return Trainer(model, make_optimizer(model, config), batches, loss, config, folder,
-                   **{"validate": validate, "extra": {"channels": 8}, **options})
+    return Trainer(
+        model,
+        make_optimizer(model, config),
+        batches,
+        loss,
+        config,
+        folder,
+        **{"validate": validate, "extra": {"channels": 8}, **options},
+    )
 
 
 def ending_at(call, action):
@@ -127,8 +151,14 @@ def start(folder, num_workers, *arguments):
     path = os.pathsep.join([str(root), *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [sys.executable, __file__, str(folder), str(num_workers), *map(str, arguments)]
     with open(folder / "output.txt", "w+") as output:  # not a pipe: the workers of a killed process hold it for seconds
-        done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, start_new_session=True, timeout=120,
-                              stdout=output, stderr=subprocess.STDOUT)
+        done = subprocess.run(
+            command,
+            env={**os.environ, "PYTHONPATH": path},
+            start_new_session=True,
+            timeout=120,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
         output.seek(0)
         return done.returncode, output.read()
 
@@ -250,7 +280,7 @@ def empty(path):
 
 
 def truncated(path):
-    return path.read_bytes()[:path.stat().st_size // 2]
+    return path.read_bytes()[: path.stat().st_size // 2]
 
 
 def garbage(path):
@@ -320,9 +350,11 @@ def test_longer_training_goes_on(tmp_path, undisturbed):
 
 def test_refuses_what_it_cannot_go_on_from(tmp_path):
     build_trainer(tmp_path, replace(CONFIG, max_epochs=2)).run()
-    for options, text in ((dict(lr=0.02), "trained with lr=0.01, and now lr=0.02"),
-                          (dict(seed=8), "trained with seed=7, and now seed=8"),
-                          (dict(max_steps=5), "beyond max_steps=5 already")):
+    for options, text in (
+        (dict(lr=0.02), "trained with lr=0.01, and now lr=0.02"),
+        (dict(seed=8), "trained with seed=7, and now seed=8"),
+        (dict(max_steps=5), "beyond max_steps=5 already"),
+    ):
         with pytest.raises(UserError, match=text):
             build_trainer(tmp_path, replace(CONFIG, max_epochs=2, **options)).run()
     with pytest.raises(UserError, match="trained with {'channels': 8}, and now {'channels': 9}"):
@@ -342,8 +374,11 @@ def assert_tensorboard(folder, history):
     events.Reload()
     kept = checkpoint.load_file(folder / "checkpoint-24.pt")["position"]["history"]
     names = {name for point in history for name in point if name != "step"}
-    assert set(events.Tags()["scalars"]) == names == {
-        "train/loss", "train/noise", "train/grad_norm", "train/lr", "train/skipped", "valid/loss"}
+    assert (
+        set(events.Tags()["scalars"])
+        == names
+        == {"train/loss", "train/noise", "train/grad_norm", "train/lr", "train/skipped", "valid/loss"}
+    )
     for name in names:
         expected = [(point["step"], np.float32(point[name])) for point in history if name in point]
         assert [(event.step, np.float32(event.value)) for event in events.Scalars(name)] == expected

@@ -1,4 +1,5 @@
 """utils/transcribe.py as its user meets it: files, pipes, languages, formats, errors; and the modules behind it."""
+
 import io
 import json
 import math
@@ -24,10 +25,9 @@ from pyspeech.features.fbank import GlobalStats
 from pyspeech.terminal import clipped, display_width, stop_at_interrupt
 from pyspeech.text.units import GraphemeUnits
 from pyspeech.transducer.checkpoint import load_model, save_model
-from pyspeech.transducer.config import TransducerConfig
-from pyspeech.transducer.decoding_config import EarlyStopping, Endpointing, SearchConfig
+from pyspeech.transducer.config import EarlyStopping, Endpointing, SearchConfig, TransducerConfig
 from pyspeech.transducer.hypotheses import Word
-from pyspeech.transducer.model import Transducer
+from pyspeech.transducer.networks import Transducer
 from pyspeech.transducer.quantization import quantize_bundle
 from pyspeech.transducer.recognizer import Alternative, Recognition, recognize
 from pyspeech.transducer.streaming import StreamingRecognizer
@@ -37,8 +37,15 @@ from utils import transcribe
 TOOL = Path(transcribe.__file__).resolve()
 RATE = 16000
 GRAPHEMES = {"en-IN": "abcde", "hi-IN": "कखगघ", "ta-IN": "அஆஇஈ"}
-CONFIG = {"encoder_layers": 1, "encoder_size": 12, "predictor_layers": 1, "predictor_size": 8, "embedding": 6,
-          "joint": 10, "lid_sizes": [6]}
+CONFIG = {
+    "encoder_layers": 1,
+    "encoder_size": 12,
+    "predictor_layers": 1,
+    "predictor_size": 8,
+    "embedding": 6,
+    "joint": 10,
+    "lid_sizes": [6],
+}
 
 
 def babble(seconds, rate=RATE, seed=0):
@@ -73,12 +80,14 @@ def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("exp") / "mini" / "models"
     (folder.parent / "training" / "vanilla").mkdir(parents=True)
     (folder.parent / "training" / "vanilla" / "model.pt").touch()
-    return {"lid": save_random_model(folder / "multi_softmax_lid", "multi_softmax", lid=True),
-            "plain": save_random_model(folder / "multi_softmax", "multi_softmax"),
-            "vanilla": save_random_model(folder / "vanilla", "vanilla"),
-            "onehot": save_random_model(folder / "onehot", "onehot"),
-            "one": save_random_model(folder.parents[1] / "one", "multi_softmax", lid=True, languages=["hi-IN"]),
-            "monolingual": save_random_model(folder / "monolingual" / "hi-IN", "monolingual", languages=["hi-IN"])}
+    return {
+        "lid": save_random_model(folder / "multi_softmax_lid", "multi_softmax", lid=True),
+        "plain": save_random_model(folder / "multi_softmax", "multi_softmax"),
+        "vanilla": save_random_model(folder / "vanilla", "vanilla"),
+        "onehot": save_random_model(folder / "onehot", "onehot"),
+        "one": save_random_model(folder.parents[1] / "one", "multi_softmax", lid=True, languages=["hi-IN"]),
+        "monolingual": save_random_model(folder / "monolingual" / "hi-IN", "monolingual", languages=["hi-IN"]),
+    }
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +127,7 @@ def test_every_kind_of_file_in_one_run(models, tmp_path):
     soundfile.write(folder / "at 48k one.wav", np.ones(1), 48000, subtype="FLOAT")
     soundfile.write(folder / "no samples.wav", np.zeros(0), RATE)
     soundfile.write(folder / "whole.wav", babble(2), RATE)
-    (folder / "truncated.wav").write_bytes((folder / "whole.wav").read_bytes()[:44 + RATE])
+    (folder / "truncated.wav").write_bytes((folder / "whole.wav").read_bytes()[: 44 + RATE])
     (folder / "empty.wav").write_bytes(b"")
     (folder / "text.wav").write_text("This is a letter, not a recording.\n")
     done = run(folder, "--model", models["lid"], "-o", output, "--format", "json")
@@ -135,16 +144,16 @@ def test_every_kind_of_file_in_one_run(models, tmp_path):
     for name, path in names.items():
         found = json.loads((output / f"{name}.json").read_text(encoding="utf-8"))
         samples = read_audio(path, RATE)[0]
-        expected, = recognize(bundle, [samples])
+        (expected,) = recognize(bundle, [samples])
         assert found["recording"] == name and found["text"] == expected.text and found["language"] == expected.language
         assert found["duration"] == round(len(samples) / RATE, 3)
     assert found["text"]
 
 
 def test_a_short_file_is_what_the_library_says(models, short, capsys):
-    found, = call_json(capsys, short, "--model", models["lid"], "--nbest", "3")
-    expected, = recognize(load_model(models["lid"]), [read_audio(short)[0]])
-    segment, = found["segments"]
+    (found,) = call_json(capsys, short, "--model", models["lid"], "--nbest", "3")
+    (expected,) = recognize(load_model(models["lid"]), [read_audio(short)[0]])
+    (segment,) = found["segments"]
     assert expected.text and found["text"] == segment["text"] == expected.text and found["duration"] == 4.0
     assert found["language"] == segment["language"] == expected.language == max(expected.lid, key=expected.lid.get)
     assert [item["text"] for item in segment["nbest"]] == [item.text for item in expected.nbest[:3]]
@@ -161,13 +170,14 @@ def test_a_long_file_comes_in_segments(models, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(transcribe, "WHOLE", 3.0)
     soundfile.write(tmp_path / "long.wav", babble(7, 8000), 8000)
     samples = read_audio(tmp_path / "long.wav", RATE)[0]
-    recognizer = StreamingRecognizer(load_model(models["lid"]), search=SearchConfig(beam=1),
-                                     endpointing=Endpointing(silence_after=0.3))
+    recognizer = StreamingRecognizer(
+        load_model(models["lid"]), search=SearchConfig(beam=1), endpointing=Endpointing(silence_after=0.3)
+    )
     expected = [result for result in recognizer.add(samples) if result.final] + [recognizer.finish()]
     expected = [result for result in expected if result.text]
     assert len(expected) > 2
     options = [tmp_path / "long.wav", "--model", models["lid"], "--min-silence", "0.3", "--beam", "1"]
-    whole, = call_json(capsys, *options)
+    (whole,) = call_json(capsys, *options)
     assert [item["text"] for item in whole["segments"]] == [item.text for item in expected]
     assert [item["start"] for item in whole["segments"]] == [round(item.start, 3) for item in expected]
     assert whole["text"] == " ".join(item.text for item in expected) and whole["duration"] == 7.0
@@ -193,9 +203,20 @@ def test_long_and_short_files_keep_their_order(models, tmp_path, capsys):
 def test_tables_and_manifests(models, short, tmp_path, capsys):
     """Cuts: the part of the recording that they are, times from its start."""
     (tmp_path / "wav.scp").write_text(f"first {short}\nsecond {short}\n")
-    cut = {"id": "cut-1", "start": 1.0, "duration": 2.0, "channel": 0, "type": "MonoCut", "recording": {
-        "id": "r", "sources": [{"type": "file", "channels": [0], "source": str(short)}], "sampling_rate": RATE,
-        "num_samples": 4 * RATE, "duration": 4.0}}
+    cut = {
+        "id": "cut-1",
+        "start": 1.0,
+        "duration": 2.0,
+        "channel": 0,
+        "type": "MonoCut",
+        "recording": {
+            "id": "r",
+            "sources": [{"type": "file", "channels": [0], "source": str(short)}],
+            "sampling_rate": RATE,
+            "num_samples": 4 * RATE,
+            "duration": 4.0,
+        },
+    }
     (tmp_path / "cuts.jsonl").write_text(json.dumps(cut) + "\n")
     found = call_json(capsys, tmp_path / "wav.scp", tmp_path / "cuts.jsonl", "--model", models["lid"])
     assert [item["recording"] for item in found] == ["first", "second", "cut-1"]
@@ -234,8 +255,21 @@ def wav_stream(samples, rate=RATE, size=0xFFFFFFFF, after=b""):
     channels = 1 if samples.ndim == 1 else samples.shape[1]
     data = (samples * 32767).round().astype("<i2").tobytes()
     form = struct.pack("<HHIIHH", 1, channels, rate, rate * 2 * channels, 2 * channels, 16)
-    return (b"RIFF" + struct.pack("<I", 0xFFFFFFFF) + b"WAVE" + b"LIST" + struct.pack("<I", 3) + b"abc\0"
-            + b"fmt " + struct.pack("<I", 16) + form + b"data" + struct.pack("<I", size or len(data)) + data + after)
+    return (
+        b"RIFF"
+        + struct.pack("<I", 0xFFFFFFFF)
+        + b"WAVE"
+        + b"LIST"
+        + struct.pack("<I", 3)
+        + b"abc\0"
+        + b"fmt "
+        + struct.pack("<I", 16)
+        + form
+        + b"data"
+        + struct.pack("<I", size or len(data))
+        + data
+        + after
+    )
 
 
 class Stdin:
@@ -258,8 +292,14 @@ def test_standard_input(models, short, capsys, monkeypatch, stream):
         soundfile.write(packed, samples, RATE, format="WAV", subtype="ULAW")
         law["mu-law"] = packed.getvalue()
     texts = {}
-    for name, data in {"file": short.read_bytes(), "raw": raw, "wav": wav_stream(samples), "flac": flac.getvalue(),
-                       "at its rate": raw, **law}.items():
+    for name, data in {
+        "file": short.read_bytes(),
+        "raw": raw,
+        "wav": wav_stream(samples),
+        "flac": flac.getvalue(),
+        "at its rate": raw,
+        **law,
+    }.items():
         monkeypatch.setattr(sys, "stdin", Stdin(data))
         rate = ["--rate", "8000"] if name == "at its rate" else []
         found = call_json(capsys, "-", "--model", models["lid"], *(["--stream"] if stream else []), *rate)
@@ -306,8 +346,9 @@ def test_live_audio_does_not_depend_on_how_it_arrives(sizes, rng):
     np.testing.assert_allclose(at_8k, received(samples.tobytes(), 8000, block_seconds=0.011), atol=1e-6)
 
 
-@pytest.mark.parametrize("subtype, tolerance", [("PCM_U8", 1 / 128), ("PCM_16", 1e-4), ("PCM_24", 1e-6),
-                                                ("PCM_32", 1e-6), ("FLOAT", 1e-6)])
+@pytest.mark.parametrize(
+    "subtype, tolerance", [("PCM_U8", 1 / 128), ("PCM_16", 1e-4), ("PCM_24", 1e-6), ("PCM_32", 1e-6), ("FLOAT", 1e-6)]
+)
 def test_live_wav_against_soundfile(subtype, tolerance, tmp_path):
     soundfile.write(tmp_path / "x.wav", babble(0.2), RATE, subtype=subtype)
     with open(tmp_path / "x.wav", "rb") as stream:
@@ -322,11 +363,17 @@ def test_live_wav_with_the_extended_header(tmp_path):
         assert (source.sampling_rate, source.channels, source.read(10).shape) == (RATE, 3, (10, 3))
 
 
-@pytest.mark.parametrize("data, message", [
-    (b"", "holds no samples"), (b"RIFF", "ends within the header"), (b"RIFF0000AVI LIST", "RIFF but is no WAV"),
-    (wav_stream(np.zeros(5)).replace(b"\x10\0data", b"\x0c\0data"), "12 bits"),
-    (wav_stream(np.zeros(5))[:50], "ends within"),
-    (wav_stream(np.zeros(0)), "holds no samples")])
+@pytest.mark.parametrize(
+    "data, message",
+    [
+        (b"", "holds no samples"),
+        (b"RIFF", "ends within the header"),
+        (b"RIFF0000AVI LIST", "RIFF but is no WAV"),
+        (wav_stream(np.zeros(5)).replace(b"\x10\0data", b"\x0c\0data"), "12 bits"),
+        (wav_stream(np.zeros(5))[:50], "ends within"),
+        (wav_stream(np.zeros(0)), "holds no samples"),
+    ],
+)
 def test_live_audio_that_is_none(data, message):
     with pytest.raises(UserError, match=message):
         list(stream_live(io.BufferedReader(io.BytesIO(data)), RATE))
@@ -379,10 +426,15 @@ def test_partial_results_show_on_a_terminal(models, short, capsys):
 
 def test_languages(models, short, capsys):
     samples = read_audio(short)[0]
-    for name, language in (("plain", "ta-IN"), ("onehot", "hi-IN"), ("lid", "en-IN"), ("vanilla", "auto"),
-                           ("monolingual", "auto")):
-        found, = call_json(capsys, short, "--model", models[name], "--language", language)
-        expected, = recognize(load_model(models[name]), [samples], None if language == "auto" else language)
+    for name, language in (
+        ("plain", "ta-IN"),
+        ("onehot", "hi-IN"),
+        ("lid", "en-IN"),
+        ("vanilla", "auto"),
+        ("monolingual", "auto"),
+    ):
+        (found,) = call_json(capsys, short, "--model", models[name], "--language", language)
+        (expected,) = recognize(load_model(models[name]), [samples], None if language == "auto" else language)
         assert expected.text and (found["text"], found["language"]) == (expected.text, expected.language)
         assert language == "auto" or found["language"] == language
 
@@ -395,39 +447,46 @@ def test_a_model_that_cannot_tell_languages(models, short, name):
 
 def test_early_stopping_and_int8(models, short, capsys):
     samples = read_audio(short)[0]
-    for options, stopping in ((["--tau", "10"], EarlyStopping("sum_logp", 10, 0)),
-                              (["--threshold", "0.05", "--rule", "mean_p"], EarlyStopping("mean_p", 0, 0.05))):
-        found, = call_json(capsys, short, "--model", models["lid"], *options)
-        expected, = recognize(load_model(models["lid"]), [samples], early_stopping=stopping)
+    for options, stopping in (
+        (["--tau", "10"], EarlyStopping("sum_logp", 10, 0)),
+        (["--threshold", "0.05", "--rule", "mean_p"], EarlyStopping("mean_p", 0, 0.05)),
+    ):
+        (found,) = call_json(capsys, short, "--model", models["lid"], *options)
+        (expected,) = recognize(load_model(models["lid"]), [samples], early_stopping=stopping)
         assert found["t_avg"] == round(expected.t_avg, 4) < 3 and found["text"] == expected.text
-    found, = call_json(capsys, short, "--model", models["lid"], "--int8", "--language", "ta-IN")
-    exact, = call_json(capsys, short, "--model", models["lid"], "--language", "ta-IN")
-    expected, = recognize(quantize_bundle(load_model(models["lid"])), [samples], "ta-IN")
+    (found,) = call_json(capsys, short, "--model", models["lid"], "--int8", "--language", "ta-IN")
+    (exact,) = call_json(capsys, short, "--model", models["lid"], "--language", "ta-IN")
+    (expected,) = recognize(quantize_bundle(load_model(models["lid"])), [samples], "ta-IN")
     assert found["text"] == expected.text
     assert found["segments"][0]["nbest"][0]["score"] != exact["segments"][0]["nbest"][0]["score"]
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (["absent.wav"], "absent.wav: no such file or folder"),
-    (["--language", "fr-FR"], "--language fr-FR: the model in .* has en-IN, hi-IN, ta-IN"),
-    (["--nbest", "2", "--format", "ctm"], "--nbest 2: --format ctm has no place"),
-    (["--nbest", "5", "--beam", "4"], "--beam 4: .* expected at least 5"),
-    (["--beam", "100000"], "beam=100000, .* expected beam from 1 to 1000"),
-    (["--nbest", "100000"], "beam=100000"),
-    (["--tau", "3", "--language", "hi-IN"], "early stopping is for --language auto"),
-    (["--tau", "3", "--model", "ONE"], "identification of several languages.* has hi-IN$"),
-    (["--rule", "mean_p"], "--rule mean_p: nothing is stopped early without --tau or --threshold"),
-    (["-o", "SHORT"], "-o .*: cannot make this folder"),
-    (["--model", "nowhere"], "--model nowhere: no such folder"),
-    (["--model", "EXP"], "no model.pt in it; choose one of .*models/monolingual/hi-IN, .*multi_softmax_lid, "
-                         "[^ ]*models/onehot, [^ ]*models/vanilla$"),
-    (["--model", "SHORT"], "no model.pt in it; expected a folder that egs/indic/run.py made"),
-    (["--model", "SAD"], "model.pt: not a transducer"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["absent.wav"], "absent.wav: no such file or folder"),
+        (["--language", "fr-FR"], "--language fr-FR: the model in .* has en-IN, hi-IN, ta-IN"),
+        (["--nbest", "2", "--format", "ctm"], "--nbest 2: --format ctm has no place"),
+        (["--nbest", "5", "--beam", "4"], "--beam 4: .* expected at least 5"),
+        (["--beam", "100000"], "beam=100000, .* expected beam from 1 to 1000"),
+        (["--nbest", "100000"], "beam=100000"),
+        (["--tau", "3", "--language", "hi-IN"], "early stopping is for --language auto"),
+        (["--tau", "3", "--model", "ONE"], "identification of several languages.* has hi-IN$"),
+        (["--rule", "mean_p"], "--rule mean_p: nothing is stopped early without --tau or --threshold"),
+        (["-o", "SHORT"], "-o .*: cannot make this folder"),
+        (["--model", "nowhere"], "--model nowhere: no such folder"),
+        (
+            ["--model", "EXP"],
+            "no model.pt in it; choose one of .*models/monolingual/hi-IN, .*multi_softmax_lid, "
+            "[^ ]*models/onehot, [^ ]*models/vanilla$",
+        ),
+        (["--model", "SHORT"], "no model.pt in it; expected a folder that egs/indic/run.py made"),
+        (["--model", "SAD"], "model.pt: not a transducer"),
+    ],
+)
 def test_errors_are_one_line(models, short, tmp_path, arguments, message):
     torch.save({"model": {}, "network": {}}, tmp_path / "model.pt")
-    places = {"EXP": str(models["lid"].parents[1]), "ONE": str(models["one"]), "SHORT": str(short),
-              "SAD": str(tmp_path)}
+    places = {"EXP": str(models["lid"].parents[1]), "ONE": str(models["one"]), "SHORT": str(short), "SAD": str(tmp_path)}
     arguments = [places.get(word, word) for word in arguments]
     with pytest.raises(UserError, match=message) as error:
         transcribe.main(["--model", str(models["lid"]), *arguments, str(short)])
@@ -436,38 +495,45 @@ def test_errors_are_one_line(models, short, tmp_path, arguments, message):
 
 def test_help_is_instant():
     """Nothing heavy is loaded before the options are read."""
-    code = ("import sys; from utils import transcribe; text = transcribe.parser().format_help(); print(text);"
-            "sys.exit(any(name in sys.modules for name in ('torch', 'numpy', 'lhotse', 'scipy')))")
+    code = (
+        "import sys; from utils import transcribe; text = transcribe.parser().format_help(); print(text);"
+        "sys.exit(any(name in sys.modules for name in ('torch', 'numpy', 'lhotse', 'scipy')))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=TOOL.parents[1])
     assert done.returncode == 0 and "--language" in done.stdout and "sox -d" in done.stdout
 
 
 # The formats, on results made by hand.
 
+
 def recognition(words, start=0.0, seconds=None, language="hi-IN", lid=None, nbest=()):
     """words: [(text, start, end)]"""
     text = " ".join(word[0] for word in words)
     seconds = seconds or words[-1][2] - start + 0.5
     alternatives = [Alternative(text, -1.5, 0.5), *nbest]
-    return Recognition(text, language, 0.5, [Word(*word, 0.25) for word in words], alternatives, start, seconds, 2.0,
-                       lid or {})
+    return Recognition(text, language, 0.5, [Word(*word, 0.25) for word in words], alternatives, start, seconds, 2.0, lid or {})
 
 
 @pytest.fixture
 def transcript():
-    first = recognition([("एक", 0.3, 0.6), ("दो", 0.63, 0.9)], seconds=2.1, lid={"hi-IN": 0.8, "ta-IN": 0.2},
-                        nbest=[Alternative("एक", -3.25, 0.4)])
-    second = recognition([("ஒன்று", 3723.0, 3723.36)], start=3722.4, seconds=1.0, language="ta-IN",
-                         lid={"hi-IN": 0.1, "ta-IN": 0.9})
+    first = recognition(
+        [("एक", 0.3, 0.6), ("दो", 0.63, 0.9)],
+        seconds=2.1,
+        lid={"hi-IN": 0.8, "ta-IN": 0.2},
+        nbest=[Alternative("एक", -3.25, 0.4)],
+    )
+    second = recognition(
+        [("ஒன்று", 3723.0, 3723.36)], start=3722.4, seconds=1.0, language="ta-IN", lid={"hi-IN": 0.1, "ta-IN": 0.9}
+    )
     return Transcript("a call", [first, second], 3725.0, channel=2)
 
 
 def test_text_and_ctm(transcript):
     assert render("text", transcript) == "एक दो\nஒன்று\n"
-    assert render("text", transcript, nbest=2) == ("0.00\t-1.5000\tएक दो\n0.00\t-3.2500\tएक\n"
-                                                   "3722.40\t-1.5000\tஒன்று\n")
-    assert render("ctm", transcript) == ("a_call 2 0.30 0.30 एक 0.2500\na_call 2 0.63 0.27 दो 0.2500\n"
-                                         "a_call 2 3723.00 0.36 ஒன்று 0.2500\n")
+    assert render("text", transcript, nbest=2) == ("0.00\t-1.5000\tएक दो\n0.00\t-3.2500\tएक\n3722.40\t-1.5000\tஒன்று\n")
+    assert render("ctm", transcript) == (
+        "a_call 2 0.30 0.30 एक 0.2500\na_call 2 0.63 0.27 दो 0.2500\na_call 2 3723.00 0.36 ஒன்று 0.2500\n"
+    )
 
 
 def test_json(transcript):
@@ -483,7 +549,8 @@ def test_json(transcript):
 def test_subtitles(transcript):
     """Short ones stay a second, where there is time for it."""
     assert render("srt", transcript, first_subtitle=7) == (
-        "7\n00:00:00,300 --> 00:00:01,300\nएक दो\n\n8\n01:02:03,000 --> 01:02:03,400\nஒன்று\n\n")
+        "7\n00:00:00,300 --> 00:00:01,300\nएक दो\n\n8\n01:02:03,000 --> 01:02:03,400\nஒன்று\n\n"
+    )
 
 
 def parse_srt(text):

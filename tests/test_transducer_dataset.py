@@ -1,4 +1,5 @@
 """Minibatches of utterances: one language each and drawn by hours, exact resume, the features and texts in them."""
+
 import itertools
 from collections import Counter
 
@@ -16,13 +17,20 @@ from pyspeech.text.normalize import normalize
 from pyspeech.text.units import GraphemeUnits
 from pyspeech.training.data import BatchLoader
 from pyspeech.transducer import dataset as module
-from pyspeech.transducer.dataset import (FrameReader, UtteranceDataset, compute_frames, draw_languages, language_sampler,
-                                         perturb_speed, read_samples, split_batches)
+from pyspeech.transducer.dataset import (
+    FrameReader,
+    UtteranceDataset,
+    compute_frames,
+    draw_languages,
+    language_sampler,
+    perturb_speed,
+    read_samples,
+    split_batches,
+)
 
 CONFIG = FbankConfig()
 TEXTS = {"en-IN": ["Hello, world!", "one TWO", ""], "hi-IN": ["नमस्ते।", "एक दो तीन"]}
-UNITS = {language: GraphemeUnits.build([normalize(text, language) for text in texts])
-         for language, texts in TEXTS.items()}
+UNITS = {language: GraphemeUnits.build([normalize(text, language) for text in texts]) for language, texts in TEXTS.items()}
 
 
 def make_cut(name, recording, language, text, start=0.0, duration=None):
@@ -164,8 +172,7 @@ def test_batches_are_of_similar_durations():
     padded = sum(max(cut.duration for cut in batch) * len(batch) for batch in sampler)
     assert padded < 1.15 * sum(cut.duration for cut in cuts)
     in_order = split_batches(cuts, 60, 100)
-    assert sum(max(cut.duration for cut in batch) * len(batch) for batch in in_order) > 1.4 * sum(
-        cut.duration for cut in cuts)
+    assert sum(max(cut.duration for cut in batch) * len(batch) for batch in in_order) > 1.4 * sum(cut.duration for cut in cuts)
     assert len({tuple(batch) for epoch in range(3) for batch in (sampler.set_epoch(epoch) or ids(sampler))}) > 60
 
 
@@ -207,8 +214,12 @@ def test_a_batch_equals_the_utterances_one_by_one(cuts):
     dataset = UtteranceDataset(UNITS, CONFIG, stats)
     batch = dataset[cuts]
     assert {name: (value.dtype, value.dim()) for name, value in batch.items()} == {
-        "features": (torch.float32, 3), "lengths": (torch.int64, 1), "tokens": (torch.int64, 2),
-        "token_lengths": (torch.int64, 1), "languages": (torch.int64, 1)}
+        "features": (torch.float32, 3),
+        "lengths": (torch.int64, 1),
+        "tokens": (torch.int64, 2),
+        "token_lengths": (torch.int64, 1),
+        "languages": (torch.int64, 1),
+    }
     assert batch["languages"].tolist() == [0] * 5 + [1] * 5 and dataset.languages == ["en-IN", "hi-IN"]
     for row, cut in enumerate(cuts):
         samples, _ = read_audio(cut.recording.sources[0].source, 16000)
@@ -219,9 +230,12 @@ def test_a_batch_equals_the_utterances_one_by_one(cuts):
         count = batch["token_lengths"][row]
         assert (batch["tokens"][row, count:] == 0).all()
         units = UNITS[cut.supervisions[0].language]
-        assert units.decode(batch["tokens"][row, :count].tolist()) == {
-            "Hello, world!": "hello world", "one TWO": "one two", "": "", "नमस्ते।": "नमस्ते", "एक दो तीन": "एक दो तीन",
-        }[cut.supervisions[0].text]
+        assert (
+            units.decode(batch["tokens"][row, :count].tolist())
+            == {"Hello, world!": "hello world", "one TWO": "one two", "": "", "नमस्ते।": "नमस्ते", "एक दो तीन": "एक दो तीन"}[
+                cut.supervisions[0].text
+            ]
+        )
     assert batch["token_lengths"].tolist()[2] == 0  # the utterance without words
     assert batch["features"].shape[1] == batch["lengths"].max() and batch["tokens"].shape[1] == len("helloworld")
 
@@ -268,8 +282,7 @@ def test_specaugment_masks_anew_each_time(cuts):
 def test_cache_within_its_limit(cuts, monkeypatch):
     sizes = [4 * FrameReader(CONFIG)(cut).numel() for cut in cuts]
     read = Counter()
-    monkeypatch.setattr(module, "read_samples",
-                        lambda cut, rate: (read.update([cut.id]), read_samples(cut, rate))[1])
+    monkeypatch.setattr(module, "read_samples", lambda cut, rate: (read.update([cut.id]), read_samples(cut, rate))[1])
     for limit, kept in ((0, 0), (sizes[0] - 1, 0), (sum(sizes[:4]), 4), (10 * sum(sizes), 10)):
         read.clear()
         reader = FrameReader(CONFIG, limit)

@@ -1,12 +1,13 @@
 """Early stopping of languages' decoders against equation 1 written out, frame by frame and utterance by utterance."""
+
 import math
 
 import numpy as np
 import pytest
 
 from pyspeech.errors import UserError
-from pyspeech.transducer.decoding_config import STOPPING_RULES, EarlyStopping
 from pyspeech.transducer import early_stopping
+from pyspeech.transducer.config import STOPPING_RULES, EarlyStopping
 from pyspeech.transducer.early_stopping import EarlyStopper, overall_t_avg, run
 
 
@@ -31,8 +32,10 @@ def plain(log_posteriors, config):
     return frames_run, max(active, key=lambda language: means[language])
 
 
-@pytest.mark.parametrize("rule, threshold", [
-    ("sum_logp", 0.2), ("sum_logp", 8.0), ("mean_logp", 0.3), ("mean_p", 0.05), ("mean_p", 0.0), ("sum_logp", 0.0)])
+@pytest.mark.parametrize(
+    "rule, threshold",
+    [("sum_logp", 0.2), ("sum_logp", 8.0), ("mean_logp", 0.3), ("mean_p", 0.05), ("mean_p", 0.0), ("sum_logp", 0.0)],
+)
 @pytest.mark.parametrize("tau", [0, 1, 7, 100])
 def test_equals_equation_1_written_out(rng, rule, threshold, tau, monkeypatch):
     config = EarlyStopping(rule, tau, threshold)

@@ -1,4 +1,5 @@
 """Monolingual models from multilingual ones: the same output right after the conversion."""
+
 import pytest
 import torch
 
@@ -6,13 +7,20 @@ from pyspeech.errors import UserError
 from pyspeech.text.units import GraphemeUnits
 from pyspeech.transducer.config import TransducerConfig, parameter_count
 from pyspeech.transducer.finetune import symbols_in_union, to_monolingual
-from pyspeech.transducer.model import Transducer, count_parameters
+from pyspeech.transducer.networks import Transducer, count_parameters
 
 VOCABULARIES = {"en-IN": 7, "hi-IN": 5, "ta-IN": 9}
 UNION = 19
 SYMBOLS = {"en-IN": [0, 1, 2, 3, 10, 11, 12], "hi-IN": [0, 5, 4, 14, 13], "ta-IN": [0, 6, 7, 8, 9, 15, 16, 17, 18]}
-OPTIONS = {"encoder_layers": 2, "encoder_size": 24, "predictor_size": 20, "embedding": 12, "joint": 28, "features": 16,
-           "lid_sizes": [10]}
+OPTIONS = {
+    "encoder_layers": 2,
+    "encoder_size": 24,
+    "predictor_size": 20,
+    "embedding": 12,
+    "joint": 28,
+    "features": 16,
+    "lid_sizes": [10],
+}
 MULTI_SOFTMAX = [{}, {"lsp": True}, {"lid": True}, {"lsp": True, "lid": True}]
 
 
@@ -93,14 +101,17 @@ def test_symbols_of_a_language_in_the_union():
         symbols_in_union(union, GraphemeUnits.build(["z"], language="xx"))
 
 
-@pytest.mark.parametrize("structure, symbols, message", [
-    ("vanilla", None, "expected the numbers of the language's symbols"),
-    ("multi_softmax", [0, 1], "expected no list of symbols"),
-    ("vanilla", [1, 2], "expected the blank, 0"),
-    ("vanilla", [0, 2, 2], "each once"),
-    ("onehot", [0, 19], "symbols up to 19: the union has symbols 0 to 18"),
-    ("onehot", [0, -1], "the union has symbols 0 to 18"),
-])
+@pytest.mark.parametrize(
+    "structure, symbols, message",
+    [
+        ("vanilla", None, "expected the numbers of the language's symbols"),
+        ("multi_softmax", [0, 1], "expected no list of symbols"),
+        ("vanilla", [1, 2], "expected the blank, 0"),
+        ("vanilla", [0, 2, 2], "each once"),
+        ("onehot", [0, 19], "symbols up to 19: the union has symbols 0 to 18"),
+        ("onehot", [0, -1], "the union has symbols 0 to 18"),
+    ],
+)
 def test_wrong_symbols(structure, symbols, message):
     vocabularies = VOCABULARIES if structure == "multi_softmax" else dict.fromkeys(VOCABULARIES, UNION)
     with pytest.raises(UserError, match=message):

@@ -1,4 +1,5 @@
 """The transducer's lattice on both backends, against a plain recursion; prune ranges against k2's."""
+
 import logging
 import math
 
@@ -55,8 +56,9 @@ def plain_log_likelihood(px, py, num_frames, num_symbols):
 def test_against_the_definition(shape, backend):
     px, py, lengths, token_lengths = random_lattice(*shape)
     totals = log_likelihood(px, py, lengths, token_lengths, backend)[0]
-    expected = [plain_log_likelihood(px[b].tolist(), py[b].tolist(), int(lengths[b]), int(token_lengths[b]))
-                for b in range(shape[0])]
+    expected = [
+        plain_log_likelihood(px[b].tolist(), py[b].tolist(), int(lengths[b]), int(token_lengths[b])) for b in range(shape[0])
+    ]
     assert totals.tolist() == pytest.approx(expected, abs=1e-12)
 
 
@@ -139,10 +141,12 @@ def test_backend_names(caplog):
         for _ in range(3):
             log_likelihood(*random_lattice(1, 2, 3))
     assert [record.getMessage().split(" (")[0] for record in caplog.records] == [
-        f"transducer loss computed by {backend_name()}"]
+        f"transducer loss computed by {backend_name()}"
+    ]
 
 
 # Prune ranges
+
 
 def occupations(batch, symbols, frames, seed=0, least_frames=1):
     """Of random lattices whose arcs differ much, so that the occupation is nearly that of one path."""

@@ -1,4 +1,5 @@
 """The transducer losses: against a plain lattice, torchaudio and k2's own helpers; checked input; the training loss."""
+
 import math
 
 import pytest
@@ -7,7 +8,14 @@ import torch
 from pyspeech.compat import autocast
 from pyspeech.errors import UserError
 from pyspeech.transducer.loss import (
-    LossConfig, NotFiniteError, full_loss, loss_scales, pruned_loss, smoothed_loss, transducer_loss)
+    LossConfig,
+    NotFiniteError,
+    full_loss,
+    loss_scales,
+    pruned_loss,
+    smoothed_loss,
+    transducer_loss,
+)
 from pyspeech.transducer.pruning import gather_encoded, gather_predicted
 
 try:
@@ -81,6 +89,7 @@ def with_grads(function, *inputs):
 
 # Values
 
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("shape", [(4, 14, 7), (1, 1, 0), (2, 5, 0), (1, 1, 4), (3, 30, 1)])
 def test_full_against_the_definition(shape, backend):
@@ -107,24 +116,25 @@ def test_a_range_of_all_rows_is_the_full_lattice(prune_range, backend):
     _, ranges = smoothed_loss(am, lm, *batch, prune_range, backend=backend)
     assert ranges.shape[2] == 8
     full, full_grads = with_grads(lambda am, lm: full_loss(full_logits(am, lm), *batch, backend), am, lm)
-    pruned, grads = with_grads(
-        lambda am, lm: pruned_loss(pruned_logits(am, lm, ranges), ranges, *batch, backend), am, lm)
+    pruned, grads = with_grads(lambda am, lm: pruned_loss(pruned_logits(am, lm, ranges), ranges, *batch, backend), am, lm)
     torch.testing.assert_close(pruned, full, rtol=0, atol=1e-10)
     torch.testing.assert_close(grads, full_grads, rtol=0, atol=1e-10)
 
 
 @needs_k2
-@pytest.mark.parametrize("dtype, value_tolerance, grad_tolerance",
-                         [(torch.float64, 1e-10, 1e-10), (torch.float32, 1e-4, 1e-3)])
+@pytest.mark.parametrize("dtype, value_tolerance, grad_tolerance", [(torch.float64, 1e-10, 1e-10), (torch.float32, 1e-4, 1e-3)])
 def test_backends_agree(dtype, value_tolerance, grad_tolerance):
     am, lm, batch = random_batch(5, 120, 40, 30, dtype=dtype)
     _, ranges = smoothed_loss(am, lm, *batch, 5, backend="torch")
-    functions = [lambda am, lm, name: full_loss(full_logits(am, lm), *batch, name),
-                 lambda am, lm, name: pruned_loss(pruned_logits(am, lm, ranges), ranges, *batch, name),
-                 lambda am, lm, name: smoothed_loss(am, lm, *batch, 5, 0.25, 0.1, name)[0]]
+    functions = [
+        lambda am, lm, name: full_loss(full_logits(am, lm), *batch, name),
+        lambda am, lm, name: pruned_loss(pruned_logits(am, lm, ranges), ranges, *batch, name),
+        lambda am, lm, name: smoothed_loss(am, lm, *batch, 5, 0.25, 0.1, name)[0],
+    ]
     for function in functions:
         (ours, our_grads), (theirs, their_grads) = (
-            with_grads(lambda am, lm, name=name: function(am, lm, name), am, lm) for name in ("torch", "k2"))
+            with_grads(lambda am, lm, name=name: function(am, lm, name), am, lm) for name in ("torch", "k2")
+        )
         torch.testing.assert_close(ours, theirs, rtol=0, atol=value_tolerance)
         torch.testing.assert_close(our_grads, their_grads, rtol=grad_tolerance, atol=grad_tolerance)
 
@@ -157,8 +167,9 @@ def test_pipeline_equals_k2s_own(lm_scale, am_scale, backend):
     boundary = torch.stack([zeros, zeros, token_lengths, lengths], dim=1)
 
     def theirs(am, lm):
-        losses, grads = k2.rnnt_loss_smoothed(lm, am, tokens, 0, lm_scale, am_scale, boundary, reduction="none",
-                                              return_grad=True)
+        losses, grads = k2.rnnt_loss_smoothed(
+            lm, am, tokens, 0, lm_scale, am_scale, boundary, reduction="none", return_grad=True
+        )
         ranges = k2.get_rnnt_prune_ranges(*grads, boundary, 4)
         encoded, predicted = k2.do_rnnt_pruning(am, lm, ranges)
         logits = encoded + torch.tanh(encoded + predicted)
@@ -186,8 +197,9 @@ def test_smoothed_against_the_definition(backend):
     am_only = torch.log_softmax(am + unigram, dim=-1)
     mixed = 0.65 * log_probs + lm_scale * lm_only[:, None] + am_scale * am_only[:, :, None]
     losses, _ = smoothed_loss(am, lm, *batch, 3, lm_scale, am_scale, backend)
-    expected = [plain_loss(mixed[item, : lengths[item]], tokens[item, : token_lengths[item]].tolist())
-                for item in range(len(tokens))]
+    expected = [
+        plain_loss(mixed[item, : lengths[item]], tokens[item, : token_lengths[item]].tolist()) for item in range(len(tokens))
+    ]
     assert losses.tolist() == pytest.approx(expected, abs=1e-10)
 
 
@@ -196,8 +208,7 @@ def test_gradients_are_numerically_right():
     _, ranges = smoothed_loss(am, lm, *batch, 2)
     am.requires_grad_(), lm.requires_grad_()
     assert torch.autograd.gradcheck(lambda am, lm: full_loss(full_logits(am, lm), *batch), (am, lm))
-    assert torch.autograd.gradcheck(
-        lambda am, lm: pruned_loss(pruned_logits(am, lm, ranges), ranges, *batch), (am, lm))
+    assert torch.autograd.gradcheck(lambda am, lm: pruned_loss(pruned_logits(am, lm, ranges), ranges, *batch), (am, lm))
     assert torch.autograd.gradcheck(lambda am, lm: smoothed_loss(am, lm, *batch, 2, 0.25, 0.1)[0], (am, lm))
 
 
@@ -206,7 +217,8 @@ def test_logits_far_apart_do_not_underflow():
     for scale in (40.0, 1000.0):
         am, lm, batch = random_batch(scale=scale, dtype=torch.float32)
         exact, exact_grads = with_grads(
-            lambda am, lm: full_loss(am.double()[:, :, None] + lm.double()[:, None], *batch), am, lm)
+            lambda am, lm: full_loss(am.double()[:, :, None] + lm.double()[:, None], *batch), am, lm
+        )
         losses, grads = with_grads(lambda am, lm: smoothed_loss(am, lm, *batch, 5, 0.0, 0.0)[0], am, lm)
         torch.testing.assert_close(losses, exact, rtol=1e-9, atol=0)
         torch.testing.assert_close(grads, exact_grads, rtol=1e-5, atol=1e-5)
@@ -215,8 +227,7 @@ def test_logits_far_apart_do_not_underflow():
 def test_gradients_hold_no_denormal_numbers():
     """Which would make the matrix products behind them several times slower on a CPU."""
     am, lm, batch = random_batch(2, 150, 40, 20, scale=2.0, dtype=torch.float32)
-    for function in (lambda am, lm: full_loss(full_logits(am, lm), *batch),
-                     lambda am, lm: smoothed_loss(am, lm, *batch, 5)[0]):
+    for function in (lambda am, lm: full_loss(full_logits(am, lm), *batch), lambda am, lm: smoothed_loss(am, lm, *batch, 5)[0]):
         exact = with_grads(function, am.double(), lm.double())[1]
         for grad, expected in zip(with_grads(function, am, lm)[1], exact):
             size = grad.abs()
@@ -256,36 +267,45 @@ def test_an_utterance_does_not_depend_on_its_padding():
         single = smoothed_loss(am[one, :frames], lm[one, : symbols + 1], *alone, 3)[0][0]
         torch.testing.assert_close(single, together)
         full = full_logits(am, lm)
-        torch.testing.assert_close(full_loss(full[one, :frames, : symbols + 1], *alone)[0],
-                                   full_loss(full, tokens, lengths, token_lengths)[item])
+        torch.testing.assert_close(
+            full_loss(full[one, :frames, : symbols + 1], *alone)[0], full_loss(full, tokens, lengths, token_lengths)[item]
+        )
     garbage = tokens.clone()
     for item, symbols in enumerate(token_lengths):
         garbage[item, symbols:] = -100
-    torch.testing.assert_close(pruned_loss(logits, ranges, garbage, lengths, token_lengths),
-                               pruned_loss(logits, ranges, tokens, lengths, token_lengths))
+    torch.testing.assert_close(
+        pruned_loss(logits, ranges, garbage, lengths, token_lengths),
+        pruned_loss(logits, ranges, tokens, lengths, token_lengths),
+    )
 
 
 # Checked input
+
 
 def losses_of(am, lm, batch):
     """Each of the three losses as a function of nothing."""
     tokens = batch[0]
     ranges = torch.arange(2).expand(am.shape[0], am.shape[1], 2)
-    return {"full": lambda: full_loss(full_logits(am, lm), *batch),
-            "pruned": lambda: pruned_loss(full_logits(am, lm)[:, :, :2], ranges, *batch),
-            "smoothed": lambda: smoothed_loss(am, lm, tokens, *batch[1:], 3)}
+    return {
+        "full": lambda: full_loss(full_logits(am, lm), *batch),
+        "pruned": lambda: pruned_loss(full_logits(am, lm)[:, :, :2], ranges, *batch),
+        "smoothed": lambda: smoothed_loss(am, lm, tokens, *batch[1:], 3),
+    }
 
 
 @pytest.mark.parametrize("which", ["full", "pruned", "smoothed"])
-@pytest.mark.parametrize("part, item, value, message", [
-    (0, (1, 2), 0, "utterance 1 of the batch has symbol 0 at position 2 .*expected 1 .. 8"),
-    (0, (3, 0), 9, "utterance 3 .*symbol 9 at position 0"),
-    (0, (0, 6), -1, "utterance 0 .*symbol -1 at position 6"),
-    (1, (2,), 0, "utterance 2 of the batch has length 0; expected 1 .. 14 frames"),
-    (1, (1,), 15, "utterance 1 of the batch has length 15; expected 1 .. 14 frames"),
-    (2, (1,), 8, "utterance 1 of the batch has length 8; expected 0 .. 7 symbols"),
-    (2, (0,), -1, "utterance 0 of the batch has length -1; expected 0 .. 7 symbols"),
-])
+@pytest.mark.parametrize(
+    "part, item, value, message",
+    [
+        (0, (1, 2), 0, "utterance 1 of the batch has symbol 0 at position 2 .*expected 1 .. 8"),
+        (0, (3, 0), 9, "utterance 3 .*symbol 9 at position 0"),
+        (0, (0, 6), -1, "utterance 0 .*symbol -1 at position 6"),
+        (1, (2,), 0, "utterance 2 of the batch has length 0; expected 1 .. 14 frames"),
+        (1, (1,), 15, "utterance 1 of the batch has length 15; expected 1 .. 14 frames"),
+        (2, (1,), 8, "utterance 1 of the batch has length 8; expected 0 .. 7 symbols"),
+        (2, (0,), -1, "utterance 0 of the batch has length -1; expected 0 .. 7 symbols"),
+    ],
+)
 def test_wrong_references_and_lengths_are_named(which, part, item, value, message):
     am, lm, batch = random_batch()
     batch[2][3] = 7
@@ -347,6 +367,7 @@ def test_too_small_a_range_is_widened(backend):
 
 # The training loss
 
+
 class TinyModel(torch.nn.Module):
     """What the loss asks of a model; two heads."""
 
@@ -358,7 +379,8 @@ class TinyModel(torch.nn.Module):
         self.project_encoded, self.project_predicted = torch.nn.Linear(size, 7), torch.nn.Linear(size, 7)
         self.output, self.am, self.lm = (
             torch.nn.ModuleList(torch.nn.Linear(inputs, vocabulary) for vocabulary in self.vocabulary_sizes)
-            for inputs in (7, size, size))
+            for inputs in (7, size, size)
+        )
 
     def predict_sequence(self, tokens, head):
         hidden = self.embedding(torch.nn.functional.pad(tokens, (1, 0))).cumsum(1)
@@ -436,10 +458,16 @@ def test_not_finite_is_nan_for_the_trainer(training_batch, full):
     assert loss.isnan() and values == {}
 
 
-@pytest.mark.parametrize("options, message", [
-    ({"prune_range": 1}, "prune_range=1"), ({"simple_scale": -1.0}, "simple_scale=-1.0"),
-    ({"lid_scale": -1.0}, "lid_scale=-1.0"),
-    ({"lm_scale": 0.6, "am_scale": 0.4}, "lm_scale=0.6 and am_scale=0.4"), ({"lm_scale": -0.1}, "lm_scale=-0.1")])
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"prune_range": 1}, "prune_range=1"),
+        ({"simple_scale": -1.0}, "simple_scale=-1.0"),
+        ({"lid_scale": -1.0}, "lid_scale=-1.0"),
+        ({"lm_scale": 0.6, "am_scale": 0.4}, "lm_scale=0.6 and am_scale=0.4"),
+        ({"lm_scale": -0.1}, "lm_scale=-0.1"),
+    ],
+)
 def test_config_is_checked(options, message):
     with pytest.raises(UserError, match=message):
         LossConfig(**options)

@@ -1,4 +1,5 @@
 """The transducers: sizes of the paper, causality, chunks against the whole, heads together against alone, the file."""
+
 import copy
 import dataclasses
 import json
@@ -17,12 +18,19 @@ from pyspeech.text.units import GraphemeUnits
 from pyspeech.transducer.checkpoint import load_model, save_model
 from pyspeech.transducer.config import TransducerConfig, parameter_count
 from pyspeech.transducer.encoder import run_lstm
-from pyspeech.transducer.model import Transducer, count_parameters
-from utils import count_parameters as count_tool
+from pyspeech.transducer.networks import Transducer, count_parameters
+from utils.bench import count_parameters as count_tool
 
 ROOT = Path(__file__).resolve().parent.parent
-SMALL = {"encoder_layers": 2, "encoder_size": 24, "predictor_size": 20, "embedding": 12, "joint": 28, "features": 16,
-         "lid_sizes": [10, 6]}
+SMALL = {
+    "encoder_layers": 2,
+    "encoder_size": 24,
+    "predictor_size": 20,
+    "embedding": 12,
+    "joint": 28,
+    "features": 16,
+    "lid_sizes": [10, 6],
+}
 VOCABULARIES = {"en-IN": 7, "hi-IN": 5, "ta-IN": 9}
 UNION = 19
 KINDS = {
@@ -81,7 +89,7 @@ def test_a_model_of_the_paper_has_its_size():
 
 
 def test_the_tool_prints_the_table(tmp_path):
-    tool = [sys.executable, str(ROOT / "utils" / "count_parameters.py")]
+    tool = [sys.executable, str(ROOT / "utils" / "bench" / "count_parameters.py")]
     run = subprocess.run([*tool, "--json", str(tmp_path / "t.json")], check=True, capture_output=True, text=True)
     printed = run.stdout
     assert len(printed.splitlines()) == 7 and "118.94  118.94" in printed
@@ -181,8 +189,12 @@ def test_heads_together_equal_each_alone(kind):
             alone = model.head_logits(encoded[head], predicted[head], head)
             torch.testing.assert_close(together[head, :, :size], alone, rtol=0, atol=1e-12)
             assert (together[head, :, size:] == -1e30).all()
-            torch.testing.assert_close(model.logits(encoded[head : head + 1], predicted[head : head + 1], [head])[0],
-                                       together[head], rtol=0, atol=1e-12)
+            torch.testing.assert_close(
+                model.logits(encoded[head : head + 1], predicted[head : head + 1], [head])[0],
+                together[head],
+                rtol=0,
+                atol=1e-12,
+            )
         assert (together.log_softmax(dim=2).exp().sum(dim=2) - 1).abs().max() < 1e-12
 
 
@@ -190,8 +202,9 @@ def test_joint_against_its_equation():
     model = make_model("multi_softmax")
     encoded, predicted = torch.randn(4, 24, dtype=torch.float64), torch.randn(4, 20, dtype=torch.float64)
     joint = model.joint
-    hidden = torch.tanh(encoded @ joint.encoder.weight.t() + joint.encoder.bias
-                        + predicted @ joint.predictor.weight.t() + joint.predictor.bias)
+    hidden = torch.tanh(
+        encoded @ joint.encoder.weight.t() + joint.encoder.bias + predicted @ joint.predictor.weight.t() + joint.predictor.bias
+    )
     expected = hidden @ joint.outputs[2].weight.t() + joint.outputs[2].bias
     logits = model.head_logits(model.project_encoded(encoded), joint.predictor(predicted), 2)
     torch.testing.assert_close(logits, expected, rtol=0, atol=1e-12)
@@ -259,8 +272,11 @@ def test_only_the_language_of_the_minibatch_is_updated():
     touched = {name for name, parameter in model.named_parameters() if parameter.grad is not None}
     lists = ("predictor.embeddings", "predictor.networks", "joint.outputs", "simple_am_outputs", "simple_lm_outputs")
     own = tuple(f"{part}.1." for part in lists)
-    expected = {name for name, _ in model.named_parameters()
-                if not name.startswith("lid.") and (not name.startswith(lists) or name.startswith(own))}
+    expected = {
+        name
+        for name, _ in model.named_parameters()
+        if not name.startswith("lid.") and (not name.startswith(lists) or name.startswith(own))
+    }
     assert touched == expected
     model.zero_grad(set_to_none=True)
     encoded, _, _ = encode(model, torch.randn(2, 9, 16, dtype=torch.float64))
@@ -365,17 +381,20 @@ def test_errors_of_the_file_are_one_clear_line(tmp_path):
     assert "not a transducer" in str(caught.value) and "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("options, vocabularies, message", [
-    ({"structure": "bilingual"}, {"a": 3}, "structure=bilingual: expected one of monolingual"),
-    ({"structure": "vanilla", "lid": True}, {"a": 3}, "lid=True: expected false"),
-    ({"structure": "onehot", "lsp": True}, {"a": 3}, "lsp=True: expected false"),
-    ({"dropout": 1.0}, {"a": 3}, "dropout=1.0"),
-    ({"joint": 0}, {"a": 3}, "joint=0: expected at least 1"),
-    ({"structure": "monolingual"}, {"a": 3, "b": 3}, "expected one language"),
-    ({"structure": "vanilla"}, {"a": 3, "b": 5}, "expected the size of the union"),
-    ({}, {}, "expected for each language"),
-    ({}, {"a": 1}, "expected for each language"),
-])
+@pytest.mark.parametrize(
+    "options, vocabularies, message",
+    [
+        ({"structure": "bilingual"}, {"a": 3}, "structure=bilingual: expected one of monolingual"),
+        ({"structure": "vanilla", "lid": True}, {"a": 3}, "lid=True: expected false"),
+        ({"structure": "onehot", "lsp": True}, {"a": 3}, "lsp=True: expected false"),
+        ({"dropout": 1.0}, {"a": 3}, "dropout=1.0"),
+        ({"joint": 0}, {"a": 3}, "joint=0: expected at least 1"),
+        ({"structure": "monolingual"}, {"a": 3, "b": 3}, "expected one language"),
+        ({"structure": "vanilla"}, {"a": 3, "b": 5}, "expected the size of the union"),
+        ({}, {}, "expected for each language"),
+        ({}, {"a": 1}, "expected for each language"),
+    ],
+)
 def test_options_that_make_no_sense(options, vocabularies, message):
     with pytest.raises(UserError, match=message):
         Transducer(TransducerConfig(**{**SMALL, **options}), vocabularies)

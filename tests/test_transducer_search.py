@@ -1,4 +1,5 @@
 """The batched transducer search against a plain one: one stream, one hypothesis at a time, prefixes in a dictionary."""
+
 import dataclasses
 import math
 
@@ -7,10 +8,9 @@ import pytest
 import torch
 
 from pyspeech.errors import UserError
-from pyspeech.transducer.config import TransducerConfig
-from pyspeech.transducer.decoding_config import SearchConfig
+from pyspeech.transducer.config import SearchConfig, TransducerConfig
 from pyspeech.transducer.hypotheses import Hypothesis, words_of
-from pyspeech.transducer.model import Transducer
+from pyspeech.transducer.networks import Transducer
 from pyspeech.transducer.search import BeamSearch, _extend_hashes, search
 
 D, J, E, P = 6, 8, 5, 7
@@ -88,8 +88,9 @@ def plain_search(model, encoded, head, config, joined):
                     entry = (np.logaddexp(entry[0], closed[prefix][0]), *better[1:])
                 closed[prefix] = entry
                 if symbols < config.max_symbols:
-                    extensions += [(score + posteriors[token], prefix, token, posteriors[token])
-                                   for token in range(1, len(posteriors))]
+                    extensions += [
+                        (score + posteriors[token], prefix, token, posteriors[token]) for token in range(1, len(posteriors))
+                    ]
             ranking = sorted([entry[0] for entry in closed.values()] + [item[0] for item in extensions], reverse=True)
             least = max(ranking[: config.beam][-1], ranking[0] - config.prune)
             closed = {prefix: entry for prefix, entry in closed.items() if entry[0] >= least}
@@ -97,8 +98,7 @@ def plain_search(model, encoded, head, config, joined):
             for score, prefix, token, log_prob in extensions:
                 if score >= least:
                     _, frames, log_probs, predictor = parents[prefix]
-                    opened[prefix + (token,)] = (score, frames + [frame], log_probs + [log_prob],
-                                                 predict(token, predictor[1]))
+                    opened[prefix + (token,)] = (score, frames + [frame], log_probs + [log_prob], predict(token, predictor[1]))
     nbest = sorted(closed.items(), key=lambda item: -item[1][0])
     return [(list(prefix), entry[0], entry[1], entry[2]) for prefix, entry in nbest]
 
@@ -121,8 +121,10 @@ def assert_same(hypotheses, expected):
         np.testing.assert_allclose(item.log_probs, other[3], rtol=0, atol=1e-8)
 
 
-@pytest.mark.parametrize("beam, max_symbols, prune", [
-    (1, 3, math.inf), (2, 1, math.inf), (4, 3, math.inf), (4, 2, 2.0), (8, 1, 10.0), (10, 4, math.inf)])
+@pytest.mark.parametrize(
+    "beam, max_symbols, prune",
+    [(1, 3, math.inf), (2, 1, math.inf), (4, 3, math.inf), (4, 2, 2.0), (8, 1, 10.0), (10, 4, math.inf)],
+)
 def test_equals_the_plain_search(beam, max_symbols, prune):
     config = SearchConfig(beam, max_symbols, prune)
     joined = []
@@ -139,8 +141,9 @@ def test_equals_the_plain_search(beam, max_symbols, prune):
 
 @pytest.mark.parametrize("options", [dict(), dict(lsp=True), dict(structure="onehot"), dict(structure="vanilla")])
 def test_equals_the_plain_search_with_every_model(options):
-    config = TransducerConfig(encoder_layers=1, encoder_size=D, predictor_layers=2, predictor_size=P, embedding=E,
-                              joint=J, features=4, **options)
+    config = TransducerConfig(
+        encoder_layers=1, encoder_size=D, predictor_layers=2, predictor_size=P, embedding=E, joint=J, features=4, **options
+    )
     sizes = VOCABULARIES if config.structure == "multi_softmax" else [6] * 3
     torch.manual_seed(1)
     model = Transducer(config, dict(zip(("hi-IN", "ta-IN", "gu-IN"), sizes))).double().eval()
@@ -299,7 +302,7 @@ class WordUnits:
 
 
 def test_words_have_times_and_confidences():
-    hypothesis = Hypothesis([3, 1, 4, 2, 2], -9.0, [2, 3, 7, 7, 9], [math.log(value) for value in (.5, .5, .8, .1, 1)])
+    hypothesis = Hypothesis([3, 1, 4, 2, 2], -9.0, [2, 3, 7, 7, 9], [math.log(value) for value in (0.5, 0.5, 0.8, 0.1, 1)])
     first, second = words_of(hypothesis, WordUnits(), 0.03)
     assert (first.text, second.text) == tuple(WordUnits().decode(hypothesis.tokens).split()) == ("ca", "dbb")
     assert (first.start, first.end) == pytest.approx((0.06, 0.12))

@@ -1,4 +1,5 @@
 """Recognition of whole utterances and of streams: chunks, batches, languages, endpoints, int8."""
+
 import dataclasses
 import math
 
@@ -10,14 +11,12 @@ from pyspeech.errors import UserError
 from pyspeech.features.fbank import FbankConfig, GlobalStats
 from pyspeech.text.units import GraphemeUnits
 from pyspeech.transducer.checkpoint import Bundle
-from pyspeech.transducer.config import TransducerConfig
-from pyspeech.transducer.decoding_config import EarlyStopping, Endpointing, SearchConfig
+from pyspeech.transducer.config import EarlyStopping, Endpointing, SearchConfig, TransducerConfig
 from pyspeech.transducer.early_stopping import run
-from pyspeech.transducer.endpointing import is_endpoint
-from pyspeech.transducer.model import Transducer
+from pyspeech.transducer.networks import Transducer
 from pyspeech.transducer.quantization import quantize_bundle
 from pyspeech.transducer.recognizer import recognize
-from pyspeech.transducer.streaming import StreamingRecognizer
+from pyspeech.transducer.streaming import StreamingRecognizer, is_endpoint
 
 TEXTS = {"hi-IN": ["कमल नदी"], "gu-IN": ["કમળ નદી પણ"], "en-IN": ["some more letters"]}
 RATE = 8000
@@ -26,8 +25,16 @@ RATE = 8000
 def make_bundle(seed=0, blank=1.0, dtype=torch.float64, **options):
     """A small random model; what it says is nonsense, but depends on the audio."""
     options = {"lid": options.get("structure", "multi_softmax") == "multi_softmax", **options}
-    config = TransducerConfig(encoder_layers=2, encoder_size=12, predictor_size=10, embedding=6, joint=11,
-                              lid_sizes=[7], features=FbankConfig().dim, **options)
+    config = TransducerConfig(
+        encoder_layers=2,
+        encoder_size=12,
+        predictor_size=10,
+        embedding=6,
+        joint=11,
+        lid_sizes=[7],
+        features=FbankConfig().dim,
+        **options,
+    )
     units = {code: GraphemeUnits.build(texts, language=code) for code, texts in TEXTS.items()}
     if config.structure in ("vanilla", "onehot"):
         units = dict.fromkeys(units, GraphemeUnits.union(units))
@@ -76,9 +83,16 @@ def stream(bundle, samples, block, **options):
     return recognizer.finish()
 
 
-@pytest.mark.parametrize("block, chunk_frames, language, stopping", [
-    (80, 10, None, None), (777, 1, None, EarlyStopping("mean_p", 20, 0.01)), (8000, 3, "gu-IN", None),
-    (10**6, 7, None, EarlyStopping("sum_logp", 5, 0.5)), (2400, 1000, "hi-IN", None)])
+@pytest.mark.parametrize(
+    "block, chunk_frames, language, stopping",
+    [
+        (80, 10, None, None),
+        (777, 1, None, EarlyStopping("mean_p", 20, 0.01)),
+        (8000, 3, "gu-IN", None),
+        (10**6, 7, None, EarlyStopping("sum_logp", 5, 0.5)),
+        (2400, 1000, "hi-IN", None),
+    ],
+)
 def test_any_blocks_and_chunks_equal_the_whole(block, chunk_frames, language, stopping):
     bundle = make_bundle()
     options = {"language": language, "early_stopping": stopping}
@@ -129,7 +143,7 @@ def test_early_stopping_never_changes_the_output_of_the_language_chosen():
     for options in (("sum_logp", 5, 1.0), ("mean_logp", 10, 0.1), ("mean_p", 0, 0.0)):
         config = EarlyStopping(*options)
         for all_run, result in zip(full, recognize(bundle, utterances, early_stopping=config)):
-            (language, t_avg), = run([all_run.lid_log_posteriors], config)
+            ((language, t_avg),) = run([all_run.lid_log_posteriors], config)
             assert result.language == list(TEXTS)[language] and result.t_avg == pytest.approx(t_avg)
             assert result.text == all_run.by_language[result.language]
             stopped += result.t_avg < 3
@@ -170,8 +184,10 @@ def test_endpoints_in_a_stream():
     samples = make_audio(5, 5.0)
     search = SearchConfig(beam=2, max_symbols=1)
     for blank, endpointing, length, block in (
-            (1e4, Endpointing(), 2.4, 1000), (1e4, Endpointing(), 2.4, 10**6),
-            (-1e4, Endpointing(longest=1.5), 1.5, 3000)):
+        (1e4, Endpointing(), 2.4, 1000),
+        (1e4, Endpointing(), 2.4, 10**6),
+        (-1e4, Endpointing(longest=1.5), 1.5, 3000),
+    ):
         bundle, finals = make_bundle(5, blank), []
         recognizer = StreamingRecognizer(bundle, search=search, endpointing=endpointing)
         for start in range(0, len(samples), block):

@@ -1,10 +1,10 @@
 """What a training step computes: several languages in a batch, language identification, the warm-up."""
+
 import pytest
 import torch
 
-from pyspeech.transducer.config import TransducerConfig
-from pyspeech.transducer.loss_config import LossConfig
-from pyspeech.transducer.model import Transducer
+from pyspeech.transducer.config import LossConfig, TransducerConfig
+from pyspeech.transducer.networks import Transducer
 from pyspeech.transducer.training import TransducerTraining
 
 SIZES = {"en-IN": 9, "hi-IN": 7, "ta-IN": 5}
@@ -12,8 +12,17 @@ SIZES = {"en-IN": 9, "hi-IN": 7, "ta-IN": 5}
 
 def make_training(lid=True, **options):
     torch.manual_seed(3)
-    config = TransducerConfig(lid=lid, encoder_layers=1, encoder_size=12, predictor_layers=1, predictor_size=8, embedding=6,
-                              joint=10, lid_sizes=[7], features=16)
+    config = TransducerConfig(
+        lid=lid,
+        encoder_layers=1,
+        encoder_size=12,
+        predictor_layers=1,
+        predictor_size=8,
+        embedding=6,
+        joint=10,
+        lid_sizes=[7],
+        features=16,
+    )
     return TransducerTraining(Transducer(config, SIZES).double(), LossConfig(**options), warmup_batches=4)
 
 
@@ -24,9 +33,13 @@ def make_batch(languages, seed=5):
     lengths = torch.randint(6, 15, (count,), generator=generator)
     token_lengths = torch.randint(1, 5, (count,), generator=generator)
     tokens = torch.randint(1, min(SIZES.values()), (count, 4), generator=generator)
-    return {"features": torch.randn(count, int(lengths.max()), 16, generator=generator, dtype=torch.float64),
-            "lengths": lengths, "tokens": tokens * (torch.arange(4) < token_lengths[:, None]), "token_lengths": token_lengths,
-            "languages": torch.tensor(languages)}
+    return {
+        "features": torch.randn(count, int(lengths.max()), 16, generator=generator, dtype=torch.float64),
+        "lengths": lengths,
+        "tokens": tokens * (torch.arange(4) < token_lengths[:, None]),
+        "token_lengths": token_lengths,
+        "languages": torch.tensor(languages),
+    }
 
 
 def part_of(batch, rows):
@@ -86,8 +99,11 @@ def test_cross_entropy_is_over_the_frames_that_exist():
     batch = make_batch([0, 2])
     encoded, _, _ = training.transducer.encode(batch["features"], batch["lengths"])
     log_posteriors = training.transducer.lid_log_posteriors(encoded)
-    terms = [-log_posteriors[row, frame, int(batch["languages"][row])].item()
-             for row in range(2) for frame in range(int(batch["lengths"][row]))]
+    terms = [
+        -log_posteriors[row, frame, int(batch["languages"][row])].item()
+        for row in range(2)
+        for frame in range(int(batch["lengths"][row]))
+    ]
     assert training(batch)[1]["lid"] == pytest.approx(sum(terms) / len(terms), rel=1e-6)
 
 

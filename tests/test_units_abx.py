@@ -1,4 +1,5 @@
 """ABX: a made-up case with published-rule figures, frozen scores of another tool, a plain slow version, broken input."""
+
 import functools
 import itertools
 import math
@@ -13,14 +14,18 @@ from pyspeech.units.abx_distances import DISTANCES, FrameDistances, pair_distanc
 
 TOKENS = {
     "s1": "a p-t 0.3 11.7 23.2 | a p-t 7.1 4.6 29.5 | b p-t 61.3 72.9 83.4 | b p-t 21.8 19.1 33.7 34.9 | a k-t 2.6 1.2 | "
-          "b k-t 33.1 38.4 31.9 | c p-t 41.2 47.7 53.9",
+    "b k-t 33.1 38.4 31.9 | c p-t 41.2 47.7 53.9",
     "s2": "a p-t 12.4 31.6 | b p-t 41.2 47.7 53.9 | b p-t 16.5 27.3 | a k-t 22.7 13.3 | b k-t 6.8 52.1 | "
-          "a k-t 2.2 44.5 3.6 | c p-t 12.4 31.6",
+    "a k-t 2.2 44.5 3.6 | c p-t 12.4 31.6",
     "s3": "a p-t 17.9 3.8 | b p-t 28.6 66.1 35.5 | b k-t 25.1 70.7",
 }
 # Within and across, as fractions; known independently of this implementation.
-FIGURES = {("cosine", "zerospeech2020"): (0.500000, 0.458333), ("kl", "zerospeech2020"): (0.343750, 0.461806),
-           ("levenshtein", "zerospeech2020"): (0.625000, 0.519097), ("cosine", "joint"): (0.500000, 0.452546)}
+FIGURES = {
+    ("cosine", "zerospeech2020"): (0.500000, 0.458333),
+    ("kl", "zerospeech2020"): (0.343750, 0.461806),
+    ("levenshtein", "zerospeech2020"): (0.625000, 0.519097),
+    ("cosine", "joint"): (0.500000, 0.452546),
+}
 
 
 def made_up():
@@ -82,7 +87,7 @@ def slow_frame_distance(first, second, distance):
             return 0.0
         cosine = np.dot(first, second) / math.sqrt(np.dot(first, first)) / math.sqrt(np.dot(second, second))
         return math.acos(min(1.0, max(-1.0, cosine))) / math.pi
-    first, second = (row / row.sum() + 2.0 ** -52 for row in (first, second))
+    first, second = (row / row.sum() + 2.0**-52 for row in (first, second))
     first, second = first / first.sum(), second / second.sum()
     return np.sum(first * np.log(first / second) + second * np.log(second / first)) / 2
 
@@ -143,23 +148,31 @@ def slow_means(scores, size):
 def random_case(seed, kind, count=24):
     """Items, a file each, and their features: a list of (frames, dim), values >= 0."""
     rng = np.random.default_rng(seed)
-    items = [Item(f"f{number}", 0.0, 9.0, rng.choice(list("abc")), (rng.choice(list("pk")), "t"), rng.choice(list("xyz")))
-             for number in range(count)]
+    items = [
+        Item(f"f{number}", 0.0, 9.0, rng.choice(list("abc")), (rng.choice(list("pk")), "t"), rng.choice(list("xyz")))
+        for number in range(count)
+    ]
     lengths, book = rng.integers(1, 7, count), rng.random((5, 3))
     if kind == "continuous":
         features = [rng.random((length, 5)) for length in lengths]
-    elif kind == "codes":       # one-hot: many paths cost the same
+    elif kind == "codes":  # one-hot: many paths cost the same
         features = [np.eye(4)[rng.integers(0, 4, length)] for length in lengths]
-    elif kind == "codebook":    # vectors in use over and over
+    elif kind == "codebook":  # vectors in use over and over
         features = [book[rng.integers(0, 5, length)] for length in lengths]
     else:
         features = [rng.random((length, 5)) * rng.integers(0, 3, (length, 1)) for length in lengths]
     return items, features
 
 
-@pytest.mark.parametrize("kind, distance", [
-    (kind, distance) for kind in ("continuous", "codes", "codebook", "with zeros") for distance in DISTANCES
-    if (kind, distance) != ("with zeros", "kl")])  # that is not a number
+@pytest.mark.parametrize(
+    "kind, distance",
+    [
+        (kind, distance)
+        for kind in ("continuous", "codes", "codebook", "with zeros")
+        for distance in DISTANCES
+        if (kind, distance) != ("with zeros", "kl")
+    ],
+)  # that is not a number
 def test_against_a_slow_version(kind, distance, monkeypatch):
     monkeypatch.setattr(abx, "_CHUNK", 100)
     monkeypatch.setattr(abx, "_TRIPLETS", 50)
@@ -182,10 +195,13 @@ def test_distances_of_pairs_in_both_directions(kind, distance, batch, monkeypatc
     features += [features[0][:1], np.repeat(features[1], 4, axis=0)]
     lengths = np.array([len(frames) for frames in features])
     first, second = np.triu_indices(len(features))
-    found = pair_distances(FrameDistances(np.concatenate(features), distance), np.cumsum(lengths) - lengths, lengths,
-                           first, second)
-    expected = [(slow_distance(features[i], features[j], distance), slow_distance(features[j], features[i], distance))
-                for i, j in zip(first, second)]
+    found = pair_distances(
+        FrameDistances(np.concatenate(features), distance), np.cumsum(lengths) - lengths, lengths, first, second
+    )
+    expected = [
+        (slow_distance(features[i], features[j], distance), slow_distance(features[j], features[i], distance))
+        for i, j in zip(first, second)
+    ]
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
@@ -241,8 +257,12 @@ def test_frames_of_an_item():
 
 def test_short_items_get_their_nearest_frame(caplog):
     features = {"f": np.arange(10.0)[:, None], "g": np.full((1, 1), 7.0)}
-    items = [Item("f", 0.011, 0.013, "a", ("", ""), "s"), Item("f", 0.097, 0.12, "a", ("", ""), "s"),
-             Item("g", 0.0, 0.004, "a", ("", ""), "s"), Item("f", 0.0, 0.02, "a", ("", ""), "s")]
+    items = [
+        Item("f", 0.011, 0.013, "a", ("", ""), "s"),
+        Item("f", 0.097, 0.12, "a", ("", ""), "s"),
+        Item("g", 0.0, 0.004, "a", ("", ""), "s"),
+        Item("f", 0.0, 0.02, "a", ("", ""), "s"),
+    ]
     frames = abx.load_frames(items, features, 100)
     chosen = [frames.values[start : start + length, 0].tolist() for start, length in zip(*frames[1:])]
     assert chosen == [[1], [9], [7], [0, 1]]
@@ -270,8 +290,10 @@ def test_folders_of_features(tmp_path):
         np.savetxt(tmp_path / "txt" / f"{name}.txt", values)
         np.save(tmp_path / "npy" / f"{name}.npy", values)
         np.savez(tmp_path / "npz" / f"{name}.npz", features=values, times=times)
-    assert [abx.score_items(items, tmp_path / folder, frame_rate=rate)
-            for folder, rate in (("txt", 100), ("npy", 100), ("npz", None))] == [expected] * 3
+    assert [
+        abx.score_items(items, tmp_path / folder, frame_rate=rate)
+        for folder, rate in (("txt", 100), ("npy", 100), ("npz", None))
+    ] == [expected] * 3
     (tmp_path / "txt" / "s2.txt").write_text("")
     fails(r"s2\.txt: shape \(0, 0\); expected", items, tmp_path / "txt")
     (tmp_path / "txt" / "s2.txt").write_text("1 2\n3\n")
@@ -308,8 +330,12 @@ def test_item_files(tmp_path):
     path = tmp_path / "x.item"
     path.write_text("#file onset offset #phone prev-phone next-phone speaker\nf 0.1 0.25 a p t s1\n\n")
     assert abx.read_items(path) == [Item("f", 0.1, 0.25, "a", ("p", "t"), "s1")]
-    for line, message in (("f 0.1 0.2 a p s1", "x.item:2: 6 columns"), ("f x 0.2 a p t s1", "x.item:2: times x 0.2"),
-                          ("f 0.3 0.2 a p t s1", "x.item:2: from 0.3 s to 0.2 s"), ("", "x.item: no items")):
+    for line, message in (
+        ("f 0.1 0.2 a p s1", "x.item:2: 6 columns"),
+        ("f x 0.2 a p t s1", "x.item:2: times x 0.2"),
+        ("f 0.3 0.2 a p t s1", "x.item:2: from 0.3 s to 0.2 s"),
+        ("", "x.item: no items"),
+    ):
         path.write_text(f"#file\n{line}\n")
         with pytest.raises(UserError, match=message):
             abx.read_items(path)

@@ -1,4 +1,5 @@
 """Forced alignment: Viterbi against all paths written out, densities against SciPy, times against known ones."""
+
 import multiprocessing
 import re
 
@@ -9,16 +10,29 @@ from scipy.stats import norm
 from pyspeech.units import alignment
 from pyspeech.units.alignment import SILENCE, Aligner
 
-TEXTS = ["Co je to za divnou loď?", "To je vrak dopravního letadla.", "Konečně vidím nějakou novou lebku.",
-         "Ještě kousek, ať pod tebou můžu projet.", "Myslím, že tahle místnost nás změní navždy.",
-         "Podáš mi, prosím tě, to koště?", "Opatrně, ať jí neublížíš.", "Třeba z ní tryská vzduch, jako ve vířivé lázni.",
-         "Neotravuj pořád.", "Jak můžeš vědět, co je rozumné vysvětlení?", "Tohle jsou patrně palivové tyče reaktoru.",
-         "Raději bych se držel nějakého rozumného vysvětlení.", "Na uhlák se vykašli a nameť to dolů.",
-         "Naším úkolem bude dostat ven z místnosti ten špunt!", "Nevím, ale je to odporné.", "Co by to mohlo být?"]
+TEXTS = [
+    "Co je to za divnou loď?",
+    "To je vrak dopravního letadla.",
+    "Konečně vidím nějakou novou lebku.",
+    "Ještě kousek, ať pod tebou můžu projet.",
+    "Myslím, že tahle místnost nás změní navždy.",
+    "Podáš mi, prosím tě, to koště?",
+    "Opatrně, ať jí neublížíš.",
+    "Třeba z ní tryská vzduch, jako ve vířivé lázni.",
+    "Neotravuj pořád.",
+    "Jak můžeš vědět, co je rozumné vysvětlení?",
+    "Tohle jsou patrně palivové tyče reaktoru.",
+    "Raději bych se držel nějakého rozumného vysvětlení.",
+    "Na uhlák se vykašli a nameť to dolů.",
+    "Naším úkolem bude dostat ven z místnosti ten špunt!",
+    "Nevím, ale je to odporné.",
+    "Co by to mohlo být?",
+]
 
 
 def all_paths(graph, length):
     """Every way through a graph, place by place."""
+
     def extend(path):
         if len(path) == length:
             if path[-1] in (len(graph.ids) - 1, len(graph.ids) - 4):
@@ -33,8 +47,7 @@ def all_paths(graph, length):
 
 
 def plain_score(path, emissions, ids, stay):
-    moves = [np.log(stay[ids[one]]) if one == other else np.log(1.0 - stay[ids[one]])
-             for one, other in zip(path, path[1:])]
+    moves = [np.log(stay[ids[one]]) if one == other else np.log(1.0 - stay[ids[one]]) for one, other in zip(path, path[1:])]
     return sum(moves) + sum(emissions[t, ids[place]] for t, place in enumerate(path))
 
 
@@ -46,8 +59,9 @@ def test_viterbi_finds_the_best_of_all_paths(rng):
         emissions = rng.normal(0, 3, (lengths.max(), 3, 9)).astype(np.float32)
         paths, scores = alignment.viterbi(emissions, lengths, graphs, stay)
         for row, graph in enumerate(graphs):
-            expected = max(all_paths(graph, lengths[row]),
-                           key=lambda path: plain_score(path, emissions[:, row], graph.ids, stay))
+            expected = max(
+                all_paths(graph, lengths[row]), key=lambda path: plain_score(path, emissions[:, row], graph.ids, stay)
+            )
             assert paths[row].tolist() == expected
             assert scores[row] == pytest.approx(plain_score(expected, emissions[:, row], graph.ids, stay), abs=1e-4)
 
@@ -129,8 +143,8 @@ def test_edges(rng):
 
 def speak(texts):
     """In a process of its own: [(samples, [(phoneme, seconds)], words of phonemes)] of eSpeak NG's Czech."""
-    from local import espeak
-    from local.phonemes import tidy
+    from local.synthesis import espeak
+    from local.synthesis.phonemes import tidy
 
     class Timed(espeak.Engine):
         def _on_samples(self, samples, count, events):
@@ -146,8 +160,13 @@ def speak(texts):
         engine.times = []
         samples, _ = engine.speak(espeak.Voice("cs", ("m1", "f2")[number % 2], rate=140 + 10 * (number % 4)), text)
         names = [(re.sub(r"^[',%=!;:|*]*", "", name), time) for name, time in engine.times]
-        found.append((np.frombuffer(samples, "<i2"), [one for one in names if one[0] and one[0][0] != "_"],
-                      tidy(engine.phonemes(text, "cs"))))
+        found.append(
+            (
+                np.frombuffer(samples, "<i2"),
+                [one for one in names if one[0] and one[0][0] != "_"],
+                tidy(engine.phonemes(text, "cs")),
+            )
+        )
     return found
 
 

@@ -1,4 +1,5 @@
 """Bitrate: the worked example, a plain slow version, edges, and the tool with its files."""
+
 import gzip
 import json
 import math
@@ -87,9 +88,14 @@ def test_edges():
     assert str(measure([([], 1.0)])["bitrate"]) == "0.0"
     assert measure([([[0.0, 1.0], [-0.0, 1.0]], 1.0)])["symbols"] == 1
     assert measure([(np.float32([[0.1, 2]]), 1.0), (np.float32([[0.1, 2]]), 1.0)])["symbols"] == 1
-    for sequences, message in [([], "no utterances"), ([([1], 0)], "a duration of 0 s"), ([([1], math.nan)], "nan s"),
-                               ([([[1, math.inf]], 1)], "not finite"), ([([[[1]]], 1)], "of shape"),
-                               ([([[1, 2]], 1), ([[1]], 1)], "utterance 2: 1 numbers a row; expected 2")]:
+    for sequences, message in [
+        ([], "no utterances"),
+        ([([1], 0)], "a duration of 0 s"),
+        ([([1], math.nan)], "nan s"),
+        ([([[1, math.inf]], 1)], "not finite"),
+        ([([[[1]]], 1)], "of shape"),
+        ([([[1, 2]], 1), ([[1]], 1)], "utterance 2: 1 numbers a row; expected 2"),
+    ]:
         with pytest.raises(UserError, match=message):
             bitrate(sequences)
 
@@ -126,9 +132,17 @@ def test_tool_with_audio_and_with_durations(tmp_path, capsys):
     assert "12.57 bit/s" in first
     durations = write(tmp_path / "durations", "u2 0.75\nu3 1\nu1 0.5\n")
     assert score(capsys, "--features", folder, "--filelist", listing, "--durations", durations) == first
-    cuts = [{"id": name, "start": 0, "duration": seconds, "channel": 0, "type": "MonoCut", "recording":
-             {"id": name, "sources": [{"type": "file", "channels": [0], "source": f"{name}.wav"}]}}
-            for name, _, seconds in EXAMPLE]
+    cuts = [
+        {
+            "id": name,
+            "start": 0,
+            "duration": seconds,
+            "channel": 0,
+            "type": "MonoCut",
+            "recording": {"id": name, "sources": [{"type": "file", "channels": [0], "source": f"{name}.wav"}]},
+        }
+        for name, _, seconds in EXAMPLE
+    ]
     with gzip.open(tmp_path / "test.jsonl.gz", "wt") as stream:
         stream.writelines(json.dumps(cut) + "\n" for cut in cuts)
     assert score(capsys, "--features", folder, "--filelist", listing, "--durations", tmp_path / "test.jsonl.gz") == first
@@ -136,20 +150,22 @@ def test_tool_with_audio_and_with_durations(tmp_path, capsys):
 
 def test_tool_says_what_is_wrong(tmp_path):
     folder, listing = write_example(tmp_path / "features"), write(tmp_path / "list", "u1\nu2\nu3\n")
-    fails("list: no duration of u1; expected one of each utterance .* or --audio", "--features", folder, "--filelist",
-          listing)
+    fails("list: no duration of u1; expected one of each utterance .* or --audio", "--features", folder, "--filelist", listing)
     durations = write(tmp_path / "durations", "u1 1\nu2 1\nu3 1\n")
     fails("features: no features of u3; expected", "--features", folder, "--filelist", listing, "--durations", durations)
     fails("no such file; expected a lhotse manifest", "--features", folder, "--filelist", listing, "--durations", "x.jsonl")
     (tmp_path / "u1.wav").write_bytes(b"")
     fails("u1.wav: cannot be read as audio", "--features", folder, "--filelist", listing, "--audio", tmp_path)
-    run = subprocess.run([sys.executable, str(TOOL), "--features", "nowhere", "--filelist", "list"], cwd=tmp_path,
-                         text=True, capture_output=True)
+    run = subprocess.run(
+        [sys.executable, str(TOOL), "--features", "nowhere", "--filelist", "list"], cwd=tmp_path, text=True, capture_output=True
+    )
     assert run.returncode == 1 and run.stderr.count("\n") == 1 and run.stderr.startswith("error: list: no duration of u1")
 
 
 def test_help_needs_no_heavy_imports():
-    code = ("import sys; from utils import score_bitrate\ntry: score_bitrate.main(['--help'])\nexcept SystemExit: pass\n"
-            "assert not {'torch', 'lhotse', 'numpy', 'soundfile'} & set(sys.modules)")
+    code = (
+        "import sys; from utils import score_bitrate\ntry: score_bitrate.main(['--help'])\nexcept SystemExit: pass\n"
+        "assert not {'torch', 'lhotse', 'numpy', 'soundfile'} & set(sys.modules)"
+    )
     run = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, cwd=TOOL.parents[1])
     assert run.returncode == 0 and "--filelist" in run.stdout, run.stderr

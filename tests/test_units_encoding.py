@@ -1,14 +1,15 @@
 """Audio to codes: what the model gives directly, windows of long audio, blocks, times, snippets, nothing."""
+
 import numpy as np
 import pytest
 import torch
+from tiny_units import make_pair
+from tiny_zerospeech import VOICES, sentence
 
 from pyspeech.errors import UserError
 from pyspeech.features.mfcc import compute_features
 from pyspeech.units import encoding
 from pyspeech.units.encoding import code_seconds, code_times, encode, encode_blocks
-from tiny_units import make_pair
-from tiny_zerospeech import VOICES, sentence
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +53,12 @@ def test_at_least_one_code(bundle, length, expected):
 @pytest.mark.parametrize("kind", ["zeros", "float64", "tensor", "whole numbers"])
 def test_kinds_of_samples(bundle, kind):
     samples = speech(0.5)
-    given = {"zeros": np.zeros(8000), "float64": samples.astype(np.float64), "tensor": torch.from_numpy(samples),
-             "whole numbers": np.zeros(8000, np.int64)}[kind]
+    given = {
+        "zeros": np.zeros(8000),
+        "float64": samples.astype(np.float64),
+        "tensor": torch.from_numpy(samples),
+        "whole numbers": np.zeros(8000, np.int64),
+    }[kind]
     expected = samples if kind in ("float64", "tensor") else np.zeros(8000, np.float32)
     np.testing.assert_array_equal(encode(bundle, given)[0], directly(bundle, expected))
 
@@ -110,8 +115,9 @@ def test_only_a_window_and_a_block_are_kept(bundle, monkeypatch):
     short_windows(monkeypatch)
     longest = []
     encode_window = encoding._encode_window
-    monkeypatch.setattr(encoding, "_encode_window", lambda bundle, samples: (
-        longest.append(len(samples)), encode_window(bundle, samples))[1])
+    monkeypatch.setattr(
+        encoding, "_encode_window", lambda bundle, samples: (longest.append(len(samples)), encode_window(bundle, samples))[1]
+    )
     encode_blocks(bundle, (speech(0.5, seed) for seed in range(40)))
     assert len(longest) > 30 and max(longest) <= 16240 + 160
 

@@ -1,4 +1,5 @@
 """Features files: folders and Kaldi tables that kaldiio wrote give the same; what is wrong with them is one line."""
+
 import os
 import signal
 import subprocess
@@ -53,13 +54,22 @@ def test_files_of_a_folder(tmp_path):
     np.savez_compressed(tmp_path / "z.npz", features=np.arange(6000.0).reshape(-1, 2))
     whole = (tmp_path / "z.npz").read_bytes()
     (tmp_path / "z.npz").write_bytes(whole[:500] + b"\xff" * 500 + whole[1000:])
-    for name, message in (("c", "c.npz: cannot be read .*features"), ("d", "d.npy: cannot be read"),
-                          ("e", "expected numbers"), ("v", r"v.npy: shape \(3,\); expected \(frames, dim\)"),
-                          ("t", "in increasing order"), ("z", "z.npz: cannot be read"),
-                          ("h", "no features of h; expected one of h.npy, h.npz, h.txt")):
+    for name, message in (
+        ("c", "c.npz: cannot be read .*features"),
+        ("d", "d.npy: cannot be read"),
+        ("e", "expected numbers"),
+        ("v", r"v.npy: shape \(3,\); expected \(frames, dim\)"),
+        ("t", "in increasing order"),
+        ("z", "z.npz: cannot be read"),
+        ("h", "no features of h; expected one of h.npy, h.npz, h.txt"),
+    ):
         fails(message, tmp_path, name)
-    for text, message in (("", r"shape \(0, 0\)"), ("1 2\n1\n", "line 2: 1 numbers; expected 2"),
-                          ("1 x\n", "line 1: could not"), ("1 nan\n", "no finite")):
+    for text, message in (
+        ("", r"shape \(0, 0\)"),
+        ("1 2\n1\n", "line 2: 1 numbers; expected 2"),
+        ("1 x\n", "line 1: could not"),
+        ("1 nan\n", "no finite"),
+    ):
         (tmp_path / "g.txt").write_text(text)
         with pytest.raises(UserError, match=message):
             read_features(tmp_path / "g.txt")
@@ -67,9 +77,16 @@ def test_files_of_a_folder(tmp_path):
     fails("a.npy: neither .scp nor .ark; expected a folder", tmp_path / "a.npy")
 
 
-@pytest.mark.parametrize("specifier, options, tolerance", [
-    ("ark,scp", {}, 0), ("ark,t,scp", {}, 1e-6), ("ark,scp", {"compression_method": 2}, 0.05),
-    ("ark,scp", {"compression_method": 3}, 1e-3), ("ark,scp", {"write_function": "numpy"}, 0)])
+@pytest.mark.parametrize(
+    "specifier, options, tolerance",
+    [
+        ("ark,scp", {}, 0),
+        ("ark,t,scp", {}, 1e-6),
+        ("ark,scp", {"compression_method": 2}, 0.05),
+        ("ark,scp", {"compression_method": 3}, 1e-3),
+        ("ark,scp", {"write_function": "numpy"}, 0),
+    ],
+)
 def test_tables_that_kaldiio_wrote(tmp_path, specifier, options, tolerance):
     content = matrices(np.float64)
     for table in write_table(tmp_path / "with a space ä", content, specifier, **options):
@@ -122,8 +139,12 @@ def test_tables_that_are_wrong(tmp_path):
     fails("x.scp, s1: kaldiio cannot read this", scp)
     ark.unlink()
     fails("x.scp, s1: .*x.ark: no such file; expected the archive there", scp)
-    for text, message in (("s1\n", "line 1: 's1'; expected `name path.ark:offset`"), ("s1 cat x.ark |\n", "line 1: 's1 cat"),
-                          ("s1 a:1\ns1 b:1\n", "line 2: s1 for the second time"), ("", "it has 0 utterances$")):
+    for text, message in (
+        ("s1\n", "line 1: 's1'; expected `name path.ark:offset`"),
+        ("s1 cat x.ark |\n", "line 1: 's1 cat"),
+        ("s1 a:1\ns1 b:1\n", "line 2: s1 for the second time"),
+        ("", "it has 0 utterances$"),
+    ):
         scp.write_text(text)
         fails(message, scp)
     scp.write_bytes(b"s\xe9 x.ark:3\n")
@@ -132,12 +153,13 @@ def test_tables_that_are_wrong(tmp_path):
 
 def test_what_is_no_matrix(tmp_path):
     for content, options, message in (
-            ({"s1": np.zeros(3, np.float32)}, {}, "x.scp, s1: a vector of 3 numbers; expected a matrix"),
-            ({"s1": np.arange(3, dtype=np.int32)}, {}, "a vector of 3 numbers"),
-            ({"s1": np.zeros((0, 3), np.float32)}, {}, r"shape \(0, 3\)"),
-            ({"s1": np.full((2, 2), np.nan)}, {}, "no finite numbers"),
-            ({"s1": (8000, np.zeros(80, np.int16))}, {}, "s1: audio; expected a matrix"),
-            ({"s1": np.zeros((2, 2))}, {"write_function": "pickle"}, "a Python object .pickle.")):
+        ({"s1": np.zeros(3, np.float32)}, {}, "x.scp, s1: a vector of 3 numbers; expected a matrix"),
+        ({"s1": np.arange(3, dtype=np.int32)}, {}, "a vector of 3 numbers"),
+        ({"s1": np.zeros((0, 3), np.float32)}, {}, r"shape \(0, 3\)"),
+        ({"s1": np.full((2, 2), np.nan)}, {}, "no finite numbers"),
+        ({"s1": (8000, np.zeros(80, np.int16))}, {}, "s1: audio; expected a matrix"),
+        ({"s1": np.zeros((2, 2))}, {"write_function": "pickle"}, "a Python object .pickle."),
+    ):
         fails(message, write_table(tmp_path, content, **options)[0])
 
 
@@ -154,8 +176,12 @@ def test_a_table_is_whole_or_as_it_was(tmp_path):
         np.testing.assert_array_equal(found[name], matrix)
     before = {path: path.read_bytes() for path in (tmp_path / "a b").iterdir()}
     assert len(before) == 2
-    for name, message in (("s1", "two utterances are named s1"), ("a b", "'a b' cannot be the name"), ("", "'' cannot be"),
-                          ("a\u00a0b", "cannot be the name")):
+    for name, message in (
+        ("s1", "two utterances are named s1"),
+        ("a b", "'a b' cannot be the name"),
+        ("", "'' cannot be"),
+        ("a\u00a0b", "cannot be the name"),
+    ):
         with pytest.raises(UserError, match=message), kaldi_table(tmp_path / "a b" / "ü.1") as write:
             write("s1", content["s2"])
             write(name, content["s1"])
@@ -165,9 +191,11 @@ def test_a_table_is_whole_or_as_it_was(tmp_path):
 
 
 def test_killed_while_it_is_written(tmp_path):
-    code = ("import os, signal, sys, numpy as np\nfrom pyspeech.units.features_files import kaldi_table\n"
-            "with kaldi_table(sys.argv[1]) as write:\n    write('a', np.ones((20000, 8)))\n"
-            "    os.kill(os.getpid(), signal.SIGKILL)\n")
+    code = (
+        "import os, signal, sys, numpy as np\nfrom pyspeech.units.features_files import kaldi_table\n"
+        "with kaldi_table(sys.argv[1]) as write:\n    write('a', np.ones((20000, 8)))\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
     run = subprocess.run([sys.executable, "-c", code, str(tmp_path / "t")], env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert run.returncode == -signal.SIGKILL
     left = [path.name for path in tmp_path.iterdir()]
@@ -182,8 +210,11 @@ def test_scores_are_those_of_a_folder(tmp_path, capsys):
     for name, matrix in content.items():
         np.save(tmp_path / "npy" / f"{name}.npy", matrix)
     places = [tmp_path / "npy", *write_table(tmp_path / "kaldi", content)]
-    lines = [f"{name} {0.16 * place:.2f} {0.16 * place + 0.16:.2f} {'ab'[place % 2]} p t {name}"
-             for name in content for place in range(10)]
+    lines = [
+        f"{name} {0.16 * place:.2f} {0.16 * place + 0.16:.2f} {'ab'[place % 2]} p t {name}"
+        for name in content
+        for place in range(10)
+    ]
     (tmp_path / "x.item").write_text("\n".join(["#file ...", *lines]) + "\n")
     (tmp_path / "list").write_text("".join(f"{name} 1.6\n" for name in content))
     said = {"abx": [], "bitrate": []}

@@ -1,4 +1,5 @@
 """Griffin-Lim: how near the magnitudes of what it makes are to those given; lengths, snippets, silence, repeatability."""
+
 import numpy as np
 import pytest
 import scipy.signal
@@ -76,8 +77,9 @@ def test_silence_and_nothing():
         griffin_lim(torch.zeros(20, 257), CONFIG)
 
 
-@pytest.mark.parametrize("config", [StftConfig(8000, 256, 200, 80), StftConfig(16000, 1024, 800, 200),
-                                    StftConfig(16000, 2048, 1200, 300)])
+@pytest.mark.parametrize(
+    "config", [StftConfig(8000, 256, 200, 80), StftConfig(16000, 1024, 800, 200), StftConfig(16000, 2048, 1200, 300)]
+)
 def test_other_framings(config):
     signal = speech_like(1)
     given = magnitudes_of(signal, config)

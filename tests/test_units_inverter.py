@@ -1,4 +1,5 @@
 """The inverter: lengths, padding, voices, the loss against a plain loop; it learns made-up magnitudes."""
+
 import pytest
 import torch
 
@@ -71,9 +72,13 @@ def make_batch(lengths=(13, 6, 3), seed=4):
     generator = torch.Generator().manual_seed(seed)
     lengths = torch.tensor(lengths)
     mask = length_mask(lengths, int(lengths.max()))[:, :, None]
-    return {"features": torch.randn(len(lengths), int(lengths.max()), 5, generator=generator) * mask, "lengths": lengths,
-            "speakers": torch.tensor([0, 1, 0]), "seconds": float(lengths.sum()) / 100,
-            "magnitudes": torch.rand(len(lengths), int(lengths.max()), 33, generator=generator) * 4 * mask}
+    return {
+        "features": torch.randn(len(lengths), int(lengths.max()), 5, generator=generator) * mask,
+        "lengths": lengths,
+        "speakers": torch.tensor([0, 1, 0]),
+        "seconds": float(lengths.sum()) / 100,
+        "magnitudes": torch.rand(len(lengths), int(lengths.max()), 33, generator=generator) * 4 * mask,
+    }
 
 
 def test_loss_equals_a_plain_loop():
@@ -82,8 +87,12 @@ def test_loss_equals_a_plain_loop():
     loss, values = compute_loss(training, batch)
     codes, code_lengths = training._vqvae[0].encode(batch["features"], batch["lengths"])
     predicted = training.inverter(codes, code_lengths, batch["speakers"])
-    errors = [(batch["magnitudes"][row, t, k] ** 0.3 - predicted[row, t, k]).item() ** 2
-              for row, length in enumerate([13, 6, 3]) for t in range(length) for k in range(33)]
+    errors = [
+        (batch["magnitudes"][row, t, k] ** 0.3 - predicted[row, t, k]).item() ** 2
+        for row, length in enumerate([13, 6, 3])
+        for t in range(length)
+        for k in range(33)
+    ]
     assert loss.item() == pytest.approx(sum(errors) / len(errors), rel=1e-4)
     assert values["audio_seconds"] == 0.22 and -100 <= values["spectral_db"] < 10
 

@@ -1,4 +1,5 @@
 """k-means against scikit-learn and a plain loop; seeds, empty clusters, equal frames, averages of frames."""
+
 import numpy as np
 import pytest
 import sklearn.cluster

@@ -1,4 +1,5 @@
 """Pictures of egs/zerospeech: what is drawn, from made-up scores, units and samples."""
+
 import hashlib
 import math
 
@@ -7,18 +8,29 @@ import pytest
 from matplotlib.image import imread
 
 from pyspeech.features.config import StftConfig
-from steps import units_plots
+from steps.units import figures as units_plots
 
 
 def entry(across, bitrate, codes=128, within=None):
-    return {"seed": 1, "codes": codes, "abx": {"across": across, "within": across - 3 if within is None else within},
-            "bitrate": bitrate, "used": codes}
+    return {
+        "seed": 1,
+        "codes": codes,
+        "abx": {"across": across, "within": across - 3 if within is None else within},
+        "bitrate": bitrate,
+        "used": codes,
+    }
 
 
-SCORES = {"trf128": [entry(20.0, 170.0), entry(22.0, 172.0)], "trf64": [entry(24.0, 140.0, 64)],
-          "trf128_logmel": [entry(33.0, 171.0)], "trf128_smooth_1e-3": [entry(21.0, 169.0)],
-          "conv256": [entry(25.0, 180.0, 256)], "kmeans64": [entry(26.0, 141.0, 64)], "kmeans128": [entry(25.0, 172.0)],
-          "mfcc": [{"abx": {"within": 8.0, "across": 15.0}, "bitrate": None, "used": None}]}
+SCORES = {
+    "trf128": [entry(20.0, 170.0), entry(22.0, 172.0)],
+    "trf64": [entry(24.0, 140.0, 64)],
+    "trf128_logmel": [entry(33.0, 171.0)],
+    "trf128_smooth_1e-3": [entry(21.0, 169.0)],
+    "conv256": [entry(25.0, 180.0, 256)],
+    "kmeans64": [entry(26.0, 141.0, 64)],
+    "kmeans128": [entry(25.0, 172.0)],
+    "mfcc": [{"abx": {"within": 8.0, "across": 15.0}, "bitrate": None, "used": None}],
+}
 
 
 def test_points_of_the_trade_off():
@@ -58,8 +70,14 @@ def test_pictures_are_drawn_and_the_same_each_time(tmp_path):
     for folder in (tmp_path / "1", tmp_path / "2"):
         assert units_plots.plot_trade_off(SCORES, folder / "trade_off.png")
         units_plots.plot_code_usage({"trf128": [0.5, 0.3, 0.2], "one": [1.0]}, folder / "usage.png")
-        units_plots.plot_sentence("a sentence, ä", tone, [(7, 0.0, 0.3), (127, 0.3, 0.5)],
-                                  {"V001": tone, "V002": np.zeros(8000, np.float32)}, config, folder / "sentence.png")
+        units_plots.plot_sentence(
+            "a sentence, ä",
+            tone,
+            [(7, 0.0, 0.3), (127, 0.3, 0.5)],
+            {"V001": tone, "V002": np.zeros(8000, np.float32)},
+            config,
+            folder / "sentence.png",
+        )
         paths = sorted(folder.glob("*.png"))
         assert len(paths) == 3 and all(imread(path)[..., :3].std() > 0.05 for path in paths)
         digests.add(tuple(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths))
@@ -67,12 +85,12 @@ def test_pictures_are_drawn_and_the_same_each_time(tmp_path):
 
 
 def test_without_abx_of_one_mode(tmp_path):
-    one_speaker = {name: [{**one, "abx": {**one["abx"], "across": None}} for one in entries]
-                   for name, entries in SCORES.items()}
+    one_speaker = {
+        name: [{**one, "abx": {**one["abx"], "across": None}} for one in entries] for name, entries in SCORES.items()
+    }
     assert units_plots.plot_trade_off(one_speaker, tmp_path / "x.png") and imread(tmp_path / "x.png").size
     assert units_plots.trade_off_points(one_speaker, "across") == {}
-    nothing = {name: [{**one, "abx": {"across": None, "within": None}} for one in entries]
-               for name, entries in SCORES.items()}
+    nothing = {name: [{**one, "abx": {"across": None, "within": None}} for one in entries] for name, entries in SCORES.items()}
     assert not units_plots.plot_trade_off(nothing, tmp_path / "y.png")
 
 
@@ -81,6 +99,12 @@ def test_nothing_to_draw(tmp_path):
 
 
 def test_shortest_utterance(tmp_path):
-    units_plots.plot_sentence("x", np.zeros(1, np.float32), [(0, 0.0, 1 / 16000)], {"V": np.zeros(1, np.float32)},
-                              StftConfig(16000, 1024, 400, 160), tmp_path / "x.png")
+    units_plots.plot_sentence(
+        "x",
+        np.zeros(1, np.float32),
+        [(0, 0.0, 1 / 16000)],
+        {"V": np.zeros(1, np.float32)},
+        StftConfig(16000, 1024, 400, 160),
+        tmp_path / "x.png",
+    )
     assert imread(tmp_path / "x.png").size

@@ -1,4 +1,5 @@
 """The codebook against a plain loop over vectors; first batch, revival, padding, undoing a step, usage."""
+
 import copy
 import math
 
@@ -138,8 +139,11 @@ def test_padding_counts_nowhere():
     vectors, mask = make_batch()
     other = torch.nn.functional.pad(vectors.masked_fill(~mask[:, :, None], float("nan")), (0, 0, 0, 3), value=7.0)
     found = []
-    for batch in ((vectors, mask), (other, torch.nn.functional.pad(mask, (0, 3))),
-                  (vectors[mask][None], torch.ones(1, int(mask.sum()), dtype=torch.bool))):
+    for batch in (
+        (vectors, mask),
+        (other, torch.nn.functional.pad(mask, (0, 3))),
+        (vectors[mask][None], torch.ones(1, int(mask.sum()), dtype=torch.bool)),
+    ):
         quantizer = make_quantizer().train()
         torch.manual_seed(4)
         for _ in range(3):

@@ -1,14 +1,18 @@
 """Tables of egs/zerospeech from made-up scores."""
-from steps.units_results import report_text, row, spread, tables
+
+from steps.units.tables import report_text, row, spread, tables
 
 
 def entry(across, bitrate, used, seed=1):
     return {"seed": seed, "codes": 128, "abx": {"within": across - 3, "across": across}, "bitrate": bitrate, "used": used}
 
 
-SCORES = {"trf128": [entry(20.0, 170.0, 127), entry(22.0, 171.0, 128)], "conv256": [entry(25.0, 180.25, 200)],
-          "kmeans128": [entry(23.0, 172.0, 128)],
-          "mfcc": [{"abx": {"within": 8.0, "across": 15.0}, "bitrate": None, "used": None}]}
+SCORES = {
+    "trf128": [entry(20.0, 170.0, 127), entry(22.0, 171.0, 128)],
+    "conv256": [entry(25.0, 180.25, 200)],
+    "kmeans128": [entry(23.0, 172.0, 128)],
+    "mfcc": [{"abx": {"within": 8.0, "across": 15.0}, "bitrate": None, "used": None}],
+}
 
 
 def cells(line):
@@ -21,8 +25,16 @@ def test_tables_have_the_models_that_are_there_the_paper_and_the_anchors():
     lines = [cells(line) for line in made["Table 2: models and codebook sizes"].splitlines()]
     assert lines[0] == ["Model", "ABX across", "ABX within", "bit/s", "codes in use", "seeds", "paper: ABX", "bit/s"]
     assert lines[2] == ["Conv VQVAE (stride 4, K=256)", "25.00", "22.00", "180.25", "200", "1", "24.17", "184.32"]
-    assert lines[3] == ["TrfVQVAE (stride 4, K=128)", "21.00 ± 1.41", "18.00 ± 1.41", "170.50 ± 0.71", "127/128", "2", "21.91",
-                        "170.42"]
+    assert lines[3] == [
+        "TrfVQVAE (stride 4, K=128)",
+        "21.00 ± 1.41",
+        "18.00 ± 1.41",
+        "170.50 ± 0.71",
+        "127/128",
+        "2",
+        "21.91",
+        "170.42",
+    ]
     assert lines[4][:5] == ["k-means (K=128)", "23.00", "20.00", "172.00", "128"]
     assert lines[5] == ["MFCC, 100 a second", "15.00", "8.00", "–", "–", "1", "–", "–"]
 

@@ -1,7 +1,10 @@
 """Speech from codes: lengths, levels, voices, repeatability, windows; models that belong together, saved and found."""
+
 import numpy as np
 import pytest
 import torch
+from tiny_units import VOICES, make_pair
+from tiny_zerospeech import sentence
 
 from pyspeech.audio.level import Measured, rms
 from pyspeech.errors import UserError
@@ -10,8 +13,6 @@ from pyspeech.units.checkpoint import find_models, load_pair, load_vqvae, save_m
 from pyspeech.units.encoding import encode
 from pyspeech.units.griffin_lim import griffin_lim
 from pyspeech.units.resynthesis import match_level, resynthesize, resynthesize_blocks, speak
-from tiny_units import VOICES, make_pair
-from tiny_zerospeech import sentence
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +68,7 @@ def test_unknown_voice_and_no_samples(pair):
 
 # Levels
 
+
 @pytest.mark.parametrize("gain", [1e-3, 0.1, 1.0])
 def test_as_loud_as_the_input(pair, gain):
     samples = gain * speech(1) + 0.05  # an offset is no sound
@@ -105,6 +107,7 @@ def test_level_of_blocks(size):
 
 # Windows
 
+
 def short_windows(monkeypatch):
     monkeypatch.setattr(resynthesis, "WINDOW", 2.0)
     monkeypatch.setattr(resynthesis, "OVERLAP", 0.4)
@@ -117,8 +120,9 @@ def test_windows_go_over_into_each_other(pair, monkeypatch):
     shares = []
     made = speak(inverter, codes, VOICES[0], progress=shares.append)
     assert len(made) == len(codes) * 640 and shares[-1] == 1 and len(shares) == 4 and shares == sorted(shares)
-    pieces = [resynthesis._speak_window(inverter, torch.from_numpy(codes[start : start + 50]), 0, 0)
-              for start in (0, 40, 80, 120)]
+    pieces = [
+        resynthesis._speak_window(inverter, torch.from_numpy(codes[start : start + 50]), 0, 0) for start in (0, 40, 80, 120)
+    ]
     for number, piece in enumerate(pieces):
         start = number * 40 * 640
         inside = slice(start + 8 * 640 if number else 0, start + 42 * 640)
@@ -147,8 +151,9 @@ def test_the_change_is_where_it_is_quietest():
 @pytest.mark.parametrize("count", [1, 2, 49, 50, 51, 59, 60, 89, 90, 91])
 def test_any_number_of_codes(pair, monkeypatch, count):
     short_windows(monkeypatch)
-    monkeypatch.setattr(resynthesis, "griffin_lim",
-                        lambda magnitudes, config, seed: torch.ones((len(magnitudes) - 1) * 160 + 400))
+    monkeypatch.setattr(
+        resynthesis, "griffin_lim", lambda magnitudes, config, seed: torch.ones((len(magnitudes) - 1) * 160 + 400)
+    )
     made = speak(pair[1], np.zeros(count, np.int64), VOICES[0])
     assert made.shape == (640 * count,) and (made > 0.99).all()  # a part that no window made would be 0
     assert speak(pair[1], np.zeros(count, np.int64), VOICES[0], 100).shape == (100,)
@@ -157,6 +162,7 @@ def test_any_number_of_codes(pair, monkeypatch, count):
 
 
 # Pairs
+
 
 def test_pair_saved_and_loaded(pair, tmp_path):
     save_pair(tmp_path / "a pair ñ", *pair)

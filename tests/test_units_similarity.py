@@ -1,12 +1,13 @@
 """Similarity of voices in egs/zerospeech: means by hand, with embeddings that are given."""
+
 import logging
 import math
 
 import numpy as np
 
 from local.transcribed import Utterance, write_manifest
-from steps import units_similarity
-from steps.units_similarity import likeness, means
+from steps.units import similarity as units_similarity
+from steps.units.similarity import likeness, means
 
 
 def at(degrees):
@@ -34,8 +35,11 @@ def test_means_are_of_what_is_known():
 
 def test_a_bounded_number_of_training_recordings(tmp_path, monkeypatch):
     def manifest(name, count, speakers):
-        rows = [(Utterance(f"{speaker}_{name}{place}", "x.wav", None, "cs", speaker), "x.wav", {"rate": 16000, "duration": 1.0})
-                for speaker in speakers for place in range(count)]
+        rows = [
+            (Utterance(f"{speaker}_{name}{place}", "x.wav", None, "cs", speaker), "x.wav", {"rate": 16000, "duration": 1.0})
+            for speaker in speakers
+            for place in range(count)
+        ]
         write_manifest(tmp_path / f"{name}.jsonl.gz", rows)
 
     manifest("voice", 50, "AB")

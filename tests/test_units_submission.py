@@ -1,4 +1,5 @@
 """ZeroSpeech 2020 submissions: what is written is right, and every kind of problem is named with its file."""
+
 import os
 import re
 import shutil
@@ -15,8 +16,15 @@ from tiny_zerospeech import make_zerospeech
 from local.zerospeech2019 import expected_files
 from pyspeech.errors import UserError
 from pyspeech.units.features_files import read_features
-from pyspeech.units.submission import (check_submission, embedding_problem, synthesis_names, wave_problem,
-                                       write_embedding, write_metadata, write_synthesis)
+from pyspeech.units.submission import (
+    check_submission,
+    embedding_problem,
+    synthesis_names,
+    wave_problem,
+    write_embedding,
+    write_metadata,
+    write_synthesis,
+)
 from utils import validate_submission
 
 TOOL = Path(__file__).resolve().parents[1] / "utils" / "validate_submission.py"
@@ -63,16 +71,27 @@ def change(path, **entries):
 def test_what_is_written_is_right(made, corpus):
     assert problems(made) == [] and problems(made, expected_files(corpus)) == []
     assert yaml.safe_load((made / "metadata.yaml").read_text(encoding="utf-8")) == {
-        "author": "A. Author", "affiliation": "Ünïversity", "open source": True}
+        "author": "A. Author",
+        "affiliation": "Ünïversity",
+        "open source": True,
+    }
     assert yaml.safe_load((made / "2019/metadata.yaml").read_text()) == {
-        "abx distance": "dtw_cosine", "system description": "a system", "hyperparameters": {"codes": 8},
-        "using parallel train": False, "using external data": False}
+        "abx distance": "dtw_cosine",
+        "system description": "a system",
+        "hyperparameters": {"codes": 8},
+        "using parallel train": False,
+        "using external data": False,
+    }
     assert sorted(path.name for path in (made / TEST).iterdir() if path.suffix == ".wav")[0].startswith("V001_")
 
 
 def test_rows_keep_their_digits(tmp_path):
-    for rows in (np.float32([[0.1, -1e-20], [1 / 3, 7]]), np.array([[1 / 3, 2.0]]), np.eye(3, dtype=bool),
-                 np.eye(3, dtype=int)):
+    for rows in (
+        np.float32([[0.1, -1e-20], [1 / 3, 7]]),
+        np.array([[1 / 3, 2.0]]),
+        np.eye(3, dtype=bool),
+        np.eye(3, dtype=int),
+    ):
         write_embedding(tmp_path, "english", "u", rows)
         path = tmp_path / TEST / "u.txt"
         np.testing.assert_array_equal(read_features(path).values.astype(rows.dtype), rows)
@@ -93,18 +112,35 @@ def test_rows_keep_their_digits(tmp_path):
 def test_names_of_the_challenge():
     """As its own list of required files has them; utterances whose names would be one keep the whole."""
     assert synthesis_names([("S002_0379088085", "V002"), ("S011_4019527684", "V001"), ("plain", "V001")]) == {
-        ("S002_0379088085", "V002"): "V002_0379088085.wav", ("S011_4019527684", "V001"): "V001_4019527684.wav",
-        ("plain", "V001"): "V001_plain.wav"}
+        ("S002_0379088085", "V002"): "V002_0379088085.wav",
+        ("S011_4019527684", "V001"): "V001_4019527684.wav",
+        ("plain", "V001"): "V001_plain.wav",
+    }
     assert synthesis_names([("S1_sa1", "V001"), ("S2_sa1", "V001"), ("S2_sa1", "V002")]) == {
-        ("S1_sa1", "V001"): "V001_S1_sa1.wav", ("S2_sa1", "V001"): "V001_S2_sa1.wav", ("S2_sa1", "V002"): "V002_sa1.wav"}
+        ("S1_sa1", "V001"): "V001_S1_sa1.wav",
+        ("S2_sa1", "V001"): "V001_S2_sa1.wav",
+        ("S2_sa1", "V002"): "V002_sa1.wav",
+    }
 
 
-@pytest.mark.parametrize("text, message", [
-    ("", "is empty"), ("1 2\n\n3 4\n", "line 2: is blank"), ("1 2\n3\n", "line 2: 1 numbers; expected 2"),
-    ("1\n2\n", "line 1: 1 number; expected at least 2"), ("1 2\n3 nan\n", "line 2: a number that is not finite"),
-    ("1 -inf\n", "not finite"), ("1  2\n", "line 1: '' is not a number; expected numbers with single spaces"),
-    ("1 2 \n", "line 1: '' is not"), ("1\t2\n", "line 1: '1.t2' is not"), ("1,2 3\n", "'1,2' is not a number"),
-    ("0x1 2\n", "'0x1' is not"), ("1 2\n\n", "line 2: is blank"), ("1 é\n", "not text in ASCII")])
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("", "is empty"),
+        ("1 2\n\n3 4\n", "line 2: is blank"),
+        ("1 2\n3\n", "line 2: 1 numbers; expected 2"),
+        ("1\n2\n", "line 1: 1 number; expected at least 2"),
+        ("1 2\n3 nan\n", "line 2: a number that is not finite"),
+        ("1 -inf\n", "not finite"),
+        ("1  2\n", "line 1: '' is not a number; expected numbers with single spaces"),
+        ("1 2 \n", "line 1: '' is not"),
+        ("1\t2\n", "line 1: '1.t2' is not"),
+        ("1,2 3\n", "'1,2' is not a number"),
+        ("0x1 2\n", "'0x1' is not"),
+        ("1 2\n\n", "line 2: is blank"),
+        ("1 é\n", "not text in ASCII"),
+    ],
+)
 def test_embeddings_that_are_wrong(submission, text, message):
     path = sorted((submission / TEST).glob("*.txt"))[3]
     path.write_text(text, encoding="utf-8")
@@ -126,13 +162,16 @@ def test_metadata_that_is_wrong(submission):
     change(top, author=None, affiliation="", open_source="yes", team="x")
     change(track, abx_distance="cosine", using_external_data=None, using_parallel_train="no", hyperparameters=None)
     found = problems(submission)
-    for line in ["metadata.yaml: no entry 'author'; expected text", "metadata.yaml: 'affiliation' is ''; expected text",
-                 "metadata.yaml: 'open source' is 'yes'; expected true or false",
-                 "metadata.yaml: entry 'team' is not expected; expected author, affiliation, open source",
-                 "2019/metadata.yaml: no entry 'using external data'; expected true or false",
-                 "2019/metadata.yaml: 'using parallel train' is 'no'; expected true or false",
-                 "2019/metadata.yaml: 'abx distance' is 'cosine'; expected one of dtw_cosine, dtw_kl, levenshtein",
-                 "2019/code: is not empty, but metadata.yaml says open source: false"]:
+    for line in [
+        "metadata.yaml: no entry 'author'; expected text",
+        "metadata.yaml: 'affiliation' is ''; expected text",
+        "metadata.yaml: 'open source' is 'yes'; expected true or false",
+        "metadata.yaml: entry 'team' is not expected; expected author, affiliation, open source",
+        "2019/metadata.yaml: no entry 'using external data'; expected true or false",
+        "2019/metadata.yaml: 'using parallel train' is 'no'; expected true or false",
+        "2019/metadata.yaml: 'abx distance' is 'cosine'; expected one of dtw_cosine, dtw_kl, levenshtein",
+        "2019/code: is not empty, but metadata.yaml says open source: false",
+    ]:
         assert line in found
     assert len(found) == 8
     top.write_text("just text")
@@ -152,11 +191,16 @@ def test_folders_that_are_wrong(submission, tmp_path):
     (submission / TEST / "V001_nothing.wav").write_bytes(next((submission / TEST).glob("*.wav")).read_bytes())
     shutil.rmtree(submission / "2019/code")
     found = problems(submission)
-    for path, words in [("notes.txt", "not expected here"), ("2019/english/train", "not expected here; expected test"),
-                        ("2019/klingon", "not expected here"), (f"{TEST}/more", "expected files *.txt, *.wav"),
-                        (f"{TEST}/.DS_Store", "not expected"), ("caf\\udce9", "not expected"),
-                        (f"{TEST}/V001_nothing.wav", "no test utterance"),
-                        ("2019/code", "is missing")]:
+    for path, words in [
+        ("notes.txt", "not expected here"),
+        ("2019/english/train", "not expected here; expected test"),
+        ("2019/klingon", "not expected here"),
+        (f"{TEST}/more", "expected files *.txt, *.wav"),
+        (f"{TEST}/.DS_Store", "not expected"),
+        ("caf\\udce9", "not expected"),
+        (f"{TEST}/V001_nothing.wav", "no test utterance"),
+        ("2019/code", "is missing"),
+    ]:
         assert any(line.startswith(f"{path}: ") and words in line for line in found), path
     assert len(found) == 8
     shutil.rmtree(submission / "2019/english")
@@ -176,8 +220,11 @@ def test_files_in_place_of_folders_and_links_to_nothing(submission):
     shutil.rmtree(submission / "2019/code")
     shutil.rmtree(submission / TEST)
     (submission / TEST).touch()
-    assert set(problems(submission)) == {"metadata.yaml: is no file; expected one", f"{TEST}: is no folder; expected one",
-                                         "2019/metadata.yaml: is no file; expected one"}
+    assert set(problems(submission)) == {
+        "metadata.yaml: is no file; expected one",
+        f"{TEST}: is no folder; expected one",
+        "2019/metadata.yaml: is no file; expected one",
+    }
     shutil.rmtree(submission / "2019/english")
     (submission / "2019/english").touch()
     assert "2019/english: is no folder; expected one" in problems(submission)
@@ -201,8 +248,9 @@ def test_names_and_dates_of_all_sorts(submission, tmp_path, capsys):
 
 def test_auxiliary_embeddings(submission):
     for number in "12":
-        shutil.copytree(submission / TEST, submission / f"2019/english/auxiliary_embedding{number}",
-                        ignore=shutil.ignore_patterns("*.wav"))
+        shutil.copytree(
+            submission / TEST, submission / f"2019/english/auxiliary_embedding{number}", ignore=shutil.ignore_patterns("*.wav")
+        )
     change(submission / "2019/metadata.yaml", auxiliary1_description="before the codebook")
     assert problems(submission) == ["2019/metadata.yaml: no entry 'auxiliary2 description'; expected text"]
     shutil.rmtree(submission / "2019/english/auxiliary_embedding1")
@@ -220,9 +268,17 @@ def test_waves_that_are_wrong(submission):
     waves[3].write_bytes(whole[:1000])
     waves[4].write_text("not audio")
     soundfile.write(str(waves[5]), noise, 16000, "FLOAT")
-    for path, words in zip(waves, ["WAV, 8000 Hz, 1 channel(s), PCM_16; expected WAV, 16000 Hz", "2 channel(s)",
-                                   "holds no samples", "is truncated: its header says 0.050 s", "cannot be read as audio",
-                                   "FLOAT; expected"]):
+    for path, words in zip(
+        waves,
+        [
+            "WAV, 8000 Hz, 1 channel(s), PCM_16; expected WAV, 16000 Hz",
+            "2 channel(s)",
+            "holds no samples",
+            "is truncated: its header says 0.050 s",
+            "cannot be read as audio",
+            "FLOAT; expected",
+        ],
+    ):
         assert any(line.startswith(f"{TEST}/{path.name}: ") and words in line for line in problems(submission)), words
     waves[0].write_bytes(b"")
     assert wave_problem(waves[0]) == "is empty (0 bytes)"
@@ -233,11 +289,14 @@ def test_against_the_corpus(submission, corpus):
     text, wave = sorted((submission / TEST).glob("*.txt"))[0], sorted((submission / TEST).glob("*.wav"))[0]
     text.rename(text.with_name("X_1.txt"))
     wave.rename(wave.with_name("V002_0000000099.wav"))
-    assert sorted(problems(submission, expected)) == sorted([
-        f"{TEST}/{text.name}: is missing; the corpus has this test utterance",
-        f"{TEST}/X_1.txt: is not expected; the corpus has no such test utterance",
-        f"{TEST}/{wave.name}: is missing; the corpus's synthesis.txt asks for it",
-        f"{TEST}/V002_0000000099.wav: is not expected; the corpus's synthesis.txt does not ask for it"])
+    assert sorted(problems(submission, expected)) == sorted(
+        [
+            f"{TEST}/{text.name}: is missing; the corpus has this test utterance",
+            f"{TEST}/X_1.txt: is not expected; the corpus has no such test utterance",
+            f"{TEST}/{wave.name}: is missing; the corpus's synthesis.txt asks for it",
+            f"{TEST}/V002_0000000099.wav: is not expected; the corpus's synthesis.txt does not ask for it",
+        ]
+    )
     assert "2019/surprise: is missing" in problems(submission, {**expected, "surprise": (set(), None)})
 
 

@@ -1,4 +1,5 @@
 """Stages of speech from units in egs/zerospeech: what is spoken, measures put together, the submission, tables."""
+
 import json
 import logging
 import shlex
@@ -16,11 +17,11 @@ from pyspeech.units.checkpoint import Bundle, save_pair
 from pyspeech.units.config import InverterConfig, VqVaeConfig
 from pyspeech.units.inverter import Inverter
 from pyspeech.units.submission import check_submission, wave_problem
-from pyspeech.units.vqvae import VqVae
 from pyspeech.units.voices import Voice
-from steps import units_synthesis, units_voices
-from steps.units_corpus import load_cuts
-from steps.units_results import report_text, synthesis_parts
+from pyspeech.units.vqvae import VqVae
+from steps.units import synthesis as units_synthesis, voices as units_voices
+from steps.units.corpus import load_cuts
+from steps.units.tables import report_text, synthesis_parts
 
 RATE = 16000
 TEXTS = {"A_1": "Good day.", "A_2": "Yes", "B_1": "good  day", "B_3": "No", "C_4": None}
@@ -54,7 +55,9 @@ def exp(tmp_path_factory):
     return SimpleNamespace(dir=folder, log=logging.getLogger("test"), profile="mini", overrides=())
 
 
-CONF = SimpleNamespace(synthesis="trf128", seeds=[7], spoken=4, recogniser="", corpus="mini", author="N. N.", affiliation="none")
+CONF = SimpleNamespace(
+    synthesis="trf128", seeds=[7], spoken=4, recogniser="", corpus="mini", author="N. N.", affiliation="none"
+)
 
 
 def test_pairs_without_a_list(exp):
@@ -100,19 +103,24 @@ def test_measures(exp):
     units_voices.score_synthesis(exp, CONF)
     measured = json.loads((exp.dir / "synthesis.json").read_text())
     assert [(entry["source"], entry["target"]) for entry in measured["pairs"]] == [
-        (source, target) for source in "ABC" for target in "AB" if any(
-            name[0] == source for name, _ in units_synthesis.pairs_to_speak(exp.dir / "corpus", ["A", "B"], 4))]
+        (source, target)
+        for source in "ABC"
+        for target in "AB"
+        if any(name[0] == source for name, _ in units_synthesis.pairs_to_speak(exp.dir / "corpus", ["A", "B"], 4))
+    ]
     assert sum(entry["utterances"] for entry in measured["pairs"]) == 8
     own = [entry for entry in measured["pairs"] if entry["source"] == entry["target"]]
     assert all(entry["references"] == entry["utterances"] and entry["distance"] > 0 for entry in own)
     assert measured["griffin_lim"]["utterances"] == 4 and measured["griffin_lim"]["snr_db"] > 10
     assert measured["real_time"] > 0
     assert measured["conversions"]["utterances"] == sum(
-        entry["utterances"] for entry in measured["pairs"] if entry["source"] != entry["target"])
+        entry["utterances"] for entry in measured["pairs"] if entry["source"] != entry["target"]
+    )
 
 
 def test_measures_of_an_embedder_and_a_recogniser(exp, tmp_path, monkeypatch):
     """Embeddings that say which voice it is by the pulses' period; a recogniser that hears "good day" in everything."""
+
     def embed(samples):
         spectrum = np.abs(np.fft.rfft(samples - samples.mean(), 16000))
         return np.array([spectrum[200], spectrum[123]]) / np.hypot(spectrum[200], spectrum[123])
@@ -137,7 +145,8 @@ def test_measures_of_an_embedder_and_a_recogniser(exp, tmp_path, monkeypatch):
     assert by_pair["C", "A"] == {"utterances": 0, "errors": 0, "characters": 0, "rate": None}  # has no text
     assert sum(entry["errors"] for entry in by_pair.values()) == 2 * expected[0] and measured["recogniser"] == command
     assert measured["conversions"]["recognition"]["errors"] == sum(
-        entry["errors"] for (source, target), entry in by_pair.items() if source != target)
+        entry["errors"] for (source, target), entry in by_pair.items() if source != target
+    )
 
 
 def test_references_are_the_same_sentence(exp):
@@ -152,8 +161,8 @@ def test_margin_is_to_the_speaker_or_to_all_other_voices(monkeypatch):
     voices = {name: Voice(np.full(13, float(mean)), np.eye(13), 100) for name, mean in (("A", 0), ("B", 1), ("S", 2))}
     monkeypatch.setattr("pyspeech.units.voices.voice_frames", lambda samples: np.full((5, 13), samples))
     # log likelihoods differ by 13 (d1^2 - d2^2) / 2
-    assert units_voices.margin(0.25, "A", "S", ["A", "B"], voices) == pytest.approx(6.5 * (1.75 ** 2 - 0.25 ** 2))
-    assert units_voices.margin(0.75, "A", "A", ["A", "B"], voices) == pytest.approx(6.5 * (0.25 ** 2 - 0.75 ** 2))
+    assert units_voices.margin(0.25, "A", "S", ["A", "B"], voices) == pytest.approx(6.5 * (1.75**2 - 0.25**2))
+    assert units_voices.margin(0.75, "A", "A", ["A", "B"], voices) == pytest.approx(6.5 * (0.25**2 - 0.75**2))
     assert units_voices.margin(0.0, "A", "A", ["A"], voices) is None
     assert units_voices.margin(0.0, "A", "unknown", ["A", "B"], voices) is None
     monkeypatch.setattr("pyspeech.units.voices.voice_frames", lambda samples: np.zeros((0, 13)))
@@ -162,10 +171,13 @@ def test_margin_is_to_the_speaker_or_to_all_other_voices(monkeypatch):
 
 def test_summaries():
     entries = [(0.5, 4.0), (-0.5, None), (None, 6.0), (2.0, None)]
-    assert units_voices.summarize(entries) == {"utterances": 4, "nearer": pytest.approx(2 / 3), "distance": 5.0,
-                                               "references": 2}
-    assert units_voices.summarize([(None, None)]) == {"utterances": 1, "nearer": None, "distance": None,
-                                                      "references": 0}
+    assert units_voices.summarize(entries) == {
+        "utterances": 4,
+        "nearer": pytest.approx(2 / 3),
+        "distance": 5.0,
+        "references": 2,
+    }
+    assert units_voices.summarize([(None, None)]) == {"utterances": 1, "nearer": None, "distance": None, "references": 0}
     assert units_voices.share([]) == {"utterances": 0, "nearer": None}
 
 
@@ -178,9 +190,16 @@ def test_griffin_lim_of_silence_is_not_measured(tmp_path):
 
 
 def made_up(pairs):
-    return {"system": "trf128", "seed": 42, "codes": 128, "pairs": pairs, "real_time": None,
-            "conversions": {"utterances": 20, "nearer": 0.75}, "originals": {"utterances": 0, "nearer": None},
-            "griffin_lim": {"utterances": 0, "snr_db": None}}
+    return {
+        "system": "trf128",
+        "seed": 42,
+        "codes": 128,
+        "pairs": pairs,
+        "real_time": None,
+        "conversions": {"utterances": 20, "nearer": 0.75},
+        "originals": {"utterances": 0, "nearer": None},
+        "griffin_lim": {"utterances": 0, "snr_db": None},
+    }
 
 
 def test_section_of_the_results():
@@ -198,14 +217,28 @@ def test_section_of_the_results():
 
 
 def test_section_of_the_results_with_all_that_can_be_measured():
-    measured = made_up([{"source": "A", "target": "B", "utterances": 2, "nearer": 1.0, "distance": None, "references": 0,
-                         "similarity": {"target": 0.755, "other": None}, "recognition": {"utterances": 2, "rate": 0.0}}])
+    measured = made_up(
+        [
+            {
+                "source": "A",
+                "target": "B",
+                "utterances": 2,
+                "nearer": 1.0,
+                "distance": None,
+                "references": 0,
+                "similarity": {"target": 0.755, "other": None},
+                "recognition": {"utterances": 2, "rate": 0.0},
+            }
+        ]
+    )
     measured["conversions"].update(similarity={"target": 0.5, "other": 0.25}, recognition={"utterances": 2, "rate": 0.5})
     measured.update(recordings={"utterances": 3, "errors": 1, "characters": 8, "rate": 0.125}, recogniser="listen --x")
     text = "\n\n".join(synthesis_parts(measured, "m"))
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line[:1] == "|"]
     assert rows[0] == ["Speech", "utterances", "nearer to the voice", "MCD / dB", "of", "similarity", "other", "CER"]
-    assert rows[2:] == [["A spoken by B", "2", "100.0", "–", "0", "0.76", "–", "0.0"],
-                        ["all in another's voice", "20", "75.0", "–", "–", "0.50", "0.25", "50.0"],
-                        ["recordings, recognised", "3", "–", "–", "–", "–", "–", "12.5"]]
+    assert rows[2:] == [
+        ["A spoken by B", "2", "100.0", "–", "0", "0.76", "–", "0.0"],
+        ["all in another's voice", "20", "75.0", "–", "–", "0.50", "0.25", "50.0"],
+        ["recordings, recognised", "3", "–", "–", "–", "–", "–", "12.5"],
+    ]
     assert "`listen --x`" in text and "Resemblyzer" in text

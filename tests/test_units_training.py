@@ -1,4 +1,5 @@
 """Batches, the loss, a tiny training that resumes exactly, and checkpoints."""
+
 import json
 
 import numpy as np
@@ -85,8 +86,11 @@ def test_crops_are_pieces_of_the_whole(cuts):
     for _ in range(20):
         batch, expected = dataset[[cuts["u3"], cuts["u7"]]], whole[[cuts["u3"], cuts["u7"]]]
         size = int(batch["lengths"][0])
-        found = [start for start in range(78 - size + 1)
-                 if torch.equal(batch["features"][0], expected["features"][0, start : start + size])]
+        found = [
+            start
+            for start in range(78 - size + 1)
+            if torch.equal(batch["features"][0], expected["features"][0, start : start + size])
+        ]
         assert len(found) == 1 and batch["lengths"][1] == 8
         assert torch.equal(batch["magnitudes"][0], expected["magnitudes"][0, found[0] : found[0] + size])
         sizes.add(size)
@@ -159,8 +163,9 @@ def run(cuts, folder, steps, **options):
     data = UnitDataConfig(batch_seconds=15.0, crop_seconds=1.5)
     batches = BatchLoader(UnitDataset("AB", FEATURES, data), DurationSampler(cuts, data, seed=1), config.seed)
     Trainer(training, make_optimizer(training, config), batches, compute_loss, config, folder).run()
-    return training.vqvae, json.dumps([{name: point[name] for name in point if name != "time"} for point in
-                                       load_checkpoint(folder / "best.pt")["history"]])
+    return training.vqvae, json.dumps(
+        [{name: point[name] for name in point if name != "time"} for point in load_checkpoint(folder / "best.pt")["history"]]
+    )
 
 
 def test_training_learns_uses_its_codes_and_resumes_exactly(cuts, tmp_path):
@@ -191,13 +196,14 @@ def test_checkpoints(cuts, tmp_path):
     assert all(torch.equal(*pair) for pair in zip(inverter.state_dict().values(), loaded.model.state_dict().values()))
 
     for call, message in (
-            (lambda: load_model(tmp_path / "inverter", "vqvae"), "a model of kind inverter; expected vqvae"),
-            (lambda: load_model(tmp_path, "vqvae"), "no such checkpoint"),
-            (lambda: bundle.speaker_index("C"), "the model knows A, B"),
-            (lambda: save_model(tmp_path, vqvae, ["A"], features, stats), "1 speakers"),
-            (lambda: save_model(tmp_path, vqvae, ["A", "B"], features), "there is none"),
-            (lambda: save_model(tmp_path, vqvae, ["A", "B"], MfccConfig(kind="log_mel")), "80 values"),
-            (lambda: UnitDataset("A", FEATURES, UnitDataConfig(warp=0.8)), "data option warp=0.8: expected 1 to 3"),
-            (lambda: UnitDataset("A", FEATURES, UnitDataConfig())[[cuts["u1"]]], "u1: speaker 'B'")):
+        (lambda: load_model(tmp_path / "inverter", "vqvae"), "a model of kind inverter; expected vqvae"),
+        (lambda: load_model(tmp_path, "vqvae"), "no such checkpoint"),
+        (lambda: bundle.speaker_index("C"), "the model knows A, B"),
+        (lambda: save_model(tmp_path, vqvae, ["A"], features, stats), "1 speakers"),
+        (lambda: save_model(tmp_path, vqvae, ["A", "B"], features), "there is none"),
+        (lambda: save_model(tmp_path, vqvae, ["A", "B"], MfccConfig(kind="log_mel")), "80 values"),
+        (lambda: UnitDataset("A", FEATURES, UnitDataConfig(warp=0.8)), "data option warp=0.8: expected 1 to 3"),
+        (lambda: UnitDataset("A", FEATURES, UnitDataConfig())[[cuts["u1"]]], "u1: speaker 'B'"),
+    ):
         with pytest.raises(UserError, match=message):
             call()

@@ -1,15 +1,16 @@
 """Measures of resynthesis: the distortion against a plain slow version, voices against scipy, made-up speakers told apart."""
+
 import math
 
 import numpy as np
 import pytest
 from scipy import stats
+from tiny_zerospeech import RATE, TEST_SPEAKERS, VOICES, phone_sound, sentence
 
 from pyspeech.errors import UserError
 from pyspeech.features.fbank import fbank
 from pyspeech.units import voices
 from pyspeech.units.voices import fit_voice, log_likelihoods, mel_cepstral_distortion, nearness, spectrum_frames, voice_frames
-from tiny_zerospeech import RATE, TEST_SPEAKERS, VOICES, phone_sound, sentence
 
 
 def phones(names, voice, seed=0, seconds=0.15):
@@ -19,12 +20,17 @@ def phones(names, voice, seed=0, seconds=0.15):
 
 def plain_distortion(first, second):
     """Recursion with memory over the definition; the mean over the best path's cells."""
+
     def cepstra(samples):
         samples = (samples - samples.mean()) * 10 ** (-30 / 20) / samples.std()
         rows = []
         for energies in fbank(samples.astype(np.float32), voices.SPECTRUM.log_mel).double().numpy():
-            rows.append([sum(energy / 80 * math.cos(math.pi / 40 * (place + 0.5) * d) for place, energy in enumerate(energies))
-                         for d in range(1, 13)])
+            rows.append(
+                [
+                    sum(energy / 80 * math.cos(math.pi / 40 * (place + 0.5) * d) for place, energy in enumerate(energies))
+                    for d in range(1, 13)
+                ]
+            )
         return rows
 
     a, b = cepstra(first), cepstra(second)
@@ -153,5 +159,5 @@ def test_a_package_that_does_not_load_is_an_error(monkeypatch, tmp_path):
 def test_centroid():
     assert voices.centroid([]) is None and voices.centroid([None, None]) is None
     found = voices.centroid(np.float32([[1, 0], [0, 1]]))
-    np.testing.assert_allclose(found, [0.5 ** 0.5] * 2, rtol=1e-6)
+    np.testing.assert_allclose(found, [0.5**0.5] * 2, rtol=1e-6)
     np.testing.assert_allclose(voices.centroid([None, np.array([0.6, 0.8])]), [0.6, 0.8])

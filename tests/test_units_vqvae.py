@@ -1,4 +1,5 @@
 """The autoencoder: lengths, padding, the parts of the loss against plain loops, jitter, gradients."""
+
 import pytest
 import torch
 
@@ -12,8 +13,7 @@ KINDS = ("transformer", "conv")
 
 def make_model(kind="transformer", seed=0, **options):
     torch.manual_seed(seed)
-    sizes = dict(kind=kind, features=5, dim=16, heads=2, feedforward=24, codes=9, code_dim=6, speaker_dim=4,
-                 quantise_after=0)
+    sizes = dict(kind=kind, features=5, dim=16, heads=2, feedforward=24, codes=9, code_dim=6, speaker_dim=4, quantise_after=0)
     return VqVae(VqVaeConfig(**{**sizes, **options}), num_speakers=3)
 
 
@@ -70,8 +70,13 @@ def test_training_on_a_padded_batch_ignores_the_padding(kind):
         torch.manual_seed(5)
         _, parts = model(features, lengths, speakers)
         sum(parts[name] for name in ("reconstruction", "commitment", "smoothing")).backward()
-        found.append({**{name: parameter.grad for name, parameter in model.named_parameters()},
-                      "codebook": model.codebook, **{name: torch.as_tensor(value) for name, value in parts.items()}})
+        found.append(
+            {
+                **{name: parameter.grad for name, parameter in model.named_parameters()},
+                "codebook": model.codebook,
+                **{name: torch.as_tensor(value) for name, value in parts.items()},
+            }
+        )
     for name, value in found[0].items():
         torch.testing.assert_close(found[1][name], value, rtol=1e-4, atol=1e-4, msg=name)
 
@@ -144,8 +149,14 @@ def test_attention_equals_torch():
     torch.manual_seed(0)
     layer = TransformerLayer(16, 4, 24, 0.0).eval()
     peer = torch.nn.TransformerEncoderLayer(16, 4, 24, 0.0, batch_first=True, norm_first=True)  # training: no fast path
-    names = {"attention_norm": "norm1", "feedforward_norm": "norm2", "inputs": "self_attn.in_proj_", "output":
-             "self_attn.out_proj", "feedforward.0": "linear1", "feedforward.3": "linear2"}
+    names = {
+        "attention_norm": "norm1",
+        "feedforward_norm": "norm2",
+        "inputs": "self_attn.in_proj_",
+        "output": "self_attn.out_proj",
+        "feedforward.0": "linear1",
+        "feedforward.3": "linear2",
+    }
     with torch.no_grad():
         for name, value in layer.state_dict().items():
             module, part = name.rsplit(".", 1)
@@ -182,8 +193,12 @@ def test_paper_sizes():
 def test_errors_are_one_line():
     model = make_model()
     features, lengths, speakers = make_batch([4, 2])
-    for call in (lambda: model.encode(features[:, :, :4], lengths), lambda: model.encode(features, lengths * 0),
-                 lambda: model.encode(features, lengths + 1), lambda: VqVae(VqVaeConfig(), 0)):
+    for call in (
+        lambda: model.encode(features[:, :, :4], lengths),
+        lambda: model.encode(features, lengths * 0),
+        lambda: model.encode(features, lengths + 1),
+        lambda: VqVae(VqVaeConfig(), 0),
+    ):
         with pytest.raises(UserError, match="expect"):
             call()
     for options in ({"kind": "lstm"}, {"heads": 3}, {"jitter": 0.6}, {"ema_decay": 1.0}, {"codes": 1}, {"dropout": 1.0}):

@@ -1,4 +1,5 @@
 """Small made-up corpora in the official layouts, for tests of whole recipes; no network, no recordings."""
+
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ def voiced(seconds, rng, rate=RATE):
     signal = pulses
     for formant in rng.uniform((400, 1000), (800, 2200)):
         radius = np.exp(-np.pi * 120 / rate)
-        signal = lfilter([1.0], [1.0, -2 * radius * np.cos(2 * np.pi * formant / rate), radius ** 2], signal)
+        signal = lfilter([1.0], [1.0, -2 * radius * np.cos(2 * np.pi * formant / rate), radius**2], signal)
     syllables = 0.55 + 0.45 * np.sin(2 * np.pi * rng.uniform(3, 5) * time + rng.uniform(0, 6))
     return signal * syllables / (np.abs(signal).max() + 1e-9)
 
@@ -33,7 +34,7 @@ def radio_stream(seconds, rng):
         start = round(position, 2)
         speech = rng.uniform(0.1, 0.5) * voiced(length, rng)
         first = int(start * RATE)
-        samples[first:first + len(speech)] += speech
+        samples[first : first + len(speech)] += speech
         segments.append((start, round(start + length, 2)))
         position = start + length + rng.uniform(1.0, 4.0)
 
@@ -46,8 +47,11 @@ def write_label(path, recording, segments, seconds):
         position = end
     lines.append((position, seconds, "NS"))
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{recording}\t0\t{start}\t{end}\t{label}\tmanual" + "\tX" * 6 + "\n"
-                            for start, end, label in lines if end > start))
+    path.write_text(
+        "".join(
+            f"{recording}\t0\t{start}\t{end}\t{label}\tmanual" + "\tX" * 6 + "\n" for start, end, label in lines if end > start
+        )
+    )
 
 
 def make_fearless(folder, sizes=None, seconds=30.0, seed=0):
@@ -80,7 +84,7 @@ def spoken(words, rate, rng):
         pulses = np.diff(np.floor(np.arange(rate // 4) * rng.uniform(90, 220) / rate), prepend=0.0)
         for formant in formants:
             radius = np.exp(-np.pi * 80 / rate)
-            pulses = lfilter([1.0], [1.0, -2 * radius * np.cos(2 * np.pi * formant / rate), radius ** 2], pulses)
+            pulses = lfilter([1.0], [1.0, -2 * radius * np.cos(2 * np.pi * formant / rate), radius**2], pulses)
         parts += [0.3 * pulses / np.abs(pulses).max(), np.zeros(rate // 20)]
     samples = np.concatenate(parts)
     return samples + 0.001 * rng.standard_normal(len(samples))

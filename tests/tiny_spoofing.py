@@ -1,4 +1,5 @@
 """A corpus of seconds: genuine utterances are noise of the whole band, fake ones lack what is above 5 kHz."""
+
 import numpy as np
 import soundfile
 
@@ -27,7 +28,8 @@ def write_corpus(folder, count, seed=0, shortest=0.3, longest=1.5):
         soundfile.write(path, sound(kind, rng.uniform(shortest, longest), rng), RATE)
         recording = Recording.from_file(path)
         custom = {"attack": f"A0{index % 3 + 1}" if kind == "fake" else "-", "condition": ("clean", "noise")[index % 2]}
-        supervision = SupervisionSegment(name, recording.id, 0, recording.duration, text=kind,
-                                         speaker=f"s{index % 4}", custom=custom)
+        supervision = SupervisionSegment(
+            name, recording.id, 0, recording.duration, text=kind, speaker=f"s{index % 4}", custom=custom
+        )
         cuts.append(MonoCut(name, 0, recording.duration, 0, supervisions=[supervision], recording=recording))
     return CutSet.from_cuts(cuts)

@@ -1,4 +1,5 @@
 """An untrained VQ-VAE with its inverter, small and the same each time, for tests of what is done with a trained pair."""
+
 import torch
 
 from pyspeech.features.config import MfccConfig
@@ -15,7 +16,9 @@ def make_pair(seed=0, voices=VOICES, **features):
     config = MfccConfig(**features)
     with torch.random.fork_rng([]), torch.no_grad():
         torch.manual_seed(seed)
-        vqvae = VqVae(VqVaeConfig(features=config.dim, dim=16, heads=2, feedforward=16, layers=1, codes=16, code_dim=8), 3).eval()
+        vqvae = VqVae(
+            VqVaeConfig(features=config.dim, dim=16, heads=2, feedforward=16, layers=1, codes=16, code_dim=8), 3
+        ).eval()
         frames = torch.randn(1, 400, config.dim)
         latents, _ = vqvae.latents(frames, torch.tensor([400]))
         vqvae.quantizer.codebook.copy_(latents[0, torch.randperm(100)[:16]])

@@ -1,13 +1,14 @@
 """A small made-up corpus in the layout of ZeroSpeech 2019, for tests; no network, no recordings."""
+
 from pathlib import Path
 
 import numpy as np
 import soundfile
 
 RATE = 16000
-PHONES = {"a": (750, 1200), "i": (300, 2300), "u": (320, 800), "e": (500, 1800), "o": (480, 950)}   # two formants, Hz
-CONTEXT = ("m", "n")                                    # what all snippets stand between
-VOICES = {"V001": (110, 1.0), "V002": (210, 1.17)}      # pitch in Hz, factor of the formants
+PHONES = {"a": (750, 1200), "i": (300, 2300), "u": (320, 800), "e": (500, 1800), "o": (480, 950)}  # two formants, Hz
+CONTEXT = ("m", "n")  # what all snippets stand between
+VOICES = {"V001": (110, 1.0), "V002": (210, 1.17)}  # pitch in Hz, factor of the formants
 UNIT_SPEAKERS = {"S001": (95, 0.95), "S004": (180, 1.12), "S015": (140, 1.03)}
 TEST_SPEAKERS = {"S002": (120, 1.01), "S003": (200, 1.15), "S030": (160, 1.08)}
 
@@ -21,7 +22,7 @@ def phone_sound(phone, seconds, speaker, rng):
     signal = np.diff(np.floor(np.cumsum(glide / RATE)), prepend=0.0)
     for formant in PHONES[phone]:
         angle, radius = 2 * np.pi * formant * factor * rng.uniform(0.97, 1.03) / RATE, np.exp(-np.pi * 90 / RATE)
-        signal = lfilter([1.0], [1.0, -2 * radius * np.cos(angle), radius ** 2], signal)
+        signal = lfilter([1.0], [1.0, -2 * radius * np.cos(angle), radius**2], signal)
     return 0.3 * signal / (np.abs(signal).max() + 1e-9) + 0.002 * rng.standard_normal(len(signal))
 
 
@@ -29,8 +30,10 @@ def sentence(speaker, rng, phones=7):
     """Vowels and hisses in a row, about a second: samples (N,) float64."""
     parts = []
     for phone in rng.choice(list(PHONES), phones):
-        parts += [phone_sound(str(phone), rng.uniform(0.08, 0.14), speaker, rng),
-                  0.03 * rng.standard_normal(int(rng.uniform(0.02, 0.05) * RATE))]
+        parts += [
+            phone_sound(str(phone), rng.uniform(0.08, 0.14), speaker, rng),
+            0.03 * rng.standard_normal(int(rng.uniform(0.02, 0.05) * RATE)),
+        ]
     return np.concatenate(parts)
 
 
@@ -61,16 +64,19 @@ def make_zerospeech(folder, languages=("english",), utterances=6, snippets=2, se
         write("train/parallel/voice", "V001", sentence(VOICES["V001"], rng))
         sentences, items = [], []
         for speaker, sound in TEST_SPEAKERS.items():
-            sentences += [(write("test", speaker, samples), len(samples) / RATE)
-                          for samples in (sentence(sound, rng) for _ in range(2))]
+            sentences += [
+                (write("test", speaker, samples), len(samples) / RATE) for samples in (sentence(sound, rng) for _ in range(2))
+            ]
             for place in range(3 * snippets):
                 phone = "aiu"[place % 3]
                 samples = phone_sound(phone, 0.095 if not items else rng.uniform(0.1, 0.25), sound, rng)
                 name = write("test", speaker, np.zeros(len(samples)) if len(items) == 4 else samples)
                 items.append(f"{name} 0.0000 {len(samples) / RATE:.4f} {phone} {' '.join(CONTEXT)} {speaker}\n")
-        lists = {"triphone.item": ["#file onset offset #phone prev-phone next-phone speaker\n", *items],
-                 "bitrate_filelist.txt": [f"{name}.txt {seconds:.6f}\n" for name, seconds in sentences],
-                 "synthesis.txt": [f"{name} {list(VOICES)[place % 2]}\n" for place, (name, _) in enumerate(sentences)]}
+        lists = {
+            "triphone.item": ["#file onset offset #phone prev-phone next-phone speaker\n", *items],
+            "bitrate_filelist.txt": [f"{name}.txt {seconds:.6f}\n" for name, seconds in sentences],
+            "synthesis.txt": [f"{name} {list(VOICES)[place % 2]}\n" for place, (name, _) in enumerate(sentences)],
+        }
         for name, lines in lists.items():
             (root / name).write_text("".join(lines), encoding="utf-8")
     return Path(folder)

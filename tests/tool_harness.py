@@ -1,4 +1,5 @@
 """Tools of utils/ in tests: as their user starts them, or within the test, which is faster; a folder of awkward audio."""
+
 import importlib.util
 import os
 import subprocess
@@ -15,8 +16,14 @@ BAD = ("empty", "no samples", "text")
 def run_tool(name, *arguments, **options):
     """Run utils/<name>.py with the Python of the tests, from another folder."""
     environment = {**os.environ, "PYSPEECH_ENV": "system", "PYTHONUTF8": "1", "OMP_NUM_THREADS": "1"}
-    return subprocess.run([sys.executable, str(UTILS / f"{name}.py"), *map(str, arguments)], capture_output=True, text=True,
-                          cwd="/", env=environment, **options)
+    return subprocess.run(
+        [sys.executable, str(UTILS / f"{name}.py"), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd="/",
+        env=environment,
+        **options,
+    )
 
 
 def load_tool(name):
@@ -33,8 +40,13 @@ def write_awkward_audio(folder, speech):
     The stems of the bad ones are BAD.
     """
     low, high = speech[::2], np.repeat(speech, 3)
-    signals = {"silence": (np.zeros(16000), 16000), "one": (np.ones(1), 16000), "snippet": (speech[:1520], 16000),
-               "eight": (low, 8000), "día stereo 48": (np.stack([high, np.zeros(len(high))], axis=1), 48000)}
+    signals = {
+        "silence": (np.zeros(16000), 16000),
+        "one": (np.ones(1), 16000),
+        "snippet": (speech[:1520], 16000),
+        "eight": (low, 8000),
+        "día stereo 48": (np.stack([high, np.zeros(len(high))], axis=1), 48000),
+    }
     for stem, (samples, rate) in signals.items():
         soundfile.write(folder / f"{stem}.wav", samples, rate, subtype="FLOAT")
     soundfile.write(folder / "no samples.wav", np.zeros(0), 16000)

@@ -1,4 +1,5 @@
 """Runs the toy recipe as the commands of a user, in processes of their own that can be killed."""
+
 import json
 import os
 import runpy
@@ -27,8 +28,14 @@ class Toy:
     def start(self, *arguments, **environment):
         """A running command, as a Popen."""
         environment = {**os.environ, "PYTHONPATH": str(repository), "PYTHONDONTWRITEBYTECODE": "1", **environment}
-        return subprocess.Popen([sys.executable, "run.py", *arguments], cwd=self.folder, env=environment,
-                                encoding="utf-8", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return subprocess.Popen(
+            [sys.executable, "run.py", *arguments],
+            cwd=self.folder,
+            env=environment,
+            encoding="utf-8",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
 
     def run(self, *arguments, cwd=None, before=None, **environment):
         """(exit status, standard output, standard error) of a command; -9 where it was killed.
@@ -85,8 +92,9 @@ class Toy:
     def ran(self, *arguments, **options):
         """{stage: reason} of the stages that a run has run."""
         lines = self(*arguments, **options)[0].splitlines()
-        return {line.split(": ")[0].split()[-1]: line.split("runs (")[1].split("), log:")[0]
-                for line in lines if ": runs (" in line}
+        return {
+            line.split(": ")[0].split()[-1]: line.split("runs (")[1].split("), log:")[0] for line in lines if ": runs (" in line
+        }
 
     def results(self):
         return (self.exp / "results.txt").read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 
 TOY_SLEEP: seconds that each step of a stage takes. TOY_FAIL: a way for `score` to fail.
 """
+
 import os
 import sys
 import time
@@ -14,18 +15,20 @@ from typing import Optional
 # The environment line would load torch in each of the many processes of these tests.
 sys.modules["pyspeech.compat"] = types.SimpleNamespace(describe_environment=lambda: "Python of the tests")
 
-from pyspeech.errors import UserError  # noqa: E402
-from pyspeech.experiment.config import folder_or  # noqa: E402
-from pyspeech.files import atomic_write  # noqa: E402
-from pyspeech.pipeline import Recipe  # noqa: E402
+from pyspeech.errors import UserError
+from pyspeech.experiment.config import folder_or
+from pyspeech.files import atomic_write
+from pyspeech.pipeline import Recipe
 
 here = Path(__file__).resolve().parent
 
 
 @dataclass
 class OptimiserConfig:
+    # fmt: off
     lr: float = 0.001  # learning rate of Adam
                        # after the warm-up
+    # fmt: on
 
 
 @dataclass
@@ -67,8 +70,15 @@ def prepare(exp, conf):
         (exp.dir / "manifests" / f"{split}.txt").write_text(f"{conf.corpus} {split}\n", encoding="utf-8")
 
 
-@recipe.stage(config=["train"], inputs=["manifests/{train,dev}.txt"], outputs=["model/best.txt"],
-              scratch=["model"], gpus=1, hours=12, resumable=True)
+@recipe.stage(
+    config=["train"],
+    inputs=["manifests/{train,dev}.txt"],
+    outputs=["model/best.txt"],
+    scratch=["model"],
+    gpus=1,
+    hours=12,
+    resumable=True,
+)
 def train(exp, conf):
     """Train; goes on from the newest step.
 

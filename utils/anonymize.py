@@ -15,17 +15,17 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from pyspeech.launch import ensure_environment  # noqa: E402
+from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-import argparse  # noqa: E402
-import contextlib  # noqa: E402
-import logging  # noqa: E402
-import os  # noqa: E402
+import argparse
+import contextlib
+import logging
+import os
 
-from pyspeech.errors import UserError  # noqa: E402
-from pyspeech.terminal import StatusLine, exit_after, process_each, set_up_messages  # noqa: E402
+from pyspeech.errors import UserError
+from pyspeech.terminal import StatusLine, exit_after, process_each, set_up_messages
 
 BLOCK = 1 << 16     # frames written at once: libsndfile's Vorbis coder cannot take many more
 FULL_SCALE = 0.999
@@ -162,6 +162,7 @@ def write(target, samples, rate, kind, source):
 
 def write_sound(path, samples, rate, form, subtype):
     import soundfile
+
     from pyspeech.files import atomic_path
 
     with atomic_path(path) as temporary:

@@ -20,22 +20,22 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from pyspeech.launch import ensure_environment  # noqa: E402
+from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-import argparse  # noqa: E402
-import collections  # noqa: E402
-import contextlib  # noqa: E402
-import csv  # noqa: E402
-import io  # noqa: E402
-import json  # noqa: E402
-import logging  # noqa: E402
-import math  # noqa: E402
+import argparse
+import collections
+import contextlib
+import csv
+import io
+import json
+import logging
+import math
 
-from pyspeech.errors import UserError  # noqa: E402
-from pyspeech.files import model_folders  # noqa: E402
-from pyspeech.terminal import StatusLine, exit_after, say_errors, set_up_messages, shown_name  # noqa: E402
+from pyspeech.errors import UserError
+from pyspeech.files import model_folders
+from pyspeech.terminal import StatusLine, exit_after, say_errors, set_up_messages, shown_name
 
 FORMATS = ("text", "json", "csv", "scores")
 SILENCE = 1e-4  # a recording whose samples lie this close together, of a full scale of -1 to 1, holds no speech

@@ -14,16 +14,16 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from pyspeech.launch import ensure_environment  # noqa: E402
+from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-import argparse  # noqa: E402
-import logging  # noqa: E402
-import time  # noqa: E402
+import argparse
+import logging
+import time
 
-from pyspeech.errors import UserError  # noqa: E402
-from pyspeech.terminal import exit_after, say_errors, shown_name  # noqa: E402
+from pyspeech.errors import UserError
+from pyspeech.terminal import exit_after, say_errors, shown_name
 
 SYSTEMS = ("statistical", "cnn", "rnn", "seg_rnn")
 FORMATS = ("rttm", "fearless", "segments", "audacity", "json", "textgrid", "csv", "lhotse")
@@ -157,6 +157,7 @@ def output(recording, speech, found, channel, options, several, first):
 
 def save_scores(path, scores):
     import numpy as np
+
     from pyspeech.files import atomic_write
     with atomic_write(path, "wb") as stream:
         np.save(stream, scores.astype(np.float32))

@@ -23,16 +23,16 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from pyspeech.launch import ensure_environment  # noqa: E402
+from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-import argparse  # noqa: E402
-import json  # noqa: E402
-import time  # noqa: E402
+import argparse
+import json
+import time
 
-from pyspeech.errors import UserError  # noqa: E402
-from pyspeech.terminal import StatusLine, clock, exit_after, process_each, set_up_messages, shown_name  # noqa: E402
+from pyspeech.errors import UserError
+from pyspeech.terminal import StatusLine, clock, exit_after, process_each, set_up_messages, shown_name
 
 FORMATS = {"json": ".jsonl", "text": ".txt", "onehot": ".txt", "vectors": ".txt"}
 TABLE = "ark"  # the format that is one table of all recordings

@@ -14,17 +14,16 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from pyspeech.launch import ensure_environment  # noqa: E402
+from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-import argparse  # noqa: E402
-import os  # noqa: E402
-import time  # noqa: E402
+import argparse
+import os
+import time
 
-from pyspeech.errors import UserError  # noqa: E402
-from pyspeech.terminal import StatusLine, clock, exit_after, process_each, set_up_messages  # noqa: E402
-
+from pyspeech.errors import UserError
+from pyspeech.terminal import StatusLine, clock, exit_after, process_each, set_up_messages
 
 
 def parser():
@@ -114,6 +113,7 @@ class Work:
 
     def _write(self, path, samples, rate):
         import soundfile
+
         from pyspeech.files import atomic_path
         with atomic_path(path) as temporary:
             soundfile.write(os.fsencode(temporary), samples, rate, "PCM_16", format="WAV")

@@ -10,17 +10,17 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from pyspeech.launch import ensure_environment  # noqa: E402
+from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-import argparse  # noqa: E402
-import math  # noqa: E402
-import os  # noqa: E402
+import argparse
+import math
+import os
 
-from pyspeech.errors import UserError  # noqa: E402
-from pyspeech.files import write_json  # noqa: E402
-from pyspeech.terminal import exit_after  # noqa: E402
+from pyspeech.errors import UserError
+from pyspeech.files import write_json
+from pyspeech.terminal import exit_after
 
 
 def main(arguments=None):

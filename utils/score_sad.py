@@ -9,14 +9,14 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from pyspeech.launch import ensure_environment  # noqa: E402
+from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-import argparse  # noqa: E402
+import argparse
 
-from pyspeech.files import write_json  # noqa: E402
-from pyspeech.terminal import exit_after  # noqa: E402
+from pyspeech.files import write_json
+from pyspeech.terminal import exit_after
 
 COLUMNS = [("DCF", "dcf", 5), ("Pmiss", "p_miss", 5), ("Pfa", "p_fa", 5), ("P", "precision", 4), ("R", "recall", 4),
            ("F1", "f1", 4), ("missed s", "miss_s", 2), ("false s", "fa_s", 2), ("speech s", "speech_s", 2),

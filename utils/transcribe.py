@@ -19,24 +19,23 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from pyspeech.launch import ensure_environment  # noqa: E402
+from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-import argparse  # noqa: E402
-import dataclasses  # noqa: E402
-import itertools  # noqa: E402
-import math  # noqa: E402
-import time  # noqa: E402
-from collections import Counter  # noqa: E402
+import argparse
+import dataclasses
+import itertools
+import math
+import time
+from collections import Counter
 
-from pyspeech.arguments import whole_number  # noqa: E402
-from pyspeech.errors import UserError  # noqa: E402
-from pyspeech.files import model_folders  # noqa: E402
-from pyspeech.terminal import (  # noqa: E402
-    StatusLine, clock, exit_after, say_errors, set_up_messages, shown_name, stop_at_interrupt)
-from pyspeech.transducer.decoding_config import STOPPING_RULES, EarlyStopping, Endpointing, SearchConfig  # noqa: E402
-from pyspeech.transducer.transcripts import FORMATS, Transcript, render  # noqa: E402
+from pyspeech.arguments import whole_number
+from pyspeech.errors import UserError
+from pyspeech.files import model_folders
+from pyspeech.terminal import StatusLine, clock, exit_after, say_errors, set_up_messages, shown_name, stop_at_interrupt
+from pyspeech.transducer.config import STOPPING_RULES, EarlyStopping, Endpointing, SearchConfig
+from pyspeech.transducer.transcripts import FORMATS, Transcript, render
 
 WHOLE = 30.0  # seconds; longer recordings are cut into segments
 BATCH = 16  # short recordings that are recognised together

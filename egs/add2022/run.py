@@ -6,19 +6,19 @@ from pathlib import Path
 from typing import List
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from pyspeech.launch import ensure_environment  # noqa: E402
+from pyspeech.launch import ensure_environment
 
 ensure_environment()
-from pyspeech.errors import UserError  # noqa: E402
-from pyspeech.experiment.config import folder_or  # noqa: E402
-from pyspeech.experiment.process import has_gpu, stages_at_once  # noqa: E402
-from pyspeech.features.config import SpecAugmentConfig  # noqa: E402
-from pyspeech.pipeline import Recipe  # noqa: E402
-from pyspeech.spoofing.config import AugmentConfig, CropConfig, DetectorConfig, LogMelConfig  # noqa: E402
-from pyspeech.training.config import TrainConfig  # noqa: E402
-from steps.spoof_corpus import KINDS  # noqa: E402
-from steps.spoof_train import SYSTEMS  # noqa: E402
-from steps.systems import if_used, models_of  # noqa: E402
+from pyspeech.errors import UserError
+from pyspeech.experiment.config import folder_or
+from pyspeech.experiment.process import has_gpu, stages_at_once
+from pyspeech.features.config import SpecAugmentConfig
+from pyspeech.pipeline import Recipe
+from pyspeech.spoofing.config import AugmentConfig, CropConfig, DetectorConfig, LogMelConfig
+from pyspeech.training.config import TrainConfig
+from steps.spoof.corpus import KINDS
+from steps.spoof.train import SYSTEMS
+from steps.systems import if_used, models_of
 
 here = Path(__file__).resolve().parent
 
@@ -76,21 +76,22 @@ recipe = Recipe("Fake audio detection", Config, conf=here / "conf", profile=defa
 @recipe.stage(config=["corpus", "kind", "scale", "skip_bad"], outputs=["corpus"], cpus=2)
 def prepare(exp, conf):
     """Corpus to Lhotse manifests: train, dev, adapt, eval; checks that the files alone give nothing away."""
-    from steps.spoof_corpus import prepare_corpus
+    from steps.spoof.corpus import prepare_corpus
     prepare_corpus(conf, exp.dir / "corpus", exp.log)
 
 
-@recipe.stage(config=["augment.noise", "augment.music", "augment.reverberation", "features.sampling_rate"], outputs=["backgrounds"])
+@recipe.stage(config=["augment.noise", "augment.music", "augment.reverberation", "features.sampling_rate"],
+              outputs=["backgrounds"])
 def backgrounds(exp, conf):
     """Noise, music and room impulse responses for training, which none of the other sets has."""
-    from steps.spoof_augment import collect_backgrounds
+    from steps.spoof.augment import collect_backgrounds
     collect_backgrounds(exp, conf)
 
 
 @recipe.stage(inputs=["corpus"], outputs=["figures/envelopes.png"])
 def envelopes(exp, conf):
     """Spectral envelopes of a vowel under each McAdams coefficient (paper, Figure 2)."""
-    from steps.spoof_stages import plot_vowel
+    from steps.spoof.results import plot_vowel
     plot_vowel(exp)
 
 
@@ -101,14 +102,14 @@ def stages_of(system):
                   inputs=if_used(system, "corpus", "backgrounds"), outputs=models_of(system),
                   scratch=if_used(system, f"training/{system}"), cpus=2, gpus=1, hours=24, resumable=True)
     def train(exp, conf):
-        from steps.spoof_train import train_system
+        from steps.spoof.train import train_system
         train_system(exp, conf, system)
     train.__doc__ = f"Train {system}."
 
     @recipe.stage(name=f"score_{system}", inputs=models_of(system, "corpus"),
                   outputs=if_used(system, f"scores/{system}"), cpus=2, gpus=1)
     def score(exp, conf):
-        from steps.spoof_score import score_system
+        from steps.spoof.score import score_system
         score_system(exp, conf, system)
     score.__doc__ = f"Score files of dev, adapt and eval by {system}, and its error rates."
 
@@ -121,11 +122,9 @@ for one in SYSTEMS:
               outputs=["results.json", "RESULTS.md", "figures/scores"])
 def results(exp, conf):
     """Table 3, the histograms of Figure 3 and detection error curves."""
-    from steps.spoof_stages import report
+    from steps.spoof.results import report
     report(exp, conf)
 
 
 if __name__ == "__main__":
-    finished = recipe.main()
-    if finished:
-        print((finished.dir / "RESULTS.md").read_text(), "figures: ", finished.dir / "figures", sep="")
+    recipe.main()

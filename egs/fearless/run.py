@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import List
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from pyspeech.launch import ensure_environment  # noqa: E402
+from pyspeech.launch import ensure_environment
 
 ensure_environment()
-from pyspeech.errors import UserError  # noqa: E402
-from pyspeech.experiment.config import folder_or  # noqa: E402
-from pyspeech.experiment.process import has_gpu  # noqa: E402
-from pyspeech.pipeline import Recipe  # noqa: E402
-from pyspeech.sad.config import DatasetConfig, NetworkConfig, StatisticalConfig, StftConfig  # noqa: E402
-from pyspeech.training.config import TrainConfig  # noqa: E402
+from pyspeech.errors import UserError
+from pyspeech.experiment.config import folder_or
+from pyspeech.experiment.process import has_gpu
+from pyspeech.pipeline import Recipe
+from pyspeech.sad.config import DatasetConfig, NetworkConfig, StatisticalConfig, StftConfig
+from pyspeech.training.config import TrainConfig
 
 here = Path(__file__).resolve().parent
 COMMON = ["compress", "context_seconds", "channels", "outputs"]
@@ -73,23 +73,25 @@ recipe = Recipe("Fearless Steps speech activity detection", Config, conf=here / 
 @recipe.stage(config=["corpus", "skip_bad", "minutes", "simulated"], outputs=["corpus"], cpus=2)
 def prepare(exp, conf):
     """Corpus to Lhotse manifests and reference labels."""
-    from steps.sad_corpus import prepare_fearless
+    from steps.sad.corpus import prepare_fearless
     prepare_fearless(conf, exp.dir / "corpus", exp.log)
 
 
-@recipe.stage(config=["statistical"], inputs=["corpus"], outputs=["hypotheses/{statistical,threshold,webrtc0,webrtc1,webrtc2,webrtc3}"],
-              resumable=True)
+@recipe.stage(config=["statistical"], inputs=["corpus"], resumable=True,
+              outputs=["hypotheses/{statistical,threshold,webrtc0,webrtc1,webrtc2,webrtc3}"])
 def statistical(exp, conf):
     """Statistical SAD, and WebRTC beside it, on every set; their rows of the table."""
-    from steps.sad_stages import detect_without_training
+    from steps.sad.score import detect_without_training
     detect_without_training(exp, conf.statistical, COLLARS[0])
 
 
 def train_stage(system):
-    @recipe.stage(name=f"train_{system}", config=["features", "data", "train", *(f"network.{option}" for option in NETWORKS[system])],
-                  inputs=["corpus"], outputs=[f"training/{system}"], cpus=2, gpus=1, hours=12, resumable=True)
+    own = [f"network.{option}" for option in NETWORKS[system]]
+
+    @recipe.stage(name=f"train_{system}", config=["features", "data", "train", *own], inputs=["corpus"],
+                  outputs=[f"training/{system}"], cpus=2, gpus=1, hours=12, resumable=True)
     def train(exp, conf):
-        from steps.sad_train import train_network
+        from steps.sad.train import train_network
         train_network(exp, conf, system)
     train.__doc__ = f"Train the {system} network; the epoch is chosen on dev."
 
@@ -101,7 +103,7 @@ for network in NETWORKS:
 @recipe.stage(inputs=["corpus", "training/{cnn,rnn,seg_rnn}/model.pt"], outputs=["scores"], cpus=2, gpus=1, resumable=True)
 def decode(exp, conf):
     """Speech scores of every network for every frame of dev and the eval sets."""
-    from steps.sad_stages import score_networks
+    from steps.sad.score import score_networks
     score_networks(exp, NETWORKS)
 
 
@@ -109,14 +111,14 @@ def decode(exp, conf):
               outputs=["{cnn,rnn,seg_rnn}/model.pt", "sweeps.json", "hypotheses/{cnn,rnn,seg_rnn}"])
 def tune(exp, conf):
     """Thresholds from dev (paper, Figure 6), and the decisions at them."""
-    from steps.sad_stages import tune_thresholds
+    from steps.sad.score import tune_thresholds
     tune_thresholds(exp, NETWORKS)
 
 
 @recipe.stage(inputs=["corpus", "{cnn,seg_rnn}/model.pt"], config=["statistical"], outputs=["speed.json"])
 def speed(exp, conf):
     """Fraction of real time on one thread (paper, Table 3)."""
-    from steps.sad_stages import measure_speed
+    from steps.sad.score import measure_speed
     measure_speed(exp, conf.statistical, ["cnn", "seg_rnn"])
 
 
@@ -124,11 +126,9 @@ def speed(exp, conf):
               outputs=["results.json", "RESULTS.md", "figures"])
 def results(exp, conf):
     """The tables and figures."""
-    from steps.sad_stages import report
+    from steps.sad.results import report
     report(exp, conf, COLLARS)
 
 
 if __name__ == "__main__":
-    finished = recipe.main()
-    if finished:
-        print((finished.dir / "RESULTS.md").read_text(), "figures: ", finished.dir / "figures", sep="")
+    recipe.main()

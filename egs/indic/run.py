@@ -6,19 +6,17 @@ from pathlib import Path
 from typing import List
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from pyspeech.launch import ensure_environment  # noqa: E402
+from pyspeech.launch import ensure_environment
 
 ensure_environment()
-from pyspeech.errors import UserError  # noqa: E402
-from pyspeech.experiment.config import folder_or  # noqa: E402
-from pyspeech.experiment.process import has_gpu, stages_at_once  # noqa: E402
-from pyspeech.features.config import FbankConfig, SpecAugmentConfig  # noqa: E402
-from pyspeech.pipeline import Recipe  # noqa: E402
-from pyspeech.training.config import TrainConfig  # noqa: E402
-from pyspeech.transducer.config import TransducerConfig  # noqa: E402
-from pyspeech.transducer.decoding_config import SearchConfig  # noqa: E402
-from pyspeech.transducer.loss_config import LossConfig  # noqa: E402
-from steps.systems import if_used  # noqa: E402
+from pyspeech.errors import UserError
+from pyspeech.experiment.config import folder_or
+from pyspeech.experiment.process import has_gpu, stages_at_once
+from pyspeech.features.config import FbankConfig, SpecAugmentConfig
+from pyspeech.pipeline import Recipe
+from pyspeech.training.config import TrainConfig
+from pyspeech.transducer.config import LossConfig, SearchConfig, TransducerConfig
+from steps.systems import if_used
 
 here = Path(__file__).resolve().parent
 # What each system is trained from; monolingual and finetuned systems are one model a language.
@@ -96,33 +94,34 @@ recipe = Recipe("Streaming multilingual RNN-T", Config, conf=here / "conf", prof
 @recipe.stage(config=["corpus", "kind", "languages", "scale", "skip_bad"], outputs=["corpus"], cpus=2)
 def prepare(exp, conf):
     """Corpus to Lhotse manifests, one cut an utterance."""
-    from steps.asr_corpus import prepare_corpus
+    from steps.asr.corpus import prepare_corpus
     prepare_corpus(conf, exp.dir / "corpus", exp.log)
 
 
 @recipe.stage(config=["units", "pieces"], inputs=["corpus"], outputs=["units"])
 def units(exp, conf):
     """Output symbols of every language and their union."""
-    from steps.asr_corpus import make_units
+    from steps.asr.corpus import make_units
     make_units(conf, exp.dir / "corpus", exp.dir / "units", exp.log)
 
 
 @recipe.stage(config=["features", "data.speeds"], inputs=["corpus"], outputs=["features"], cpus=2)
 def features(exp, conf):
     """Log-mel frames for all trainings, their mean and variance."""
-    from steps.asr_corpus import compute_features
+    from steps.asr.corpus import compute_features
     compute_features(conf, exp.dir / "corpus", exp.dir / "features", exp.log)
 
 
 def stages_of(system, seed):
-    own = ["finetune_steps", "finetune_lr"] if seed else ["monolingual_steps", "monolingual_lr"] if system == "monolingual" else []
+    part = "finetune" if seed else "monolingual"
+    own = [f"{part}_steps", f"{part}_lr"] if seed or system == "monolingual" else []
 
     @recipe.stage(name=f"train_{system}", config=["specaugment", "model", "loss", "data", "train", *own],
                   inputs=if_used(system, "corpus", "units", "features", *([f"models/{seed}"] if seed else [])),
                   outputs=if_used(system, f"models/{system}"), scratch=if_used(system, f"training/{system}"),
                   cpus=2, gpus=1, hours=48, resumable=True)
     def train(exp, conf):
-        from steps.asr_train import train_system
+        from steps.asr.train import train_system
         train_system(exp, conf, system, seed)
     train.__doc__ = f"Train {system}" + (f" from {seed}." if seed else "; the epoch is chosen on dev.")
 
@@ -130,7 +129,7 @@ def stages_of(system, seed):
                   inputs=if_used(system, "corpus", f"models/{system}"),
                   outputs=if_used(system, f"decoded/{system}"), cpus=2, gpus=1, resumable=True)
     def decode(exp, conf):
-        from steps.asr_decode import decode_system
+        from steps.asr.decode import decode_system
         decode_system(exp, conf, system)
     decode.__doc__ = f"Recognise the test sets with {system}; its row of the tables."
 
@@ -144,11 +143,9 @@ for name, seed_of in SEEDS.items():
               outputs=["results.json", "RESULTS.md", "figures"])
 def results(exp, conf):
     """The paper's tables and the trade-off plot."""
-    from steps.asr_stages import report
+    from steps.asr.results import report
     report(exp, conf)
 
 
 if __name__ == "__main__":
-    finished = recipe.main()
-    if finished:
-        print((finished.dir / "RESULTS.md").read_text(), "figures: ", finished.dir / "figures", sep="")
+    recipe.main()

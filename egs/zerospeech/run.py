@@ -6,19 +6,19 @@ from pathlib import Path
 from typing import List
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from pyspeech.launch import ensure_environment  # noqa: E402
+from pyspeech.launch import ensure_environment
 
 ensure_environment()
-from pyspeech.errors import UserError  # noqa: E402
-from pyspeech.experiment.config import folder_or  # noqa: E402
-from pyspeech.experiment.process import has_gpu, stages_at_once  # noqa: E402
-from pyspeech.features.config import MfccConfig  # noqa: E402
-from pyspeech.pipeline import Recipe  # noqa: E402
-from pyspeech.training.config import TrainConfig  # noqa: E402
-from pyspeech.units.config import InverterConfig, UnitDataConfig, VqVaeConfig  # noqa: E402
-from steps.systems import if_used, models_of  # noqa: E402
-from steps.units_recognition import command_of  # noqa: E402
-from steps.units_train import SYSTEMS  # noqa: E402
+from pyspeech.errors import UserError
+from pyspeech.experiment.config import folder_or
+from pyspeech.experiment.process import has_gpu, stages_at_once
+from pyspeech.features.config import MfccConfig
+from pyspeech.pipeline import Recipe
+from pyspeech.training.config import TrainConfig
+from pyspeech.units.config import InverterConfig, UnitDataConfig, VqVaeConfig
+from steps.systems import if_used, models_of
+from steps.units.recognition import command_of
+from steps.units.train import SYSTEMS
 
 here = Path(__file__).resolve().parent
 
@@ -101,7 +101,7 @@ recipe = Recipe("Unit discovery", Config, conf=here / "conf", profile=default_pr
 @recipe.stage(config=["corpus", "language", "languages", "scale", "skip_bad"], outputs=["corpus"], cpus=2)
 def prepare(exp, conf):
     """Corpus to Lhotse manifests, ABX items and the list for the bitrate."""
-    from steps.units_corpus import prepare_corpus
+    from steps.units.corpus import prepare_corpus
     prepare_corpus(conf, exp.dir / "corpus", exp.log)
 
 
@@ -109,7 +109,7 @@ def prepare(exp, conf):
               outputs=lambda conf: [f"scores/{anchors_of(conf)}.json", f"units/{anchors_of(conf)}"])
 def anchors(exp, conf):
     """ABX of the features themselves, and of k-means at the same rate and numbers of codes."""
-    from steps.units_score import score_anchors
+    from steps.units.score import score_anchors
     score_anchors(exp, conf)
 
 
@@ -118,14 +118,14 @@ def stages_of(system):
                   outputs=models_of(system), scratch=if_used(system, f"training/{system}"), cpus=2, gpus=1, hours=24,
                   resumable=True)
     def train(exp, conf):
-        from steps.units_train import train_system
+        from steps.units.train import train_system
         train_system(exp, conf, system)
     train.__doc__ = f"Train {system}."
 
     @recipe.stage(name=f"score_{system}", inputs=models_of(system, "corpus"),
                   outputs=if_used(system, f"units/{system}", f"scores/{system}.json"), cpus=2)
     def score(exp, conf):
-        from steps.units_score import score_system
+        from steps.units.score import score_system
         score_system(exp, conf, system)
     score.__doc__ = f"Units of the test set by {system}: ABX and bitrate."
 
@@ -139,21 +139,21 @@ for one in SYSTEMS:
               scratch=["training/inverter"], cpus=2, gpus=1, hours=24, resumable=True)
 def train_inverter(exp, conf):
     """Train the inverter: from units to speech of all voices."""
-    from steps.units_synthesis import train_inverter
+    from steps.units.synthesis import train_inverter
     train_inverter(exp, conf)
 
 
 @recipe.stage(config=["spoken"], inputs=["corpus", "models/synthesis"], outputs=["wavs"], gpus=1, resumable=True)
 def synthesize(exp, conf):
     """Speak test utterances from their units, each in every voice."""
-    from steps.units_synthesis import synthesize
+    from steps.units.synthesis import synthesize
     synthesize(exp, conf)
 
 
 @recipe.stage(config=["spoken", "recogniser"], inputs=["corpus", "models/synthesis", "wavs"], outputs=["synthesis.json"])
 def score_synthesis(exp, conf):
     """How near the voices that speak are to the ones asked for; speed of Griffin-Lim."""
-    from steps.units_voices import score_synthesis
+    from steps.units.voices import score_synthesis
     score_synthesis(exp, conf)
 
 
@@ -161,7 +161,7 @@ def score_synthesis(exp, conf):
               inputs=lambda conf: ["corpus", "models/synthesis", f"units/{conf.synthesis}", "wavs"])
 def submission(exp, conf):
     """Units and speech in the format of ZeroSpeech 2020, checked."""
-    from steps.units_synthesis import make_submission
+    from steps.units.synthesis import make_submission
     make_submission(exp, conf)
 
 
@@ -172,11 +172,9 @@ def submission(exp, conf):
               outputs=["results.json", "RESULTS.md", "figures"])
 def results(exp, conf):
     """The paper's tables, speech from units, pictures."""
-    from steps.units_stages import report
+    from steps.units.results import report
     report(exp, conf)
 
 
 if __name__ == "__main__":
-    finished = recipe.main()
-    if finished:
-        print((finished.dir / "RESULTS.md").read_text(), "figures: ", finished.dir / "figures", sep="")
+    recipe.main()

@@ -3,13 +3,14 @@
 libsndfile cuts the length in a header to the file's size, so that a truncated file looks whole; and it takes a WAV file
 whose header was never finished, as a recorder that was killed leaves it, for an empty one.
 """
+
 import io
 import os
 import re
 import struct
 
-PLACEHOLDER = 0x7F000000    # sizes from here on are written where the length is not known (audio that was piped)
-AU_BYTES = {1: 1, 2: 1, 3: 2, 4: 3, 5: 4, 6: 4, 7: 8, 27: 1}    # bytes a sample, by the encoding's number
+PLACEHOLDER = 0x7F000000  # sizes from here on are written where the length is not known (audio that was piped)
+AU_BYTES = {1: 1, 2: 1, 3: 2, 4: 3, 5: 4, 6: 4, 7: 8, 27: 1}  # bytes a sample, by the encoding's number
 
 
 def promised_frames(file, path):
@@ -18,8 +19,9 @@ def promised_frames(file, path):
     file: the file at `path` as soundfile.SoundFile. Of MP3, which has an estimate alone, it is 0; of W64, RF64 and Ogg
     it is what is there.
     """
-    reader = {"WAV": _wav_frames, "WAVEX": _wav_frames, "NIST": _sphere_frames, "AU": _au_frames,
-              "AIFF": _aiff_frames}.get(file.format)
+    reader = {"WAV": _wav_frames, "WAVEX": _wav_frames, "NIST": _sphere_frames, "AU": _au_frames, "AIFF": _aiff_frames}.get(
+        file.format
+    )
     if reader:
         with open(path, "rb") as stream:
             return reader(stream)
@@ -79,7 +81,7 @@ def unfinished_size(file, path):
     if size or not block_align or len(following) < 8:
         return None
     name, size = struct.unpack("<4sI", following)
-    return None if name.strip().isalnum() and size <= left else start - 4       # another chunk: the file is empty
+    return None if name.strip().isalnum() and size <= left else start - 4  # another chunk: the file is empty
 
 
 class UnfinishedWav(io.FileIO):
@@ -93,5 +95,5 @@ class UnfinishedWav(io.FileIO):
         start = self.tell()
         count = super().readinto(buffer)
         for place in range(max(self._size_at, start), min(self._size_at + 4, start + count)):
-            buffer[place - start:place - start + 1] = b"\xff"
+            buffer[place - start : place - start + 1] = b"\xff"
         return count

@@ -5,6 +5,7 @@ goes through ffmpeg where that is installed. Resampling is done by soxr as a str
 the audio is cut into blocks. What is wrong with a file is said in one line; what can be mended (a truncated file,
 samples that are not numbers) is mended with a warning.
 """
+
 import contextlib
 import logging
 import os
@@ -22,11 +23,27 @@ import numpy as np
 from pyspeech.audio.headers import UnfinishedWav, promised_frames, unfinished_size
 from pyspeech.errors import UserError
 
-SNDFILE_SUFFIXES = (".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".sph", ".nist", ".aif", ".aiff", ".aifc", ".au",
-                    ".snd", ".caf", ".w64", ".rf64")
+SNDFILE_SUFFIXES = (
+    ".wav",
+    ".flac",
+    ".ogg",
+    ".oga",
+    ".opus",
+    ".mp3",
+    ".sph",
+    ".nist",
+    ".aif",
+    ".aiff",
+    ".aifc",
+    ".au",
+    ".snd",
+    ".caf",
+    ".w64",
+    ".rf64",
+)
 FFMPEG_SUFFIXES = (".m4a", ".mp4", ".aac", ".wma", ".webm", ".mkv", ".mov", ".avi", ".amr", ".3gp", ".ac3")
-LARGEST = 1e18              # of a sample; the square of a larger one, or what a filter makes of it, may not be finite
-UNKNOWN_LENGTH = 2 ** 62    # soundfile cannot read what has more frames than this (a FLAC stream that was piped)
+LARGEST = 1e18  # of a sample; the square of a larger one, or what a filter makes of it, may not be finite
+UNKNOWN_LENGTH = 2**62  # soundfile cannot read what has more frames than this (a FLAC stream that was piped)
 log = logging.getLogger(__name__)
 
 
@@ -54,8 +71,7 @@ def read_channels(path):
         samples = np.concatenate(blocks).T
         bad = ~(np.abs(samples) <= LARGEST)
         if bad.any():
-            log.warning("%s: %d samples are not finite numbers, or beyond %g; read as 0", source.name, bad.sum(),
-                        LARGEST)
+            log.warning("%s: %d samples are not finite numbers, or beyond %g; read as 0", source.name, bad.sum(), LARGEST)
             samples[bad] = 0.0
         return samples, source.sampling_rate
 
@@ -98,7 +114,7 @@ def find_files(folder, suffixes):
 
 def _walk(folder, suffixes, visited):
     identity = os.path.realpath(folder)
-    if identity in visited:                     # a link that leads back up
+    if identity in visited:  # a link that leads back up
         return
     visited.add(identity)
     for entry in folder.iterdir():
@@ -111,6 +127,7 @@ def _walk(folder, suffixes, visited):
 
 
 # From a source to mono blocks at the rate asked for.
+
 
 def stream_source(source, sampling_rate, channel, block_seconds, start, duration):
     """Yield mono blocks from a source: an object with name, channels, sampling_rate, skip(frames) and read(frames).
@@ -150,12 +167,18 @@ def _to_mono(source, channel, block_length, limit):
     if position == 0:
         raise UserError(f"{source.name}: holds no samples")
     if cleaned:
-        log.warning("%s: %d samples are not finite numbers, or beyond %g (the first %.3f s after the start); read as "
-                    "0", source.name, cleaned, LARGEST, first_bad / source.sampling_rate)
+        log.warning(
+            "%s: %d samples are not finite numbers, or beyond %g (the first %.3f s after the start); read as 0",
+            source.name,
+            cleaned,
+            LARGEST,
+            first_bad / source.sampling_rate,
+        )
 
 
 def _resample(blocks, rate_in, rate_out):
     import soxr
+
     resampler = soxr.ResampleStream(rate_in, rate_out, 1, dtype="float32")
     for block in blocks:
         resampled = resampler.resample_chunk(block)
@@ -169,6 +192,7 @@ def _resample(blocks, rate_in, rate_out):
 # A source has name, sampling_rate (Hz), channels, skip(n frames), and read(n) -> float32 (up to n frames, channels),
 # which is empty at the end.
 
+
 class _Array:
     """Samples in memory: what kaldiio returns."""
 
@@ -180,7 +204,7 @@ class _Array:
         self.channels, self._position = self._samples.shape[1], 0
 
     def read(self, count):
-        block = self._samples[self._position:self._position + count].copy()
+        block = self._samples[self._position : self._position + count].copy()
         self._position += len(block)
         return block
 
@@ -191,7 +215,7 @@ class _Array:
 class _SoundFile:
     """What libsndfile reads."""
 
-    READ = 16384    # frames asked of libsndfile at once: where decoding fails, at most so many good ones are lost
+    READ = 16384  # frames asked of libsndfile at once: where decoding fails, at most so many good ones are lost
 
     def __init__(self, name, file, path):
         self.name, self._file = name, file
@@ -200,6 +224,7 @@ class _SoundFile:
 
     def skip(self, count):
         import soundfile
+
         try:
             self._count = self._file.seek(min(count, self._file.frames))
         except soundfile.LibsndfileError as error:
@@ -218,6 +243,7 @@ class _SoundFile:
 
     def _read_some(self, count):
         import soundfile
+
         try:
             return self._file.read(count, dtype="float32", always_2d=True)
         except soundfile.LibsndfileError:
@@ -228,8 +254,12 @@ class _SoundFile:
             says = f"its header says {self._promised / self.sampling_rate:.2f} s"
             if self._count == 0:
                 raise UserError(f"{self.name}: truncated or damaged: holds no samples that can be read, {says}")
-            log.warning("%s: truncated or damaged: %.2f s of audio, %s; using what is there", self.name,
-                        self._count / self.sampling_rate, says)
+            log.warning(
+                "%s: truncated or damaged: %.2f s of audio, %s; using what is there",
+                self.name,
+                self._count / self.sampling_rate,
+                says,
+            )
 
 
 class _Ffmpeg:
@@ -271,6 +301,7 @@ def _open(path):
         return
     with _seekable(text) as (name, file_path), contextlib.ExitStack() as stack:
         import soundfile
+
         _check_file(name, file_path)
         try:
             file = _open_sndfile(name, file_path, stack)
@@ -288,14 +319,18 @@ def _open(path):
 def _open_sndfile(name, path, stack):
     """A soundfile.SoundFile that is closed with the ExitStack `stack`."""
     import soundfile
-    file = stack.enter_context(soundfile.SoundFile(os.fsencode(path)))      # as bytes: a name need not be valid UTF-8
+
+    file = stack.enter_context(soundfile.SoundFile(os.fsencode(path)))  # as bytes: a name need not be valid UTF-8
     size_at = unfinished_size(file, path)
     if not size_at:
         return file
     stream = stack.enter_context(UnfinishedWav(path, size_at))
     file = stack.enter_context(soundfile.SoundFile(stream))
-    log.warning("%s: its header was never finished (a recording that broke off?) and says 0.00 s: %.2f s of audio; "
-                "using what is there", name, file.frames / file.samplerate)
+    log.warning(
+        "%s: its header was never finished (a recording that broke off?) and says 0.00 s: %.2f s of audio; using what is there",
+        name,
+        file.frames / file.samplerate,
+    )
     return file
 
 
@@ -333,8 +368,11 @@ def _check_file(name, path):
 def _open_ffmpeg(name, path, reason):
     """What libsndfile refused for `reason`, through ffmpeg; UserError where it is missing or refuses as well."""
     if not shutil.which("ffmpeg"):
-        hint = ("; ffmpeg, which may know the format, is not installed" if not _looks_like_text(path) else
-                "; it looks like a text file")
+        hint = (
+            "; ffmpeg, which may know the format, is not installed"
+            if not _looks_like_text(path)
+            else "; it looks like a text file"
+        )
         raise UserError(f"{name}: cannot be read as audio: {reason}{hint}")
     command = ["ffmpeg", "-nostdin", "-v", "error", "-i", path, "-map", "0:a:0", "-f", "au", "-c:a", "pcm_f32be", "-"]
     with tempfile.TemporaryFile() as messages:
@@ -349,6 +387,7 @@ def _open_ffmpeg(name, path, reason):
 
 def _open_kaldi(rxfilename):
     import kaldiio
+
     try:
         value = kaldiio.load_mat(rxfilename)
     except Exception as error:  # kaldiio raises whatever its parts raise
@@ -362,7 +401,7 @@ def _open_kaldi(rxfilename):
 
 def _reason(error):
     reason = error.error_string.strip().rstrip(".").lower()
-    return "format not recognised" if "does not exist" in reason else reason     # libsndfile says so of a bad MP3 file
+    return "format not recognised" if "does not exist" in reason else reason  # libsndfile says so of a bad MP3 file
 
 
 def _looks_like_text(path):

@@ -1,9 +1,10 @@
 """The level of audio: root mean square about the mean, as an offset of the recorder is no sound."""
+
 import math
 
 import numpy as np
 
-STEP = 2.0 ** -15  # of 16 bit: within it, nothing is left of channels that cancel each other when mixed
+STEP = 2.0**-15  # of 16 bit: within it, nothing is left of channels that cancel each other when mixed
 
 
 def rms(samples):

@@ -1,4 +1,5 @@
 """Audio while it comes in through a pipe, from sox, arecord, parec or ffmpeg: raw 16-bit PCM, or a WAV stream."""
+
 import struct
 
 import numpy as np
@@ -59,10 +60,12 @@ class PcmStream:
     def _read_format(self, body):
         tag, self.channels, self.sampling_rate, _, _, bits = struct.unpack("<HHIIHH", body[:16])
         if tag == EXTENSIBLE and len(body) >= 26:
-            tag, = struct.unpack("<H", body[24:26])
+            (tag,) = struct.unpack("<H", body[24:26])
         if (tag, bits) not in SAMPLES or not self.channels or not self.sampling_rate:
-            raise UserError(f"{self.name}: a WAV stream of format {tag} with {bits} bits, {self.channels} channels, "
-                            f"{self.sampling_rate} Hz; expected PCM of 8, 16, 24 or 32 bits or 32-bit floats")
+            raise UserError(
+                f"{self.name}: a WAV stream of format {tag} with {bits} bits, {self.channels} channels, "
+                f"{self.sampling_rate} Hz; expected PCM of 8, 16, 24 or 32 bits or 32-bit floats"
+            )
         self._type = np.dtype(SAMPLES[tag, bits])
 
     def _take(self, count):

@@ -1,4 +1,5 @@
 """Naming what is to be processed: audio files, folders, Kaldi wav.scp tables, and lhotse recording or cut manifests."""
+
 import gzip
 import json
 import math
@@ -16,11 +17,12 @@ TABLE_SUFFIXES = (".scp", ".jsonl", ".jsonl.gz")
 @dataclass(frozen=True)
 class Recording:
     """A stretch of audio with a name: `path` as `pyspeech.audio.io.stream_audio` takes it, and what of it to use."""
+
     name: str
     path: str
-    start: float = 0.0              # seconds
-    duration: float | None = None   # seconds; None: to the end
-    channel: int | None = None      # counted from 0; None: the mean of all
+    start: float = 0.0  # seconds
+    duration: float | None = None  # seconds; None: to the end
+    channel: int | None = None  # counted from 0; None: the mean of all
 
 
 def find_recordings(paths):
@@ -117,17 +119,25 @@ def _read_lhotse(path):
         except (ValueError, AttributeError):
             raise UserError(f"{where}: not an entry of a lhotse manifest") from None
         if not sources or not name or entry.get("type", "MonoCut") == "MixedCut":
-            raise UserError(f"{where}: neither a recording nor a cut of one recording; mixed and padded cuts must "
-                            "be saved as audio first")
+            raise UserError(
+                f"{where}: neither a recording nor a cut of one recording; mixed and padded cuts must be saved as audio first"
+            )
         source = sources[0] if isinstance(sources, list) and len(sources) == 1 else None
-        if not isinstance(source, dict) or source.get("type") != "file" or not isinstance(source.get("source"), str) \
-                or recording.get("transforms"):
-            raise UserError(f"{where}: recording '{recording.get('id')}' is not one plain audio file; save it as audio "
-                            "first")
+        if (
+            not isinstance(source, dict)
+            or source.get("type") != "file"
+            or not isinstance(source.get("source"), str)
+            or recording.get("transforms")
+        ):
+            raise UserError(f"{where}: recording '{recording.get('id')}' is not one plain audio file; save it as audio first")
         channel = entry.get("channel") if "recording" in entry else None
-        yield Recording(name, _located(source["source"], path), _seconds(entry.get("start", 0.0), "start", where),
-                        _seconds(entry.get("duration"), "duration", where) if "recording" in entry else None,
-                        channel if isinstance(channel, int) else None)
+        yield Recording(
+            name,
+            _located(source["source"], path),
+            _seconds(entry.get("start", 0.0), "start", where),
+            _seconds(entry.get("duration"), "duration", where) if "recording" in entry else None,
+            channel if isinstance(channel, int) else None,
+        )
 
 
 def _seconds(value, name, where):
@@ -155,9 +165,10 @@ def _located(text, table):
 
 # A file for each recording, in the folder of a tool's -o.
 
+
 def check_output(folder, recordings):
     """Make the folder, and see to it that each recording has its own file there; UserError where that cannot be."""
-    (stem, count), = Counter(map(file_stem, recordings)).most_common(1)
+    ((stem, count),) = Counter(map(file_stem, recordings)).most_common(1)
     if count > 1:
         raise UserError(f"-o {folder}: {count} recordings would be written to '{stem}'; give them in separate runs")
     try:

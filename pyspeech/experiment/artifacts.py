@@ -6,6 +6,7 @@ A fingerprint is {"size": bytes, "stamp": from modification times, "hash": of th
 first, and the content is read only where the stamp alone differs: copying an experiment, or making a file again with
 the same bytes, changes nothing.
 """
+
 import fnmatch
 import glob
 import hashlib
@@ -19,11 +20,11 @@ _TEMPORARY = re.compile(r"\.\d+\.tmp\..+")  # half-written files of pyspeech.fil
 
 
 def expand_braces(pattern):
-    """"x/{a,b}.txt" -> ["x/a.txt", "x/b.txt"]; groups may nest."""
+    """ "x/{a,b}.txt" -> ["x/a.txt", "x/b.txt"]; groups may nest."""
     innermost = re.search(r"\{([^{}]*)\}", pattern)
     if not innermost:
         return [pattern]
-    before, after = pattern[:innermost.start()], pattern[innermost.end():]
+    before, after = pattern[: innermost.start()], pattern[innermost.end() :]
     expanded = [expand_braces(before + item + after) for item in innermost.group(1).split(",")]
     return list(dict.fromkeys(path for paths in expanded for path in paths))
 

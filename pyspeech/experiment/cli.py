@@ -1,4 +1,5 @@
 """The command line of a recipe: its flags, and the text of --help and --list."""
+
 import argparse
 import shutil
 import sys
@@ -47,8 +48,13 @@ def parse(arguments, options):
 
 def repeat(flags, stage=None):
     """The arguments that do the same again, without --force; or, with `stage`, that begin there and go to the end."""
-    chosen = {"--profile": flags.profile, "--exp": flags.exp, "--jobs": flags.jobs, "--stage": stage or flags.stage,
-              "--stop-stage": None if stage else flags.stop_stage}
+    chosen = {
+        "--profile": flags.profile,
+        "--exp": flags.exp,
+        "--jobs": flags.jobs,
+        "--stage": stage or flags.stage,
+        "--stop-stage": None if stage else flags.stop_stage,
+    }
     return [text for flag, value in chosen.items() if value is not None for text in (flag, value)] + flags.overrides
 
 
@@ -73,10 +79,15 @@ def help_text(recipe, profile, values):
     for option in config.list_options(recipe.config_class):
         value = values.get(option.key)
         if option.key not in values:  # a dictionary
-            value = {key[len(option.key) + 1:]: item for key, item in config.below(values, [option.key]).items()}
-        lines += textwrap.wrap(f"{option.doc} [{config.type_name(option.type)}]".strip(), width,
-                               initial_indent=f"  {option.key}={config.show(value)}".ljust(38) + "  ",
-                               subsequent_indent=" " * 40, break_long_words=False, break_on_hyphens=False)
+            value = {key[len(option.key) + 1 :]: item for key, item in config.below(values, [option.key]).items()}
+        lines += textwrap.wrap(
+            f"{option.doc} [{config.type_name(option.type)}]".strip(),
+            width,
+            initial_indent=f"  {option.key}={config.show(value)}".ljust(38) + "  ",
+            subsequent_indent=" " * 40,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
     return "\n".join(lines)
 
 

@@ -3,6 +3,7 @@
 OmegaConf checks types; this module adds what a user meets: one-line errors that name the nearest option, and the
 documentation of every option, taken from the field's metadata or from the comment beside it in the source.
 """
+
 import ast
 import dataclasses
 import difflib
@@ -30,6 +31,7 @@ REFERENCE = r"${ begins the name of another option; write \${ for these two char
 @dataclasses.dataclass(frozen=True)
 class Option:
     """One leaf of the configuration: its dotted key, its declared type, and the dataclass that has it as a field."""
+
     key: str
     type: object
     owner: type
@@ -193,8 +195,7 @@ def check_text(text):
 
 def below(leaves, keys):
     """The part of {dotted key: value} at or below any of `keys`."""
-    return {leaf: value for leaf, value in leaves.items()
-            if any(leaf == key or leaf.startswith(key + ".") for key in keys)}
+    return {leaf: value for leaf, value in leaves.items() if any(leaf == key or leaf.startswith(key + ".") for key in keys)}
 
 
 def split_override(text):
@@ -242,15 +243,25 @@ def describe_type(kind):
         return "a list in brackets, each " + describe_type(arguments[0]) if arguments else "a list in brackets"
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return "one of " + ", ".join(kind.__members__)
-    words = {int: "a whole number", float: "a number", bool: "true or false", str: "text", pathlib.Path: "a path",
-             list: "a list in brackets", tuple: "a list in brackets"}
+    words = {
+        int: "a whole number",
+        float: "a number",
+        bool: "true or false",
+        str: "text",
+        pathlib.Path: "a path",
+        list: "a list in brackets",
+        tuple: "a list in brackets",
+    }
     return words.get(kind, getattr(kind, "__name__", str(kind)))
 
 
 def type_name(kind):
     """The type as --help shows it."""
-    return kind.__name__ if isinstance(kind, type) and not typing.get_args(kind) else \
-        str(kind).replace("typing.", "").replace("NoneType", "None")
+    return (
+        kind.__name__
+        if isinstance(kind, type) and not typing.get_args(kind)
+        else str(kind).replace("typing.", "").replace("NoneType", "None")
+    )
 
 
 def show(value):
@@ -270,12 +281,14 @@ def _find(options, key, where):
 
 def _parse(kind, text):
     """A command-line value: text stays as typed where text is expected ("007", "a: b"), anything else is YAML."""
-    arguments = [argument for argument in typing.get_args(kind) if argument is not type(None)] \
-        if typing.get_origin(kind) in (typing.Union, types.UnionType) else [kind]
+    arguments = (
+        [argument for argument in typing.get_args(kind) if argument is not type(None)]
+        if typing.get_origin(kind) in (typing.Union, types.UnionType)
+        else [kind]
+    )
     if len(arguments) < len(typing.get_args(kind)) and text == "null":
         return None
-    verbatim = arguments[0] in (str, pathlib.Path) or (
-        isinstance(arguments[0], type) and issubclass(arguments[0], enum.Enum))
+    verbatim = arguments[0] in (str, pathlib.Path) or (isinstance(arguments[0], type) and issubclass(arguments[0], enum.Enum))
     if len(arguments) == 1 and verbatim:
         return text
     try:

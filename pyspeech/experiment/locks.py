@@ -3,6 +3,7 @@
 flock decides between processes of one machine, also when two of them take over the same dead lock at once. The text
 in the file (host, process id, start time, command) serves the message, and file systems where flock does not reach.
 """
+
 import contextlib
 import fcntl
 import json
@@ -38,8 +39,16 @@ def folder_lock(folder, command, say):
     _held.add(descriptor)
     try:
         taken_over = _acquire(descriptor, path, say)
-        _write(descriptor, {"host": socket.gethostname(), "pid": os.getpid(), "born": birth_of(os.getpid()),
-                            "since": time.strftime("%Y-%m-%d %H:%M:%S"), "command": command})
+        _write(
+            descriptor,
+            {
+                "host": socket.gethostname(),
+                "pid": os.getpid(),
+                "born": birth_of(os.getpid()),
+                "since": time.strftime("%Y-%m-%d %H:%M:%S"),
+                "command": command,
+            },
+        )
         try:
             yield taken_over
         finally:

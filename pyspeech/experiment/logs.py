@@ -3,6 +3,7 @@
 The log file also gets what a stage prints, Python's warnings, exceptions of threads, the whole traceback of a failure
 and the stack of a crash inside a native library.
 """
+
 import contextlib
 import faulthandler
 import logging
@@ -89,8 +90,11 @@ def stage_log(path, title, facts):
         root, stdout, thread_hook = logging.getLogger(), sys.stdout, threading.excepthook
 
         def log_thread(arguments):
-            root.error("uncaught exception in %s", arguments.thread,
-                       exc_info=(arguments.exc_type, arguments.exc_value, arguments.exc_traceback))
+            root.error(
+                "uncaught exception in %s",
+                arguments.thread,
+                exc_info=(arguments.exc_type, arguments.exc_value, arguments.exc_traceback),
+            )
 
         root.addHandler(handler)
         logging.captureWarnings(True)

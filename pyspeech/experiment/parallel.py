@@ -1,4 +1,5 @@
 """Several stages of a run at once, each in a process of its own, forked from the one that decides which is next."""
+
 import contextlib
 import ctypes
 import logging

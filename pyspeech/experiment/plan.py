@@ -3,6 +3,7 @@
 A stage is stale when it has no finished record, an output is missing or changed, an option that it declared has another
 value (and is not one without effect on results), an input changed, or its declared version differs.
 """
+
 import dataclasses
 
 from pyspeech.errors import UserError
@@ -15,6 +16,7 @@ SHOWN_REASONS = 3
 @dataclasses.dataclass(frozen=True)
 class Verdict:
     """What is to be done about a stage. fresh: it starts from nothing, whatever an earlier attempt has left."""
+
     runs: bool
     reason: str
     fresh: bool = True
@@ -39,8 +41,11 @@ class Plan:
 
     def facts(self, stage):
         """What the result of a stage depends on; recorded when it starts."""
-        return {"version": stage.version, "config": config.below(self.options, stage.config),
-                "inputs": self.files.fingerprints(stage.inputs)}
+        return {
+            "version": stage.version,
+            "config": config.below(self.options, stage.config),
+            "inputs": self.files.fingerprints(stage.inputs),
+        }
 
     def verdict(self, stage, changing=(), force=False):
         """The Verdict on a stage. changing: stages before it that will have run by then (for a forecast); force: it runs
@@ -49,13 +54,17 @@ class Plan:
             return Verdict(False, "up to date: nothing to make")
         if force:
             return Verdict(True, "forced")
-        coming = [pattern for pattern in artifacts.expand(stage.inputs)
-                  if any(stages.makes(other, pattern) for other in changing)]
+        coming = [
+            pattern for pattern in artifacts.expand(stage.inputs) if any(stages.makes(other, pattern) for other in changing)
+        ]
         forecast = [f"its input {pattern} will change" for pattern in coming]
         record = self.records.finished(stage.name)
         if record:
-            reasons = self._differences(stage, record, coming) or forecast or [
-                f"its output {name} {what}" for name, what in self.files.changes(record["outputs"], stage.outputs)]
+            reasons = (
+                self._differences(stage, record, coming)
+                or forecast
+                or [f"its output {name} {what}" for name, what in self.files.changes(record["outputs"], stage.outputs)]
+            )
             return Verdict(True, _join(reasons)) if reasons else Verdict(False, "up to date")
         attempt = self.records.attempt(stage.name)
         if not attempt:
@@ -82,21 +91,23 @@ class Plan:
 
         command(stage) is the command line that mends an earlier stage.
         """
-        stale = [(stage, reason) for stage in stages.upstream(selected, self.stages)
-                 for reason in [self._why_unusable(stage, selected)] if reason]
+        stale = [
+            (stage, reason)
+            for stage in stages.upstream(selected, self.stages)
+            for reason in [self._why_unusable(stage, selected)]
+            if reason
+        ]
         for stage in selected:
             for name in self.files.missing(stage.inputs):
-                made_by = [other for other in self.stages[:stage.number] if stages.makes(other, name)]
+                made_by = [other for other in self.stages[: stage.number] if stages.makes(other, name)]
                 if not made_by:
                     raise UserError(f"{stage} needs {name}, which is not there and which no stage makes")
                 if made_by[-1] not in selected:
                     first = stale[0][0] if stale else made_by[-1]
                     also = "" if first == made_by[-1] else f" ({first} comes before it and is not up to date either)"
-                    raise UserError(f"{stage} needs {name}, which {made_by[-1]} makes: "
-                                    f"run --stage {first.number}{also}")
+                    raise UserError(f"{stage} needs {name}, which {made_by[-1]} makes: run --stage {first.number}{also}")
         for stage, reason in stale:
-            raise UserError(f"{selected[0]} builds on {stage}, which is not up to date ({reason}): "
-                            f"run {command(stage)}")
+            raise UserError(f"{selected[0]} builds on {stage}, which is not up to date ({reason}): run {command(stage)}")
 
     def _why_unusable(self, stage, selected):
         """Why an earlier stage must run first, or "". Where files that the selected stages do not read themselves were
@@ -106,17 +117,23 @@ class Plan:
             return self.verdict(stage).reason
         deleted = [pattern for pattern in artifacts.expand(stage.inputs) if self.files.missing([pattern])]
         read = [pattern for reader in selected for pattern in artifacts.expand(reader.inputs)]
-        return _join(self._differences(stage, record, deleted) + [
-            f"its output {name} {what}" for name, what in self.files.changes(record["outputs"], stage.outputs)
-            if any(artifacts.overlap(name, pattern) for pattern in read)])
+        return _join(
+            self._differences(stage, record, deleted)
+            + [
+                f"its output {name} {what}"
+                for name, what in self.files.changes(record["outputs"], stage.outputs)
+                if any(artifacts.overlap(name, pattern) for pattern in read)
+            ]
+        )
 
     def _differences(self, stage, recorded, ignored):
         """Why the recorded facts do not hold any more; inputs within the patterns `ignored` are not looked at."""
         reasons = []
         if recorded["version"] != stage.version:
             reasons.append(f"its version changed, {recorded['version']} -> {stage.version}")
-        declared = {key: value for key, value in config.below(self.options, stage.config).items()
-                    if key not in self.without_effect}
+        declared = {
+            key: value for key, value in config.below(self.options, stage.config).items() if key not in self.without_effect
+        }
         changes = config_changes(recorded["config"], declared, self.options, self.defaults)
         if changes:
             reasons.append("configuration changed, " + _join(changes))

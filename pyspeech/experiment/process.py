@@ -1,4 +1,5 @@
 """The process that runs a recipe: signals as exceptions, peak memory, and its own command line for people to repeat."""
+
 import contextlib
 import os
 import resource
@@ -34,8 +35,7 @@ def _after_fork(in_child):
 
 # Forked workers end by SIGTERM as if we had no handlers. Python drops a signal that arrives while the fork goes on, and
 # a pool that terminates its workers would then wait for ever: such a signal is held back until the child is ready.
-os.register_at_fork(before=_before_fork, after_in_parent=lambda: _after_fork(False),
-                    after_in_child=lambda: _after_fork(True))
+os.register_at_fork(before=_before_fork, after_in_parent=lambda: _after_fork(False), after_in_child=lambda: _after_fork(True))
 
 
 @contextlib.contextmanager
@@ -113,7 +113,7 @@ def short_path(path):
 
 
 def duration(seconds):
-    """"45 s", "12 min 3 s" or "3 h 20 min"."""
+    """ "45 s", "12 min 3 s" or "3 h 20 min"."""
     seconds = int(round(seconds))
     if seconds < 60:
         return f"{seconds} s"

@@ -4,6 +4,7 @@ Both hold the facts that decide whether the stage is up to date: its declared ve
 with their values, and the fingerprints of its inputs; a finished record adds those of its outputs and what it cost.
 A record is removed before its stage starts and written (whole, or not at all) after it has succeeded.
 """
+
 import contextlib
 import json
 from pathlib import Path
@@ -51,16 +52,21 @@ class Records:
             record = json.loads((self.folder / name).read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError, ValueError):
             return None
-        whole = (isinstance(record, dict) and "version" in record and isinstance(record.get("config"), dict)
-                 and _are_fingerprints(record.get("inputs")))
+        whole = (
+            isinstance(record, dict)
+            and "version" in record
+            and isinstance(record.get("config"), dict)
+            and _are_fingerprints(record.get("inputs"))
+        )
         return record if whole else None
 
 
 def _are_fingerprints(value):
     """Whether `value` is what Artifacts.fingerprints gives."""
     return isinstance(value, dict) and all(
-        isinstance(seen, dict) and isinstance(seen.get("size"), int) and isinstance(seen.get("stamp"), str)
-        and "hash" in seen for seen in value.values())
+        isinstance(seen, dict) and isinstance(seen.get("size"), int) and isinstance(seen.get("stamp"), str) and "hash" in seen
+        for seen in value.values()
+    )
 
 
 def config_changes(recorded, declared, options, defaults):

@@ -1,4 +1,5 @@
 """Running stages in one experiment folder: what is printed, logged and recorded, and how a run ends when it fails."""
+
 import contextlib
 import dataclasses
 import errno
@@ -20,8 +21,9 @@ from pyspeech.experiment.logs import say, screen_log, stage_log
 from pyspeech.experiment.parallel import StageFailed, run_parallel
 from pyspeech.experiment.plan import Plan
 from pyspeech.experiment.process import PeakMemory, duration, short_path, termination_as_exception
-from pyspeech.files import atomic_write
+from pyspeech.files import atomic_write, write_json
 
+REPORT = "RESULTS.md"  # what the last stage may leave, and the closing lines on the screen show
 MARK = ".recipe"  # the file in an experiment folder that has the title of its recipe
 TRACEBACK_LINES = 8  # of a failure, on the screen; all of them are in the log
 FULL_OR_FORBIDDEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
@@ -34,13 +36,22 @@ class Experiment:
     dir: the experiment folder (absolute); log: goes to the screen and to the stage's log file;
     profile: the name of the profile, or None; overrides: the key=value arguments of the command;
     fresh: the stage starts from nothing, its outputs and scratch have been removed. False only for a resumable stage
-    whose interrupted attempt had the same configuration, inputs and version.
+    whose interrupted attempt had the same configuration, inputs and version;
+    command: what RESULTS.md names as the command that made it: from the folder of the repository.
     """
+
     dir: Path
     log: logging.Logger
     profile: Optional[str]
     overrides: tuple
     fresh: bool = True
+    command: str = ""
+
+    def publish(self, results, text):
+        """Write results.json (a dict; the profile is added) and RESULTS.md (Markdown) into the experiment folder."""
+        write_json(self.dir / "results.json", {"profile": self.profile, **results})
+        with atomic_write(self.dir / REPORT) as stream:
+            stream.write(text)
 
 
 @dataclasses.dataclass
@@ -51,6 +62,7 @@ class Run:
     and as dataclass; header: what is printed below the title; command(stage=None): the command line that does the same
     again (without --force), or that begins at a stage; jobs: stages at a time.
     """
+
     title: str
     header: str
     plan: Plan
@@ -127,14 +139,21 @@ class Run:
         try:
             # The environment is described where a stage runs: this process must not load torch, whose threads do not
             # survive a fork.
-            run_parallel(self.stages, self.plan.stages, self.jobs, self._decide,
-                         lambda stage, verdict: self._run_stage(stage, verdict, _environment()), learn)
+            run_parallel(
+                self.stages,
+                self.plan.stages,
+                self.jobs,
+                self._decide,
+                lambda stage, verdict: self._run_stage(stage, verdict, _environment()),
+                learn,
+            )
         except StageFailed as error:
             if error.status > 0:
                 sys.exit(error.status)
             cause = "; out of memory?" if error.status == -signal.SIGKILL else ""
-            self.exp.log.error("%s was ended by signal %d (%s)%s", error.stage, -error.status,
-                               signal.strsignal(-error.status), cause)
+            self.exp.log.error(
+                "%s was ended by signal %d (%s)%s", error.stage, -error.status, signal.strsignal(-error.status), cause
+            )
             self._exit_failed(self._log_path(error.stage))
 
     def _log_path(self, stage):
@@ -160,11 +179,24 @@ class Run:
                 if missing:
                     raise UserError(f"it ended without making {', '.join(missing)}, which it declares as output")
             finished = time.time()
-            plan.records.finish(stage.name, {
-                **facts, "outputs": plan.files.fingerprints(stage.outputs), "number": stage.number,
-                "attempts": attempts, "started": _clock(started), "finished": _clock(finished),
-                "seconds": round(finished - started, 3), "peak_memory_mb": memory.megabytes(), "cpus": stage.cpus,
-                "gpus": stage.gpus, "hours": stage.hours, "host": socket.gethostname(), "environment": environment})
+            plan.records.finish(
+                stage.name,
+                {
+                    **facts,
+                    "outputs": plan.files.fingerprints(stage.outputs),
+                    "number": stage.number,
+                    "attempts": attempts,
+                    "started": _clock(started),
+                    "finished": _clock(finished),
+                    "seconds": round(finished - started, 3),
+                    "peak_memory_mb": memory.megabytes(),
+                    "cpus": stage.cpus,
+                    "gpus": stage.gpus,
+                    "hours": stage.hours,
+                    "host": socket.gethostname(),
+                    "environment": environment,
+                },
+            )
             self.exp.log.info("%s: done in %s", stage, duration(finished - started))
 
     @contextlib.contextmanager
@@ -207,7 +239,7 @@ def _environment():
 
 
 def describe_os_error(error):
-    """"No space left on device: FILE" of an OSError."""
+    """ "No space left on device: FILE" of an OSError."""
     return ": ".join(str(part) for part in (error.strerror or error, error.filename) if part)
 
 

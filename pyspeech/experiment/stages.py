@@ -1,4 +1,5 @@
 """Stages: what a recipe declares about each step, and how steps hang together through the files they read and write."""
+
 import dataclasses
 from typing import Callable
 
@@ -18,6 +19,7 @@ class Stage:
     version: raised by the author when its result changes for the same configuration;
     idle: set by `bind` where the configuration leaves it nothing to make: it is up to date, whatever it made before.
     """
+
     number: int
     name: str
     function: Callable
@@ -49,12 +51,18 @@ class Stage:
 
     def bind(self, conf):
         """The stage with its patterns worked out, where they were declared as functions of the configuration."""
+
         def work_out(patterns):
             return tuple(patterns(conf)) if callable(patterns) else tuple(patterns)
 
         outputs = work_out(self.outputs)
-        return dataclasses.replace(self, inputs=work_out(self.inputs), outputs=outputs, scratch=work_out(self.scratch),
-                                   idle=callable(self.outputs) and not outputs)
+        return dataclasses.replace(
+            self,
+            inputs=work_out(self.inputs),
+            outputs=outputs,
+            scratch=work_out(self.scratch),
+            idle=callable(self.outputs) and not outputs,
+        )
 
 
 def makes(stage, pattern):
@@ -65,7 +73,7 @@ def makes(stage, pattern):
 def producers(stage, stages):
     """The earlier stages that make something `stage` reads."""
     wanted = artifacts.expand(stage.inputs)
-    return [other for other in stages[:stage.number] if any(makes(other, pattern) for pattern in wanted)]
+    return [other for other in stages[: stage.number] if any(makes(other, pattern) for pattern in wanted)]
 
 
 def upstream(selected, stages):
@@ -83,13 +91,13 @@ def check(stages):
     """Raise ValueError where stages (bound to a configuration) contradict each other: a mistake in the recipe."""
     for stage in stages:
         own = artifacts.expand([*stage.outputs, *stage.scratch])
-        for other in stages[:stage.number]:
+        for other in stages[: stage.number]:
             for theirs in artifacts.expand([*other.outputs, *other.scratch]):
                 for path in own:
                     if artifacts.overlap(path, theirs):
                         raise ValueError(f"{stage} and {other} both make {path}: a path belongs to one stage")
         for pattern in artifacts.expand(stage.inputs):
-            late = [other for other in stages[stage.number:] if makes(other, pattern)]
+            late = [other for other in stages[stage.number :] if makes(other, pattern)]
             if late:
                 raise ValueError(f"{stage} reads {pattern}, which {late[0]} makes: an input must come from before")
 

@@ -1,4 +1,5 @@
 """Options of the features, as plain dataclasses that recipes embed in their configuration; it imports nothing heavy."""
+
 from dataclasses import dataclass
 
 from pyspeech.errors import UserError
@@ -82,9 +83,7 @@ class FbankConfig:
                 f"num_bins={self.num_bins}; expected 0 < shift_ms <= window_ms and at least 4 bins"
             )
         if not 0 < self.stack_shift <= self.stack:
-            raise UserError(
-                f"features: stack={self.stack}, stack_shift={self.stack_shift}; expected 0 < stack_shift <= stack"
-            )
+            raise UserError(f"features: stack={self.stack}, stack_shift={self.stack_shift}; expected 0 < stack_shift <= stack")
         if self.mean_frames < 0 or self.mean_frames == 1:
             raise UserError(f"features: mean_frames={self.mean_frames}; expected 0, or at least 2, for instance 300")
 

@@ -20,6 +20,7 @@ The end of the audio is treated alike offline and in a stream:
 All is computed in float64: then a frame does not depend on how many others are computed with it (but for the last bit
 of its float32), and a stream gives what the whole recording gives.
 """
+
 import functools
 import json
 import math
@@ -76,10 +77,10 @@ def stack(frames, config):
 class FbankStream:
     """Encoder frames of a signal that comes in blocks of any sizes; joined, they are stack(fbank(whole signal)).
 
-        stream = FbankStream(config)
-        for block in blocks:
-            features = stream.add(block)    # (t, dim), often with t = 0
-        features = stream.finish()          # (0 or 1, dim); the stream is then as new, for the next signal
+    stream = FbankStream(config)
+    for block in blocks:
+        features = stream.add(block)    # (t, dim), often with t = 0
+    features = stream.finish()          # (0 or 1, dim); the stream is then as new, for the next signal
     """
 
     def __init__(self, config):
@@ -119,7 +120,7 @@ class FbankStream:
         size = self.config.mean_frames
         if not size:
             return frames
-        before, self._before = self._before, torch.cat([self._before, frames])[-(size - 1):]
+        before, self._before = self._before, torch.cat([self._before, frames])[-(size - 1) :]
         return frames - running_mean(frames, size, before)
 
     def _add_frames(self, frames):
@@ -164,8 +165,10 @@ def _constants(sampling_rate, window, num_bins, device):
     n_fft = 2 ** math.ceil(math.log2(window))
     filters, _ = get_mel_banks(num_bins, n_fft, float(sampling_rate), LOW_FREQUENCY, 0.0, 0.0, 0.0, 1.0)
     if not (filters.sum(dim=1) > 0).all():
-        raise UserError(f"features: num_bins={num_bins} at {sampling_rate} Hz with a window of {window} samples: "
-                        "some filters lie between two points of the spectrum; use fewer bins or a longer window")
+        raise UserError(
+            f"features: num_bins={num_bins} at {sampling_rate} Hz with a window of {window} samples: "
+            "some filters lie between two points of the spectrum; use fewer bins or a longer window"
+        )
     filters = functional.pad(filters, (0, 1)).T.double()  # Kaldi leaves out half the sampling rate itself
     povey = torch.hann_window(window, periodic=False, dtype=torch.float64).pow(0.85)
     return povey.to(device), filters.contiguous().to(device)

@@ -1,8 +1,9 @@
 """Log-mel frames of many utterances in one file: computed once, read by every training, shared in memory.
 
-    folder/frames.f32    the frames one after the other, float32
-    folder/index.json    {"num_bins": B, "utterances": {key: [first frame, number of frames]}}
+folder/frames.f32    the frames one after the other, float32
+folder/index.json    {"num_bins": B, "utterances": {key: [first frame, number of frames]}}
 """
+
 import json
 from pathlib import Path
 

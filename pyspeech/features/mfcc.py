@@ -11,6 +11,7 @@ and variance are mixed in as if the utterance had so many frames more of them: s
 
 The end of the audio is treated as in pyspeech.features.fbank: any signal of at least one sample has at least one frame.
 """
+
 import functools
 import math
 

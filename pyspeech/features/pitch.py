@@ -6,6 +6,7 @@ shorter period wins by OCTAVE_COST an octave. Boersma's search for a smooth path
 takes its place. A frame is voiced where the maximum is above VOICING, and the level no more than QUIET below the
 loudest frame's.
 """
+
 import functools
 
 import torch

@@ -2,6 +2,7 @@
 
 It acts on normalised log-mel frames before they are stacked; what is masked becomes 0, the mean of the training set.
 """
+
 import numpy as np
 
 from pyspeech.features.config import SpecAugmentConfig  # noqa: F401 (belongs to this module)

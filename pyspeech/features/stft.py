@@ -4,6 +4,7 @@ Frame t covers the samples [t * shift, t * shift + window), and N samples give c
 in one. The last frames, whose windows reach over the end, repeat the last whole one: zeros behind the end would make an
 abrupt change of what was steady, such as a tone or a recorder's offset. (A signal shorter than a window is continued by zeros.)
 """
+
 import torch
 from torch.nn import functional
 

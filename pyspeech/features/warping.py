@@ -5,6 +5,7 @@ interpolated between the two nearest; beyond the lowest and the highest filter t
 linear transformation too (Pitz and Ney 2005): back to log-mel frames, as far as the cepstra say, warped, and to cepstra
 again. Deltas are warped as the cepstra that they are differences of. So features are perturbed without their audio.
 """
+
 import functools
 
 import torch

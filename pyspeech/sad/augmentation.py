@@ -3,6 +3,7 @@
 All numbers are drawn from numpy's global generator, which the loader seeds by epoch and batch. A fixed gain or frequency
 response needs none of this: the networks' normalisation removes both.
 """
+
 import numpy as np
 
 GAIN_STEP_DB = 15.0
@@ -50,8 +51,11 @@ def _add_tone(samples, level, sampling_rate):
     length = len(samples)
     start, end = np.random.uniform(30, 0.35 * sampling_rate) * np.array([1, 1 + 0.3 * np.random.choice([0, 0, 1, -1])])
     phase = 2 * np.pi * np.cumsum(np.linspace(start, end, length)) / sampling_rate
-    tone = sum(np.sin(harmonic * phase) / harmonic for harmonic in range(1, np.random.randint(2, 5))
-               if harmonic * max(start, end) < sampling_rate / 2)
+    tone = sum(
+        np.sin(harmonic * phase) / harmonic
+        for harmonic in range(1, np.random.randint(2, 5))
+        if harmonic * max(start, end) < sampling_rate / 2
+    )
     on, off = np.sort(np.random.randint(0, length + 1, size=2)) if np.random.random() < 0.5 else (0, length)
     tone[:on] = tone[off:] = 0
     return samples + tone * level * _ratio(np.random.uniform(*TONE_LEVEL_DB))

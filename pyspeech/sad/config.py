@@ -2,6 +2,7 @@
 
 The defaults are the paper's (Heitkaemper et al. 2020, sections 3 and 4.2) where it names a value.
 """
+
 import math
 from dataclasses import dataclass, field, fields
 from typing import List
@@ -33,12 +34,18 @@ class NetworkConfig:
         require("context_seconds", 0 < self.context_seconds < math.inf, "a positive number")
         require("channels", len(self.channels) > 0 and min(self.channels) > 0, "a list of positive numbers")
         require("rnn_merge", self.rnn_merge in ("concat", "sum"), "concat or sum")
-        require("rnn_size", self.rnn_size > 0 and (self.rnn_merge == "sum" or self.rnn_size % 2 == 0),
-                "a positive number, even for rnn_merge=concat")
+        require(
+            "rnn_size",
+            self.rnn_size > 0 and (self.rnn_merge == "sum" or self.rnn_size % 2 == 0),
+            "a positive number, even for rnn_merge=concat",
+        )
         for name in ("cnn_channels", "outputs", "segment_length", "segment_shift"):
             require(name, getattr(self, name) >= 1, "at least 1")
-        require("segment_shift", self.segment_shift <= self.segment_length,
-                f"at most segment_length={self.segment_length}, so that every frame is in a segment")
+        require(
+            "segment_shift",
+            self.segment_shift <= self.segment_length,
+            f"at most segment_length={self.segment_length}, so that every frame is in a segment",
+        )
 
 
 @dataclass
@@ -102,8 +109,19 @@ class StatisticalConfig:
         for name in ("sampling_rate", "band_hertz", "noise_seconds", "floor_seconds", "range_db", "largest_ratio"):
             require(name, getattr(self, name) > 0, "a positive number")
         require("high_pass", 0 <= self.high_pass < self.sampling_rate / 2, f"0 to less than {self.sampling_rate / 2:g} Hz")
-        for name in ("iterations", "oversubtraction", "smoothing_seconds", "edge_seconds", "closing_seconds", "edge_db",
-                     "noise_margin", "speech_margin", "least_margin_db", "fill_seconds"):
+        for name in (
+            "iterations",
+            "oversubtraction",
+            "smoothing_seconds",
+            "edge_seconds",
+            "closing_seconds",
+            "edge_db",
+            "noise_margin",
+            "speech_margin",
+            "least_margin_db",
+            "fill_seconds",
+        ):
             require(name, getattr(self, name) >= 0, "0 or more")
-        require("most_margin_db", self.most_margin_db >= self.least_margin_db,
-                f"at least least_margin_db={self.least_margin_db:g}")
+        require(
+            "most_margin_db", self.most_margin_db >= self.least_margin_db, f"at least least_margin_db={self.least_margin_db:g}"
+        )

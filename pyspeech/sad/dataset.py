@@ -3,15 +3,15 @@
     streams: CutSet, one cut a whole recording, its supervisions are the speech
     sampler = crop_sampler(streams, config, seed)            # lhotse cuts, one a crop
     dataset = CropDataset(streams, config, stft, model.context)
-    loss, values = compute_loss(model, dataset[cuts])
+    loss, values = compute_loss(model, dataset[cuts])          # pyspeech.sad.training
 
 The sampler goes over the recordings in shuffled windows of a crop's length, so an epoch sees all of the audio about once; the
 data set moves each window by up to half its length, so no two epochs see the same crops. It draws from numpy's global
 generator, which the loader seeds by epoch and batch.
 """
+
 import numpy as np
 import torch
-from torch.nn import functional
 
 from pyspeech.errors import UserError
 from pyspeech.sad.augmentation import augment
@@ -40,9 +40,7 @@ class CropDataset(torch.utils.data.Dataset):
         config.check()
         self.config, self.stft, self.context = config, stft, context
         self.crop = round(config.crop_seconds / stft.frame_shift)  # frames
-        self.speech = {
-            cut.recording_id: union([(part.start, part.end) for part in cut.supervisions]) for cut in streams
-        }
+        self.speech = {cut.recording_id: union([(part.start, part.end) for part in cut.supervisions]) for cut in streams}
         hours = sum(cut.duration for cut in streams) / 3600
         self.audio = AudioReader(stft.sampling_rate, keep=hours <= config.cache_hours)
 
@@ -121,18 +119,8 @@ class AudioReader:
             audio = recording.load_audio(offset=start / self.sampling_rate, duration=length / self.sampling_rate)
         except Exception as error:  # lhotse and its backends raise nearly every kind
             reason = " ".join(str(error).split())[:200]
-            raise UserError(f"{recording.id}: cannot read its audio from sample {start} on ({reason}); "
-                            "check the file, or prepare the corpus again") from error
+            raise UserError(
+                f"{recording.id}: cannot read its audio from sample {start} on ({reason}); "
+                "check the file, or prepare the corpus again"
+            ) from error
         return audio.mean(axis=0)
-
-
-def compute_loss(model, batch):
-    """Binary cross entropy, the mean over the frames that exist (paper, section 3): (loss, values to log)."""
-    targets, context = batch["targets"], model.context
-    scores = model(batch["samples"], batch["valid"], context, context).float()
-    exist = batch["valid"][:, context : context + targets.shape[1]]
-    losses = functional.binary_cross_entropy(scores, targets, reduction="none")
-    loss = (losses * exist).sum() / exist.sum()
-    correct = (((scores > 0.5) == (targets > 0.5)) & exist).sum() / exist.sum()
-    seconds = exist.sum().item() * model.stft.config.frame_shift
-    return loss, {"accuracy": correct.item(), "audio_seconds": seconds}

@@ -6,6 +6,7 @@ block) and of the segments, so that the chunks' scores are those of the whole re
 frames ("rnn") depends on every frame; it is given RNN_CONTEXT_SECONDS to either side, so its scores are close, not exact
 (training shows it 4 s at a time).
 """
+
 import copy
 import dataclasses
 from pathlib import Path
@@ -30,7 +31,7 @@ def score_samples(model, samples):
 
 
 def score_stream(model, blocks):
-    """The same for an iterable of blocks (n,) of samples, of any lengths, such as `stream_audio` gives: hours in little memory."""
+    """The same for an iterable of blocks (n,) of samples, of any lengths, as `stream_audio` gives them: hours in little memory."""
     return np.concatenate([np.zeros(0, np.float32), *score_blocks(model, blocks)])
 
 
@@ -136,8 +137,10 @@ def load_model(folder, device="cpu"):
         model.threshold, model.smoothing = content["threshold"], content["smoothing"]
     except (KeyError, TypeError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise UserError(f"{path}: not a SAD network of this version ({type(error).__name__}: {reason}); "
-                        "train it again, or use the version of the code that made it") from error
+        raise UserError(
+            f"{path}: not a SAD network of this version ({type(error).__name__}: {reason}); "
+            "train it again, or use the version of the code that made it"
+        ) from error
     if model.smoothing not in SMOOTHINGS:
         raise UserError(f"{path}: smoothing {model.smoothing!r}; expected one of {', '.join(SMOOTHINGS)}")
     return model.to(device).eval()

@@ -7,6 +7,7 @@ Files are read as streams: any sampling rate, hours of audio in bounded memory. 
 network is a folder as egs/fearless/run.py leaves it: `model.pt`, with the threshold and the smoothing that were best
 on the development set.
 """
+
 import logging
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +32,7 @@ class SpeechFound:
     speech: float64 (n, 2), seconds. duration: seconds. scores: float32 (T,), one every frame_shift seconds. Scores are
     log-likelihood ratios of the statistical system, and between 0 and 1 of a network; higher is speech.
     """
+
     speech: np.ndarray
     duration: float
     scores: np.ndarray
@@ -50,33 +52,43 @@ def load_detector(system="statistical", model=None, threshold=None):
         raise UserError("threshold nan: expected a number")
     if system == "statistical":
         from pyspeech.sad.config import StatisticalConfig
+
         config = StatisticalConfig()
-        return partial(_detect, partial(_by_statistics, config, 0.0 if threshold is None else threshold),
-                       config.sampling_rate)
+        return partial(_detect, partial(_by_statistics, config, 0.0 if threshold is None else threshold), config.sampling_rate)
     if system not in NETWORKS:
         raise UserError(f"system '{system}'; expected one of {', '.join(SYSTEMS)}")
     folder = None if model is None else Path(model)
     if folder and folder.is_file() and folder.name == "model.pt":
         folder = folder.parent
     if folder is None or not folder.is_dir():
-        raise UserError(f"model folder {model}: there is none; expected a trained {system} network, as "
-                        f"egs/fearless/run.py leaves it in egs/fearless/exp/NAME/{system}")
+        raise UserError(
+            f"model folder {model}: there is none; expected a trained {system} network, as "
+            f"egs/fearless/run.py leaves it in egs/fearless/exp/NAME/{system}"
+        )
     from pyspeech.compat import default_device
     from pyspeech.sad.decoding import load_model
+
     network = load_model(folder, default_device())
     if network.config.temporal != system:
-        raise UserError(f"{folder}: holds a {network.config.temporal} network, not {system}; use --system "
-                        f"{network.config.temporal} or another folder")
-    return partial(_detect, partial(_by_network, network, network.threshold if threshold is None else threshold),
-                   network.stft.config.sampling_rate)
+        raise UserError(
+            f"{folder}: holds a {network.config.temporal} network, not {system}; use --system "
+            f"{network.config.temporal} or another folder"
+        )
+    return partial(
+        _detect,
+        partial(_by_network, network, network.threshold if threshold is None else threshold),
+        network.stft.config.sampling_rate,
+    )
 
 
 def newest_model(system, experiments):
     """The folder of the newest network of `system` with a tuned threshold: `experiments`/*/<system>."""
     found = sorted(Path(experiments).glob(f"*/{system}/model.pt"), key=lambda path: path.stat().st_mtime)
     if not found:
-        raise UserError(f"no trained {system} network in {experiments}/*/{system}; train one with egs/fearless/run.py, "
-                        "or name a folder with --model")
+        raise UserError(
+            f"no trained {system} network in {experiments}/*/{system}; train one with egs/fearless/run.py, "
+            "or name a folder with --model"
+        )
     return found[-1].parent
 
 
@@ -91,8 +103,13 @@ def _detect(decide, sampling_rate, path, channel=None, start=0.0, duration=None)
             raise
         raise UserError(f"{name}: {error}") from None
     if audio.peak <= STEP and not decisions.any():
-        log.warning("%s: silent%s", path, "" if channel is not None else
-                    " (if it has channels that cancel each other when mixed, choose one of them with --channel)")
+        log.warning(
+            "%s: silent%s",
+            path,
+            ""
+            if channel is not None
+            else " (if it has channels that cancel each other when mixed, choose one of them with --channel)",
+        )
     seconds = audio.count / sampling_rate
     speech = frames_to_segments(decisions, frame_shift, seconds)
     return SpeechFound(speech, seconds, scores.astype(np.float32), frame_shift)
@@ -100,6 +117,7 @@ def _detect(decide, sampling_rate, path, channel=None, start=0.0, duration=None)
 
 def _by_statistics(config, threshold, blocks):
     from pyspeech.sad.statistical import detect_stream
+
     found = detect_stream(blocks, config, threshold)
     return found.decisions, found.llr, config.frame_shift
 
@@ -107,5 +125,6 @@ def _by_statistics(config, threshold, blocks):
 def _by_network(network, threshold, blocks):
     from pyspeech.sad.decoding import score_stream
     from pyspeech.sad.smoothing import decide
+
     scores = score_stream(network, blocks)
     return decide(scores, threshold, network.smoothing), scores, network.stft.config.frame_shift

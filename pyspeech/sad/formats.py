@@ -12,6 +12,7 @@ name file, line and times. A reference may start late (that time is not scored).
 Other outputs: RTTM, Kaldi `segments`, Audacity label track, JSON (one line), Praat TextGrid, CSV, lhotse supervisions
 (JSON lines). `render` gives their text, `write_speech` a file.
 """
+
 import json
 import math
 import re
@@ -79,8 +80,7 @@ def _tab_lines(path, columns, what):
             continue
         fields = line.rstrip("\r").split("\t")
         if len(fields) < columns:
-            raise UserError(f"{path}, line {number}: {len(fields)} tab-separated columns; a {what} has {columns} or "
-                            "more")
+            raise UserError(f"{path}, line {number}: {len(fields)} tab-separated columns; a {what} has {columns} or more")
         yield f"{path}, line {number}", fields
 
 
@@ -99,11 +99,12 @@ def _check_order(where, start, end, reached):
     if end < start:
         raise UserError(f"{where}: the segment ends ({end:g} s) before it starts ({start:g} s)")
     if reached is not None and start > reached:
-        raise UserError(f"{where}: gap from {_exact(reached)} to {_exact(start)} s; each segment must start where the "
-                        "last one ends" + (" (the first one at 0)" if reached == 0 else ""))
+        raise UserError(
+            f"{where}: gap from {_exact(reached)} to {_exact(start)} s; each segment must start where the "
+            "last one ends" + (" (the first one at 0)" if reached == 0 else "")
+        )
     if reached is not None and start < reached:
-        raise UserError(f"{where}: overlap, starts at {_exact(start)} s but the segment before ends at "
-                        f"{_exact(reached)} s")
+        raise UserError(f"{where}: overlap, starts at {_exact(start)} s but the segment before ends at {_exact(reached)} s")
 
 
 def _exact(seconds):
@@ -145,22 +146,28 @@ def _timeline(speech, duration, decimals):
 
 # Each of these returns the text of one recording. recording: its name; speech: (n, 2) seconds; duration: seconds.
 
+
 def _fearless(recording, speech, duration):
-    return "".join(f"X\tX\tX\tSAD\tX\t{start:.2f}\t{end:.2f}\t{'speech' if is_speech else 'non-speech'}\t0.500000\n"
-                   for start, end, is_speech in _timeline(speech, duration, decimals=2))
+    return "".join(
+        f"X\tX\tX\tSAD\tX\t{start:.2f}\t{end:.2f}\t{'speech' if is_speech else 'non-speech'}\t0.500000\n"
+        for start, end, is_speech in _timeline(speech, duration, decimals=2)
+    )
 
 
 def _rttm(recording, speech, duration, channel=0):
     start_of_line = f"SPEAKER {_word(recording)} {channel + 1}"  # RTTM counts channels from 1
-    return "".join(f"{start_of_line} {start:.3f} {end - start:.3f} <NA> <NA> speech <NA> <NA>\n"
-                   for start, end in _pairs(speech, duration))
+    return "".join(
+        f"{start_of_line} {start:.3f} {end - start:.3f} <NA> <NA> speech <NA> <NA>\n" for start, end in _pairs(speech, duration)
+    )
 
 
 def _kaldi_segments(recording, speech, duration):
     # The name of a segment carries its times in milliseconds, zero-padded: the file is sorted, as Kaldi wants it.
     name = _word(recording)
-    return "".join(f"{name}-{round(start * 1000):09d}-{round(end * 1000):09d} {name} {start:.3f} {end:.3f}\n"
-                   for start, end in _pairs(speech, duration))
+    return "".join(
+        f"{name}-{round(start * 1000):09d}-{round(end * 1000):09d} {name} {start:.3f} {end:.3f}\n"
+        for start, end in _pairs(speech, duration)
+    )
 
 
 def _audacity(recording, speech, duration):
@@ -183,20 +190,47 @@ def _csv(recording, speech, duration):
 def _textgrid(recording, speech, duration):
     intervals = _timeline(speech, duration, decimals=3)
     end_time = intervals[-1][1] if intervals else 0.0
-    lines = ['File type = "ooTextFile"', 'Object class = "TextGrid"', "", "xmin = 0", f"xmax = {end_time}",
-             "tiers? <exists>", "size = 1", "item []:", "    item [1]:", '        class = "IntervalTier"',
-             '        name = "speech"', "        xmin = 0", f"        xmax = {end_time}",
-             f"        intervals: size = {len(intervals)}"]
+    lines = [
+        'File type = "ooTextFile"',
+        'Object class = "TextGrid"',
+        "",
+        "xmin = 0",
+        f"xmax = {end_time}",
+        "tiers? <exists>",
+        "size = 1",
+        "item []:",
+        "    item [1]:",
+        '        class = "IntervalTier"',
+        '        name = "speech"',
+        "        xmin = 0",
+        f"        xmax = {end_time}",
+        f"        intervals: size = {len(intervals)}",
+    ]
     for number, (start, end, is_speech) in enumerate(intervals, start=1):
-        lines += [f"        intervals [{number}]:", f"            xmin = {start}", f"            xmax = {end}",
-                  f'            text = "{"speech" if is_speech else ""}"']
+        lines += [
+            f"        intervals [{number}]:",
+            f"            xmin = {start}",
+            f"            xmax = {end}",
+            f'            text = "{"speech" if is_speech else ""}"',
+        ]
     return "\n".join(lines) + "\n"
 
 
 def _lhotse(recording, speech, duration, channel=0):
-    return "".join(json.dumps({"id": f"{recording}-{number:05d}", "recording_id": recording, "start": start,
-                               "duration": round(end - start, 3), "channel": channel}, ensure_ascii=False) + "\n"
-                   for number, (start, end) in enumerate(_pairs(speech, duration)))
+    return "".join(
+        json.dumps(
+            {
+                "id": f"{recording}-{number:05d}",
+                "recording_id": recording,
+                "start": start,
+                "duration": round(end - start, 3),
+                "channel": channel,
+            },
+            ensure_ascii=False,
+        )
+        + "\n"
+        for number, (start, end) in enumerate(_pairs(speech, duration))
+    )
 
 
 def _pairs(speech, duration):

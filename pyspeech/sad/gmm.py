@@ -39,9 +39,11 @@ def fit(values, weights=None, components=2, variance_floor=1e-2, max_iterations=
         raise ValueError("no values to fit a Gaussian mixture to")
     mean = (weights * values).sum() / total
     variance = (weights * (values - mean) ** 2).sum() / total
-    mixture = GaussianMixture(weights=np.full(components, 1.0 / components),
-                              means=_quantiles(values, weights, (np.arange(components) + 0.5) / components),
-                              variances=np.full(components, max(variance, variance_floor)))
+    mixture = GaussianMixture(
+        weights=np.full(components, 1.0 / components),
+        means=_quantiles(values, weights, (np.arange(components) + 0.5) / components),
+        variances=np.full(components, max(variance, variance_floor)),
+    )
     previous = -np.inf
     for _ in range(max_iterations):
         joint = _log_joint(mixture, values)
@@ -54,8 +56,7 @@ def fit(values, weights=None, components=2, variance_floor=1e-2, max_iterations=
         counts = np.maximum(responsibility.sum(1), np.finfo(np.float64).tiny)
         means = responsibility @ values / counts
         spread = (responsibility * (values - means[:, None]) ** 2).sum(1) / counts
-        mixture = GaussianMixture(weights=counts / counts.sum(), means=means,
-                                  variances=np.maximum(spread, variance_floor))
+        mixture = GaussianMixture(weights=counts / counts.sum(), means=means, variances=np.maximum(spread, variance_floor))
     return mixture
 
 

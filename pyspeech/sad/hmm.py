@@ -23,7 +23,7 @@ import numpy as np
 CHUNK = 250  # frames: short enough for many chunks side by side, long enough for survivors to merge within one
 SIDE_BY_SIDE = 8000  # chunks decoded at a time, at least those of one recording; takes some 60 MB
 SLAB = 1000  # chunks whose scores stay in the processor's cache
-RESOLUTION = 2.0 ** -20
+RESOLUTION = 2.0**-20
 LARGEST_RATIO = 1e4  # nats; keeps the sums of a chunk far below 2^53 * RESOLUTION, and replaces an infinite ratio
 
 
@@ -73,7 +73,7 @@ def viterbi_sequential(llr, config=None):
         scores = scores + stay
         moved[t] = arriving > scores
         scores = np.maximum(arriving, scores)
-        scores[config.states:] += ratio
+        scores[config.states :] += ratio
         scores -= scores.max()
     decisions = np.zeros(len(llr), bool)
     state = int(scores.argmax())
@@ -160,7 +160,7 @@ def _forward_slab(llr, scores, config, moved):
         if moved is not None:
             np.greater(arriving, scores, out=moved[t])
         np.maximum(arriving, scores, out=scores)
-        scores[config.states:] += ratios
+        scores[config.states :] += ratios
     return scores - scores.max(0)
 
 

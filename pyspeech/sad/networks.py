@@ -9,6 +9,7 @@ over short segments with the any-segment rule ("seg_rnn", see segment_rnn.py).
 Normalisation is over a sliding window of the recording (`normalise`), so that a 4 s crop in training, whose batch brings
 the frames around it along, and an hour in testing are normalised alike.
 """
+
 import torch
 from torch.nn import functional
 
@@ -87,9 +88,7 @@ class CnnFrontEnd(torch.nn.Module):
 class CnnBlock(torch.nn.Module):
     def __init__(self, inputs, outputs, pooling):
         super().__init__()
-        self.convolutions = torch.nn.ModuleList(
-            torch.nn.Conv2d(size, outputs, 3, padding=1) for size in (inputs, outputs)
-        )
+        self.convolutions = torch.nn.ModuleList(torch.nn.Conv2d(size, outputs, 3, padding=1) for size in (inputs, outputs))
         self.norms = torch.nn.ModuleList(torch.nn.BatchNorm2d(outputs) for _ in range(2))
         self.pooling = pooling
 

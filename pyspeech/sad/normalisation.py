@@ -5,6 +5,7 @@ in testing the network would see two kinds of input. Here each frame is normalis
 frames up to `half` to either side, fewer at the recording's ends. So training crops, short clips and hours of radio are
 treated alike, and a change of level or noise within a recording is forgotten as soon as it leaves the window.
 """
+
 import math
 
 import torch

@@ -21,6 +21,7 @@ the official scorer that a reader would not guess:
 Precision, recall and F1 are over the same scored time: TP is speech called speech, FP false speech, FN missed speech,
 in seconds. They are None where their denominator is 0.
 """
+
 import os
 import unicodedata
 from pathlib import Path
@@ -32,8 +33,8 @@ from pyspeech.sad.formats import NONSPEECH_LABELS, SPEECH_LABELS, UNSCORED_LABEL
 from pyspeech.sad.segments import union
 
 MISS_WEIGHT, FALSE_ALARM_WEIGHT = 0.75, 0.25
-SHORTEST_SCORED = 0.1       # seconds of a non-speech segment that must be left between its collars
-NO_TIME = 1e-5              # seconds; less speech (or non-speech) than this counts as none
+SHORTEST_SCORED = 0.1  # seconds of a non-speech segment that must be left between its collars
+NO_TIME = 1e-5  # seconds; less speech (or non-speech) than this counts as none
 
 
 def score_pair(reference, hypothesis_speech, collar=0.5):
@@ -99,8 +100,13 @@ def _overlaps(speech, nonspeech, hypothesis):
     borders = np.unique(np.concatenate([speech, nonspeech, hypothesis]).reshape(-1))
     pieces = np.diff(borders)
     in_speech, in_nonspeech, in_hypothesis = (_covers(kind, borders[:-1]) for kind in (speech, nonspeech, hypothesis))
-    masks = {"speech_s": in_speech, "nonspeech_s": in_nonspeech, "hit_s": in_speech & in_hypothesis,
-             "miss_s": in_speech & ~in_hypothesis, "fa_s": in_nonspeech & in_hypothesis}
+    masks = {
+        "speech_s": in_speech,
+        "nonspeech_s": in_nonspeech,
+        "hit_s": in_speech & in_hypothesis,
+        "miss_s": in_speech & ~in_hypothesis,
+        "fa_s": in_nonspeech & in_hypothesis,
+    }
     # A running sum adds one after the other (numpy's sum adds in pairs).
     return {name: float(np.cumsum(pieces[mask])[-1]) if mask.any() else 0.0 for name, mask in masks.items()}
 
@@ -118,10 +124,14 @@ def _rates(seconds):
     hit, miss, false = seconds["hit_s"], seconds["miss_s"], seconds["fa_s"]
     p_miss = miss / seconds["speech_s"] if seconds["speech_s"] >= NO_TIME else 0.0
     p_fa = false / seconds["nonspeech_s"] if seconds["nonspeech_s"] >= NO_TIME else 0.0
-    return {"dcf": MISS_WEIGHT * p_miss + FALSE_ALARM_WEIGHT * p_fa, "p_miss": p_miss, "p_fa": p_fa,
-            "precision": hit / (hit + false) if hit + false > 0 else None,
-            "recall": hit / (hit + miss) if hit + miss > 0 else None,
-            "f1": 2 * hit / (2 * hit + miss + false) if hit + miss + false > 0 else None}
+    return {
+        "dcf": MISS_WEIGHT * p_miss + FALSE_ALARM_WEIGHT * p_fa,
+        "p_miss": p_miss,
+        "p_fa": p_fa,
+        "precision": hit / (hit + false) if hit + false > 0 else None,
+        "recall": hit / (hit + miss) if hit + miss > 0 else None,
+        "f1": 2 * hit / (2 * hit + miss + false) if hit + miss + false > 0 else None,
+    }
 
 
 def overall(scores):
@@ -150,8 +160,10 @@ def score_folders(reference_folder, hypothesis_folder, collar=0.5):
     hypotheses = _label_files(hypothesis_folder, "hypothesis")
     missing = sorted(set(references) - set(hypotheses))
     if missing:
-        raise UserError(f"{hypothesis_folder}: no hypothesis for {_some(missing)}; expected {missing[0]}.txt there, "
-                        "one file for each reference")
+        raise UserError(
+            f"{hypothesis_folder}: no hypothesis for {_some(missing)}; expected {missing[0]}.txt there, "
+            "one file for each reference"
+        )
     result = {"collar": float(collar), "files": {}, "warnings": []}
 
     def warn(line):

@@ -9,6 +9,7 @@ projection is the same in all the segments that contain it, so it is computed on
 h = 0 and needs no recurrent product; and the backward direction, read at the last frame, has made a single step. Steps 2 to
 L are one matrix product each over the segments of the whole batch, on strided views. `last_outputs_plain` is the definition.
 """
+
 import torch
 from torch.nn import functional
 

@@ -3,6 +3,7 @@
 Segments are float64 arrays of shape (n, 2): start and end in seconds, sorted, disjoint. Frame t stands for the time
 [t * frame_shift, (t + 1) * frame_shift).
 """
+
 import numpy as np
 
 # Times are rounded to 1e-9 s, so that 7 * 0.01 is 0.07 and prints as such; no audio is sampled finer than that.
@@ -31,8 +32,8 @@ def union(segments, gap=0.0):
     if len(segments) == 0:
         return segments
     segments = segments[np.argsort(segments[:, 0], kind="stable")]
-    reach = np.maximum.accumulate(segments[:, 1])                       # the latest end so far
-    opens = np.concatenate(([True], segments[1:, 0] > reach[:-1] + gap))   # a segment that starts a merged one
+    reach = np.maximum.accumulate(segments[:, 1])  # the latest end so far
+    opens = np.concatenate(([True], segments[1:, 0] > reach[:-1] + gap))  # a segment that starts a merged one
     closes = np.concatenate((opens[1:], [True]))
     return np.stack([segments[opens, 0], reach[closes]], axis=1)
 
@@ -58,7 +59,7 @@ def frames_to_segments(decisions, frame_shift=0.01, duration=None):
     """
     decisions = np.asarray(decisions, dtype=bool).reshape(-1)
     padded = np.concatenate(([False], decisions, [False]))
-    edges = np.flatnonzero(padded[1:] != padded[:-1])                   # starts and ends in turn
+    edges = np.flatnonzero(padded[1:] != padded[:-1])  # starts and ends in turn
     segments = np.round(edges.reshape(-1, 2) * frame_shift, DECIMALS)
     if duration is None or len(segments) == 0:
         return segments

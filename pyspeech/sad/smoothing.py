@@ -3,6 +3,7 @@
 A network's decisions are smoothed by a median filter of fixed length or by the HMM of the statistical SAD (section 2). The
 segment RNN needs neither: its any-segment rule is part of its scores.
 """
+
 import numpy as np
 
 from pyspeech.errors import UserError
@@ -31,8 +32,10 @@ def check_scores(scores):
     """UserError where scores are NaN, which is what a network makes of samples that are not finite numbers."""
     bad = np.isnan(scores)
     if bad.any():
-        raise UserError(f"{bad.sum()} of {len(bad)} scores are NaN, the first that of frame {np.argmax(bad)}; expected "
-                        "a number for each frame (are all samples finite?)")
+        raise UserError(
+            f"{bad.sum()} of {len(bad)} scores are NaN, the first that of frame {np.argmax(bad)}; expected "
+            "a number for each frame (are all samples finite?)"
+        )
 
 
 def median_filter(values, length=MEDIAN_FRAMES):

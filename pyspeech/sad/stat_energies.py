@@ -10,6 +10,7 @@ All of it works on power spectra: one FFT per frame, no signal is ever resynthes
 fixed frames, with the context that noise tracking needs, wherever the caller's blocks end; so the energies do not depend on
 the blocks, and memory grows only by the few numbers kept per frame.
 """
+
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -47,8 +48,11 @@ def frame_energies(blocks, config):
         received = power @ filters["passed"]
         processed = denoise(power, muted, config)
         rows = slice(left, left + core)
-        parts.append(FrameEnergies(combine_bands(processed[rows], filters), received[rows],
-                                   processed[rows] @ filters["passed"], muted[rows]))
+        parts.append(
+            FrameEnergies(
+                combine_bands(processed[rows], filters), received[rows], processed[rows] @ filters["passed"], muted[rows]
+            )
+        )
     if not parts:
         nothing = np.zeros(0, np.float32)
         return FrameEnergies(nothing, nothing, nothing, np.zeros(0, bool))
@@ -61,7 +65,7 @@ def power_spectra(samples, window, config):
     power = np.empty((len(frames), config.n_fft // 2 + 1), np.float32)
     for start in range(0, len(frames), FFT_FRAMES):
         spectrum = rfft(frames[start : start + FFT_FRAMES] * window)
-        power[start : start + FFT_FRAMES] = spectrum.real ** 2 + spectrum.imag ** 2
+        power[start : start + FFT_FRAMES] = spectrum.real**2 + spectrum.imag**2
     zeros = np.concatenate(([0], np.cumsum(samples == 0, dtype=np.int32)))
     begin = np.arange(len(frames)) * config.hop
     return power, zeros[begin + config.n_fft] - zeros[begin] > config.n_fft // 2

@@ -9,6 +9,7 @@ No training, no labels. Only ratios of energies matter, so a gain changes nothin
 frame of which denoising leaves next to nothing is noise, whatever its class (a fit of two classes always finds two, also in
 noise alone), and short pauses between words belong to the speech around them, as people label it.
 """
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,8 +49,10 @@ def detect(samples, sampling_rate, config=None, threshold=0.0):
     """
     config = config or StatisticalConfig()
     if sampling_rate != config.sampling_rate:
-        raise UserError(f"statistical SAD: audio at {sampling_rate} Hz, expected {config.sampling_rate} (resample it, or set "
-                        "statistical.sampling_rate)")
+        raise UserError(
+            f"statistical SAD: audio at {sampling_rate} Hz, expected {config.sampling_rate} (resample it, or set "
+            "statistical.sampling_rate)"
+        )
     return detect_stream([np.asarray(samples)], config, threshold)
 
 
@@ -75,8 +78,9 @@ def decide(energies, config, threshold=0.0):
     csbe = np.maximum(csbe, np.quantile(csbe[heard], 0.999) * 10 ** (-config.range_db / 10))
     level = 10 * np.log10(csbe)
     floor = 10 * np.log10(floor_sum(csbe, heard, config))
-    noise_threshold, speech_threshold = (floor + margin(share, level - floor, heard, config)
-                                         for share in (config.noise_margin, config.speech_margin))
+    noise_threshold, speech_threshold = (
+        floor + margin(share, level - floor, heard, config) for share in (config.noise_margin, config.speech_margin)
+    )
     denoised, received = (smooth(track, config.smoothing_seconds, config) for track in (energies.denoised, energies.received))
     empty = denoised < received * 10 ** (config.residual_db / 10)
     is_noise, is_speech = heard & (level < noise_threshold), heard & (level > speech_threshold)
@@ -107,8 +111,10 @@ def _checked(blocks, config):
         if not good.all():
             first = int(np.argmin(good))
             seconds = (before + first) / config.sampling_rate
-            raise UserError(f"statistical SAD: the sample at {seconds:.3f} s is {block[first]:g}; expected finite "
-                            f"numbers below {LARGEST_SAMPLE:g} (replace it, such as by 0)")
+            raise UserError(
+                f"statistical SAD: the sample at {seconds:.3f} s is {block[first]:g}; expected finite "
+                f"numbers below {LARGEST_SAMPLE:g} (replace it, such as by 0)"
+            )
         before += len(block)
         yield block
 
@@ -183,5 +189,6 @@ def _stretches(decisions):
 
 def _nothing(num_frames, config):
     low = np.full(num_frames, -np.inf)
-    return Detection(np.zeros(num_frames, bool), np.full(num_frames, -config.largest_ratio), low, low, low, None,
-                     None, config.frame_shift)
+    return Detection(
+        np.zeros(num_frames, bool), np.full(num_frames, -config.largest_ratio), low, low, low, None, None, config.frame_shift
+    )

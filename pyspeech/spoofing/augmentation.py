@@ -3,6 +3,7 @@
 Here for samples; pyspeech/spoofing/cut_transforms.py has the same for lhotse's cuts. The masks on the spectrogram, the
 paper's SM, are pyspeech/features/specaugment.py.
 """
+
 import numpy as np
 
 from pyspeech.errors import UserError
@@ -19,7 +20,7 @@ def augment(samples, rate, config, rng, noises=(), musics=(), rirs=()):
     under noise; the sum does not. UserError where something is switched on and the list for it is empty.
     """
     kinds = ("mcadams", "reverberation", "noise", "music")
-    streams = {kind: np.random.default_rng(seed) for kind, seed in zip(kinds, rng.integers(2 ** 63, size=len(kinds)))}
+    streams = {kind: np.random.default_rng(seed) for kind, seed in zip(kinds, rng.integers(2**63, size=len(kinds)))}
     samples = np.asarray(samples, dtype=np.float32)
     if drawn(streams["mcadams"], config.mcadams):
         samples = anonymize(samples, one_of(streams["mcadams"], config.coefficients, "coefficients"), rate)
@@ -66,7 +67,7 @@ def reverberate(samples, response):
     direct = int(np.argmax(np.abs(response))) if len(response) else 0
     if power(samples) == 0 or power(response) == 0:
         return samples
-    heard = oaconvolve(samples, np.asarray(response, dtype=np.float32))[direct:direct + len(samples)]
+    heard = oaconvolve(samples, np.asarray(response, dtype=np.float32))[direct : direct + len(samples)]
     return heard * np.float32(np.sqrt(power(samples) / max(power(heard), 1e-30)))
 
 

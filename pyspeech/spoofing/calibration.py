@@ -6,6 +6,7 @@ measures (scoring.cllr), in which both classes weigh the same, however many each
 separated. The slope is at least LEAST_SLOPE: where fake speech scores higher than genuine speech, it says next to nothing,
 and scores keep their order and their meaning.
 """
+
 import math
 from dataclasses import dataclass
 
@@ -45,8 +46,9 @@ def fit_calibration(genuine, fake):
     scores = np.concatenate([genuine, fake])
     centre, spread = scores.mean(), scores.std() or 1.0
     values = (scores - centre) / spread
-    targets = np.concatenate([np.full(len(genuine), (len(genuine) + 1) / (len(genuine) + 2)),
-                              np.full(len(fake), 1 / (len(fake) + 2))])
+    targets = np.concatenate(
+        [np.full(len(genuine), (len(genuine) + 1) / (len(genuine) + 2)), np.full(len(fake), 1 / (len(fake) + 2))]
+    )
     weights = np.concatenate([np.full(len(genuine), 0.5 / len(genuine)), np.full(len(fake), 0.5 / len(fake))])
 
     def objective(parameters):

@@ -4,6 +4,7 @@ The defaults are the paper's (Li et al. 2022, Table 1 and section 3.2) where it 
 are choices: dropout and residual (see DetectorConfig), the floor of the logarithm, that no mean is removed, the hop of
 windows.
 """
+
 from dataclasses import dataclass, field
 from typing import List, Tuple
 

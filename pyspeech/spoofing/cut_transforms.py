@@ -3,6 +3,7 @@
 lhotse has noise, music and rooms (CutMix, ReverbWithImpulseResponse); anonymisation is added here, as a transform of
 recordings like its own. A manifest that holds it can be read where this module has been imported.
 """
+
 import random
 from dataclasses import dataclass
 from typing import Optional

@@ -8,14 +8,15 @@ A cut is one utterance; formats.label_of says what its supervision holds. The sa
 which follows from seed and epoch; crops and augmentation draw from one that follows from numpy's global generator,
 which the loader seeds by epoch and batch.
 """
+
 import numpy as np
 import torch
 
+from pyspeech.cuts import read_samples
 from pyspeech.errors import UserError
 from pyspeech.spoofing.formats import label_of
 from pyspeech.spoofing.networks import FAKE, GENUINE
 from pyspeech.spoofing.pieces import fill, random_crop
-from pyspeech.transducer.dataset import read_samples
 
 CLEAN = "as_it_is"  # custom field of a cut that is not to be augmented
 
@@ -36,8 +37,9 @@ class UtteranceSampler:
         self.classes = [np.flatnonzero(genuine), np.flatnonzero(~genuine)]
         for name, indices in zip(("genuine", "fake"), self.classes):
             if len(indices) == 0:
-                raise UserError(f"none of the {len(self.cuts)} training utterances is {name}; training needs both "
-                                "kinds: check the corpus")
+                raise UserError(
+                    f"none of the {len(self.cuts)} training utterances is {name}; training needs both kinds: check the corpus"
+                )
 
     def set_epoch(self, epoch):
         self.epoch = epoch

@@ -8,6 +8,7 @@
 What is shorter than the pieces of training is filled up as there; of what is longer, the score is the mean over
 windows.
 """
+
 import itertools
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -49,6 +50,7 @@ def score_samples(detector, samples, rate):
     samples = np.asarray(samples, dtype=np.float32)
     if rate != detector.sampling_rate:
         import soxr
+
         samples = soxr.resample(samples, rate, detector.sampling_rate)
     _, scores = score_blocks(detector, [samples])
     if len(scores) == 0:
@@ -125,5 +127,7 @@ def load_detector(folder, device="cpu"):
         return Detector(model.to(device).eval(), crop, calibration, float(content["threshold"]))
     except (KeyError, TypeError, ValueError, RuntimeError, UserError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise UserError(f"{path}: not a detector of this version ({type(error).__name__}: {reason}); train it "
-                        "again, or use the version of the code that made it") from error
+        raise UserError(
+            f"{path}: not a detector of this version ({type(error).__name__}: {reason}); train it "
+            "again, or use the version of the code that made it"
+        ) from error

@@ -20,6 +20,7 @@ labels name audio files, so it is taken off there; scores keep it for `match_sco
 manifest, a cut has one supervision: `text` "genuine" or "fake", `speaker`, and `custom = {"attack": ..., "condition":
 ...}`; "-" stands for what is not known or does not apply.
 """
+
 import math
 import unicodedata
 from dataclasses import dataclass
@@ -68,6 +69,7 @@ def utterance_name(name):
 
 
 # Scores.
+
 
 def read_scores(path):
     """{name: score} of a score file, names as they are written (`match_scores` finds the labels that they stand for).
@@ -140,6 +142,7 @@ def read_asv_scores(path):
 
 # Labels.
 
+
 def read_labels(path):
     """{utterance: Label} of a label file, a protocol, or a manifest of cuts (*.jsonl, *.jsonl.gz), in its order."""
     if str(path).endswith(MANIFESTS):
@@ -159,8 +162,12 @@ def label_of(cut):
     if supervision.text not in KINDS:
         raise UserError(f"{cut.id}: the text of its supervision is {supervision.text!r}; expected genuine or fake")
     custom = supervision.custom or {}
-    return Label(supervision.text, supervision.speaker or UNKNOWN, str(custom.get("attack", UNKNOWN)),
-                 str(custom.get("condition", UNKNOWN)))
+    return Label(
+        supervision.text,
+        supervision.speaker or UNKNOWN,
+        str(custom.get("attack", UNKNOWN)),
+        str(custom.get("condition", UNKNOWN)),
+    )
 
 
 def labels_of(cuts):
@@ -194,8 +201,10 @@ def _parse_label(where, fields):
     elif fields[-1] in KEYS:
         speaker, name, condition, attack, key = UNKNOWN, " ".join(fields[:-1]), UNKNOWN, UNKNOWN, fields[-1]
     else:
-        raise UserError(f"{where}: '{' '.join(fields)[:120]}' has no label; expected `FILE genuine|fake` (ADD2022) or "
-                        "`SPEAKER UTTERANCE - ATTACK bonafide|spoof` (ASVspoof 2019)")
+        raise UserError(
+            f"{where}: '{' '.join(fields)[:120]}' has no label; expected `FILE genuine|fake` (ADD2022) or "
+            "`SPEAKER UTTERANCE - ATTACK bonafide|spoof` (ASVspoof 2019)"
+        )
     kind = KEYS[key]
     # The protocols of 2021 call the attack of genuine speech "bonafide".
     return name, Label(kind, speaker, attack if kind == "fake" else UNKNOWN, condition)

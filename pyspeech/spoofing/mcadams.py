@@ -9,6 +9,7 @@ The frames of a block go through all of it together, time along the first axis o
 gaps, this does not: frames begin before the first sample and end behind the last, so that all samples are in as many
 frames; silence stays silence; by default the RMS stays what it was, where the reference makes the peak 1.
 """
+
 import numpy as np
 
 from pyspeech.errors import UserError
@@ -17,7 +18,7 @@ ORDER = 20
 FRAME_MS, SHIFT_MS = 20, 10
 LEVELS = ("rms", "peak", "none")
 LOWEST_RATE = 2000  # Hz: a frame has twice as many samples as there are coefficients
-BLOCK = 256         # frames: what works on them stays in the processor's cache
+BLOCK = 256  # frames: what works on them stays in the processor's cache
 # A frame may become louder by so much. Below 1 all frames do (at 0.6 by 20 dB, at most 40): that never is in the way.
 # Above 1 only those do whose poles meet at half the sampling rate, and would drown the rest.
 MOST_GAIN_DB, MOST_GAIN_DB_ABOVE_1 = 60.0, 12.0
@@ -53,8 +54,7 @@ def _check(samples, coefficients, rate, level):
     if level not in LEVELS:
         raise UserError(f"level={level}: expected one of {', '.join(LEVELS)}")
     if not (rate >= LOWEST_RATE and float(rate).is_integer()):
-        raise UserError(f"a sampling rate of {rate} Hz: the anonymisation needs at least {LOWEST_RATE} Hz, and whole "
-                        "Hz")
+        raise UserError(f"a sampling rate of {rate} Hz: the anonymisation needs at least {LOWEST_RATE} Hz, and whole Hz")
     if samples.ndim == 0 or samples.dtype.kind not in "fiu":
         raise UserError(f"{samples.ndim}-dimensional samples of type {samples.dtype}: expected an array of numbers")
     if not np.isfinite(samples).all():
@@ -74,8 +74,8 @@ def _anonymize_row(samples, coefficients, rate, level, out):
         made[:, :overlap] += tail
         made, tail = made[:, :-overlap], made[:, -overlap:]
         begin = (first - 1) * shift
-        made = made[:, max(0, -begin):len(samples) - begin]
-        out[:, max(0, begin):begin + BLOCK * shift] = made
+        made = made[:, max(0, -begin) : len(samples) - begin]
+        out[:, max(0, begin) : begin + BLOCK * shift] = made
         energy += np.einsum("cn,cn->c", made, made)
         peak = np.maximum(peak, np.abs(made).max(axis=1, initial=0.0))
     out *= _level_factors(samples, energy, peak, level)[:, None].astype(out.dtype)
@@ -88,7 +88,7 @@ def _level_factors(samples, energy, peak, level):
     if level == "peak":
         return 1 / np.where(peak > 0, peak, 1.0)
     # Summed piece by piece: a copy of hours in float64 is what the blocks are there to avoid.
-    pieces = (samples[begin:begin + (1 << 16)].astype(np.float64) for begin in range(0, len(samples), 1 << 16))
+    pieces = (samples[begin : begin + (1 << 16)].astype(np.float64) for begin in range(0, len(samples), 1 << 16))
     return np.sqrt(sum(piece @ piece for piece in pieces) / np.where(energy > 0, energy, 1.0))
 
 
@@ -102,8 +102,8 @@ def analysis_window(rate):
 def _take_frames(samples, start, count, window, shift):
     """Windowed frames (W, count), the first from sample `start`; 0 outside of the samples."""
     stretch = np.zeros((count - 1) * shift + len(window))
-    inside = samples[max(0, start):start + len(stretch)]
-    stretch[max(0, -start):][:len(inside)] = inside
+    inside = samples[max(0, start) : start + len(stretch)]
+    stretch[max(0, -start) :][: len(inside)] = inside
     views = np.lib.stride_tricks.sliding_window_view(stretch, len(window))[::shift]
     return np.multiply(views.T, window[:, None], order="C")
 
@@ -134,11 +134,11 @@ def burg(frames, order=ORDER):
     rounding = 1e-28 * np.einsum("tf,tf->f", frames, frames) + 1e-250  # what is less is not there to be predicted
     for stage in range(1, order + 1):
         length = len(frames) - stage
-        ahead, behind, product = forward[stage - 1:], backward[:length], scratch[:length]
+        ahead, behind, product = forward[stage - 1 :], backward[:length], scratch[:length]
         power = np.einsum("tf,tf->f", ahead, ahead) + np.einsum("tf,tf->f", behind, behind)
         cross = np.einsum("tf,tf->f", ahead, behind)
         reflection = np.where(power > rounding, -2 * cross / np.maximum(power, rounding), 0.0)
-        predictor[1:stage + 1] += reflection * predictor[stage - 1::-1]
+        predictor[1 : stage + 1] += reflection * predictor[stage - 1 :: -1]
         np.multiply(behind, reflection, out=product)
         behind += ahead * reflection
         ahead += product
@@ -167,7 +167,7 @@ def polynomial(roots):
     coefficients = np.zeros((len(roots) + 1, roots.shape[1]), dtype=roots.dtype)
     coefficients[0] = 1.0
     for index, root in enumerate(roots):
-        coefficients[1:index + 2] -= root * coefficients[:index + 1]
+        coefficients[1 : index + 2] -= root * coefficients[: index + 1]
     return coefficients.real
 
 
@@ -186,7 +186,7 @@ def synthesize(excitation, predictor):
     product = np.empty_like(newest_last)
     made = np.zeros((order + len(excitation), *shape))
     for index, sample in enumerate(excitation):
-        np.multiply(newest_last, made[index:index + order], out=product)
+        np.multiply(newest_last, made[index : index + order], out=product)
         np.subtract(sample, np.add.reduce(product, axis=0), out=made[index + order])
     return made[order:]
 
@@ -196,8 +196,8 @@ def overlap_add(frames, shift):
     size, rows, count = frames.shape
     total = np.zeros((rows, count * shift + size))
     for offset in range(0, size, shift):
-        piece = frames[offset:offset + shift]
+        piece = frames[offset : offset + shift]
         # A view, as only the last axis is split.
-        target = total[:, offset:offset + count * shift].reshape(rows, count, shift)
-        target[..., :len(piece)] += piece.transpose(1, 2, 0)
-    return total[:, :(count - 1) * shift + size]
+        target = total[:, offset : offset + count * shift].reshape(rows, count, shift)
+        target[..., : len(piece)] += piece.transpose(1, 2, 0)
+    return total[:, : (count - 1) * shift + size]

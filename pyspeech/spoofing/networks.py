@@ -7,6 +7,7 @@ normalisation has no parameters of its own (affine=False), which is what gives t
 Outputs are those of a softmax over (fake, genuine); their difference is the score, the log odds of genuine speech as
 they were in training.
 """
+
 import torch
 from torch import nn
 
@@ -27,8 +28,7 @@ class LcnnBlstm(nn.Module):
         self.log_mel = LogMel(features or LogMelConfig())
         self.cnn = light_cnn(self.config.dropout)
         size = 32 * (self.log_mel.config.num_bins // 16)
-        self.blstm = nn.ModuleList([nn.LSTM(size, HIDDEN, bidirectional=True),
-                                    nn.LSTM(2 * HIDDEN, HIDDEN, bidirectional=True)])
+        self.blstm = nn.ModuleList([nn.LSTM(size, HIDDEN, bidirectional=True), nn.LSTM(2 * HIDDEN, HIDDEN, bidirectional=True)])
         self.output = nn.Linear(2 * HIDDEN, 2)
         # Twice as fast as the default on a CPU.
         self.cnn.to(memory_format=torch.channels_last)
@@ -58,15 +58,35 @@ def log_odds(outputs):
 def light_cnn(dropout):
     """The layers of Table 1 up to Dropout_28, in its order; (B, 1, T, bins) -> (B, 32, T // 16, bins // 16)."""
     return nn.Sequential(
-        nn.Conv2d(1, 64, 5, padding=2), MaxFeatureMap2d(), nn.MaxPool2d(2),
-        nn.Conv2d(32, 64, 1), MaxFeatureMap2d(), nn.BatchNorm2d(32, affine=False),
-        nn.Conv2d(32, 96, 3, padding=1), MaxFeatureMap2d(), nn.MaxPool2d(2), nn.BatchNorm2d(48, affine=False),
-        nn.Conv2d(48, 96, 1), MaxFeatureMap2d(), nn.BatchNorm2d(48, affine=False),
-        nn.Conv2d(48, 128, 3, padding=1), MaxFeatureMap2d(), nn.MaxPool2d(2),
-        nn.Conv2d(64, 128, 1), MaxFeatureMap2d(), nn.BatchNorm2d(64, affine=False),
-        nn.Conv2d(64, 64, 3, padding=1), MaxFeatureMap2d(), nn.BatchNorm2d(32, affine=False),
-        nn.Conv2d(32, 64, 1), MaxFeatureMap2d(), nn.BatchNorm2d(32, affine=False),
-        nn.Conv2d(32, 64, 3, padding=1), MaxFeatureMap2d(), nn.MaxPool2d(2), nn.Dropout(dropout),
+        nn.Conv2d(1, 64, 5, padding=2),
+        MaxFeatureMap2d(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(32, 64, 1),
+        MaxFeatureMap2d(),
+        nn.BatchNorm2d(32, affine=False),
+        nn.Conv2d(32, 96, 3, padding=1),
+        MaxFeatureMap2d(),
+        nn.MaxPool2d(2),
+        nn.BatchNorm2d(48, affine=False),
+        nn.Conv2d(48, 96, 1),
+        MaxFeatureMap2d(),
+        nn.BatchNorm2d(48, affine=False),
+        nn.Conv2d(48, 128, 3, padding=1),
+        MaxFeatureMap2d(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(64, 128, 1),
+        MaxFeatureMap2d(),
+        nn.BatchNorm2d(64, affine=False),
+        nn.Conv2d(64, 64, 3, padding=1),
+        MaxFeatureMap2d(),
+        nn.BatchNorm2d(32, affine=False),
+        nn.Conv2d(32, 64, 1),
+        MaxFeatureMap2d(),
+        nn.BatchNorm2d(32, affine=False),
+        nn.Conv2d(32, 64, 3, padding=1),
+        MaxFeatureMap2d(),
+        nn.MaxPool2d(2),
+        nn.Dropout(dropout),
     )
 
 
@@ -93,9 +113,12 @@ class _LargerHalf(torch.autograd.Function):
     def backward(ctx, gradient):
         (difference,) = ctx.saved_tensors
         channels_last = gradient.is_contiguous(memory_format=torch.channels_last)
-        both = torch.empty((len(gradient), 2 * gradient.shape[1], *gradient.shape[2:]), dtype=gradient.dtype,
-                           device=gradient.device,
-                           memory_format=torch.channels_last if channels_last else torch.contiguous_format)
+        both = torch.empty(
+            (len(gradient), 2 * gradient.shape[1], *gradient.shape[2:]),
+            dtype=gradient.dtype,
+            device=gradient.device,
+            memory_format=torch.channels_last if channels_last else torch.contiguous_format,
+        )
         # Written where they belong: joining the halves afterwards would take as long again.
         first, second = both.chunk(2, dim=1)
         torch.ops.aten.threshold_backward.grad_input(gradient, difference, 0, grad_input=second)
@@ -112,8 +135,9 @@ class LogMel(nn.Module):
 
         config.check()
         self.config = config
-        self.mel = MelSpectrogram(config.sampling_rate, n_fft=config.n_fft, win_length=config.window,
-                                  hop_length=config.shift, n_mels=config.num_bins)
+        self.mel = MelSpectrogram(
+            config.sampling_rate, n_fft=config.n_fft, win_length=config.window, hop_length=config.shift, n_mels=config.num_bins
+        )
         # Not in checkpoints: the configuration gives them.
         for module in self.mel.modules():
             module._non_persistent_buffers_set.update(module._buffers)

@@ -4,6 +4,7 @@
 In training a piece is a random crop; in detection, windows go over the utterance. What is shorter is followed by zeros,
 or repeated (CropConfig.short).
 """
+
 import numpy as np
 
 

@@ -10,6 +10,7 @@ threshold. FRR is the share of genuine utterances below it (misses), FAR that of
 * min t-DCF (Kinnunen et al. 2018, with the costs of ASVspoof 2019): the cost of detector and speaker verification in
   tandem at the best threshold, relative to that of accepting, or refusing, everything, whichever costs less.
 """
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,10 +77,14 @@ def score_set(labels, scores, by_speaker=False, asv=None, draws=DRAWS, seed=0):
         result["min_tdcf"] = min_tandem_cost(genuine, fake, asv)
     attacks = sorted({label.attack for label in labels.values()} - {UNKNOWN})
     conditions = sorted({label.condition for label in labels.values()} - {UNKNOWN})
-    result["attacks"] = {attack: entry([name for name, label in labels.items()
-                                        if label.genuine or label.attack == attack])[0] for attack in attacks}
-    result["conditions"] = {condition: entry([name for name, label in labels.items()
-                                              if label.condition == condition])[0] for condition in conditions}
+    result["attacks"] = {
+        attack: entry([name for name, label in labels.items() if label.genuine or label.attack == attack])[0]
+        for attack in attacks
+    }
+    result["conditions"] = {
+        condition: entry([name for name, label in labels.items() if label.condition == condition])[0]
+        for condition in conditions
+    }
     return result
 
 
@@ -115,13 +120,17 @@ def min_tandem_cost(genuine, fake, asv, costs=TandemCosts()):
 
 def tandem_weights(asv, costs=TandemCosts()):
     """What the detector's rates of misses and false alarms count in t-DCF, both more than 0; UserError where they are not."""
-    miss_weight = (costs.target_prior * (costs.detector_miss - costs.asv_miss * asv.miss)
-                   - costs.nontarget_prior * costs.asv_false_alarm * asv.false_alarm)
+    miss_weight = (
+        costs.target_prior * (costs.detector_miss - costs.asv_miss * asv.miss)
+        - costs.nontarget_prior * costs.asv_false_alarm * asv.false_alarm
+    )
     alarm_weight = costs.detector_false_alarm * costs.spoof_prior * (1 - asv.spoof_miss)
     if not min(miss_weight, alarm_weight) > 0:
-        raise UserError(f"t-DCF: not defined for speaker verification that accepts {asv.false_alarm:.1%} of other "
-                        f"speakers and refuses {asv.miss:.1%} of targets and {asv.spoof_miss:.1%} of fakes; check its "
-                        "scores")
+        raise UserError(
+            f"t-DCF: not defined for speaker verification that accepts {asv.false_alarm:.1%} of other "
+            f"speakers and refuses {asv.miss:.1%} of targets and {asv.spoof_miss:.1%} of fakes; check its "
+            "scores"
+        )
     return miss_weight, alarm_weight
 
 
@@ -129,8 +138,11 @@ def asv_rates(scores):
     """AsvRates at the equal error rate of target and other speakers. scores: formats.AsvScores."""
     target, nontarget = _checked(scores.target, scores.nontarget)
     _, threshold = equal_error_rate(target, nontarget)
-    return AsvRates(float(np.mean(nontarget >= threshold)), float(np.mean(target < threshold)),
-                    float(np.mean(np.asarray(scores.spoof) < threshold)))
+    return AsvRates(
+        float(np.mean(nontarget >= threshold)),
+        float(np.mean(target < threshold)),
+        float(np.mean(np.asarray(scores.spoof) < threshold)),
+    )
 
 
 def eer_interval(genuine, fake, speakers=None, draws=DRAWS, seed=0, level=0.95):
@@ -138,8 +150,9 @@ def eer_interval(genuine, fake, speakers=None, draws=DRAWS, seed=0, level=0.95):
     kinds."""
     rates = eer_draws(genuine, fake, speakers, draws, seed)
     if len(rates) == 0:
-        raise UserError(f"{draws} draw{'s' * (draws != 1)} of speakers: none has both kinds of utterances; an interval "
-                        "needs more draws")
+        raise UserError(
+            f"{draws} draw{'s' * (draws != 1)} of speakers: none has both kinds of utterances; an interval needs more draws"
+        )
     return tuple(float(value) for value in np.percentile(rates, [50 * (1 - level), 50 * (1 + level)]))
 
 
@@ -173,8 +186,10 @@ def _strata(num_genuine, num_fake, speakers):
         distinct, groups = np.unique(names, return_inverse=True)
         return [(groups, len(distinct))]
     place = np.arange(num_genuine + num_fake)
-    return [(np.where(place < num_genuine, place, -1), num_genuine),
-            (np.where(place >= num_genuine, place - num_genuine, -1), num_fake)]
+    return [
+        (np.where(place < num_genuine, place, -1), num_genuine),
+        (np.where(place >= num_genuine, place - num_genuine, -1), num_fake),
+    ]
 
 
 def _weights(strata, draws, rng):

@@ -4,6 +4,7 @@ The binary cross entropy is that of a softmax over two outputs, fake and genuine
 sum of the equation, so that the learning rate means the same for any size of batch. The paper's Adam is AdamW without
 weight decay.
 """
+
 import numpy as np
 import torch
 from torch.nn import functional

@@ -1,4 +1,5 @@
 """Graphemes with B- twins as units of a transducer (Joshi et al. 2021, section 4)."""
+
 from collections import Counter
 
 from pyspeech.errors import UserError
@@ -8,7 +9,7 @@ from pyspeech.text.scripts import main_script
 
 BLANK = "<blk>"
 WORD_START = "B-"
-UNDETERMINED = "und"      # ISO 639-2's code for the language of units that were built without one
+UNDETERMINED = "und"  # ISO 639-2's code for the language of units that were built without one
 
 
 class GraphemeUnits(Inventory):
@@ -40,8 +41,7 @@ class GraphemeUnits(Inventory):
         counts = Counter(character for text in texts for word in text.split() for character in word)
         inventory = set(counts) if graphemes is None else set(graphemes)
         if not inventory:
-            raise UserError(f"no grapheme found in the texts (language {language}): "
-                            f"expected transcripts of the training set")
+            raise UserError(f"no grapheme found in the texts (language {language}): expected transcripts of the training set")
         known = {character: counts[character] for character in inventory} if counts else dict.fromkeys(inventory, 1)
         units = cls(inventory)
         units.languages = {language: {"graphemes": "".join(units.graphemes), "script": main_script(known)}}
@@ -92,8 +92,7 @@ class GraphemeUnits(Inventory):
     def count_unknown(self, texts):
         """Counter of the characters in normalised texts that are no units: {character: how often}."""
         known = set(self.graphemes)
-        return Counter(character for text in texts for word in text.split() for character in word
-                       if character not in known)
+        return Counter(character for text in texts for word in text.split() for character in word if character not in known)
 
     def to_json(self):
         """Plain data (dict of strings and lists) for `from_json`."""
@@ -110,8 +109,10 @@ def merge_languages(units):
     if not isinstance(units, dict):
         codes = [code for item in units for code in item.languages]
         if len(set(codes)) < len(codes) or UNDETERMINED in codes or not codes:
-            raise UserError(f"union of units: each must be of one language that no other is of, these are of "
-                            f"{', '.join(codes) or 'none'}; build them with language=, or give {{code: units}}")
+            raise UserError(
+                f"union of units: each must be of one language that no other is of, these are of "
+                f"{', '.join(codes) or 'none'}; build them with language=, or give {{code: units}}"
+            )
         return {code: entry for item in units for code, entry in item.languages.items()}
     several = [code for code, item in units.items() if len(item.languages) != 1]
     if several or not units:

@@ -1,4 +1,5 @@
 """What all kinds of units answer alike; `symbols`, `languages` and `decode` are the kind's own."""
+
 from pyspeech.text.scripts import languages_of
 
 

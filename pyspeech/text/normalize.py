@@ -18,17 +18,37 @@ In this order:
 
 Normalising twice changes nothing. All else stays: spelling variants, words in another script, 1,000 is two words.
 """
+
 import functools
 import re
 import unicodedata
 
 APOSTROPHES = "'\u2018\u2019\u201b\u02bc\uff07`\u00b4"
-JOINED_LETTERS = {"\u0d23": "\u0d7a", "\u0d28": "\u0d7b", "\u0d30": "\u0d7c", "\u0d32": "\u0d7d", "\u0d33": "\u0d7e",
-                  "\u0d15": "\u0d7f", "\u09a4": "\u09ce"}
+JOINED_LETTERS = {
+    "\u0d23": "\u0d7a",
+    "\u0d28": "\u0d7b",
+    "\u0d30": "\u0d7c",
+    "\u0d32": "\u0d7d",
+    "\u0d33": "\u0d7e",
+    "\u0d15": "\u0d7f",
+    "\u09a4": "\u09ce",
+}
 VIRAMA_ZWJ = {"\u0d4d\u200d": "\u0d23\u0d28\u0d30\u0d32\u0d33\u0d15", "\u09cd\u200d": "\u09a4"}
-SHAPELESS = {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x3164, 0xFFA0,
-             *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)}
-WORD = re.compile("[LN][LMN]*(?:(?<=[LM])'L[LMN]*)*")      # over classes of characters: see _class
+SHAPELESS = {
+    0x034F,
+    0x115F,
+    0x1160,
+    0x17B4,
+    0x17B5,
+    0x180B,
+    0x180C,
+    0x180D,
+    0x3164,
+    0xFFA0,
+    *range(0xFE00, 0xFE10),
+    *range(0xE0100, 0xE01F0),
+}
+WORD = re.compile("[LN][LMN]*(?:(?<=[LM])'L[LMN]*)*")  # over classes of characters: see _class
 DOTLESS_I_LANGUAGES = ("tr", "az")
 
 

@@ -4,6 +4,7 @@ A model with one output layer for all languages says no language: its hypotheses
 a script of its own. Where several share one (es, fr and it; hi and mr), only those graphemes tell that one of them has
 and the other lacks; without them the text fits several languages.
 """
+
 import unicodedata
 from collections import Counter
 
@@ -11,7 +12,7 @@ NO_SCRIPT = {"COMBINING", "MODIFIER", "FEMININE", "MASCULINE"}
 
 
 def script_of(character):
-    """"DEVANAGARI", "TAMIL", "LATIN", ... for a letter or mark, by its Unicode name; None for digits, apostrophes and
+    """ "DEVANAGARI", "TAMIL", "LATIN", ... for a letter or mark, by its Unicode name; None for digits, apostrophes and
     marks of no one script."""
     if unicodedata.category(character)[0] not in "LM":
         return None

@@ -3,6 +3,7 @@
 Same interface as `pyspeech.text.graphemes.GraphemeUnits`; the blank takes the number of the model's unknown piece,
 which is never put out. The trained model is kept as bytes, in JSON as base64, so that units are plain data.
 """
+
 import base64
 import io
 from collections import Counter
@@ -47,18 +48,33 @@ class SentencePieceUnits(Inventory):
 
         lines = [text for text in texts if text.strip()]
         if not lines:
-            raise UserError(f"no text to learn sentence pieces from (language {language}): expected transcripts of the "
-                            f"training set")
+            raise UserError(
+                f"no text to learn sentence pieces from (language {language}): expected transcripts of the training set"
+            )
         written = io.BytesIO()
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=iter(lines), model_writer=written, vocab_size=size, model_type="unigram",
-                normalization_rule_name="identity", character_coverage=1.0, hard_vocab_limit=False, unk_id=0,
-                bos_id=-1, eos_id=-1, pad_id=-1, num_threads=1, max_sentence_length=1 << 20, minloglevel=3)
+                sentence_iterator=iter(lines),
+                model_writer=written,
+                vocab_size=size,
+                model_type="unigram",
+                normalization_rule_name="identity",
+                character_coverage=1.0,
+                hard_vocab_limit=False,
+                unk_id=0,
+                bos_id=-1,
+                eos_id=-1,
+                pad_id=-1,
+                num_threads=1,
+                max_sentence_length=1 << 20,
+                minloglevel=3,
+            )
         except RuntimeError as error:
             characters = len({character for line in lines for character in line})
-            raise UserError(f"no {size} sentence pieces could be learnt; expected more than the {characters} different "
-                            f"characters of the texts ({' '.join(str(error).split())})") from None
+            raise UserError(
+                f"no {size} sentence pieces could be learnt; expected more than the {characters} different "
+                f"characters of the texts ({' '.join(str(error).split())})"
+            ) from None
         return cls(written.getvalue(), {language: _inventory(lines)})
 
     @classmethod
@@ -102,8 +118,9 @@ class SentencePieceUnits(Inventory):
 
     def count_unknown(self, texts):
         """Counter of the characters in normalised texts that are in no piece: {character: how often}."""
-        return Counter(character for text in texts for word in text.split() for character in word
-                       if character not in self._characters)
+        return Counter(
+            character for text in texts for word in text.split() for character in word if character not in self._characters
+        )
 
     def to_json(self):
         """Plain data (dict of strings) for `from_json`."""

@@ -11,6 +11,7 @@ Unknown graphemes (a test text may have what the training text lacks): `encode` 
 out, and `count_unknown` counts them, so that what prepares the texts can say so once. References of the scoring are not
 encoded, so nothing is dropped there.
 """
+
 import json
 from pathlib import Path
 

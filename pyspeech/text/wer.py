@@ -15,6 +15,7 @@ for that interval to mean something, hence utterances are the default.
 An utterance is a tuple (id, language, speaker, ref, hyp, predicted_language): ref and hyp are text, words separated by
 white space, "" where there are none; language, speaker and predicted_language are None where unknown.
 """
+
 from collections import Counter
 
 import kaldialign
@@ -23,7 +24,7 @@ import numpy as np
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write
 
-EPSILON = " "       # stands for no word in an alignment; no word can equal it, for words hold no white space
+EPSILON = " "  # stands for no word in an alignment; no word can equal it, for words hold no white space
 UNDETERMINED = "und"  # the language of utterances without one (the code that BCP 47 has for it)
 NO_LANGUAGE = "none"  # the predicted language where the recogniser gave none
 _DRAWS_AT_ONCE = 1_000_000
@@ -39,8 +40,13 @@ def count_errors(pairs):
     insertions = sum(ref == EPSILON for ref, _ in pairs)
     deletions = sum(hyp == EPSILON for _, hyp in pairs)
     errors = sum(ref != hyp for ref, hyp in pairs)
-    return {"errors": errors, "words": len(pairs) - insertions, "sub": errors - insertions - deletions,
-            "del": deletions, "ins": insertions}
+    return {
+        "errors": errors,
+        "words": len(pairs) - insertions,
+        "sub": errors - insertions - deletions,
+        "del": deletions,
+        "ins": insertions,
+    }
 
 
 def count_character_errors(ref, hyp):
@@ -80,13 +86,16 @@ def score_utterances(utterances, resample="utterance", resamples=1000, seed=0, c
     def entry(chosen):
         total = {name: sum(counts[index][name] for index in chosen) for name in counts[0]}
         errors, words = ([counts[index][name] for index in chosen] for name in ("errors", "words"))
-        interval = bootstrap_interval(errors, words, [codes[index] for index in chosen],
-                                      [groups[index] for index in chosen], resamples, seed)
+        interval = bootstrap_interval(
+            errors, words, [codes[index] for index in chosen], [groups[index] for index in chosen], resamples, seed
+        )
         return {**total, "utterances": len(chosen), "ci": interval}
 
     by_language = {code: [index for index, other in enumerate(codes) if other == code] for code in sorted(set(codes))}
-    result = {"languages": {code: entry(chosen) for code, chosen in by_language.items()},
-              "average": entry(range(len(utterances)))}
+    result = {
+        "languages": {code: entry(chosen) for code, chosen in by_language.items()},
+        "average": entry(range(len(utterances))),
+    }
     spoken = [utterance for utterance in utterances if utterance[1]]
     if any(utterance[5] is not None for utterance in spoken):
         result["lid"] = _score_lid(spoken)
@@ -115,17 +124,23 @@ def compare(baseline, utterances, resample="utterance", resamples=1000, seed=0, 
     baseline, utterances = _checked(baseline), _checked(utterances)
     for ours, theirs in zip(utterances, baseline):
         if (_code(ours), ours[0], ours[3].split()) != (_code(theirs), theirs[0], theirs[3].split()):
-            raise UserError(f"utterance {ours[0]} ({_code(ours)}) against {theirs[0]} ({_code(theirs)}) of the "
-                            "baseline; expected the same utterances with the same references")
+            raise UserError(
+                f"utterance {ours[0]} ({_code(ours)}) against {theirs[0]} ({_code(theirs)}) of the "
+                "baseline; expected the same utterances with the same references"
+            )
     if len(baseline) != len(utterances):
         raise UserError(f"{len(utterances)} utterances against {len(baseline)} of the baseline; expected the same ones")
-    before, after = ([count_errors(align(item[3].split(), item[4].split()))["errors"] for item in items]
-                     for items in (baseline, utterances))
-    sums = _resampled_sums(np.stack([before, after], axis=1), [_code(item) for item in utterances],
-                           _groups(utterances, resample), resamples, seed)
-    return {"werr": relative_reduction(sum(before), sum(after)),
-            "ci": _interval(sums[:, 0] - sums[:, 1], sums[:, 0], level),
-            "p_fewer_errors": float(np.mean(sums[:, 1] < sums[:, 0]))}
+    before, after = (
+        [count_errors(align(item[3].split(), item[4].split()))["errors"] for item in items] for items in (baseline, utterances)
+    )
+    sums = _resampled_sums(
+        np.stack([before, after], axis=1), [_code(item) for item in utterances], _groups(utterances, resample), resamples, seed
+    )
+    return {
+        "werr": relative_reduction(sum(before), sum(after)),
+        "ci": _interval(sums[:, 0] - sums[:, 1], sums[:, 0], level),
+        "p_fewer_errors": float(np.mean(sums[:, 1] < sums[:, 0])),
+    }
 
 
 def _resampled_sums(counts, strata, groups, resamples, seed):
@@ -141,7 +156,7 @@ def _resampled_sums(counts, strata, groups, resamples, seed):
         step = max(1, _DRAWS_AT_ONCE // len(values))
         for start in range(0, resamples, step):
             drawn = rng.integers(len(values), size=(min(step, resamples - start), len(values)))
-            sums[start:start + step] += values[drawn].sum(axis=1)
+            sums[start : start + step] += values[drawn].sum(axis=1)
     return sums
 
 
@@ -220,16 +235,19 @@ def _errs_lines(utterances, alignments):
     total = count_errors(list(pairs.elements()))
     correct = total["words"] - total["sub"] - total["del"]
     yield f"%WER = {_percent(total)}"
-    yield (f"Errors: {total['ins']} insertions, {total['del']} deletions, {total['sub']} substitutions, "
-           f"over {total['words']} reference words ({correct} correct)")
-    yield ("Search below for sections starting with PER-UTT DETAILS:, SUBSTITUTIONS:, DELETIONS:, INSERTIONS:, "
-           "PER-WORD STATS:, PER-SPEAKER STATS:, PER-LANGUAGE STATS:")
+    yield (
+        f"Errors: {total['ins']} insertions, {total['del']} deletions, {total['sub']} substitutions, "
+        f"over {total['words']} reference words ({correct} correct)"
+    )
+    yield (
+        "Search below for sections starting with PER-UTT DETAILS:, SUBSTITUTIONS:, DELETIONS:, INSERTIONS:, "
+        "PER-WORD STATS:, PER-SPEAKER STATS:, PER-LANGUAGE STATS:"
+    )
     yield from ["", "PER-UTT DETAILS: corr or (ref->hyp)  "]
     for utterance, alignment in zip(utterances, alignments):
         yield f"{utterance[0]}:\t{_marked(alignment)}"
     yield from ["", "SUBSTITUTIONS: count ref -> hyp"]
-    yield from _by_count({f"{ref} -> {hyp}": n for (ref, hyp), n in pairs.items()
-                          if EPSILON not in (ref, hyp) and ref != hyp})
+    yield from _by_count({f"{ref} -> {hyp}": n for (ref, hyp), n in pairs.items() if EPSILON not in (ref, hyp) and ref != hyp})
     yield from ["", "DELETIONS: count ref"]
     yield from _by_count({ref: n for (ref, hyp), n in pairs.items() if hyp == EPSILON})
     yield from ["", "INSERTIONS: count hyp"]
@@ -282,8 +300,10 @@ def _group_lines(labels, alignments):
             groups.setdefault(label, []).append(alignment)
     for label, members in sorted(groups.items()):
         counts = count_errors([pair for alignment in members for pair in alignment])
-        yield (f"{label}   {len(members)} {counts['words']} {counts['errors']} {counts['ins']} {counts['del']} "
-               f"{counts['sub']} {_percent(counts)}")
+        yield (
+            f"{label}   {len(members)} {counts['words']} {counts['errors']} {counts['ins']} {counts['del']} "
+            f"{counts['sub']} {_percent(counts)}"
+        )
 
 
 def _percent(counts):

@@ -1,12 +1,12 @@
 """Training with exact resume: a run killed at any moment and started again ends with the weights of an undisturbed run.
 
-    config.py        TrainConfig, the options of a recipe's `train:` section (imports nothing heavy)
-    data.py          BatchLoader: the batches of an epoch from any position on; the skipped ones cost no audio reading
-    randomness.py    random numbers as state that can be saved, and as streams that do not disturb one another
-    optimization.py  AdamW and learning rate schedules
-    checkpoint.py    checkpoint files: atomic, the damaged one set aside, the mean of the n best
-    interruption.py  SIGTERM and SIGUSR2
-    progress.py      log lines, TensorBoard, tqdm
-    distributed.py   rank and world size, in one place
-    trainer.py       the loop
+config.py        TrainConfig, the options of a recipe's `train:` section (imports nothing heavy)
+data.py          BatchLoader: the batches of an epoch from any position on; the skipped ones cost no audio reading
+randomness.py    random numbers as state that can be saved, and as streams that do not disturb one another
+optimization.py  AdamW and learning rate schedules
+checkpoint.py    checkpoint files: atomic, the damaged one set aside, the mean of the n best
+interruption.py  SIGTERM and SIGUSR2
+progress.py      log lines, TensorBoard, tqdm
+distributed.py   rank and world size, in one place
+trainer.py       the loop
 """

@@ -1,10 +1,11 @@
 """Checkpoint files of a training run: each is whole or not there, damage is noticed, and the n best can be averaged.
 
-    checkpoint-<step>.pt            everything that training needs to go on
-    checkpoint-<step>.pt.corrupt    one that did not load, set aside
-    best-<step>.pt                  weights and metrics after a validation that was among the n best
-    best.pt                         the result
+checkpoint-<step>.pt            everything that training needs to go on
+checkpoint-<step>.pt.corrupt    one that did not load, set aside
+best-<step>.pt                  weights and metrics after a validation that was among the n best
+best.pt                         the result
 """
+
 import re
 import zipfile
 

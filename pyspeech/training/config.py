@@ -1,4 +1,5 @@
 """The options of training, as a plain dataclass that recipes embed in their configuration; it imports nothing heavy."""
+
 import math
 from dataclasses import dataclass
 from typing import Optional, Tuple
@@ -10,26 +11,26 @@ from pyspeech.errors import requirement
 class TrainConfig:
     """How to train. A step is one update of the weights; `None` switches an option off unless stated otherwise."""
 
-    max_steps: Optional[int] = None          # the end of training, skipped steps included, or ...
-    max_epochs: Optional[int] = None         # ... after this many epochs: whichever comes first
-    patience: Optional[int] = None           # or after this many validations in a row without a new best
+    max_steps: Optional[int] = None  # the end of training, skipped steps included, or ...
+    max_epochs: Optional[int] = None  # ... after this many epochs: whichever comes first
+    patience: Optional[int] = None  # or after this many validations in a row without a new best
     lr: float = 1e-3
     weight_decay: float = 0.0
     betas: Tuple[float, float] = (0.9, 0.999)
-    schedule: str = "constant"               # or "cosine": down to 0 at max_steps
-    warmup_steps: int = 0                    # the learning rate rises linearly over these steps, under either schedule
-    clip_norm: Optional[float] = 5.0         # total gradient norm at most this
-    accumulate: int = 1                      # batches a step; their gradients are averaged
-    max_bad_steps: int = 20                  # stop after this many steps in a row with a non-finite loss or gradient
-    log_every: int = 50                      # steps
-    valid_every: Optional[int] = None        # steps; None: at the end of each epoch
-    save_every: int = 500                    # steps; a checkpoint is also written after each validation
+    schedule: str = "constant"  # or "cosine": down to 0 at max_steps
+    warmup_steps: int = 0  # the learning rate rises linearly over these steps, under either schedule
+    clip_norm: Optional[float] = 5.0  # total gradient norm at most this
+    accumulate: int = 1  # batches a step; their gradients are averaged
+    max_bad_steps: int = 20  # stop after this many steps in a row with a non-finite loss or gradient
+    log_every: int = 50  # steps
+    valid_every: Optional[int] = None  # steps; None: at the end of each epoch
+    save_every: int = 500  # steps; a checkpoint is also written after each validation
     keep_checkpoints: int = 2
-    minimize: str = "loss"                   # the validation metric that says which weights are best
-    average_best: int = 1                    # the result is the mean of this many best weights
-    bf16: Optional[bool] = None              # None: where the GPU computes in it natively
+    minimize: str = "loss"  # the validation metric that says which weights are best
+    average_best: int = 1  # the result is the mean of this many best weights
+    bf16: Optional[bool] = None  # None: where the GPU computes in it natively
     seed: int = 42
-    num_workers: int = 0                     # processes that read data; 0: the training process itself
+    num_workers: int = 0  # processes that read data; 0: the training process itself
 
     # The weights do not depend on these, for pyspeech.experiment.plan.
     without_effect = ("max_bad_steps", "log_every", "save_every", "keep_checkpoints", "num_workers")
@@ -49,8 +50,7 @@ class TrainConfig:
         require("seed", 0 <= self.seed < 2**63, "0 to 2^63 - 1")
         require("lr", math.isfinite(self.lr) and self.lr > 0, "a positive number")
         require("weight_decay", 0 <= self.weight_decay < math.inf, "0 or a positive number")
-        require("betas", len(self.betas) == 2 and all(0 <= beta < 1 for beta in self.betas),
-                "two numbers, 0 to less than 1")
+        require("betas", len(self.betas) == 2 and all(0 <= beta < 1 for beta in self.betas), "two numbers, 0 to less than 1")
         require("clip_norm", self.clip_norm is None or self.clip_norm > 0, "a positive number, or null")
         require("keep_checkpoints", self.keep_checkpoints >= 2, "at least 2, so that a damaged one can be replaced")
         require("schedule", self.schedule in ("constant", "cosine"), "constant or cosine")

@@ -4,6 +4,7 @@ The state of a lhotse sampler runs ahead of training by the batches that workers
 skip them. What is counted instead is the batches that the training loop has consumed. To resume, that many are drawn
 from the sampler, which reads manifests only, and dropped before they reach the data set, which would read audio.
 """
+
 import collections
 import itertools
 

@@ -1,4 +1,5 @@
 """A request to stop, noted and acted on where training can be resumed."""
+
 import signal
 import threading
 

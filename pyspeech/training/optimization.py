@@ -1,4 +1,5 @@
 """The optimiser and the learning rate schedules that TrainConfig describes."""
+
 import math
 
 import torch

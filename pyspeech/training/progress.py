@@ -1,4 +1,5 @@
 """What a training run tells: log lines every few steps, TensorBoard, and a bar where someone watches."""
+
 import contextlib
 import sys
 import time

@@ -5,6 +5,7 @@ loop, or beside it (the sampler, the data set in any number of workers, validati
 generators nor depend on how far ahead it runs: it draws from a RandomStream of its own, which follows from the seed and
 the position alone.
 """
+
 import random
 
 import numpy as np

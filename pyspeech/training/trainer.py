@@ -4,6 +4,7 @@ It reads top to bottom: `run` resumes and loops over the epochs, `_step` updates
 validates and saves, `_finish` writes the result. What must survive a kill is the model, the optimiser, the random state
 and a `Position`; a checkpoint holds these four.
 """
+
 import itertools
 import logging
 import math
@@ -28,17 +29,17 @@ from pyspeech.training.randomness import RandomStream, get_random_state, seed_ev
 class Position:
     """Where training stands."""
 
-    step: int = 0                    # steps done, the skipped ones included
+    step: int = 0  # steps done, the skipped ones included
     epoch: int = 0
-    consumed: int = 0                # batches of this epoch that are used up
-    epoch_start: int = 0             # the step at which this epoch began
-    skipped: int = 0                 # steps without an update, for a loss or gradient that was not finite
+    consumed: int = 0  # batches of this epoch that are used up
+    epoch_start: int = 0  # the step at which this epoch began
+    skipped: int = 0  # steps without an update, for a loss or gradient that was not finite
     bad_in_a_row: int = 0
-    validated: int = 0               # the step of the last validation
-    without_best: int = 0            # validations since the last new best
-    best: list = field(default_factory=list)     # (metric, step) of the n best weights, the best first
-    sums: dict = field(default_factory=dict)     # of the values of the updates since the last log line
-    summed: int = 0                  # the number of these updates
+    validated: int = 0  # the step of the last validation
+    without_best: int = 0  # validations since the last new best
+    best: list = field(default_factory=list)  # (metric, step) of the n best weights, the best first
+    sums: dict = field(default_factory=dict)  # of the values of the updates since the last log line
+    summed: int = 0  # the number of these updates
     history: list = field(default_factory=list)  # TensorBoard's points: {"step": ..., "time": ..., "train/loss": ...}
 
 
@@ -63,8 +64,9 @@ class Trainer:
     seed_everything(config.seed) before building the model.
     """
 
-    def __init__(self, model, optimizer, batches, compute_loss, config, folder,
-                 validate=None, schedule=None, log=None, extra=None):
+    def __init__(
+        self, model, optimizer, batches, compute_loss, config, folder, validate=None, schedule=None, log=None, extra=None
+    ):
         config.check()
         if validate is None and (config.average_best > 1 or config.patience):
             raise UserError("training options average_best, patience: they need a validation, and there is none")
@@ -91,8 +93,10 @@ class Trainer:
             self.log.info("already finished at step %d: %s", self.position.step, self.result)
             return self.result
         position = self.position
-        with Signals() as self.signals, \
-                Progress(self.folder, self.log, position.step, self._last_step(), position.history) as self.progress:
+        with (
+            Signals() as self.signals,
+            Progress(self.folder, self.log, position.step, self._last_step(), position.history) as self.progress,
+        ):
             self._between_steps()  # a validation may be due
             while not self._is_over():
                 for group in self._groups():
@@ -173,9 +177,11 @@ class Trainer:
             text = ", ".join(bad_names[:10]) + (f" and {len(bad_names) - 10} more" if len(bad_names) > 10 else "")
             self.log.warning("step %d skipped: loss or gradient not finite, batch of %s", position.step, text)
             if position.bad_in_a_row >= config.max_bad_steps:
-                raise UserError(f"training stopped at step {position.step}: loss or gradient not finite in "
-                                f"{position.bad_in_a_row} steps in a row (max_bad_steps), the last with the batch of "
-                                f"{text}; look at these, or lower the learning rate (lr={config.lr})")
+                raise UserError(
+                    f"training stopped at step {position.step}: loss or gradient not finite in "
+                    f"{position.bad_in_a_row} steps in a row (max_bad_steps), the last with the batch of "
+                    f"{text}; look at these, or lower the learning rate (lr={config.lr})"
+                )
         if position.step % config.log_every == 0:
             self._report()
 
@@ -220,25 +226,30 @@ class Trainer:
         value = metrics[config.minimize] if math.isfinite(metrics[config.minimize]) else math.inf
         is_best = not position.best or value < position.best[0][0]
         position.without_best = 0 if is_best else position.without_best + 1
-        position.best = sorted(position.best + [(value, position.step)])[:config.average_best]
+        position.best = sorted(position.best + [(value, position.step)])[: config.average_best]
         if (value, position.step) in position.best and distributed.rank() == 0:
-            save_checkpoint(self.folder / f"best-{position.step}.pt",
-                            {"model": self.model.state_dict(), "step": position.step, "metrics": metrics})
+            save_checkpoint(
+                self.folder / f"best-{position.step}.pt",
+                {"model": self.model.state_dict(), "step": position.step, "metrics": metrics},
+            )
 
     def _measure(self):
         self.model.eval()
         with torch.no_grad(), RandomStream(3, self.config.seed):
             metrics = {name: float(value) for name, value in self.validate(self.model).items()}
         if self.config.minimize not in metrics:
-            raise UserError(f"training option minimize={self.config.minimize}: expected one of what validation gives, "
-                            f"{', '.join(metrics)}")
+            raise UserError(
+                f"training option minimize={self.config.minimize}: expected one of what validation gives, {', '.join(metrics)}"
+            )
         return metrics
 
     def _is_over(self):
         position, config = self.position, self.config
-        return ((config.max_steps is not None and position.step >= config.max_steps)
-                or (config.max_epochs is not None and position.epoch >= config.max_epochs)
-                or (config.patience is not None and position.without_best >= config.patience))
+        return (
+            (config.max_steps is not None and position.step >= config.max_steps)
+            or (config.max_epochs is not None and position.epoch >= config.max_epochs)
+            or (config.patience is not None and position.without_best >= config.patience)
+        )
 
     def _last_step(self):
         """The step at which training will end, as far as the epochs so far tell, or None."""
@@ -252,8 +263,11 @@ class Trainer:
         caught = self.signals.caught
         if caught:
             self._save()
-            raise TrainingInterrupted(f"training stopped by {caught.name} at step {self.position.step}, saved in "
-                                      f"{self.folder}; the same command goes on from there", caught)
+            raise TrainingInterrupted(
+                f"training stopped by {caught.name} at step {self.position.step}, saved in "
+                f"{self.folder}; the same command goes on from there",
+                caught,
+            )
 
     def _save(self):
         """Write a checkpoint of this position, unless there is one, and remove what it makes superfluous."""
@@ -262,15 +276,18 @@ class Trainer:
         position = self.position
         random_states = distributed.gather(get_random_state())
         if distributed.rank() == 0:
-            save_checkpoint(self.folder / f"checkpoint-{position.step}.pt", {
-                "model": self.model.state_dict(),
-                "optimizer": self.optimizer.state_dict(),
-                "position": asdict(position),
-                "random": random_states,
-                "config": asdict(self.config),
-                "extra": self.extra,
-                "versions": describe_environment(),
-            })
+            save_checkpoint(
+                self.folder / f"checkpoint-{position.step}.pt",
+                {
+                    "model": self.model.state_dict(),
+                    "optimizer": self.optimizer.state_dict(),
+                    "position": asdict(position),
+                    "random": random_states,
+                    "config": asdict(self.config),
+                    "extra": self.extra,
+                    "versions": describe_environment(),
+                },
+            )
             checkpoint.remove_older(self.folder, self.config.keep_checkpoints)
             # Only now: without this checkpoint, the one before would have had need of them.
             checkpoint.remove_best_except(self.folder, [step for _, step in position.best])
@@ -298,8 +315,9 @@ class Trainer:
         position.best = [(value, step) for value, step in position.best if self._best_exists(step)]
         set_random_state(content["random"][distributed.rank()])
         self._saved = self._mark()
-        self.log.info("resumed from %s: step %d, epoch %d, %d batches into it",
-                      path, position.step, position.epoch, position.consumed)
+        self.log.info(
+            "resumed from %s: step %d, epoch %d, %d batches into it", path, position.step, position.epoch, position.consumed
+        )
 
     def _check_same_run(self, path, content):
         """Raise UserError where going on would not give what this configuration gives from the start."""
@@ -317,8 +335,9 @@ class Trainer:
             raise self._refusal(path, f"saved by {len(content['random'])} processes, not {distributed.world_size()}")
 
     def _refusal(self, path, reason):
-        return UserError(f"{path}: {reason}; go back to the configuration that it was made with, or remove "
-                         f"{self.folder} to start anew")
+        return UserError(
+            f"{path}: {reason}; go back to the configuration that it was made with, or remove {self.folder} to start anew"
+        )
 
     def _best_exists(self, step):
         path = self.folder / f"best-{step}.pt"
@@ -351,24 +370,37 @@ class Trainer:
             if len(paths) > 1:
                 self.model.load_state_dict(checkpoint.average(paths))
                 mean_metrics = self._measure()
-                self.log.info("best weights, of step %d: %s; mean of %d best: %s",
-                              steps[0], _text(metrics), len(paths), _text(mean_metrics))
+                self.log.info(
+                    "best weights, of step %d: %s; mean of %d best: %s",
+                    steps[0],
+                    _text(metrics),
+                    len(paths),
+                    _text(mean_metrics),
+                )
             if len(paths) > 1 and mean_metrics[config.minimize] <= metrics[config.minimize]:
                 steps, metrics = [step for _, step in position.best], mean_metrics
             else:
                 self.model.load_state_dict(best["model"])
-        save_checkpoint(self.result, {
-            "model": self.model.state_dict(),
-            "steps": steps,               # whose weights these are; more than one for a mean
-            "metrics": metrics,           # of these weights
-            "last_step": position.step,
-            "history": [{name: point[name] for name in point if name != "time"} for point in position.history],
-            "config": asdict(config),
-            "extra": self.extra,
-            "versions": describe_environment(),
-        })
-        self.log.info("finished at step %d, %d skipped: weights of step %s in %s",
-                      position.step, position.skipped, ", ".join(map(str, steps)), self.result)
+        save_checkpoint(
+            self.result,
+            {
+                "model": self.model.state_dict(),
+                "steps": steps,  # whose weights these are; more than one for a mean
+                "metrics": metrics,  # of these weights
+                "last_step": position.step,
+                "history": [{name: point[name] for name in point if name != "time"} for point in position.history],
+                "config": asdict(config),
+                "extra": self.extra,
+                "versions": describe_environment(),
+            },
+        )
+        self.log.info(
+            "finished at step %d, %d skipped: weights of step %s in %s",
+            position.step,
+            position.skipped,
+            ", ".join(map(str, steps)),
+            self.result,
+        )
 
 
 def _bf16_is_native(device):

@@ -1,9 +1,8 @@
 """All that recognition needs in one file: the model, its units, and how features are computed and normalised."""
+
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-
-import torch
 
 from pyspeech.compat import load_checkpoint, save_checkpoint
 from pyspeech.errors import UserError
@@ -11,7 +10,7 @@ from pyspeech.features.config import FbankConfig
 from pyspeech.features.fbank import GlobalStats
 from pyspeech.text.units import units_from_json
 from pyspeech.transducer.config import TransducerConfig
-from pyspeech.transducer.model import Transducer
+from pyspeech.transducer.networks import Transducer
 
 MODEL_FILE = "model.pt"
 
@@ -60,8 +59,10 @@ def load_model(folder, device="cpu"):
         stats = None if content["stats"] is None else GlobalStats.from_dict(content["stats"])
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, UserError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise UserError(f"{path}: not a transducer of this version ({type(error).__name__}: {reason}); "
-                        "train it again, or use the version of the code that made it") from error
+        raise UserError(
+            f"{path}: not a transducer of this version ({type(error).__name__}: {reason}); "
+            "train it again, or use the version of the code that made it"
+        ) from error
     return Bundle(model.to(device).eval(), units, fbank, stats)
 
 

@@ -1,12 +1,16 @@
-"""Options of the transducers and their sizes in parameters; it imports nothing heavy.
+"""Options of the transducers, their loss and their decoding, and their sizes in parameters; it imports nothing heavy.
 
 The defaults are the paper's (Joshi et al. 2021, section 5, and what reproduces the sizes of its Table 6).
 """
+
+import math
 from dataclasses import dataclass, field
 from typing import List
 
 from pyspeech.errors import UserError, requirement
 
+MOST_HYPOTHESES = 1000  # memory of the search grows with their square
+STOPPING_RULES = ("sum_logp", "mean_logp", "mean_p")
 STRUCTURES = ("monolingual", "vanilla", "onehot", "multi_softmax")
 
 
@@ -30,10 +34,12 @@ class TransducerConfig:
         require = requirement("transducer", self)
         require("structure", self.structure in STRUCTURES, f"one of {', '.join(STRUCTURES)}")
         for name in ("lsp", "lid"):
-            require(name, not getattr(self, name) or self.structure == "multi_softmax",
-                    f"false, as structure={self.structure} has one output layer; it needs structure=multi_softmax")
-        for name in ("encoder_layers", "encoder_size", "predictor_layers", "predictor_size", "embedding", "joint",
-                     "features"):
+            require(
+                name,
+                not getattr(self, name) or self.structure == "multi_softmax",
+                f"false, as structure={self.structure} has one output layer; it needs structure=multi_softmax",
+            )
+        for name in ("encoder_layers", "encoder_size", "predictor_layers", "predictor_size", "embedding", "joint", "features"):
             require(name, getattr(self, name) >= 1, "at least 1")
         require("lid_sizes", all(size >= 1 for size in self.lid_sizes), "a list of positive numbers, or none")
         require("dropout", 0 <= self.dropout < 1, "0 to less than 1")
@@ -50,11 +56,87 @@ class TransducerConfig:
             raise UserError(f"{found}: expected the size of the union for each, as structure={self.structure}")
 
 
+@dataclass
+class LossConfig:
+    """prune_range rows of the lattice a frame; simple_scale of the smoothed loss beside the pruned one, from the end of
+    the warm-up on; lm_scale and am_scale, the parts of the predictor alone and of the encoder alone in the smoothed
+    loss; full: the whole lattice instead of both; lid_scale: of the cross entropy of language identification beside the
+    transducer's loss; backend: auto, k2 or torch.
+    """
+
+    prune_range: int = 5
+    simple_scale: float = 0.5
+    lm_scale: float = 0.25
+    am_scale: float = 0.0
+    full: bool = False
+    lid_scale: float = 1.0
+    backend: str = "auto"
+
+    def __post_init__(self):
+        if self.prune_range < 2:
+            raise UserError(f"prune_range={self.prune_range}; expected at least 2, to emit a symbol at a frame")
+        for name in ("simple_scale", "lid_scale"):
+            if getattr(self, name) < 0:
+                raise UserError(f"{name}={getattr(self, name)}; expected 0 or more")
+        if self.lm_scale < 0 or self.am_scale < 0 or self.lm_scale + self.am_scale >= 1:
+            raise UserError(
+                f"lm_scale={self.lm_scale} and am_scale={self.am_scale}; expected 0 or more and together "
+                "less than 1, as the rest is the scale of the lattice itself"
+            )
+
+
+@dataclass
+class SearchConfig:
+    """Beam search (pyspeech/transducer/search.py); beam=1 is the greedy search."""
+
+    beam: int = 4  # hypotheses kept for every utterance and language
+    max_symbols: int = 3  # symbols that a hypothesis may put out in one encoder frame
+    prune: float = 10.0  # hypotheses whose log probability is this much below the best are dropped; .inf: none
+
+    def check(self):
+        if not 1 <= self.beam <= MOST_HYPOTHESES or self.max_symbols < 1 or not self.prune > 0:
+            raise UserError(
+                f"search: beam={self.beam}, max_symbols={self.max_symbols}, prune={self.prune}; "
+                f"expected beam from 1 to {MOST_HYPOTHESES}, max_symbols of at least 1 and prune > 0"
+            )
+
+
+@dataclass
+class EarlyStopping:
+    """When decoders of unlikely languages are switched off (Joshi et al. 2021, section 6.3); as given: never."""
+
+    rule: str = "sum_logp"  # score of a language: sum_logp (equation 1), mean_logp or mean_p
+    tau: float = math.inf  # encoder frames that all decoders run
+    threshold: float = math.inf  # s_th: how far below the best active language's score one has to be to be switched off
+
+    def check(self):
+        if self.rule not in STOPPING_RULES:
+            raise UserError(f"early stopping: rule={self.rule!r}; expected one of {', '.join(STOPPING_RULES)}")
+        if not self.tau >= 0 or not self.threshold >= 0:
+            raise UserError(f"early stopping: tau={self.tau}, threshold={self.threshold}; expected >= 0 or .inf")
+
+
+@dataclass
+class Endpointing:
+    """When an utterance of a stream is over. The three rules are those of Kaldi's online decoders; .inf: never."""
+
+    silence_before: float = 2.4  # seconds in which nothing was decoded, from the start
+    silence_after: float = 1.2  # seconds since the last symbol
+    longest: float = 20.0  # seconds of an utterance
+
+    def check(self):
+        if not all(seconds > 0 for seconds in (self.silence_before, self.silence_after, self.longest)):
+            raise UserError(
+                f"endpointing: silence_before={self.silence_before}, silence_after={self.silence_after}, "
+                f"longest={self.longest}; expected seconds > 0 or .inf"
+            )
+
+
 def parameter_count(config, vocabularies):
     """Parameters of a transducer, as the paper's Table 6 counts them: without what only the pruned loss uses.
 
     config: TransducerConfig; vocabularies: {language code: V}, the blank included. The same number as
-    `pyspeech.transducer.model.count_parameters` of the model, without building it.
+    `pyspeech.transducer.networks.count_parameters` of the model, without building it.
     """
     languages = len(vocabularies)
     sizes = list(vocabularies.values()) if config.structure == "multi_softmax" else list(vocabularies.values())[:1]

@@ -9,20 +9,20 @@ A cut is one utterance, with one supervision: its raw text and its language's co
 of its own, which follows from seed and epoch; SpecAugment draws from numpy's global one, which the loader seeds by
 epoch and batch. So an epoch can be entered anywhere with the batches that it would have had.
 """
+
 import itertools
 
 import numpy as np
 import torch
 
-from pyspeech.audio.io import stream_audio
+from pyspeech.cuts import DURATION_JITTER, read_samples, split_batches, supervision_of
 from pyspeech.errors import UserError
-from pyspeech.features.fbank import GlobalStats, fbank, stack
+from pyspeech.features.fbank import fbank, stack
 from pyspeech.features.specaugment import spec_augment
 from pyspeech.text.normalize import normalize
 from pyspeech.training import distributed
 
 CACHE_BYTES = 2 << 30  # 18 hours of log-mel frames; what comes later is computed each time
-DURATION_JITTER = 0.1  # durations count up to this fraction more or less, so that batches differ from epoch to epoch
 
 
 def language_sampler(cuts, languages, batch_seconds, max_utterances, seed, together=1):
@@ -47,8 +47,9 @@ class LanguageSampler:
 
     def __init__(self, cuts, languages, batch_seconds, max_utterances, seed, together=1):
         if batch_seconds <= 0 or max_utterances < 1 or together < 1:
-            raise UserError(f"batch_seconds={batch_seconds}, max_utterances={max_utterances}, together={together}: "
-                            "expected more than 0")
+            raise UserError(
+                f"batch_seconds={batch_seconds}, max_utterances={max_utterances}, together={together}: expected more than 0"
+            )
         self.cuts = {language: [] for language in languages}
         for cut in cuts:
             language = supervision_of(cut).language
@@ -103,20 +104,6 @@ def _pop(entries, place):
     return entries.pop(int(place * len(entries)))
 
 
-def split_batches(cuts, batch_seconds, max_utterances, duration=lambda cut: cut.duration):
-    """Cut a list of cuts, or of what has a `duration`, into runs, each as long as its padded seconds and number allow: a
-    list of lists."""
-    batches, longest = [], 0.0
-    for cut in cuts:
-        longest = max(longest, duration(cut))
-        if batches and len(batches[-1]) < max_utterances and longest * (len(batches[-1]) + 1) <= batch_seconds:
-            batches[-1].append(cut)
-        else:
-            batches.append([cut])
-            longest = duration(cut)
-    return batches
-
-
 class UtteranceDataset(torch.utils.data.Dataset):
     """dataset[cuts]: the batch of these utterances.
 
@@ -152,8 +139,13 @@ class UtteranceDataset(torch.utils.data.Dataset):
             languages.append(self.languages.index(supervision_of(cut).language))
         features, lengths = _pad(features)
         tokens, token_lengths = _pad(tokens)
-        return {"features": features, "lengths": lengths, "tokens": tokens, "token_lengths": token_lengths,
-                "languages": torch.tensor(languages)}
+        return {
+            "features": features,
+            "lengths": lengths,
+            "tokens": tokens,
+            "token_lengths": token_lengths,
+            "languages": torch.tensor(languages),
+        }
 
     def _encode(self, cut):
         supervision = supervision_of(cut)
@@ -207,46 +199,6 @@ class FrameReader:
                 self.left -= size
                 self.kept[cut.id] = frames
         return frames
-
-
-def read_samples(cut, sampling_rate):
-    """Samples of a cut (N,) float32 at `sampling_rate`; UserError that names the file where it cannot be read.
-
-    A plain piece of an audio file is read as transcription reads its files; what lhotse has to make from one (another
-    speed, a mix, padding), lhotse makes.
-    """
-    path = _plain_file(cut)
-    if path is not None:
-        channel = cut.channel if cut.recording.num_channels > 1 else None
-        blocks = stream_audio(path, sampling_rate, channel, start=cut.start, duration=cut.duration)
-        return np.concatenate([np.zeros(0, np.float32), *blocks])
-    try:
-        audio = cut.resample(sampling_rate).load_audio()
-    except Exception as error:  # lhotse and its backends raise nearly every kind
-        reason = " ".join(str(error).split())[:200]
-        raise UserError(f"{cut.id}: cannot read its audio ({_source(cut)}): {reason}; check the file, or prepare the "
-                        "corpus again") from error
-    return np.ascontiguousarray(audio.mean(axis=0), dtype=np.float32)
-
-
-def _plain_file(cut):
-    """The path of the file that a cut is a piece of, as it is; None for what needs lhotse."""
-    recording = getattr(cut, "recording", None)
-    if recording is None or recording.transforms or not isinstance(cut.channel, int) or len(recording.sources) != 1:
-        return None
-    return recording.sources[0].source if recording.sources[0].type == "file" else None
-
-
-def _source(cut):
-    sources = getattr(getattr(cut, "recording", None), "sources", None) or []
-    return ", ".join(str(source.source) for source in sources if source.type == "file") or "no file of its own"
-
-
-def supervision_of(cut):
-    """The one supervision of an utterance; UserError where there is none or more."""
-    if len(cut.supervisions) != 1:
-        raise UserError(f"{cut.id}: {len(cut.supervisions)} supervisions; expected one utterance with its text a cut")
-    return cut.supervisions[0]
 
 
 def _pad(sequences):

@@ -16,11 +16,13 @@ Equation 2: T_avg = sum over languages of the fraction of the utterance's frames
 The search plays no part in any of this, so one search with all decoders running serves for any number of settings: the
 output of the language chosen is the same, and `run` gives the choice and T_avg.
 """
+
 import numpy as np
 
-from pyspeech.transducer.decoding_config import EarlyStopping
+from pyspeech.transducer.config import EarlyStopping
 
 AT_ONCE = 500  # utterances that `run` goes through together
+
 
 class EarlyStopper:
     """Scores and decoders that run, of a batch of B utterances and L languages, frame by frame.

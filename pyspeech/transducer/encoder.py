@@ -7,6 +7,7 @@ The output of each frame is brought to mean 0 and variance 1, without parameters
 are. The predictor's output is layer-normalised; next to it an untrained encoder, with a tenth of its variance or less,
 is not heard, and on a small corpus training ends where the transducer knows the texts and does not listen.
 """
+
 import contextlib
 import math
 import threading
@@ -23,8 +24,13 @@ class Encoder(torch.nn.Module):
     def __init__(self, config, languages=0):
         super().__init__()
         self.languages = languages
-        self.lstm = torch.nn.LSTM(config.features + languages, config.encoder_size, config.encoder_layers,
-                                  batch_first=True, dropout=config.dropout if config.encoder_layers > 1 else 0.0)
+        self.lstm = torch.nn.LSTM(
+            config.features + languages,
+            config.encoder_size,
+            config.encoder_layers,
+            batch_first=True,
+            dropout=config.dropout if config.encoder_layers > 1 else 0.0,
+        )
         initialise_lstm(self.lstm)
 
     def forward(self, features, languages=None, state=None):
@@ -89,3 +95,21 @@ def initialise_lstm(lstm):
                 parameter.zero_()
                 if name.startswith("bias_ih"):
                     parameter[lstm.hidden_size : 2 * lstm.hidden_size] = 1.0
+
+
+class LidHead(torch.nn.Module):
+    """Linear layers with ReLU between them: config.lid_sizes hidden units, then the languages.
+
+    The paper does not give its hidden layers; the default sizes lead to the number of parameters in its Table 6.
+    """
+
+    def __init__(self, config, languages):
+        super().__init__()
+        sizes = [config.encoder_size, *config.lid_sizes, languages]
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(*pair) for pair in zip(sizes, sizes[1:]))
+
+    def forward(self, encoded):
+        """encoded (..., D) -> log posteriors (..., languages)."""
+        for layer in self.layers[:-1]:
+            encoded = torch.relu(layer(encoded))
+        return torch.log_softmax(self.layers[-1](encoded), dim=-1)

@@ -7,17 +7,20 @@ The shared parameters and those of the language stay, all others are dropped:
                         they are, so its probabilities are the old ones, renormalised over its symbols
     onehot              the language's input is constant, so its weights become part of the bias: exact up to rounding
 """
+
 import re
 from dataclasses import replace
 
 import torch
 
 from pyspeech.errors import UserError
-from pyspeech.transducer.model import Transducer
+from pyspeech.transducer.networks import Transducer
 
 # The parameters of which there may be one for each head: list, index, rest of the name.
-PER_HEAD = re.compile(r"(predictor\.embeddings|predictor\.networks|joint\.outputs|simple_am_outputs|simple_lm_outputs)"
-                      r"\.(\d+)\.(.+)")
+PER_HEAD = re.compile(
+    r"(predictor\.embeddings|predictor\.networks|joint\.outputs|simple_am_outputs|simple_lm_outputs)"
+    r"\.(\d+)\.(.+)"
+)
 
 
 def to_monolingual(model, language, symbols=None):
@@ -32,8 +35,10 @@ def to_monolingual(model, language, symbols=None):
     head = model.head_of(language)
     size = model.vocabularies[language]
     if union != (symbols is not None):
-        raise UserError(f"finetuning from structure={config.structure}: expected "
-                        + ("the numbers of the language's symbols in the union" if union else "no list of symbols"))
+        raise UserError(
+            f"finetuning from structure={config.structure}: expected "
+            + ("the numbers of the language's symbols in the union" if union else "no list of symbols")
+        )
     if union:
         _check_symbols(symbols, size)
         size = len(symbols)
@@ -42,8 +47,13 @@ def to_monolingual(model, language, symbols=None):
         _select_symbols(parameters, symbols)
     if config.structure == "onehot":
         _fold_onehot(parameters, "encoder.lstm.weight_ih_l0", "encoder.lstm.bias_ih_l0", config.features, head)
-        _fold_onehot(parameters, "predictor.networks.0.lstms.0.weight_ih_l0",
-                     "predictor.networks.0.lstms.0.bias_ih_l0", config.embedding, head)
+        _fold_onehot(
+            parameters,
+            "predictor.networks.0.lstms.0.weight_ih_l0",
+            "predictor.networks.0.lstms.0.bias_ih_l0",
+            config.embedding,
+            head,
+        )
     seeded = Transducer(replace(config, structure="monolingual", lsp=False, lid=False), {language: size})
     seeded.to(next(model.parameters())).load_state_dict(parameters)
     return seeded.train(model.training)
@@ -54,8 +64,10 @@ def symbols_in_union(union, units):
     numbers = {symbol: number for number, symbol in enumerate(union.symbols)}
     missing = [symbol for symbol in units.symbols if symbol not in numbers]
     if missing:
-        raise UserError(f"{len(missing)} of {len(units.symbols)} symbols are not in the union (first: {missing[0]!r}); "
-                        "the units must be those that the union was made of")
+        raise UserError(
+            f"{len(missing)} of {len(units.symbols)} symbols are not in the union (first: {missing[0]!r}); "
+            "the units must be those that the union was made of"
+        )
     return [numbers[symbol] for symbol in units.symbols]
 
 

@@ -1,4 +1,5 @@
 """Hypotheses of the transducer search: how they share their beginnings, and their words with times and confidences."""
+
 import math
 from dataclasses import dataclass
 
@@ -54,9 +55,12 @@ class History:
             nodes.append(node)
             node = self._parents[node]
         nodes.reverse()
-        return Hypothesis(tokens=[self._tokens[node] for node in nodes], score=score,
-                          frames=[self._frames[node] for node in nodes],
-                          log_probs=[self._log_probs[node] for node in nodes])
+        return Hypothesis(
+            tokens=[self._tokens[node] for node in nodes],
+            score=score,
+            frames=[self._frames[node] for node in nodes],
+            log_probs=[self._log_probs[node] for node in nodes],
+        )
 
 
 def words_of(hypothesis, units, frame_seconds):

@@ -3,6 +3,7 @@
 The paper's text has the whole joint network language specific; the sizes in its Table 6 have room for language specific
 output layers alone, so the two projections are shared by the languages.
 """
+
 import torch
 
 from pyspeech.transducer.packing import PackingModule

@@ -11,6 +11,7 @@ probabilities of the arcs: "k2", the C++ and CUDA recursion of k2.mutual_informa
 the anti-diagonals n = s + t, T + S steps for the whole batch, with the backward recursion as a second batch beside the
 forward one. Both work in float64: in float32 a sum over a long utterance loses the digits that its gradient is made of.
 """
+
 import functools
 import logging
 
@@ -24,7 +25,7 @@ BACKENDS = ("auto", "k2", "torch")
 
 
 def backend_name(backend="auto", device="cpu"):
-    """"k2" or "torch": what computes the lattice on `device` where `backend` ("auto", "k2" or "torch") is asked for.
+    """ "k2" or "torch": what computes the lattice on `device` where `backend` ("auto", "k2" or "torch") is asked for.
 
     "auto" is k2 where it is installed and built for that device. Raises UserError where "k2" is asked for and is not.
     """

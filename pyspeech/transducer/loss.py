@@ -10,18 +10,18 @@ Blank is symbol 0; tokens (B, S) may hold anything past their length. Losses are
 too. What cannot have a loss is a UserError that names the utterance of the batch: lengths out of range, a blank or an
 unknown symbol in the reference, logits that are not finite. Empty references and more symbols than frames are fine.
 """
+
 import torch
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from pyspeech.compat import autocast
 from pyspeech.errors import UserError
+from pyspeech.transducer.config import LossConfig
 from pyspeech.transducer.lattice import log_likelihood
-from pyspeech.transducer.loss_config import LossConfig
 from pyspeech.transducer.pruning import gather_encoded, gather_predicted, prune_ranges
 
-__all__ = ["LossConfig", "NotFiniteError", "full_loss", "loss_scales", "pruned_loss", "smoothed_loss",
-           "transducer_loss"]
+__all__ = ["LossConfig", "NotFiniteError", "full_loss", "loss_scales", "pruned_loss", "smoothed_loss", "transducer_loss"]
 PRUNED_SCALE_AT_START = 0.1  # of the warm-up: the first ranges are next to random
 SMALLEST_PRODUCT = 1e-250
 NEGLIGIBLE = 1e-25  # of a gradient
@@ -54,8 +54,10 @@ def pruned_loss(logits, ranges, tokens, lengths, token_lengths, backend="auto"):
     _expect(ranges, "ranges", (batch, num_frames, size), len(tokens) == batch)
     rows = tokens.shape[1] + 1
     if int(ranges.min()) < 0 or int(ranges.max()) >= rows:
-        raise UserError(f"transducer loss: ranges go from {int(ranges.min())} to {int(ranges.max())}; expected rows "
-                        f"0 .. {rows - 1} of the lattice; take them from smoothed_loss on the same batch")
+        raise UserError(
+            f"transducer loss: ranges go from {int(ranges.min())} to {int(ranges.max())}; expected rows "
+            f"0 .. {rows - 1} of the lattice; take them from smoothed_loss on the same batch"
+        )
     labels = functional.pad(tokens, (0, 1)).gather(1, ranges.flatten(1)).view(ranges.shape)
     emitted, blank = (_spread(values, ranges, rows) for values in _label_and_blank(logits, labels))
     return _losses(emitted[:, :-1], blank, lengths, token_lengths, backend)[0]
@@ -84,8 +86,7 @@ def transducer_loss(model, encoded, lengths, tokens, token_lengths, head, config
     whole lattice; else the smoothed and the pruned loss add up, scaled as `loss_scales` says at `warm`, the part 0..1
     of the warm-up that is over. Logits that are not finite give NaN and no values: the trainer skips such a batch.
     """
-    tokens, lengths, token_lengths = check_batch(
-        tokens, lengths, token_lengths, encoded.shape[1], model.vocabulary_sizes[head])
+    tokens, lengths, token_lengths = check_batch(tokens, lengths, token_lengths, encoded.shape[1], model.vocabulary_sizes[head])
     try:
         if config.full:
             return _full(model, encoded, lengths, tokens, token_lengths, head, config)
@@ -103,12 +104,13 @@ def loss_scales(config, warm):
 def check_batch(tokens, lengths, token_lengths, num_frames, vocabulary):
     """The three as int64 on the device of `tokens`, padding of the tokens 0; UserError where one of them is wrong."""
     if tokens.dim() != 2 or lengths.shape != tokens.shape[:1] or token_lengths.shape != tokens.shape[:1]:
-        raise UserError(f"transducer loss: tokens {tuple(tokens.shape)}, lengths {tuple(lengths.shape)} and "
-                        f"token_lengths {tuple(token_lengths.shape)}; expected (B, S), (B,) and (B,)")
+        raise UserError(
+            f"transducer loss: tokens {tuple(tokens.shape)}, lengths {tuple(lengths.shape)} and "
+            f"token_lengths {tuple(token_lengths.shape)}; expected (B, S), (B,) and (B,)"
+        )
     if len(tokens) == 0:
         raise UserError("transducer loss: an empty batch; expected at least one utterance")
-    tokens, lengths, token_lengths = (
-        n.to(device=tokens.device, dtype=torch.int64) for n in (tokens, lengths, token_lengths))
+    tokens, lengths, token_lengths = (n.to(device=tokens.device, dtype=torch.int64) for n in (tokens, lengths, token_lengths))
     limit = tokens.shape[1]
     _check_range(lengths, 1, num_frames, "frames; leave out what is empty, and pad the rest to the longest")
     _check_range(token_lengths, 0, limit, "symbols; pad tokens to the longest reference")
@@ -117,9 +119,11 @@ def check_batch(tokens, lengths, token_lengths, num_frames, vocabulary):
     wrong = inside & ((tokens < 1) | (tokens >= vocabulary))
     if wrong.any():
         item, place = wrong.nonzero()[0].tolist()
-        raise UserError(f"transducer loss: utterance {item} of the batch has symbol {int(tokens[item, place])} at "
-                        f"position {place} of its reference; expected 1 .. {vocabulary - 1} (0 is blank): encode the "
-                        "text with the units of this head")
+        raise UserError(
+            f"transducer loss: utterance {item} of the batch has symbol {int(tokens[item, place])} at "
+            f"position {place} of its reference; expected 1 .. {vocabulary - 1} (0 is blank): encode the "
+            "text with the units of this head"
+        )
     return tokens, lengths, token_lengths
 
 
@@ -127,8 +131,9 @@ def _check_range(values, low, high, advice):
     wrong = (values < low) | (values > high)
     if wrong.any():
         item = int(wrong.nonzero()[0])
-        raise UserError(f"transducer loss: utterance {item} of the batch has length {int(values[item])}; "
-                        f"expected {low} .. {high} {advice}")
+        raise UserError(
+            f"transducer loss: utterance {item} of the batch has length {int(values[item])}; expected {low} .. {high} {advice}"
+        )
 
 
 def _shape(logits, dimensions):
@@ -149,8 +154,10 @@ def _losses(px, py, lengths, token_lengths, backend):
     finite = torch.isfinite(losses.detach())
     if not finite.all():
         item = int((~finite).nonzero()[0])
-        raise NotFiniteError(f"transducer loss: utterance {item} of the batch has no alignment of finite probability; "
-                             "the logits of its symbols are too low, or the ranges leave no path")
+        raise NotFiniteError(
+            f"transducer loss: utterance {item} of the batch has no alignment of finite probability; "
+            "the logits of its symbols are too low, or the ranges leave no path"
+        )
     return losses, *occupations
 
 
@@ -169,8 +176,10 @@ class _LabelAndBlank(torch.autograd.Function):
         normaliser = torch.logsumexp(logits, dim=-1, keepdim=True)
         if not torch.isfinite(normaliser).all():
             item = int((~torch.isfinite(normaliser)).nonzero()[0, 0])
-            raise NotFiniteError(f"transducer loss: the logits of utterance {item} of the batch are not finite; look "
-                                 "for a learning rate that is too high, or for bad features")
+            raise NotFiniteError(
+                f"transducer loss: the logits of utterance {item} of the batch are not finite; look "
+                "for a learning rate that is too high, or for bad features"
+            )
         ctx.save_for_backward(logits, labels, normaliser)
         return (logits.gather(-1, labels) - normaliser)[..., 0], logits[..., 0] - normaliser[..., 0]
 
@@ -236,8 +245,10 @@ def _pair_normaliser(am, lm):
     """logsumexp of am[b, t] + lm[b, s] over the symbols: (B, S + 1, T), for logits that may be hundreds apart."""
     am_max, lm_max = am.detach().amax(dim=2, keepdim=True), lm.detach().amax(dim=2, keepdim=True)
     if not (torch.isfinite(am_max).all() and torch.isfinite(lm_max).all()):
-        raise NotFiniteError("transducer loss: the simple logits of the encoder or of the predictor are not finite; "
-                             "look for a learning rate that is too high, or for bad features")
+        raise NotFiniteError(
+            "transducer loss: the simple logits of the encoder or of the predictor are not finite; "
+            "look for a learning rate that is too high, or for bad features"
+        )
     shift = lm_max + am_max.transpose(1, 2)
     product = torch.bmm((lm - lm_max).exp(), (am - am_max).exp().transpose(1, 2))
     normaliser = product.clamp(min=SMALLEST_PRODUCT).log() + shift
@@ -265,10 +276,19 @@ def _full(model, encoded, lengths, tokens, token_lengths, head, config):
 def _smoothed_and_pruned(model, encoded, lengths, tokens, token_lengths, head, config, warm):
     predicted, hidden = model.predict_sequence(tokens, head)
     smoothed, ranges = smoothed_loss(
-        model.simple_am(encoded, head), model.simple_lm(hidden, head), tokens, lengths, token_lengths,
-        config.prune_range, config.lm_scale, config.am_scale, config.backend)
+        model.simple_am(encoded, head),
+        model.simple_lm(hidden, head),
+        tokens,
+        lengths,
+        token_lengths,
+        config.prune_range,
+        config.lm_scale,
+        config.am_scale,
+        config.backend,
+    )
     logits = model.head_logits(
-        gather_encoded(model.project_encoded(encoded), ranges), gather_predicted(predicted, ranges), head)
+        gather_encoded(model.project_encoded(encoded), ranges), gather_predicted(predicted, ranges), head
+    )
     pruned = pruned_loss(logits, ranges, tokens, lengths, token_lengths, config.backend)
     smoothed, pruned = (losses.sum() / lengths.sum() for losses in (smoothed, pruned))
     smoothed_scale, pruned_scale = loss_scales(config, warm)

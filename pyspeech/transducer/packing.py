@@ -1,4 +1,5 @@
 """Parameters of all languages in one tensor, kept between steps: a search over languages is then one operation."""
+
 import torch
 
 
@@ -19,8 +20,7 @@ class Packing:
         """`build()`, or what it gave the last time for `key`, unless one of `parameters` has changed since."""
         if any(parameter.requires_grad for parameter in parameters) and torch.is_grad_enabled():
             return build()
-        stamp = [(parameter.data_ptr(), 0 if parameter.is_inference() else parameter._version)
-                 for parameter in parameters]
+        stamp = [(parameter.data_ptr(), 0 if parameter.is_inference() else parameter._version) for parameter in parameters]
         if key not in self._built or self._built[key][0] != stamp:
             self._built[key] = stamp, build()
         return self._built[key][1]

@@ -3,6 +3,7 @@
 Embeddings belong to a head (a language's output layer); the LSTM layers are shared by all heads, or, for language
 specific prediction (LSP), each head has its own. The start symbol is the blank.
 """
+
 import torch
 
 from pyspeech.transducer.encoder import initialise_lstm, run_lstm
@@ -69,8 +70,7 @@ class Predictor(PackingModule):
     def _pack(self):
         """All tables in one, and where each head's begins in it."""
         sizes = [layer.num_embeddings for layer in self.embeddings]
-        offsets = torch.tensor([sum(sizes[:index]) for index in range(len(sizes))],
-                               device=self.embeddings[0].weight.device)
+        offsets = torch.tensor([sum(sizes[:index]) for index in range(len(sizes))], device=self.embeddings[0].weight.device)
         table = self.embeddings[0].weight if len(sizes) == 1 else torch.cat([layer.weight for layer in self.embeddings])
         return table, offsets
 
@@ -88,8 +88,7 @@ class PredictorNetwork(torch.nn.Module):
     def __init__(self, config, inputs):
         super().__init__()
         sizes = [inputs] + [config.predictor_size] * config.predictor_layers
-        self.lstms = torch.nn.ModuleList(
-            torch.nn.LSTM(size, config.predictor_size, batch_first=True) for size in sizes[:-1])
+        self.lstms = torch.nn.ModuleList(torch.nn.LSTM(size, config.predictor_size, batch_first=True) for size in sizes[:-1])
         self.norms = torch.nn.ModuleList(torch.nn.LayerNorm(config.predictor_size) for _ in sizes[:-1])
         self.dropout = config.dropout
         for lstm in self.lstms:

@@ -6,6 +6,7 @@ the paths that leave frame t by a blank in one of them, less that of those which
 off. Then the ranges are made to join up: they start at row 0, never go back, reach row S at the last frame, and move on
 by at most R - 1 rows, so that two neighbours share a row and a path can pass from one to the other.
 """
+
 import torch
 from torch.nn import functional
 

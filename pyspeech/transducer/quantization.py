@@ -5,6 +5,7 @@ So results depend a little on what is computed together: chunks of another size 
 hypothesis.
 The output layers of the heads stay as they are: a search over languages packs their weights, which are small.
 """
+
 import copy
 import dataclasses
 import warnings

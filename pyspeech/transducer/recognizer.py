@@ -3,6 +3,7 @@
 `bundle` is what `pyspeech.transducer.checkpoint.load_model` gives: .model, .units {language: units}, .fbank
 (FbankConfig), .stats (GlobalStats or None). Audio is samples (N,) float from -1 to 1 at bundle.fbank.sampling_rate.
 """
+
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -124,15 +125,25 @@ class Decoder:
         words = words_of(hypotheses[0], units, shift)
         for word in words:
             word.start, word.end = word.start + start, word.end + start
-        result = Recognition(nbest[0].text, language, nbest[0].confidence, words, nbest, start,
-                             int(self.num_frames[row]) * shift, float(self.num_frames[row] > 0), final=final)
+        result = Recognition(
+            nbest[0].text,
+            language,
+            nbest[0].confidence,
+            words,
+            nbest,
+            start,
+            int(self.num_frames[row]) * shift,
+            float(self.num_frames[row] > 0),
+            final=final,
+        )
         if self.stopper:
             codes = self.model.languages
             result.t_avg = float(self.stopper.t_avg()[row])
             result.lid = dict(zip(codes, self.stopper.mean_posteriors[row].tolist()))
             result.lid_log_posteriors = np.concatenate(self.posteriors, axis=1)[row, : self.num_frames[row]]
-            result.by_language = {code: self.bundle.units[code].decode(self.beam.best(row, index).tokens)
-                                  for index, code in enumerate(codes)}
+            result.by_language = {
+                code: self.bundle.units[code].decode(self.beam.best(row, index).tokens) for index, code in enumerate(codes)
+            }
         return result
 
     def _language_of(self, tokens, head):

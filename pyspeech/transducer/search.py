@@ -25,12 +25,13 @@ anything.
 
 Nothing depends on frames to come, so decoding chunk by chunk is the same search. Scores are summed in float64.
 """
+
 import math
 
 import torch
 
 from pyspeech.errors import UserError
-from pyspeech.transducer.decoding_config import SearchConfig  # stands where importing it is fast
+from pyspeech.transducer.config import SearchConfig  # stands where importing it is fast
 from pyspeech.transducer.hypotheses import History
 
 BLANK = 0

@@ -4,11 +4,11 @@ The audio may come in blocks of any sizes: the result is the same, as features a
 any case. It is also that of `pyspeech.transducer.recognizer.recognize` for the whole utterance, whatever
 `chunk_frames` is (up to rounding, in float32; int8 models quantise each chunk by its own range).
 """
+
 import torch
 
 from pyspeech.errors import UserError
 from pyspeech.features.fbank import FbankStream
-from pyspeech.transducer.endpointing import is_endpoint
 from pyspeech.transducer.recognizer import Decoder
 
 
@@ -72,8 +72,22 @@ class StreamingRecognizer:
     def _at_endpoint(self):
         if self.endpointing is None:
             return False
-        return is_endpoint(int(self._decoder.num_frames[0]), self._decoder.last_frame(), self.endpointing,
-                           self.bundle.fbank.frame_seconds)
+        return is_endpoint(
+            int(self._decoder.num_frames[0]), self._decoder.last_frame(), self.endpointing, self.bundle.fbank.frame_seconds
+        )
 
     def _result(self, final):
         return self._decoder.result(0, self._frames_before * self.bundle.fbank.frame_seconds, final)
+
+
+def is_endpoint(num_frames, last_frame, config, frame_seconds):
+    """Whether any rule of `config` (Endpointing) ends an utterance here.
+
+    num_frames: encoder frames decoded; last_frame: that of the best hypothesis's last symbol, None where it has none;
+    frame_seconds: seconds a frame.
+    """
+    seconds = num_frames * frame_seconds
+    if last_frame is None:
+        return seconds >= min(config.silence_before, config.longest)
+    silence = (num_frames - 1 - last_frame) * frame_seconds
+    return silence >= config.silence_after or seconds >= config.longest

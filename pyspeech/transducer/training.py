@@ -4,6 +4,7 @@ A batch is one of pyspeech.transducer.dataset: a minibatch of one language, as i
 and those of that language get a gradient, or several of them that make one step. The cross entropy of language
 identification is applied at every frame and added, times `lid_scale`; it reaches the encoder and the LID layers alone.
 """
+
 import torch
 from torch.nn import functional
 

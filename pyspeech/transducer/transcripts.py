@@ -7,6 +7,7 @@
 
 Times count from the start of the recording. `render` gives the text.
 """
+
 import json
 import re
 from dataclasses import dataclass
@@ -61,18 +62,25 @@ def render(format, transcript, nbest=1, first_subtitle=1):
 def _text(transcript, nbest):
     if nbest == 1:
         return "".join(segment.text + "\n" for segment in transcript.segments if segment.text)
-    return "".join(f"{segment.start:.2f}\t{item.score:.4f}\t{item.text}\n" for segment in transcript.segments
-                   for item in segment.nbest[:nbest])
+    return "".join(
+        f"{segment.start:.2f}\t{item.score:.4f}\t{item.text}\n"
+        for segment in transcript.segments
+        for item in segment.nbest[:nbest]
+    )
 
 
 def _json(transcript, nbest):
     """The recording as a whole (means over time), then its segments with words and alternatives."""
-    record = {"recording": transcript.name, "text": transcript.text, "language": transcript.language,
-              "confidence": round(transcript.mean(lambda segment: segment.confidence), 4),
-              "duration": round(transcript.duration, 3),
-              "lid": _mean_posteriors(transcript),
-              "t_avg": round(transcript.mean(lambda segment: segment.t_avg), 4),
-              "segments": [_segment(segment, nbest) for segment in transcript.segments]}
+    record = {
+        "recording": transcript.name,
+        "text": transcript.text,
+        "language": transcript.language,
+        "confidence": round(transcript.mean(lambda segment: segment.confidence), 4),
+        "duration": round(transcript.duration, 3),
+        "lid": _mean_posteriors(transcript),
+        "t_avg": round(transcript.mean(lambda segment: segment.t_avg), 4),
+        "segments": [_segment(segment, nbest) for segment in transcript.segments],
+    }
     return json.dumps(record, ensure_ascii=False) + "\n"
 
 
@@ -82,19 +90,37 @@ def _mean_posteriors(transcript):
 
 
 def _segment(segment, nbest):
-    return {"start": round(segment.start, 3), "end": round(segment.start + segment.seconds, 3),
-            "text": segment.text, "language": segment.language, "confidence": round(segment.confidence, 4),
-            "words": [{"word": word.text, "start": round(word.start, 3), "end": round(word.end, 3),
-                       "confidence": round(word.confidence, 4)} for word in segment.words],
-            "nbest": [{"text": item.text, "score": round(item.score, 4), "confidence": round(item.confidence, 4)}
-                      for item in segment.nbest[:nbest]],
-            "lid": {code: round(value, 4) for code, value in segment.lid.items()}, "t_avg": round(segment.t_avg, 4)}
+    return {
+        "start": round(segment.start, 3),
+        "end": round(segment.start + segment.seconds, 3),
+        "text": segment.text,
+        "language": segment.language,
+        "confidence": round(segment.confidence, 4),
+        "words": [
+            {
+                "word": word.text,
+                "start": round(word.start, 3),
+                "end": round(word.end, 3),
+                "confidence": round(word.confidence, 4),
+            }
+            for word in segment.words
+        ],
+        "nbest": [
+            {"text": item.text, "score": round(item.score, 4), "confidence": round(item.confidence, 4)}
+            for item in segment.nbest[:nbest]
+        ],
+        "lid": {code: round(value, 4) for code, value in segment.lid.items()},
+        "t_avg": round(segment.t_avg, 4),
+    }
 
 
 def _ctm(transcript):
     name = re.sub(r"\s+", "_", transcript.name)  # columns are separated by spaces
-    return "".join(f"{name} {transcript.channel} {word.start:.2f} {word.end - word.start:.2f} {word.text} "
-                   f"{word.confidence:.4f}\n" for segment in transcript.segments for word in segment.words)
+    return "".join(
+        f"{name} {transcript.channel} {word.start:.2f} {word.end - word.start:.2f} {word.text} {word.confidence:.4f}\n"
+        for segment in transcript.segments
+        for word in segment.words
+    )
 
 
 def _srt(transcript, first):
@@ -117,8 +143,12 @@ def _subtitles(words):
     groups = []
     for word in words:
         group = groups[-1] if groups else None
-        if (group and word.start - group[-1].end < PAUSE and word.end - group[0].start <= LONGEST
-                and len(_lines([item.text for item in group] + [word.text])) <= LINES):
+        if (
+            group
+            and word.start - group[-1].end < PAUSE
+            and word.end - group[0].start <= LONGEST
+            and len(_lines([item.text for item in group] + [word.text])) <= LINES
+        ):
             group.append(word)
         else:
             groups.append([word])

@@ -11,6 +11,7 @@ cell (context, speaker of A and B, speaker of X, phone A, phone B) are means ove
 
 and the error is 100 (1 - average). Distances are those of abx_distances.py; every pair of items is compared once.
 """
+
 import logging
 import math
 from typing import NamedTuple
@@ -23,9 +24,9 @@ from pyspeech.units.features_files import open_features, read_text
 
 MODES = ("within", "across")
 RULES = ("zerospeech2020", "joint")
-TIE = 1e-9                 # distances that differ by less are equal
-_ROUNDING = 1e-6           # frames: times in seconds have few digits, a frame on the edge of an item is in it
-_CHUNK = 1 << 16           # distances of items in memory at a time, about; small enough for several processes
+TIE = 1e-9  # distances that differ by less are equal
+_ROUNDING = 1e-6  # frames: times in seconds have few digits, a frame on the edge of an item is in it
+_CHUNK = 1 << 16  # distances of items in memory at a time, about; small enough for several processes
 _TRIPLETS = 1 << 19
 log = logging.getLogger(__name__)
 
@@ -36,6 +37,7 @@ class NoTriplets(UserError):
 
 class Item(NamedTuple):
     """A token of a phone: onset and offset in seconds from the start of its file; context (phone before, phone after)."""
+
     file: str
     onset: float
     offset: float
@@ -46,6 +48,7 @@ class Item(NamedTuple):
 
 class Frames(NamedTuple):
     """Frames of items one after the other: values (F, D) float64; starts (N,), lengths (N,) >= 1, one an item."""
+
     values: np.ndarray
     starts: np.ndarray
     lengths: np.ndarray
@@ -53,6 +56,7 @@ class Frames(NamedTuple):
 
 class Cells(NamedTuple):
     """Scores of C cells: labels (C,) int64 for context, speaker of A and B, speaker of X, phone A, phone B; score (C,)."""
+
     context: np.ndarray
     speaker: np.ndarray
     speaker_x: np.ndarray
@@ -86,8 +90,9 @@ def read_items(path):
     return items
 
 
-def score_items(items, features, distance="cosine", mode="across", rule="zerospeech2020", jobs=1, progress=None,
-                frame_rate=None):
+def score_items(
+    items, features, distance="cosine", mode="across", rule="zerospeech2020", jobs=1, progress=None, frame_rate=None
+):
     """ABX error in %; arguments as of `load_frames`, `score_cells` and `error_rate`."""
     frames = load_frames(items, features, frame_rate)
     return error_rate(score_cells(items, frames, distance, mode, jobs, progress), rule)
@@ -139,11 +144,17 @@ def load_frames(items, features, frame_rate=None):
             parts.append(values[begin : end + 1])
             total += end - begin + 1
     if nearest:
-        log.warning("%d of %d items have no frame between their onset and offset: the nearest frame is taken",
-                    nearest, len(items))
+        log.warning(
+            "%d of %d items have no frame between their onset and offset: the nearest frame is taken", nearest, len(items)
+        )
     if late:
-        log.warning("%d of %d items end more than 3 frames behind the last frame of their file (%s: expected by %.3f s, "
-                    "one ends at %.3f s); check the frame rate of the features", len(late), len(items), *late[0])
+        log.warning(
+            "%d of %d items end more than 3 frames behind the last frame of their file (%s: expected by %.3f s, "
+            "one ends at %.3f s); check the frame rate of the features",
+            len(late),
+            len(items),
+            *late[0],
+        )
     return Frames(np.concatenate(parts), starts, lengths)
 
 
@@ -157,8 +168,10 @@ def _frame_ranges(items, count, times, frame_rate, source):
     late = int(np.argmax(onset))
     end = times[-1] + 3 * spacing
     if count > 1 and onset[late] > end:
-        raise UserError(f"{source}: frames until {times[-1] + spacing / 2:.3f} s, but an item begins at "
-                        f"{onset[late]:.3f} s; check the frame rate of the features")
+        raise UserError(
+            f"{source}: frames until {times[-1] + spacing / 2:.3f} s, but an item begins at "
+            f"{onset[late]:.3f} s; check the frame rate of the features"
+        )
     slack = _ROUNDING * spacing
     first = np.searchsorted(times, onset - slack, side="left")
     last = np.searchsorted(times, offset + slack, side="right") - 1
@@ -177,16 +190,21 @@ def score_cells(items, frames, distance="cosine", mode="across", jobs=1, progres
     where no cell has any. KL of values that are no probabilities is not a number: then every triplet is half right.
     """
     if distance not in DISTANCES or mode not in MODES:
-        raise UserError(f"distance {distance}, mode {mode}; expected one of {', '.join(DISTANCES)} and one of "
-                        f"{', '.join(MODES)}")
+        raise UserError(
+            f"distance {distance}, mode {mode}; expected one of {', '.join(DISTANCES)} and one of {', '.join(MODES)}"
+        )
     plan = _Plan(items, mode)
     if not len(plan.cells[0]):
-        raise NoTriplets(f"{len(items)} items without a single {mode}-speaker triplet; expected two phones of one speaker "
-                         "in a context, and another token of one of them")
+        raise NoTriplets(
+            f"{len(items)} items without a single {mode}-speaker triplet; expected two phones of one speaker "
+            "in a context, and another token of one of them"
+        )
     between = FrameDistances(frames.values, distance)
     if between.meaningless:
-        log.warning("KL divergence of frames with negative values, or zero throughout, has no meaning: triplets with them "
-                    "count as ties, an error of 50 %% where all are")
+        log.warning(
+            "KL divergence of frames with negative values, or zero throughout, has no meaning: triplets with them "
+            "count as ties, an error of 50 %% where all are"
+        )
     state = (plan, between, frames.starts[plan.order], frames.lengths[plan.order])
     scores = np.concatenate(list(_progress(_run(state, plan.chunks, jobs), len(plan.chunks), progress)))
     a, b, x = plan.cells
@@ -217,6 +235,7 @@ def _progress(results, total, title):
     if title is None:
         return results
     from tqdm import tqdm
+
     return tqdm(results, title, total, disable=None, leave=False)
 
 
@@ -231,7 +250,7 @@ class _Plan:
         context, speaker, phone = (_labels([item[place] for item in items]) for place in (4, 5, 3))
         self.order = np.lexsort((phone, speaker, context))
         context, speaker, phone = (labels[self.order] for labels in (context, speaker, phone))
-        self.first = _run_starts(context, speaker, phone)            # item with which a group begins
+        self.first = _run_starts(context, speaker, phone)  # item with which a group begins
         self.count = np.diff(self.first, append=len(items))
         self.context, self.speaker, self.phone = (labels[self.first] for labels in (context, speaker, phone))
         first_group = _run_starts(self.context, self.speaker)
@@ -298,6 +317,7 @@ def _run(state, chunks, jobs):
         return
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
+
     # Not forked: the caller may have threads (torch, a progress bar), which a forked process can wait for for ever.
     with ProcessPoolExecutor(min(jobs, len(chunks)), get_context("spawn"), _begin_worker, (state,)) as pool:
         yield from pool.map(_score_in_worker, chunks)
@@ -331,8 +351,12 @@ def _score_chunk(state, chunk):
     table[place] = distances[inverse.reshape(-1), (first > second).astype(np.int64)]
     triplets = plan.count[x] * plan.count[a] * plan.count[b]
     edges = [*_run_starts(np.cumsum(triplets) // _TRIPLETS).tolist(), len(a)]
-    return np.concatenate([_score_triplets(plan, *(values[begin:end] for values in (a, b, x, base, width)), table)
-                           for begin, end in zip(edges[:-1], edges[1:])])
+    return np.concatenate(
+        [
+            _score_triplets(plan, *(values[begin:end] for values in (a, b, x, base, width)), table)
+            for begin, end in zip(edges[:-1], edges[1:])
+        ]
+    )
 
 
 def _item_pairs(plan, x, other, base, width):
@@ -362,7 +386,7 @@ def _score_triplets(plan, a, b, x, base, width, table):
     for begin, end in zip(edges[:-1], edges[1:]):
         owner, offset = _expand(count_b[begin:end])
         gain = table[first_b[begin:end][owner] + offset] - to_a[begin:end][owner]
-        with np.errstate(invalid="ignore"):   # not a number: neither is nearer, half right
+        with np.errstate(invalid="ignore"):  # not a number: neither is nearer, half right
             score = (1 + (gain >= TIE).astype(np.int8) - (gain <= -TIE)) / 2
         nearer[begin:end] = np.bincount(owner, score, end - begin)
     return np.bincount(cell, nearer, len(a)) / np.bincount(cell, count_b, len(a))

@@ -9,12 +9,13 @@ frames the distance of X to Y may differ from that of Y to X. The Levenshtein di
     kl            symmetrised Kullback-Leibler divergence (half the sum of both) of frames scaled to sum 1
     levenshtein   0 where the two frames are the same vector, 1 where not
 """
+
 import numpy as np
 
 DISTANCES = ("cosine", "kl", "levenshtein")
-_MAX_TABLE = 1024         # distinct frames of which all distances are tabulated
+_MAX_TABLE = 1024  # distinct frames of which all distances are tabulated
 _BATCH_ELEMENTS = 1 << 21  # float64 numbers that a batch of pairs needs, about
-_BUCKETS = 3              # classes of item lengths an octave; a batch holds pairs of one class, padded
+_BUCKETS = 3  # classes of item lengths an octave; a batch holds pairs of one class, padded
 
 
 class FrameDistances:
@@ -29,7 +30,7 @@ class FrameDistances:
         assert distance in DISTANCES, distance
         self.distance = distance
         self._codes = self._table = None
-        self.width = 0        # float64 numbers that are gathered for a frame
+        self.width = 0  # float64 numbers that are gathered for a frame
         self.meaningless = False
         if distance == "levenshtein":
             self._codes, _ = _distinct(frames, len(frames))
@@ -77,7 +78,7 @@ class FrameDistances:
                 product += np.matmul(self._right[rows], self._left[columns].transpose(0, 2, 1))
                 both = self._entropy[rows][:, :, None] + self._entropy[columns][:, None]
                 return np.maximum(0.5 * (both - product), 0)
-        np.minimum(product, 1, out=product)   # np.clip is slower
+        np.minimum(product, 1, out=product)  # np.clip is slower
         angles = np.arccos(np.maximum(product, -1, out=product), out=product)
         angles /= np.pi
         if self._zero.any():
@@ -89,7 +90,7 @@ class FrameDistances:
 
 def _distinct(frames, limit):
     """Frames (F, D) -> (number of its vector (F,), the distinct vectors (K, D)), or (None, None) where K > limit."""
-    frames = np.ascontiguousarray(frames + 0.0)   # -0.0 becomes 0.0: they are the same number
+    frames = np.ascontiguousarray(frames + 0.0)  # -0.0 becomes 0.0: they are the same number
     seen, numbers = {}, np.empty(len(frames), np.int64)
     for place, frame in enumerate(frames):
         numbers[place] = seen.setdefault(frame.tobytes(), len(seen))
@@ -104,7 +105,7 @@ def pair_distances(between, starts, lengths, first, second):
     between: a FrameDistances; item i is its frames starts[i] .. starts[i] + lengths[i] - 1, lengths >= 1; first, second
     (P,): numbers of the items of each pair. Memory does not grow with the number of pairs beyond the result.
     """
-    swapped = lengths[first] > lengths[second]    # rows are the shorter item: the fronts below are as short as can be
+    swapped = lengths[first] > lengths[second]  # rows are the shorter item: the fronts below are as short as can be
     rows, columns = np.where(swapped, second, first), np.where(swapped, first, second)
     heights, widths = lengths[rows], lengths[columns]
     classes = np.stack([np.ceil(_BUCKETS * np.log2(size)).astype(np.int64) for size in (heights, widths)])
@@ -119,8 +120,9 @@ def pair_distances(between, starts, lengths, first, second):
         for part in range(begin, end, size):
             batch = order[part : min(part + size, end)]
             height, width = heights[batch].max(), widths[batch].max()
-            local = between.between(_frame_numbers(starts, lengths, rows[batch], height),
-                                    _frame_numbers(starts, lengths, columns[batch], width))
+            local = between.between(
+                _frame_numbers(starts, lengths, rows[batch], height), _frame_numbers(starts, lengths, columns[batch], width)
+            )
             result[batch] = align(local, heights[batch], widths[batch], width)
     result[swapped] = result[swapped, ::-1]
     return result
@@ -143,7 +145,7 @@ def dtw(local, heights, widths, width):
     no cost and exchanges left and up, hence a second length for it, which prefers up.
     """
     height, count = len(local) // width, local.shape[1]
-    costs = np.full((3, height + 1, count), np.inf)   # of three fronts in turn; cell (i, k - i) is at i + 1; outside is inf
+    costs = np.full((3, height + 1, count), np.inf)  # of three fronts in turn; cell (i, k - i) is at i + 1; outside is inf
     lengths = np.zeros((3, 2, height + 1, count), np.int16 if height + width < 1 << 15 else np.int32)
     costs[0, 1], lengths[0, :, 1] = local[0], 1
     result = np.empty((count, 2))
@@ -175,7 +177,7 @@ def _chosen(condition, first, second):
 def edit_distances(local, heights, widths, width):
     """Levenshtein distances (P, 2), both columns the same; arguments as of `dtw`, local distances 0 or 1."""
     height, count = len(local) // width, local.shape[1]
-    costs = np.zeros((3, height + 1, count))     # row i, column k - i of the (I + 1) x (J + 1) cells
+    costs = np.zeros((3, height + 1, count))  # row i, column k - i of the (I + 1) x (J + 1) cells
     result = np.empty((count, 2))
     for k, done in _ends(heights + widths):
         cost, before, diagonal = (costs[(k - back) % 3] for back in range(3))

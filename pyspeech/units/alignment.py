@@ -8,30 +8,32 @@ through the Viterbi recursion side by side, a frame of all of them at a time.
 Speech is given as features (T, D), frames 10 ms apart, normalised by voice, the first coefficient growing with
 loudness (MFCC with c0 first); a transcript as words, each a list of phones.
 """
+
 import functools
 from dataclasses import dataclass
 
 import numpy as np
 
 SILENCE = "sil"
-STATES = 3                     # of a phone; no segment is shorter
+STATES = 3  # of a phone; no segment is shorter
 SCHEDULE = (1,) * 6 + (2,) * 3 + (4,) * 4  # Gaussians a state in each pass
-VARIANCE_FLOOR = 0.05          # of the variance of all frames
-FEWEST = 8                     # frames a Gaussian that may be split
-QUIET, PAUSE = 0.25, 10        # of the way from the quiet to the loud frames, and frames: what is silence at first
-CELLS = 8_000_000              # frames x states of the utterances that are aligned side by side, a byte each
-_STEPS = (0, 1, STATES + 1)    # what the three moves advance by: stay, next state, next but a silence
+VARIANCE_FLOOR = 0.05  # of the variance of all frames
+FEWEST = 8  # frames a Gaussian that may be split
+QUIET, PAUSE = 0.25, 10  # of the way from the quiet to the loud frames, and frames: what is silence at first
+CELLS = 8_000_000  # frames x states of the utterances that are aligned side by side, a byte each
+_STEPS = (0, 1, STATES + 1)  # what the three moves advance by: stay, next state, next but a silence
 
 
 @dataclass
 class Aligner:
     """Trained models. Phone p of `phones` has the states STATES * p and following; phone 0 is silence."""
+
     phones: list
-    means: np.ndarray          # (states, mixtures, D)
-    variances: np.ndarray      # the same
-    weights: np.ndarray        # (states, mixtures), a sum of 1 in each row
-    stay: np.ndarray           # (states,) probability of staying one more frame
-    floor: np.ndarray          # (D,) smallest variances
+    means: np.ndarray  # (states, mixtures, D)
+    variances: np.ndarray  # the same
+    weights: np.ndarray  # (states, mixtures), a sum of 1 in each row
+    stay: np.ndarray  # (states,) probability of staying one more frame
+    floor: np.ndarray  # (D,) smallest variances
 
     @classmethod
     def train(cls, features, transcripts, schedule=SCHEDULE, progress=None):
@@ -51,8 +53,9 @@ class Aligner:
         lengths = np.array([len(features[index]) for index in usable])
         aligner = cls._flat(phones, frames)
         starts = np.cumsum(lengths) - lengths
-        states = np.concatenate([_even_states(frames[start:start + length], graph)
-                                 for start, length, graph in zip(starts, lengths, graphs)])
+        states = np.concatenate(
+            [_even_states(frames[start : start + length], graph) for start, length, graph in zip(starts, lengths, graphs)]
+        )
         aligner._estimate(frames, states, np.arange(len(states)) % 2 == 0)  # times unknown: half stay, half leave
         for number, mixtures in enumerate(schedule):
             if mixtures > aligner.weights.shape[1]:
@@ -62,8 +65,10 @@ class Aligner:
             left = np.concatenate([np.diff(path, append=-1) != 0 for path in paths])
             aligner._estimate(frames, states, left)
             if progress:
-                progress(f"alignment, pass {number + 1} of {len(schedule)}: {mixtures} Gaussians a state, "
-                         f"log-likelihood {score / len(frames):.3f} a frame")
+                progress(
+                    f"alignment, pass {number + 1} of {len(schedule)}: {mixtures} Gaussians a state, "
+                    f"log-likelihood {score / len(frames):.3f} a frame"
+                )
         return aligner
 
     def align(self, features, words):
@@ -74,8 +79,9 @@ class Aligner:
         """
         [segments] = self.align_all([features], [words])
         if segments is None:
-            raise ValueError(f"{len(features)} frames; {sum(map(len, words))} phones need at least "
-                             f"{STATES * max(1, sum(map(len, words)))}")
+            raise ValueError(
+                f"{len(features)} frames; {sum(map(len, words))} phones need at least {STATES * max(1, sum(map(len, words)))}"
+            )
         return segments
 
     def align_all(self, features, transcripts):
@@ -84,9 +90,11 @@ class Aligner:
         usable = [index for index, graph in enumerate(graphs) if graph.fewest_frames <= len(features[index])]
         found = [None] * len(graphs)
         if usable:
-            paths, _ = self._align(np.concatenate([np.asarray(features[index], np.float32) for index in usable]),
-                                   np.array([len(features[index]) for index in usable]),
-                                   [graphs[index] for index in usable])
+            paths, _ = self._align(
+                np.concatenate([np.asarray(features[index], np.float32) for index in usable]),
+                np.array([len(features[index]) for index in usable]),
+                [graphs[index] for index in usable],
+            )
             for index, path in zip(usable, paths):
                 found[index] = self._segments(graphs[index], path)
         return found
@@ -95,7 +103,7 @@ class Aligner:
         """frames (N, D) -> natural logarithm of the density of each state (N, states), float32."""
         num_mixtures = self.means.shape[1]
         inverse = 1.0 / self.variances
-        constant = np.log(self.weights) - 0.5 * (np.log(2 * np.pi * self.variances) + self.means ** 2 * inverse).sum(2)
+        constant = np.log(self.weights) - 0.5 * (np.log(2 * np.pi * self.variances) + self.means**2 * inverse).sum(2)
         matrix = np.concatenate([self.means * inverse, -0.5 * inverse], axis=2).astype(np.float32)
         both = np.concatenate([frames, np.square(frames)], axis=1)
         scores = [both @ matrix[:, k].T + constant[:, k].astype(np.float32) for k in range(num_mixtures)]
@@ -109,9 +117,14 @@ class Aligner:
         """Every state the Gaussian of all frames."""
         shape = (STATES * len(phones), 1, frames.shape[1])
         variance = np.maximum(frames.var(axis=0, dtype=np.float64), 1e-6)
-        return cls(phones, np.broadcast_to(frames.mean(axis=0, dtype=np.float64), shape).copy(),
-                   np.broadcast_to(variance, shape).copy(), np.ones(shape[:2]), np.full(shape[0], 0.5),
-                   VARIANCE_FLOOR * variance)
+        return cls(
+            phones,
+            np.broadcast_to(frames.mean(axis=0, dtype=np.float64), shape).copy(),
+            np.broadcast_to(variance, shape).copy(),
+            np.ones(shape[:2]),
+            np.full(shape[0], 0.5),
+            VARIANCE_FLOOR * variance,
+        )
 
     def _split(self):
         """Twice the Gaussians: each one's halves stand a fifth of its deviation to both sides of it."""
@@ -137,14 +150,18 @@ class Aligner:
     def _estimate_state(self, state, x):
         means, variances, weights = self.means[state], self.variances[state], self.weights[state]
         squares = np.square(x)
-        log = (np.log(weights) - 0.5 * (np.log(variances) + means ** 2 / variances).sum(axis=1)
-               + x @ (means / variances).T - 0.5 * squares @ (1.0 / variances).T)
+        log = (
+            np.log(weights)
+            - 0.5 * (np.log(variances) + means**2 / variances).sum(axis=1)
+            + x @ (means / variances).T
+            - 0.5 * squares @ (1.0 / variances).T
+        )
         share = np.exp(log - log.max(axis=1, keepdims=True))
         share /= share.sum(axis=1, keepdims=True)
         counts = share.sum(axis=0)
         enough = counts >= min(FEWEST, len(x) / len(weights))
         new = share.T @ x / np.maximum(counts, 1e-9)[:, None]
-        spread = share.T @ squares / np.maximum(counts, 1e-9)[:, None] - new ** 2
+        spread = share.T @ squares / np.maximum(counts, 1e-9)[:, None] - new**2
         means[enough] = new[enough]
         variances[enough] = np.maximum(spread[enough], self.floor)
         weights[:] = (counts + 1e-3 * len(x)) / (counts + 1e-3 * len(x)).sum()
@@ -157,7 +174,7 @@ class Aligner:
             emissions = np.zeros((lengths[batch].max(), len(batch), len(self.means)), np.float32)
             for column, index in enumerate(batch):
                 rows = slice(starts[index], starts[index] + lengths[index])
-                emissions[:lengths[index], column] = self.log_likelihoods(frames[rows])
+                emissions[: lengths[index], column] = self.log_likelihoods(frames[rows])
             found, scores = viterbi(emissions, lengths[batch], [graphs[index] for index in batch], self.stay)
             total += scores.sum()
             for index, path in zip(batch, found):
@@ -166,16 +183,18 @@ class Aligner:
 
     def _segments(self, graph, path):
         edges = np.flatnonzero(np.diff(graph.owner[path], prepend=-1, append=-1))
-        return [(self.phones[graph.ids[path[first]] // STATES], int(first), int(end))
-                for first, end in zip(edges[:-1], edges[1:])]
+        return [
+            (self.phones[graph.ids[path[first]] // STATES], int(first), int(end)) for first, end in zip(edges[:-1], edges[1:])
+        ]
 
 
 @dataclass(frozen=True)
 class Graph:
     """The states that an utterance may go through, in order: silence, word, silence, word, ..., silence."""
-    ids: np.ndarray            # (S,) state of each place
-    owner: np.ndarray          # (S,) which segment the place belongs to
-    skip: np.ndarray           # (S,) bool, the place may follow the one STATES + 1 before it
+
+    ids: np.ndarray  # (S,) state of each place
+    owner: np.ndarray  # (S,) which segment the place belongs to
+    skip: np.ndarray  # (S,) bool, the place may follow the one STATES + 1 before it
 
     @property
     def fewest_frames(self):
@@ -248,10 +267,10 @@ def viterbi(emissions, lengths, graphs, stay):
     width = sizes.max()
     ids, skip = np.zeros((batch, width), np.int64), np.full((batch, width), -np.inf)
     for row, graph in enumerate(graphs):
-        ids[row, :sizes[row]] = graph.ids
-        skip[row, :sizes[row]][graph.skip] = 0.0
+        ids[row, : sizes[row]] = graph.ids
+        skip[row, : sizes[row]][graph.skip] = 0.0
     kept, left = np.log(stay)[ids], np.log1p(-stay)[ids]
-    jumped = left[:, :-_STEPS[2]] + skip[:, _STEPS[2]:]
+    jumped = left[:, : -_STEPS[2]] + skip[:, _STEPS[2] :]
     flat = ids + num_states * np.arange(batch)[:, None]
     scores = np.full((batch, width), -np.inf)
     scores[:, 0] = 0.0
@@ -261,14 +280,14 @@ def viterbi(emissions, lengths, graphs, stay):
     final = scores.copy()
     moves = np.zeros((num_frames, batch, width), np.int8)
     for t in range(1, num_frames):
-        stepped, skipped = scores[:, :-1] + left[:, :-1], scores[:, :-_STEPS[2]] + jumped
+        stepped, skipped = scores[:, :-1] + left[:, :-1], scores[:, : -_STEPS[2]] + jumped
         scores = scores + kept
         better = stepped > scores[:, 1:]
         moves[t, :, 1:] = better
         np.maximum(stepped, scores[:, 1:], out=scores[:, 1:])
-        better = skipped > scores[:, _STEPS[2]:]
-        moves[t, :, _STEPS[2]:][better] = 2
-        np.maximum(skipped, scores[:, _STEPS[2]:], out=scores[:, _STEPS[2]:])
+        better = skipped > scores[:, _STEPS[2] :]
+        moves[t, :, _STEPS[2] :][better] = 2
+        np.maximum(skipped, scores[:, _STEPS[2] :], out=scores[:, _STEPS[2] :])
         scores += emissions[t].reshape(-1).take(flat)
         running = lengths > t
         final[running] = scores[running]

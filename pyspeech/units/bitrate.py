@@ -11,6 +11,7 @@ of K codes at a fixed rate has at most rate * log2(K): 175 bit/s for 128 codes a
 The list of files to score is the challenge's bitrate_filelist: a name a line, of a features file (its ending may be
 there or not), and in the challenge's own lists the duration in seconds behind it.
 """
+
 import math
 from collections import Counter
 from pathlib import PurePosixPath
@@ -50,8 +51,14 @@ def measure(sequences):
         raise UserError("no utterances to compute a bitrate from; expected at least one")
     lines, seconds = sum(counts.values()), math.fsum(durations)
     entropy = _entropy(counts.values(), lines)
-    return {"bitrate": lines * entropy / seconds, "lines": lines, "seconds": seconds, "entropy": entropy,
-            "symbols": len(counts), "ceiling": lines * math.log2(max(1, len(counts))) / seconds}
+    return {
+        "bitrate": lines * entropy / seconds,
+        "lines": lines,
+        "seconds": seconds,
+        "entropy": entropy,
+        "symbols": len(counts),
+        "ceiling": lines * math.log2(max(1, len(counts))) / seconds,
+    }
 
 
 def _checked(rows, where):
@@ -71,6 +78,7 @@ def _entropy(counts, total):
 
 
 # The list
+
 
 def read_filelist(path):
     """[(name, seconds or None), ...] of a bitrate_filelist, in order; a name is without folders and ending.

@@ -1,8 +1,9 @@
 """All that encoding or resynthesis needs in one file: the model, its speakers, and how features are computed.
 
-    folder/model.pt                                   a VQ-VAE or an inverter
-    folder/vqvae/model.pt, folder/inverter/model.pt   a pair: an inverter and the VQ-VAE whose codes it speaks
+folder/model.pt                                   a VQ-VAE or an inverter
+folder/vqvae/model.pt, folder/inverter/model.pt   a pair: an inverter and the VQ-VAE whose codes it speaks
 """
+
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -76,8 +77,10 @@ def load_model(folder, kind, device="cpu"):
         _check(model, speakers, features, stats)
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, UserError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise UserError(f"{path}: not a {kind} of this version ({type(error).__name__}: {reason}); "
-                        "train it again, or use the version of the code that made it") from error
+        raise UserError(
+            f"{path}: not a {kind} of this version ({type(error).__name__}: {reason}); "
+            "train it again, or use the version of the code that made it"
+        ) from error
     return Bundle(model.to(device).eval(), speakers, features, stats)
 
 
@@ -111,8 +114,10 @@ def find_models(folder, kind):
     found = {inside.parent if inside.name in PAIR else inside for inside in [*model_folders(folder), folder]}
     found = [str(inside) for inside in sorted(found) if _holds(inside, kind)]
     what = "VQ-VAE with its inverter (vqvae/model.pt, inverter/model.pt)" if kind == "pair" else "VQ-VAE (model.pt)"
-    raise UserError(f"--model {folder}: no {what} in it; " + (
-        f"choose one of {', '.join(found)}" if found else "expected a folder that egs/zerospeech/run.py made"))
+    raise UserError(
+        f"--model {folder}: no {what} in it; "
+        + (f"choose one of {', '.join(found)}" if found else "expected a folder that egs/zerospeech/run.py made")
+    )
 
 
 def _holds(folder, kind):
@@ -130,8 +135,11 @@ def check_pair(vqvae, inverter):
     """UserError unless the inverter speaks the codes of this VQ-VAE, in time with them."""
     spectra = [bundle.features.magnitudes for bundle in (vqvae, inverter)]
     framings = {(spectrum.sampling_rate, spectrum.shift) for spectrum in spectra}
-    if (not torch.equal(vqvae.model.codebook.cpu(), inverter.model.codebook.cpu())
-            or inverter.model.config.repeat != vqvae.model.config.stride or len(framings) > 1):
+    if (
+        not torch.equal(vqvae.model.codebook.cpu(), inverter.model.codebook.cpu())
+        or inverter.model.config.repeat != vqvae.model.config.stride
+        or len(framings) > 1
+    ):
         raise UserError("the inverter was trained with another VQ-VAE")
 
 

@@ -3,6 +3,7 @@
 The defaults are the paper's (Tjandra et al. 2020, sections 3 to 5) where it says them. Where it is silent they are choices:
 the sizes of layers, dropout, the decay and revival of the codebook, the power of the magnitudes.
 """
+
 from dataclasses import dataclass
 
 from pyspeech.errors import requirement

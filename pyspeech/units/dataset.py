@@ -14,17 +14,18 @@ factor that is drawn anew each time, its logarithm uniform; the decoder still ha
 learn to be alike for alike sounds of different voices, of which reconstruction alone says nothing: with the speaker known, any
 pairing of one voice's sounds with another's serves it as well. The paper has no such thing.
 """
+
 import math
 
 import numpy as np
 import torch
 
+from pyspeech.cuts import DURATION_JITTER, read_samples, split_batches, supervision_of
 from pyspeech.errors import UserError
 from pyspeech.features.fbank import GlobalStats
 from pyspeech.features.mfcc import normalise, raw_features
 from pyspeech.features.stft import MagnitudeStft
 from pyspeech.features.warping import warp
-from pyspeech.transducer.dataset import DURATION_JITTER, read_samples, split_batches, supervision_of
 
 
 def speakers_of(cuts):
@@ -105,9 +106,12 @@ class UnitDataset(torch.utils.data.Dataset):
         size = self._crop_frames()
         utterances = [self._piece(self._perturb(self.read(cut)), size) for cut in cuts]
         lengths = torch.tensor([len(parts[0]) for parts in utterances])
-        batch = {"features": _pad([parts[0] for parts in utterances]), "lengths": lengths,
-                 "speakers": torch.tensor([self._speaker(cut) for cut in cuts]),
-                 "seconds": float(lengths.sum()) * self.features.frame_seconds}
+        batch = {
+            "features": _pad([parts[0] for parts in utterances]),
+            "lengths": lengths,
+            "speakers": torch.tensor([self._speaker(cut) for cut in cuts]),
+            "seconds": float(lengths.sum()) * self.features.frame_seconds,
+        }
         if self.warp > 1:
             batch["targets"] = _pad([parts[1] for parts in utterances])
         if self.read.stft is not None:
@@ -141,8 +145,10 @@ class UnitDataset(torch.utils.data.Dataset):
     def _speaker(self, cut):
         speaker = speaker_of(cut)
         if speaker not in self.speakers:
-            raise UserError(f"{cut.id}: speaker '{speaker}'; expected one of the {len(self.speakers)} that are trained: "
-                            f"{', '.join(list(self.speakers)[:8])}")
+            raise UserError(
+                f"{cut.id}: speaker '{speaker}'; expected one of the {len(self.speakers)} that are trained: "
+                f"{', '.join(list(self.speakers)[:8])}"
+            )
         return self.speakers[speaker]
 
 

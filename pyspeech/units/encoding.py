@@ -12,6 +12,7 @@ from its end. So
 
 Code n stands for the features' frames [n * stride, (n + 1) * stride): 40 ms from n * 40 ms on with the defaults.
 """
+
 import numpy as np
 import torch
 

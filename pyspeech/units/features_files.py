@@ -9,6 +9,7 @@
 A table is never in memory as a whole, only where its utterances are. Names of a table have no white space, for that
 ends a name there; paths may have some, and both may be of any script, in UTF-8.
 """
+
 import contextlib
 import os
 import re
@@ -23,13 +24,14 @@ import numpy as np
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path, atomic_write
 
-SUFFIXES = (".npy", ".npz", ".txt")     # of features files, in the order in which they are looked for
+SUFFIXES = (".npy", ".npz", ".txt")  # of features files, in the order in which they are looked for
 _PLACE = re.compile(r"(?P<ark>.*?)(:(?P<offset>\d+))?(\[(?P<first>\d+):(?P<last>\d+)\])?", re.DOTALL)
 
 
 class Features(NamedTuple):
     """values (N, D) float64, finite, N and D at least 1; times (N,) float64 in seconds, increasing, or None; source is
     what messages call them."""
+
     values: np.ndarray
     times: np.ndarray
     source: str
@@ -47,8 +49,10 @@ def open_features(where):
     if path.is_dir():
         return partial(_from_folder, path)
     if not path.is_file() or path.suffix not in (".scp", ".ark"):
-        raise UserError(f"{path}: {'neither .scp nor .ark' if path.exists() else 'no such folder or file'}; expected a "
-                        "folder of features files, or a Kaldi table (.scp, .ark)")
+        raise UserError(
+            f"{path}: {'neither .scp nor .ark' if path.exists() else 'no such folder or file'}; expected a "
+            "folder of features files, or a Kaldi table (.scp, .ark)"
+        )
     return partial(_from_table, path, _listed(path) if path.suffix == ".scp" else _indexed(path))
 
 
@@ -71,12 +75,14 @@ def _checked(values, times, source):
     if times is not None:
         times = np.asarray(times, dtype=np.float64)
         if times.shape != (len(values),) or not np.all(np.diff(times) >= 0):
-            raise UserError(f"{source}: times of shape {times.shape}; expected one for each of {len(values)} frames, "
-                            "in increasing order")
+            raise UserError(
+                f"{source}: times of shape {times.shape}; expected one for each of {len(values)} frames, in increasing order"
+            )
     return Features(values, times, str(source))
 
 
 # A folder
+
 
 def _from_dict(features, name):
     if name not in features:
@@ -132,6 +138,7 @@ def read_text(path):
 
 # A Kaldi table
 
+
 def _listed(table):
     """{name: (path of the archive, offset or None, slice of rows)} of a list."""
     places = {}
@@ -172,8 +179,10 @@ def _indexed(archive):
 
 def _from_table(table, places, name):
     if name not in places:
-        raise UserError(f"{table}: no features of {name}; it has {len(places)} utterances" +
-                        (f", such as {next(iter(places))}" if places else ""))
+        raise UserError(
+            f"{table}: no features of {name}; it has {len(places)} utterances"
+            + (f", such as {next(iter(places))}" if places else "")
+        )
     archive, offset, rows = places[name]
     source, beside = f"{table}, {name}", table.parent / archive
     moved = table.parent / os.path.basename(archive)
@@ -195,8 +204,9 @@ def _read_matrix(stream, source):
         matrix = read_kaldi(stream)
     except Exception as error:  # kaldiio raises whatever its parts raise
         reason = str(error).partition("\n")[0] or "cut off or damaged"
-        raise UserError(f"{source}: kaldiio cannot read this ({type(error).__name__}: {reason}); expected a matrix of "
-                        f"{stream.name}, whole") from None
+        raise UserError(
+            f"{source}: kaldiio cannot read this ({type(error).__name__}: {reason}); expected a matrix of {stream.name}, whole"
+        ) from None
     if isinstance(matrix, tuple):
         raise UserError(f"{source}: audio; expected a matrix of features (frames, dim)")
     if matrix.ndim != 2:
@@ -207,8 +217,10 @@ def _read_matrix(stream, source):
 def check_name(name):
     """UserError for what cannot be the name of an utterance in a Kaldi table."""
     if name.split() != [name]:
-        raise UserError(f"'{name}' cannot be the name of an utterance in a Kaldi table, where white space ends a name; "
-                        "rename it, or write a file for each utterance")
+        raise UserError(
+            f"'{name}' cannot be the name of an utterance in a Kaldi table, where white space ends a name; "
+            "rename it, or write a file for each utterance"
+        )
 
 
 @contextlib.contextmanager
@@ -227,6 +239,7 @@ def kaldi_table(path):
     offsets = {}
     with atomic_path(ark) as temporary:
         with open(temporary, "wb") as stream:
+
             def write(name, values):
                 check_name(name)
                 if name in offsets:

@@ -7,6 +7,7 @@ synthesised of them is cut off.
 
 The phase begins with random numbers from a seed of their own: the same magnitudes give the same samples.
 """
+
 import torch
 import torchaudio
 
@@ -33,8 +34,17 @@ def griffin_lim(magnitudes, config, iterations=ITERATIONS, seed=0):
         if devices:
             torch.cuda.manual_seed(seed)
         samples = torchaudio.functional.griffinlim(
-            padded.T.contiguous(), window, config.n_fft, config.shift, config.window, power=1.0, n_iter=iterations,
-            momentum=MOMENTUM, length=None, rand_init=True)
+            padded.T.contiguous(),
+            window,
+            config.n_fft,
+            config.shift,
+            config.window,
+            power=1.0,
+            n_iter=iterations,
+            momentum=MOMENTUM,
+            length=None,
+            rand_init=True,
+        )
     first = beyond * config.shift - config.window // 2
     return samples[first : first + (len(magnitudes) - 1) * config.shift + config.window]
 

@@ -11,6 +11,7 @@ consonants are, counts for a ten-thousandth.
 
 B utterances, N codes, S = r N frames, K codes of D values.
 """
+
 import torch
 
 from pyspeech.errors import UserError
@@ -32,10 +33,12 @@ class Inverter(torch.nn.Module):
         inputs = codebook.shape[1] + (config.speaker_dim if num_speakers > 1 else 0)
         sizes = [inputs] + [config.dim] * config.conv_layers
         self.convolutions = torch.nn.ModuleList(
-            MultiscaleConvolution(size, config.dim, config.widest_kernel) for size in sizes[:-1])
+            MultiscaleConvolution(size, config.dim, config.widest_kernel) for size in sizes[:-1]
+        )
         self.dropout = torch.nn.Dropout(config.dropout)
         self.layers = torch.nn.ModuleList(
-            TransformerLayer(config.dim, config.heads, config.feedforward, config.dropout) for _ in range(config.layers))
+            TransformerLayer(config.dim, config.heads, config.feedforward, config.dropout) for _ in range(config.layers)
+        )
         self.norm = torch.nn.LayerNorm(config.dim)
         self.output = torch.nn.Linear(config.dim, config.bins)
 
@@ -45,8 +48,9 @@ class Inverter(torch.nn.Module):
         Not held above 0, so that gradients are there everywhere; behind an utterance's end any values.
         """
         if codes.numel() and int(codes.max()) >= len(self.codebook):
-            raise UserError(f"code {int(codes.max())}: the inverter knows 0 to {len(self.codebook) - 1}; "
-                            "it was trained with another VQ-VAE")
+            raise UserError(
+                f"code {int(codes.max())}: the inverter knows 0 to {len(self.codebook) - 1}; it was trained with another VQ-VAE"
+            )
         vectors = self.codebook[codes]
         if self.speakers is not None:
             voices = self.speakers(speakers)[:, None].expand(-1, codes.shape[1], -1)

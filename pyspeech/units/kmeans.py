@@ -4,6 +4,7 @@ Seeding after Arthur and Vassilvitskii 2007 (k-means++, with their greedy choice
 Lloyd 1982 until nothing moves. All in float64 and in slabs, so that memory is bounded by the frames themselves; a cluster
 that has lost all its frames takes the frame that is farthest from its centre.
 """
+
 import math
 
 import torch
@@ -74,8 +75,12 @@ def _seed(frames, k, generator):
 
 def _squares(frames, centres):
     """Squared distances (N, C) float64, slab by slab."""
-    return torch.cat([torch.cdist(slab.double(), centres.double(), compute_mode="donot_use_mm_for_euclid_dist").square()
-                      for slab in frames.split(SLAB)])
+    return torch.cat(
+        [
+            torch.cdist(slab.double(), centres.double(), compute_mode="donot_use_mm_for_euclid_dist").square()
+            for slab in frames.split(SLAB)
+        ]
+    )
 
 
 def _statistics(frames, centres):

@@ -5,6 +5,7 @@ utterance's end reaches none of its frames: attention leaves it out, and before 
 what lies beyond the ends. So an utterance gives the same alone and in a batch. Normalisation is over the values of a frame,
 for the same reason: statistics of a batch would depend on its padding.
 """
+
 import math
 
 import torch
@@ -35,7 +36,8 @@ class TransformerLayer(torch.nn.Module):
         self.attention_norm, self.feedforward_norm = torch.nn.LayerNorm(dim), torch.nn.LayerNorm(dim)
         self.inputs, self.output = torch.nn.Linear(dim, 3 * dim), torch.nn.Linear(dim, dim)
         self.feedforward = torch.nn.Sequential(
-            torch.nn.Linear(dim, feedforward), torch.nn.ReLU(), torch.nn.Dropout(dropout), torch.nn.Linear(feedforward, dim))
+            torch.nn.Linear(dim, feedforward), torch.nn.ReLU(), torch.nn.Dropout(dropout), torch.nn.Linear(feedforward, dim)
+        )
         self.dropout = torch.nn.Dropout(dropout)
         for layer in (self.inputs, self.output):
             torch.nn.init.xavier_uniform_(layer.weight)
@@ -95,7 +97,8 @@ class MultiscaleConvolution(torch.nn.Module):
         shares = [outputs // len(kernels)] * len(kernels)
         shares[0] += outputs - sum(shares)
         self.convolutions = torch.nn.ModuleList(
-            Convolution(inputs, share, kernel) for kernel, share in zip(kernels, shares) if share)
+            Convolution(inputs, share, kernel) for kernel, share in zip(kernels, shares) if share
+        )
         self.norm = torch.nn.LayerNorm(outputs)
 
     def forward(self, sequence, mask):

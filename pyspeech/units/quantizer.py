@@ -18,6 +18,7 @@ a tenth of a vector instead of one, most codes stay unused for good.
 All state is in buffers, so a checkpoint goes on exactly and a step can be undone by putting the buffers back. Random choices
 come from torch's global generator on the CPU.
 """
+
 import torch
 
 LAPLACE = 1e-5  # added to each code's N, so that no quotient has a zero below

@@ -7,6 +7,7 @@ seconds; one goes over into the next where the overlap is quietest, within FADE 
 nothing of each other. The codes themselves are those of `encoding.encode`. The same input, voice and seed give the same
 samples.
 """
+
 import numpy as np
 import torch
 
@@ -72,8 +73,9 @@ def match_level(samples, level):
 def _speak_window(inverter, codes, voice, seed):
     """codes (n,) -> samples (n * repeat * shift + window,): a window more than the codes stand for."""
     device = inverter.model.codebook.device
-    magnitudes = inverter.model.magnitudes(codes[None].to(device), torch.tensor([len(codes)], device=device),
-                                           torch.tensor([voice], device=device))[0]
+    magnitudes = inverter.model.magnitudes(
+        codes[None].to(device), torch.tensor([len(codes)], device=device), torch.tensor([voice], device=device)
+    )[0]
     magnitudes = torch.cat([magnitudes, magnitudes[-1:]])  # so that none of the samples asked for lies beyond the end
     return griffin_lim(magnitudes, inverter.features.magnitudes, seed=seed).cpu().numpy()
 

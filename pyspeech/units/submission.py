@@ -21,6 +21,7 @@ lines, numbers that are not finite, negative numbers under dtw_kl (its score is 
 Two utterances of the corpus that would give one name (never so in the challenge's, but S1_sa1 and S2_sa1 would) keep
 their whole names: V001_S1_sa1.wav.
 """
+
 import math
 import os
 import re
@@ -38,8 +39,7 @@ DISTANCES = ("dtw_cosine", "dtw_kl", "levenshtein")
 RATE = 16000
 AUXILIARY = ("auxiliary_embedding1", "auxiliary_embedding2")
 TOP_ENTRIES = {"author": str, "affiliation": str, "open source": bool}
-TRACK_ENTRIES = {"abx distance": str, "system description": str, "using parallel train": bool,
-                 "using external data": bool}
+TRACK_ENTRIES = {"abx distance": str, "system description": str, "using parallel train": bool, "using external data": bool}
 OPTIONAL_ENTRIES = {"hyperparameters": None, "auxiliary1 description": str, "auxiliary2 description": str}
 KINDS = {str: "text", bool: "true or false"}
 
@@ -59,8 +59,11 @@ def synthesis_names(pairs):
     by_name = defaultdict(set)
     for utterance, voice in pairs:
         by_name[_short_name(utterance, voice)].add((utterance, voice))
-    return {(utterance, voice): name if len(same) == 1 else f"{voice}_{utterance}.wav"
-            for name, same in by_name.items() for utterance, voice in same}
+    return {
+        (utterance, voice): name if len(same) == 1 else f"{voice}_{utterance}.wav"
+        for name, same in by_name.items()
+        for utterance, voice in same
+    }
 
 
 def _short_name(utterance, voice):
@@ -70,8 +73,10 @@ def _short_name(utterance, voice):
 
 # Writing
 
-def write_metadata(folder, author, affiliation, distance, description, hyperparameters, code=None, parallel=False,
-                   external=False):
+
+def write_metadata(
+    folder, author, affiliation, distance, description, hyperparameters, code=None, parallel=False, external=False
+):
     """Write both metadata.yaml of a submission.
 
     distance: one of DISTANCES, that its units are meant for. hyperparameters: plain data. code: text that says where
@@ -83,11 +88,16 @@ def write_metadata(folder, author, affiliation, distance, description, hyperpara
     if distance not in DISTANCES:
         raise UserError(f"abx distance {distance}: expected one of {', '.join(DISTANCES)}")
     track = Path(folder) / TRACK
-    contents = {Path(folder) / "metadata.yaml": {"author": author, "affiliation": affiliation,
-                                                 "open source": code is not None},
-                track / "metadata.yaml": {"abx distance": distance, "system description": description,
-                                          "hyperparameters": hyperparameters, "using parallel train": parallel,
-                                          "using external data": external}}
+    contents = {
+        Path(folder) / "metadata.yaml": {"author": author, "affiliation": affiliation, "open source": code is not None},
+        track / "metadata.yaml": {
+            "abx distance": distance,
+            "system description": description,
+            "hyperparameters": hyperparameters,
+            "using parallel train": parallel,
+            "using external data": external,
+        },
+    }
     for path, entries in contents.items():
         with atomic_write(path) as stream:
             yaml.safe_dump(entries, stream, sort_keys=False, allow_unicode=True)
@@ -124,6 +134,7 @@ def write_wave(path, samples):
 
 
 # Checking
+
 
 def check_submission(folder, expected=None):
     """Everything that is wrong with a submission: [(path within it, problem), ...], empty where it is right.
@@ -219,8 +230,9 @@ def _check_code(code, is_open, problems):
 def _check_track_metadata(path, used, problems):
     described = {name: f"auxiliary{name[-1]} description" for name in sorted(used)}
     required = {**TRACK_ENTRIES, **dict.fromkeys(described.values(), str)}
-    metadata = problems.metadata(path, required, {name: kind for name, kind in OPTIONAL_ENTRIES.items()
-                                                  if name not in required})
+    metadata = problems.metadata(
+        path, required, {name: kind for name, kind in OPTIONAL_ENTRIES.items() if name not in required}
+    )
     distance = metadata.get("abx distance")
     if isinstance(distance, str) and distance.strip() and distance not in DISTANCES:
         problems.add(path, f"'abx distance' is {distance!r}; expected one of {', '.join(DISTANCES)}")
@@ -246,8 +258,9 @@ def _check_test(folder, utterances, pairs, distance, problems):
         known = texts | {text.partition("_")[2] for text in texts}
         for path in waves:
             if path.stem.partition("_")[2] not in known - {""}:
-                problems.add(path, "there is no test utterance that it could be made from; expected VOICE_ID.wav beside "
-                                   "SPEAKER_ID.txt")
+                problems.add(
+                    path, "there is no test utterance that it could be made from; expected VOICE_ID.wav beside SPEAKER_ID.txt"
+                )
     for path in waves:
         problem = wave_problem(path)
         if problem:
@@ -300,7 +313,7 @@ def embedding_problem(path, distance=None):
     except OSError as error:
         return None, f"cannot be read: {error.strerror}"
     if lines[-1] == "":
-        lines.pop()                                 # what follows the last line's end
+        lines.pop()  # what follows the last line's end
     if not lines:
         return None, "is empty; expected one vector a line"
     columns = None
@@ -348,8 +361,9 @@ def wave_problem(path):
         with soundfile.SoundFile(os.fsencode(path)) as stream:
             found = (stream.format, stream.samplerate, stream.channels, stream.subtype)
             if found[:3] not in (("WAV", RATE, 1), ("WAVEX", RATE, 1)) or not found[3].startswith("PCM"):
-                return (f"{found[0]}, {found[1]} Hz, {found[2]} channel(s), {found[3]}; expected WAV, {RATE} Hz, "
-                        "1 channel, PCM_16")
+                return (
+                    f"{found[0]}, {found[1]} Hz, {found[2]} channel(s), {found[3]}; expected WAV, {RATE} Hz, 1 channel, PCM_16"
+                )
             if not stream.frames:
                 return "holds no samples"
             promised = promised_frames(stream, str(path))

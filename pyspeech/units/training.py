@@ -8,6 +8,7 @@ frames and the values of a frame:
 each term averaged over what it is taken of (frames; codes; pairs of codes), so that neither the length of the utterances
 nor the stride changes the balance.
 """
+
 import torch
 
 from pyspeech.errors import UserError
@@ -42,8 +43,9 @@ class InverterTraining(torch.nn.Module):
     def __init__(self, inverter, vqvae):
         super().__init__()
         if inverter.config.repeat != vqvae.config.stride:
-            raise UserError(f"inverter option repeat={inverter.config.repeat}: expected {vqvae.config.stride}, the stride "
-                            "of the VQ-VAE")
+            raise UserError(
+                f"inverter option repeat={inverter.config.repeat}: expected {vqvae.config.stride}, the stride of the VQ-VAE"
+            )
         self.inverter = inverter
         self._vqvae = (vqvae.eval(),)  # in a tuple: torch does not find it there
 

@@ -14,6 +14,7 @@ speakers in those TIMIT sentences, two each left out, 20 of 20 are likeliest und
 
 With the package Resemblyzer there is a second opinion: a network's embeddings of speakers (Wan et al. 2018).
 """
+
 import math
 from typing import NamedTuple
 
@@ -39,6 +40,7 @@ SHRINKAGE = 0.01  # of the covariance towards its diagonal
 
 class Voice(NamedTuple):
     """mean (13,), covariance (13, 13), float64: 12 cepstra and log Hz; frames: how many voiced ones these are from."""
+
     mean: np.ndarray
     covariance: np.ndarray
     frames: int
@@ -50,6 +52,7 @@ class Voice(NamedTuple):
 
 
 # A sentence
+
 
 def mel_cepstral_distortion(samples, reference):
     """Of two recordings of a sentence, samples (N,) and (M,) at RATE: dB, 0 or more, a mean over the frames of the
@@ -92,13 +95,16 @@ def _at_level(samples):
 
 # A voice
 
+
 def fit_voice(recordings):
     """The Voice of recordings, an iterable of samples (N,) at RATE. UserError where they have too few voiced frames."""
     parts = [voice_frames(samples) for samples in recordings]
     frames = np.concatenate(parts) if parts else np.zeros((0, VOICE.cepstra))
     if len(frames) < MIN_FRAMES:
-        raise UserError(f"{len(frames)} voiced frames in {len(parts)} recordings; expected at least {MIN_FRAMES} "
-                        "for the statistics of a voice")
+        raise UserError(
+            f"{len(frames)} voiced frames in {len(parts)} recordings; expected at least {MIN_FRAMES} "
+            "for the statistics of a voice"
+        )
     covariance = np.cov(frames.T)
     covariance += SHRINKAGE * (np.diag(np.diag(covariance)) - covariance)
     return Voice(frames.mean(axis=0), covariance, len(frames))
@@ -135,6 +141,7 @@ def _mean_log_likelihood(frames, voice):
 
 
 # A second opinion
+
 
 def load_embedder():
     """embed(samples (N,) at RATE) -> (256,) float32 of length 1, by Resemblyzer, or None for a recording without speech.

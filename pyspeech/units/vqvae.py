@@ -10,6 +10,7 @@ and width. Decoder of both: [convolution of 3, every frame twice] two times, con
 An utterance of T frames has ceil(T / 4) codes: behind its end stand zeros. B utterances, T frames, F features, N codes, D
 values of a code.
 """
+
 import math
 
 import torch
@@ -70,11 +71,14 @@ class VqVae(torch.nn.Module):
     def latents(self, features, lengths):
         """z before quantisation: (B, T, F), (B,) -> (B, N, D) float32, (B,) codes of each; behind the end any values."""
         if features.dim() != 3 or features.shape[2] != self.config.features:
-            raise UserError(f"features of shape {tuple(features.shape)}: the model expects (utterances, frames, "
-                            f"{self.config.features})")
+            raise UserError(
+                f"features of shape {tuple(features.shape)}: the model expects (utterances, frames, {self.config.features})"
+            )
         if len(lengths) and not 1 <= int(lengths.min()) <= int(lengths.max()) <= features.shape[1]:
-            raise UserError(f"lengths from {int(lengths.min())} to {int(lengths.max())} frames: expected 1 to "
-                            f"{features.shape[1]}, the frames of the batch; an utterance without any has no units")
+            raise UserError(
+                f"lengths from {int(lengths.min())} to {int(lengths.max())} frames: expected 1 to "
+                f"{features.shape[1]}, the frames of the batch; an utterance without any has no units"
+            )
         return self.encoder(features, lengths)
 
     @torch.no_grad()
@@ -106,9 +110,9 @@ class Encoder(torch.nn.Module):
         self.input = torch.nn.Linear(config.features, config.dim)
         self.dropout = torch.nn.Dropout(config.dropout)
         self.layers = torch.nn.ModuleList(
-            torch.nn.ModuleList(make_layer(config) for _ in range(config.layers)) for _ in range(config.blocks))
-        self.halvings = torch.nn.ModuleList(
-            Convolution(config.dim, config.dim, halve=True) for _ in range(config.blocks))
+            torch.nn.ModuleList(make_layer(config) for _ in range(config.layers)) for _ in range(config.blocks)
+        )
+        self.halvings = torch.nn.ModuleList(Convolution(config.dim, config.dim, halve=True) for _ in range(config.blocks))
         self.norm = torch.nn.LayerNorm(config.dim)
         self.output = torch.nn.Linear(config.dim, config.code_dim)
 

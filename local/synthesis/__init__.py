@@ -1,0 +1,1 @@
+"""Engines that speak, vocode or simulate, for the mini corpora."""

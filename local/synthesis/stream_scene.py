@@ -1,0 +1,332 @@
+"""One simulated stream of mission audio: talkers on a push-to-talk loop, what is heard between them, the recorder.
+
+Used by local/fearless_mini.py, whose docstring says what the corpus is and what it is not.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from local.synthesis import radio
+from local.synthesis.radio import RATE, amplitude, chance, uniform
+from local.synthesis.voices import mark_speech
+from pyspeech.sad.segments import segments_to_frames
+
+GROUND = ("CC", "CT")  # roles on the ground side of the air-to-ground loop: these key Quindar tones
+
+
+@dataclass
+class Talker:
+    """The person and the path of one role in one stream; levels in dB relative to the loudest talker."""
+
+    voice: str
+    speed: int  # percent: the clip is resampled by 100 / speed, which shifts the pitch too
+    level: float
+    snr: float  # speech level over all noise during its transmissions, dB
+    kernel: np.ndarray
+    noise_kernel: np.ndarray
+    band: np.ndarray  # plain band pass behind the level control
+    noise_kind: int  # 0 plain, 1 pulsating, 2 crackling, 3 whining
+    noisy_mike: bool  # the noise passes the level control with the speech, else it is added behind it
+    strength: float  # level control of the voice, 0 none, 1 a constant level
+    lift: float  # dB by which it may raise what is quiet, noise in pauses included
+    release: float
+    drive: float  # dB by which peaks exceed the clipping limit; below -12 nothing is clipped
+    before: float  # carrier before and after the words, seconds
+    after: float
+    burst: float  # level of the switching noise relative to the carrier noise, dB
+    late_key: float  # longest piece of the first word that is lost, seconds
+    quindar: float  # level of the tones relative to the speech, dB; None without
+
+
+@dataclass
+class Transmission:
+    """One entry of the transcript: when, who, and how many seconds the text takes to say."""
+
+    start: float
+    role: str
+    seconds: float
+
+
+def draw_talkers(rng, roles, voices):
+    """{role: Talker}: `voices` is {name: sex}; no voice twice before all are used."""
+    names = [name for _, name in sorted((rng.random(), name) for name in sorted(voices))]
+    spread = uniform(rng, 5.0, 40.0)
+    typical = uniform(rng, 4.0, 19.0)
+    quindar = uniform(rng, -12.0, -2.0) if chance(rng, 0.4) else None
+    talkers = {}
+    for index, role in enumerate(roles):
+        snr = float(np.clip(typical + 4.0 * rng.standard_normal() + (3.0 if role in GROUND else 0.0), 0.0, 20.0))
+        low, high = uniform(rng, 150.0, 550.0), uniform(rng, 1800.0, 3700.0)
+        name = names[index % len(names)]
+        fastest = (80, 100) if voices[name] == "f" else (90, 112)
+        talkers[role] = Talker(
+            voice=name,
+            speed=int(uniform(rng, *fastest)),
+            level=-spread * rng.random(),
+            snr=snr,
+            kernel=radio.channel_kernel(rng, low, high),
+            band=radio.band_kernel(0.7 * low, 1.15 * high),
+            noise_kernel=radio.sloped_kernel(
+                uniform(rng, -0.7, 1.6),
+                low * uniform(rng, 0.2, 1.0),
+                min(high * uniform(rng, 0.9, 1.4), 4000.0),
+                uniform(rng, 2.0, 12.0),
+            ),
+            noise_kind=int(rng.random() * 8) if chance(rng, 0.6) else 0,
+            noisy_mike=chance(rng, 0.4),
+            strength=uniform(rng, 0.0, 0.95),
+            lift=snr * uniform(rng, 0.0, 0.6),
+            release=uniform(rng, 0.05, 0.6),
+            drive=uniform(rng, -18.0, 6.0),
+            before=uniform(rng, 0.05, 0.6),
+            after=uniform(rng, 0.05, 0.8),
+            burst=uniform(rng, -12.0, 12.0),
+            late_key=uniform(rng, 0.0, 0.15) if chance(rng, 0.3) else 0.0,
+            quindar=quindar if role in GROUND else None,
+        )
+    return talkers
+
+
+def carrier_noise(rng, talker, length):
+    """Noise of a talker's path, about unit power, changing in level: (length,)."""
+    body = radio.noise(rng, length, talker.noise_kernel)
+    if talker.noise_kind == 1:
+        rate = uniform(rng, 4.0, 40.0)
+        body *= 1.0 + uniform(rng, 0.3, 0.9) * np.sin(2.0 * np.pi * rate * np.arange(length) / RATE)
+    elif talker.noise_kind == 2:
+        body = 0.7 * body + radio.crackle(rng, length, uniform(rng, 5.0, 60.0))
+    elif talker.noise_kind == 3:
+        body = 0.8 * body + radio.tone(length, uniform(rng, 300.0, 2600.0), 0.6)
+    return body * amplitude(radio.wander(rng, length, uniform(rng, 0.5, 3.0), uniform(rng, 0.2, 2.0)))
+
+
+def say(rng, talker, seconds, take_clip):
+    """Clips of the talker's voice for about `seconds`: (samples (N,), speech segments (n, 2) in seconds).
+
+    `take_clip(voice, seconds)` gives the next clip, float64 at 8 kHz. What lies more than about 12 dB below the noise
+    cannot be heard, so the marks leave it out.
+    """
+    from scipy.signal import resample_poly
+
+    pieces, marks, position, wanted = [], [], 0.0, seconds
+    for _ in range(20):
+        clip = resample_poly(take_clip(talker.voice, wanted), 100, talker.speed)
+        found = mark_speech(clip, depth=min(30.0, talker.snr + 14.0))
+        if not len(found):
+            continue
+        first = max(int(found[0, 0] * RATE) - RATE // 20, 0)
+        last = min(int(found[-1, 1] * RATE) + RATE // 20, len(clip))
+        count = np.arange(last - first)
+        clip = clip[first:last] * np.clip(np.minimum(count, count[::-1]) / 160, 0, 1)
+        active = np.concatenate([clip[int(a * RATE) - first : int(b * RATE) - first] for a, b in found])
+        pieces.append(clip * amplitude(-radio.level(active)))
+        marks.append(found - first / RATE + position)
+        pause = int((0.05 + 0.85 * rng.random() ** 2) * RATE)
+        pieces.append(np.zeros(pause))
+        position += (len(clip) + pause) / RATE
+        wanted -= len(clip) / RATE
+        if wanted < 0.5:
+            break
+    if not marks:
+        return np.zeros(0), np.zeros((0, 2))
+    samples, marks = np.concatenate(pieces[:-1]), np.concatenate(marks)
+    lost = int(talker.late_key * rng.random() * RATE)
+    samples, marks = samples[lost:], np.maximum(marks - lost / RATE, 0.0)
+    return samples, marks[marks[:, 1] - marks[:, 0] > 0.05]
+
+
+def transmit(rng, talker, words, marks):
+    """One transmission as received, at a speech level of about 0 dB: (samples, offset of the words in samples)."""
+    lead, tail = int(talker.before * uniform(rng, 0.5, 1.5) * RATE), int(talker.after * uniform(rng, 0.5, 1.5) * RATE)
+    body = np.zeros(lead + len(words) + tail)
+    body[lead : lead + len(words)] = words
+    snr = float(np.clip(talker.snr + 2.5 * rng.standard_normal(), 0.0, 22.0))
+    static = amplitude(-snr) * carrier_noise(rng, talker, len(body))
+    spoken = radio.convolve(body, talker.kernel)
+    active = np.concatenate([spoken[lead + int(a * RATE) : lead + int(b * RATE)] for a, b in marks])
+    received = spoken * amplitude(-radio.level(active))
+    if talker.noisy_mike:
+        heard = radio.convolve(static, talker.kernel)
+        received += heard * amplitude(-snr - radio.level(heard))
+    received *= radio.gain_control(received, 0.0, talker.strength, 0.005, talker.release, talker.lift)
+    if talker.drive > -12.0:
+        received = radio.clip_softly(received, amplitude(6.0 - talker.drive))
+    received = radio.convolve(received, talker.band)
+    if not talker.noisy_mike:
+        received += static
+    click = min(int(uniform(rng, 0.005, 0.06) * RATE), len(received) // 2)
+    if click:
+        received[:click] += amplitude(talker.burst - snr) * rng.standard_normal(click)
+        squelch = min(int(uniform(rng, 0.02, 0.2) * RATE), len(received) // 2)
+        received[-squelch:] += amplitude(talker.burst - snr) * rng.standard_normal(squelch)
+    return received, lead
+
+
+def add(track, piece, start):
+    """Add `piece` to `track` from sample `start`; what falls outside is dropped."""
+    first, last = max(start, 0), min(start + len(piece), len(track))
+    if last > first:
+        track[first:last] += piece[first - start : last - start]
+
+
+def converse(rng, transmissions, talkers, length, take_clip):
+    """All transmissions of a stream: (track (length,), speech segments as a list of (start, end) in seconds)."""
+    track, speech, free = np.zeros(length), [], 0.0
+    for one in transmissions:
+        talker = talkers[one.role]
+        words, marks = say(rng, talker, one.seconds, take_clip)
+        waiting = free > one.start  # the talk is dense: answers come at once
+        start = max(one.start + rng.random(), free + uniform(rng, -0.15, 0.5 if waiting else 1.6))
+        if not len(marks) or start + len(words) / RATE + 1.0 > length / RATE or start > one.start + 30.0:
+            continue
+        free = start + len(words) / RATE
+        received, lead = transmit(rng, talker, words, marks)
+        gain = amplitude(talker.level + 1.5 * rng.standard_normal())
+        first = int(start * RATE) - lead
+        add(track, received * gain, first)
+        if talker.quindar is not None:
+            tones = RATE // 4
+            loud = gain * amplitude(talker.quindar)
+            add(track, radio.tone(tones, 2525.0, loud), first - tones)
+            add(track, radio.tone(tones, 2475.0, loud), first + len(received))
+        speech += [(start + a, start + b) for a, b in marks]
+    return track, speech
+
+
+def background(rng, length, floor):
+    """What is heard with nobody keyed: hiss, rumble, hum, a tone, all changing, `floor` dB in the speech band:
+    (length,)."""
+    total = radio.noise(
+        rng,
+        length,
+        radio.sloped_kernel(
+            uniform(rng, -0.5, 1.5), uniform(rng, 20.0, 400.0), uniform(rng, 2000.0, 4000.0), uniform(rng, 2.0, 10.0)
+        ),
+    )
+    if chance(rng, 0.7):
+        rumble = radio.noise(rng, length, radio.sloped_kernel(2.0, 20.0, uniform(rng, 120.0, 500.0)))
+        total += amplitude(uniform(rng, -12.0, 12.0)) * rumble
+    total *= amplitude(radio.wander(rng, length, uniform(rng, 0.3, 2.5), uniform(rng, 0.5, 15.0)))
+    if chance(rng, 0.5):
+        total *= amplitude(radio.steps(rng, length, uniform(rng, 1.0, 5.0), uniform(rng, 10.0, 90.0)))
+    if chance(rng, 0.7):
+        base = (50.0, 60.0, 60.0, 120.0, 400.0)[int(rng.random() * 5)] * uniform(rng, 0.97, 1.03)
+        total += amplitude(uniform(rng, -15.0, 8.0)) * radio.hum(rng, length, base)
+    if chance(rng, 0.3):
+        total += radio.tone(length, uniform(rng, 200.0, 3200.0), amplitude(uniform(rng, -20.0, 3.0)))
+    if chance(rng, 0.4):
+        total += amplitude(uniform(rng, 0.0, 12.0)) * radio.crackle(rng, length, uniform(rng, 0.1, 8.0))
+    return total * amplitude(floor - radio.level(radio.convolve(total, radio.band_kernel(200.0, 3400.0))))
+
+
+def quiet_place(rng, spoken, size, tries=8):
+    """Start of `size` samples with as little speech as a few random tries find; spoken: cumulated speech samples (N +
+    1,)."""
+    starts = [int(rng.random() * (len(spoken) - 1 - size)) for _ in range(tries)]
+    return min(starts, key=lambda start: spoken[start + size] - spoken[start])
+
+
+def interference(rng, length, talkers, speech, signals):
+    """Sounds that are no speech, at the levels of the talkers, seldom over speech: (length,).
+
+    Key-ups without words, loss of lock (bursts of white noise), tones, data, handling noise. `speech` is a list of
+    segments in seconds, `signals` are recordings (N,) of real modem signals.
+    """
+    track = np.zeros(length)
+    spoken = np.concatenate([[0], np.cumsum(segments_to_frames(speech, length, 1.0 / RATE))])
+    minutes = length / RATE / 60.0
+    people = [talkers[role] for role in sorted(talkers)]
+
+    def scatter(rate, shortest, longest, make):
+        for _ in range(int(rate * minutes + rng.random())):
+            size = min(int(shortest * (longest / shortest) ** rng.random() * RATE), length - 1)
+            talker = people[int(rng.random() * len(people))]
+            add(track, make(talker, size), quiet_place(rng, spoken, size))
+
+    def key_up(talker, size):
+        return amplitude(talker.level - talker.snr + 2.0 * rng.standard_normal()) * carrier_noise(rng, talker, size)
+
+    def unlocked(talker, size):
+        kernel = radio.sloped_kernel(uniform(rng, -0.5, 0.5), 100.0, uniform(rng, 2200.0, 4000.0), uniform(rng, 2.0, 8.0))
+        return amplitude(talker.level + uniform(rng, -8.0, 5.0)) * radio.noise(rng, size, kernel)
+
+    def beep(talker, size):
+        return radio.tone(size, uniform(rng, 350.0, 3000.0), amplitude(talker.level + uniform(rng, -20.0, 0.0)))
+
+    def handling(talker, size):
+        return amplitude(talker.level + uniform(rng, -25.0, -5.0)) * radio.rustle(rng, size)
+
+    def data(talker, size):
+        if signals and chance(rng, 0.6):
+            source = signals[int(rng.random() * len(signals))]
+            start = int(rng.random() * max(len(source) - size, 1))
+            body = np.resize(source[start : start + size], size)
+        else:
+            body = radio.keyed_tones(rng, size)
+        body = body * amplitude(radio.wander(rng, size, uniform(rng, 0.0, 3.0), 1.0) - radio.level(body))
+        return amplitude(talker.level + uniform(rng, -22.0, -2.0)) * radio.convolve(body, talker.kernel)
+
+    for probability, most, shortest, longest, make in (
+        (0.6, 4.0, 0.15, 5.0, key_up),
+        (0.3, 3.0, 0.1, 6.0, unlocked),
+        (0.35, 3.0, 0.1, 1.5, beep),
+        (0.5, 5.0, 0.1, 3.0, handling),
+        (0.3, 0.8, 2.0, 25.0, data),
+    ):
+        if chance(rng, probability):
+            scatter(uniform(rng, 0.3, most), shortest, longest, make)
+    return track
+
+
+def murmur(rng, length, talkers, floor, take_clip):
+    """Other loops bleeding through, too weak to be understood: low-passed voices below the background."""
+    track = np.zeros(length)
+    role = sorted(talkers)[int(rng.random() * len(talkers))]
+    kernel = radio.band_kernel(150.0, uniform(rng, 600.0, 1500.0))
+    for _ in range(int(length / RATE / 60.0 * uniform(rng, 2.0, 8.0))):
+        clip = radio.convolve(take_clip(talkers[role].voice, uniform(rng, 1.0, 5.0)), kernel)
+        gain = amplitude(floor + uniform(rng, -14.0, -4.0) - radio.level(clip))
+        add(track, clip * gain, int(rng.random() * length))
+    return track
+
+
+def record(rng, track):
+    """The recorder: level control, tape response and hiss, drop-outs, a coder's holes, level, offset: within +-1."""
+    length = len(track)
+    if chance(rng, 0.45):
+        busy = np.quantile(radio.envelope(track, 0.01, 0.1, 200), 0.9)
+        track = track * radio.gain_control(
+            track, busy, uniform(rng, 0.3, 0.9), uniform(rng, 0.005, 0.1), uniform(rng, 1.0, 6.0), uniform(rng, 3.0, 14.0), 80
+        )
+    if chance(rng, 0.3):
+        track = radio.clip_softly(track, np.quantile(np.abs(track), uniform(rng, 0.97, 0.9995)))
+    track = radio.convolve(track, radio.channel_kernel(rng, uniform(rng, 30.0, 250.0), uniform(rng, 2300.0, 3900.0)))
+    for _ in range(int(length / RATE / 60.0 * uniform(rng, 0.0, 3.0))):
+        size = int(uniform(rng, 0.02, 0.15) * RATE)
+        start = int(rng.random() * (length - size))
+        track[start : start + size] *= amplitude(-uniform(rng, 6.0, 40.0))
+    peak = amplitude(uniform(rng, -22.0, -0.5)) / (np.quantile(np.abs(track), 0.9995) + 1e-9)
+    track = track * peak + amplitude(uniform(rng, -85.0, -55.0)) * rng.standard_normal(length)
+    if chance(rng, 0.3):
+        track = radio.coder_holes(track, uniform(rng, 25.0, 45.0))
+    return np.clip(track + (uniform(rng, -0.004, 0.004) if chance(rng, 0.3) else 0.0), -1.0, 1.0)
+
+
+def render(rng, transmissions, seconds, voices, take_clip, signals):
+    """One stream: samples float64 (seconds * 8000,) within +-1 and its speech segments, a list of (start, end).
+
+    transmissions: list of Transmission, times from the start of the stream. voices: {name: "f" or "m"}.
+    take_clip(voice, seconds): the next clip, float64 at 8 kHz. signals: list of float64 arrays, sounds that are no
+    speech.
+    """
+    length = int(round(seconds * RATE))
+    talkers = draw_talkers(rng, sorted({one.role for one in transmissions}), voices)
+    floor = min(talker.level - talker.snr for talker in talkers.values()) - 25.0 * rng.random() ** 1.5
+    floor -= 30.0 if chance(rng, 0.15) else 0.0  # squelched: next to nothing between transmissions
+    track, speech = converse(rng, transmissions, talkers, length, take_clip)
+    track += background(rng, length, floor)
+    track += interference(rng, length, talkers, speech, signals)
+    if chance(rng, 0.3):
+        track += murmur(rng, length, talkers, floor, take_clip)
+    return record(rng, track), speech

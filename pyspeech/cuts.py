@@ -1,0 +1,63 @@
+"""Lhotse cuts as all tasks use them: one cut is one utterance, or one stream; its samples, its supervision, batches."""
+
+import numpy as np
+
+from pyspeech.audio.io import stream_audio
+from pyspeech.errors import UserError
+
+DURATION_JITTER = 0.1  # durations count up to this fraction more or less, so that batches differ from epoch to epoch
+
+
+def read_samples(cut, sampling_rate):
+    """Samples of a cut (N,) float32 at `sampling_rate`; UserError that names the file where it cannot be read.
+
+    A plain piece of an audio file is read as transcription reads its files; what lhotse has to make from one (another
+    speed, a mix, padding), lhotse makes.
+    """
+    path = _plain_file(cut)
+    if path is not None:
+        channel = cut.channel if cut.recording.num_channels > 1 else None
+        blocks = stream_audio(path, sampling_rate, channel, start=cut.start, duration=cut.duration)
+        return np.concatenate([np.zeros(0, np.float32), *blocks])
+    try:
+        audio = cut.resample(sampling_rate).load_audio()
+    except Exception as error:  # lhotse and its backends raise nearly every kind
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(
+            f"{cut.id}: cannot read its audio ({_source(cut)}): {reason}; check the file, or prepare the corpus again"
+        ) from error
+    return np.ascontiguousarray(audio.mean(axis=0), dtype=np.float32)
+
+
+def _plain_file(cut):
+    """The path of the file that a cut is a piece of, as it is; None for what needs lhotse."""
+    recording = getattr(cut, "recording", None)
+    if recording is None or recording.transforms or not isinstance(cut.channel, int) or len(recording.sources) != 1:
+        return None
+    return recording.sources[0].source if recording.sources[0].type == "file" else None
+
+
+def _source(cut):
+    sources = getattr(getattr(cut, "recording", None), "sources", None) or []
+    return ", ".join(str(source.source) for source in sources if source.type == "file") or "no file of its own"
+
+
+def supervision_of(cut):
+    """The one supervision of an utterance; UserError where there is none or more."""
+    if len(cut.supervisions) != 1:
+        raise UserError(f"{cut.id}: {len(cut.supervisions)} supervisions; expected one utterance with its text a cut")
+    return cut.supervisions[0]
+
+
+def split_batches(cuts, batch_seconds, max_utterances, duration=lambda cut: cut.duration):
+    """Cut a list of cuts, or of what has a `duration`, into runs, each as long as its padded seconds and number allow: a
+    list of lists."""
+    batches, longest = [], 0.0
+    for cut in cuts:
+        longest = max(longest, duration(cut))
+        if batches and len(batches[-1]) < max_utterances and longest * (len(batches[-1]) + 1) <= batch_seconds:
+            batches[-1].append(cut)
+        else:
+            batches.append([cut])
+            longest = duration(cut)
+    return batches

@@ -1,0 +1,1 @@
+"""The stages of multilingual recognition (egs/indic)."""

@@ -1,0 +1,100 @@
+"""Recognition of the test sets by the systems of egs/indic, and their scores."""
+import json
+from pathlib import Path
+
+from pyspeech.files import atomic_path, atomic_write
+from steps.asr.corpus import languages_of, load_cuts
+from steps.asr.train import STRUCTURES
+
+AT_ONCE = 64  # utterances whose audio is in memory
+
+
+def decode_system(exp, conf, system):
+    """decoded/<system>/<language>.jsonl, an utterance a line; errs- and recogs- files; the system's row on the screen.
+
+    With language identification also decoded/<system>/dev, for early stopping to be chosen on. Files that are there
+    already are kept: a stage that was killed goes on with the next language.
+    """
+    from steps.asr.tables import one_row
+
+    corpus, folder = exp.dir / "corpus", exp.dir / "decoded" / system
+    for language in languages_of(corpus):
+        for name, place in {"test": folder, **({"dev": folder / "dev"} if STRUCTURES[system].get("lid") else {})}.items():
+            cuts = list(load_cuts(corpus, name, language))
+            if not cuts:
+                exp.log.warning("%s: no %s utterances", language, name)
+            elif not (place / f"{language}.jsonl").exists():
+                decode_language(exp, conf, system, language, cuts, place)
+    for model, scores in score_system(folder, system).items():
+        exp.log.info("%s", one_row(model, scores))
+
+
+def decode_language(exp, conf, system, language, cuts, folder):
+    """Recognise utterances of one language, whose code only systems that need it are told."""
+    import numpy as np
+    import torch
+
+    from pyspeech.compat import default_device
+    from pyspeech.cuts import read_samples
+    from pyspeech.text.normalize import normalize
+    from pyspeech.transducer.checkpoint import load_model
+    from pyspeech.transducer.recognizer import recognize
+
+    structure = STRUCTURES[system]
+    told = structure["structure"] != "vanilla" and not structure.get("lid")
+    place = exp.dir / "models" / system
+    bundle = load_model(place / language if structure["structure"] == "monolingual" else place, default_device())
+    lines, posteriors = [], {}
+    for first in range(0, len(cuts), AT_ONCE):
+        chosen = cuts[first : first + AT_ONCE]
+        samples = [read_samples(cut, bundle.fbank.sampling_rate) for cut in chosen]
+        with torch.inference_mode():
+            found = recognize(bundle, samples, language if told else None, conf.search)
+        for cut, result in zip(chosen, found):
+            supervision = cut.supervisions[0]
+            log_posteriors, by_language = identified(result, bundle) if structure.get("lid") else (None, {})
+            lines.append({"id": cut.id, "speaker": supervision.speaker, "ref": normalize(supervision.text or "", language),
+                          "hyp": result.text, "predicted": None if told else result.language or "none",
+                          "by_language": by_language})
+            if structure.get("lid"):
+                posteriors[cut.id] = log_posteriors.astype(np.float32)
+    if posteriors:
+        with atomic_path(folder / f"{language}.npz") as temporary, open(temporary, "wb") as stream:
+            named = {f"utterance {key}": value for key, value in posteriors.items()}
+            np.savez(stream, languages=bundle.model.languages, **named)
+    with atomic_write(folder / f"{language}.jsonl") as stream:
+        stream.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+
+
+def identified(result, bundle):
+    """(log posteriors (T, languages), {language: text of its decoder}) of a Recognition by a model with language
+    identification; a model of one language has nothing to identify."""
+    import numpy as np
+
+    if len(bundle.model.languages) > 1:
+        return result.lid_log_posteriors, result.by_language
+    return np.zeros((round(result.seconds / bundle.fbank.frame_seconds), 1)), {result.language: result.text}
+
+
+def score_system(folder, system):
+    """{system: scores} from its decoded files, for multi_softmax_lid also those of its oracle; writes errs-, recogs-."""
+    from pyspeech.text.wer import score_utterances, write_errs, write_recogs
+
+    variants = {system: lambda line, language: line["hyp"]}
+    if STRUCTURES[system].get("lid"):
+        variants[f"{system}_oracle"] = lambda line, language: line["by_language"][language]
+    decoded = read_decoded(folder)
+    scored = {}
+    for model, text_of in variants.items():
+        utterances = [(line["id"], language, line["speaker"], line["ref"], text_of(line, language),
+                       line["predicted"] if model == system else None) for language, lines in decoded.items() for line in lines]
+        scored[model] = score_utterances(utterances)
+        write_errs(folder / f"errs-{model}.txt", utterances)
+        write_recogs(folder / f"recogs-{model}.txt", utterances)
+    return scored
+
+
+def read_decoded(folder):
+    """{language: its lines as dicts} of a folder that `decode_system` wrote."""
+    return {path.stem: [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+            for path in sorted(Path(folder).glob("*.jsonl"))}

@@ -1,0 +1,108 @@
+"""Training of the systems of egs/indic (Joshi et al. 2021, sections 3, 4 and 6.1); the loss on dev chooses the weights."""
+from dataclasses import replace
+
+from steps.asr.corpus import cuts_of, languages_of, load_units, training_cuts
+
+STRUCTURES = {  # options of TransducerConfig
+    "monolingual": {"structure": "monolingual"},
+    "vanilla": {"structure": "vanilla"},
+    "onehot": {"structure": "onehot"},
+    "multi_softmax": {"structure": "multi_softmax"},
+    "multi_softmax_lsp": {"structure": "multi_softmax", "lsp": True},
+    "multi_softmax_lid": {"structure": "multi_softmax", "lid": True},
+    "onehot_finetuned": {"structure": "monolingual"},
+    "multi_softmax_finetuned": {"structure": "monolingual"},
+}
+UNION = ("vanilla", "onehot")  # structures with one output layer for all languages
+
+
+def train_system(exp, conf, system, seed=None):
+    """Train `system`, from the models of the system `seed` where one is given: models/<system>[/<language>]/model.pt."""
+    corpus = exp.dir / "corpus"
+    languages = languages_of(corpus)
+    if STRUCTURES[system]["structure"] != "monolingual":
+        train_model(exp, conf, system, languages, conf.train, system)
+        return
+    share = conf.finetune_steps if seed else conf.monolingual_steps
+    for language in languages:
+        train = shorter(conf.train, share, conf.finetune_lr if seed else conf.monolingual_lr)
+        train_model(exp, conf, system, [language], train, f"{system}/{language}", seed)
+
+
+def shorter(train, share, lr):
+    """Training options with a share of the steps, and of the steps from validation to validation; a share of the rate."""
+    def part(steps):
+        return None if steps is None else max(1, round(share * steps))
+
+    return replace(train, max_steps=part(train.max_steps), max_epochs=part(train.max_epochs),
+                   valid_every=part(train.valid_every), warmup_steps=part(train.warmup_steps), lr=lr * train.lr)
+
+
+def train_model(exp, conf, system, languages, train, name, seed=None):
+    """One model in training/<name>, then models/<name>/model.pt. Goes on after a kill, and is kept where it is done."""
+    from pyspeech.compat import default_device
+    from pyspeech.features.fbank import GlobalStats
+    from pyspeech.features.frame_store import FrameStore
+    from pyspeech.training.data import BatchLoader
+    from pyspeech.training.optimization import make_optimizer
+    from pyspeech.training.randomness import seed_everything
+    from pyspeech.training.trainer import Trainer
+    from pyspeech.transducer.checkpoint import save_model
+    from pyspeech.transducer.dataset import UtteranceDataset, language_sampler
+    from pyspeech.transducer.training import TransducerTraining, compute_loss
+
+    corpus = exp.dir / "corpus"
+    structure = STRUCTURES[system]
+    units = load_units(exp.dir / "units", languages, union=structure["structure"] in UNION)
+    stats, stored = GlobalStats.load(exp.dir / "features" / "stats.json"), FrameStore(exp.dir / "features" / "frames")
+    exp.log.info("%s: %s", name, ", ".join(f"{language} {units[language].size} symbols" for language in languages))
+    seed_everything(train.seed)
+    model = make_model(exp, conf, structure, units, seed).to(default_device())
+    training = TransducerTraining(model, conf.loss, train.warmup_steps)
+    limits = conf.data.batch_seconds, conf.data.max_utterances
+    dataset = UtteranceDataset(units, conf.features, stats, conf.specaugment if conf.data.augment else None, stored=stored)
+    sampler = language_sampler(training_cuts(conf, corpus, languages), languages, *limits, train.seed, conf.data.minibatches)
+    batches = BatchLoader(dataset, sampler, train.seed, train.num_workers)
+    dev = cuts_of(corpus, "dev", languages)
+    validate = dev_loss(UtteranceDataset(units, conf.features, stats, stored=stored), dev, limits) if dev else None
+    Trainer(training, make_optimizer(training, train), batches, compute_loss, train,
+            exp.dir / "training" / name, validate=validate, log=exp.log).run()
+    save_model(exp.dir / "models" / name, model, units, stats, conf.features)
+
+
+def make_model(exp, conf, structure, units, seed=None):
+    """A new Transducer over the languages of `units`, or the one for its language of the system `seed`."""
+    from pyspeech.transducer.checkpoint import load_model
+    from pyspeech.transducer.finetune import symbols_in_union, to_monolingual
+    from pyspeech.transducer.networks import Transducer
+
+    if not seed:
+        config = replace(conf.model, features=conf.features.dim, **structure)
+        return Transducer(config, {language: entry.size for language, entry in units.items()})
+    bundle = load_model(exp.dir / "models" / seed)
+    [(language, own)] = units.items()
+    union = bundle.model.config.structure in UNION
+    return to_monolingual(bundle.model, language, symbols_in_union(bundle.units[language], own) if union else None).train()
+
+
+def dev_loss(dataset, cuts, limits):
+    """validate(model) -> {"loss": of dev, the mean over the languages, so that a small one counts as much}."""
+    from pyspeech.training.data import to_device
+    from pyspeech.transducer.dataset import language_sampler
+
+    present = sorted({cut.supervisions[0].language for cut in cuts})
+    sampler = language_sampler(cuts, present, *limits, seed=0)
+
+    def validate(training):
+        device = training.batches.device
+        sums = {language: [0.0, 0] for language in present}
+        for chosen in sampler:
+            batch = to_device(dataset[chosen], device)
+            frames = int(batch["lengths"].sum())
+            entry = sums[chosen[0].supervisions[0].language]
+            entry[0] += training(batch)[0].item() * frames
+            entry[1] += frames
+        losses = {language: total / frames for language, (total, frames) in sums.items()}
+        return {"loss": sum(losses.values()) / len(losses), **{f"loss_{language}": value for language, value in losses.items()}}
+
+    return validate

@@ -1,0 +1,1 @@
+"""The stages of speech activity detection (egs/fearless)."""

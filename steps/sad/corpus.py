@@ -1,0 +1,66 @@
+"""The corpora of egs/fearless: which streams train, which tune, which are scored."""
+from pathlib import Path
+
+from pyspeech.errors import UserError
+
+ENOUGH_TRAINING_SECONDS = 2 * 3600  # less than this of a corpus's own: simulated streams are added
+
+
+def prepare_fearless(conf, out, log):
+    """Write `out`/{train,dev,...}.jsonl.gz and `out`/reference/<set>/*.txt for the corpus that `conf` names."""
+    from local import ami_clips, fearless, fearless_mini
+
+    if conf.corpus == "mini":
+        log.info("simulated corpus: %s minutes of train, dev and eval streams, and the AMI clips", conf.minutes)
+        fearless_mini.prepare(out, minutes=conf.minutes)
+        ami_clips.prepare(out)
+        return
+    fearless.prepare(conf.corpus, out, skip_bad=conf.skip_bad)
+    seconds = {name: _seconds(out, name) for name in ("train", "dev")}
+    short = seconds["train"] < ENOUGH_TRAINING_SECONDS
+    if conf.simulated == "always" or conf.simulated == "auto" and (short or not seconds["dev"]):
+        log.info("the corpus has %.1f min of train and %.1f min of dev streams: simulated ones are added "
+                 "(simulated=never leaves them out)", seconds["train"] / 60, seconds["dev"] / 60)
+        fearless_mini.prepare(out / "simulated", minutes=conf.minutes)
+        _add_simulated(out, "train")
+        if not seconds["dev"]:
+            _add_simulated(out, "dev")
+    for name in ("train", "dev"):
+        if not _seconds(out, name):
+            raise UserError(f"corpus={conf.corpus}: no labelled {name} streams; simulated=always makes some")
+
+
+def load_cuts(corpus, name):
+    """The CutSet of a set (eager), or None where the corpus has none."""
+    from lhotse import CutSet
+
+    path = Path(corpus) / f"{name}.jsonl.gz"
+    return CutSet.from_file(path).to_eager() if path.exists() else None
+
+
+def scored_sets(corpus):
+    """Names of the sets that detectors run on: dev first, then eval sets."""
+    names = sorted(path.name.split(".")[0] for path in Path(corpus).glob("*.jsonl.gz"))
+    return ["dev"] + [name for name in names if name.startswith("eval")]
+
+
+def _seconds(out, name):
+    cuts = load_cuts(out, name)
+    return sum(cut.duration for cut in cuts) if cuts is not None else 0.0
+
+
+def _add_simulated(out, name):
+    """Join the simulated streams of a set to the corpus's own; their references go along."""
+    import shutil
+
+    from lhotse import CutSet
+
+    from pyspeech.files import atomic_path
+
+    own = load_cuts(out, name)
+    simulated = load_cuts(out / "simulated", name)
+    with atomic_path(out / f"{name}.jsonl.gz") as temporary:
+        CutSet.from_cuts([*(own or []), *simulated]).to_file(temporary)
+    (out / "reference" / name).mkdir(parents=True, exist_ok=True)
+    for reference in (out / "simulated" / "reference" / name).glob("*.txt"):
+        shutil.copy2(reference, out / "reference" / name)

@@ -1,0 +1,96 @@
+"""Figures 2, 3 and 6 of Heitkaemper et al. 2020 from our own data."""
+from steps.plots import new_figure, save
+from steps.sad.corpus import load_cuts
+from steps.sad.detect import SAMPLING_RATE, cut_path
+
+EXCERPT_SECONDS = 20.0
+
+
+def draw_figures(folder, config, sweeps, scores):
+    """Figures 2, 3 and 6 into `folder`/figures. config: StatisticalConfig; sweeps: sweeps.json; scores: of all systems."""
+    from pyspeech.audio.io import read_audio
+    from pyspeech.sad.statistical import detect
+
+    figures = folder / "figures"
+    cut = load_cuts(folder / "corpus", "dev")[0]
+    samples, rate = read_audio(cut_path(cut), SAMPLING_RATE)
+    start = _busiest(cut, EXCERPT_SECONDS)
+    excerpt = samples[int(start * rate) : int((start + EXCERPT_SECONDS) * rate)]
+    plot_denoising(*_spectrograms(excerpt, config), config.frame_shift, rate, figures / "denoising.png", start)
+    found = detect(samples, rate, config)
+    if found.noise is not None:
+        plot_histogram(found, figures / "histogram.png")
+    curves = {f"{system} + {smoothing}": (sweep["thresholds"], sweep["dcf"])
+              for system, by_smoothing in sweeps.items() for smoothing, sweep in by_smoothing.items()}
+    plot_thresholds(curves, figures / "thresholds.png",
+                              {"statistical SAD": scores["statistical"]["dev"]["0"]["dcf"]})
+
+
+def _spectrograms(samples, config):
+    """Power spectra (T, F) of an excerpt, and after denoising, high-pass and linear prediction."""
+    import numpy as np
+
+    from pyspeech.sad.stat_energies import band_filters, denoise, power_spectra, predictor_gain
+
+    filters = band_filters(config)
+    power, muted = power_spectra(samples, np.hanning(config.n_fft + 1)[:-1].astype(np.float32), config)
+    processed = denoise(power, muted, config)
+    return power, processed * filters["passed"] * predictor_gain(processed, filters)[:, None]
+
+
+def _busiest(cut, seconds):
+    """Start of the stretch of `seconds` with the most speech, in seconds, on a grid of 1 s."""
+    def speech(start):
+        return sum(max(0.0, min(part.end, start + seconds) - max(part.start, start)) for part in cut.supervisions)
+
+    return float(max(range(max(1, int(cut.duration - seconds))), key=speech))
+
+
+def plot_denoising(noisy, processed, frame_shift, sampling_rate, path, start=0.0):
+    """Figure 2: power spectrograms (T, F) before and after denoising, high-pass and LPC."""
+    import numpy as np
+
+    figure, axes = new_figure(10, 3.2, columns=2)
+    top = 10 * np.log10(noisy.max() + 1e-20)
+    extent = [start, start + len(noisy) * frame_shift, 0, sampling_rate / 2000]
+    for axis, power, title in zip(axes, (noisy, processed), ("input", "processed")):
+        level = 10 * np.log10(power.T + 1e-20)
+        image = axis.imshow(level, origin="lower", aspect="auto", extent=extent, vmin=top - 80, vmax=top, cmap="magma")
+        axis.set(title=title, xlabel="time / s", ylabel="frequency / kHz")
+    figure.colorbar(image, ax=axes, label="level / dB")
+    save(figure, path)
+
+
+def plot_histogram(found, path):
+    """Figure 3: histogram of the log CSBE with the two mixtures and the thresholds. found: a Detection with mixtures."""
+    import numpy as np
+
+    from pyspeech.sad import gmm
+
+    figure, axis = new_figure(6, 3.6)
+    axis.hist(found.level, bins=120, density=True, color="0.8", label="frames")
+    grid = np.linspace(found.level.min(), found.level.max(), 500)
+    for mixture, threshold, kind, colour, label in (
+        (found.noise, found.noise_threshold, found.level < found.noise_threshold, "C0", "noise"),
+        (found.speech, found.speech_threshold, found.level > found.speech_threshold, "C1", "speech"),
+    ):
+        axis.plot(grid, kind.mean() * np.exp(gmm.log_likelihood(mixture, grid)), colour, label=f"{label} GMM")
+        axis.axvline(threshold.mean(), color=colour, linestyle=":", label=f"{label} threshold (mean)")
+    # Logarithmic, for the quietest level stands for much of the noise and would dwarf all else.
+    axis.set(xlabel="log CSBE / dB", ylabel="density", yscale="log", ylim=(1e-4, None))
+    axis.legend()
+    save(figure, path)
+
+
+def plot_thresholds(sweeps, path, horizontal=None):
+    """Figure 6: DCF on dev against the decision threshold. `sweeps`: {label: (thresholds, dcf as a fraction)}."""
+    figure, axis = new_figure(6, 3.6)
+    for label, (thresholds, dcf) in sweeps.items():
+        axis.plot(thresholds, [100 * value for value in dcf], label=label)
+    for label, value in (horizontal or {}).items():
+        axis.axhline(100 * value, color="k", linestyle="--", label=label)
+    lowest = min(min(dcf) for _, dcf in sweeps.values())
+    axis.set(xlabel="threshold α", ylabel="DCF on dev / %", ylim=(0, max(5, 500 * lowest)))
+    axis.legend()
+    axis.grid(alpha=0.3)
+    save(figure, path)

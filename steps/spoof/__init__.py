@@ -1,0 +1,1 @@
+"""The stages of fake audio detection (egs/add2022)."""

@@ -1,0 +1,64 @@
+"""The corpora of egs/add2022: manifests of genuine and fake utterances, and what training mixes with them.
+
+    corpus/{train,dev,adapt,eval}.jsonl.gz   Lhotse cuts, see pyspeech/spoofing/formats.py; sets that a corpus lacks are missing
+"""
+from pathlib import Path
+
+from pyspeech.errors import UserError
+
+KINDS = ("auto", "add2022", "asvspoof2019")
+
+
+def prepare_corpus(conf, out, log):
+    """Write the manifests of what `conf` names into the folder `out`."""
+    if conf.corpus == "mini":
+        from local import add_mini
+        add_mini.prepare(out, log, scale=conf.scale)
+        return
+    kind = kind_of(conf.corpus) if conf.kind == "auto" else conf.kind
+    log.info("corpus=%s: the layout of %s", conf.corpus, kind)
+    if kind == "asvspoof2019":
+        from local import asvspoof2019 as corpus
+    else:
+        from local import add2022 as corpus
+    counts = corpus.prepare(conf.corpus, out, log, skip_bad=conf.skip_bad)
+    log.info("%s", "; ".join(f"{name}: " + ", ".join(f"{number} {kind}" for kind, number in count.items())
+                             for name, count in counts.items()))
+
+
+def kind_of(folder):
+    """asvspoof2019 where its protocols are found from the folder, or a name in it says so, else add2022."""
+    from local import asvspoof2019
+
+    folder = Path(folder).resolve()
+    try:
+        asvspoof2019.find_root(folder)
+        return "asvspoof2019"
+    except UserError:
+        pass                                             # or the protocols are missing, which is said later
+    names = [folder.name, *(path.name for path in [*folder.iterdir(), *filter(Path.is_dir, folder.glob("*/*"))])]
+    return "asvspoof2019" if any("asvspoof2019_la" in name.lower() for name in names) else "add2022"
+
+
+def load_cuts(corpus, name):
+    """The cuts of a set as a list, empty where the corpus lacks the set."""
+    from lhotse import CutSet
+
+    path = corpus / f"{name}.jsonl.gz"
+    return list(CutSet.from_file(path)) if path.exists() else []
+
+
+def development_cuts(corpus):
+    """The cuts of dev whose label is known; [] where they are not of both kinds and so can choose nothing."""
+    cuts = [cut for cut in load_cuts(corpus, "dev") if cut.supervisions[0].text]
+    return cuts if {cut.supervisions[0].text for cut in cuts} == {"genuine", "fake"} else []
+
+
+def training_cuts(corpus, pooled):
+    """The cuts to train with: those of train, or pooled with dev and adapt. UserError where labels are missing."""
+    cuts = [cut for name in (("train", "dev", "adapt") if pooled else ("train",)) for cut in load_cuts(corpus, name)]
+    unlabelled = [cut.id for cut in cuts if not cut.supervisions[0].text]
+    if unlabelled:
+        raise UserError(f"{len(unlabelled)} training utterances have no label, {unlabelled[0]} for one; give their label "
+                        "file its place in the corpus")
+    return cuts

@@ -1,0 +1,76 @@
+"""The last stages of egs/add2022: its figures and tables; `exp` is the engine's Experiment."""
+from steps.det_plot import plot_det
+from steps.spoof import figures as spoof_plots, tables as spoof_results
+from steps.spoof.corpus import development_cuts, load_cuts
+from steps.spoof.score import differences, divide, labels_of_set, read_seeds, scored_sets, shortcut_figures, system_figures
+
+NOTES = {"mini": "Corpus mini: recordings of people from free packages, and fakes that vocoders and speech "
+                 "synthesisers made of them and of texts, all through the same recording chain (local/add_mini.py); "
+                 "training has engines of textbooks alone, so only the order of the systems means anything, if their "
+                 "intervals let it."}
+COMPARED = (("none", "rnm_sm"), ("none", "rnm_sm_mc0.8"), ("rnm_sm", "rnm_sm_mc0.8"),
+            ("pooled_rnm_sm", "pooled_rnm_sm_mc0.8"))
+HISTOGRAMS = ("rnm_sm", "rnm_sm_mc0.8")  # the two panels of Figure 3
+
+
+def report(exp, conf):
+    """results.json, RESULTS.md and figures/ in the experiment folder."""
+    scores = {system: system_figures(exp, conf, system) for system in conf.systems}
+    compared = differences(exp, conf, [pair for pair in COMPARED if set(pair) <= set(conf.systems)], "eval")
+    shortcuts = shortcut_figures(exp.dir / "corpus")
+    figures = exp.dir / "figures" / "scores"
+    figures.mkdir(parents=True, exist_ok=True)  # empty where no set has labels
+    for name in ("adapt", "eval", "dev"):  # the paper's Figure 3 is of the adaptation set
+        divided = divided_scores(exp, conf, name)
+        if divided:
+            plot_scores(divided, name, figures)
+            break
+    note = NOTES.get(conf.corpus, f"Corpus {conf.corpus}.") + "\n\n" + spoof_results.corpus_table(counts(exp.dir / "corpus"))
+    remarks = [spoof_results.shortcut_note(shortcuts)] if shortcuts else []
+    exp.publish({"scores": scores, "differences": compared, "shortcuts": shortcuts},
+                spoof_results.report_text(scores, compared, note, exp.command, remarks,
+                                          calibrated=bool(development_cuts(exp.dir / "corpus"))))
+
+
+def plot_scores(divided, name, folder):
+    """Figure 3 (histograms of probabilities) and detection error curves of a set: {system: (genuine, fake) scores}."""
+    from pyspeech.spoofing.calibration import Calibration
+
+    panels = [system for system in HISTOGRAMS if system in divided] or list(divided)[:2]
+    probability = Calibration().probability  # the scores are calibrated
+    spoof_plots.plot_histograms({f"{system}, {name}": tuple(probability(scores) for scores in divided[system])
+                                 for system in panels}, folder / "histograms.png")
+    plot_det({f"{system}, {name}": scores for system, scores in divided.items()}, folder / "det.png")
+
+
+def divided_scores(exp, conf, name):
+    """{system: (scores of genuine, of fake)} of a set by each system's first seed; {} where labels are not known."""
+    import numpy as np
+
+    labels = labels_of_set(exp.dir / "corpus", name)
+    if {label.genuine for label in labels.values()} != {True, False}:
+        return {}
+    return {system: tuple(np.array(scores) for scores in divide(read_seeds(exp, system, conf.seeds[:1], name)[0], labels))
+            for system in conf.systems if name in scored_sets(system)}
+
+
+def counts(corpus):
+    """{set: {"genuine": n, "fake": n, "minutes": m}} of the sets that are there."""
+    found = {}
+    for name in ("train", "dev", "adapt", "eval"):
+        cuts = load_cuts(corpus, name)
+        if cuts:
+            texts = [cut.supervisions[0].text for cut in cuts]
+            found[name] = {"genuine": texts.count("genuine"), "fake": texts.count("fake"),
+                           "minutes": sum(cut.duration for cut in cuts) / 60}
+    return found
+
+
+def plot_vowel(exp):
+    """Figure 2: envelopes of the vowel-like second of a genuine training utterance under each coefficient."""
+    from pyspeech.cuts import read_samples
+
+    cut = next(cut for cut in load_cuts(exp.dir / "corpus", "train") if cut.supervisions[0].text == "genuine")
+    rate = 16000
+    spoof_plots.plot_envelopes(*spoof_plots.envelopes(read_samples(cut, rate), rate=rate),
+                               exp.dir / "figures" / "envelopes.png")

@@ -1,0 +1,145 @@
+"""Scores of the detectors of egs/add2022 on dev, adapt and eval, and their error rates."""
+import json
+
+from steps.spoof.corpus import load_cuts
+from steps.spoof.train import SYSTEMS
+from steps.systems import seeds_of
+
+SETS = ("dev", "adapt", "eval")
+
+
+def scored_sets(system):
+    """The sets that a system has not been trained on."""
+    return ("eval",) if SYSTEMS[system].get("pooled") else SETS
+
+
+def score_system(exp, conf, system):
+    """scores/<system>/<seed>/<set>.txt, score files of log-likelihood ratios calibrated on dev; its figures on the screen."""
+    from pyspeech.compat import default_device
+    from pyspeech.spoofing.dataset import UtteranceReader
+    from pyspeech.spoofing.detector import load_detector, score_utterances
+    from pyspeech.spoofing.formats import write_scores
+
+    for seed in seeds_of(conf, system):
+        (exp.dir / "scores" / system / str(seed)).mkdir(parents=True)  # a corpus may have none of the sets
+        detector = load_detector(exp.dir / "models" / system / str(seed), default_device())
+        read = UtteranceReader(detector.sampling_rate)
+        for name in scored_sets(system):
+            cuts = load_cuts(exp.dir / "corpus", name)
+            if cuts:
+                scores = score_utterances(detector.model, detector.crop, map(read, cuts))
+                ratios = detector.calibration.log_likelihood_ratio(scores)
+                write_scores(exp.dir / "scores" / system / str(seed) / f"{name}.txt",
+                             {cut.id: value for cut, value in zip(cuts, ratios.tolist())})
+    for name, entry in system_figures(exp, conf, system)["sets"].items():
+        exp.log.info("%s, %s: EER %s %%", system, name, ", ".join(f"{100 * value:.2f}" for value in entry["eer"]))
+        if "min_tdcf" in entry:
+            exp.log.info("%s, %s: min t-DCF %s", system, name, ", ".join(f"{value:.4f}" for value in entry["min_tdcf"]))
+
+
+def system_figures(exp, conf, system):
+    """Figures of a system as `steps.spoof.tables` describes them; sets without labels of both kinds are left out."""
+    seeds = seeds_of(conf, system)
+    sets = {}
+    for name in scored_sets(system):
+        labels = labels_of_set(exp.dir / "corpus", name)
+        if {label.genuine for label in labels.values()} == {True, False}:
+            sets[name] = set_figures(read_seeds(exp, system, seeds, name), labels,
+                                     asv_rates_of(exp.dir / "corpus", name, exp.log))
+    return {"seeds": list(seeds), "sets": sets}
+
+
+def set_figures(scores, labels, asv):
+    """Figures of one set. scores: [{utterance: score} of each seed]; labels: {utterance: Label}; asv: AsvRates or None."""
+    import numpy as np
+
+    from pyspeech.spoofing.scoring import eer_draws, score_set
+
+    found = [score_set(labels, of_seed, asv=asv, draws=1) for of_seed in scores]  # the interval is that of the mean
+    draws = np.mean([eer_draws(*divide(of_seed, labels)) for of_seed in scores], axis=0)
+    entry = {name: [one[name] for one in found] for name in ("eer", "cllr", "min_tdcf") if name in found[0]}
+    entry.update(interval=np.percentile(draws, [2.5, 97.5]).tolist(), genuine=found[0]["genuine"], fake=found[0]["fake"])
+    for kind in ("attacks", "conditions"):
+        entry[kind] = {name: [one[kind][name]["eer"] for one in found] for name, values in found[0][kind].items()
+                       if values["eer"] is not None}
+    return entry
+
+
+def divide(scores, labels):
+    """(scores of genuine, scores of fake) utterances, in the order of the labels."""
+    return tuple([scores[name] for name, label in labels.items() if label.genuine == kind] for kind in (True, False))
+
+
+def differences(exp, conf, pairs, name):
+    """`difference` of each pair of systems on a set, and then on those of its fakes alone whose engines neither train nor
+    dev has, where that leaves out some and not all. [] for a set without labels of both kinds."""
+    every = labels_of_set(exp.dir / "corpus", name)
+    others = unseen_labels(exp.dir / "corpus", every)
+    return [{"unseen": unseen, **difference(exp, conf, pair, name, labels)}
+            for unseen, labels in ((False, every), (True, others if len(others) < len(every) else {}))
+            if {label.genuine for label in labels.values()} == {True, False} for pair in pairs]
+
+
+def difference(exp, conf, pair, name, labels):
+    """EER of the second of two systems less that of the first, means over the seeds that both have, with a paired
+    bootstrap's interval: the draws are of the same utterances for both, those of labels {utterance: Label}, of a set."""
+    import numpy as np
+
+    from pyspeech.spoofing.scoring import eer_draws, equal_error_rate
+
+    seeds = [seed for seed in seeds_of(conf, pair[0]) if seed in seeds_of(conf, pair[1])]
+    means, draws = [], []
+    for system in pair:
+        scores = read_seeds(exp, system, seeds, name)
+        means.append(float(np.mean([equal_error_rate(*divide(of_seed, labels))[0] for of_seed in scores])))
+        draws.append(np.mean([eer_draws(*divide(of_seed, labels)) for of_seed in scores], axis=0))
+    return {"systems": list(pair), "set": name, "seeds": seeds, "first": means[0], "mean": means[1] - means[0],
+            "interval": np.percentile(draws[1] - draws[0], [2.5, 97.5]).tolist()}
+
+
+def unseen_labels(corpus, labels):
+    """Those of {utterance: Label} that are genuine or of an engine (attack) that neither train nor dev has."""
+    from pyspeech.spoofing.formats import label_of
+
+    seen = {label_of(cut).attack for name in ("train", "dev") for cut in load_cuts(corpus, name)
+            if cut.supervisions[0].text == "fake"}
+    return {name: label for name, label in labels.items() if label.genuine or label.attack not in seen}
+
+
+def labels_of_set(corpus, name):
+    """{utterance: Label} of those utterances of a set whose label is known."""
+    from pyspeech.spoofing.formats import label_of
+
+    return {cut.id: label_of(cut) for cut in load_cuts(corpus, name) if cut.supervisions[0].text}
+
+
+def read_seeds(exp, system, seeds, name):
+    """[{utterance: score} of each seed] of a set."""
+    from pyspeech.spoofing.formats import read_scores
+
+    return [read_scores(exp.dir / "scores" / system / str(seed) / f"{name}.txt") for seed in seeds]
+
+
+def asv_rates_of(corpus, name, log):
+    """AsvRates of the scores of speaker verification that come with a set, or None; also, with a warning, where they are
+    so bad that min t-DCF is not defined."""
+    from pyspeech.errors import UserError
+    from pyspeech.spoofing.formats import read_asv_scores
+    from pyspeech.spoofing.scoring import asv_rates, tandem_weights
+
+    path = corpus / f"asv_scores_{name}.txt"
+    if not path.exists():
+        return None
+    rates = asv_rates(read_asv_scores(path))
+    try:
+        tandem_weights(rates)
+    except UserError as error:
+        log.warning("%s: %s; min t-DCF is left out", path, error)
+        return None
+    return rates
+
+
+def shortcut_figures(corpus):
+    """What a linear model makes of the files alone (check.json), or {}."""
+    path = corpus / "check.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}

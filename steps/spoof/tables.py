@@ -1,0 +1,136 @@
+"""Table 3 of Li et al. 2022 and what goes with it: ours, with the paper's figures beside. Plain data in, Markdown out.
+
+scores: {system: {"seeds": [seed, ...], "sets": {set: {"eer": [fraction of each seed], "interval": [low, high] of their
+mean, "cllr": [...], "attacks": {attack: [...]}, "conditions": {condition: [...]}, "genuine": n, "fake": n, "min_tdcf":
+[...] where there are scores of speaker verification}}}}
+"""
+import statistics
+
+from steps.tables import markdown_table, percent
+
+# Training data, augmentations, and the paper's EER in % on the adaptation and the validation set; None: it has no such row.
+TABLE_3 = {
+    "none": ("Train", "none", None, None),
+    "rnm": ("Train", "R+N+M", 3.83, 33.40),
+    "rnm_sm": ("Train", "R+N+M+SM", 4.67, 33.27),
+    "rnm_sm_mc0.9": ("Train", "R+N+M+SM+MC (0.9)", 3.62, 32.22),
+    "rnm_sm_mc0.8": ("Train", "R+N+M+SM+MC (0.8)", 5.07, 30.32),
+    "rnm_sm_mc0.7": ("Train", "R+N+M+SM+MC (0.7)", 6.38, 31.08),
+    "rnm_sm_mc0.6": ("Train", "R+N+M+SM+MC (0.6)", 6.08, 32.53),
+    "pooled_rnm_sm": ("Train+Dev.+Adp.", "R+N+M+SM", None, 31.88),
+    "pooled_rnm_sm_mc0.8": ("Train+Dev.+Adp.", "R+N+M+SM+MC (0.8)", None, 26.25),
+}
+SETS = {"dev": "Dev.", "adapt": "Adp.", "eval": "Eval."}
+
+
+def table_3(scores):
+    """EER in % of every system on every set it was not trained on; with several seeds their mean and standard deviation."""
+    shown = sets_of(scores)
+    rows = []
+    for system in systems_of(scores):
+        data, augmentations, adapt, validation = TABLE_3[system]
+        cells = [spread(scores[system]["sets"].get(name, {}).get("eer")) for name in shown]
+        paper = [None if value is None else f"{value:.2f}" for value in (adapt, validation)]
+        rows.append([data, augmentations, *cells, len(scores[system]["seeds"]), *paper])
+    header = ["Training data", "Augmentations", *(SETS[name] for name in shown), "seeds", "paper: Adp.", "Val."]
+    return markdown_table(header, rows)
+
+
+def interval_table(scores):
+    """Mean EER in % with its 95 % interval, Cllr, and min t-DCF where there is one, of each system and set."""
+    shown = sets_of(scores)
+    rows = []
+    for system in systems_of(scores):
+        cells = [interval_cell(scores[system]["sets"].get(name)) for name in shown]
+        rows.append([("pooled, " if system.startswith("pooled") else "") + TABLE_3[system][1], *cells])
+    tandem = {name for entry in scores.values() for name, figures in entry["sets"].items() if "min_tdcf" in figures}
+    header = [f"{SETS[name]}: EER, Cllr" + ", min t-DCF" * (name in tandem) for name in shown]
+    return markdown_table(["Augmentations", *header], rows)
+
+
+def interval_cell(entry):
+    """"EER [low, high], Cllr[, min t-DCF]" of a system's entry of a set; None where it has none."""
+    if entry is None:
+        return None
+    interval = ", ".join(percent(value, 1) for value in entry["interval"])
+    tandem = f", {statistics.mean(entry['min_tdcf']):.3f}" if "min_tdcf" in entry else ""
+    return f"{percent(statistics.mean(entry['eer']))} [{interval}], {statistics.mean(entry['cllr']):.2f}{tandem}"
+
+
+def detail_table(scores, name, kind):
+    """EER in % of a set by attack or by condition (kind "attacks" or "conditions"), a column a system; None where the set
+    has fewer than two of them."""
+    systems = [system for system in systems_of(scores) if name in scores[system]["sets"]]
+    found = sorted({key for system in systems for key in scores[system]["sets"][name][kind]})
+    if len(found) < 2:
+        return None
+    rows = [[key, *(mean_percent(scores[system]["sets"][name][kind].get(key)) for system in systems)] for key in found]
+    return markdown_table([kind[:-1], *systems], rows)
+
+
+def corpus_table(counts):
+    """What there is of each set; counts: {set: {"genuine", "fake", "minutes"}}."""
+    rows = [[name, sizes["genuine"], sizes["fake"], f"{sizes['minutes']:.1f}"] for name, sizes in counts.items()]
+    return markdown_table(["set", "genuine", "fake", "minutes"], rows)
+
+
+def shortcut_note(shortcuts):
+    """What a linear model makes of the files alone: {"files": {set: EER}, "mel": {set: EER}}."""
+    def listed(kind):
+        return ", ".join(f"{SETS.get(name, name)} {percent(value, 1)} %" for name, value in shortcuts[kind].items())
+
+    return ("## Is it the files that give the class away?\n\nEER of a linear model trained on statistics of each file (length, "
+            f"level, noise floor, bandwidth, silence at its ends, number format): {listed('files')}; 50 % is nothing. On the "
+            f"mean and deviation of log-mel energies: {listed('mel')}.")
+
+
+def difference_note(difference):
+    """One line for {"systems": [a, b], "set", "seeds", "unseen", "first", "mean", "interval"}: the EER of b less that of
+    a, over the same utterances."""
+    first, second = difference["systems"]
+    low, high = (100 * value for value in difference["interval"])
+    fakes = " (of the fakes, engines alone that train and dev do not have)" if difference["unseen"] else ""
+    seeds = f"{len(difference['seeds'])} seed{'s' if len(difference['seeds']) > 1 else ''}"
+    return (f"{SETS[difference['set']]}{fakes}, {seeds}: EER of {first} {percent(difference['first'])} %, of {second} "
+            f"{100 * difference['mean']:+.2f} points, 95 % interval {low:+.2f} to {high:+.2f}.")
+
+
+def systems_of(scores):
+    return [system for system in TABLE_3 if system in scores]
+
+
+def sets_of(scores):
+    return [name for name in SETS if any(name in entry["sets"] for entry in scores.values())]
+
+
+def spread(values):
+    """"mean ± standard deviation" in % of some fractions; a single one as it is; None for none."""
+    if not values:
+        return None
+    deviation = f" ± {percent(statistics.stdev(values))}" if len(values) > 1 else ""
+    return percent(statistics.mean(values)) + deviation
+
+
+def mean_percent(values):
+    return percent(statistics.mean(values)) if values else None
+
+
+def report_text(scores, differences, note, command, remarks=(), calibrated=True):
+    """RESULTS.md. calibrated: whether there was a dev set to calibrate on."""
+    parts = ["# Fake audio detection", note, f"Made by `{command}`.", "## Table 3: EER in %", table_3(scores),
+             "R: reverberation, N: noise, M: music, SM: masks on the spectrogram, MC: anonymisation with a McAdams "
+             "coefficient. With several seeds: mean ± standard deviation. The paper's first rows are trained on Train+Dev.; here, as in "
+             "its text, dev chooses the epoch, and the last rows alone are trained on all sets, for a fixed number of steps. "
+             "Its figures are for ADD 2022, whose validation set is not public."]
+    parts += [difference_note(one) for one in differences]
+    parts += ["## 95 % intervals, and Cllr in bits", interval_table(scores),
+              "Bootstrap over the utterances; with several seeds of the mean of their error rates. " +
+              ("Cllr after calibration on dev." if calibrated else
+               "Cllr of the scores as they are: the corpus has no dev set to calibrate them on.")]
+    for name in sets_of(scores):
+        for kind in ("attacks", "conditions"):
+            table = detail_table(scores, name, kind)
+            if table:
+                parts += [f"## {SETS[name]} EER in % by {kind[:-1]}", table]
+    parts += list(remarks)
+    return "\n\n".join(part.strip() for part in parts) + "\n"

@@ -1,0 +1,103 @@
+"""Training of the systems of egs/add2022: the rows of Table 3 of Li et al. 2022, and one without augmentation."""
+from dataclasses import replace
+
+from steps.systems import seeds_of
+
+COMMON = {"rnm": True}  # reverberation, noise and music
+MASKED = {**COMMON, "masks": True}  # and masks on the spectrogram
+SYSTEMS = {
+    "none": {},
+    "rnm": COMMON,
+    "rnm_sm": MASKED,
+    # and McAdams anonymisation, by its coefficient
+    **{f"rnm_sm_mc{coefficient}": {**MASKED, "coefficient": coefficient} for coefficient in (0.9, 0.8, 0.7, 0.6)},
+    # trained on train, dev and adapt together
+    "pooled_rnm_sm": {**MASKED, "pooled": True},
+    "pooled_rnm_sm_mc0.8": {**MASKED, "coefficient": 0.8, "pooled": True},
+}
+
+
+def augment_config(conf, system):
+    """The AugmentConfig of a system: of conf.augment what it has."""
+    options, config = SYSTEMS[system], conf.augment
+    if not options.get("rnm"):
+        config = replace(config, reverberation=0.0, noise=0.0, music=0.0)
+    if "coefficient" not in options:
+        return replace(config, mcadams=0.0)
+    return replace(config, coefficients=[options["coefficient"]])
+
+
+def train_config(conf, system, seed):
+    """The TrainConfig of a system. A pooled one has no set left that could choose weights: it stops early."""
+    train = replace(conf.train, seed=seed)
+    if not SYSTEMS[system].get("pooled"):
+        return train
+    shorter = {name: max(1, round(conf.pooled_steps * getattr(train, name))) for name in ("max_steps", "max_epochs")
+               if getattr(train, name) is not None}
+    return replace(train, **shorter, patience=None, average_best=1)
+
+
+def train_system(exp, conf, system):
+    """models/<system>/<seed>/model.pt for each of its seeds. Goes on after a kill, and is kept where it is done."""
+    backgrounds = {}
+    if SYSTEMS[system].get("rnm"):
+        from steps.spoof.augment import load_backgrounds
+        backgrounds = load_backgrounds(exp.dir / "backgrounds")
+    for seed in seeds_of(conf, system):
+        train_detector(exp, conf, system, seed, backgrounds)
+
+
+def train_detector(exp, conf, system, seed, backgrounds):
+    """One detector in training/<system>/<seed>, then models/<system>/<seed>/model.pt.
+
+    backgrounds: {"noises", "musics", "rirs": lists of arrays (n,) at the features' sampling rate}, as far as they are
+    used. The set dev chooses the weights, as train.minimize says, and the threshold and the calibration are made on it;
+    for a pooled system the latter alone, on what it has been trained on.
+    """
+    from functools import partial
+
+    from pyspeech.compat import default_device
+    from pyspeech.spoofing.augmentation import augment
+    from pyspeech.spoofing.dataset import CropDataset, UtteranceSampler
+    from pyspeech.spoofing.networks import LcnnBlstm
+    from pyspeech.spoofing.training import compute_loss, validation
+    from pyspeech.training.data import BatchLoader
+    from pyspeech.training.optimization import make_optimizer
+    from pyspeech.training.randomness import seed_everything
+    from pyspeech.training.trainer import Trainer
+    from steps.spoof.corpus import development_cuts, training_cuts
+
+    options, train, rate = SYSTEMS[system], train_config(conf, system, seed), conf.features.sampling_rate
+    cuts, dev = training_cuts(exp.dir / "corpus", options.get("pooled", False)), development_cuts(exp.dir / "corpus")
+    seed_everything(seed)
+    model = LcnnBlstm(conf.network, conf.features).to(default_device())
+    disturb = partial(augment, rate=rate, config=augment_config(conf, system), **backgrounds)
+    batches = BatchLoader(CropDataset(conf.data, rate, disturb), UtteranceSampler(cuts, conf.data, seed), seed,
+                          train.num_workers)
+    loss = partial(compute_loss, specaugment=conf.specaugment if options.get("masks") else None)
+    exp.log.info("%s, seed %d: %d utterances", system, seed, len(cuts))
+    if not dev:
+        exp.log.warning("no labelled dev set with genuine and fake utterances: %s keeps its last weights, its scores are "
+                        "not calibrated, and its threshold is 0", system)
+    validate = validation(dev, conf.data, rate) if dev and not options.get("pooled") else None
+    Trainer(model, make_optimizer(model, train), batches, loss, train, exp.dir / "training" / system / str(seed),
+            validate=validate, log=exp.log).run()
+    save_calibrated(exp.dir / "models" / system / str(seed), model, conf.data, dev)
+
+
+def save_calibrated(folder, model, crop, cuts):
+    """Write the detector with the calibration and the threshold that its scores of `cuts` give; without cuts, as it is."""
+    from pyspeech.spoofing.calibration import Calibration, fit_calibration
+    from pyspeech.spoofing.dataset import UtteranceReader
+    from pyspeech.spoofing.detector import Detector, save_detector, score_utterances
+    from pyspeech.spoofing.formats import label_of
+    from pyspeech.spoofing.scoring import equal_error_rate
+
+    if not cuts:
+        save_detector(folder, Detector(model, crop, Calibration()))
+        return
+    read = UtteranceReader(model.log_mel.config.sampling_rate)
+    scores = score_utterances(model.eval(), crop, map(read, cuts))
+    genuine, fake = ([score for score, cut in zip(scores, cuts) if label_of(cut).genuine is kind]
+                     for kind in (True, False))
+    save_detector(folder, Detector(model, crop, fit_calibration(genuine, fake), equal_error_rate(genuine, fake)[1]))

@@ -1,0 +1,1 @@
+"""The stages of unit discovery (egs/zerospeech)."""

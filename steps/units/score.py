@@ -1,0 +1,127 @@
+"""Units of the test set and their scores in egs/zerospeech: ABX within and across speakers, bitrate, codes in use."""
+import json
+
+from pyspeech.errors import UserError
+from pyspeech.files import atomic_path, write_json
+from steps.systems import seeds_of
+from steps.units.corpus import load_cuts
+from steps.units.train import SYSTEMS
+
+
+def score_system(exp, conf, system):
+    """units/<system>/<seed>/<utterance>.npy, the codes' vectors, and scores/<system>.json: a list, an entry a seed."""
+    from pyspeech.compat import default_device
+    from pyspeech.units.checkpoint import load_model
+
+    entries = []
+    for seed in seeds_of(conf, system):
+        bundle = load_model(exp.dir / "models" / system / str(seed), "vqvae", default_device())
+        folder = exp.dir / "units" / system / str(seed)
+        rate = 1 / (bundle.features.frame_seconds * bundle.model.config.stride)
+        vectors = {cut.id: rows for cut, rows in encode_cuts(bundle, load_cuts(exp.dir / "corpus", "test"))}
+        entries.append({"seed": seed, "codes": bundle.model.config.codes,
+                        **score_units(exp, vectors, folder, rate, bundle.model.config.codes)})
+        exp.log.info("%s, seed %d: %s", system, seed, one_line(entries[-1]))
+    write_json(exp.dir / "scores" / f"{system}.json", entries)
+
+
+def encode_cuts(bundle, cuts):
+    """Yield (cut, vectors of its codes (N, D) float32), one utterance at a time, as snippets are."""
+    from pyspeech.cuts import read_samples
+    from pyspeech.units.encoding import encode
+
+    for cut in cuts:
+        yield cut, encode(bundle, read_samples(cut, bundle.features.sampling_rate), cut.id)[1]
+
+
+def score_anchors(exp, conf):
+    """scores/mfcc.json, the features themselves, and scores/kmeans<K>.json, an entry a seed: k-means on the features,
+    averaged to the units' rate. No K that is larger than the number of frames."""
+    import torch
+
+    from pyspeech.cuts import read_samples
+    from pyspeech.features.mfcc import compute_features
+    from pyspeech.units import kmeans
+    from pyspeech.units.dataset import corpus_stats
+
+    corpus, config, stride = exp.dir / "corpus", conf.features, conf.vqvae.stride
+    unit, test = load_cuts(corpus, "unit"), load_cuts(corpus, "test")
+    stats = corpus_stats(unit, config) if config.needs_stats else None
+
+    def read(cut):
+        return compute_features(read_samples(cut, config.sampling_rate), config, stats)
+
+    features = {cut.id: read(cut) for cut in test}
+    entry = score_units(exp, {name: frames.numpy() for name, frames in features.items()}, exp.dir / "units" / "mfcc",
+                        1 / config.frame_seconds)
+    write_json(exp.dir / "scores" / "mfcc.json", [entry])
+    exp.log.info("features: %s", one_line(entry))
+    if not conf.kmeans:
+        return
+    frames = torch.cat([kmeans.average_frames(read(cut), stride) for cut in unit])
+    averaged = {name: kmeans.average_frames(rows, stride) for name, rows in features.items()}
+    compared = {SYSTEMS[system].get("codes", conf.vqvae.codes) for system in conf.repeated}
+    for size in usable_sizes(conf.kmeans, len(frames), exp.log):
+        entries = []
+        for seed in conf.seeds if size in compared else conf.seeds[:1]:
+            centres = kmeans.fit(frames, size, seed)
+            vectors = {name: centres[kmeans.assign(rows, centres)].numpy() for name, rows in averaged.items()}
+            entries.append({"seed": seed, "codes": size,
+                            **score_units(exp, vectors, exp.dir / "units" / f"kmeans{size}" / str(seed),
+                                          1 / (config.frame_seconds * stride), size)})
+            exp.log.info("k-means, %d codes, seed %d: %s", size, seed, one_line(entries[-1]))
+        write_json(exp.dir / "scores" / f"kmeans{size}.json", entries)
+
+
+def usable_sizes(sizes, frames, log):
+    """Those numbers of codes that k-means can have on a number of frames; UserError where none can."""
+    usable = [size for size in sizes if size <= frames]
+    if not usable:
+        raise UserError(f"kmeans=[{','.join(map(str, sizes))}]: the unit set has {frames} frames at the units' rate; "
+                        "expected a number of codes up to that, or kmeans=[]")
+    if len(usable) < len(sizes):
+        log.warning("kmeans: %s left out, the unit set has %d frames at the units' rate",
+                    ", ".join(str(size) for size in sizes if size > frames), frames)
+    return usable
+
+
+def score_units(exp, vectors, folder, rate, codes=None):
+    """Write the vectors {utterance: (N, D)}, `rate` a second, to `folder` and score them.
+
+    {"abx": {"within", "across"} in %, None where the items have no triplets of it, and where the corpus has no items;
+    "bitrate" in bit/s, with the durations of bitrate_filelist where it has them, and "used", the number of distinct
+    vectors in the listed files, both None for features that are not discrete (codes=None)}
+    """
+    import numpy as np
+
+    from pyspeech.units import abx
+    from pyspeech.units.bitrate import measure, read_filelist
+
+    for name, rows in vectors.items():
+        with atomic_path(folder / f"{name}.npy") as temporary, open(temporary, "wb") as stream:
+            np.save(stream, rows)
+    corpus = exp.dir / "corpus"
+    entry = {"abx": None, "bitrate": None, "used": None}
+    if (corpus / "abx.item").exists():
+        items = abx.read_items(corpus / "abx.item")
+        frames = abx.load_frames(items, folder, rate)
+        entry["abx"] = {mode: error for mode, error, _ in abx.score_modes(items, frames)}
+    if codes:
+        seconds = {cut.id: cut.duration for cut in load_cuts(corpus, "test")}
+        measured = measure((vectors[name], seconds[name] if listed is None else listed)
+                           for name, listed in read_filelist(corpus / "bitrate_filelist"))
+        entry.update(bitrate=measured["bitrate"], used=measured["symbols"])
+    return entry
+
+
+def one_line(entry):
+    """The figures of an entry as text."""
+    parts = [f"ABX {mode} {value:.2f} %" for mode, value in (entry["abx"] or {}).items() if value is not None]
+    if entry["bitrate"] is not None:
+        parts.append(f"{entry['bitrate']:.1f} bit/s, {entry['used']} of {entry['codes']} codes in use")
+    return ", ".join(parts)
+
+
+def read_scores(folder):
+    """{system: entries} of all scores in a folder."""
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}

@@ -1,0 +1,118 @@
+"""Speech from units in egs/zerospeech (Tjandra et al. 2020, section 4): the inverter, what is spoken, the submission.
+
+    models/synthesis/{vqvae,inverter}/model.pt   the system conf.synthesis of the first seed, the inverter of its codes
+    wavs/<voice>_<rest of the utterance's name>.wav   test utterances from their codes, 16 kHz, 16 bit
+    submission/   units and speech in the format of ZeroSpeech 2020 (pyspeech/units/submission.py)
+"""
+import shutil
+import zlib
+from dataclasses import asdict, replace
+
+from steps.units.corpus import load_cuts
+from steps.units.train import run_training
+
+
+def units_of(exp, conf):
+    """The folder of the units that are spoken: an array file of code vectors for each test utterance."""
+    return exp.dir / "units" / conf.synthesis / str(conf.seeds[0])
+
+
+def train_inverter(exp, conf):
+    """models/synthesis, from the corpus's voices, all in one inverter. Goes on after a kill."""
+    from pyspeech.compat import default_device
+    from pyspeech.training.randomness import seed_everything
+    from pyspeech.units.checkpoint import Bundle, load_model, save_pair
+    from pyspeech.units.dataset import UnitDataset, speakers_of
+    from pyspeech.units.inverter import Inverter
+    from pyspeech.units.training import InverterTraining
+
+    seed, device = conf.seeds[0], default_device()
+    vqvae = load_model(exp.dir / "models" / conf.synthesis / str(seed), "vqvae", device)
+    cuts = load_cuts(exp.dir / "corpus", "voice")
+    voices = speakers_of(cuts)
+    config = replace(conf.inverter, bins=vqvae.features.magnitudes.num_bins, repeat=vqvae.model.config.stride)
+    seed_everything(seed)
+    model = Inverter(config, vqvae.model.codebook, len(voices)).to(device)
+    exp.log.info("inverter of %s, seed %d: %d utterances of %s", conf.synthesis, seed, len(cuts), ", ".join(voices))
+    dataset = UnitDataset(voices, vqvae.features, conf.inverter_data, vqvae.stats, magnitudes=True)
+    train = replace(conf.inverter_train, seed=seed)
+    run_training(exp, InverterTraining(model, vqvae.model), dataset, cuts, train, "inverter")
+    save_pair(exp.dir / "models" / "synthesis", vqvae, Bundle(model, voices, vqvae.features, vqvae.stats))
+
+
+def pairs_to_speak(corpus, voices, most):
+    """[(utterance, voice), ...], sorted: as the corpus's synthesis.txt says, or `most` test utterances in every voice.
+
+    These are chosen by their names alone, as many of one speaker as of another. voices: of the inverter.
+    """
+    if (corpus / "synthesis.txt").exists():
+        lines = (corpus / "synthesis.txt").read_text(encoding="utf-8").splitlines()
+        return sorted(tuple(line.split()) for line in lines)
+    by_speaker = {}
+    for cut in sorted(load_cuts(corpus, "test"), key=lambda cut: zlib.crc32(cut.id.encode())):
+        by_speaker.setdefault(cut.supervisions[0].speaker, []).append(cut.id)
+    in_turn = sorted((place, speaker, name) for speaker, names in by_speaker.items()
+                     for place, name in enumerate(names))
+    return sorted((name, voice) for _, _, name in in_turn[:most] for voice in voices)
+
+
+def synthesize(exp, conf):
+    """wavs/ of all pairs to speak; those that are there are kept."""
+    import soxr
+    from tqdm import tqdm
+
+    from pyspeech.compat import default_device
+    from pyspeech.cuts import read_samples
+    from pyspeech.units.checkpoint import load_pair
+    from pyspeech.units.resynthesis import resynthesize
+    from pyspeech.units.submission import RATE, synthesis_names, write_wave
+
+    vqvae, inverter = load_pair(exp.dir / "models" / "synthesis", default_device())
+    cuts, rate = {cut.id: cut for cut in load_cuts(exp.dir / "corpus", "test")}, vqvae.features.sampling_rate
+    names = synthesis_names(pairs_to_speak(exp.dir / "corpus", inverter.speakers, conf.spoken))
+    for (utterance, voice), name in tqdm(sorted(names.items()), "speak", disable=None):
+        path = exp.dir / "wavs" / name
+        if not path.exists():
+            samples = read_samples(cuts[utterance], rate)
+            write_wave(path, soxr.resample(resynthesize(vqvae, inverter, samples, voice), rate, RATE))
+    exp.log.info("%d utterances spoken: %s", len(names), exp.dir / "wavs")
+
+
+def expected_of(corpus, language, cuts, pairs):
+    """(test utterances, {(utterance, voice)}) that a submission is to hold: all of a release, what was left out too."""
+    if corpus == "mini":
+        return {cut.id for cut in cuts}, set(pairs)
+    from local.zerospeech2019 import expected_files
+
+    (utterances, wanted), = expected_files(corpus, language).values()
+    return utterances, set(pairs) if wanted is None else wanted
+
+
+def make_submission(exp, conf):
+    """submission/: units of all test utterances, what was spoken, metadata; then everything that is wrong with it."""
+    import numpy as np
+
+    from pyspeech.units import submission
+    from pyspeech.units.checkpoint import load_pair
+
+    folder, cuts = exp.dir / "submission", load_cuts(exp.dir / "corpus", "test")
+    name = cuts[0].supervisions[0].language
+    language = submission.folder_of(name)
+    for cut in cuts:
+        submission.write_embedding(folder, language, cut.id, np.load(units_of(exp, conf) / f"{cut.id}.npy"))
+    vqvae, inverter = load_pair(exp.dir / "models" / "synthesis")
+    pairs = pairs_to_speak(exp.dir / "corpus", inverter.speakers, conf.spoken)
+    for wave in submission.synthesis_names(pairs).values():
+        shutil.copyfile(exp.dir / "wavs" / wave, folder / submission.TRACK / language / "test" / wave)
+    config = vqvae.model.config
+    submission.write_metadata(
+        folder, conf.author, conf.affiliation, "dtw_cosine",
+        f"{conf.synthesis}: VQ-VAE of {config.codes} codes, inverter, Griffin-Lim" +
+        ("" if language == name else f"; the folder {language} holds the language {name} of corpus={conf.corpus}"),
+        {"vqvae": asdict(vqvae.model.config), "inverter": asdict(inverter.model.config)})
+    problems = submission.check_submission(folder, {language: expected_of(conf.corpus, name, cuts, pairs)})
+    for path, problem in problems:
+        exp.log.warning("%s: %s", path, problem)
+    missing = [other for other in submission.LANGUAGES if other != language]
+    exp.log.info("%s: %s; the challenge wants the language %s too, and this is %s alone", folder,
+                 f"{len(problems)} problems" if problems else "nothing wrong", " and ".join(missing), name)

@@ -1,0 +1,131 @@
+"""Tables 1 to 3 of Tjandra et al. 2020: ours, with the paper's figures beside. Plain data in, Markdown out.
+
+scores: {system: [{"seed", "codes", "abx": {"within", "across"} in % or None, "bitrate": bit/s, "used"}, an entry a seed]}
+"""
+import shlex
+import statistics
+
+from steps.tables import markdown_table, percent
+
+# Label, and the paper's ABX in % and bitrate in bit/s (English test set, its Tables 1 to 3); None where it has no figure.
+TABLES = {
+    "Table 1: input features": {
+        "trf128_logmel": ("TrfVQVAE with log-Mel", 33.79, 171.05),
+        "trf128": ("TrfVQVAE with MFCC", 21.91, 170.42),
+    },
+    "Table 2: models and codebook sizes": {
+        "conv256": ("Conv VQVAE (stride 4, K=256)", 24.17, 184.32),
+        "trf64": ("TrfVQVAE (stride 4, K=64)", 22.72, 141.82),
+        "trf128": ("TrfVQVAE (stride 4, K=128)", 21.91, 170.42),
+        "trf256": ("TrfVQVAE (stride 4, K=256)", 21.94, 194.69),
+        "trf512": ("TrfVQVAE (stride 4, K=512)", 21.6, 217.47),
+        "conv128": ("Conv VQVAE (stride 4, K=128)", None, None),
+    },
+    "Table 3: regularisation, K=128": {
+        "trf128": ("TrfVQVAE (stride 4, K=128)", 21.91, 170.42),
+        "trf128_smooth_1e-2": ("+ temp smooth (1e-2)", 21.88, 169.02),
+        "trf128_smooth_5e-3": ("+ temp smooth (5e-3)", 21.67, 169.2),
+        "trf128_smooth_1e-3": ("+ temp smooth (1e-3)", 21.75, 169.56),
+        "trf128_jitter_0.05": ("+ temp jitter (0.05)", 21.57, 166.19),
+        "trf128_jitter_0.075": ("+ temp jitter (0.075)", 21.70, 164.08),
+        "trf128_smooth_5e-3_jitter_0.05": ("+ temp smooth (5e-3) + temp jitter (0.05)", 20.71, 171.99),
+        "trf128_smooth_1e-3_jitter_0.05": ("+ temp smooth (1e-3) + temp jitter (0.05)", 20.14, 167.02),
+    },
+}
+# Of the table of speech: a cell from an entry of synthesis.json, None where it has no figure.
+SPEECH_COLUMNS = {
+    "utterances": lambda entry: entry["utterances"],
+    "nearer to the voice": lambda entry: percent(entry.get("nearer"), 1),
+    "MCD / dB": lambda entry: decimals(entry.get("distance")),
+    "of": lambda entry: entry.get("references"),
+    "similarity": lambda entry: decimals(entry.get("similarity", {}).get("target")),
+    "other": lambda entry: decimals(entry.get("similarity", {}).get("other")),
+    "CER": lambda entry: percent(entry.get("recognition", {}).get("rate"), 1),
+}
+ALWAYS = ("utterances", "nearer to the voice", "MCD / dB", "of")  # the others where a package or a recogniser is there
+MOST_PAIRS = 12  # of speaker and voice: where there are more, only their sums are shown
+HEADER = ["Model", "ABX across", "ABX within", "bit/s", "codes in use", "seeds", "paper: ABX", "bit/s"]
+
+
+def tables(scores):
+    """{title: Markdown} of the tables that `scores` has models for; each ends with the anchors."""
+    made = {}
+    for title, models in TABLES.items():
+        present = [system for system in models if system in scores]
+        if present:
+            rows = [row(models[system][0], scores[system], models[system][1:]) for system in present]
+            made[title] = markdown_table(HEADER, rows + anchor_rows(scores))
+    return made
+
+
+def anchor_rows(scores):
+    """k-means at each number of codes, and the features themselves."""
+    sizes = sorted(int(name[len("kmeans"):]) for name in scores if name.startswith("kmeans"))
+    rows = [row(f"k-means (K={size})", scores[f"kmeans{size}"]) for size in sizes]
+    return rows + ([row("MFCC, 100 a second", scores["mfcc"])] if "mfcc" in scores else [])
+
+
+def row(label, entries, paper=(None, None)):
+    """Cells of a table; with several seeds the mean and the standard deviation."""
+    abx = [[entry["abx"][mode] for entry in entries if entry["abx"] and entry["abx"][mode] is not None]
+           for mode in ("across", "within")]
+    used = [entry["used"] for entry in entries if entry["used"] is not None]
+    return [label, *map(spread, abx), spread([entry["bitrate"] for entry in entries if entry["bitrate"] is not None]),
+            "/".join(map(str, used)) or None, len(entries), *(None if value is None else f"{value:g}" for value in paper)]
+
+
+def spread(values):
+    """"mean +- standard deviation" of some numbers, a single number as it is, None for none."""
+    if not values:
+        return None
+    deviation = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
+    return f"{statistics.mean(values):.2f}{deviation}"
+
+
+def synthesis_parts(synthesis, model):
+    """The section of speech from units. synthesis: of steps.units.voices.score_synthesis; model: its folder."""
+    shown = [(f"{entry['source']} spoken by {entry['target']}", entry) for entry in synthesis["pairs"]]
+    shown = shown if len(shown) <= MOST_PAIRS else []
+    for name, label in (("conversions", "all in another's voice"), ("originals", "recordings, own voice")):
+        if synthesis[name]["utterances"]:
+            shown.append((label, synthesis[name]))
+    if "recordings" in synthesis:
+        shown.append(("recordings, recognised", {**synthesis["recordings"], "recognition": synthesis["recordings"]}))
+    columns = {name: make for name, make in SPEECH_COLUMNS.items() if any(make(entry) for _, entry in shown) or
+               name in ALWAYS}
+    rows = [[label, *(make(entry) for make in columns.values())] for label, entry in shown]
+    limit = synthesis["griffin_lim"]
+    parts = ["## Speech from units",
+             f"Codes of {synthesis['system']}, K={synthesis['codes']}, seed {synthesis['seed']}; one inverter.",
+             markdown_table(["Speech", *columns], rows),
+             "Nearer to the voice, in % of the utterances: likelier under a Gaussian over the voiced frames (12 MFCC, "
+             "log F0) of the voice asked for than of the speaker; in one's own voice, than of all others. MCD: "
+             "mel-cepstral distortion after time alignment to that voice's own recording of the sentence, where there "
+             "is one."]
+    if "similarity" in synthesis["conversions"]:
+        parts.append("Similarity: cosine of Resemblyzer's embedding and the mean of those of the voice's recordings; "
+                     "other: the same with the speaker's, in one's own voice with the nearest other voice's.")
+    if "recogniser" in synthesis:
+        parts.append(f"CER: character error rate in % of `{synthesis['recogniser']}` against the corpus's texts, as "
+                     "lower-case words; of the recordings themselves it is the recogniser's own.")
+    if limit["utterances"]:
+        parts.append(f"Griffin-Lim on the magnitudes of {limit['utterances']} recordings: spectral SNR "
+                     f"{limit['snr_db']:.1f} dB, {synthesis['real_time']:.3f} of real time (process time).")
+    voice = synthesis["pairs"][0]["target"]
+    command = f"utils/resynthesize.py FILE --model {shlex.quote(str(model))} --speaker {voice} -o DIR"
+    return [*parts, f"Another recording: `{command}`."]
+
+
+def decimals(value):
+    return None if value is None else f"{value:.2f}"
+
+
+def report_text(scores, note, command, synthesis=None, model=None):
+    """RESULTS.md. synthesis, model: as for `synthesis_parts`; None where nothing is spoken."""
+    parts = ["# Units from untranscribed speech", note, f"Made by `{command}`."]
+    for title, table in tables(scores).items():
+        parts += [f"## {title}", table]
+    parts.append("ABX in %, cosine, averaged as ZeroSpeech 2020 does; lower is better. The paper's figures are for the "
+                 "English test set of the challenge.")
+    parts += synthesis_parts(synthesis, model) if synthesis else []
+    return "\n\n".join(part.strip() for part in parts) + "\n"

@@ -1,0 +1,170 @@
+"""Scores of speech from units in egs/zerospeech, without listeners; for their worth see pyspeech/units/voices.py."""
+import statistics
+import time
+from collections import defaultdict
+
+from pyspeech.errors import UserError
+from pyspeech.files import write_json
+from steps.units.corpus import load_cuts, speaker_of, words_of
+from steps.units.recognition import add_recognition
+from steps.units.similarity import add_similarity
+from steps.units.synthesis import pairs_to_speak
+
+TIMED = 20  # recordings that Griffin-Lim is measured on
+
+
+def score_synthesis(exp, conf):
+    """synthesis.json:
+
+    system, seed, codes: what is spoken
+    pairs: of each speaker and voice, what `summarize` gives
+    conversions: "utterances" and the share "nearer" of all pairs of two speakers
+    originals: "utterances", recordings of the voices in the test set (for a test set without them, 0), and the share
+        "nearer" to their own voice: how far the measure can be trusted
+    griffin_lim: of "utterances" recordings from their own magnitudes, the mean "snr_db" of the magnitudes
+    real_time: Griffin-Lim's process time for a second of audio
+    and what steps.units.similarity and steps.units.recognition add, where there is the package or a recogniser
+    """
+    from pyspeech.cuts import read_samples
+    from pyspeech.units.checkpoint import load_pair
+    from pyspeech.units.submission import synthesis_names
+    from pyspeech.units.voices import RATE
+
+    vqvae, inverter = load_pair(exp.dir / "models" / "synthesis")
+    names = synthesis_names(pairs_to_speak(exp.dir / "corpus", inverter.speakers, conf.spoken))
+    test = {cut.id: cut for cut in load_cuts(exp.dir / "corpus", "test")}
+    spoken = [test[name] for name in sorted({utterance for utterance, _ in names})]
+    voices = fit_voices(exp.dir / "corpus", inverter.speakers, {speaker_of(cut) for cut in spoken}, exp.log)
+    found = score_pairs(exp, names, test, voices, inverter.speakers)
+    own = [margin(read_samples(cut, RATE), speaker_of(cut), speaker_of(cut), inverter.speakers, voices)
+           for cut in spoken if speaker_of(cut) in inverter.speakers]
+    ratios, real_time = measure_griffin_lim(spoken[:TIMED], vqvae.features.magnitudes)
+    measured = {"system": conf.synthesis, "seed": conf.seeds[0], "codes": vqvae.model.config.codes,
+                "pairs": [{"source": source, "target": target, **summarize(entries)}
+                          for (source, target), entries in sorted(found.items())],
+                "conversions": share([entry[0] for (source, target), entries in found.items() if source != target
+                                      for entry in entries]),
+                "originals": share(own),
+                "griffin_lim": {"utterances": len(ratios), "snr_db": mean(ratios)}, "real_time": real_time}
+    add_similarity(measured, exp, names, test, inverter.speakers)
+    add_recognition(measured, exp, conf.recogniser, names, test)
+    write_json(exp.dir / "synthesis.json", measured)
+    exp.log.info("%s", one_line(measured))
+
+
+def score_pairs(exp, names, test, voices, speakers):
+    """{(source, target): [(margin, distance), ...]} of what is spoken; names: {(utterance, voice): file in wavs/}."""
+    from tqdm import tqdm
+
+    from pyspeech.audio.io import read_audio
+    from pyspeech.cuts import read_samples
+    from pyspeech.units.voices import RATE
+
+    references, found = find_references(exp.dir / "corpus"), defaultdict(list)
+    for (utterance, voice), name in tqdm(sorted(names.items()), "voices", disable=None):
+        samples, _ = read_audio(exp.dir / "wavs" / name, RATE)
+        source, reference = speaker_of(test[utterance]), references(test[utterance], voice)
+        distance = None if reference is None else distortion(samples, read_samples(reference, RATE))
+        found[source, voice].append((margin(samples, voice, source, speakers, voices), distance))
+    return found
+
+
+def fit_voices(corpus, speakers, needed, log):
+    """{speaker: Voice}: of `speakers` by their training recordings, of others in `needed` by their test recordings."""
+    from pyspeech.cuts import read_samples
+    from pyspeech.units.voices import RATE, fit_voice
+
+    sets = {name: load_cuts(corpus, name) for name in ("voice", "test")}
+    voices = {}
+    for speaker in sorted({*speakers, *needed}):
+        cuts = [cut for cut in sets["voice" if speaker in speakers else "test"] if speaker_of(cut) == speaker]
+        try:
+            voices[speaker] = fit_voice(read_samples(cut, RATE) for cut in cuts)
+        except UserError as error:
+            log.warning("%s: %s", speaker, error)
+    return voices
+
+
+def find_references(corpus):
+    """A function (cut, speaker) -> the cut of that speaker's recording of the same sentence, or None.
+
+    An utterance is its own speaker's; of others it is one with the same words in the test or the training sets, where
+    the corpus has texts.
+    """
+    said = {}
+    for name in ("unit", "voice", "test"):
+        said.update({(speaker_of(cut), words_of(cut)): cut for cut in load_cuts(corpus, name) if words_of(cut)})
+    return lambda cut, speaker: cut if speaker == speaker_of(cut) else said.get((speaker, words_of(cut)))
+
+
+def distortion(samples, reference):
+    """Mel-cepstral distortion in dB; None where one of the two is silent."""
+    from pyspeech.units.voices import mel_cepstral_distortion
+
+    try:
+        return mel_cepstral_distortion(samples, reference)
+    except UserError:
+        return None
+
+
+def margin(samples, target, source, speakers, voices):
+    """How much nearer to `target` than to `source`, in nats a frame, or than to any other of `speakers` where these are
+    the same; None without voiced frames, and where the statistics of one of them, or others, are missing."""
+    from pyspeech.units.voices import log_likelihoods
+
+    others = [source] if source != target else [speaker for speaker in speakers if speaker != target]
+    if not others or any(speaker not in voices for speaker in [target, *others]):
+        return None
+    scores = log_likelihoods(samples, {speaker: voices[speaker] for speaker in [target, *others]})
+    return None if scores is None else scores[target] - max(scores[speaker] for speaker in others)
+
+
+def summarize(entries):
+    """Of [(margin or None, distance or None), ...]: as `share`, the mean "distance" in dB and how many it is of."""
+    distances = [distance for _, distance in entries if distance is not None]
+    return {**share([entry[0] for entry in entries]), "distance": mean(distances),
+            "references": len(distances)}
+
+
+def share(margins):
+    """"utterances", how many; "nearer", the share of margins above 0 of those that are known, None without any."""
+    known = [value > 0 for value in margins if value is not None]
+    return {"utterances": len(margins), "nearer": mean(known)}
+
+
+def mean(values):
+    """As a float, None of none."""
+    return float(statistics.mean(values)) if values else None
+
+
+def measure_griffin_lim(cuts, config):
+    """([spectral SNR in dB of each], process time for a second of audio): Griffin-Lim on the magnitudes of recordings.
+
+    config: StftConfig. Silent recordings, whose magnitudes have no error, are left out.
+    """
+    import torch
+
+    from pyspeech.cuts import read_samples
+    from pyspeech.features.stft import MagnitudeStft
+    from pyspeech.units.griffin_lim import griffin_lim, spectral_snr
+
+    stft, ratios, used, seconds = MagnitudeStft(config), [], 0.0, 0.0
+    for cut in cuts:
+        magnitudes = stft(torch.from_numpy(read_samples(cut, config.sampling_rate))[None])[0]
+        if magnitudes.any():
+            begun = time.process_time()
+            samples = griffin_lim(magnitudes, config)
+            used, seconds = used + time.process_time() - begun, seconds + len(samples) / config.sampling_rate
+            ratios.append(spectral_snr(magnitudes, stft(samples[None], len(magnitudes))[0]))
+    return ratios, used / seconds if seconds else None
+
+
+def one_line(measured):
+    """The figures of synthesis.json as text."""
+    conversions, limit = measured["conversions"], measured["griffin_lim"]
+    parts = [f"{conversions['utterances']} utterances in another voice"]
+    if conversions["nearer"] is not None:
+        parts.append(f"{100 * conversions['nearer']:.1f} % nearer to it than to the speaker")
+    if limit["utterances"]:
+        parts.append(f"Griffin-Lim {limit['snr_db']:.1f} dB, {measured['real_time']:.3f} of real time")
+    return ", ".join(parts)

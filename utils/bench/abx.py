@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Process time of ABX scoring, ours and that of zerospeech-libriabx, on the same made-up items, one thread, all triplets.
+
+Both read the same files and average alike (joint), cosine distance, within and across speakers. The peer drops the last
+frame of every item, so its item file has offsets a frame later: both see the same frames, and the errors have to agree as
+far as its single precision allows.
+"""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from pyspeech.launch import ensure_environment
+
+ensure_environment()
+
+import argparse
+import contextlib
+import importlib.util
+import os
+import tempfile
+import time
+
+RATE = 25
+SPEAKERS = 6               # all of a context: with more than 5 as X the peer would draw some of them, or its bar stops it
+PHONES, PER_CELL = 4, 2    # phones in a context, and about how many tokens of each by a speaker
+INSTALL = "pip install --no-deps --target peer zerospeech-libriabx progressbar2 python-utils virtual-dataset"
+
+
+def write_corpus(folder, count, mean_frames, dim):
+    """Features, a file a speaker, and the item files of both scorers: (ours, peer's)."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    contexts = max(1, count // (SPEAKERS * PHONES * PER_CELL))
+    phones = rng.standard_normal((PHONES, dim))
+    lines = {"ours": ["#file onset offset #phone prev-phone next-phone speaker"]}
+    lines["peer"] = list(lines["ours"])
+    for speaker in range(SPEAKERS):
+        tokens, begin = [], 0
+        voice = 0.5 * rng.standard_normal(dim)
+        for _ in range(count // SPEAKERS + (speaker < count % SPEAKERS)):
+            length, phone, context = rng.integers(1, 2 * mean_frames), rng.integers(PHONES), rng.integers(contexts)
+            tokens.append(phones[phone] + voice + 4 * rng.standard_normal((length, dim)))
+            for name, extra in (("ours", 0), ("peer", 1)):
+                # A quarter of a frame inside: no frame is on an edge.
+                onset, offset = ((begin + 0.25) / RATE, (begin + length - 0.25 + extra) / RATE)
+                lines[name].append(f"s{speaker} {onset:.6f} {offset:.6f} p{phone} c{context} c s{speaker}")
+            begin += length
+        np.save(folder / f"s{speaker}.npy", np.concatenate([*tokens, np.zeros((1, dim))]).astype(np.float32))
+    for name, content in lines.items():
+        (folder / f"{name}.item").write_text("\n".join(content) + "\n")
+    return folder / "ours.item", folder / "peer.item"
+
+
+def score_ours(items, folder):
+    from pyspeech.units.abx import error_rate, load_frames, read_items, score_cells
+
+    tokens = read_items(items)
+    frames = load_frames(tokens, folder, RATE)
+    return {mode: error_rate(score_cells(tokens, frames, "cosine", mode), "joint") for mode in ("within", "across")}
+
+
+def score_peer(items, folder):
+    from libriabx import AbxArguments, abx_eval
+
+    arguments = AbxArguments(str(folder), str(items), feature_size=1 / RATE, cuda=False, file_extension=".npy", mode="all",
+                             max_size_group=10**9, max_x_across=SPEAKERS - 1)
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+        return {mode: 100 * error for mode, error in abx_eval(arguments).items()}
+
+
+def measured(score, items, folder):
+    begun = time.process_time()
+    return score(items, folder), time.process_time() - begun
+
+
+def report(name, seconds, errors):
+    return f"{name:20s} {seconds:8.2f} s   within {errors['within']:.4f} %   across {errors['across']:.4f} %"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--items", type=int, default=10000, help="made-up tokens (default: 10000)")
+    parser.add_argument("--frames", type=int, default=6, help="mean length of a token (default: 6, 0.24 s at 25 Hz)")
+    parser.add_argument("--dim", type=int, default=64, help="size of a feature vector (default: 64)")
+    arguments = parser.parse_args()
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[name] = "1"  # before numpy loads
+    import pyspeech.units.abx  # noqa: F401  (imports are not measured)
+    peer_is_here = importlib.util.find_spec("libriabx") is not None
+    if peer_is_here:
+        import libriabx.libri_light.eval_ABX  # noqa: F401
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        ours, peers = write_corpus(folder, arguments.items, arguments.frames, arguments.dim)
+        print(f"{arguments.items} items of {arguments.frames} frames on average, {arguments.dim} numbers each; process time")
+        errors, seconds = measured(score_ours, ours, folder)
+        print(report("ours", seconds, errors))
+        if not peer_is_here:
+            print(f"zerospeech-libriabx  is not here; `{INSTALL}` and PYTHONPATH=peer bring it (Python 3.10, 3.11)")
+            return
+        errors, peer_seconds = measured(score_peer, peers, folder)
+        print(report("zerospeech-libriabx", peer_seconds, errors))
+        print(f"ours / peer          {seconds / peer_seconds:8.3f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Process time and memory of the pruned transducer loss, beside k2's own helpers and torchaudio's full lattice.
+
+From the projected outputs of encoder and predictor (random) to the gradients for them and for the weights behind: joint
+network (tanh and a linear layer), simple heads, both losses, one thread, float32. Each implementation has a process of
+its own: memory is how far its peak rises above what it held before the first pass, time the best of the later passes.
+"""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from pyspeech.launch import ensure_environment
+
+ensure_environment()
+
+import argparse
+import json
+import os
+import subprocess
+
+IMPLEMENTATIONS = {"k2": "pruned, k2 backend", "torch": "pruned, torch backend",
+                   "k2_helpers": "pruned, k2's own helpers", "full": "full lattice, torch backend",
+                   "torchaudio": "full lattice, torchaudio"}
+NEEDS_K2, FULL = ("k2", "k2_helpers"), ("full", "torchaudio")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, default in (("batch", 8), ("frames", 400), ("symbols", 80), ("vocabulary", 134), ("joint", 1024),
+                          ("prune-range", 5)):
+        parser.add_argument(f"--{name}", type=int, default=default, help="default %(default)s")
+    parser.add_argument("--repetitions", type=int, default=6,
+                        help="of the pruned losses; the full ones have 2; default %(default)s")
+    parser.add_argument("--only", choices=IMPLEMENTATIONS, help="run this one in this process, and print JSON")
+    options = parser.parse_args()
+    if options.only:
+        print(json.dumps(measure(options)))
+        return
+    print(f"B {options.batch}, T {options.frames}, U {options.symbols}, V {options.vocabulary}, joint {options.joint}, "
+          f"range {options.prune_range}; forward and backward pass, one thread\n"
+          f"{'':30s}{'loss':>10s}{'process time':>16s}{'peak memory':>14s}", flush=True)
+    results = {}
+    for name, title in IMPLEMENTATIONS.items():
+        results[name] = result = run_alone(name)
+        if result is None:
+            print(f"{title:30s}  k2 is not installed", flush=True)
+        else:
+            print(f"{title:30s}{result['loss']:10.4f}{1000 * result['seconds']:13.0f} ms{result['megabytes']:11.0f} MB",
+                  flush=True)
+    for ours in ("k2", "torch"):
+        for other in ("k2_helpers", "torchaudio"):
+            if results[ours] and results[other]:
+                factor = results[other]["seconds"] / results[ours]["seconds"]
+                print(f"{IMPLEMENTATIONS[ours]}: {factor:.1f} times as fast as {IMPLEMENTATIONS[other]}", flush=True)
+
+
+def run_alone(name):
+    """The result of `measure` in a new process, on one thread; None where it needs k2 and that is not installed."""
+    import importlib.util
+
+    if name in NEEDS_K2 and importlib.util.find_spec("k2") is None:
+        return None
+    command = [sys.executable, *sys.argv, "--only", name]
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    process = subprocess.run(command, env={**os.environ, **threads}, check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(process.stdout.splitlines()[-1])
+
+
+def measure(options):
+    """{loss, seconds, megabytes} of a forward and backward pass of options.only."""
+    import time
+
+    import torch
+
+    torch.set_num_threads(1)
+    run = make_pass(options.only, options)
+    warm_up = argparse.Namespace(**{**vars(options), "batch": 1, "frames": 20, "symbols": 5})
+    make_pass(options.only, warm_up)()  # loads what loads late
+    before = memory("VmRSS")
+    loss = run()
+    peak = memory("VmHWM")
+    times = []
+    for _ in range(2 if options.only in FULL else options.repetitions):
+        begun = time.process_time()
+        run()
+        times.append(time.process_time() - begun)
+    return {"loss": loss, "seconds": min(times), "megabytes": peak - before}
+
+
+def memory(field):
+    """MB of this process: VmRSS now, or VmHWM at its peak."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) / 1024
+
+
+def make_pass(name, options):
+    """A function of nothing: one forward and backward pass; returns the loss per frame."""
+    import torch
+
+    torch.manual_seed(0)
+    size, vocabulary = options.joint, options.vocabulary
+    encoded = torch.randn(options.batch, options.frames, size, requires_grad=True)
+    predicted = torch.randn(options.batch, options.symbols + 1, size, requires_grad=True)
+    tokens = torch.randint(1, vocabulary, (options.batch, options.symbols))
+    lengths = torch.full((options.batch,), options.frames)
+    token_lengths = torch.full((options.batch,), options.symbols)
+    layers = output, simple_am, simple_lm = [torch.nn.Linear(size, vocabulary) for _ in range(3)]
+    leaves = [encoded, predicted, *(parameter for layer in layers for parameter in layer.parameters())]
+
+    def joint(encoded, predicted):
+        return output(torch.tanh(encoded + predicted))
+
+    def pruned(backend):
+        from pyspeech.transducer.loss import pruned_loss, smoothed_loss
+        from pyspeech.transducer.pruning import gather_encoded, gather_predicted
+
+        batch = tokens, lengths, token_lengths
+        smoothed, ranges = smoothed_loss(simple_am(encoded), simple_lm(predicted), *batch, options.prune_range,
+                                         backend=backend)
+        logits = joint(gather_encoded(encoded, ranges), gather_predicted(predicted, ranges))
+        return 0.5 * smoothed + pruned_loss(logits, ranges, *batch, backend)
+
+    def k2_helpers():
+        import k2
+
+        zeros = torch.zeros_like(lengths)
+        boundary = torch.stack([zeros, zeros, token_lengths, lengths], dim=1)
+        smoothed, grads = k2.rnnt_loss_smoothed(
+            simple_lm(predicted), simple_am(encoded), tokens, 0, lm_only_scale=0.25, am_only_scale=0.0,
+            boundary=boundary, reduction="none", return_grad=True)
+        ranges = k2.get_rnnt_prune_ranges(*grads, boundary, options.prune_range)
+        logits = joint(*k2.do_rnnt_pruning(encoded, predicted, ranges))
+        return 0.5 * smoothed + k2.rnnt_loss_pruned(logits, tokens, ranges, 0, boundary, reduction="none")
+
+    def full():
+        from pyspeech.transducer.loss import full_loss
+
+        return full_loss(joint(encoded[:, :, None], predicted[:, None]), tokens, lengths, token_lengths, "torch")
+
+    def torchaudio():
+        from torchaudio.functional import rnnt_loss
+
+        logits = joint(encoded[:, :, None], predicted[:, None])
+        return rnnt_loss(logits, tokens.int(), lengths.int(), token_lengths.int(), blank=0, reduction="none")
+
+    losses = {"k2": lambda: pruned("k2"), "torch": lambda: pruned("torch"), "k2_helpers": k2_helpers, "full": full,
+              "torchaudio": torchaudio}[name]
+
+    def run():
+        for leaf in leaves:
+            leaf.grad = None
+        loss = losses().sum() / lengths.sum()
+        loss.backward()
+        return loss.item()
+
+    return run
+
+
+if __name__ == "__main__":
+    main()

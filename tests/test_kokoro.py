@@ -173,7 +173,7 @@ def test_network_is_in_the_cache_whole(where):
 
 def test_another_process_gives_the_same_samples(made, where):
     program = (
-        "import json, hashlib, sys; from local import kokoro; order, where = json.load(sys.stdin); "
+        "import json, hashlib, sys; from local.synthesis import kokoro; order, where = json.load(sys.stdin); "
         "print(hashlib.sha256(kokoro.synthesize(order, where)[0][0].tobytes()).hexdigest())"
     )
     done = subprocess.run([sys.executable, "-c", program], input=json.dumps([SAID[:1], where]), capture_output=True, text=True)

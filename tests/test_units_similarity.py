@@ -45,7 +45,7 @@ def test_a_bounded_number_of_training_recordings(tmp_path, monkeypatch):
     manifest("voice", 50, "AB")
     manifest("test", 2, "AS")
     read = []
-    monkeypatch.setattr("pyspeech.transducer.dataset.read_samples", lambda cut, rate: read.append(cut.id) or cut.id)
+    monkeypatch.setattr("pyspeech.cuts.read_samples", lambda cut, rate: read.append(cut.id) or cut.id)
     angles = {"A": 0, "B": 90, "S": None}
     found = units_similarity.centroids(tmp_path, lambda name: at(angles[name[0]]), ["A", "B"], {"A", "S"})
     assert len(read) == 2 * units_similarity.MOST + 2 and not any(name.startswith("A_test") for name in read)

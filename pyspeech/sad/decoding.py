@@ -31,7 +31,7 @@ def score_samples(model, samples):
 
 
 def score_stream(model, blocks):
-    """The same for an iterable of blocks (n,) of samples, of any lengths, as `stream_audio` gives them: hours in little memory."""
+    """The same for an iterable of blocks (n,) of samples, of any lengths, as of `stream_audio`: hours in little memory."""
     return np.concatenate([np.zeros(0, np.float32), *score_blocks(model, blocks)])
 
 

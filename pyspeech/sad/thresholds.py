@@ -1,4 +1,4 @@
-"""The decision threshold, tuned on a development set (Heitkaemper et al. 2020, section 4.2, Figure 6): 201 of them, DCF of each.
+"""The decision threshold, tuned on a development set (Heitkaemper et al. 2020, section 4.2, Figure 6): the DCF of 201.
 
 The scored seconds of speech and non-speech in every frame are worked out once. Without smoothing, or with the median filter
 (which may as well be applied to the scores), the DCF at all thresholds then follows from two histograms of the scores.

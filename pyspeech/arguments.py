@@ -3,18 +3,18 @@
 import argparse
 
 
-def whole_number(text, least=1):
+def whole_number(text: str, least: int = 1) -> int:
     value = int(text)
     if value < least:
         raise argparse.ArgumentTypeError(f"{text} is not a whole number of {least} or more")
     return value
 
 
-def seed(text):
+def seed(text: str) -> int:
     return whole_number(text, least=0)
 
 
-def length(text, least=0.001):
+def length(text: str, least: float = 0.001) -> float:
     value = float(text)
     if not least <= value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text} is not a number of {least:g} or more")

@@ -4,6 +4,8 @@ torch loads inside the functions, so that importing this module is instant. `pyt
 environment and fails where one of its packages does not load.
 """
 
+from __future__ import annotations
+
 import functools
 import importlib
 import importlib.metadata
@@ -15,13 +17,19 @@ import sys
 import types
 import warnings
 import zipfile
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write
 from pyspeech.launch import environment_name
 
+if TYPE_CHECKING:
+    import torch
 
-def prepare_lhotse():
+
+def prepare_lhotse() -> None:
     """Let lhotse's samplers run on torch 1.x too; call it before one is built.
 
     lhotse calls `Sampler.__init__()` without a data source, which torch 1.x requires and then ignores.
@@ -32,14 +40,14 @@ def prepare_lhotse():
         torch.utils.data.Sampler.__init__.__defaults__ = (None,)
 
 
-def autocast(device, enabled=True, dtype=None):
+def autocast(device: torch.device | str, enabled: bool = True, dtype: torch.dtype | None = None) -> AbstractContextManager:
     """Context manager: operations on `device` (torch.device or its name) in `dtype` (bfloat16) where that is safe."""
     import torch
 
     return torch.autocast(torch.device(device).type, dtype=dtype or torch.bfloat16, enabled=enabled)
 
 
-def save_checkpoint(path, content):
+def save_checkpoint(path: Path | str, content: object) -> None:
     """Write `content` (plain data and tensors) to `path`, whole or not at all; OSError where the disk is full.
 
     The bytes are made in memory: where a file cannot take them, torch.save to it ends the process.
@@ -52,7 +60,7 @@ def save_checkpoint(path, content):
         stream.write(buffer.getbuffer())
 
 
-def load_checkpoint(path, map_location="cpu"):
+def load_checkpoint(path: Path | str, map_location: torch.device | str = "cpu") -> Any:
     """What torch.save wrote to `path`, its tensors on `map_location`: plain data and tensors, and no code is run.
 
     Raises UserError where the file is missing, cut short, not a checkpoint, or holds other kinds of objects.
@@ -102,7 +110,7 @@ def _load_plain(path, map_location):
         return serialization._load(archive, map_location, types.SimpleNamespace(Unpickler=Unpickler), encoding="utf-8")
 
 
-def default_device():
+def default_device() -> torch.device:
     """torch.device("cuda") where there is a GPU that this torch can use, otherwise torch.device("cpu")."""
     import torch
 
@@ -110,7 +118,7 @@ def default_device():
     return torch.device("cuda" if usable else "cpu")
 
 
-def named_device(name):
+def named_device(name: str) -> torch.device:
     """torch.device for a tool's --device: "auto" is `default_device`. UserError for "cuda" where there is no such GPU."""
     import torch
 
@@ -158,7 +166,7 @@ def _has_kernels(major, minor, compiled):
 
 
 @functools.lru_cache(maxsize=None)
-def describe_environment():
+def describe_environment() -> str:
     """One line: environment, versions of Python, torch and k2, and what it computes on."""
     import torch
 
@@ -174,7 +182,7 @@ def describe_environment():
 
 def _describe_k2():
     try:
-        import k2  # noqa: F401
+        import k2  # noqa: F401  # pyright: ignore[reportMissingImports]
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "k2":
             return "k2 not installed"
@@ -182,7 +190,7 @@ def _describe_k2():
     return f"k2 {importlib.metadata.version('k2')}"
 
 
-def main():
+def main() -> None:
     """Print the environment; exit with 1 where a package that it is for does not load."""
     packages = ["torch", "torchaudio", "lhotse"] + (["k2"] if environment_name() == "k2" else [])
     for package in packages:

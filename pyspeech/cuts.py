@@ -1,14 +1,24 @@
 """Lhotse cuts as all tasks use them: one cut is one utterance, or one stream; its samples, its supervision, batches."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
+
 import numpy as np
 
 from pyspeech.audio.io import stream_audio
 from pyspeech.errors import UserError
 
+if TYPE_CHECKING:
+    from lhotse import SupervisionSegment
+    from lhotse.cut import Cut
+
+Item = TypeVar("Item")
 DURATION_JITTER = 0.1  # durations count up to this fraction more or less, so that batches differ from epoch to epoch
 
 
-def read_samples(cut, sampling_rate):
+def read_samples(cut: Cut, sampling_rate: int) -> np.ndarray:
     """Samples of a cut (N,) float32 at `sampling_rate`; UserError that names the file where it cannot be read.
 
     A plain piece of an audio file is read as transcription reads its files; what lhotse has to make from one (another
@@ -16,7 +26,7 @@ def read_samples(cut, sampling_rate):
     """
     path = _plain_file(cut)
     if path is not None:
-        channel = cut.channel if cut.recording.num_channels > 1 else None
+        channel = cut.channel if cut.recording.num_channels > 1 else None  # pyright: ignore[reportAttributeAccessIssue]
         blocks = stream_audio(path, sampling_rate, channel, start=cut.start, duration=cut.duration)
         return np.concatenate([np.zeros(0, np.float32), *blocks])
     try:
@@ -42,14 +52,16 @@ def _source(cut):
     return ", ".join(str(source.source) for source in sources if source.type == "file") or "no file of its own"
 
 
-def supervision_of(cut):
+def supervision_of(cut: Cut) -> SupervisionSegment:
     """The one supervision of an utterance; UserError where there is none or more."""
     if len(cut.supervisions) != 1:
         raise UserError(f"{cut.id}: {len(cut.supervisions)} supervisions; expected one utterance with its text a cut")
     return cut.supervisions[0]
 
 
-def split_batches(cuts, batch_seconds, max_utterances, duration=lambda cut: cut.duration):
+def split_batches(
+    cuts: Iterable[Item], batch_seconds: float, max_utterances: int, duration: Callable[[Any], float] = lambda cut: cut.duration
+) -> list[list[Item]]:
     """Cut a list of cuts, or of what has a `duration`, into runs, each as long as its padded seconds and number allow: a
     list of lists."""
     batches, longest = [], 0.0

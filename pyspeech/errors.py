@@ -1,5 +1,7 @@
 """The one exception that stands for a mistake the user can mend."""
 
+from collections.abc import Callable
+
 
 class UserError(Exception):
     """One line for the user: which file or option, what was found, what was expected, what to do.
@@ -8,7 +10,7 @@ class UserError(Exception):
     """
 
 
-def requirement(section, config):
+def requirement(section: str, config: object) -> Callable[[str, bool, str], None]:
     """require(name, good, expected) raises a UserError for the option `name` of a configuration unless `good`.
 
     section: what messages call the group of options, such as "training"; config: the dataclass that has it.

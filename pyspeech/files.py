@@ -4,11 +4,13 @@ import contextlib
 import errno
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO, Any
 
 
 @contextlib.contextmanager
-def atomic_path(path):
+def atomic_path(path: Path | str) -> Iterator[Path]:
     """Yield a temporary Path in the folder of `path` (same suffixes); on success it is synced and renamed to `path`.
 
     On any exception the temporary file is removed and `path` stays as it was. IsADirectoryError where it is a folder.
@@ -32,7 +34,7 @@ def atomic_path(path):
 
 
 @contextlib.contextmanager
-def atomic_write(path, mode="w"):
+def atomic_write(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
     """Open a file for writing ("w" or "wb") that replaces `path` only when the block ends without an exception."""
     encoding = None if "b" in mode else "utf-8"
     with atomic_path(path) as temporary:
@@ -40,14 +42,14 @@ def atomic_write(path, mode="w"):
             yield stream
 
 
-def write_json(path, value):
+def write_json(path: Path | str, value: object) -> None:
     """Write `value` as JSON with sorted keys, so that equal values give equal bytes."""
     with atomic_write(path) as stream:
         json.dump(value, stream, indent=1, sort_keys=True, ensure_ascii=False)
         stream.write("\n")
 
 
-def model_folders(folder):
+def model_folders(folder: Path | str) -> list[Path]:
     """Folders of a model.pt in `folder` or up to four levels below, sorted; `training`, of checkpoints, left out."""
     folder = Path(folder)
     found = (path.parent for depth in range(5) for path in folder.glob("*/" * depth + "model.pt"))

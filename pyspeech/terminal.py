@@ -1,5 +1,7 @@
 """What a command line tool shows while it works: a line written over and over, errors, Ctrl-C, its end."""
 
+from __future__ import annotations
+
 import contextlib
 import logging
 import os
@@ -7,32 +9,37 @@ import shutil
 import signal
 import sys
 import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NoReturn
 
 from pyspeech.errors import UserError
+
+if TYPE_CHECKING:
+    from pyspeech.audio.recordings import Recording
 
 
 class StatusLine:
     """A line on standard error for what is going on; nothing where that is not a terminal."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.used = sys.stderr.isatty()
 
-    def show(self, text):
+    def show(self, text: str) -> None:
         if self.used:
             sys.stderr.write("\r\x1b[K" + clipped(text, shutil.get_terminal_size().columns - 1))
             sys.stderr.flush()
 
-    def leave(self, text):
+    def leave(self, text: str) -> None:
         """A text that stays, above the line."""
         if self.used:
             sys.stderr.write(f"\r\x1b[K{text}\n")
             sys.stderr.flush()
 
-    def clear(self):
+    def clear(self) -> None:
         self.show("")
 
 
-def clipped(text, width):
+def clipped(text: str, width: int) -> str:
     """A text that fits in `width` columns: where it does not, its end, from the start of a word on, behind dots."""
     if display_width(text) <= width:
         return text
@@ -42,7 +49,7 @@ def clipped(text, width):
     return "... " + " ".join(words) if words else ""
 
 
-def display_width(text):
+def display_width(text: str) -> int:
     """Columns that a text takes on a screen, about: combining marks none, wide characters (East Asia) two."""
     return sum(
         0
@@ -54,16 +61,16 @@ def display_width(text):
     )
 
 
-def shown_name(recording):
+def shown_name(recording: Recording) -> str:
     """The recording's name as text, whatever bytes the file's name has."""
     return os.fsencode(recording.name).decode("utf-8", "replace")
 
 
-def clock(seconds):
+def clock(seconds: float) -> str:
     return f"{int(seconds) // 3600}:{int(seconds) // 60 % 60:02d}:{int(seconds) % 60:02d}"
 
 
-def set_up_messages(status):
+def set_up_messages(status: StatusLine) -> None:
     """Warnings and errors as single lines on standard error, above the StatusLine."""
 
     class OneLine(logging.Handler):
@@ -77,7 +84,7 @@ def set_up_messages(status):
 
 
 @contextlib.contextmanager
-def say_errors(path, failed):
+def say_errors(path: str, failed: list[str]) -> Iterator[None]:
     """What is wrong with one recording is said and its path put into the list `failed`; the next one can go on."""
     try:
         yield
@@ -93,7 +100,13 @@ def say_errors(path, failed):
     failed.append(path)
 
 
-def process_each(recordings, process, status, done, summary):
+def process_each(
+    recordings: Sequence[Recording],
+    process: Callable[[Recording, str], object],
+    status: StatusLine,
+    done: str,
+    summary: Callable[[], str],
+) -> int:
     """Call process(recording, what to show of it) for each Recording; returns the exit status, 1 where one failed.
 
     done: what happens to them ("encoded"), for the messages. summary(): the line at the end, where one is done.
@@ -121,7 +134,7 @@ def process_each(recordings, process, status, done, summary):
 
 
 @contextlib.contextmanager
-def stop_at_interrupt(wanted=True):
+def stop_at_interrupt(wanted: bool = True) -> Iterator[list[bool]]:
     """Yield a list that the first Ctrl-C fills, so that a recording can end there; the second is a KeyboardInterrupt.
 
     With wanted=False every Ctrl-C is what it was.
@@ -143,7 +156,7 @@ def stop_at_interrupt(wanted=True):
         signal.signal(signal.SIGINT, before)
 
 
-def exit_after(main):
+def exit_after(main: Callable[[], int | str | None]) -> NoReturn:
     """Run a tool's main() and exit with the status that it returns; an error of the user's, and a file that cannot be
     read or written, is one line, and status 1."""
     try:

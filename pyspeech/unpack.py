@@ -12,6 +12,7 @@ import subprocess
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from pyspeech.download import cache_dir, disk_errors, locked
@@ -21,7 +22,7 @@ from pyspeech.errors import UserError
 DAMAGED = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError, ValueError)
 
 
-def unpack(archive, patterns):
+def unpack(archive: Path | str, patterns: Sequence[str]) -> Path:
     """Unpack the files of an archive (.deb, .whl, .zip, .tar.*) whose names match one of `patterns` (fnmatch).
 
     They go to `cache_dir()/unpacked/<archive name>-<digest of the patterns>/`, whole or not at all, once for all
@@ -54,7 +55,7 @@ def _copy_members(archive, patterns, folder):
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             with open(path, "wb") as out:
-                shutil.copyfileobj(stream, out)
+                shutil.copyfileobj(stream, out)  # pyright: ignore[reportArgumentType]
             count += 1
     except DAMAGED as error:
         if getattr(error, "errno", None):  # the disk's; the errors of gzip and bz2 have no number
@@ -77,7 +78,8 @@ def _members(archive):
     else:
         with tarfile.open(archive) as bundle:
             yield from _tar_members(bundle)
-            bundle.fileobj.read()  # the checksum of a gzip file is at its end
+            # The checksum of a gzip file is at its end.
+            bundle.fileobj.read()  # pyright: ignore[reportOptionalMemberAccess, reportCallIssue]
 
 
 def _tar_members(bundle):
@@ -94,7 +96,7 @@ def _deb_members(archive):
         ) as process:
             with tarfile.open(fileobj=process.stdout, mode="r|") as bundle:
                 yield from _tar_members(bundle)
-            process.stdout.read()
+            process.stdout.read()  # pyright: ignore[reportOptionalMemberAccess]
         if process.returncode:
             raise ValueError(f"dpkg-deb ended with status {process.returncode}")
         return

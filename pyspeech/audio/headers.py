@@ -4,16 +4,22 @@ libsndfile cuts the length in a header to the file's size, so that a truncated f
 whose header was never finished, as a recorder that was killed leaves it, for an empty one.
 """
 
+from __future__ import annotations
+
 import io
 import os
 import re
 import struct
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import soundfile
 
 PLACEHOLDER = 0x7F000000  # sizes from here on are written where the length is not known (audio that was piped)
 AU_BYTES = {1: 1, 2: 1, 3: 2, 4: 3, 5: 4, 6: 4, 7: 8, 27: 1}  # bytes a sample, by the encoding's number
 
 
-def promised_frames(file, path):
+def promised_frames(file: soundfile.SoundFile, path: str) -> int:
     """The number of frames that a file's header says it has; 0 where it does not say.
 
     file: the file at `path` as soundfile.SoundFile. Of MP3, which has an estimate alone, it is 0; of W64, RF64 and Ogg
@@ -70,7 +76,7 @@ def _aiff_frames(stream):
     return 0
 
 
-def unfinished_size(file, path):
+def unfinished_size(file: soundfile.SoundFile, path: str) -> int | None:
     """Where the size of the samples stands in a WAV file whose header says 0 though samples follow; None for others."""
     if file.format not in ("WAV", "WAVEX") or file.frames:
         return None
@@ -87,11 +93,11 @@ def unfinished_size(file, path):
 class UnfinishedWav(io.FileIO):
     """A WAV file as if its header said that the samples go on to the end; size_at: what `unfinished_size` found."""
 
-    def __init__(self, path, size_at):
+    def __init__(self, path: str, size_at: int) -> None:
         super().__init__(path)
         self._size_at = size_at
 
-    def readinto(self, buffer):
+    def readinto(self, buffer: bytearray | memoryview) -> int:
         start = self.tell()
         count = super().readinto(buffer)
         for place in range(max(self._size_at, start), min(self._size_at + 4, start + count)):

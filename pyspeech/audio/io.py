@@ -16,7 +16,9 @@ import struct
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -47,7 +49,7 @@ UNKNOWN_LENGTH = 2**62  # soundfile cannot read what has more frames than this (
 log = logging.getLogger(__name__)
 
 
-def read_audio(path, sampling_rate=None, channel=None):
+def read_audio(path: Path | str, sampling_rate: int | None = None, channel: int | None = None) -> tuple[np.ndarray, int]:
     """Read a whole file.
 
     path: a file, "-" (standard input), or a Kaldi rxfilename (`command |`, `x.ark:123`). sampling_rate: Hz to resample
@@ -60,7 +62,7 @@ def read_audio(path, sampling_rate=None, channel=None):
         return samples, sampling_rate or source.sampling_rate
 
 
-def read_channels(path):
+def read_channels(path: Path | str) -> tuple[np.ndarray, int]:
     """Read a whole file with its channels apart: (samples float32 (channels, N), sampling rate in Hz). As `read_audio`."""
     with _open(path) as source:
         blocks = []
@@ -76,7 +78,14 @@ def read_channels(path):
         return samples, source.sampling_rate
 
 
-def stream_audio(path, sampling_rate=8000, channel=None, block_seconds=60.0, start=0.0, duration=None):
+def stream_audio(
+    path: Path | str,
+    sampling_rate: int = 8000,
+    channel: int | None = None,
+    block_seconds: float = 60.0,
+    start: float = 0.0,
+    duration: float | None = None,
+) -> Iterator[np.ndarray]:
     """Read a file in blocks, in bounded memory; joined, the blocks are what `read_audio` returns.
 
     As `read_audio`; block_seconds: length of a block before resampling. start, duration: the part of the file to read,
@@ -87,7 +96,7 @@ def stream_audio(path, sampling_rate=8000, channel=None, block_seconds=60.0, sta
         yield from stream_source(source, sampling_rate, channel, block_seconds, start, duration)
 
 
-def find_audio(paths):
+def find_audio(paths: Iterable[Path | str]) -> list[Path]:
     """List audio files: a file stands for itself, a folder for the audio files in it and below, sorted by path.
 
     Links are followed; hidden files are passed over. Returns a list of Path, without repetitions. UserError for a path
@@ -107,7 +116,7 @@ def find_audio(paths):
     return list(dict.fromkeys(found))
 
 
-def find_files(folder, suffixes):
+def find_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
     """The files in a folder and below whose ending, in small letters, is one of `suffixes`; sorted, as `find_audio`."""
     return sorted(_walk(folder, suffixes, set()))
 
@@ -126,11 +135,25 @@ def _walk(folder, suffixes, visited):
             yield entry
 
 
+class Source(Protocol):
+    """Where audio comes from; `read` gives float32 (up to n frames, channels), which is empty at the end."""
+
+    name: str
+    sampling_rate: int  # Hz
+    channels: int
+
+    def read(self, count: int) -> np.ndarray: ...
+
+    def skip(self, count: int) -> None: ...
+
+
 # From a source to mono blocks at the rate asked for.
 
 
-def stream_source(source, sampling_rate, channel, block_seconds, start, duration):
-    """Yield mono blocks from a source: an object with name, channels, sampling_rate, skip(frames) and read(frames).
+def stream_source(
+    source: Source, sampling_rate: int, channel: int | None, block_seconds: float, start: float, duration: float | None
+) -> Iterator[np.ndarray]:
+    """Yield mono blocks from a source.
 
     The other arguments are those of `stream_audio`.
     """
@@ -187,10 +210,6 @@ def _resample(blocks, rate_in, rate_out):
     rest = resampler.resample_chunk(np.zeros(0, dtype=np.float32), last=True)
     if len(rest):
         yield rest
-
-
-# A source has name, sampling_rate (Hz), channels, skip(n frames), and read(n) -> float32 (up to n frames, channels),
-# which is empty at the end.
 
 
 class _Array:
@@ -320,7 +339,8 @@ def _open_sndfile(name, path, stack):
     """A soundfile.SoundFile that is closed with the ExitStack `stack`."""
     import soundfile
 
-    file = stack.enter_context(soundfile.SoundFile(os.fsencode(path)))  # as bytes: a name need not be valid UTF-8
+    # As bytes: a name need not be valid UTF-8.
+    file = stack.enter_context(soundfile.SoundFile(os.fsencode(path)))  # pyright: ignore[reportArgumentType]
     size_at = unfinished_size(file, path)
     if not size_at:
         return file
@@ -381,7 +401,7 @@ def _open_ffmpeg(name, path, reason):
             yield _Ffmpeg(name, process, messages)
         finally:
             process.kill()
-            process.stdout.close()
+            process.stdout.close()  # pyright: ignore[reportOptionalMemberAccess]
             process.wait()
 
 
@@ -395,7 +415,7 @@ def _open_kaldi(rxfilename):
     if not (isinstance(value, tuple) and len(value) == 2):
         raise UserError(f"{rxfilename}: holds a matrix, not audio")
     first, second = value
-    sampling_rate, samples = (first, second) if np.ndim(first) == 0 else (second, first)
+    sampling_rate, samples = (first, second) if np.ndim(first) == 0 else (second, first)  # pyright: ignore[reportArgumentType]
     return _Array(rxfilename, np.asarray(samples), sampling_rate)
 
 

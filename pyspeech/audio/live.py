@@ -1,6 +1,8 @@
 """Audio while it comes in through a pipe, from sox, arecord, parec or ffmpeg: raw 16-bit PCM, or a WAV stream."""
 
 import struct
+from collections.abc import Iterator
+from io import BufferedReader
 
 import numpy as np
 
@@ -15,7 +17,7 @@ EXTENSIBLE = 0xFFFE  # the tag that says: the format stands further on
 ENDLESS = 0x7FFF0000  # sizes from here on are placeholders of programs that do not know how long they will record
 
 
-def is_file(stream, live):
+def is_file(stream: BufferedReader, live: bool) -> bool:
     """Whether a buffered binary stream starts as an audio file that is to be read whole; waits for its first bytes.
 
     live: whether WAV is to be taken as it comes, by `stream_live`, which knows PCM alone.
@@ -24,20 +26,23 @@ def is_file(stream, live):
     return start.startswith(FILES) or not live and start == b"RIFF"
 
 
-def stream_live(stream, sampling_rate, raw_rate=16000, channel=None, block_seconds=0.3):
+def stream_live(
+    stream: BufferedReader, sampling_rate: int, raw_rate: int = 16000, channel: int | None = None, block_seconds: float = 0.3
+) -> Iterator[np.ndarray]:
     """Yield what a buffered binary stream brings as soon as it is there: float32 (n,), mono, at `sampling_rate` Hz.
 
     A stream that starts as WAV is taken as its header says; any other as 16-bit PCM (signed, little-endian, mono) at
     raw_rate Hz. channel: counted from 0; None takes the mean of all. block_seconds: longest block. UserError for a
     header that is not understood and where no sample comes.
     """
-    yield from io.stream_source(PcmStream(stream, raw_rate), sampling_rate, channel, block_seconds, 0.0, None)
+    source = PcmStream(stream, raw_rate)  # from the start on, so that it need not skip
+    yield from io.stream_source(source, sampling_rate, channel, block_seconds, 0.0, None)  # pyright: ignore[reportArgumentType]
 
 
 class PcmStream:
     """A source as pyspeech.audio.io has them: name, sampling_rate (Hz), channels, read(n) -> float32 (n, channels)."""
 
-    def __init__(self, stream, raw_rate, name="standard input"):
+    def __init__(self, stream: BufferedReader, raw_rate: int, name: str = "standard input") -> None:
         self.name, self._stream = name, stream
         self.sampling_rate, self.channels, self._type, self._left = raw_rate, 1, np.dtype("<i2"), None
         self._rest = stream.read(4)  # bytes that were read but not given out
@@ -74,7 +79,7 @@ class PcmStream:
             raise UserError(f"{self.name}: ends within the header of a WAV stream")
         return data
 
-    def read(self, count):
+    def read(self, count: int) -> np.ndarray:
         """Up to `count` frames, as soon as there is one; none at the end."""
         size = self._type.itemsize * self.channels
         wanted = count * size if self._left is None else min(count * size, self._left - self._left % size)

@@ -1,15 +1,22 @@
 """Naming what is to be processed: audio files, folders, Kaldi wav.scp tables, and lhotse recording or cut manifests."""
 
+from __future__ import annotations
+
 import gzip
 import json
 import math
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyspeech.audio.io import find_audio, stream_audio
 from pyspeech.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 TABLE_SUFFIXES = (".scp", ".jsonl", ".jsonl.gz")
 
@@ -25,7 +32,7 @@ class Recording:
     channel: int | None = None  # counted from 0; None: the mean of all
 
 
-def find_recordings(paths):
+def find_recordings(paths: Iterable[Path | str]) -> list[Recording]:
     """List the recordings that paths stand for, in order.
 
     A path is an audio file ("-": standard input), a folder (searched as `find_audio` does), a Kaldi table (*.scp; lines
@@ -52,7 +59,13 @@ def find_recordings(paths):
     return listed
 
 
-def stream_recording(recording, sampling_rate, channel=None, block_seconds=10.0, progress=None):
+def stream_recording(
+    recording: Recording,
+    sampling_rate: int,
+    channel: int | None = None,
+    block_seconds: float = 10.0,
+    progress: Callable[[float], object] | None = None,
+) -> Iterator[np.ndarray]:
     """Yield the blocks of a Recording, as `stream_audio` does; channel: None takes the recording's own choice.
 
     progress: a function that is called with the seconds read so far, after each block.
@@ -166,7 +179,7 @@ def _located(text, table):
 # A file for each recording, in the folder of a tool's -o.
 
 
-def check_output(folder, recordings):
+def check_output(folder: Path | str, recordings: Sequence[Recording]) -> None:
     """Make the folder, and see to it that each recording has its own file there; UserError where that cannot be."""
     ((stem, count),) = Counter(map(file_stem, recordings)).most_common(1)
     if count > 1:
@@ -177,6 +190,6 @@ def check_output(folder, recordings):
         raise UserError(f"-o {folder}: cannot make this folder: {error.strerror}") from None
 
 
-def file_stem(recording):
+def file_stem(recording: Recording) -> str:
     """What the name of a recording's file begins with."""
     return recording.name.replace("/", "_")

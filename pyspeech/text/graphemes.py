@@ -1,12 +1,17 @@
 """Graphemes with B- twins as units of a transducer (Joshi et al. 2021, section 4)."""
 
+from __future__ import annotations
+
 from collections import Counter
+from collections.abc import Iterable
+from typing import TypeVar
 
 from pyspeech.errors import UserError
 from pyspeech.text.inventory import Inventory
 from pyspeech.text.normalize import is_mark
 from pyspeech.text.scripts import main_script
 
+Kind = TypeVar("Kind", bound=Inventory)
 BLANK = "<blk>"
 WORD_START = "B-"
 UNDETERMINED = "und"  # ISO 639-2's code for the language of units that were built without one
@@ -21,7 +26,7 @@ class GraphemeUnits(Inventory):
 
     kind = "graphemes"
 
-    def __init__(self, graphemes, languages=None):
+    def __init__(self, graphemes: Iterable[str], languages: dict[str, dict] | None = None) -> None:
         """graphemes: single characters, in any order; `build` and `union` are the usual ways."""
         self.graphemes = sorted(set(graphemes))
         wrong = [grapheme for grapheme in self.graphemes if len(grapheme) != 1 or grapheme.isspace()]
@@ -32,7 +37,7 @@ class GraphemeUnits(Inventory):
         self._index = {grapheme: number for number, grapheme in enumerate(self.graphemes, start=1)}
 
     @classmethod
-    def build(cls, texts, graphemes=None, language=UNDETERMINED):
+    def build(cls, texts: Iterable[str], graphemes: Iterable[str] | None = None, language: str = UNDETERMINED) -> GraphemeUnits:
         """Units of the characters in normalised texts.
 
         graphemes: the inventory, where it is not to be taken from the texts (a string or a list of characters).
@@ -48,7 +53,7 @@ class GraphemeUnits(Inventory):
         return units
 
     @classmethod
-    def union(cls, units):
+    def union(cls, units: dict[str, GraphemeUnits] | list[GraphemeUnits]) -> GraphemeUnits:
         """Units of several languages together; a grapheme that two of them have is one symbol.
 
         units: {code: GraphemeUnits}, or [GraphemeUnits, ...] that were built with `language=`.
@@ -57,7 +62,7 @@ class GraphemeUnits(Inventory):
         members = units.values() if isinstance(units, dict) else units
         return cls({grapheme for item in members for grapheme in item.graphemes}, languages)
 
-    def encode(self, text):
+    def encode(self, text: str) -> list[int]:
         """Symbol numbers of a normalised text, [] for an empty one: its words' first graphemes as B- twins.
 
         Unknown graphemes are dropped, and so are marks left without what they combine with; a word of nothing else is
@@ -74,7 +79,7 @@ class GraphemeUnits(Inventory):
                 start = False
         return numbers
 
-    def decode(self, numbers):
+    def decode(self, numbers: Iterable[int]) -> str:
         """Text of symbol numbers (ints, 0..V-1): a B- twin starts a word; blanks are passed over.
 
         `decode(encode(text)) == text` for normalised text of known graphemes.
@@ -89,22 +94,22 @@ class GraphemeUnits(Inventory):
                 characters.append(self.graphemes[(number - 1) % size])
         return "".join(characters).strip()
 
-    def count_unknown(self, texts):
+    def count_unknown(self, texts: Iterable[str]) -> Counter[str]:
         """Counter of the characters in normalised texts that are no units: {character: how often}."""
         known = set(self.graphemes)
         return Counter(character for text in texts for word in text.split() for character in word if character not in known)
 
-    def to_json(self):
+    def to_json(self) -> dict:
         """Plain data (dict of strings and lists) for `from_json`."""
         return {"kind": self.kind, "graphemes": self.graphemes, "languages": self.languages}
 
     @classmethod
-    def from_json(cls, data):
+    def from_json(cls, data: dict) -> GraphemeUnits:
         """Units from what `to_json` gave."""
         return cls(data["graphemes"], data["languages"])
 
 
-def merge_languages(units):
+def merge_languages(units: dict[str, Kind] | list[Kind]) -> dict[str, dict]:
     """The `languages` of a union of units, which are given as to `GraphemeUnits.union`."""
     if not isinstance(units, dict):
         codes = [code for item in units for code in item.languages]

@@ -52,7 +52,7 @@ WORD = re.compile("[LN][LMN]*(?:(?<=[LM])'L[LMN]*)*")  # over classes of charact
 DOTLESS_I_LANGUAGES = ("tr", "az")
 
 
-def normalize(text, language=None):
+def normalize(text: str, language: str | None = None) -> str:
     """A transcript as it is learnt and scored: lower case, words of letters, marks and digits separated by single
     spaces.
 
@@ -70,7 +70,7 @@ def normalize(text, language=None):
     return " ".join("".join(map(_spelt, text[slice(*match.span())])) for match in WORD.finditer(classes))
 
 
-def is_mark(character):
+def is_mark(character: str) -> bool:
     """Whether a character combines with the one before it (vowel signs, virama, nukta, accents)."""
     return unicodedata.category(character)[0] == "M"
 

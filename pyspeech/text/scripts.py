@@ -7,11 +7,12 @@ and the other lacks; without them the text fits several languages.
 
 import unicodedata
 from collections import Counter
+from collections.abc import Mapping
 
 NO_SCRIPT = {"COMBINING", "MODIFIER", "FEMININE", "MASCULINE"}
 
 
-def script_of(character):
+def script_of(character: str) -> str | None:
     """ "DEVANAGARI", "TAMIL", "LATIN", ... for a letter or mark, by its Unicode name; None for digits, apostrophes and
     marks of no one script."""
     if unicodedata.category(character)[0] not in "LM":
@@ -20,7 +21,7 @@ def script_of(character):
     return None if script in NO_SCRIPT else script
 
 
-def main_script(counts):
+def main_script(counts: Mapping[str, int]) -> str | None:
     """The script of most of a {character: count}; None without letters. Of equals, the first by name."""
     scripts = Counter()
     for character, count in counts.items():
@@ -29,7 +30,7 @@ def main_script(counts):
     return min(scripts, key=lambda script: (-scripts[script], script)) if scripts else None
 
 
-def languages_of(text, languages):
+def languages_of(text: str, languages: Mapping[str, dict]) -> list[str]:
     """The languages that a normalised text fits best: [code, ...], one where the script or the graphemes decide, [] for
     a text without letters or in a script that is no language's.
 

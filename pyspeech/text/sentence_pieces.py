@@ -4,9 +4,12 @@ Same interface as `pyspeech.text.graphemes.GraphemeUnits`; the blank takes the n
 which is never put out. The trained model is kept as bytes, in JSON as base64, so that units are plain data.
 """
 
+from __future__ import annotations
+
 import base64
 import io
 from collections import Counter
+from collections.abc import Iterable
 
 from pyspeech.errors import UserError
 from pyspeech.text.graphemes import BLANK, UNDETERMINED, merge_languages
@@ -23,7 +26,7 @@ class SentencePieceUnits(Inventory):
 
     kind = "sentence pieces"
 
-    def __init__(self, model, languages=None):
+    def __init__(self, model: bytes, languages: dict[str, dict] | None = None) -> None:
         """model: bytes of a SentencePiece model whose unknown piece is number 0."""
         from sentencepiece import SentencePieceProcessor
 
@@ -38,7 +41,7 @@ class SentencePieceUnits(Inventory):
         self._characters = {character for piece in pieces[1:] for character in piece}
 
     @classmethod
-    def train(cls, texts, size, language=UNDETERMINED):
+    def train(cls, texts: Iterable[str], size: int, language: str = UNDETERMINED) -> SentencePieceUnits:
         """Pieces of normalised texts: `size` symbols with the blank, or fewer where the texts do not give as many.
 
         texts: list of texts; all their characters are covered. language: code, as in `GraphemeUnits.build`. UserError
@@ -78,7 +81,7 @@ class SentencePieceUnits(Inventory):
         return cls(written.getvalue(), {language: _inventory(lines)})
 
     @classmethod
-    def union(cls, units):
+    def union(cls, units: dict[str, SentencePieceUnits] | list[SentencePieceUnits]) -> SentencePieceUnits:
         """Units of several languages together; a piece that two of them have is one symbol, with its better score.
 
         units: as for `GraphemeUnits.union`. A text is cut into the pieces with the best sum of scores (log
@@ -88,12 +91,13 @@ class SentencePieceUnits(Inventory):
 
         languages = merge_languages(units)
         members = list(units.values() if isinstance(units, dict) else units)
-        models = [sentencepiece_model_pb2.ModelProto.FromString(item.model) for item in members]
+        proto = sentencepiece_model_pb2.ModelProto  # pyright: ignore[reportAttributeAccessIssue]
+        models = [proto.FromString(item.model) for item in members]
         scores = {}
         for model in models:
             for piece in model.pieces[1:]:
                 scores[piece.piece] = max(piece.score, scores.get(piece.piece, piece.score))
-        merged = sentencepiece_model_pb2.ModelProto()
+        merged = proto()
         merged.CopyFrom(models[0])
         del merged.pieces[1:]
         for piece in sorted(scores, key=lambda piece: (-scores[piece], piece)):
@@ -101,13 +105,13 @@ class SentencePieceUnits(Inventory):
         merged.trainer_spec.vocab_size = len(merged.pieces)
         return cls(merged.SerializeToString(), languages)
 
-    def encode(self, text):
+    def encode(self, text: str) -> list[int]:
         """Symbol numbers of a normalised text, [] for an empty one; unknown characters are dropped."""
         known = (("".join(character for character in word if character in self._characters)) for word in text.split())
         line = " ".join(word for word in known if word)
         return [number for number in self._processor.encode(line) if number] if line else []
 
-    def decode(self, numbers):
+    def decode(self, numbers: Iterable[int]) -> str:
         """Text of symbol numbers (ints, 0..V-1); blanks are passed over. Inverse of `encode` for known characters."""
         numbers = [int(number) for number in numbers]
         wrong = [number for number in numbers if not 0 <= number < len(self)]
@@ -116,22 +120,22 @@ class SentencePieceUnits(Inventory):
         text = "".join(self.symbols[number] for number in numbers if number)
         return " ".join(text.replace("\u2581", " ").split())
 
-    def count_unknown(self, texts):
+    def count_unknown(self, texts: Iterable[str]) -> Counter[str]:
         """Counter of the characters in normalised texts that are in no piece: {character: how often}."""
         return Counter(
             character for text in texts for word in text.split() for character in word if character not in self._characters
         )
 
-    def to_json(self):
+    def to_json(self) -> dict:
         """Plain data (dict of strings) for `from_json`."""
         return {"kind": self.kind, "model": base64.b64encode(self.model).decode("ascii"), "languages": self.languages}
 
     @classmethod
-    def from_json(cls, data):
+    def from_json(cls, data: dict) -> SentencePieceUnits:
         """Units from what `to_json` gave."""
         return cls(base64.b64decode(data["model"], validate=True), data["languages"])
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple:
         return type(self), (self.model, self.languages)
 
 

@@ -20,8 +20,10 @@ from pyspeech.files import atomic_write
 from pyspeech.text.graphemes import GraphemeUnits
 from pyspeech.text.sentence_pieces import SentencePieceUnits
 
+Units = GraphemeUnits | SentencePieceUnits
 
-def units_from_json(data):
+
+def units_from_json(data: object) -> Units:
     """Units of either kind from what their `to_json` gave."""
     kinds = {kind.kind: kind for kind in (GraphemeUnits, SentencePieceUnits)}
     if not isinstance(data, dict) or data.get("kind") not in kinds:
@@ -29,13 +31,13 @@ def units_from_json(data):
     return kinds[data["kind"]].from_json(data)
 
 
-def save_units(path, units):
+def save_units(path: Path | str, units: Units) -> None:
     """Write units to a JSON file."""
     with atomic_write(path) as stream:
         json.dump(units.to_json(), stream, ensure_ascii=False, indent=1)
 
 
-def load_units(path):
+def load_units(path: Path | str) -> Units:
     """Units from a file that `save_units` wrote; UserError for any other."""
     try:
         return units_from_json(json.loads(Path(path).read_text(encoding="utf-8")))

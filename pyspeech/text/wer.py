@@ -17,6 +17,8 @@ white space, "" where there are none; language, speaker and predicted_language a
 """
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import kaldialign
 import numpy as np
@@ -24,18 +26,20 @@ import numpy as np
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write
 
+# (id, language, speaker, ref, hyp, predicted_language)
+Utterance = tuple[str, str | None, str | None, str, str, str | None]
 EPSILON = " "  # stands for no word in an alignment; no word can equal it, for words hold no white space
 UNDETERMINED = "und"  # the language of utterances without one (the code that BCP 47 has for it)
 NO_LANGUAGE = "none"  # the predicted language where the recogniser gave none
 _DRAWS_AT_ONCE = 1_000_000
 
 
-def align(ref, hyp):
+def align(ref: list[str], hyp: list[str]) -> list[tuple[str, str]]:
     """Best alignment of two lists of words: list of (ref word, hyp word), EPSILON where one side has none."""
     return kaldialign.align(ref, hyp, EPSILON)
 
 
-def count_errors(pairs):
+def count_errors(pairs: Sequence[tuple[str, str]]) -> dict[str, int]:
     """Counts of an alignment: {"errors", "words", "sub", "del", "ins"}, where words are those of the reference."""
     insertions = sum(ref == EPSILON for ref, _ in pairs)
     deletions = sum(hyp == EPSILON for _, hyp in pairs)
@@ -49,23 +53,25 @@ def count_errors(pairs):
     }
 
 
-def count_character_errors(ref, hyp):
+def count_character_errors(ref: str, hyp: str) -> tuple[int, int]:
     """(errors, characters) of two texts: code points, with one space between words that counts as a character."""
     ref, hyp = " ".join(ref.split()), " ".join(hyp.split())
-    return kaldialign.edit_distance(ref, hyp)["total"], len(ref)
+    return int(kaldialign.edit_distance(ref, hyp)["total"]), len(ref)
 
 
-def rate(errors, words):
+def rate(errors: int, words: int) -> float | None:
     """errors / words, or None where there are no words."""
     return errors / words if words else None
 
 
-def relative_reduction(baseline, value):
+def relative_reduction(baseline: float | None, value: float | None) -> float | None:
     """WERR as a fraction: positive where `value` is the lower error rate. None where it is not defined."""
     return None if value is None or not baseline else (baseline - value) / baseline
 
 
-def score_utterances(utterances, resample="utterance", resamples=1000, seed=0, characters=False):
+def score_utterances(
+    utterances: Iterable[Utterance], resample: str = "utterance", resamples: int = 1000, seed: int = 0, characters: bool = False
+) -> dict:
     """Score one model on one test set.
 
     utterances: list of tuples as described on top, each (language, id) once; resample: "utterance" or "speaker", what
@@ -102,7 +108,15 @@ def score_utterances(utterances, resample="utterance", resamples=1000, seed=0, c
     return result
 
 
-def bootstrap_interval(errors, words, strata, groups, resamples=1000, seed=0, level=0.95):
+def bootstrap_interval(
+    errors: Sequence[int] | np.ndarray,
+    words: Sequence[int] | np.ndarray,
+    strata: Sequence[str] | Sequence[int],
+    groups: Sequence[str] | Sequence[int],
+    resamples: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> list[float] | None:
     """Percentile interval [low, high] of sum(errors) / sum(words), or None where there are no words.
 
     errors, words: (n,) counts; strata, groups: (n,) labels. In each stratum its groups are drawn with replacement, as
@@ -114,7 +128,14 @@ def bootstrap_interval(errors, words, strata, groups, resamples=1000, seed=0, le
     return _interval(sums[:, 0], sums[:, 1], level)
 
 
-def compare(baseline, utterances, resample="utterance", resamples=1000, seed=0, level=0.95):
+def compare(
+    baseline: Iterable[Utterance],
+    utterances: Iterable[Utterance],
+    resample: str = "utterance",
+    resamples: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> dict:
     """Paired comparison of two models on the same utterances: both lists as for `score_utterances`.
 
     Returns {"werr": fraction or None, "ci": [low, high] or None, "p_fewer_errors": fraction of the draws in which
@@ -212,14 +233,14 @@ def _score_lid(utterances):
     return {"accuracy": accuracy, "confusion": {code: dict(sorted(row.items())) for code, row in confusion.items()}}
 
 
-def write_recogs(path, utterances):
+def write_recogs(path: Path | str, utterances: Iterable[Utterance]) -> None:
     """icefall's `recogs-` file: the words of reference and hypothesis, two lines an utterance, sorted by id."""
     with atomic_write(path) as stream:
         for name, _, _, ref, hyp, _ in sorted(utterances, key=lambda item: item[0]):
             stream.write(f"{name}:\tref={ref.split()}\n{name}:\thyp={hyp.split()}\n")
 
 
-def write_errs(path, utterances):
+def write_errs(path: Path | str, utterances: Iterable[Utterance]) -> None:
     """icefall's `errs-` file: totals, each utterance's alignment, substitutions, deletions, insertions, words.
 
     Two sections are added at its end, of the same counts by speaker and by language, where those are known.

@@ -21,10 +21,15 @@ All is computed in float64: then a frame does not depend on how many others are 
 of its float32), and a stream gives what the whole recording gives.
 """
 
+from __future__ import annotations
+
 import functools
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from torch.nn import functional
@@ -33,6 +38,9 @@ from pyspeech.errors import UserError
 from pyspeech.features.config import FbankConfig  # noqa: F401 (belongs to this module; imports fast where it stands)
 from pyspeech.files import write_json
 
+if TYPE_CHECKING:
+    import numpy as np
+
 PREEMPHASIS = 0.97
 LOW_FREQUENCY = 20.0  # Hz, lower edge of the first filter
 FLOOR = 2.0**-23  # of a filter's energy, Kaldi's for float32
@@ -40,7 +48,7 @@ SLAB = 512  # frames computed at once: they stay in the cache of a CPU
 MIN_STD = 0.1  # a bin that hardly changes in training (above 4 kHz in telephone speech) must not blow up in a test
 
 
-def fbank(samples, config):
+def fbank(samples: np.ndarray | torch.Tensor, config: FbankConfig) -> torch.Tensor:
     """Log-mel frames: samples (N,) float, numpy or torch, from -1 to 1 -> (F, num_bins) float32, on the same device.
 
     F is 0 for N = 0, otherwise 1 + max(0, N - window) // shift.
@@ -54,7 +62,7 @@ def fbank(samples, config):
     return frames - running_mean(frames, config.mean_frames) if config.mean_frames else frames
 
 
-def running_mean(frames, size, before=None):
+def running_mean(frames: torch.Tensor, size: int, before: torch.Tensor | None = None) -> torch.Tensor:
     """Of each of `frames` (F, n), the mean of the last `size` frames up to it, or of all there are: (F, n) float32.
 
     before: the frames before the first (f, n); as many as size - 1 of them count.
@@ -66,7 +74,7 @@ def running_mean(frames, size, before=None):
     return ((sums[ends] - sums[starts]) / (ends - starts)[:, None]).float()
 
 
-def stack(frames, config):
+def stack(frames: torch.Tensor, config: FbankConfig) -> torch.Tensor:
     """Encoder frames: log-mel frames (F, num_bins) -> (ceil(F / stack_shift), num_bins * stack)."""
     if len(frames) == 0:
         return frames.new_zeros(0, config.dim)
@@ -83,7 +91,7 @@ class FbankStream:
     features = stream.finish()          # (0 or 1, dim); the stream is then as new, for the next signal
     """
 
-    def __init__(self, config):
+    def __init__(self, config: FbankConfig) -> None:
         config.check()
         self.config = config
         self._reset()
@@ -93,7 +101,7 @@ class FbankStream:
         self._frames = None  # log-mel frames (f, num_bins) from the next encoder frame's first on; None: none yet
         self._before = torch.zeros(0, self.config.num_bins)  # log-mel frames that are still in a running mean
 
-    def add(self, block):
+    def add(self, block: np.ndarray | torch.Tensor) -> torch.Tensor:
         """block: samples (n,), numpy or torch. Returns the encoder frames (t, dim) float32 that they complete."""
         config = self.config
         samples = torch.cat([self._samples, _as_tensor(block).to(self._samples)])
@@ -104,7 +112,7 @@ class FbankStream:
         frames = _log_mel_frames(samples[: (count - 1) * config.shift + config.window], config)
         return self._add_frames(self._without_mean(frames))
 
-    def finish(self):
+    def finish(self) -> torch.Tensor:
         """The last encoder frame (1, dim), where the samples do not fill a whole one; otherwise (0, dim)."""
         config = self.config
         features = []
@@ -195,9 +203,9 @@ class GlobalStats:
     std: list
 
     @classmethod
-    def compute(cls, utterances):
+    def compute(cls, utterances: Iterable[torch.Tensor]) -> GlobalStats:
         """utterances: an iterable of log-mel frames (F, num_bins), passed over once. UserError where there are none."""
-        count, total, squares = 0, 0.0, 0.0
+        count, total, squares = 0, torch.zeros(()), torch.zeros(())
         for frames in utterances:
             frames = frames.double().cpu()
             count, total, squares = count + len(frames), total + frames.sum(dim=0), squares + frames.square().sum(dim=0)
@@ -207,24 +215,24 @@ class GlobalStats:
         variance = (squares / count - mean.square()).clamp(min=MIN_STD**2)
         return cls(mean.tolist(), variance.sqrt().tolist())
 
-    def apply(self, features):
+    def apply(self, features: torch.Tensor) -> torch.Tensor:
         """(x - mean) / std of log-mel frames (..., num_bins) or encoder frames (..., num_bins * stack), as float32."""
         repeats = features.shape[-1] // len(self.mean)
         mean, std = (features.new_tensor(values).repeat(repeats) for values in (self.mean, self.std))
         return (features - mean) / std
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, list[float]]:
         return {"mean": list(self.mean), "std": list(self.std)}
 
     @classmethod
-    def from_dict(cls, values):
+    def from_dict(cls, values: dict[str, list[float]]) -> GlobalStats:
         return cls(values["mean"], values["std"])
 
-    def save(self, path):
+    def save(self, path: Path | str) -> None:
         write_json(path, self.to_dict())
 
     @classmethod
-    def load(cls, path):
+    def load(cls, path: Path | str) -> GlobalStats:
         """UserError where `path` is missing or was not written by `save`."""
         try:
             with open(path, encoding="utf-8") as stream:

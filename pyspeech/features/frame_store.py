@@ -5,6 +5,7 @@ folder/index.json    {"num_bins": B, "utterances": {key: [first frame, number of
 """
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from pyspeech.files import atomic_path, write_json
 FRAMES, INDEX = "frames.f32", "index.json"
 
 
-def write_store(folder, utterances, num_bins, limit):
+def write_store(folder: Path | str, utterances: Iterable[tuple[str, torch.Tensor]], num_bins: int, limit: float) -> int:
     """Write the frames of an iterable of (key, frames (F, num_bins)) until they take `limit` bytes: how many are in it.
 
     What comes after that is not asked for.
@@ -36,7 +37,7 @@ def write_store(folder, utterances, num_bins, limit):
 class FrameStore:
     """store.get(key) -> frames (F, num_bins) float32, or None. Memory-mapped: the system's cache holds what is used."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: Path | str) -> None:
         """UserError where the store in `folder` is missing or not whole."""
         folder = Path(folder)
         try:
@@ -50,13 +51,14 @@ class FrameStore:
             raise UserError(f"{folder / FRAMES}: {size} bytes, expected {expected}; remove {folder}, run its stage again")
         self._frames = np.memmap(folder / FRAMES, "<f4", "r").reshape(-1, self.num_bins) if size else None
 
-    def __contains__(self, key):
+    def __contains__(self, key: str) -> bool:
         return key in self.index
 
-    def get(self, key):
+    def get(self, key: str) -> torch.Tensor | None:
         if key not in self.index:
             return None
         first, count = self.index[key]
         if count == 0:
             return torch.zeros(0, self.num_bins)
-        return torch.from_numpy(np.array(self._frames[first : first + count], dtype=np.float32))
+        frames = self._frames[first : first + count]  # pyright: ignore[reportOptionalSubscript]
+        return torch.from_numpy(np.array(frames, dtype=np.float32))

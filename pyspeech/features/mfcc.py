@@ -12,20 +12,26 @@ and variance are mixed in as if the utterance had so many frames more of them: s
 The end of the audio is treated as in pyspeech.features.fbank: any signal of at least one sample has at least one frame.
 """
 
+from __future__ import annotations
+
 import functools
 import math
+from typing import TYPE_CHECKING
 
 import torch
 
 from pyspeech.features.config import MfccConfig  # noqa: F401 (belongs to this module; imports fast where it stands)
-from pyspeech.features.fbank import fbank
+from pyspeech.features.fbank import GlobalStats, fbank
+
+if TYPE_CHECKING:
+    import numpy as np
 
 LIFTER = 22  # Kaldi's cepstral lifter
 DELTA_REACH = 2  # frames to either side that a slope is taken over
 MIN_STD = 0.01  # of a value within an utterance: rounding errors in digital silence must not become variance 1
 
 
-def compute_features(samples, config, stats=None):
+def compute_features(samples: np.ndarray | torch.Tensor, config: MfccConfig, stats: GlobalStats | None = None) -> torch.Tensor:
     """samples (N,) float, numpy or torch, from -1 to 1 -> (F, config.dim) float32, normalised as `config` says.
 
     stats: GlobalStats of frames that are not normalised, where config.needs_stats. F is 0 for N = 0, at least 1 else.
@@ -33,7 +39,7 @@ def compute_features(samples, config, stats=None):
     return normalise(raw_features(samples, config), config, stats)
 
 
-def raw_features(samples, config):
+def raw_features(samples: np.ndarray | torch.Tensor, config: MfccConfig) -> torch.Tensor:
     """As `compute_features`, not normalised: for the statistics of a corpus."""
     if config.kind == "log_mel":
         return fbank(samples, config.log_mel)
@@ -41,13 +47,13 @@ def raw_features(samples, config):
     return add_deltas(cepstra)
 
 
-def mfcc(samples, config):
+def mfcc(samples: np.ndarray | torch.Tensor, config: MfccConfig) -> torch.Tensor:
     """Cepstra alone: samples (N,) -> (F, cepstra) float32."""
     log_mel = fbank(samples, config.log_mel).double()
     return (log_mel @ cosine_transform(config.mel_filters, config.cepstra).to(log_mel.device)).float()
 
 
-def add_deltas(frames):
+def add_deltas(frames: torch.Tensor) -> torch.Tensor:
     """frames (F, n) -> (F, 3 n): the frames, their slopes, and the slopes of the slopes."""
     if len(frames) == 0:
         return frames.new_zeros(0, 3 * frames.shape[1])
@@ -59,17 +65,18 @@ def add_deltas(frames):
     return torch.cat(parts, dim=1)
 
 
-def normalise(frames, config, stats=None):
+def normalise(frames: torch.Tensor, config: MfccConfig, stats: GlobalStats | None = None) -> torch.Tensor:
     """frames (F, n) as `raw_features` gives them -> the same, of mean 0 and variance 1 as `config.normalise` says."""
     if config.normalise == "none" or len(frames) == 0:
         return frames
     if config.needs_stats and stats is None:
         raise ValueError(f"normalise={config.normalise} with prior_frames={config.prior_frames} needs a corpus's statistics")
     if config.normalise == "corpus":
-        return stats.apply(frames)
+        return stats.apply(frames)  # pyright: ignore[reportOptionalMemberAccess]
     total, squares, count = frames.double().sum(dim=0), frames.double().square().sum(dim=0), len(frames)
     if config.prior_frames:
-        mean, std = (total.new_tensor(values) for values in (stats.mean, stats.std))
+        corpus = (stats.mean, stats.std)  # pyright: ignore[reportOptionalMemberAccess]
+        mean, std = (total.new_tensor(values) for values in corpus)
         total = total + config.prior_frames * mean
         squares = squares + config.prior_frames * (mean.square() + std.square())
         count += config.prior_frames
@@ -86,7 +93,7 @@ def _filter(frames, weights):
 
 
 @functools.lru_cache(maxsize=8)
-def cosine_transform(filters, cepstra):
+def cosine_transform(filters: int, cepstra: int) -> torch.Tensor:
     """(filters, cepstra) float64: the orthonormal DCT-II, its columns times the lifter's weights."""
     columns, rows = torch.arange(cepstra, dtype=torch.float64), torch.arange(filters, dtype=torch.float64)
     matrix = math.sqrt(2 / filters) * torch.cos(math.pi / filters * (rows[:, None] + 0.5) * columns)

@@ -7,10 +7,18 @@ takes its place. A frame is voiced where the maximum is above VOICING, and the l
 loudest frame's.
 """
 
+from __future__ import annotations
+
 import functools
+from typing import TYPE_CHECKING
 
 import torch
 from torch.nn import functional
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from pyspeech.features.config import FbankConfig
 
 LOWEST, HIGHEST = 60.0, 450.0  # Hz
 WINDOW = 0.04  # seconds
@@ -20,7 +28,7 @@ OCTAVE_COST = 0.03
 BLOCK = 4096  # frames computed at once
 
 
-def fundamental_frequency(samples, config):
+def fundamental_frequency(samples: np.ndarray | torch.Tensor, config: FbankConfig) -> torch.Tensor:
     """samples (N,) float, numpy or torch -> (F,) float32 in Hz, 0 where there is no voice.
 
     config: FbankConfig with stack_shift=1 (MfccConfig.log_mel); F is config.num_frames(N).

@@ -3,12 +3,19 @@
 It acts on normalised log-mel frames before they are stacked; what is masked becomes 0, the mean of the training set.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from pyspeech.features.config import SpecAugmentConfig  # noqa: F401 (belongs to this module)
 
+if TYPE_CHECKING:
+    import torch
 
-def spec_augment(frames, config):
+
+def spec_augment(frames: torch.Tensor, config: SpecAugmentConfig) -> torch.Tensor:
     """A copy of the normalised log-mel frames (F, num_bins), with masks as SpecAugmentConfig says.
 
     Widths and places are uniform: a width from 0 to the limit (both included), a place where the mask lies inside.

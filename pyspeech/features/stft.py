@@ -14,14 +14,16 @@ from pyspeech.features.config import StftConfig  # noqa: F401 (belongs to this m
 class MagnitudeStft(torch.nn.Module):
     """|STFT| of a batch of signals."""
 
-    def __init__(self, config):
+    window: torch.Tensor
+
+    def __init__(self, config: StftConfig) -> None:
         super().__init__()
         config.check()
         self.config = config
         # Not in checkpoints: the configuration gives it.
         self.register_buffer("window", torch.hann_window(config.window), persistent=False)
 
-    def forward(self, samples, num_frames=None):
+    def forward(self, samples: torch.Tensor, num_frames: int | None = None) -> torch.Tensor:
         """samples (B, N) float -> linear magnitudes (B, T, n_fft // 2 + 1).
 
         T is ceil(N / shift), or `num_frames`: for a piece cut out of a longer signal, whose last windows reach over the

@@ -15,7 +15,7 @@ from pyspeech.features.fbank import LOW_FREQUENCY
 from pyspeech.features.mfcc import cosine_transform
 
 
-def warp(frames, factor, config):
+def warp(frames: torch.Tensor, factor: float, config: MfccConfig) -> torch.Tensor:
     """frames (F, config.dim) as `raw_features` gives them -> the same with all frequencies `factor` > 0 times as high."""
     matrix = _filters_matrix(config.log_mel.num_bins, config.sampling_rate, factor)
     if config.kind == "log_mel":

@@ -13,7 +13,7 @@ TONE_LEVEL_DB = (-30.0, 0.0)
 DRIVE_DB = (0.0, 20.0)
 
 
-def augment(samples, sampling_rate, probability):
+def augment(samples: np.ndarray, sampling_rate: int, probability: float) -> np.ndarray:
     """Disturb samples (N,) float32, each way with `probability`: a new array, same length, same labels.
 
     What is called speech stays speech: it is never removed, only made harder.
@@ -41,7 +41,7 @@ def _add_noise(samples, level, sampling_rate):
 
     # A first-order filter: pole near 1 is brown, near 0 is white, below 0 is blue.
     white = np.random.standard_normal(len(samples)).astype(np.float32)
-    noise = lfilter([1.0], [1.0, -np.random.uniform(*NOISE_POLE)], white).astype(np.float32)
+    noise = np.asarray(lfilter([1.0], [1.0, -np.random.uniform(*NOISE_POLE)], white), np.float32)
     noise *= level / np.sqrt(np.mean(np.square(noise)))
     return samples + noise * _ratio(-np.random.uniform(*NOISE_SNR_DB))
 
@@ -57,7 +57,7 @@ def _add_tone(samples, level, sampling_rate):
         if harmonic * max(start, end) < sampling_rate / 2
     )
     on, off = np.sort(np.random.randint(0, length + 1, size=2)) if np.random.random() < 0.5 else (0, length)
-    tone[:on] = tone[off:] = 0
+    tone[:on] = tone[off:] = 0  # pyright: ignore[reportIndexIssue]
     return samples + tone * level * _ratio(np.random.uniform(*TONE_LEVEL_DB))
 
 

@@ -16,7 +16,11 @@ Other outputs: RTTM, Kaldi `segments`, Audacity label track, JSON (one line), Pr
 import json
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write
@@ -31,7 +35,7 @@ REFERENCE_COLUMNS, HYPOTHESIS_COLUMNS = 5, 8
 CSV_HEADER = "recording,start,end\n"
 
 
-def read_reference(path):
+def read_reference(path: Path | str) -> list[tuple[float, float, str]]:
     """Read an official reference label file.
 
     Returns a list of (start, end, label): seconds as written, label as in the file. UserError for a file that is empty
@@ -49,7 +53,7 @@ def read_reference(path):
     return segments
 
 
-def read_hypothesis(path):
+def read_hypothesis(path: Path | str) -> np.ndarray:
     """Read an official hypothesis label file.
 
     Returns the speech segments, float64 (n, 2) in seconds. An empty file means no speech. UserError for a gap, an
@@ -111,7 +115,7 @@ def _exact(seconds):
     return repr(float(seconds))
 
 
-def write_reference(path, recording, speech, duration):
+def write_reference(path: Path | str, recording: str, speech: ArrayLike, duration: float) -> None:
     """Write an official reference label file: speech (n, 2) seconds, the rest of [0, duration] is NS; times to 1 ms.
 
     Replaces the file atomically. UserError where the recording has no length (a reference cannot be empty).
@@ -125,7 +129,7 @@ def write_reference(path, recording, speech, duration):
             stream.write("\t".join(columns) + "\n")
 
 
-def write_hypothesis(path, speech, duration):
+def write_hypothesis(path: Path | str, speech: ArrayLike, duration: float) -> None:
     """Write an official hypothesis label file: speech (n, 2) seconds, the rest of [0, duration] is non-speech.
 
     Times have two decimals, as the official ones; a border is rounded once, so that the file stays contiguous, and a
@@ -257,7 +261,15 @@ FORMATS = {
 WITH_CHANNEL = ("rttm", "lhotse")
 
 
-def render(format, recording, speech, duration, frame_shift=None, scores=None, channel=0):
+def render(
+    format: str,
+    recording: str,
+    speech: ArrayLike,
+    duration: float,
+    frame_shift: float | None = None,
+    scores: Sequence[float] | np.ndarray | None = None,
+    channel: int = 0,
+) -> str:
     """Return the text of one recording's speech segments in a format of FORMATS.
 
     recording: name (str). speech: (n, 2) seconds. duration: seconds. frame_shift (seconds) and scores (T,) are kept by
@@ -272,7 +284,16 @@ def render(format, recording, speech, duration, frame_shift=None, scores=None, c
     return _json(recording, speech, duration, frame_shift, scores)
 
 
-def write_speech(path, format, recording, speech, duration, frame_shift=None, scores=None, channel=0):
+def write_speech(
+    path: Path | str,
+    format: str,
+    recording: str,
+    speech: ArrayLike,
+    duration: float,
+    frame_shift: float | None = None,
+    scores: Sequence[float] | np.ndarray | None = None,
+    channel: int = 0,
+) -> None:
     """Write what `render` returns to a file, atomically."""
     text = render(format, recording, speech, duration, frame_shift, scores, channel)
     with atomic_write(path) as stream:

@@ -9,6 +9,7 @@ random: components start at quantiles of the data, so the same recording always 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 
 @dataclass
@@ -18,14 +19,21 @@ class GaussianMixture:
     variances: np.ndarray  # (K,)
 
 
-def histogram(values, bins=512):
+def histogram(values: np.ndarray, bins: int = 512) -> tuple[np.ndarray, np.ndarray]:
     """Bin centres and counts, (B,) each, over the range of values (N,): weighted data for `fit`. Empty bins are left out."""
     counts, edges = np.histogram(values, bins)
     filled = counts > 0
     return (0.5 * (edges[:-1] + edges[1:]))[filled], counts[filled].astype(np.float64)
 
 
-def fit(values, weights=None, components=2, variance_floor=1e-2, max_iterations=100, tolerance=1e-6):
+def fit(
+    values: ArrayLike,
+    weights: ArrayLike | None = None,
+    components: int = 2,
+    variance_floor: float = 1e-2,
+    max_iterations: int = 100,
+    tolerance: float = 1e-6,
+) -> GaussianMixture:
     """Maximum-likelihood mixture of `components` Gaussians.
 
     values (N,), weights (N,) not negative (default: all 1); variance_floor: smallest variance, in units of values squared.
@@ -60,7 +68,7 @@ def fit(values, weights=None, components=2, variance_floor=1e-2, max_iterations=
     return mixture
 
 
-def log_likelihood(mixture, values):
+def log_likelihood(mixture: GaussianMixture, values: ArrayLike) -> np.ndarray:
     """log p(x) of every value, natural logarithm, the shape of `values`."""
     values = np.asarray(values, np.float64)
     return np.logaddexp.reduce(_log_joint(mixture, values.ravel()), axis=0).reshape(values.shape)

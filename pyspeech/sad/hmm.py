@@ -16,9 +16,11 @@ Both equal the frame-by-frame `viterbi_sequential` exactly:
   the state that its successor was entered from. The last chunk's last state is the true one.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 CHUNK = 250  # frames: short enough for many chunks side by side, long enough for survivors to merge within one
 SIDE_BY_SIDE = 8000  # chunks decoded at a time, at least those of one recording; takes some 60 MB
@@ -37,7 +39,7 @@ class HmmConfig:
             raise ValueError(f"expected states >= 1 and 0 < stay < 1, found states={self.states}, stay={self.stay}")
 
 
-def viterbi(llr, config=None):
+def viterbi(llr: ArrayLike, config: HmmConfig | None = None) -> np.ndarray:
     """The most probable class of every frame.
 
     llr: (T,) log-likelihood ratio log p(x_t | speech) - log p(x_t | noise) per frame, natural logarithm; infinite values
@@ -47,7 +49,7 @@ def viterbi(llr, config=None):
     return _decode(_checked(llr)[None], config or HmmConfig())[0]
 
 
-def viterbi_thresholds(llr, thresholds, config=None):
+def viterbi_thresholds(llr: ArrayLike, thresholds: ArrayLike, config: HmmConfig | None = None) -> Iterator[np.ndarray]:
     """Yield `viterbi(llr - threshold)` for each of the thresholds: bool (T,) each.
 
     llr: (T,) as for `viterbi`. thresholds: (n,) natural logarithm, in any order. Several are decoded at once, but no
@@ -60,7 +62,7 @@ def viterbi_thresholds(llr, thresholds, config=None):
         yield from _decode(np.stack([_checked(llr - bias) for bias in thresholds[first : first + at_once]]), config)
 
 
-def viterbi_sequential(llr, config=None):
+def viterbi_sequential(llr: ArrayLike, config: HmmConfig | None = None) -> np.ndarray:
     """The same as `viterbi`, frame by frame: the plain form that tests compare with."""
     config = config or HmmConfig()
     llr = _checked(llr)
@@ -83,7 +85,7 @@ def viterbi_sequential(llr, config=None):
     return decisions
 
 
-def _checked(llr):
+def _checked(llr: ArrayLike) -> np.ndarray:
     llr = np.asarray(llr, np.float64)
     if llr.ndim != 1:
         raise ValueError(f"expected one ratio per frame, (T,), found an array of shape {llr.shape}")

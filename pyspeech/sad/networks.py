@@ -10,6 +10,8 @@ Normalisation is over a sliding window of the recording (`normalise`), so that a
 the frames around it along, and an hour in testing are normalised alike.
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch.nn import functional
 
@@ -28,7 +30,7 @@ class SadNetwork(torch.nn.Module):
     config: NetworkConfig, stft: StftConfig; the defaults are the paper's.
     """
 
-    def __init__(self, config=None, stft=None):
+    def __init__(self, config: NetworkConfig | None = None, stft: StftConfig | None = None) -> None:
         super().__init__()
         self.config = config or NetworkConfig()
         self.config.check()
@@ -39,7 +41,7 @@ class SadNetwork(torch.nn.Module):
         layers = {"cnn": CnnLayer, "rnn": RnnLayer, "seg_rnn": SegmentRnnLayer}
         self.temporal = layers[self.config.temporal](self.cnn.num_features, self.config)
 
-    def forward(self, samples, valid=None, left=0, right=0):
+    def forward(self, samples: torch.Tensor, valid: torch.Tensor | None = None, left: int = 0, right: int = 0) -> torch.Tensor:
         """Score every frame of a batch of recordings, or of pieces cut out of recordings.
 
         samples  (B, N) float; their gain does not matter
@@ -62,7 +64,7 @@ class SadNetwork(torch.nn.Module):
 class CnnFrontEnd(torch.nn.Module):
     """Blocks of two convolutions and a pooling: (B, T, bins) -> (B, T, num_features)."""
 
-    def __init__(self, num_bins, channels):
+    def __init__(self, num_bins: int, channels: Sequence[int]) -> None:
         super().__init__()
         blocks, inputs = [], 1
         for outputs in channels:
@@ -73,9 +75,9 @@ class CnnFrontEnd(torch.nn.Module):
         self.num_features = inputs * num_bins
         self.reach = 2 * len(blocks)  # frames to either side that an output frame sees
         # Twice as fast as the default on a CPU.
-        self.to(memory_format=torch.channels_last)
+        self.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
-    def forward(self, features, valid=None):
+    def forward(self, features: torch.Tensor, valid: torch.Tensor | None = None) -> torch.Tensor:
         # Frames that do not exist are zeros before each convolution, as is what lies beyond the tensor's edge.
         mask = None if valid is None else valid[:, None, :, None]
         maps = features[:, None] if mask is None else features[:, None] * mask
@@ -86,13 +88,13 @@ class CnnFrontEnd(torch.nn.Module):
 
 
 class CnnBlock(torch.nn.Module):
-    def __init__(self, inputs, outputs, pooling):
+    def __init__(self, inputs: int, outputs: int, pooling: int) -> None:
         super().__init__()
         self.convolutions = torch.nn.ModuleList(torch.nn.Conv2d(size, outputs, 3, padding=1) for size in (inputs, outputs))
         self.norms = torch.nn.ModuleList(torch.nn.BatchNorm2d(outputs) for _ in range(2))
         self.pooling = pooling
 
-    def forward(self, maps, mask=None):
+    def forward(self, maps: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
         """maps (B, C, T, F), mask None or (B, 1, T, 1) -> (B, C', T, F // pooling)."""
         for convolution, norm in zip(self.convolutions, self.norms):
             maps = functional.relu(norm(convolution(maps)), inplace=True)
@@ -105,12 +107,12 @@ class CnnLayer(torch.nn.Module):
 
     reach = 2
 
-    def __init__(self, inputs, config):
+    def __init__(self, inputs: int, config: NetworkConfig) -> None:
         super().__init__()
         self.hidden = torch.nn.Conv1d(inputs, config.cnn_channels, 3, padding=1)
         self.output = torch.nn.Conv1d(config.cnn_channels, config.outputs, 3, padding=1)
 
-    def forward(self, features, valid=None):
+    def forward(self, features: torch.Tensor, valid: torch.Tensor | None = None) -> torch.Tensor:
         hidden = functional.relu(self.hidden(features.transpose(1, 2)), inplace=True)
         hidden = hidden if valid is None else hidden * valid[:, None]
         return highest_score(self.output(hidden).transpose(1, 2))
@@ -121,14 +123,14 @@ class RnnLayer(torch.nn.Module):
 
     reach = None  # all frames of the recording
 
-    def __init__(self, inputs, config):
+    def __init__(self, inputs: int, config: NetworkConfig) -> None:
         super().__init__()
         self.merge = config.rnn_merge
         size = config.rnn_size // 2 if self.merge == "concat" else config.rnn_size
         self.gru = torch.nn.GRU(inputs, size, batch_first=True, bidirectional=True)
         self.classifier = torch.nn.Linear(config.rnn_size, config.outputs)
 
-    def forward(self, features, valid=None):
+    def forward(self, features: torch.Tensor, valid: torch.Tensor | None = None) -> torch.Tensor:
         if valid is None:
             outputs, _ = self.gru(features)
         else:
@@ -140,7 +142,7 @@ class RnnLayer(torch.nn.Module):
             )
         return self.classify(*outputs.chunk(2, dim=2))
 
-    def classify(self, forward, backward):
+    def classify(self, forward: torch.Tensor, backward: torch.Tensor) -> torch.Tensor:
         """Scores (B, T) from the outputs of the two directions, (B, T, H) each."""
         merged = torch.cat([forward, backward], dim=2) if self.merge == "concat" else forward + backward
         return highest_score(self.classifier(merged))
@@ -149,12 +151,12 @@ class RnnLayer(torch.nn.Module):
 class SegmentRnnLayer(RnnLayer):
     """The GRU and classifier over segments of L frames, S frames apart, and the any-segment rule."""
 
-    def __init__(self, inputs, config):
+    def __init__(self, inputs: int, config: NetworkConfig) -> None:
         super().__init__(inputs, config)
         self.length, self.shift = config.segment_length, config.segment_shift
         self.reach = self.length - 1
 
-    def forward(self, features, valid=None):
+    def forward(self, features: torch.Tensor, valid: torch.Tensor | None = None) -> torch.Tensor:
         scores = self.classify(*segment_rnn.last_outputs(features, self.gru, self.length, self.shift))
         if valid is not None:
             counts = segment_rnn.num_segments(valid.sum(1, keepdim=True), self.length, self.shift)
@@ -162,6 +164,6 @@ class SegmentRnnLayer(RnnLayer):
         return segment_rnn.any_segment(scores, self.length, self.shift, features.shape[1])
 
 
-def highest_score(logits):
+def highest_score(logits: torch.Tensor) -> torch.Tensor:
     """(B, T, outputs) -> (B, T): the highest output's sigmoid, squashed to SQUASH to 1 - SQUASH."""
     return SQUASH + (1 - 2 * SQUASH) * torch.sigmoid(logits.amax(dim=2))

@@ -17,7 +17,7 @@ LOG_SCALE = math.log(10)  # normalised log magnitudes are in units of 20 dB
 LEAST_DEVIATION = 0.1  # of linear magnitudes, as a fraction of their mean: keeps a constant tone from blowing up
 
 
-def normalise(magnitudes, valid, half, compress):
+def normalise(magnitudes: torch.Tensor, valid: torch.Tensor | None, half: int, compress: str) -> torch.Tensor:
     """Spectra (B, T, F) to network features (B, T, F), zero on average, that do not depend on the recording's gain.
 
     valid: (B, T) bool, frames that exist, or None for all; the others do not count. half: frames to either side.
@@ -40,7 +40,7 @@ class SlidingMean:
     In double precision the place at which a recording is cut into chunks leaves no trace once the features are rounded.
     """
 
-    def __init__(self, like, valid, half):
+    def __init__(self, like: torch.Tensor, valid: torch.Tensor | None, half: int) -> None:
         batch, num_frames, _ = like.shape
         self.valid = None if valid is None else valid[:, :, None]
         frames = torch.arange(num_frames, device=like.device)
@@ -48,7 +48,7 @@ class SlidingMean:
         present = like.new_ones(batch, num_frames) if valid is None else valid
         self.count = self._sums(present[:, :, None]).clamp(min=1)
 
-    def __call__(self, values):
+    def __call__(self, values: torch.Tensor) -> torch.Tensor:
         values = values if self.valid is None else values * self.valid
         return self._sums(values) / self.count
 

@@ -24,9 +24,11 @@ in seconds. They are None where their denominator is 0.
 
 import os
 import unicodedata
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pyspeech.errors import UserError
 from pyspeech.sad.formats import NONSPEECH_LABELS, SPEECH_LABELS, UNSCORED_LABELS, read_hypothesis, read_reference
@@ -37,7 +39,7 @@ SHORTEST_SCORED = 0.1  # seconds of a non-speech segment that must be left betwe
 NO_TIME = 1e-5  # seconds; less speech (or non-speech) than this counts as none
 
 
-def score_pair(reference, hypothesis_speech, collar=0.5):
+def score_pair(reference: Sequence[tuple[float, float, str]], hypothesis_speech: ArrayLike, collar: float = 0.5) -> dict:
     """Score one recording.
 
     reference: list of (start, end, label), contiguous, as `read_reference` returns it. hypothesis_speech: (n, 2)
@@ -53,7 +55,7 @@ def score_pair(reference, hypothesis_speech, collar=0.5):
     return {**_rates(seconds), **seconds}
 
 
-def scored_time(reference, collar):
+def scored_time(reference: Sequence[tuple[float, float, str]], collar: float) -> tuple[np.ndarray, np.ndarray]:
     """Return what is scored as speech and as non-speech: float64 arrays (n, 2), seconds, each sorted and disjoint."""
     merged = _merge_same_kind(reference)
     speech = [(start, end) for start, end, kind in merged if kind == "speech"]
@@ -134,7 +136,7 @@ def _rates(seconds):
     }
 
 
-def overall(scores):
+def overall(scores: Sequence[dict]) -> dict:
     """Combine recordings' scores (a list of dicts of `score_pair`, at least one).
 
     dcf: official, the unweighted mean of the recordings' DCF rounded to 5 decimals, those of None left out. All else is
@@ -148,7 +150,7 @@ def overall(scores):
     return {**pooled, **seconds}
 
 
-def score_folders(reference_folder, hypothesis_folder, collar=0.5):
+def score_folders(reference_folder: Path | str, hypothesis_folder: Path | str, collar: float = 0.5) -> dict:
     """Score the label files `<recording>.txt` of a folder against the hypotheses of the same names in another.
 
     Names are the same where their NFC forms are. A recording of which no label is scored has None for dcf, p_miss and

@@ -10,17 +10,21 @@ h = 0 and needs no recurrent product; and the backward direction, read at the la
 L are one matrix product each over the segments of the whole batch, on strided views. `last_outputs_plain` is the definition.
 """
 
+from typing import TypeVar
+
 import torch
 from torch.nn import functional
 
+Count = TypeVar("Count", int, torch.Tensor)
 
-def num_segments(num_frames, length, shift):
+
+def num_segments(num_frames: Count, length: int, shift: int) -> Count:
     """Segments that cover `num_frames` frames (a number or a tensor of numbers > 0); the last may reach over the end."""
     beyond_first = num_frames - length + shift - 1
     return 1 + (beyond_first.clamp(min=0) if torch.is_tensor(beyond_first) else max(0, beyond_first)) // shift
 
 
-def last_outputs_plain(features, gru, length, shift):
+def last_outputs_plain(features: torch.Tensor, gru: torch.nn.GRU, length: int, shift: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Every segment through `gru`, one layer, bidirectional, batch_first: features (B, T, D), T > 0, continued with zeros.
 
     Returns the outputs at the segments' last frames, forward and backward direction: two of (B, M, H).
@@ -32,7 +36,7 @@ def last_outputs_plain(features, gru, length, shift):
     return outputs[:, -1].reshape(batch, count, 2, gru.hidden_size).unbind(2)
 
 
-def last_outputs(features, gru, length, shift):
+def last_outputs(features: torch.Tensor, gru: torch.nn.GRU, length: int, shift: int) -> tuple[torch.Tensor, torch.Tensor]:
     """What `last_outputs_plain` returns, up to rounding, for a fraction of the work."""
     batch, num_frames, size = features.shape
     count = num_segments(num_frames, length, shift)
@@ -51,7 +55,7 @@ def last_outputs(features, gru, length, shift):
     return unfold_batch(forward), unfold_batch(backward)
 
 
-def any_segment(scores, length, shift, num_frames):
+def any_segment(scores: torch.Tensor, length: int, shift: int, num_frames: int) -> torch.Tensor:
     """Segment scores (B, M), all > 0 -> frame scores (B, num_frames): the maximum over the segments with that frame."""
     batch, count = scores.shape
     # Every score at its segment's first frame; the zeros between lose against any score.

@@ -5,12 +5,13 @@ Segments are float64 arrays of shape (n, 2): start and end in seconds, sorted, d
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 # Times are rounded to 1e-9 s, so that 7 * 0.01 is 0.07 and prints as such; no audio is sampled finer than that.
 DECIMALS = 9
 
 
-def as_segments(segments):
+def as_segments(segments: ArrayLike) -> np.ndarray:
     """Return `segments` (any sequence of pairs, or empty) as a float64 array (n, 2), or raise ValueError."""
     array = np.asarray(segments, dtype=np.float64)
     if array.size == 0:
@@ -22,7 +23,7 @@ def as_segments(segments):
     return array
 
 
-def union(segments, gap=0.0):
+def union(segments: ArrayLike, gap: float = 0.0) -> np.ndarray:
     """Sort segments and merge those that overlap, touch, or lie at most `gap` seconds apart; empty segments go.
 
     segments: (n, 2) seconds, any order. Returns (m, 2), sorted and disjoint.
@@ -38,19 +39,19 @@ def union(segments, gap=0.0):
     return np.stack([segments[opens, 0], reach[closes]], axis=1)
 
 
-def clip(segments, duration):
+def clip(segments: ArrayLike, duration: float) -> np.ndarray:
     """Cut segments (n, 2) to [0, duration] seconds; what lies outside is dropped."""
     return union(np.clip(as_segments(segments), 0.0, duration))
 
 
-def complement(segments, duration):
+def complement(segments: ArrayLike, duration: float) -> np.ndarray:
     """Return the time in [0, duration] that no segment covers, as segments (m, 2) in seconds."""
     inside = clip(segments, duration)
     bounds = np.concatenate(([0.0], inside.reshape(-1), [duration])).reshape(-1, 2)
     return bounds[bounds[:, 1] > bounds[:, 0]]
 
 
-def frames_to_segments(decisions, frame_shift=0.01, duration=None):
+def frames_to_segments(decisions: ArrayLike, frame_shift: float = 0.01, duration: float | None = None) -> np.ndarray:
     """Turn frame decisions into speech segments.
 
     decisions: bool (T,). frame_shift: seconds. duration: the recording's length in seconds, where known: nothing goes
@@ -68,7 +69,7 @@ def frames_to_segments(decisions, frame_shift=0.01, duration=None):
     return clip(segments, duration)
 
 
-def segments_to_frames(segments, num_frames, frame_shift=0.01):
+def segments_to_frames(segments: ArrayLike, num_frames: int, frame_shift: float = 0.01) -> np.ndarray:
     """Turn speech segments into frame decisions, the inverse of `frames_to_segments`.
 
     segments: (n, 2) seconds, overlaps allowed; start and end are rounded to the nearest frame border, and what lies
@@ -81,7 +82,9 @@ def segments_to_frames(segments, num_frames, frame_shift=0.01):
     return np.cumsum(steps[:num_frames]) > 0
 
 
-def tidy(segments, duration, min_speech=0.0, min_silence=0.0, pad=0.0):
+def tidy(
+    segments: ArrayLike, duration: float, min_speech: float = 0.0, min_silence: float = 0.0, pad: float = 0.0
+) -> np.ndarray:
     """Clean a detector's segments up, in this order: fill short silences, drop short speech, pad.
 
     segments: (n, 2) seconds. duration: the recording's length in seconds. min_silence: a pause between two speech
@@ -101,7 +104,7 @@ def tidy(segments, duration, min_speech=0.0, min_silence=0.0, pad=0.0):
     return segments
 
 
-def total(segments):
+def total(segments: ArrayLike) -> float:
     """Return the summed length of disjoint segments (n, 2), in seconds."""
     segments = as_segments(segments)
     return float(np.sum(segments[:, 1] - segments[:, 0]))

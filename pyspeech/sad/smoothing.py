@@ -4,15 +4,24 @@ A network's decisions are smoothed by a median filter of fixed length or by the 
 segment RNN needs neither: its any-segment rule is part of its scores.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pyspeech.errors import UserError
+
+if TYPE_CHECKING:
+    from pyspeech.sad.hmm import HmmConfig
 
 SMOOTHINGS = ("none", "median", "hmm")
 MEDIAN_FRAMES = 25
 
 
-def decide(scores, threshold, smoothing="none"):
+def decide(scores: ArrayLike, threshold: float, smoothing: str = "none") -> np.ndarray:
     """Frame scores (T,) in (0, 1) to decisions (T,) bool: speech where the score exceeds `threshold`, then smoothed.
 
     UserError for scores that are NaN, and for an unknown smoothing.
@@ -28,7 +37,7 @@ def decide(scores, threshold, smoothing="none"):
     return decisions
 
 
-def check_scores(scores):
+def check_scores(scores: ArrayLike) -> None:
     """UserError where scores are NaN, which is what a network makes of samples that are not finite numbers."""
     bad = np.isnan(scores)
     if bad.any():
@@ -38,7 +47,7 @@ def check_scores(scores):
         )
 
 
-def median_filter(values, length=MEDIAN_FRAMES):
+def median_filter(values: ArrayLike, length: int = MEDIAN_FRAMES) -> np.ndarray:
     """Running median over `length` (odd) frames: values (T,) bool or float; the first and last value continue outside.
 
     Filtering scores and then applying a threshold gives the same decisions as filtering the decisions.
@@ -60,7 +69,7 @@ def median_filter(values, length=MEDIAN_FRAMES):
     return running_median(np.pad(values, half, mode="edge"), length)[half : half + len(values)]
 
 
-def hmm_smooth(scores, threshold, config=None):
+def hmm_smooth(scores: ArrayLike, threshold: float, config: HmmConfig | None = None) -> np.ndarray:
     """Most likely speech frames (T,) bool under the HMM of the statistical SAD, for posteriors (T,) in (0, 1).
 
     The log-likelihood ratio of a frame is logit(score) - logit(threshold): by itself, a frame is speech where its score
@@ -71,7 +80,7 @@ def hmm_smooth(scores, threshold, config=None):
     return viterbi(_logit(scores) - _logit(threshold), config or HmmConfig())
 
 
-def hmm_smooth_thresholds(scores, thresholds, config=None):
+def hmm_smooth_thresholds(scores: ArrayLike, thresholds: ArrayLike, config: HmmConfig | None = None) -> Iterator[np.ndarray]:
     """Yield `hmm_smooth(scores, threshold, config)` for each of the thresholds (n,): many are decoded at once."""
     from pyspeech.sad.hmm import viterbi_thresholds
 

@@ -11,10 +11,17 @@ fixed frames, with the context that noise tracking needs, wherever the caller's 
 the blocks, and memory grows only by the few numbers kept per frame.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.fft import rfft
+
+if TYPE_CHECKING:
+    from pyspeech.sad.config import StatisticalConfig
 
 CHUNK_FRAMES = 2048  # frames denoised at a time; a multiple of MEAN_FRAMES
 FFT_FRAMES = 256  # frames transformed at a time: their spectra stay in the processor's cache
@@ -33,7 +40,7 @@ class FrameEnergies:
     muted: np.ndarray  # bool, most samples are digital zeros (a gap in the recording): the frame tells nothing
 
 
-def frame_energies(blocks, config):
+def frame_energies(blocks: Iterable[np.ndarray], config: StatisticalConfig) -> FrameEnergies:
     """FrameEnergies of a recording, T = ceil(N / hop): frame t stands for the samples [t hop, (t + 1) hop), its window is
     centred on them, and zeros lie beyond both ends.
 
@@ -59,26 +66,26 @@ def frame_energies(blocks, config):
     return FrameEnergies(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(FrameEnergies)))
 
 
-def power_spectra(samples, window, config):
+def power_spectra(samples: np.ndarray, window: np.ndarray, config: StatisticalConfig) -> tuple[np.ndarray, np.ndarray]:
     """|X(t,f)|^2 of the frames that lie whole in `samples` (N,): float32 (T, n_fft / 2 + 1), and muted, bool (T,)."""
     frames = np.lib.stride_tricks.sliding_window_view(samples, config.n_fft)[:: config.hop]
     power = np.empty((len(frames), config.n_fft // 2 + 1), np.float32)
     for start in range(0, len(frames), FFT_FRAMES):
         spectrum = rfft(frames[start : start + FFT_FRAMES] * window)
-        power[start : start + FFT_FRAMES] = spectrum.real**2 + spectrum.imag**2
+        power[start : start + FFT_FRAMES] = spectrum.real**2 + spectrum.imag**2  # pyright: ignore[reportAttributeAccessIssue]
     zeros = np.concatenate(([0], np.cumsum(samples == 0, dtype=np.int32)))
     begin = np.arange(len(frames)) * config.hop
     return power, zeros[begin + config.n_fft] - zeros[begin] > config.n_fft // 2
 
 
-def denoise(power, muted, config):
+def denoise(power: np.ndarray, muted: np.ndarray, config: StatisticalConfig) -> np.ndarray:
     """Noise tracking and Wiener filtering, `iterations` times over: power spectra (T, F) to power spectra (T, F)."""
     for _ in range(config.iterations):
         power = wiener_filter(power, noise_power(power, muted, config), config)
     return power
 
 
-def noise_power(power, muted, config):
+def noise_power(power: np.ndarray, muted: np.ndarray, config: StatisticalConfig) -> np.ndarray:
     """Minimum statistics: the smallest mean over MEAN_FRAMES frames within noise_seconds before a frame, or within as much
     after it, whichever is larger. power (T, F) -> (ceil(T / MEAN_FRAMES), F). Muted frames take no part.
 
@@ -100,7 +107,7 @@ def noise_power(power, muted, config):
     return np.maximum(lowest[:num_blocks], lowest[reach : reach + num_blocks])
 
 
-def running_minimum(rows, length):
+def running_minimum(rows: np.ndarray, length: int) -> np.ndarray:
     """Minimum over `length` consecutive rows: (T, F) -> (T - length + 1, F), row t from rows t to t + length - 1."""
     span = 1
     while 2 * span <= length:
@@ -109,7 +116,7 @@ def running_minimum(rows, length):
     return np.minimum(rows[: len(rows) - (length - span)], rows[length - span :]) if length > span else rows
 
 
-def wiener_filter(power, noise, config):
+def wiener_filter(power: np.ndarray, noise: np.ndarray, config: StatisticalConfig) -> np.ndarray:
     """Equation 1, W(t,f) = max(1 - gamma |V|^2 / |X|^2, G_min), and the filtered |W X|^2 = (W |X|^2)^2 / |X|^2.
 
     power (T, F), noise (ceil(T / MEAN_FRAMES), F) -> (T, F). Both sides are multiplied out: one division instead of two.
@@ -127,12 +134,12 @@ def wiener_filter(power, noise, config):
     return filtered
 
 
-def window_blocks(config):
+def window_blocks(config: StatisticalConfig) -> int:
     """Blocks of MEAN_FRAMES frames before a block (and after it) within which the minimum is looked for."""
     return max(1, round(config.noise_seconds * config.sampling_rate / config.hop / MEAN_FRAMES))
 
 
-def band_filters(config):
+def band_filters(config: StatisticalConfig) -> dict[str, np.ndarray]:
     """Weights over the frequency bins: "passed" (F,) by the high-pass, "lag1" (F,) for the first autocorrelation
     coefficient, and "bands" (F, S), the sub-bands of 1 kHz, band s weighted 1/s."""
     frequency = np.arange(config.n_fft // 2 + 1) * config.sampling_rate / config.n_fft
@@ -144,12 +151,12 @@ def band_filters(config):
     return {"passed": passed, "lag1": lag1.astype(np.float32), "bands": bands.astype(np.float32)}
 
 
-def combine_bands(processed, filters):
+def combine_bands(processed: np.ndarray, filters: dict[str, np.ndarray]) -> np.ndarray:
     """CSBE(t) = sum over s of E_s(t) / s, of the linear prediction of the processed power spectra: (T, F) -> (T,)."""
     return (processed @ filters["bands"]).sum(1) * predictor_gain(processed, filters)
 
 
-def predictor_gain(processed, filters):
+def predictor_gain(processed: np.ndarray, filters: dict[str, np.ndarray]) -> np.ndarray:
     """First-order LPC: a1^2 of every frame, a1 = r1 / r0 within 0 to 1, from the processed power spectra (T, F) -> (T,).
 
     The predictable part of a frame is the output of the predictor, a1 x(n - 1), whose power is a1^2 times the frame's at

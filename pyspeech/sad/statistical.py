@@ -10,6 +10,7 @@ frame of which denoising leaves next to nothing is noise, whatever its class (a 
 noise alone), and short pauses between words belong to the speech around them, as people label it.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ from pyspeech.errors import UserError
 from pyspeech.sad import gmm
 from pyspeech.sad.config import StatisticalConfig
 from pyspeech.sad.hmm import viterbi
-from pyspeech.sad.stat_energies import frame_energies
+from pyspeech.sad.stat_energies import FrameEnergies, frame_energies
 
 FEWEST_FRAMES = 10  # of a class, to fit a mixture to it
 GRID = 800  # points at which the log-likelihood ratio is worked out
@@ -41,7 +42,9 @@ class Detection:
     frame_shift: float  # seconds
 
 
-def detect(samples, sampling_rate, config=None, threshold=0.0):
+def detect(
+    samples: np.ndarray, sampling_rate: int, config: StatisticalConfig | None = None, threshold: float = 0.0
+) -> Detection:
     """Detection of a recording: samples (N,) float, any gain, at `sampling_rate` Hz (8000 is what the defaults are for).
 
     threshold: as for `decide`. Raises UserError for another sampling rate than config.sampling_rate, and for samples
@@ -56,14 +59,14 @@ def detect(samples, sampling_rate, config=None, threshold=0.0):
     return detect_stream([np.asarray(samples)], config, threshold)
 
 
-def detect_stream(blocks, config=None, threshold=0.0):
+def detect_stream(blocks: Iterable[np.ndarray], config: StatisticalConfig | None = None, threshold: float = 0.0) -> Detection:
     """The same for an iterable of blocks (n,) of samples at config.sampling_rate: equal decisions, however it is cut."""
     config = config or StatisticalConfig()
     config.check()
     return decide(frame_energies(_checked(blocks, config), config), config, threshold)
 
 
-def decide(energies, config, threshold=0.0):
+def decide(energies: FrameEnergies, config: StatisticalConfig, threshold: float = 0.0) -> Detection:
     """Section 2.1: from FrameEnergies to a Detection.
 
     threshold: nats; by itself, a frame is speech where its log-likelihood ratio exceeds it. Frames that tell nothing,
@@ -119,14 +122,14 @@ def _checked(blocks, config):
         yield block
 
 
-def smooth(energy, seconds, config):
+def smooth(energy: np.ndarray, seconds: float, config: StatisticalConfig) -> np.ndarray:
     """Mean over `seconds` around each frame, (T,) -> float64 (T,)."""
     length = max(1, round(seconds / config.frame_shift))
     # A running sum, whose rounding can leave less than nothing.
     return np.maximum(uniform_filter1d(energy.astype(np.float64), length, mode="nearest"), 0)
 
 
-def smooth_csbe(csbe, config):
+def smooth_csbe(csbe: np.ndarray, config: StatisticalConfig) -> np.ndarray:
     """CSBE(t) from the energies of single frames, (T,): the paper's mean over smoothing_seconds, with its edges kept.
 
     A loud word raises that mean long before it begins and after it ends. So the mean may exceed a short one by at most
@@ -138,7 +141,7 @@ def smooth_csbe(csbe, config):
     return np.minimum(smooth(csbe, config.smoothing_seconds, config), closed * 10 ** (config.edge_db / 10))
 
 
-def floor_sum(csbe, heard, config):
+def floor_sum(csbe: np.ndarray, heard: np.ndarray, config: StatisticalConfig) -> np.ndarray:
     """F-CSBE(t) + A-CSBE (T,): the minimum of the CSBE within floor_seconds around a frame, and its mean over the frames."""
     length = round(config.floor_seconds / config.frame_shift) // 2 * 2 + 1
     floor = minimum_filter1d(np.where(heard, csbe, np.inf), min(length, 2 * len(csbe) - 1), mode="nearest")
@@ -146,13 +149,15 @@ def floor_sum(csbe, heard, config):
     return np.where(np.isfinite(floor), floor, average) + average
 
 
-def margin(share, above_floor, heard, config):
+def margin(share: float, above_floor: np.ndarray, heard: np.ndarray, config: StatisticalConfig) -> float:
     """The safety margin over F-CSBE + A-CSBE, dB: a share of the recording's range, for the louder its speech stands over
     its floor, the louder is what is not speech. above_floor: levels (T,) over that sum, dB."""
     return float(np.clip(share * np.quantile(above_floor[heard], 0.97), config.least_margin_db, config.most_margin_db))
 
 
-def likelihood_ratio(level, noise, speech, config):
+def likelihood_ratio(
+    level: np.ndarray, noise: gmm.GaussianMixture, speech: gmm.GaussianMixture, config: StatisticalConfig
+) -> np.ndarray:
     """log p(level | speech) - log p(level | noise) (T,), within +-largest_ratio and never falling with the level.
 
     A wide mixture overtakes a narrow one again far out on the other side; a louder frame is no less likely speech.
@@ -162,7 +167,7 @@ def likelihood_ratio(level, noise, speech, config):
     return np.interp(level, grid, np.clip(ratio, -config.largest_ratio, config.largest_ratio))
 
 
-def fill_pauses(decisions, longest):
+def fill_pauses(decisions: np.ndarray, longest: int) -> np.ndarray:
     """Pauses of less than `longest` frames between two stretches of speech become speech: bool (T,) -> bool (T,)."""
     edges = _stretches(decisions)
     filled = decisions.copy()
@@ -172,7 +177,7 @@ def fill_pauses(decisions, longest):
     return filled
 
 
-def drop_segments(decisions, evidence):
+def drop_segments(decisions: np.ndarray, evidence: np.ndarray) -> np.ndarray:
     """Stretches of speech without a single frame of `evidence` are none: both bool (T,) -> bool (T,)."""
     edges = _stretches(decisions)
     found = np.concatenate(([0], np.cumsum(evidence)))

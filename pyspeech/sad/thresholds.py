@@ -4,6 +4,7 @@ The scored seconds of speech and non-speech in every frame are worked out once. 
 (which may as well be applied to the scores), the DCF at all thresholds then follows from two histograms of the scores.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +23,15 @@ class Sweep:
     best_dcf: float
 
 
-def sweep(scores, references, durations, smoothing="none", collar=0.0, frame_shift=0.01, num_thresholds=NUM_THRESHOLDS):
+def sweep(
+    scores: Sequence[np.ndarray],
+    references: Sequence[Sequence[tuple[float, float, str]]],
+    durations: Sequence[float],
+    smoothing: str = "none",
+    collar: float = 0.0,
+    frame_shift: float = 0.01,
+    num_thresholds: int = NUM_THRESHOLDS,
+) -> Sweep:
     """DCF against the threshold, on recordings with reference labels.
 
     scores: list of (T,) frame scores. references: list of (start, end, label) lists as `read_reference` gives them.

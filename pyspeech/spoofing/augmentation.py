@@ -4,14 +4,27 @@ Here for samples; pyspeech/spoofing/cut_transforms.py has the same for lhotse's 
 paper's SM, are pyspeech/features/specaugment.py.
 """
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 import numpy as np
 
 from pyspeech.errors import UserError
 from pyspeech.spoofing.config import AugmentConfig  # noqa: F401 (belongs to this module)
 from pyspeech.spoofing.mcadams import anonymize
 
+Choice = TypeVar("Choice")
 
-def augment(samples, rate, config, rng, noises=(), musics=(), rirs=()):
+
+def augment(
+    samples: np.ndarray,
+    rate: int,
+    config: AugmentConfig,
+    rng: np.random.Generator,
+    noises: Sequence[np.ndarray] = (),
+    musics: Sequence[np.ndarray] = (),
+    rirs: Sequence[np.ndarray] = (),
+) -> np.ndarray:
     """A crop as the detector shall hear it in training: a new array (N,) float32, the same length.
 
     samples: (N,) at `rate` Hz. config: AugmentConfig. rng: numpy Generator, the only source of chance; what is drawn
@@ -33,18 +46,18 @@ def augment(samples, rate, config, rng, noises=(), musics=(), rirs=()):
     return np.array(samples, dtype=np.float32)
 
 
-def drawn(rng, probability):
+def drawn(rng: np.random.Generator, probability: float) -> bool:
     return rng.random() < probability
 
 
-def one_of(rng, choices, what):
+def one_of(rng: np.random.Generator, choices: Sequence[Choice], what: str) -> Choice:
     """One of a list, each as likely; UserError that says what the list is of where it is empty."""
     if len(choices) == 0:
         raise UserError(f"augmentation: there are no {what}; give some, or set their probability to 0")
-    return choices[rng.integers(len(choices))]
+    return choices[rng.integers(len(choices))]  # pyright: ignore[reportCallIssue, reportArgumentType]
 
 
-def fit(piece, length, rng):
+def fit(piece: np.ndarray, length: int, rng: np.random.Generator) -> np.ndarray:
     """`length` samples of a piece (n,) from a random place on, begun again where it ends; zeros of an empty one."""
     if len(piece) == 0:
         return np.zeros(length, dtype=np.float32)
@@ -52,7 +65,7 @@ def fit(piece, length, rng):
     return np.take(piece, np.arange(begin, begin + length), mode="wrap")
 
 
-def mix(samples, noise, snr):
+def mix(samples: np.ndarray, noise: np.ndarray, snr: float) -> np.ndarray:
     """Samples (N,) with noise (N,) `snr` dB below them, by their powers over all N; nothing is added to silence."""
     signal, added = power(samples), power(noise)
     if signal == 0 or added == 0:
@@ -60,7 +73,7 @@ def mix(samples, noise, snr):
     return samples + np.float32(np.sqrt(signal / added) * 10 ** (-snr / 20)) * noise.astype(np.float32)
 
 
-def reverberate(samples, response):
+def reverberate(samples: np.ndarray, response: np.ndarray) -> np.ndarray:
     """Samples (N,) in a room: impulse response (n,), its largest value at no delay; the same length and RMS."""
     from scipy.signal import oaconvolve
 
@@ -71,6 +84,6 @@ def reverberate(samples, response):
     return heard * np.float32(np.sqrt(power(samples) / max(power(heard), 1e-30)))
 
 
-def power(samples):
+def power(samples: np.ndarray) -> float:
     """Mean square of samples (N,); 0 of none."""
     return float(np.mean(np.square(samples, dtype=np.float64))) if len(samples) else 0.0

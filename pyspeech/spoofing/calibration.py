@@ -9,11 +9,14 @@ and scores keep their order and their meaning.
 
 import math
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pyspeech.errors import UserError
 
+Score = TypeVar("Score", float, np.ndarray)
 LEAST_SLOPE = 1e-3  # nats for a standard deviation of the scores
 
 
@@ -24,19 +27,20 @@ class Calibration:
     slope: float = 1.0
     offset: float = 0.0
 
-    def log_likelihood_ratio(self, score):
+    def log_likelihood_ratio(self, score: Score) -> Score:
         """Natural logarithm; of a number, or of an array (n,)."""
         return self.slope * score + self.offset
 
-    def probability(self, score, prior=0.5):
+    def probability(self, score: Score, prior: float = 0.5) -> Score:
         """P(genuine), 0 to 1, where a share of `prior` is genuine before anything is heard; of a number or an array."""
         if not 0 < prior < 1:
             raise UserError(f"prior {prior}: expected the probability of genuine speech, more than 0 and less than 1")
         log_odds = self.log_likelihood_ratio(score) + math.log(prior) - math.log1p(-prior)
-        return 0.5 * (1 + np.tanh(0.5 * log_odds))  # the logistic function, without overflow
+        # The logistic function, without overflow.
+        return 0.5 * (1 + np.tanh(0.5 * log_odds))  # pyright: ignore[reportReturnType]
 
 
-def fit_calibration(genuine, fake):
+def fit_calibration(genuine: ArrayLike, fake: ArrayLike) -> Calibration:
     """Calibration by the scores (n,) of genuine and (m,) of fake development utterances; UserError without either."""
     from scipy.optimize import minimize
 

@@ -21,14 +21,23 @@ manifest, a cut has one supervision: `text` "genuine" or "fake", `speaker`, and 
 ...}`; "-" stands for what is not known or does not apply.
 """
 
+from __future__ import annotations
+
 import math
 import unicodedata
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write
 
+if TYPE_CHECKING:
+    from lhotse.cut import Cut
+
+Item = TypeVar("Item")
 KINDS = ("genuine", "fake")
 KEYS = {"bonafide": "genuine", "spoof": "fake", "genuine": "genuine", "fake": "fake"}
 UNKNOWN = "-"
@@ -45,7 +54,7 @@ class Label:
     condition: str = UNKNOWN  # such as a codec, noise or music
 
     @property
-    def genuine(self):
+    def genuine(self) -> bool:
         return self.kind == "genuine"
 
 
@@ -58,7 +67,7 @@ class AsvScores:
     spoof: list
 
 
-def utterance_name(name):
+def utterance_name(name: str) -> str:
     """A file's name without the ending of audio files: `ADD_T_00000000.wav` -> `ADD_T_00000000`.
 
     In composed characters (NFC) and with single spaces, so that files and the lines of label files agree.
@@ -71,7 +80,7 @@ def utterance_name(name):
 # Scores.
 
 
-def read_scores(path):
+def read_scores(path: Path | str) -> dict[str, float]:
     """{name: score} of a score file, names as they are written (`match_scores` finds the labels that they stand for).
 
     UserError, with the line, for what is not finite or is there twice.
@@ -83,7 +92,7 @@ def read_scores(path):
     return scores
 
 
-def write_scores(path, scores):
+def write_scores(path: Path | str, scores: Mapping[str, float]) -> None:
     """Write {utterance: score}, with all digits, whole or not at all."""
     with atomic_write(path) as stream:
         for name, score in scores.items():
@@ -92,7 +101,9 @@ def write_scores(path, scores):
             stream.write(f"{_one_line(path, name)} {float(score)!r}\n")
 
 
-def match_scores(scores, labels, path):
+def match_scores(
+    scores: Mapping[str, float], labels: Mapping[str, Item], path: Path | str
+) -> tuple[dict[str, float], Mapping[str, Item]]:
     """(scores, labels) of the same utterances under the same names; all others stay in both as well.
 
     scores: of `read_scores`; labels: of `read_labels`; path: the score file's. A score's name is a label's as it is
@@ -127,7 +138,7 @@ def _base(name):
     return name.rpartition("/")[2]
 
 
-def read_asv_scores(path):
+def read_asv_scores(path: Path | str) -> AsvScores:
     """AsvScores of a file of lines `source target|nontarget|spoof score`; UserError where a kind is missing."""
     found = {"target": [], "nontarget": [], "spoof": []}
     for _, where, fields in _lines(path, "file of ASV scores", 3):
@@ -143,7 +154,7 @@ def read_asv_scores(path):
 # Labels.
 
 
-def read_labels(path):
+def read_labels(path: Path | str) -> dict[str, Label]:
     """{utterance: Label} of a label file, a protocol, or a manifest of cuts (*.jsonl, *.jsonl.gz), in its order."""
     if str(path).endswith(MANIFESTS):
         return _read_manifest(path)
@@ -154,7 +165,7 @@ def read_labels(path):
     return labels
 
 
-def label_of(cut):
+def label_of(cut: Cut) -> Label:
     """The Label of a cut with one supervision (see above); UserError that names the cut for any other."""
     if len(cut.supervisions) != 1:
         raise UserError(f"{cut.id}: {len(cut.supervisions)} supervisions; expected one, with text genuine or fake")
@@ -170,19 +181,19 @@ def label_of(cut):
     )
 
 
-def labels_of(cuts):
+def labels_of(cuts: Iterable[Cut]) -> dict[str, Label]:
     """{cut id: Label} of a CutSet."""
     return {cut.id: label_of(cut) for cut in cuts}
 
 
-def write_labels(path, labels):
+def write_labels(path: Path | str, labels: Mapping[str, Label]) -> None:
     """Write {utterance: Label} as ADD2022 has it: `utterance genuine|fake`, without speaker, attack and condition."""
     with atomic_write(path) as stream:
         for name, label in labels.items():
             stream.write(f"{_one_line(path, name)} {label.kind}\n")
 
 
-def write_protocol(path, labels):
+def write_protocol(path: Path | str, labels: Mapping[str, Label]) -> None:
     """Write {utterance: Label} as a protocol of ASVspoof 2019; the condition stands in the environment's column."""
     with atomic_write(path) as stream:
         for name, label in labels.items():

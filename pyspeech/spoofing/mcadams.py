@@ -11,6 +11,7 @@ frames; silence stays silence; by default the RMS stays what it was, where the r
 """
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from pyspeech.errors import UserError
 
@@ -24,7 +25,7 @@ BLOCK = 256  # frames: what works on them stays in the processor's cache
 MOST_GAIN_DB, MOST_GAIN_DB_ABOVE_1 = 60.0, 12.0
 
 
-def anonymize(samples, coefficient, rate=16000, level="rms"):
+def anonymize(samples: ArrayLike, coefficient: float, rate: float = 16000, level: str = "rms") -> np.ndarray:
     """Speech with its formants moved: the same shape, finite wherever the input is.
 
     samples: (..., N), time last; every row is processed by itself. coefficient: above 0; 0.6 to 0.9 in the paper, 1
@@ -35,7 +36,7 @@ def anonymize(samples, coefficient, rate=16000, level="rms"):
     return anonymize_many(samples, [coefficient], rate, level)[0]
 
 
-def anonymize_many(samples, coefficients, rate=16000, level="rms"):
+def anonymize_many(samples: ArrayLike, coefficients: ArrayLike, rate: float = 16000, level: str = "rms") -> np.ndarray:
     """`anonymize` for several coefficients, with one analysis: (number of coefficients, ..., N)."""
     samples = np.asarray(samples)
     coefficients = np.asarray(coefficients, dtype=np.float64)
@@ -92,7 +93,7 @@ def _level_factors(samples, energy, peak, level):
     return np.sqrt(sum(piece @ piece for piece in pieces) / np.where(energy > 0, energy, 1.0))
 
 
-def analysis_window(rate):
+def analysis_window(rate: int) -> tuple[np.ndarray, int]:
     """(window (W,) of 20 ms, shift in samples): the squares of the windows add up to 1, but for half a percent."""
     size, shift = rate * FRAME_MS // 1000, rate * SHIFT_MS // 1000
     hann = np.hanning(size)
@@ -108,7 +109,7 @@ def _take_frames(samples, start, count, window, shift):
     return np.multiply(views.T, window[:, None], order="C")
 
 
-def anonymize_frames(frames, coefficients):
+def anonymize_frames(frames: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
     """Frames (W, F) with the poles of their linear prediction moved: (W, coefficients, F)."""
     predictor = burg(frames)
     poles = find_poles(predictor)
@@ -121,7 +122,7 @@ def anonymize_frames(frames, coefficients):
     return filtered * np.minimum(1.0, limit[:, None] * before / np.where(after > 0, after, 1.0))
 
 
-def burg(frames, order=ORDER):
+def burg(frames: np.ndarray, order: int = ORDER) -> np.ndarray:
     """Linear prediction by Burg's method: frames (W, F) -> (order + 1, F), the first row 1; of silence, the others 0.
 
     The sums of squares that each reflection is divided by are those of the errors themselves. The usual recursion for
@@ -145,7 +146,7 @@ def burg(frames, order=ORDER):
     return predictor
 
 
-def find_poles(predictor):
+def find_poles(predictor: np.ndarray) -> NDArray[np.complex128]:
     """Roots of polynomials (order + 1, F) whose first coefficient is 1: complex (order, F), real ones exactly so."""
     order, count = len(predictor) - 1, predictor.shape[1]
     companion = np.zeros((count, order, order))
@@ -154,7 +155,7 @@ def find_poles(predictor):
     return np.ascontiguousarray(np.linalg.eigvals(companion).T.astype(np.complex128))
 
 
-def move_poles(poles, coefficient):
+def move_poles(poles: NDArray[np.complex128], coefficient: float) -> NDArray[np.complex128]:
     """The poles with angles min(phi^coefficient, pi) and the same radii; real ones as they are."""
     with np.errstate(over="ignore"):
         angles = np.minimum(np.abs(np.angle(poles)) ** coefficient, np.pi)
@@ -162,7 +163,7 @@ def move_poles(poles, coefficient):
     return np.where(poles.imag == 0, poles, moved)
 
 
-def polynomial(roots):
+def polynomial(roots: NDArray[np.complex128]) -> np.ndarray:
     """Real polynomials with these roots (order, F), pairs of conjugates among them: (order + 1, F), the first row 1."""
     coefficients = np.zeros((len(roots) + 1, roots.shape[1]), dtype=roots.dtype)
     coefficients[0] = 1.0
@@ -171,7 +172,7 @@ def polynomial(roots):
     return coefficients.real
 
 
-def residual(frames, predictor):
+def residual(frames: np.ndarray, predictor: np.ndarray) -> np.ndarray:
     """Frames (W, F) through their inverse filters (order + 1, F), from rest: (W, F)."""
     result = frames.copy()
     for delay in range(1, len(predictor)):
@@ -179,7 +180,7 @@ def residual(frames, predictor):
     return result
 
 
-def synthesize(excitation, predictor):
+def synthesize(excitation: np.ndarray, predictor: np.ndarray) -> np.ndarray:
     """Excitation (W, F) through 1 / predictor (order + 1, C, F), from rest: (W, C, F)."""
     order, *shape = len(predictor) - 1, *predictor.shape[1:]
     newest_last = np.ascontiguousarray(predictor[:0:-1])
@@ -191,7 +192,7 @@ def synthesize(excitation, predictor):
     return made[order:]
 
 
-def overlap_add(frames, shift):
+def overlap_add(frames: np.ndarray, shift: int) -> np.ndarray:
     """Frames (W, C, F) every `shift` samples: their sum (C, (F - 1) * shift + W)."""
     size, rows, count = frames.shape
     total = np.zeros((rows, count * shift + size))

@@ -21,7 +21,7 @@ HIDDEN = 80  # of a direction of the BLSTM
 class LcnnBlstm(nn.Module):
     """config: DetectorConfig, features: LogMelConfig; the defaults are the paper's."""
 
-    def __init__(self, config=None, features=None):
+    def __init__(self, config: DetectorConfig | None = None, features: LogMelConfig | None = None) -> None:
         super().__init__()
         self.config = config or DetectorConfig()
         self.config.check()
@@ -31,13 +31,13 @@ class LcnnBlstm(nn.Module):
         self.blstm = nn.ModuleList([nn.LSTM(size, HIDDEN, bidirectional=True), nn.LSTM(2 * HIDDEN, HIDDEN, bidirectional=True)])
         self.output = nn.Linear(2 * HIDDEN, 2)
         # Twice as fast as the default on a CPU.
-        self.cnn.to(memory_format=torch.channels_last)
+        self.cnn.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
-    def forward(self, samples):
+    def forward(self, samples: torch.Tensor) -> torch.Tensor:
         """samples (B, N) float, N at least 16 frames -> outputs (B, 2), of which log_odds makes the scores."""
         return self.classify(self.log_mel(samples))
 
-    def classify(self, features):
+    def classify(self, features: torch.Tensor) -> torch.Tensor:
         """features (B, T, bins), T at least 16 -> outputs (B, 2)."""
         maps = self.cnn(features[:, None].contiguous(memory_format=torch.channels_last))
         # Channels and bins become the values of a frame: (B, C, T / 16, bins / 16) -> (T / 16, B, C * bins / 16).
@@ -50,12 +50,12 @@ class LcnnBlstm(nn.Module):
         return self.output(hidden.mean(dim=0))
 
 
-def log_odds(outputs):
+def log_odds(outputs: torch.Tensor) -> torch.Tensor:
     """(B, 2) -> (B,): log P(genuine) - log P(fake)."""
     return outputs[:, GENUINE] - outputs[:, FAKE]
 
 
-def light_cnn(dropout):
+def light_cnn(dropout: float) -> nn.Sequential:
     """The layers of Table 1 up to Dropout_28, in its order; (B, 1, T, bins) -> (B, 32, T // 16, bins // 16)."""
     return nn.Sequential(
         nn.Conv2d(1, 64, 5, padding=2),
@@ -93,7 +93,7 @@ def light_cnn(dropout):
 class MaxFeatureMap2d(nn.Module):
     """(B, 2 C, ...) -> (B, C, ...): the larger of the two halves of the channels."""
 
-    def forward(self, maps):
+    def forward(self, maps: torch.Tensor) -> torch.Tensor:
         return _LargerHalf.apply(maps)
 
 
@@ -129,7 +129,7 @@ class _LargerHalf(torch.autograd.Function):
 class LogMel(nn.Module):
     """Log-mel spectrogram: samples (B, N), N more than n_fft / 2 -> (B, 1 + N // shift, num_bins) float32."""
 
-    def __init__(self, config):
+    def __init__(self, config: LogMelConfig) -> None:
         super().__init__()
         from torchaudio.transforms import MelSpectrogram
 
@@ -142,7 +142,7 @@ class LogMel(nn.Module):
         for module in self.mel.modules():
             module._non_persistent_buffers_set.update(module._buffers)
 
-    def forward(self, samples):
+    def forward(self, samples: torch.Tensor) -> torch.Tensor:
         # Energies span more than half precision can hold.
         with autocast(samples.device, enabled=False):
             frames = (self.mel(samples.float()) + self.config.floor).log().transpose(1, 2)

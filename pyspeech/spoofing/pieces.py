@@ -5,23 +5,31 @@ In training a piece is a random crop; in detection, windows go over the utteranc
 or repeated (CropConfig.short).
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+if TYPE_CHECKING:
+    from pyspeech.spoofing.config import CropConfig
 
-def random_crop(samples, size, rng):
+
+def random_crop(samples: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
     """A random piece (size,) of samples (N,); all of them, (N,), where N is `size` or less. rng: numpy Generator."""
     start = rng.integers(max(0, len(samples) - size) + 1)
     return samples[start : start + size]
 
 
-def fill(samples, size, short):
+def fill(samples: np.ndarray, size: int, short: str) -> np.ndarray:
     """samples (N,), 0 < N <= size, as (size,): followed by zeros, or repeated (short: zeros, repeat)."""
     if short == "repeat":
         return np.resize(samples, size)
     return np.pad(samples, (0, size - len(samples)))
 
 
-def windows(blocks, config):
+def windows(blocks: Iterable[np.ndarray], config: CropConfig) -> Iterator[tuple[int, np.ndarray]]:
     """Yield (start, piece (config.samples,)) of an utterance that comes in blocks (n,) of any lengths.
 
     config: CropConfig. start: the place of the piece's first sample. Windows are config.hop apart, but for the last

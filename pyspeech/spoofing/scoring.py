@@ -11,12 +11,14 @@ threshold. FRR is the share of genuine utterances below it (misses), FAR that of
   tandem at the best threshold, relative to that of accepting, or refusing, everything, whichever costs less.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pyspeech.errors import UserError
-from pyspeech.spoofing.formats import UNKNOWN
+from pyspeech.spoofing.formats import UNKNOWN, AsvScores, Label
 
 DRAWS = 1000  # of the bootstrap
 _DRAWN_AT_ONCE = 4_000_000
@@ -44,7 +46,14 @@ class AsvRates:
     spoof_miss: float
 
 
-def score_set(labels, scores, by_speaker=False, asv=None, draws=DRAWS, seed=0):
+def score_set(
+    labels: Mapping[str, Label],
+    scores: Mapping[str, float],
+    by_speaker: bool = False,
+    asv: AsvRates | None = None,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> dict:
     """All figures of a set, as plain data. labels: {utterance: formats.Label}; scores: {utterance: float}, one for
     each.
 
@@ -88,7 +97,7 @@ def score_set(labels, scores, by_speaker=False, asv=None, draws=DRAWS, seed=0):
     return result
 
 
-def equal_error_rate(genuine, fake):
+def equal_error_rate(genuine: ArrayLike, fake: ArrayLike) -> tuple[float, float]:
     """(EER as a fraction, its threshold) of scores (n,) and (m,). UserError where one is empty or not finite.
 
     The threshold lies half way to the next lower score, so that equal decisions follow from it on other machines.
@@ -99,26 +108,26 @@ def equal_error_rate(genuine, fake):
     return 0.5 * (misses[best] / misses[-1] + alarms[best] / alarms[0]), float(threshold)
 
 
-def det_points(genuine, fake):
+def det_points(genuine: ArrayLike, fake: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The DET curve: thresholds, FAR and FRR (K + 1,) each, from accepting everything to refusing everything (inf)."""
     thresholds, misses, alarms = _counts(*_checked(genuine, fake))
     return thresholds, alarms / alarms[0], misses / misses[-1]
 
 
-def cllr(genuine, fake):
+def cllr(genuine: ArrayLike, fake: ArrayLike) -> float:
     """The cost of log-likelihood ratios (n,) and (m,), in bits, 0 or more."""
     genuine, fake = _checked(genuine, fake)
     return float((np.logaddexp(0, -genuine).mean() + np.logaddexp(0, fake).mean()) / (2 * np.log(2)))
 
 
-def min_tandem_cost(genuine, fake, asv, costs=TandemCosts()):
+def min_tandem_cost(genuine: ArrayLike, fake: ArrayLike, asv: AsvRates, costs: TandemCosts = TandemCosts()) -> float:
     """min t-DCF, normalised, 0 to 1. asv: AsvRates; UserError where ASV is so bad that the cost is not defined."""
     miss_weight, alarm_weight = tandem_weights(asv, costs)
     _, alarm_rates, miss_rates = det_points(genuine, fake)
     return float(np.min(miss_weight * miss_rates + alarm_weight * alarm_rates) / min(miss_weight, alarm_weight))
 
 
-def tandem_weights(asv, costs=TandemCosts()):
+def tandem_weights(asv: AsvRates, costs: TandemCosts = TandemCosts()) -> tuple[float, float]:
     """What the detector's rates of misses and false alarms count in t-DCF, both more than 0; UserError where they are not."""
     miss_weight = (
         costs.target_prior * (costs.detector_miss - costs.asv_miss * asv.miss)
@@ -134,7 +143,7 @@ def tandem_weights(asv, costs=TandemCosts()):
     return miss_weight, alarm_weight
 
 
-def asv_rates(scores):
+def asv_rates(scores: AsvScores) -> AsvRates:
     """AsvRates at the equal error rate of target and other speakers. scores: formats.AsvScores."""
     target, nontarget = _checked(scores.target, scores.nontarget)
     _, threshold = equal_error_rate(target, nontarget)
@@ -145,7 +154,14 @@ def asv_rates(scores):
     )
 
 
-def eer_interval(genuine, fake, speakers=None, draws=DRAWS, seed=0, level=0.95):
+def eer_interval(
+    genuine: ArrayLike,
+    fake: ArrayLike,
+    speakers: Sequence[Sequence[str]] | None = None,
+    draws: int = DRAWS,
+    seed: int = 0,
+    level: float = 0.95,
+) -> tuple[float, float]:
     """(low, high): percentile interval of the EER over a bootstrap; see `eer_draws`. UserError where no draw has both
     kinds."""
     rates = eer_draws(genuine, fake, speakers, draws, seed)
@@ -153,10 +169,13 @@ def eer_interval(genuine, fake, speakers=None, draws=DRAWS, seed=0, level=0.95):
         raise UserError(
             f"{draws} draw{'s' * (draws != 1)} of speakers: none has both kinds of utterances; an interval needs more draws"
         )
-    return tuple(float(value) for value in np.percentile(rates, [50 * (1 - level), 50 * (1 + level)]))
+    low, high = np.percentile(rates, [50 * (1 - level), 50 * (1 + level)])
+    return float(low), float(high)
 
 
-def eer_draws(genuine, fake, speakers=None, draws=DRAWS, seed=0):
+def eer_draws(
+    genuine: ArrayLike, fake: ArrayLike, speakers: Sequence[Sequence[str]] | None = None, draws: int = DRAWS, seed: int = 0
+) -> np.ndarray:
     """EER of each draw of a bootstrap, (draws,) at most. Systems that are given the same utterances in the same order are
     given the same draws: differences and means over systems, draw by draw, have intervals too.
 

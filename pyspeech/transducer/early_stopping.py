@@ -17,6 +17,8 @@ The search plays no part in any of this, so one search with all decoders running
 output of the language chosen is the same, and `run` gives the choice and T_avg.
 """
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 
 from pyspeech.transducer.config import EarlyStopping
@@ -30,7 +32,7 @@ class EarlyStopper:
     active (B, L) bool: decoders that run. num_frames (B,): frames seen. frames_run (B, L): those that each decoder ran.
     """
 
-    def __init__(self, batch, languages, config=None):
+    def __init__(self, batch: int, languages: int, config: EarlyStopping | None = None) -> None:
         self.config = config or EarlyStopping()
         self.config.check()
         self.active = np.ones((batch, languages), dtype=bool)
@@ -39,7 +41,7 @@ class EarlyStopper:
         self._sum_p = np.zeros((batch, languages))
         self._sum_logp = np.zeros((batch, languages))
 
-    def add(self, log_posteriors, lengths=None):
+    def add(self, log_posteriors: np.ndarray, lengths: np.ndarray | None = None) -> np.ndarray:
         """log_posteriors (B, T, L): the next T frames, of which `lengths` (B,) count (all where None).
 
         Returns (B, T, L) bool: the decoders that run in each frame; none beyond the length.
@@ -73,21 +75,21 @@ class EarlyStopper:
         return total / np.maximum(self.num_frames, 1)[:, None]
 
     @property
-    def mean_posteriors(self):
+    def mean_posteriors(self) -> np.ndarray:
         """(B, L): of all frames seen; equal where none was."""
         seen = self.num_frames[:, None]
         return np.where(seen > 0, self._sum_p / np.maximum(seen, 1), 1 / self.active.shape[1])
 
-    def best(self):
+    def best(self) -> np.ndarray:
         """(B,) number of the language with the highest mean posterior among those whose decoders run."""
         return np.where(self.active, self.mean_posteriors, -1).argmax(axis=1)
 
-    def t_avg(self):
+    def t_avg(self) -> np.ndarray:
         """(B,) equation 2: 1..L; 0 for an utterance without frames."""
         return self.frames_run.sum(axis=1) / np.maximum(self.num_frames, 1)
 
 
-def run(log_posteriors, config):
+def run(log_posteriors: Sequence[np.ndarray], config: EarlyStopping) -> list[tuple[int, float]]:
     """Whole utterances: a list of log_posteriors (T, L), each with its T -> [(number of its language, T_avg), ...]."""
     found = []
     for start in range(0, len(log_posteriors), AT_ONCE):
@@ -102,7 +104,7 @@ def run(log_posteriors, config):
     return found
 
 
-def overall_t_avg(values):
+def overall_t_avg(values: Iterable[float]) -> float:
     """Mean of utterances' T_avg, those without frames left out; 0.0 where there is none."""
     values = [value for value in values if value > 0]
     return float(np.mean(values)) if values else 0.0

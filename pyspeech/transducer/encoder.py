@@ -8,11 +8,17 @@ are. The predictor's output is layer-normalised; next to it an untrained encoder
 is not heard, and on a small corpus training ends where the transducer knows the texts and does not listen.
 """
 
+from __future__ import annotations
+
 import contextlib
 import math
 import threading
+from typing import TYPE_CHECKING
 
 import torch
+
+if TYPE_CHECKING:
+    from pyspeech.transducer.config import TransducerConfig
 
 # Rows x frames below which torch's own LSTM is faster than oneDNN's, which torch 2 takes: 3 times in a single step.
 SMALL = 128
@@ -21,7 +27,7 @@ SMALL = 128
 class Encoder(torch.nn.Module):
     """config: TransducerConfig; languages: number of values appended to each frame (one-hot language), or 0."""
 
-    def __init__(self, config, languages=0):
+    def __init__(self, config: TransducerConfig, languages: int = 0) -> None:
         super().__init__()
         self.languages = languages
         self.lstm = torch.nn.LSTM(
@@ -33,19 +39,27 @@ class Encoder(torch.nn.Module):
         )
         initialise_lstm(self.lstm)
 
-    def forward(self, features, languages=None, state=None):
+    def forward(
+        self,
+        features: torch.Tensor,
+        languages: torch.Tensor | None = None,
+        state: tuple[torch.Tensor, torch.Tensor] | None = None,
+    ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
         """features (B, T, F), languages (B,) int64 or None, state of the frames before or None -> (B, T, D), state.
 
         state: two tensors (layers, B, D), that after frame T of every row.
         """
         if self.languages:
-            onehot = torch.nn.functional.one_hot(languages, self.languages).to(features.dtype)
+            onehot = torch.nn.functional.one_hot(languages, self.languages)  # pyright: ignore[reportArgumentType]
+            onehot = onehot.to(features.dtype)
             features = torch.cat([features, onehot[:, None].expand(-1, features.shape[1], -1)], dim=2)
         outputs, state = run_lstm(self.lstm, features, state)
         return torch.nn.functional.layer_norm(outputs, outputs.shape[-1:]), state
 
 
-def run_lstm(lstm, inputs, state=None):
+def run_lstm(
+    lstm: torch.nn.LSTM, inputs: torch.Tensor, state: tuple[torch.Tensor, torch.Tensor] | None = None
+) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
     """lstm(inputs (B, T, I), state) -> (outputs (B, T, H), state), also for B or T of 0, by the fastest way."""
     if state is None:
         shape = lstm.num_layers, inputs.shape[0], lstm.hidden_size
@@ -80,7 +94,7 @@ class _WithoutOnednn:
 _without_onednn = _WithoutOnednn()
 
 
-def initialise_lstm(lstm):
+def initialise_lstm(lstm: torch.nn.LSTM) -> None:
     """Input weights of variance 1 / inputs, and a forget gate that starts open.
 
     torch's own weights have a third of that variance or less. For white noise the sixth layer of 1024 units then puts
@@ -103,12 +117,12 @@ class LidHead(torch.nn.Module):
     The paper does not give its hidden layers; the default sizes lead to the number of parameters in its Table 6.
     """
 
-    def __init__(self, config, languages):
+    def __init__(self, config: TransducerConfig, languages: int) -> None:
         super().__init__()
         sizes = [config.encoder_size, *config.lid_sizes, languages]
         self.layers = torch.nn.ModuleList(torch.nn.Linear(*pair) for pair in zip(sizes, sizes[1:]))
 
-    def forward(self, encoded):
+    def forward(self, encoded: torch.Tensor) -> torch.Tensor:
         """encoded (..., D) -> log posteriors (..., languages)."""
         for layer in self.layers[:-1]:
             encoded = torch.relu(layer(encoded))

@@ -8,13 +8,20 @@ The shared parameters and those of the language stay, all others are dropped:
     onehot              the language's input is constant, so its weights become part of the bias: exact up to rounding
 """
 
+from __future__ import annotations
+
 import re
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import torch
 
 from pyspeech.errors import UserError
 from pyspeech.transducer.networks import Transducer
+
+if TYPE_CHECKING:
+    from pyspeech.text.units import Units
 
 # The parameters of which there may be one for each head: list, index, rest of the name.
 PER_HEAD = re.compile(
@@ -23,7 +30,7 @@ PER_HEAD = re.compile(
 )
 
 
-def to_monolingual(model, language, symbols=None):
+def to_monolingual(model: Transducer, language: str, symbols: Sequence[int] | None = None) -> Transducer:
     """A monolingual Transducer for `language` with the parameters that `model` has for it, on the same device.
 
     symbols: for vanilla and onehot, the numbers of the language's symbols in the union, in the language's order, the
@@ -41,7 +48,7 @@ def to_monolingual(model, language, symbols=None):
         )
     if union:
         _check_symbols(symbols, size)
-        size = len(symbols)
+        size = len(symbols)  # pyright: ignore[reportArgumentType]
     parameters = _parameters_of_head(model, head)
     if union:
         _select_symbols(parameters, symbols)
@@ -59,7 +66,7 @@ def to_monolingual(model, language, symbols=None):
     return seeded.train(model.training)
 
 
-def symbols_in_union(union, units):
+def symbols_in_union(union: Units, units: Units) -> list[int]:
     """Numbers in `union` of every symbol of a language's `units`, in order; UserError where one is missing."""
     numbers = {symbol: number for number, symbol in enumerate(union.symbols)}
     missing = [symbol for symbol in units.symbols if symbol not in numbers]

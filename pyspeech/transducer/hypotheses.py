@@ -1,7 +1,14 @@
 """Hypotheses of the transducer search: how they share their beginnings, and their words with times and confidences."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspeech.text.units import Units
 
 
 @dataclass
@@ -14,7 +21,7 @@ class Hypothesis:
     log_probs: list  # log probability of each symbol there, given what came before
 
     @property
-    def confidence(self):
+    def confidence(self) -> float:
         """Geometric mean of the symbols' probabilities, 0 to 1; 0 for an empty hypothesis."""
         return geometric_mean(self.log_probs)
 
@@ -32,10 +39,10 @@ class Word:
 class History:
     """The symbols of all hypotheses as a tree: a node is a symbol after its parent's; node -1 is the empty prefix."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._parents, self._tokens, self._frames, self._log_probs = [], [], [], []
 
-    def add(self, parents, tokens, log_probs, frame):
+    def add(self, parents: list[int], tokens: list[int], log_probs: list[float], frame: int) -> int:
         """Lists of equal lengths: one new node each, numbered from the number returned."""
         first = len(self._parents)
         self._parents += parents
@@ -44,11 +51,11 @@ class History:
         self._frames += [frame] * len(parents)
         return first
 
-    def last_frame(self, node):
+    def last_frame(self, node: int) -> int | None:
         """Frame of the node's symbol; None for the empty prefix."""
         return self._frames[node] if node >= 0 else None
 
-    def hypothesis(self, node, score):
+    def hypothesis(self, node: int, score: float) -> Hypothesis:
         """The Hypothesis that ends in `node`."""
         nodes = []
         while node >= 0:
@@ -63,7 +70,7 @@ class History:
         )
 
 
-def words_of(hypothesis, units, frame_seconds):
+def words_of(hypothesis: Hypothesis, units: Units, frame_seconds: float) -> list[Word]:
     """[Word, ...] of a Hypothesis: from the frame of a word's first symbol to the end of that of its last one.
 
     The confidence is the geometric mean of the symbols' probabilities. Joined by spaces the words are
@@ -82,6 +89,6 @@ def words_of(hypothesis, units, frame_seconds):
     return words
 
 
-def geometric_mean(log_probs):
+def geometric_mean(log_probs: Sequence[float]) -> float:
     """exp of the mean of log probabilities; 0 for none."""
     return math.exp(sum(log_probs) / len(log_probs)) if log_probs else 0.0

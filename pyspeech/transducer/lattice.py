@@ -24,7 +24,7 @@ from pyspeech.errors import UserError
 BACKENDS = ("auto", "k2", "torch")
 
 
-def backend_name(backend="auto", device="cpu"):
+def backend_name(backend: str = "auto", device: torch.device | str = "cpu") -> str:
     """ "k2" or "torch": what computes the lattice on `device` where `backend` ("auto", "k2" or "torch") is asked for.
 
     "auto" is k2 where it is installed and built for that device. Raises UserError where "k2" is asked for and is not.
@@ -43,7 +43,7 @@ def backend_name(backend="auto", device="cpu"):
 def _k2_problem(device_type):
     """Why k2 cannot compute on this type of device, or ""."""
     try:
-        import k2
+        import k2  # pyright: ignore[reportMissingImports]
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "k2":
             return "k2 is not installed"
@@ -59,7 +59,9 @@ def _announce(name, reason):
     logging.getLogger(__name__).info("transducer loss computed by %s%s", name, f" ({reason})" if reason else "")
 
 
-def log_likelihood(px, py, lengths, token_lengths, backend="auto"):
+def log_likelihood(
+    px: torch.Tensor, py: torch.Tensor, lengths: torch.Tensor, token_lengths: torch.Tensor, backend: str = "auto"
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Log probability of each reference, summed over its alignments, and the probability that a path takes each arc.
 
     px (B, S, T) and py (B, S + 1, T) are log probabilities, -inf where an arc is missing; what lies beyond lengths (B,)
@@ -101,7 +103,7 @@ def _solve(name, px, py, lengths, token_lengths):
 
 def _solve_k2(px, py, lengths, token_lengths):
     """px (B, S, T + 1), py (B, S + 1, T), float64."""
-    import k2
+    import k2  # pyright: ignore[reportMissingImports]
 
     zeros = torch.zeros_like(lengths)
     boundary = torch.stack([zeros, zeros, token_lengths, lengths], dim=1)

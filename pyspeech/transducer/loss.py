@@ -11,6 +11,10 @@ too. What cannot have a loss is a UserError that names the utterance of the batc
 unknown symbol in the reference, logits that are not finite. Empty references and more symbols than frames are fine.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import torch
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
@@ -20,6 +24,9 @@ from pyspeech.errors import UserError
 from pyspeech.transducer.config import LossConfig
 from pyspeech.transducer.lattice import log_likelihood
 from pyspeech.transducer.pruning import gather_encoded, gather_predicted, prune_ranges
+
+if TYPE_CHECKING:
+    from pyspeech.transducer.networks import Transducer
 
 __all__ = ["LossConfig", "NotFiniteError", "full_loss", "loss_scales", "pruned_loss", "smoothed_loss", "transducer_loss"]
 PRUNED_SCALE_AT_START = 0.1  # of the warm-up: the first ranges are next to random
@@ -31,7 +38,9 @@ class NotFiniteError(UserError):
     """Logits that hold NaN or infinity, or leave a reference without probability."""
 
 
-def full_loss(logits, tokens, lengths, token_lengths, backend="auto"):
+def full_loss(
+    logits: torch.Tensor, tokens: torch.Tensor, lengths: torch.Tensor, token_lengths: torch.Tensor, backend: str = "auto"
+) -> torch.Tensor:
     """-log P(tokens) over all alignments: logits (B, T, S + 1, V), not normalised -> float64 (B,).
 
     tokens (B, S) int64, lengths (B,) frames 1..T, token_lengths (B,) symbols 0..S; backend: see `lattice.backend_name`.
@@ -44,7 +53,14 @@ def full_loss(logits, tokens, lengths, token_lengths, backend="auto"):
     return _losses(emitted[:, :, :-1].transpose(1, 2), blank.transpose(1, 2), lengths, token_lengths, backend)[0]
 
 
-def pruned_loss(logits, ranges, tokens, lengths, token_lengths, backend="auto"):
+def pruned_loss(
+    logits: torch.Tensor,
+    ranges: torch.Tensor,
+    tokens: torch.Tensor,
+    lengths: torch.Tensor,
+    token_lengths: torch.Tensor,
+    backend: str = "auto",
+) -> torch.Tensor:
     """-log P(tokens) over the alignments in `ranges` (B, T, R): logits (B, T, R, V), not normalised -> float64 (B,).
 
     The other arguments are those of `full_loss`.
@@ -63,7 +79,17 @@ def pruned_loss(logits, ranges, tokens, lengths, token_lengths, backend="auto"):
     return _losses(emitted[:, :-1], blank, lengths, token_lengths, backend)[0]
 
 
-def smoothed_loss(am, lm, tokens, lengths, token_lengths, prune_range, lm_scale=0.25, am_scale=0.0, backend="auto"):
+def smoothed_loss(
+    am: torch.Tensor,
+    lm: torch.Tensor,
+    tokens: torch.Tensor,
+    lengths: torch.Tensor,
+    token_lengths: torch.Tensor,
+    prune_range: int,
+    lm_scale: float = 0.25,
+    am_scale: float = 0.0,
+    backend: str = "auto",
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Loss of the lattice of am (B, T, V) + lm (B, S + 1, V), smoothed -> float64 (B,), and ranges (B, T, R) int64.
 
     Each log probability is (1 - lm_scale - am_scale) times that of softmax(am + lm), plus lm_scale times that of
@@ -75,11 +101,20 @@ def smoothed_loss(am, lm, tokens, lengths, token_lengths, prune_range, lm_scale=
     _expect(lm, "lm", (batch, tokens.shape[1] + 1, vocabulary), len(tokens) == batch)
     with autocast(am.device, enabled=False):
         px, py = _smoothed_arcs(_Double.apply(am), _Double.apply(lm), tokens, token_lengths, lm_scale, am_scale)
-    losses, *occupations = _losses(px, py, lengths, token_lengths, backend)
-    return losses, prune_ranges(*occupations, lengths, token_lengths, prune_range)
+    losses, px_occupation, py_occupation = _losses(px, py, lengths, token_lengths, backend)
+    return losses, prune_ranges(px_occupation, py_occupation, lengths, token_lengths, prune_range)
 
 
-def transducer_loss(model, encoded, lengths, tokens, token_lengths, head, config, warm=1.0):
+def transducer_loss(
+    model: Transducer,
+    encoded: torch.Tensor,
+    lengths: torch.Tensor,
+    tokens: torch.Tensor,
+    token_lengths: torch.Tensor,
+    head: int,
+    config: LossConfig,
+    warm: float = 1.0,
+) -> tuple[torch.Tensor, dict[str, float]]:
     """Training loss of a batch of one language: encoded (B, T, D) -> (scalar, {name: number to log}).
 
     Each loss is the sum over the batch divided by its number of frames. With config.full the scalar is that of the
@@ -95,13 +130,15 @@ def transducer_loss(model, encoded, lengths, tokens, token_lengths, head, config
         return encoded.new_full((), torch.nan, dtype=torch.float32), {}
 
 
-def loss_scales(config, warm):
+def loss_scales(config: LossConfig, warm: float) -> tuple[float, float]:
     """Scales (smoothed, pruned) where the part `warm` of the warm-up is over: (1, 0.1) to (simple_scale, 1), linear."""
     warm = min(max(warm, 0.0), 1.0)
     return 1 + warm * (config.simple_scale - 1), PRUNED_SCALE_AT_START + warm * (1 - PRUNED_SCALE_AT_START)
 
 
-def check_batch(tokens, lengths, token_lengths, num_frames, vocabulary):
+def check_batch(
+    tokens: torch.Tensor, lengths: torch.Tensor, token_lengths: torch.Tensor, num_frames: int, vocabulary: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The three as int64 on the device of `tokens`, padding of the tokens 0; UserError where one of them is wrong."""
     if tokens.dim() != 2 or lengths.shape != tokens.shape[:1] or token_lengths.shape != tokens.shape[:1]:
         raise UserError(

@@ -16,12 +16,20 @@ A head is an output layer with its vocabulary (0 is the blank) and its embedding
 B utterances, T encoder frames, S symbols, D encoder size, P predictor size, J joint size, V symbols of a head, L heads.
 """
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
 import torch
 
 from pyspeech.errors import UserError
 from pyspeech.transducer.encoder import Encoder, LidHead
 from pyspeech.transducer.joint import Joint
 from pyspeech.transducer.predictor import Predictor
+
+if TYPE_CHECKING:
+    from pyspeech.transducer.config import TransducerConfig
 
 
 class Transducer(torch.nn.Module):
@@ -30,7 +38,7 @@ class Transducer(torch.nn.Module):
     Attributes: config, languages (codes in order), num_heads, vocabulary_sizes (of each head).
     """
 
-    def __init__(self, config, vocabularies):
+    def __init__(self, config: TransducerConfig, vocabularies: Mapping[str, int]) -> None:
         super().__init__()
         config.check()
         config.check_vocabularies(vocabularies)
@@ -48,13 +56,19 @@ class Transducer(torch.nn.Module):
         self.simple_am_outputs = torch.nn.ModuleList(torch.nn.Linear(config.encoder_size, size) for size in sizes)
         self.simple_lm_outputs = torch.nn.ModuleList(torch.nn.Linear(config.predictor_size, size) for size in sizes)
 
-    def head_of(self, language):
+    def head_of(self, language: str) -> int:
         """The head for a language code; UserError for a language that the model does not know."""
         if language not in self.languages:
             raise UserError(f"language {language}: the model knows {', '.join(self.languages)}")
         return self.languages.index(language) if self.num_heads > 1 else 0
 
-    def encode(self, features, lengths, state=None, languages=None):
+    def encode(
+        self,
+        features: torch.Tensor,
+        lengths: torch.Tensor,
+        state: tuple[torch.Tensor, torch.Tensor] | None = None,
+        languages: torch.Tensor | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
         """Encode utterances, or the next frames of each.
 
         features    (B, T, F); frames behind an utterance's end may hold anything
@@ -70,18 +84,20 @@ class Transducer(torch.nn.Module):
             languages = None
         elif languages is None:
             raise UserError("a onehot model has to be told the language: one of " + ", ".join(self.languages))
-        encoded, state = self.encoder(features, languages, state)
-        return encoded, lengths, state
+        encoded, after = self.encoder(features, languages, state)
+        return encoded, lengths, after
 
-    def project_encoded(self, encoded):
+    def project_encoded(self, encoded: torch.Tensor) -> torch.Tensor:
         """(..., D) -> (..., J), ready for `logits` and `head_logits`."""
         return self.joint.encoder(encoded)
 
-    def predictor_start(self, rows):
+    def predictor_start(self, rows: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The predictor's state before the start symbol (the blank): two tensors (layers, rows, P)."""
         return self.predictor.start(rows)
 
-    def predict(self, tokens, heads, state):
+    def predict(
+        self, tokens: torch.Tensor, heads: torch.Tensor, state: tuple[torch.Tensor, torch.Tensor]
+    ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
         """The predictor's next step in a search over rows of any heads.
 
         tokens (R,) int64, heads (R,) int64, state of R rows along dimension 1
@@ -90,7 +106,7 @@ class Transducer(torch.nn.Module):
         predicted, state = self.predictor.step(tokens, heads, state)
         return self.joint.predictor(predicted), state
 
-    def predict_sequence(self, tokens, head):
+    def predict_sequence(self, tokens: torch.Tensor, head: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Predictions for whole references: tokens (B, S) int64 of one head, padded with any symbols.
 
         Returns projected (B, S + 1, J), for `head_logits`, and as they are (B, S + 1, P), for `simple_lm`; entry s
@@ -99,32 +115,32 @@ class Transducer(torch.nn.Module):
         predicted = self.predictor.sequence(tokens, head)
         return self.joint.predictor(predicted), predicted
 
-    def logits(self, encoded, predicted, heads=None):
+    def logits(self, encoded: torch.Tensor, predicted: torch.Tensor, heads: Sequence[int] | None = None) -> torch.Tensor:
         """All heads at once: projected encoded and predicted (L, N, J), row l by head l -> (L, N, Vmax).
 
         heads: a list of heads, one a row, where not all of them take part. Symbols that a head lacks have logit -1e30.
         """
         return self.joint.logits(encoded, predicted, heads)
 
-    def head_logits(self, encoded, predicted, head):
+    def head_logits(self, encoded: torch.Tensor, predicted: torch.Tensor, head: int) -> torch.Tensor:
         """One head: projected encoded and predicted, broadcastable (..., J) -> (..., V)."""
         return self.joint.head_logits(encoded, predicted, head)
 
-    def simple_am(self, encoded, head):
+    def simple_am(self, encoded: torch.Tensor, head: int) -> torch.Tensor:
         """Logits of the encoder alone, for the pruned loss: (B, T, D) -> (B, T, V)."""
         return self.simple_am_outputs[head if len(self.simple_am_outputs) > 1 else 0](encoded)
 
-    def simple_lm(self, predicted, head):
+    def simple_lm(self, predicted: torch.Tensor, head: int) -> torch.Tensor:
         """Logits of the predictor alone, for the pruned loss: (B, S + 1, P), not projected -> (B, S + 1, V)."""
         return self.simple_lm_outputs[head if len(self.simple_lm_outputs) > 1 else 0](predicted)
 
-    def lid_log_posteriors(self, encoded):
+    def lid_log_posteriors(self, encoded: torch.Tensor) -> torch.Tensor:
         """Log posteriors of the languages for every frame: (..., D) -> (..., languages); UserError without `lid`."""
         if self.lid is None:
             raise UserError("the model has no language identification: it was trained with lid=false")
         return self.lid(encoded)
 
 
-def count_parameters(model):
+def count_parameters(model: torch.nn.Module) -> int:
     """Parameters as the paper's Table 6 counts them: without the outputs that only the pruned loss uses."""
     return sum(parameter.numel() for name, parameter in model.named_parameters() if not name.startswith("simple_"))

@@ -4,10 +4,18 @@ Embeddings belong to a head (a language's output layer); the LSTM layers are sha
 specific prediction (LSP), each head has its own. The start symbol is the blank.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import torch
 
 from pyspeech.transducer.encoder import initialise_lstm, run_lstm
 from pyspeech.transducer.packing import PackingModule
+
+if TYPE_CHECKING:
+    from pyspeech.transducer.config import TransducerConfig
 
 
 class Predictor(PackingModule):
@@ -16,7 +24,7 @@ class Predictor(PackingModule):
     onehot: the head's number is appended to the input, one-hot.
     """
 
-    def __init__(self, config, sizes, num_heads, onehot=False):
+    def __init__(self, config: TransducerConfig, sizes: Sequence[int], num_heads: int, onehot: bool = False) -> None:
         super().__init__()
         self.num_heads, self.onehot = num_heads, onehot
         self.layers, self.size = config.predictor_layers, config.predictor_size
@@ -25,12 +33,12 @@ class Predictor(PackingModule):
         networks = num_heads if config.lsp else 1
         self.networks = torch.nn.ModuleList(PredictorNetwork(config, inputs) for _ in range(networks))
 
-    def start(self, rows):
+    def start(self, rows: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The state before the first symbol: two tensors (layers, rows, P) of zeros."""
-        zeros = self.embeddings[0].weight.new_zeros(self.layers, rows, self.size)
+        zeros = self.embeddings[0].weight.new_zeros(self.layers, rows, self.size)  # pyright: ignore[reportCallIssue]
         return zeros, zeros.clone()
 
-    def sequence(self, tokens, head):
+    def sequence(self, tokens: torch.Tensor, head: int) -> torch.Tensor:
         """tokens (B, S) of one head, without a start symbol -> (B, S + 1, P): after the start symbol, each token."""
         tokens = torch.nn.functional.pad(tokens, (1, 0))
         embedded = self.embeddings[head if len(self.embeddings) > 1 else 0](tokens)
@@ -39,9 +47,12 @@ class Predictor(PackingModule):
         network = self.networks[head if len(self.networks) > 1 else 0]
         return network(embedded, self._zeros(embedded))[0]
 
-    def step(self, tokens, heads, state):
+    def step(
+        self, tokens: torch.Tensor, heads: torch.Tensor, state: tuple[torch.Tensor, torch.Tensor]
+    ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
         """tokens (R,), heads (R,), state of R rows -> (R, P), state; each row by its own head, in any order."""
-        table, offsets = self._packing.get("table", [layer.weight for layer in self.embeddings], self._pack)
+        weights: list[torch.Tensor] = [layer.weight for layer in self.embeddings]  # pyright: ignore[reportAssignmentType]
+        table, offsets = self._packing.get("table", weights, self._pack)
         rows = tokens if len(self.embeddings) == 1 else tokens + offsets[heads]
         embedded = torch.nn.functional.embedding(rows, table)
         if self.onehot:
@@ -49,7 +60,7 @@ class Predictor(PackingModule):
         if len(self.networks) == 1:
             outputs, state = self.networks[0](embedded[:, None], state)
             return outputs[:, 0], state
-        return self._step_by_head(embedded, heads, state)
+        return self._step_by_head(embedded, heads, state)  # pyright: ignore[reportReturnType]
 
     def _step_by_head(self, embedded, heads, state):
         """One network after the other, each on its own rows."""
@@ -69,9 +80,10 @@ class Predictor(PackingModule):
 
     def _pack(self):
         """All tables in one, and where each head's begins in it."""
-        sizes = [layer.num_embeddings for layer in self.embeddings]
-        offsets = torch.tensor([sum(sizes[:index]) for index in range(len(sizes))], device=self.embeddings[0].weight.device)
-        table = self.embeddings[0].weight if len(sizes) == 1 else torch.cat([layer.weight for layer in self.embeddings])
+        layers: list[torch.nn.Embedding] = list(self.embeddings)  # pyright: ignore[reportAssignmentType]
+        sizes = [layer.num_embeddings for layer in layers]
+        offsets = torch.tensor([sum(sizes[:index]) for index in range(len(sizes))], device=layers[0].weight.device)
+        table = layers[0].weight if len(sizes) == 1 else torch.cat([layer.weight for layer in layers])
         return table, offsets
 
     def _append(self, embedded, heads):
@@ -85,22 +97,25 @@ class Predictor(PackingModule):
 class PredictorNetwork(torch.nn.Module):
     """LSTM layers, each followed by layer normalisation; dropout between them."""
 
-    def __init__(self, config, inputs):
+    def __init__(self, config: TransducerConfig, inputs: int) -> None:
         super().__init__()
         sizes = [inputs] + [config.predictor_size] * config.predictor_layers
         self.lstms = torch.nn.ModuleList(torch.nn.LSTM(size, config.predictor_size, batch_first=True) for size in sizes[:-1])
         self.norms = torch.nn.ModuleList(torch.nn.LayerNorm(config.predictor_size) for _ in sizes[:-1])
         self.dropout = config.dropout
         for lstm in self.lstms:
-            initialise_lstm(lstm)
+            initialise_lstm(lstm)  # pyright: ignore[reportArgumentType]
 
-    def forward(self, inputs, state):
+    def forward(
+        self, inputs: torch.Tensor, state: tuple[torch.Tensor, torch.Tensor]
+    ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
         """inputs (R, S, I), state two tensors (layers, R, P) -> outputs (R, S, P), state."""
         states = []
         for layer, (lstm, norm) in enumerate(zip(self.lstms, self.norms)):
             if layer:
                 inputs = torch.nn.functional.dropout(inputs, self.dropout, self.training)
-            inputs, new = run_lstm(lstm, inputs, tuple(part[layer : layer + 1] for part in state))
+            before = tuple(part[layer : layer + 1] for part in state)
+            inputs, new = run_lstm(lstm, inputs, before)  # pyright: ignore[reportArgumentType]
             inputs = norm(inputs)
             states.append(new)
-        return inputs, tuple(torch.cat(parts) for parts in zip(*states))
+        return inputs, tuple(torch.cat(parts) for parts in zip(*states))  # pyright: ignore[reportReturnType]

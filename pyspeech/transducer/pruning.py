@@ -13,7 +13,7 @@ from torch.nn import functional
 from pyspeech.errors import UserError
 
 
-def range_size(prune_range, lengths, token_lengths, rows):
+def range_size(prune_range: int, lengths: torch.Tensor, token_lengths: torch.Tensor, rows: int) -> int:
     """R, the rows kept at a frame: `prune_range`, or as many as the utterance with the most symbols a frame needs.
 
     lengths (B,) frames and token_lengths (B,) symbols; never more than `rows` = S + 1. Where S > (R - 1) T no path
@@ -26,7 +26,13 @@ def range_size(prune_range, lengths, token_lengths, rows):
     return min(max(prune_range, int(needed)), rows)
 
 
-def prune_ranges(px_occupation, py_occupation, lengths, token_lengths, prune_range):
+def prune_ranges(
+    px_occupation: torch.Tensor,
+    py_occupation: torch.Tensor,
+    lengths: torch.Tensor,
+    token_lengths: torch.Tensor,
+    prune_range: int,
+) -> torch.Tensor:
     """Occupation px (B, S, T), py (B, S + 1, T) of `lattice.occupation` -> rows kept (B, T, R) int64, 0 .. S.
 
     R is `range_size`; rows past token_lengths (B,) appear where an utterance has fewer than R rows. Frames past
@@ -51,13 +57,13 @@ def _join(begin, step):
     return torch.minimum(begin, slope)
 
 
-def gather_encoded(encoded, ranges):
+def gather_encoded(encoded: torch.Tensor, ranges: torch.Tensor) -> torch.Tensor:
     """Encoder frames (B, T, D) for the ranges (B, T, R): a view (B, T, 1, D), the same frame for all its rows."""
     assert encoded.shape[:2] == ranges.shape[:2], (encoded.shape, ranges.shape)
     return encoded[:, :, None]
 
 
-def gather_predicted(predicted, ranges):
+def gather_predicted(predicted: torch.Tensor, ranges: torch.Tensor) -> torch.Tensor:
     """Predictor rows (B, S + 1, D) that the ranges (B, T, R) keep: (B, T, R, D).
 
     As an embedding lookup, whose gradient adds up into (B, S + 1, D) directly.

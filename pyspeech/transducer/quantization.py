@@ -6,14 +6,21 @@ hypothesis.
 The output layers of the heads stay as they are: a search over languages packs their weights, which are small.
 """
 
+from __future__ import annotations
+
 import copy
 import dataclasses
 import warnings
+from typing import TYPE_CHECKING
 
 import torch
 
+if TYPE_CHECKING:
+    from pyspeech.transducer.checkpoint import Bundle
+    from pyspeech.transducer.networks import Transducer
 
-def quantize(model):
+
+def quantize(model: Transducer) -> Transducer:
     """An int8 copy of a Transducer, in evaluation mode on the CPU; the model itself stays as it is."""
     model, kinds = copy.deepcopy(model).cpu().eval(), {torch.nn.LSTM, torch.nn.Linear}
     with warnings.catch_warnings():
@@ -22,6 +29,6 @@ def quantize(model):
         return torch.ao.quantization.quantize_dynamic(model, kinds, torch.qint8, inplace=True)
 
 
-def quantize_bundle(bundle):
+def quantize_bundle(bundle: Bundle) -> Bundle:
     """The same for what `pyspeech.transducer.checkpoint.load_model` gave: a bundle for the recognisers."""
     return dataclasses.replace(bundle, model=quantize(bundle.model))

@@ -4,16 +4,24 @@
 (FbankConfig), .stats (GlobalStats or None). Audio is samples (N,) float from -1 to 1 at bundle.fbank.sampling_rate.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from pyspeech.errors import UserError
 from pyspeech.features.fbank import fbank, stack
+from pyspeech.transducer.config import EarlyStopping, SearchConfig
 from pyspeech.transducer.early_stopping import EarlyStopper
 from pyspeech.transducer.hypotheses import words_of
 from pyspeech.transducer.search import BeamSearch
+
+if TYPE_CHECKING:
+    from pyspeech.transducer.checkpoint import Bundle
 
 BLOCK = 1000  # frames (30 s) encoded at once: hours fit in memory
 BATCH = 16  # utterances decoded at once
@@ -46,13 +54,19 @@ class Recognition:
     final: bool = True  # False: the utterance goes on
 
 
-def recognize(bundle, samples_list, language=None, search=None, early_stopping=None):
+def recognize(
+    bundle: Bundle,
+    samples_list: Sequence[np.ndarray | torch.Tensor],
+    language: str | None = None,
+    search: SearchConfig | None = None,
+    early_stopping: EarlyStopping | None = None,
+) -> list[Recognition]:
     """Recognize utterances: a list of samples (N,) -> [Recognition, ...] in the same order.
 
     language: code; None to choose it by language identification (multi-softmax with LID), by the symbols' script
     (vanilla), or as there is one (monolingual). search: SearchConfig; early_stopping: EarlyStopping.
     """
-    results = [None] * len(samples_list)
+    results: list = [None] * len(samples_list)
     order = sorted(range(len(samples_list)), key=lambda index: -len(samples_list[index]))
     for first in range(0, len(order), BATCH):
         batch = order[first : first + BATCH]
@@ -70,7 +84,14 @@ def recognize(bundle, samples_list, language=None, search=None, early_stopping=N
 class Decoder:
     """Encoder, language identification, early stopping and search over a batch, whose features come in chunks."""
 
-    def __init__(self, bundle, batch, language=None, search=None, early_stopping=None):
+    def __init__(
+        self,
+        bundle: Bundle,
+        batch: int,
+        language: str | None = None,
+        search: SearchConfig | None = None,
+        early_stopping: EarlyStopping | None = None,
+    ) -> None:
         self.bundle, self.model = bundle, bundle.model
         model = self.model
         self.language = language if language is not None or len(model.languages) > 1 else model.languages[0]
@@ -86,7 +107,7 @@ class Decoder:
         self._like = {"device": parameter.device, "dtype": parameter.dtype}
 
     @torch.inference_mode()
-    def add(self, features, lengths=None):
+    def add(self, features: torch.Tensor, lengths: torch.Tensor | None = None) -> None:
         """The next T encoder frames (B, T, dim), not normalised; lengths (B,): how many count, all where None."""
         batch, total, _ = features.shape
         lengths = torch.full((batch,), total) if lengths is None else lengths
@@ -104,15 +125,15 @@ class Decoder:
         self.beam.add(encoded, lengths, active)
         self.num_frames += lengths.numpy()
 
-    def best_head(self, row=0):
+    def best_head(self, row: int = 0) -> int:
         """Which of the decoders gives the result of utterance `row`."""
         return int(self.stopper.best()[row]) if self.stopper else 0
 
-    def last_frame(self, row=0):
+    def last_frame(self, row: int = 0) -> int | None:
         """Frame of the last symbol of utterance `row`; None where it has none."""
         return self.beam.last_frame(row, self.best_head(row))
 
-    def result(self, row=0, start=0.0, final=True):
+    def result(self, row: int = 0, start: float = 0.0, final: bool = True) -> Recognition:
         """The Recognition of utterance `row` as far as it is decoded; start: seconds before it in its stream."""
         head, shift = self.best_head(row), self.bundle.fbank.frame_seconds
         hypotheses = self.beam.nbest_of(row, head)

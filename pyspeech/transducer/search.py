@@ -26,19 +26,33 @@ anything.
 Nothing depends on frames to come, so decoding chunk by chunk is the same search. Scores are summed in float64.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 
 from pyspeech.errors import UserError
 from pyspeech.transducer.config import SearchConfig  # stands where importing it is fast
-from pyspeech.transducer.hypotheses import History
+from pyspeech.transducer.hypotheses import History, Hypothesis
+
+if TYPE_CHECKING:
+    from pyspeech.transducer.networks import Transducer
 
 BLANK = 0
 _MULTIPLIER, _INCREMENT, _LARGEST = 0x2545F4914F6CDD1D, 0x1B873593CC9E2D51, 2**63 - 1
 
 
-def search(model, encoded, lengths, heads=None, config=None, active=None):
+def search(
+    model: Transducer,
+    encoded: torch.Tensor,
+    lengths: torch.Tensor,
+    heads: Sequence[int] | None = None,
+    config: SearchConfig | None = None,
+    active: torch.Tensor | None = None,
+) -> list[list[list[Hypothesis]]]:
     """Decode a batch of whole utterances: encoded (B, T, D), lengths (B,) in frames.
 
     heads: numbers of the heads (languages) to decode with; None for all. active (B, T, len(heads)) bool: the frames in
@@ -61,7 +75,9 @@ class BeamSearch:
     Inside, tensors are (H, B, K, ...), for H heads, B utterances, K slots; the predictor's rows are those flattened.
     """
 
-    def __init__(self, model, batch, heads=None, config=None):
+    def __init__(
+        self, model: Transducer, batch: int, heads: Sequence[int] | None = None, config: SearchConfig | None = None
+    ) -> None:
         self.model, self.config = model, config or SearchConfig()
         self.config.check()
         self.heads = list(range(model.num_heads)) if heads is None else list(heads)
@@ -92,7 +108,7 @@ class BeamSearch:
         self.state = tuple(part.clone() for part in state)
 
     @torch.inference_mode()
-    def add(self, encoded, lengths=None, active=None):
+    def add(self, encoded: torch.Tensor, lengths: torch.Tensor | None = None, active: torch.Tensor | None = None) -> None:
         """The next T frames: encoded (B, T, D); lengths (B,): how many of them count, all where None.
 
         active (B, T, H) bool: streams that run in each frame, all where None. One that stops keeps its hypotheses.
@@ -112,21 +128,21 @@ class BeamSearch:
                 self._decode_frame(projected[:, frame], live[frame], self.frame + frame)
         self.frame += total
 
-    def nbest(self):
+    def nbest(self) -> list[list[list[Hypothesis]]]:
         """[utterance][head] -> [Hypothesis, ...], best first, at least one; heads in the order of `heads`."""
         heads, batch, _ = self.scores.shape
         return [[self.nbest_of(utterance, head) for head in range(heads)] for utterance in range(batch)]
 
-    def nbest_of(self, utterance, head):
+    def nbest_of(self, utterance: int, head: int) -> list[Hypothesis]:
         """[Hypothesis, ...] of one stream, best first; `head` counts within `heads`."""
         slots = zip(self.nodes[head, utterance].tolist(), self.scores[head, utterance].tolist())
         return [self.history.hypothesis(node, score) for node, score in slots if score > -math.inf]
 
-    def best(self, utterance, head):
+    def best(self, utterance: int, head: int) -> Hypothesis:
         """The best Hypothesis of one stream."""
         return self.history.hypothesis(int(self.nodes[head, utterance, 0]), float(self.scores[head, utterance, 0]))
 
-    def last_frame(self, utterance, head):
+    def last_frame(self, utterance: int, head: int) -> int | None:
         """Frame of the best hypothesis's last symbol; None where it has none."""
         return self.history.last_frame(int(self.nodes[head, utterance, 0]))
 
@@ -199,7 +215,7 @@ class BeamSearch:
         new, moved = self.own_rows[is_new], (sources != self.own_rows) & ~is_new
         if len(new):
             state = tuple(part[:, sources[is_new]] for part in self.state)
-            stepped = self.model.predict(tokens[is_new], self.row_heads[new], state)
+            stepped = self.model.predict(tokens[is_new], self.row_heads[new], state)  # pyright: ignore[reportArgumentType]
         rows, sources = self.own_rows[moved], sources[moved]
         self.predicted[rows] = self.predicted[sources]
         for part in self.state:

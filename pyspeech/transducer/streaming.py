@@ -5,11 +5,21 @@ any case. It is also that of `pyspeech.transducer.recognizer.recognize` for the 
 `chunk_frames` is (up to rounding, in float32; int8 models quantise each chunk by its own range).
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import torch
 
 from pyspeech.errors import UserError
 from pyspeech.features.fbank import FbankStream
-from pyspeech.transducer.recognizer import Decoder
+from pyspeech.transducer.config import EarlyStopping, Endpointing, SearchConfig
+from pyspeech.transducer.recognizer import Decoder, Recognition
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from pyspeech.transducer.checkpoint import Bundle
 
 
 class StreamingRecognizer:
@@ -25,7 +35,15 @@ class StreamingRecognizer:
     chunk_frames: encoder frames decoded at once; more take less time and give results later.
     """
 
-    def __init__(self, bundle, language=None, search=None, early_stopping=None, endpointing=None, chunk_frames=10):
+    def __init__(
+        self,
+        bundle: Bundle,
+        language: str | None = None,
+        search: SearchConfig | None = None,
+        early_stopping: EarlyStopping | None = None,
+        endpointing: Endpointing | None = None,
+        chunk_frames: int = 10,
+    ) -> None:
         if chunk_frames < 1:
             raise UserError(f"streaming: chunk_frames={chunk_frames}; expected at least 1")
         if endpointing:
@@ -41,7 +59,7 @@ class StreamingRecognizer:
         self._decoder = Decoder(self.bundle, 1, *self._options)
         self._partial = self._result(final=False)
 
-    def add(self, samples):
+    def add(self, samples: np.ndarray | torch.Tensor) -> list[Recognition]:
         """samples (n,) float -> [Recognition, ...]: utterances that ended in them, and the one that goes on, last."""
         self._features = torch.cat([self._features, self._fbank.add(samples)])
         results = []
@@ -56,7 +74,7 @@ class StreamingRecognizer:
             self._partial = self._result(final=False)
         return [*results, self._partial]
 
-    def finish(self):
+    def finish(self) -> Recognition:
         """The Recognition of the last utterance. The recognizer is then as new, for the next stream."""
         self._features = torch.cat([self._features, self._fbank.finish()])
         if len(self._features):
@@ -80,7 +98,7 @@ class StreamingRecognizer:
         return self._decoder.result(0, self._frames_before * self.bundle.fbank.frame_seconds, final)
 
 
-def is_endpoint(num_frames, last_frame, config, frame_seconds):
+def is_endpoint(num_frames: int, last_frame: int | None, config: Endpointing, frame_seconds: float) -> bool:
     """Whether any rule of `config` (Endpointing) ends an utterance here.
 
     num_frames: encoder frames decoded; last_frame: that of the best hypothesis's last symbol, None where it has none;

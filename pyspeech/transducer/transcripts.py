@@ -8,11 +8,18 @@
 Times count from the start of the recording. `render` gives the text.
 """
 
+from __future__ import annotations
+
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pyspeech.terminal import display_width
+
+if TYPE_CHECKING:
+    from pyspeech.transducer.recognizer import Recognition
 
 LINE_WIDTH, LINES = 42, 2  # of a subtitle, as broadcasters have it
 LONGEST, SHORTEST = 6.0, 1.0  # seconds that a subtitle is shown; it is shorter where the next one follows
@@ -29,25 +36,25 @@ class Transcript:
     channel: int = 1  # of the recording, counted from 1
 
     @property
-    def text(self):
+    def text(self) -> str:
         return " ".join(segment.text for segment in self.segments if segment.text)
 
     @property
-    def language(self):
+    def language(self) -> str | None:
         """Code of the language of most of the time; None where there is none."""
         heard = [segment for segment in self.segments if segment.text] or self.segments
         times = {}
         for segment in heard:
             times[segment.language] = times.get(segment.language, 0.0) + segment.seconds
-        return max(times, key=times.get) if times else None
+        return max(times, key=times.__getitem__) if times else None
 
-    def mean(self, value_of):
+    def mean(self, value_of: Callable[[Recognition], float]) -> float:
         """Mean over the time of the segments of a value of each; 0 where they take no time."""
         seconds = sum(segment.seconds for segment in self.segments)
         return sum(value_of(segment) * segment.seconds for segment in self.segments) / max(seconds, 1e-9)
 
 
-def render(format, transcript, nbest=1, first_subtitle=1):
+def render(format: str, transcript: Transcript, nbest: int = 1, first_subtitle: int = 1) -> str:
     """The text of a Transcript in a format of FORMATS, ending with a newline, or "" where there is nothing to write.
 
     nbest: alternatives of each segment, for text and json. first_subtitle: number of the first one, for srt.

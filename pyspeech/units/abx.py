@@ -12,8 +12,12 @@ cell (context, speaker of A and B, speaker of X, phone A, phone B) are means ove
 and the error is 100 (1 - average). Distances are those of abx_distances.py; every pair of items is compared once.
 """
 
+from __future__ import annotations
+
 import logging
 import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -65,7 +69,7 @@ class Cells(NamedTuple):
     score: np.ndarray
 
 
-def read_items(path):
+def read_items(path: Path | str) -> list[Item]:
     """Items of an `.item` file: a header line, then `file onset offset phone phone-before phone-after speaker` a line.
 
     UserError names the line that is not like that.
@@ -91,14 +95,28 @@ def read_items(path):
 
 
 def score_items(
-    items, features, distance="cosine", mode="across", rule="zerospeech2020", jobs=1, progress=None, frame_rate=None
-):
+    items: Sequence[Item],
+    features: Path | str | dict,
+    distance: str = "cosine",
+    mode: str = "across",
+    rule: str = "zerospeech2020",
+    jobs: int = 1,
+    progress: str | None = None,
+    frame_rate: float | None = None,
+) -> float:
     """ABX error in %; arguments as of `load_frames`, `score_cells` and `error_rate`."""
     frames = load_frames(items, features, frame_rate)
     return error_rate(score_cells(items, frames, distance, mode, jobs, progress), rule)
 
 
-def score_modes(items, frames, distance="cosine", modes=MODES, rule="zerospeech2020", jobs=1):
+def score_modes(
+    items: Sequence[Item],
+    frames: Frames,
+    distance: str = "cosine",
+    modes: Sequence[str] = MODES,
+    rule: str = "zerospeech2020",
+    jobs: int = 1,
+) -> Iterator[tuple[str, float | None, int]]:
     """Yield (mode, ABX error in %, number of cells) of each mode, with a bar on a terminal.
 
     Arguments as of `score_cells`. (mode, None, 0), and a warning, where the items have no triplets of that mode.
@@ -112,7 +130,7 @@ def score_modes(items, frames, distance="cosine", modes=MODES, rule="zerospeech2
             yield mode, None, 0
 
 
-def load_frames(items, features, frame_rate=None):
+def load_frames(items: Sequence[Item], features: Path | str | dict, frame_rate: float | None = None) -> Frames:
     """Frames of items.
 
     features: a folder, a Kaldi table or a dict, as `features_files.open_features` takes them, with every file of the
@@ -183,7 +201,14 @@ def _frame_ranges(items, count, times, frame_rate, source):
     return np.where(empty, nearest, first), np.where(empty, nearest, last), int(empty.sum()), end if spacing else math.inf
 
 
-def score_cells(items, frames, distance="cosine", mode="across", jobs=1, progress=None):
+def score_cells(
+    items: Sequence[Item],
+    frames: Frames,
+    distance: str = "cosine",
+    mode: str = "across",
+    jobs: int = 1,
+    progress: str | None = None,
+) -> Cells:
     """Cells of all triplets of items (N) with the Frames that `load_frames` gives.
 
     jobs: processes; the scores do not depend on it. progress: title of a bar on a terminal, None for no bar. NoTriplets
@@ -211,7 +236,7 @@ def score_cells(items, frames, distance="cosine", mode="across", jobs=1, progres
     return Cells(plan.context[a], plan.speaker[a], plan.speaker[x], plan.phone[a], plan.phone[b], scores)
 
 
-def error_rate(cells, rule="zerospeech2020"):
+def error_rate(cells: Cells, rule: str = "zerospeech2020") -> float:
     """ABX error in % of Cells, averaged by a rule of `RULES`."""
     if rule not in RULES:
         raise UserError(f"rule {rule}; expected one of {', '.join(RULES)}")
@@ -351,9 +376,10 @@ def _score_chunk(state, chunk):
     table[place] = distances[inverse.reshape(-1), (first > second).astype(np.int64)]
     triplets = plan.count[x] * plan.count[a] * plan.count[b]
     edges = [*_run_starts(np.cumsum(triplets) // _TRIPLETS).tolist(), len(a)]
+    columns = (a, b, x, base, width)
     return np.concatenate(
         [
-            _score_triplets(plan, *(values[begin:end] for values in (a, b, x, base, width)), table)
+            _score_triplets(plan, *(values[begin:end] for values in columns), table)  # pyright: ignore[reportCallIssue]
             for begin, end in zip(edges[:-1], edges[1:])
         ]
     )

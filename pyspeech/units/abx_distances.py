@@ -26,7 +26,7 @@ class FrameDistances:
     negative values, or zero throughout, make distances not a number.
     """
 
-    def __init__(self, frames, distance):
+    def __init__(self, frames: np.ndarray, distance: str) -> None:
         assert distance in DISTANCES, distance
         self.distance = distance
         self._codes = self._table = None
@@ -60,7 +60,7 @@ class FrameDistances:
             self._entropy = (self._left * self._right).sum(axis=1)
         self.meaningless = bool(np.isnan(self._entropy).any())
 
-    def between(self, rows, columns):
+    def between(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Frame numbers (P, I) and (P, J) -> distances (I * J, P), row by row of the I x J matrices."""
         if self._codes is None:
             distances = self._compute(rows, columns).reshape(len(rows), -1)
@@ -99,7 +99,9 @@ def _distinct(frames, limit):
     return numbers, frames[np.unique(numbers, return_index=True)[1]]
 
 
-def pair_distances(between, starts, lengths, first, second):
+def pair_distances(
+    between: FrameDistances, starts: np.ndarray, lengths: np.ndarray, first: np.ndarray, second: np.ndarray
+) -> np.ndarray:
     """Distances of pairs of items: (P, 2), [:, 0] with the first item as X (rows of the alignment), [:, 1] the second.
 
     between: a FrameDistances; item i is its frames starts[i] .. starts[i] + lengths[i] - 1, lengths >= 1; first, second
@@ -133,7 +135,7 @@ def _frame_numbers(starts, lengths, items, size):
     return starts[items][:, None] + np.minimum(np.arange(size), lengths[items][:, None] - 1)
 
 
-def dtw(local, heights, widths, width):
+def dtw(local: np.ndarray, heights: np.ndarray, widths: np.ndarray, width: int) -> np.ndarray:
     """Normalised DTW costs (P, 2) of P matrices of local distances, with rows as X and with columns as X.
 
     local (I * J, P): matrices of J = `width` columns, flat; of matrix p the first heights[p] rows and widths[p] columns
@@ -174,7 +176,7 @@ def _chosen(condition, first, second):
     return difference
 
 
-def edit_distances(local, heights, widths, width):
+def edit_distances(local: np.ndarray, heights: np.ndarray, widths: np.ndarray, width: int) -> np.ndarray:
     """Levenshtein distances (P, 2), both columns the same; arguments as of `dtw`, local distances 0 or 1."""
     height, count = len(local) // width, local.shape[1]
     costs = np.zeros((3, height + 1, count))  # row i, column k - i of the (I + 1) x (J + 1) cells

@@ -9,11 +9,16 @@ Speech is given as features (T, D), frames 10 ms apart, normalised by voice, the
 loudness (MFCC with c0 first); a transcript as words, each a list of phones.
 """
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+Words = Sequence[Sequence[str]]  # of an utterance, each a list of phones
+Segment = tuple[str, int, int]  # phone, first frame, frame after the last
 SILENCE = "sil"
 STATES = 3  # of a phone; no segment is shorter
 SCHEDULE = (1,) * 6 + (2,) * 3 + (4,) * 4  # Gaussians a state in each pass
@@ -36,7 +41,13 @@ class Aligner:
     floor: np.ndarray  # (D,) smallest variances
 
     @classmethod
-    def train(cls, features, transcripts, schedule=SCHEDULE, progress=None):
+    def train(
+        cls,
+        features: Sequence[np.ndarray],
+        transcripts: Sequence[Words],
+        schedule: Sequence[int] = SCHEDULE,
+        progress: Callable[[str], object] | None = None,
+    ) -> Aligner:
         """Models of all phones in `transcripts`, from a flat start.
 
         features: list of (T, D) arrays; transcripts: list of lists of words, a word being a list of phones. schedule:
@@ -71,7 +82,7 @@ class Aligner:
                 )
         return aligner
 
-    def align(self, features, words):
+    def align(self, features: np.ndarray, words: Words) -> list[Segment]:
         """[(phone, first frame, frame after the last), ...] of one utterance, from frame 0 to T without gaps.
 
         Silence that is there is an entry named SILENCE. ValueError where there are fewer frames than states, and for a
@@ -84,11 +95,11 @@ class Aligner:
             )
         return segments
 
-    def align_all(self, features, transcripts):
+    def align_all(self, features: Sequence[np.ndarray], transcripts: Sequence[Words]) -> list[list[Segment] | None]:
         """`align` for many: list of segment lists, None for an utterance with fewer frames than its states."""
         graphs = [_graph(words, self.phones) for words in transcripts]
         usable = [index for index, graph in enumerate(graphs) if graph.fewest_frames <= len(features[index])]
-        found = [None] * len(graphs)
+        found: list[list[Segment] | None] = [None] * len(graphs)
         if usable:
             paths, _ = self._align(
                 np.concatenate([np.asarray(features[index], np.float32) for index in usable]),
@@ -99,7 +110,7 @@ class Aligner:
                 found[index] = self._segments(graphs[index], path)
         return found
 
-    def log_likelihoods(self, frames):
+    def log_likelihoods(self, frames: np.ndarray) -> np.ndarray:
         """frames (N, D) -> natural logarithm of the density of each state (N, states), float32."""
         num_mixtures = self.means.shape[1]
         inverse = 1.0 / self.variances
@@ -169,7 +180,8 @@ class Aligner:
     def _align(self, frames, lengths, graphs):
         """(places in its graph of each utterance's frames [(T,), ...], sum of their scores)."""
         starts = np.cumsum(lengths) - lengths
-        paths, total = [None] * len(graphs), 0.0
+        paths: list = [None] * len(graphs)
+        total = 0.0
         for batch in _batches(lengths, [len(graph.ids) for graph in graphs]):
             emissions = np.zeros((lengths[batch].max(), len(batch), len(self.means)), np.float32)
             for column, index in enumerate(batch):
@@ -197,7 +209,7 @@ class Graph:
     skip: np.ndarray  # (S,) bool, the place may follow the one STATES + 1 before it
 
     @property
-    def fewest_frames(self):
+    def fewest_frames(self) -> int:
         silences = self.ids < STATES
         return max(STATES, len(self.ids) - int(silences.sum()))
 
@@ -255,7 +267,9 @@ def _batches(lengths, sizes):
     yield np.array(batch)
 
 
-def viterbi(emissions, lengths, graphs, stay):
+def viterbi(
+    emissions: np.ndarray, lengths: np.ndarray, graphs: Sequence[Graph], stay: np.ndarray
+) -> tuple[list[np.ndarray], np.ndarray]:
     """The best path of B utterances through their graphs.
 
     emissions: (T, B, states) log-likelihoods, lengths: (B,) frames of each; stay: (states,) probabilities. The end of

@@ -14,9 +14,11 @@ there or not), and in the challenge's own lists the duration in seconds behind i
 
 import math
 from collections import Counter
-from pathlib import PurePosixPath
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pyspeech.errors import UserError
 from pyspeech.units.features_files import SUFFIXES, read_text
@@ -24,12 +26,12 @@ from pyspeech.units.features_files import SUFFIXES, read_text
 LISTED_SUFFIXES = {*SUFFIXES, ".wav", ".flac"}
 
 
-def bitrate(sequences):
+def bitrate(sequences: Iterable[tuple[ArrayLike, float]]) -> float:
     """Bits per second of an iterable of (rows, seconds), as for `measure`."""
     return measure(sequences)["bitrate"]
 
 
-def measure(sequences):
+def measure(sequences: Iterable[tuple[ArrayLike, float]]) -> dict[str, float]:
     """The bitrate and what it is made of.
 
     sequences: iterable of (rows, seconds), an utterance each: rows (N,) or (N, dim), finite numbers; seconds > 0.
@@ -80,7 +82,7 @@ def _entropy(counts, total):
 # The list
 
 
-def read_filelist(path):
+def read_filelist(path: Path | str) -> list[tuple[str, float | None]]:
     """[(name, seconds or None), ...] of a bitrate_filelist, in order; a name is without folders and ending.
 
     UserError for an empty list, a name that is there twice, a duration that is not above 0, and a file that is not text.
@@ -109,7 +111,7 @@ def _entry(line):
         return listed_name(line), None
 
 
-def listed_name(text):
+def listed_name(text: str) -> str:
     """The utterance that a list's entry stands for: english/test/S002_01.txt is S002_01."""
     name = PurePosixPath(text.replace("\\", "/")).name
     stem, dot, suffix = name.rpartition(".")

@@ -13,17 +13,25 @@ from its end. So
 Code n stands for the features' frames [n * stride, (n + 1) * stride): 40 ms from n * 40 ms on with the defaults.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 
 from pyspeech.errors import UserError
 from pyspeech.features.mfcc import compute_features
 
+if TYPE_CHECKING:
+    from pyspeech.units.checkpoint import Bundle
+
 WINDOW = 60.0  # seconds
 MARGIN = 2.0
 
 
-def encode(bundle, samples, name="recording"):
+def encode(bundle: Bundle, samples: np.ndarray, name: str = "recording") -> tuple[np.ndarray, np.ndarray]:
     """samples (N,) float from -1 to 1, at bundle.features.sampling_rate -> codes (C,) int64, vectors (C, D) float32.
 
     bundle: Bundle of a VQ-VAE (checkpoint.py). C is bundle.model.config.num_codes(bundle.features.num_frames(N)), at
@@ -33,17 +41,17 @@ def encode(bundle, samples, name="recording"):
     return codes, code_vectors(bundle, codes)
 
 
-def encode_blocks(bundle, blocks, name="recording"):
+def encode_blocks(bundle: Bundle, blocks: Iterable[np.ndarray], name: str = "recording") -> np.ndarray:
     """The codes alone of the joined blocks, an iterable of samples (n,); no more than a window and a block are kept."""
     return np.concatenate([_encode_window(bundle, samples)[kept] for samples, kept in _windows(bundle, blocks, name)])
 
 
-def code_vectors(bundle, codes):
+def code_vectors(bundle: Bundle, codes: np.ndarray) -> np.ndarray:
     """codes (C,), numpy's -> their vectors (C, D) float32."""
-    return bundle.model.codebook.cpu().numpy()[codes]
+    return bundle.model.codebook.cpu().numpy()[codes]  # pyright: ignore[reportCallIssue]
 
 
-def code_times(bundle, num_codes, num_samples):
+def code_times(bundle: Bundle, num_codes: int, num_samples: int) -> tuple[np.ndarray, np.ndarray]:
     """(starts (C,), ends (C,)) of the codes in seconds; they follow each other without gaps, from 0 to the audio's end.
 
     num_codes: as `encode` gives for num_samples samples. The last code ends with the audio, whose last frame's window
@@ -53,9 +61,9 @@ def code_times(bundle, num_codes, num_samples):
     return starts, np.append(starts[1:], num_samples / bundle.features.sampling_rate)
 
 
-def code_seconds(bundle):
+def code_seconds(bundle: Bundle) -> float:
     """Seconds from code to code."""
-    return bundle.features.frame_seconds * bundle.model.config.stride
+    return bundle.features.frame_seconds * bundle.model.config.stride  # pyright: ignore[reportOperatorIssue, reportReturnType]
 
 
 def _encode_window(bundle, samples):

@@ -14,12 +14,14 @@ import contextlib
 import os
 import re
 import zlib
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path, atomic_write
@@ -33,11 +35,11 @@ class Features(NamedTuple):
     what messages call them."""
 
     values: np.ndarray
-    times: np.ndarray
+    times: np.ndarray | None
     source: str
 
 
-def open_features(where):
+def open_features(where: Path | str | dict) -> Callable[[str], Features]:
     """A function from the name of an utterance to its Features.
 
     where: a folder or a table, as described on top, or a dict {name: array or (array, times)}. UserError where there is
@@ -56,7 +58,7 @@ def open_features(where):
     return partial(_from_table, path, _listed(path) if path.suffix == ".scp" else _indexed(path))
 
 
-def read_features(path):
+def read_features(path: Path | str) -> Features:
     """The Features of one file that ends in one of SUFFIXES. UserError for what is not there or not that."""
     path = Path(path)
     values, times = (_read_text(path), None) if path.suffix == ".txt" else _read_numpy(path)
@@ -88,7 +90,7 @@ def _from_dict(features, name):
     if name not in features:
         raise UserError(f"no features for {name}, which is to be scored")
     found = features[name]
-    return _checked(*(found if isinstance(found, tuple) else (found, None)), name)
+    return _checked(*(found if isinstance(found, tuple) else (found, None)), name)  # pyright: ignore[reportCallIssue]
 
 
 def _from_folder(folder, name):
@@ -126,7 +128,7 @@ def _read_numpy(path):
         raise UserError(f"{path}: cannot be read ({reason}); expected a NumPy array (.npz: named features)") from None
 
 
-def read_text(path):
+def read_text(path: Path | str) -> str:
     """The text of a UTF-8 file; UserError for what is not that."""
     try:
         return Path(path).read_text(encoding="utf-8-sig")
@@ -152,7 +154,8 @@ def _listed(table):
         if fields[0] in places:
             raise UserError(f"{table}, line {number}: {fields[0]} for the second time; expected each utterance once")
         offset, first, last = (place[part] and int(place[part]) for part in ("offset", "first", "last"))
-        rows = slice(None) if first is None else slice(first, last + 1)  # of Kaldi's ranges the last one belongs too
+        # Of Kaldi's ranges the last one belongs too.
+        rows = slice(None) if first is None else slice(first, last + 1)  # pyright: ignore[reportOperatorIssue]
         places[fields[0]] = place["ark"], offset or 0, rows
     return places
 
@@ -214,7 +217,7 @@ def _read_matrix(stream, source):
     return matrix
 
 
-def check_name(name):
+def check_name(name: str) -> None:
     """UserError for what cannot be the name of an utterance in a Kaldi table."""
     if name.split() != [name]:
         raise UserError(
@@ -224,7 +227,7 @@ def check_name(name):
 
 
 @contextlib.contextmanager
-def kaldi_table(path):
+def kaldi_table(path: Path | str) -> Iterator[Callable[[str, ArrayLike], None]]:
     """Yield write(name, values), which puts the matrix values (N, D) into path.ark as float32; path.scp lists them.
 
     Both are there, and whole, when the block has ended, and as they were before where it ends with an exception. A list

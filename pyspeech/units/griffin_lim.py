@@ -8,14 +8,21 @@ synthesised of them is cut off.
 The phase begins with random numbers from a seed of their own: the same magnitudes give the same samples.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import torch
 import torchaudio
+
+if TYPE_CHECKING:
+    from pyspeech.features.config import StftConfig
 
 ITERATIONS = 40  # 32 reach 23.7 dB on the mean of ten sentences, and 20 dB in one of them
 MOMENTUM = 0.99
 
 
-def griffin_lim(magnitudes, config, iterations=ITERATIONS, seed=0):
+def griffin_lim(magnitudes: torch.Tensor, config: StftConfig, iterations: int = ITERATIONS, seed: int = 0) -> torch.Tensor:
     """magnitudes (T, n_fft // 2 + 1) float, not negative -> samples ((T - 1) * shift + window,) float32; none for T = 0.
 
     config: StftConfig. Silence gives zeros.
@@ -49,7 +56,7 @@ def griffin_lim(magnitudes, config, iterations=ITERATIONS, seed=0):
     return samples[first : first + (len(magnitudes) - 1) * config.shift + config.window]
 
 
-def spectral_snr(magnitudes, others):
+def spectral_snr(magnitudes: torch.Tensor, others: torch.Tensor) -> float:
     """10 log10 of the energy of `magnitudes` (T, n) over that of their difference to `others` (T, n), in dB."""
     magnitudes, others = magnitudes.double(), others.double()
     return float(10 * torch.log10(magnitudes.square().sum() / (magnitudes - others).square().sum()))

@@ -22,7 +22,9 @@ from pyspeech.units.layers import MultiscaleConvolution, TransformerLayer, add_p
 class Inverter(torch.nn.Module):
     """config: InverterConfig; codebook: (K, D) of the VQ-VAE, kept with the model, not trained; num_speakers: voices."""
 
-    def __init__(self, config, codebook, num_speakers):
+    codebook: torch.Tensor
+
+    def __init__(self, config: InverterConfig, codebook: torch.Tensor, num_speakers: int) -> None:
         super().__init__()
         config.check()
         if num_speakers < 1:
@@ -42,7 +44,7 @@ class Inverter(torch.nn.Module):
         self.norm = torch.nn.LayerNorm(config.dim)
         self.output = torch.nn.Linear(config.dim, config.bins)
 
-    def forward(self, codes, code_lengths, speakers):
+    def forward(self, codes: torch.Tensor, code_lengths: torch.Tensor, speakers: torch.Tensor) -> torch.Tensor:
         """codes (B, N) int64, lengths (B,), voices (B,) int64 -> (B, r N, bins): magnitudes to the power `power`.
 
         Not held above 0, so that gradients are there everywhere; behind an utterance's end any values.
@@ -65,13 +67,13 @@ class Inverter(torch.nn.Module):
         return self.output(self.norm(hidden)).float()
 
     @torch.no_grad()
-    def magnitudes(self, codes, code_lengths, speakers):
+    def magnitudes(self, codes: torch.Tensor, code_lengths: torch.Tensor, speakers: torch.Tensor) -> torch.Tensor:
         """As `forward` -> linear magnitudes (B, r N, bins), for Griffin-Lim; 0 behind an utterance's end."""
         compressed = self(codes, code_lengths, speakers).clamp(min=0)
         mask = length_mask(self.config.repeat * code_lengths, compressed.shape[1])
         return compressed.pow(1 / self.config.power) * mask[:, :, None]
 
 
-def compress(magnitudes, config):
+def compress(magnitudes: torch.Tensor, config: InverterConfig) -> torch.Tensor:
     """Linear magnitudes, not negative -> what the inverter learns."""
     return magnitudes if config.power == 1 else magnitudes.pow(config.power)

@@ -18,7 +18,7 @@ STEPS = 100
 TOLERANCE = 1e-5  # of the mean squared distance: a step that gains less is the last
 
 
-def fit(frames, k, seed, steps=STEPS):
+def fit(frames: torch.Tensor, k: int, seed: int, steps: int = STEPS) -> torch.Tensor:
     """frames (N, D) float, at least k of them -> centres (k, D) float32; the same for the same seed."""
     if k < 1 or len(frames) < k:
         raise UserError(f"k-means: {len(frames)} frames for k={k} clusters; expected at least one frame a cluster")
@@ -39,14 +39,14 @@ def fit(frames, k, seed, steps=STEPS):
     return centres.float()
 
 
-def assign(frames, centres):
+def assign(frames: torch.Tensor, centres: torch.Tensor) -> torch.Tensor:
     """frames (N, D), centres (k, D) -> cluster of each: (N,) int64, the first of equals."""
     if len(frames) == 0:
         return torch.zeros(0, dtype=torch.int64, device=frames.device)
     return torch.cat([nearest_codes(slab, centres) for slab in frames.split(SLAB)])
 
 
-def average_frames(frames, count):
+def average_frames(frames: torch.Tensor, count: int) -> torch.Tensor:
     """Mean of each `count` frames, the last of those that are left: (F, n) -> (ceil(F / count), n); 100 to 25 Hz by 4."""
     if len(frames) == 0:
         return frames

@@ -14,12 +14,12 @@ from torch.nn import functional
 QUERIES_AT_ONCE = 1024  # frames that attend at once, out of training: bounds the memory for long recordings
 
 
-def length_mask(lengths, size):
+def length_mask(lengths: torch.Tensor, size: int) -> torch.Tensor:
     """lengths (B,) -> (B, size) bool: the first `lengths` of each row."""
     return torch.arange(size, device=lengths.device) < lengths[:, None]
 
 
-def add_positions(sequence):
+def add_positions(sequence: torch.Tensor) -> torch.Tensor:
     """Sinusoidal positions (Vaswani et al. 2017, section 3.5) added to (B, T, D), D even."""
     length, dim = sequence.shape[1:]
     rates = torch.exp(torch.arange(0, dim, 2, device=sequence.device) * (-math.log(10000.0) / dim))
@@ -30,7 +30,7 @@ def add_positions(sequence):
 class TransformerLayer(torch.nn.Module):
     """Self-attention and two linear layers, each on the normalised sum of what came before (equations 1-3, Figure 1)."""
 
-    def __init__(self, dim, heads, feedforward, dropout):
+    def __init__(self, dim: int, heads: int, feedforward: int, dropout: float) -> None:
         super().__init__()
         self.heads = heads
         self.attention_norm, self.feedforward_norm = torch.nn.LayerNorm(dim), torch.nn.LayerNorm(dim)
@@ -43,7 +43,7 @@ class TransformerLayer(torch.nn.Module):
             torch.nn.init.xavier_uniform_(layer.weight)
             torch.nn.init.zeros_(layer.bias)
 
-    def forward(self, sequence, mask):
+    def forward(self, sequence: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """(B, T, D), mask (B, T) with at least one frame a row -> (B, T, D)."""
         sequence = sequence + self.dropout(self._attend(self.attention_norm(sequence), mask))
         return sequence + self.dropout(self.feedforward(self.feedforward_norm(sequence)))
@@ -64,12 +64,12 @@ class TransformerLayer(torch.nn.Module):
 class Convolution(torch.nn.Module):
     """Convolution over time of a masked sequence: an odd kernel, or of 4 frames with stride 2 where `halve`."""
 
-    def __init__(self, inputs, outputs, kernel=3, halve=False):
+    def __init__(self, inputs: int, outputs: int, kernel: int = 3, halve: bool = False) -> None:
         super().__init__()
         padding = 1 if halve else kernel // 2
         self.conv = torch.nn.Conv1d(inputs, outputs, 4 if halve else kernel, stride=2 if halve else 1, padding=padding)
 
-    def forward(self, sequence, mask):
+    def forward(self, sequence: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """(B, T, inputs), mask (B, T) -> (B, T, outputs); where `halve`, T has to be even, and T / 2 frames result."""
         return self.conv((sequence * mask[:, :, None]).transpose(1, 2)).transpose(1, 2)
 
@@ -77,13 +77,13 @@ class Convolution(torch.nn.Module):
 class ResidualConvolution(torch.nn.Module):
     """x + two convolutions of the normalised x, of three frames and of one."""
 
-    def __init__(self, dim, dropout):
+    def __init__(self, dim: int, dropout: float) -> None:
         super().__init__()
         self.norm = torch.nn.LayerNorm(dim)
         self.wide, self.narrow = Convolution(dim, dim, 3), torch.nn.Linear(dim, dim)
         self.dropout = torch.nn.Dropout(dropout)
 
-    def forward(self, sequence, mask):
+    def forward(self, sequence: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         hidden = functional.leaky_relu(self.wide(functional.leaky_relu(self.norm(sequence)), mask))
         return sequence + self.dropout(self.narrow(hidden))
 
@@ -91,7 +91,7 @@ class ResidualConvolution(torch.nn.Module):
 class MultiscaleConvolution(torch.nn.Module):
     """Kernels of 1, 3, ... `widest` frames side by side, each with its share of the output (Figure 4)."""
 
-    def __init__(self, inputs, outputs, widest):
+    def __init__(self, inputs: int, outputs: int, widest: int) -> None:
         super().__init__()
         kernels = range(1, widest + 1, 2)
         shares = [outputs // len(kernels)] * len(kernels)
@@ -101,6 +101,6 @@ class MultiscaleConvolution(torch.nn.Module):
         )
         self.norm = torch.nn.LayerNorm(outputs)
 
-    def forward(self, sequence, mask):
+    def forward(self, sequence: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         outputs = torch.cat([convolution(sequence, mask) for convolution in self.convolutions], dim=2)
         return functional.leaky_relu(self.norm(outputs))

@@ -19,7 +19,14 @@ All state is in buffers, so a checkpoint goes on exactly and a step can be undon
 come from torch's global generator on the CPU.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import torch
+
+if TYPE_CHECKING:
+    from pyspeech.units.config import VqVaeConfig
 
 LAPLACE = 1e-5  # added to each code's N, so that no quotient has a zero below
 
@@ -27,7 +34,13 @@ LAPLACE = 1e-5  # added to each code's N, so that no quotient has a zero below
 class Quantizer(torch.nn.Module):
     """config: VqVaeConfig. Attribute `codebook` (K, D) float32."""
 
-    def __init__(self, config):
+    codebook: torch.Tensor
+    counts: torch.Tensor
+    sums: torch.Tensor
+    batches: torch.Tensor
+    initialised: torch.Tensor
+
+    def __init__(self, config: VqVaeConfig) -> None:
         super().__init__()
         self.decay, self.revive_below, self.quantise_after = config.ema_decay, config.revive_below, config.quantise_after
         codebook = torch.randn(config.codes, config.code_dim)
@@ -37,7 +50,7 @@ class Quantizer(torch.nn.Module):
         self.register_buffer("batches", torch.zeros((), dtype=torch.int64))  # of training, so far
         self.register_buffer("initialised", torch.zeros((), dtype=torch.bool))
 
-    def forward(self, vectors, mask):
+    def forward(self, vectors: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """vectors (B, N, D), mask (B, N) bool -> codes (B, N) int64, and their vectors (B, N, D) without gradients.
 
         Both are 0 where the mask is false. In training the codebook then learns from the batch. As long as it does not,
@@ -88,7 +101,7 @@ class Quantizer(torch.nn.Module):
         self.sums[rare] = self.revive_below * vectors[order]
 
 
-def nearest_codes(vectors, codebook):
+def nearest_codes(vectors: torch.Tensor, codebook: torch.Tensor) -> torch.Tensor:
     """vectors (N, D), codebook (K, D) -> (N,) int64: the nearest by L2, the first of equals.
 
     A distance does not depend on which other vectors are there: it is summed in float64.
@@ -98,7 +111,7 @@ def nearest_codes(vectors, codebook):
     return distances.argmin(dim=1)
 
 
-def totals(vectors, codes, size):
+def totals(vectors: torch.Tensor, codes: torch.Tensor, size: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Of each of `size` codes, the number of `vectors` (N, D) with it and their sum: (size,), (size, D), float64.
 
     A product of matrices: on a GPU, adding up by index is not the same from run to run.
@@ -107,7 +120,7 @@ def totals(vectors, codes, size):
     return chosen.sum(dim=0), chosen.T @ vectors.double()
 
 
-def usage(codes, size):
+def usage(codes: torch.Tensor, size: int) -> tuple[float, int]:
     """(perplexity, codes in use) of a sequence of codes (N,) int64, both from 1 to `size`; (0, 0) where N is 0."""
     counts = torch.bincount(codes, minlength=size).double()
     if len(codes) == 0:

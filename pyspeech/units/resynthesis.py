@@ -8,6 +8,11 @@ nothing of each other. The codes themselves are those of `encoding.encode`. The 
 samples.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 
@@ -15,13 +20,18 @@ from pyspeech.audio.level import Measured, rms
 from pyspeech.units.encoding import encode_blocks
 from pyspeech.units.griffin_lim import griffin_lim
 
+if TYPE_CHECKING:
+    from pyspeech.units.checkpoint import Bundle
+
 WINDOW = 30.0  # seconds
 OVERLAP = 2.0
 FADE = 0.02
 PEAK = 0.99  # of full scale; what would go beyond is made quieter as a whole
 
 
-def resynthesize(vqvae, inverter, samples, voice, seed=0, name="recording"):
+def resynthesize(
+    vqvae: Bundle, inverter: Bundle, samples: np.ndarray, voice: str, seed: int = 0, name: str = "recording"
+) -> np.ndarray:
     """samples (N,) float from -1 to 1 -> the same said by `voice`, (N,) float32, in time with it and as loud.
 
     vqvae, inverter: the Bundles of a pair (checkpoint.load_pair); voice: one of inverter.speakers; samples: at
@@ -31,7 +41,15 @@ def resynthesize(vqvae, inverter, samples, voice, seed=0, name="recording"):
     return resynthesize_blocks(vqvae, inverter, [samples], voice, seed, name=name)
 
 
-def resynthesize_blocks(vqvae, inverter, blocks, voice, seed=0, progress=None, name="recording"):
+def resynthesize_blocks(
+    vqvae: Bundle,
+    inverter: Bundle,
+    blocks: Iterable[np.ndarray],
+    voice: str,
+    seed: int = 0,
+    progress: Callable[[float], object] | None = None,
+    name: str = "recording",
+) -> np.ndarray:
     """As `resynthesize` of the joined blocks, an iterable of samples (n,), of which few are kept.
 
     progress: a function that is called with the share of the speech that is made, from 0 to 1.
@@ -42,19 +60,27 @@ def resynthesize_blocks(vqvae, inverter, blocks, voice, seed=0, progress=None, n
     return match_level(speak(inverter, codes, voice, audio.count, seed, progress), audio.rms)
 
 
-def speak(inverter, codes, voice, num_samples=None, seed=0, progress=None):
+def speak(
+    inverter: Bundle,
+    codes: np.ndarray | torch.Tensor,
+    voice: str,
+    num_samples: int | None = None,
+    seed: int = 0,
+    progress: Callable[[float], object] | None = None,
+) -> np.ndarray:
     """codes (C,) int64, numpy or torch, at least one -> samples float32, at the level that the voice was learnt with.
 
     num_samples: of the result, with zeros where the codes end; None: the shifts of the codes' frames. progress: as of
     `resynthesize_blocks`.
     """
-    voice = inverter.speaker_index(voice)
+    speaker = inverter.speaker_index(voice)
     config, codes = inverter.features.magnitudes, torch.as_tensor(codes)
-    step = inverter.model.config.repeat * config.shift  # samples a code
+    # Samples a code.
+    step: int = inverter.model.config.repeat * config.shift  # pyright: ignore[reportOperatorIssue, reportAssignmentType]
     size, overlap = (max(1, round(seconds * config.sampling_rate / step)) for seconds in (WINDOW, OVERLAP))
     speech = np.zeros(len(codes) * step + config.window, np.float32)
     for start in range(0, max(1, len(codes) - overlap), size - overlap):
-        piece = _speak_window(inverter, codes[start : start + size], voice, seed)
+        piece = _speak_window(inverter, codes[start : start + size], speaker, seed)
         _put(speech, start * step, piece, overlap * step if start else 0, round(FADE * config.sampling_rate))
         if progress is not None:
             progress(min(1.0, (start + size) / len(codes)))
@@ -62,7 +88,7 @@ def speak(inverter, codes, voice, num_samples=None, seed=0, progress=None):
     return np.pad(speech[:num_samples], (0, max(0, num_samples - len(speech))))
 
 
-def match_level(samples, level):
+def match_level(samples: np.ndarray, level: float) -> np.ndarray:
     """The samples (N,) at a level of `level`, or less where their peak would go beyond PEAK; silence stays silence."""
     own = rms(samples)
     gain = level / own if own > 0 else 0.0
@@ -90,7 +116,7 @@ def _put(speech, start, piece, overlap, fade):
         return
     low, high = overlap // 4, 3 * overlap // 4
     energy = sum(np.square(part[low:high], dtype=np.float64) for part in (speech[start:], piece))
-    sums = np.concatenate([[0.0], energy.cumsum()])
+    sums = np.concatenate([[0.0], energy.cumsum()])  # pyright: ignore[reportAttributeAccessIssue]
     begin = low + int(np.argmin(sums[fade:] - sums[:-fade]))
     end = begin + fade
     angle = (np.arange(fade) + 0.5) / fade * (np.pi / 2)  # squares add up to 1: as what is unlike adds up in power

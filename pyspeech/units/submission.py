@@ -26,9 +26,11 @@ import math
 import os
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path, atomic_write
@@ -44,17 +46,17 @@ OPTIONAL_ENTRIES = {"hyperparameters": None, "auxiliary1 description": str, "aux
 KINDS = {str: "text", bool: "true or false"}
 
 
-def folder_of(language):
+def folder_of(language: str) -> str:
     """The folder of a language in a submission: english for one that the format has no folder for."""
     return language if language in LANGUAGES else LANGUAGES[0]
 
 
-def printable(path):
+def printable(path: str) -> str:
     """A path as text that can be printed and stored: bytes that are no UTF-8 as \\udc and two digits."""
     return path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def synthesis_names(pairs):
+def synthesis_names(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """{(utterance, voice): file name} of the resynthesised utterances, as the challenge names them."""
     by_name = defaultdict(set)
     for utterance, voice in pairs:
@@ -75,8 +77,16 @@ def _short_name(utterance, voice):
 
 
 def write_metadata(
-    folder, author, affiliation, distance, description, hyperparameters, code=None, parallel=False, external=False
-):
+    folder: Path | str,
+    author: str,
+    affiliation: str,
+    distance: str,
+    description: str,
+    hyperparameters: object,
+    code: str | None = None,
+    parallel: bool = False,
+    external: bool = False,
+) -> None:
     """Write both metadata.yaml of a submission.
 
     distance: one of DISTANCES, that its units are meant for. hyperparameters: plain data. code: text that says where
@@ -106,7 +116,7 @@ def write_metadata(
             stream.write(code.rstrip("\n") + "\n")
 
 
-def write_embedding(folder, language, utterance, rows):
+def write_embedding(folder: Path | str, language: str, utterance: str, rows: ArrayLike) -> None:
     """Write the units of a test utterance: rows (N, dim), N >= 1, dim >= 2, finite. Numbers keep all their digits."""
     rows = np.asarray(rows)
     rows = rows.astype(np.int64) if rows.dtype == bool else rows
@@ -117,12 +127,12 @@ def write_embedding(folder, language, utterance, rows):
         stream.writelines(" ".join(map(str, row)) + "\n" for row in rows)
 
 
-def write_synthesis(folder, language, name, samples):
+def write_synthesis(folder: Path | str, language: str, name: str, samples: ArrayLike) -> None:
     """Write a resynthesised utterance, a file name of `synthesis_names`; see `write_wave`."""
     write_wave(Path(folder) / TRACK / language / "test" / name, samples)
 
 
-def write_wave(path, samples):
+def write_wave(path: Path | str, samples: ArrayLike) -> None:
     """Write samples (N,) in [-1, 1] at 16 kHz, N >= 1, as the WAV file `path`, 16 bit. UserError for others."""
     import soundfile
 
@@ -136,7 +146,9 @@ def write_wave(path, samples):
 # Checking
 
 
-def check_submission(folder, expected=None):
+def check_submission(
+    folder: Path | str, expected: dict[str, tuple[set[str], set[tuple[str, str]] | None]] | None = None
+) -> list[tuple[str, str]]:
     """Everything that is wrong with a submission: [(path within it, problem), ...], empty where it is right.
 
     expected: {language: (test utterances, {(utterance, voice) to synthesise} or None where not known)}, or None where
@@ -304,7 +316,7 @@ def _check_columns(columns, problems):
             problems.add(path, f"{number} numbers a line; expected {usual}, as in {len(counts[usual])} other files")
 
 
-def embedding_problem(path, distance=None):
+def embedding_problem(path: Path, distance: str | None = None) -> tuple[int | None, str | None]:
     """(numbers a line or None, first problem or None) of an embedding file; distance: one of DISTANCES or None."""
     try:
         lines = path.read_bytes().decode("ascii").split("\n")
@@ -349,7 +361,7 @@ def _is_number(text):
     return re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", text, re.IGNORECASE) is not None
 
 
-def wave_problem(path):
+def wave_problem(path: Path) -> str | None:
     """The first problem of a resynthesised utterance, or None: expected is a WAV file, 16 kHz, mono, PCM, with samples."""
     import soundfile
 
@@ -358,7 +370,7 @@ def wave_problem(path):
     try:
         if path.stat().st_size == 0:
             return "is empty (0 bytes)"
-        with soundfile.SoundFile(os.fsencode(path)) as stream:
+        with soundfile.SoundFile(os.fsencode(path)) as stream:  # pyright: ignore[reportArgumentType]
             found = (stream.format, stream.samplerate, stream.channels, stream.subtype)
             if found[:3] not in (("WAV", RATE, 1), ("WAVEX", RATE, 1)) or not found[3].startswith("PCM"):
                 return (

@@ -16,6 +16,7 @@ With the package Resemblyzer there is a second opinion: a network's embeddings o
 """
 
 import math
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -46,7 +47,7 @@ class Voice(NamedTuple):
     frames: int
 
     @property
-    def pitch(self):
+    def pitch(self) -> float:
         """Hz, the geometric mean."""
         return math.exp(self.mean[-1])
 
@@ -54,7 +55,7 @@ class Voice(NamedTuple):
 # A sentence
 
 
-def mel_cepstral_distortion(samples, reference):
+def mel_cepstral_distortion(samples: np.ndarray, reference: np.ndarray) -> float:
     """Of two recordings of a sentence, samples (N,) and (M,) at RATE: dB, 0 or more, a mean over the frames of the
     path.
 
@@ -70,7 +71,7 @@ def mel_cepstral_distortion(samples, reference):
     return float(dtw(local.reshape(-1, 1), heights, widths, local.shape[1])[0, 0])
 
 
-def spectrum_frames(samples):
+def spectrum_frames(samples: np.ndarray) -> np.ndarray:
     """samples (N,) at RATE -> (F, 12) float64: mel cepstra c_1, c_2, ... of the log amplitude, without the pauses.
 
     log amplitude = c_0 + 2 sum_d c_d cos(...), so that 2 sum_d c_d^2 is the mean square of what they stand for.
@@ -96,7 +97,7 @@ def _at_level(samples):
 # A voice
 
 
-def fit_voice(recordings):
+def fit_voice(recordings: Iterable[np.ndarray]) -> Voice:
     """The Voice of recordings, an iterable of samples (N,) at RATE. UserError where they have too few voiced frames."""
     parts = [voice_frames(samples) for samples in recordings]
     frames = np.concatenate(parts) if parts else np.zeros((0, VOICE.cepstra))
@@ -110,15 +111,15 @@ def fit_voice(recordings):
     return Voice(frames.mean(axis=0), covariance, len(frames))
 
 
-def voice_frames(samples):
+def voice_frames(samples: np.ndarray) -> np.ndarray:
     """samples (N,) at RATE -> (V, 13) float64, of each voiced frame the cepstra C1 to C12 and the logarithm of Hz."""
-    samples = torch.from_numpy(_at_level(samples))
-    frequency = fundamental_frequency(samples, VOICE.log_mel).double()
-    frames = torch.cat([mfcc(samples, VOICE).double()[:, 1:], frequency.clamp(min=1).log()[:, None]], dim=1)
+    signal = torch.from_numpy(_at_level(samples))
+    frequency = fundamental_frequency(signal, VOICE.log_mel).double()
+    frames = torch.cat([mfcc(signal, VOICE).double()[:, 1:], frequency.clamp(min=1).log()[:, None]], dim=1)
     return frames[frequency > 0].numpy()
 
 
-def log_likelihoods(samples, voices):
+def log_likelihoods(samples: np.ndarray, voices: Mapping[str, Voice]) -> dict[str, float] | None:
     """samples (N,) at RATE, voices {name: Voice} -> {name: mean log likelihood of a voiced frame}; None without any."""
     frames = voice_frames(samples)
     if len(frames) == 0:
@@ -126,7 +127,7 @@ def log_likelihoods(samples, voices):
     return {name: _mean_log_likelihood(frames, voice) for name, voice in voices.items()}
 
 
-def nearness(samples, target, source):
+def nearness(samples: np.ndarray, target: Voice, source: Voice) -> float | None:
     """How much nearer samples (N,) at RATE are to one Voice than to another: nats a voiced frame, above 0 if nearer to
     `target`; None where no frame is voiced."""
     scores = log_likelihoods(samples, {"target": target, "source": source})
@@ -143,14 +144,14 @@ def _mean_log_likelihood(frames, voice):
 # A second opinion
 
 
-def load_embedder():
+def load_embedder() -> Callable[[np.ndarray], np.ndarray | None] | None:
     """embed(samples (N,) at RATE) -> (256,) float32 of length 1, by Resemblyzer, or None for a recording without speech.
 
     None where Resemblyzer is not installed, ImportError where it is but does not load. Two recordings are as alike in
     voice as the product of their embeddings is near to 1.
     """
     try:
-        import resemblyzer
+        import resemblyzer  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         if error.name == "resemblyzer":
             return None
@@ -166,7 +167,7 @@ def load_embedder():
     return embed
 
 
-def centroid(embeddings):
+def centroid(embeddings: Iterable[np.ndarray | None]) -> np.ndarray | None:
     """The direction of the mean of embeddings, an iterable of (256,) or None, which are left out; None without any."""
     known = [embedding for embedding in embeddings if embedding is not None]
     if not known:

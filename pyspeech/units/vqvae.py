@@ -25,7 +25,7 @@ from pyspeech.units.quantizer import Quantizer, nearest_codes, usage
 class VqVae(torch.nn.Module):
     """config: VqVaeConfig; num_speakers: of the training set, for the decoder alone. Any speaker can be encoded."""
 
-    def __init__(self, config, num_speakers):
+    def __init__(self, config: VqVaeConfig, num_speakers: int) -> None:
         super().__init__()
         config.check()
         if num_speakers < 1:
@@ -37,11 +37,13 @@ class VqVae(torch.nn.Module):
         self.speakers = torch.nn.Embedding(num_speakers, config.speaker_dim)
 
     @property
-    def codebook(self):
+    def codebook(self) -> torch.Tensor:
         """The codes' vectors (K, D)."""
         return self.quantizer.codebook
 
-    def forward(self, features, lengths, speakers, targets=None):
+    def forward(
+        self, features: torch.Tensor, lengths: torch.Tensor, speakers: torch.Tensor, targets: torch.Tensor | None = None
+    ) -> tuple[torch.Tensor, dict]:
         """features (B, T, F), lengths (B,) int64 from 1 to T, speakers (B,) int64 -> reconstruction (B, T, F), parts.
 
         targets (B, T, F): what is to be reconstructed, where that is not the features.
@@ -68,7 +70,7 @@ class VqVae(torch.nn.Module):
             "used_codes": used,
         }
 
-    def latents(self, features, lengths):
+    def latents(self, features: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """z before quantisation: (B, T, F), (B,) -> (B, N, D) float32, (B,) codes of each; behind the end any values."""
         if features.dim() != 3 or features.shape[2] != self.config.features:
             raise UserError(
@@ -82,7 +84,7 @@ class VqVae(torch.nn.Module):
         return self.encoder(features, lengths)
 
     @torch.no_grad()
-    def encode(self, features, lengths):
+    def encode(self, features: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """(B, T, F), (B,) -> codes (B, N) int64, 0 behind the end, and how many of each: (B,) int64, at least 1."""
         latents, code_lengths = self.latents(features, lengths)
         mask = length_mask(code_lengths, latents.shape[1])
@@ -91,7 +93,7 @@ class VqVae(torch.nn.Module):
         return codes, code_lengths
 
     @torch.no_grad()
-    def decode(self, codes, code_lengths, speakers):
+    def decode(self, codes: torch.Tensor, code_lengths: torch.Tensor, speakers: torch.Tensor) -> torch.Tensor:
         """codes (B, N), lengths (B,), speakers (B,) of the training set -> features (B, N * stride, F)."""
         mask = length_mask(code_lengths, codes.shape[1])
         return self._decode(self.codebook[codes], mask, speakers, codes.shape[1] * self.config.stride)
@@ -104,7 +106,7 @@ class VqVae(torch.nn.Module):
 class Encoder(torch.nn.Module):
     """(B, T, F), lengths (B,) -> z (B, ceil(T / stride), D) float32, lengths of these."""
 
-    def __init__(self, config):
+    def __init__(self, config: VqVaeConfig) -> None:
         super().__init__()
         self.config = config
         self.input = torch.nn.Linear(config.features, config.dim)
@@ -116,7 +118,7 @@ class Encoder(torch.nn.Module):
         self.norm = torch.nn.LayerNorm(config.dim)
         self.output = torch.nn.Linear(config.dim, config.code_dim)
 
-    def forward(self, features, lengths):
+    def forward(self, features: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         size = self.config.num_codes(features.shape[1]) * self.config.stride
         features = functional.pad(features, (0, 0, 0, size - features.shape[1]))
         # What stands behind an utterance's end may be anything, and infinity times zero is not zero.
@@ -127,7 +129,7 @@ class Encoder(torch.nn.Module):
         hidden = self.dropout(hidden)
         for layers, halve in zip(self.layers, self.halvings):
             mask = length_mask(lengths, hidden.shape[1])
-            for layer in layers:
+            for layer in layers:  # pyright: ignore[reportGeneralTypeIssues]
                 hidden = layer(hidden, mask)
             hidden = halve(hidden, mask)
             if self.config.kind == "conv":
@@ -139,28 +141,28 @@ class Encoder(torch.nn.Module):
 class Decoder(torch.nn.Module):
     """Codes with their speaker (B, N, D + speaker_dim), mask (B, N) -> features (B, N * stride, F)."""
 
-    def __init__(self, config):
+    def __init__(self, config: VqVaeConfig) -> None:
         super().__init__()
         sizes = [config.code_dim + config.speaker_dim] + [config.dim] * config.blocks
         self.convolutions = torch.nn.ModuleList(Convolution(size, config.dim) for size in sizes[:-1])
         self.output = Convolution(config.dim, config.features)
         self.dropout = torch.nn.Dropout(config.dropout)
 
-    def forward(self, hidden, mask):
+    def forward(self, hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         for convolution in self.convolutions:
             hidden = self.dropout(functional.leaky_relu(convolution(hidden, mask)))
             hidden, mask = hidden.repeat_interleave(2, dim=1), mask.repeat_interleave(2, dim=1)
         return self.output(hidden, mask)
 
 
-def make_layer(config):
+def make_layer(config: VqVaeConfig) -> torch.nn.Module:
     """A layer of the encoder, called with (sequence, mask)."""
     if config.kind == "conv":
         return ResidualConvolution(config.dim, config.dropout)
     return TransformerLayer(config.dim, config.heads, config.feedforward, config.dropout)
 
 
-def jitter_indices(mask, probability):
+def jitter_indices(mask: torch.Tensor, probability: float) -> torch.Tensor:
     """Temporal jitter (equations 11 and 12): for each code (B, N) int64 the one that takes its place.
 
     The one before and the one after with `probability` each, from torch's global generator on the CPU; an utterance's
@@ -173,6 +175,6 @@ def jitter_indices(mask, probability):
     return places + torch.where(mask, after.long() - before.long(), 0)
 
 
-def mean_square(difference, mask):
+def mean_square(difference: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Mean of |difference|^2 over the places (B, T) of the mask: (B, T, D) -> scalar, 0 where there is none."""
     return difference.float().masked_fill(~mask[:, :, None], 0.0).square().sum() / mask.sum().clamp(min=1)

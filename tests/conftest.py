@@ -1,6 +1,7 @@
 """What all tests share: the repository on the path, few threads, seeded random numbers."""
 
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -30,3 +31,9 @@ def rng():
     import numpy as np
 
     return np.random.default_rng(20221)
+
+
+@pytest.fixture
+def corpus(made, tmp_path):
+    """A copy to change of `made`, the corpus that a module makes once for its tests."""
+    return shutil.copytree(made, tmp_path / made.name)

@@ -2,13 +2,11 @@
 
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
+from tool_harness import run_tool
 
 from pyspeech.audio.io import read_audio, stream_audio
 from pyspeech.errors import UserError
@@ -16,7 +14,6 @@ from pyspeech.sad.detector import load_detector, newest_model
 from pyspeech.sad.formats import FORMATS, read_hypothesis
 from pyspeech.sad.segments import segments_to_frames, tidy
 
-TOOL = Path(__file__).resolve().parents[1] / "utils" / "detect_speech.py"
 RATE = 8000
 BURSTS = [(4.0, 6.5), (9.0, 10.5), (14.0, 18.0)]  # seconds, of the 20 s of `voice`
 
@@ -36,11 +33,7 @@ def voice(rate=RATE):
 
 
 def run(*arguments, **options):
-    """Run the tool with the Python of the tests, from another folder."""
-    environment = {**os.environ, "PYSPEECH_ENV": "system", "PYTHONUTF8": "1", "OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        [sys.executable, str(TOOL), *map(str, arguments)], capture_output=True, text=True, cwd="/", env=environment, **options
-    )
+    return run_tool("detect_speech", *arguments, **options)
 
 
 GAINS = (1e-4, 1e-2, 1, 10)

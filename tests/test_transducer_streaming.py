@@ -219,7 +219,7 @@ def test_int8_recognizes_and_leaves_the_model_alone():
     quantized = quantize_bundle(bundle)
     modules = [type(module).__module__ for module in quantized.model.modules()]
     assert sum("quantized" in name for name in modules) >= 8  # encoder, predictor, projections, language identification
-    assert quantized.model.encoder.lstm._get_name() == "DynamicQuantizedLSTM"
+    assert type(quantized.model.encoder.lstm).__name__ == "DynamicQuantizedLSTM"
     (result,) = recognize(quantized, [samples])
     assert result.text and result.lid == pytest.approx(before.lid, abs=0.1)
     assert stream(quantized, samples, 1000).seconds == result.seconds

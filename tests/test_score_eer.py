@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from tool_harness import run_tool
+from tool_harness import assert_usage_error, run_tool
 
 from pyspeech.errors import UserError
 from steps.det_plot import det_line
@@ -119,9 +119,7 @@ def test_one_kind_alone(tmp_path):
     ],
 )
 def test_bad_options(tmp_path, capsys, arguments, message):
-    with pytest.raises(SystemExit):
-        score_eer.main([*write_set(tmp_path), *arguments])
-    assert message in capsys.readouterr().err
+    assert_usage_error(capsys, score_eer.main, [*write_set(tmp_path), *arguments], message)
 
 
 @pytest.mark.parametrize("option, name", [("--json", "."), ("--json", "/"), ("--det", "folder.png")])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.signal
+from tool_harness import assert_usage_error
 
 from pyspeech.errors import UserError
 from pyspeech.spoofing import mcadams
@@ -212,6 +213,4 @@ def test_bench_runs(capsys):
     ],
 )
 def test_bench_of_nothing_is_one_line(capsys, arguments, message):
-    with pytest.raises(SystemExit):
-        bench_main(arguments)
-    assert message in capsys.readouterr().err
+    assert_usage_error(capsys, bench_main, arguments, message)

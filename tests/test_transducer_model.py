@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tiny_transducer import SMALL, UNION, VOCABULARIES
 
 from pyspeech.errors import UserError
 from pyspeech.features.config import FbankConfig
@@ -23,17 +24,6 @@ from pyspeech.transducer.packing import Packing
 from utils.bench import count_parameters as count_tool
 
 ROOT = Path(__file__).resolve().parent.parent
-SMALL = {
-    "encoder_layers": 2,
-    "encoder_size": 24,
-    "predictor_size": 20,
-    "embedding": 12,
-    "joint": 28,
-    "features": 16,
-    "lid_sizes": [10, 6],
-}
-VOCABULARIES = {"en-IN": 7, "hi-IN": 5, "ta-IN": 9}
-UNION = 19
 KINDS = {
     "monolingual": ({"structure": "monolingual"}, {"hi-IN": 5}),
     "vanilla": ({"structure": "vanilla"}, dict.fromkeys(VOCABULARIES, UNION)),

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from tiny_training import descend
 
 from pyspeech.errors import UserError
 from pyspeech.units.config import InverterConfig, VqVaeConfig
@@ -117,13 +118,7 @@ def test_learns_made_up_magnitudes():
     codes, _ = vqvae.encode(batch["features"], batch["lengths"])
     spectra = torch.rand(2, 10, 33, generator=torch.Generator().manual_seed(6)) * 9  # one for each voice and code
     batch["magnitudes"] = spectra[batch["speakers"][:, None], codes].repeat_interleave(4, dim=1)
-    optimizer, losses = torch.optim.Adam(training.parameters(), lr=3e-3), []
-    for _ in range(80):
-        loss, values = compute_loss(training, batch)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
+    losses, values = descend(training, compute_loss, batch, steps=80, lr=3e-3)
     assert losses[-1] < 0.2 * losses[0] and values["spectral_db"] < -6
 
 

@@ -1,5 +1,6 @@
-"""Tools of utils/ in tests, as their user starts them; modules as at the start; a folder of awkward audio."""
+"""Tools of utils/ in tests, as their user starts them; their errors; modules as at the start; a folder of awkward audio."""
 
+import contextlib
 import importlib.util
 import os
 import subprocess
@@ -7,7 +8,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 import soundfile
+
+from pyspeech.errors import UserError
 
 UTILS = Path(__file__).resolve().parents[1] / "utils"
 ENVIRONMENT = {**os.environ, "PYSPEECH_ENV": "system", "PYTHONUTF8": "1", "OMP_NUM_THREADS": "1"}
@@ -25,6 +29,21 @@ def run_tool(name, *arguments, python=(), **options):
     """
     options = {"capture_output": True, "text": True, "cwd": "/", "env": ENVIRONMENT, **options}
     return subprocess.run(tool_command(name, *arguments, python=python), **options)
+
+
+@contextlib.contextmanager
+def one_line_error(message):
+    """The block ends with a UserError of one line that matches `message`."""
+    with pytest.raises(UserError, match=message) as error:
+        yield
+    assert "\n" not in str(error.value)
+
+
+def assert_usage_error(capsys, main, arguments, message):
+    """A tool's main() ends at its options, and says so on standard error."""
+    with pytest.raises(SystemExit):
+        main([str(argument) for argument in arguments])
+    assert message in capsys.readouterr().err
 
 
 def as_new(module):

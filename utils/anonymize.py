@@ -24,6 +24,7 @@ import contextlib
 import logging
 import os
 
+from pyspeech.arguments import tool_parser
 from pyspeech.errors import UserError
 from pyspeech.terminal import StatusLine, exit_after, process_each, set_up_messages
 
@@ -56,7 +57,7 @@ def main(arguments=None):
 
 
 def parser():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = tool_parser(__doc__)
     parser.add_argument("input", metavar="IN", help="audio file, - or folder")
     parser.add_argument("output", metavar="OUT", help="file, or folder where IN is one; of a single IN, a folder "
                         "that is there, or any that ends in /; files that are there are replaced")

@@ -178,6 +178,7 @@ def test_damaged_library(where, tmp_path):
 
 
 def test_events_have_the_layout_of_speak_lib():
+    # Private, but its layout is the library's, whose header says these numbers.
     assert ctypes.sizeof(espeak._Event) == 40 and espeak._Event.id.offset == 32
 
 

@@ -114,6 +114,15 @@ def test_formats(model, folder, tmp_path, capsys):
     assert read_scores(tmp_path / "s.txt") == pytest.approx(expected, abs=1e-4)
 
 
+def test_interrupted_the_file_stays(model, folder, tmp_path, interrupt, capsys):
+    calls = interrupt("pyspeech.spoofing.detector.score_blocks")
+    (tmp_path / "out").write_text("of before")
+    with pytest.raises(KeyboardInterrupt):
+        detect_fake.main([str(folder), "--model", str(model), "-o", str(tmp_path / "out")])
+    assert len(calls) == 2 and (tmp_path / "out").read_text() == "of before"
+    assert re.search(r"interrupted; [01] of 11 recordings are judged\n$", capsys.readouterr().err)
+
+
 def test_what_is_wrong_is_one_line(model, folder, tmp_path):
     good = str(folder / "good día.wav")
     for arguments, message in (

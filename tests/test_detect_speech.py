@@ -13,6 +13,7 @@ from pyspeech.errors import UserError
 from pyspeech.sad.detector import load_detector, newest_model
 from pyspeech.sad.formats import FORMATS, read_hypothesis
 from pyspeech.sad.segments import segments_to_frames, tidy
+from utils import detect_speech
 
 RATE = 8000
 BURSTS = [(4.0, 6.5), (9.0, 10.5), (14.0, 18.0)]  # seconds, of the 20 s of `voice`
@@ -177,6 +178,13 @@ def test_errors_are_one_line(edges, arguments, message):
     done = run(*inside)
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1 and message in done.stderr
+
+
+def test_interrupted(edges, interrupt, capsys):
+    interrupt("pyspeech.sad.segments.tidy")
+    assert detect_speech.main([str(edges[0] / "pcm.wav"), str(edges[0] / "silence.wav")]) == 130
+    output = capsys.readouterr()
+    assert "interrupted; 1 of 2 recordings are processed" in output.err and "pcm" in output.out
 
 
 def test_help_lists_what_there_is():

@@ -14,7 +14,6 @@ from tool_harness import BAD, as_new, run_tool, write_awkward_audio
 from pyspeech import compat
 from pyspeech.audio.io import read_audio
 from pyspeech.errors import UserError
-from pyspeech.units import encoding
 from pyspeech.units.checkpoint import save_model, save_pair
 from pyspeech.units.encoding import encode
 from pyspeech.units.features_files import open_features, read_features
@@ -114,26 +113,12 @@ def test_a_table_of_all(models, audio, tmp_path):
     assert list(kaldiio.load_scp(str(output / "units.scp"))) == ["last"] and (output / "units.ark").read_bytes() != before
 
 
-@pytest.fixture
-def interrupted(monkeypatch):
-    """Ctrl-C comes while the second recording is encoded."""
-    encode_blocks, calls = encoding.encode_blocks, []
-
-    def encode_or_stop(*given):
-        calls.append(given)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return encode_blocks(*given)
-
-    monkeypatch.setattr(encoding, "encode_blocks", encode_or_stop)
-    return calls
-
-
-def test_a_table_of_some_is_not_left(models, audio, tmp_path, interrupted):
+def test_a_table_of_some_is_not_left(models, audio, tmp_path, interrupt):
+    calls = interrupt("pyspeech.units.encoding.encode_blocks")
     (tmp_path / "wav.scp").write_text(f"a {audio}/a.wav\nb {audio}/a.wav\n", encoding="utf-8")
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path / "wav.scp", "--model", models / "plain", "--format", "ark", "-o", tmp_path / "o")
-    assert len(interrupted) == 2 and list((tmp_path / "o").iterdir()) == []
+    assert len(calls) == 2 and list((tmp_path / "o").iterdir()) == []
 
 
 def test_what_has_no_place_in_a_table(models, audio, tmp_path):
@@ -195,6 +180,7 @@ def test_no_gpu(models, audio, monkeypatch):
     assert run(audio / "a.wav", "--model", models / "plain", "--device", "auto") == 0
 
 
-def test_interrupted(models, audio, interrupted, capsys):
-    assert run(audio, "--model", models / "plain") == 130 and len(interrupted) == 2
+def test_interrupted(models, audio, interrupt, capsys):
+    calls = interrupt("pyspeech.units.encoding.encode_blocks")
+    assert run(audio, "--model", models / "plain") == 130 and len(calls) == 2
     assert "interrupted; 1 of 2 recordings are encoded" in capsys.readouterr().err

@@ -63,8 +63,10 @@ def clock(seconds):
     return f"{int(seconds) // 3600}:{int(seconds) // 60 % 60:02d}:{int(seconds) % 60:02d}"
 
 
-def set_up_messages(status):
-    """Warnings and errors as single lines on standard error, above the StatusLine."""
+def set_up_messages():
+    """Warnings and errors as single lines on standard error, above the StatusLine that is returned; output in UTF-8."""
+    status = StatusLine()
+    sys.stdout.reconfigure(encoding="utf-8")
 
     class OneLine(logging.Handler):
         def emit(self, record):
@@ -74,6 +76,7 @@ def set_up_messages(status):
     logging.basicConfig(format="%(levelname)s: %(message)s", handlers=[OneLine()])
     logging.addLevelName(logging.WARNING, "warning")
     logging.addLevelName(logging.ERROR, "error")
+    return status
 
 
 @contextlib.contextmanager

@@ -203,14 +203,11 @@ def test_bench_runs(capsys):
     assert all(float(line.split("difference ")[1].split()[0]) < 1e-8 for line in lines[3:])
 
 
-@pytest.mark.parametrize(
-    "option, value, expected",
-    [
+def test_bench_of_nothing_is_one_line(capsys):
+    for option, value, expected in (
         ("--seconds", "0", "number of 0.02"),
         ("--seconds", "nan", "number of 0.02"),
         ("--seconds", "inf", "number of 0.02"),
         ("--repetitions", "0", "whole number of 1"),
-    ],
-)
-def test_bench_of_nothing_is_one_line(capsys, option, value, expected):
-    assert_usage_error(capsys, bench_main, [option, value], f"{value} is not a {expected} or more")
+    ):
+        assert_usage_error(capsys, bench_main, [option, value], f"{value} is not a {expected} or more")

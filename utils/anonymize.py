@@ -26,7 +26,7 @@ import os
 
 from pyspeech.arguments import tool_parser
 from pyspeech.errors import UserError
-from pyspeech.terminal import StatusLine, exit_after, process_each, set_up_messages
+from pyspeech.terminal import exit_after, process_each, set_up_messages
 
 BLOCK = 1 << 16     # frames written at once: libsndfile's Vorbis coder cannot take many more
 FULL_SCALE = 0.999
@@ -36,8 +36,7 @@ def main(arguments=None):
     """Returns the exit status: 0, or 1 where a file could not be anonymised."""
     options = parser().parse_args(arguments)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    status = StatusLine()
-    set_up_messages(status)
+    status = set_up_messages()
     targets = find_targets(options.input, options.output)
     from pyspeech.audio.recordings import Recording
 

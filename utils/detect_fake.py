@@ -36,7 +36,7 @@ import math
 from pyspeech.arguments import add_inputs, tool_parser
 from pyspeech.errors import UserError
 from pyspeech.files import model_folders
-from pyspeech.terminal import StatusLine, exit_after, process_each, set_up_messages, shown_name
+from pyspeech.terminal import exit_after, process_each, set_up_messages, shown_name
 
 FORMATS = ("text", "json", "csv", "scores")
 SILENCE = 1e-4  # a recording whose samples lie this close together, of a full scale of -1 to 1, holds no speech
@@ -69,9 +69,7 @@ def probability(text):
 def main(arguments=None):
     """Returns the exit status: 0, or 1 where a recording could not be judged."""
     options = parser().parse_args(arguments)
-    status = StatusLine()
-    set_up_messages(status)
-    sys.stdout.reconfigure(encoding="utf-8")
+    status = set_up_messages()
     from pyspeech.audio.recordings import find_recordings
     recordings, detector = find_recordings(options.inputs), load(options)
     with output(options) as stream:

@@ -23,7 +23,7 @@ import time
 
 from pyspeech.arguments import add_inputs, tool_parser
 from pyspeech.errors import UserError
-from pyspeech.terminal import StatusLine, exit_after, process_each, set_up_messages, shown_name, speed
+from pyspeech.terminal import exit_after, process_each, set_up_messages, shown_name, speed
 
 SYSTEMS = ("statistical", "cnn", "rnn", "seg_rnn")
 FORMATS = ("rttm", "fearless", "segments", "audacity", "json", "textgrid", "csv", "lhotse")
@@ -69,8 +69,7 @@ def main(arguments=None):
     if options.model and options.system == "statistical":
         raise UserError("--model: the statistical system has none; choose a network with --system cnn, rnn or seg_rnn")
 
-    status = StatusLine()
-    set_up_messages(status)
+    status = set_up_messages()
     from pyspeech.audio.recordings import check_output, find_recordings
     recordings = find_recordings(options.inputs)
     if options.output:

@@ -32,7 +32,7 @@ import time
 
 from pyspeech.arguments import add_device, add_inputs, tool_parser
 from pyspeech.errors import UserError
-from pyspeech.terminal import StatusLine, clock, exit_after, process_each, set_up_messages, shown_name, speed
+from pyspeech.terminal import clock, exit_after, process_each, set_up_messages, shown_name, speed
 
 FORMATS = {"json": ".jsonl", "text": ".txt", "onehot": ".txt", "vectors": ".txt"}
 TABLE = "ark"  # the format that is one table of all recordings
@@ -52,9 +52,7 @@ def parser():
 def main(arguments=None):
     """Returns the exit status: 0, or 1 where a recording could not be encoded."""
     options = parser().parse_intermixed_args(arguments)
-    status = StatusLine()
-    set_up_messages(status)
-    sys.stdout.reconfigure(encoding="utf-8")
+    status = set_up_messages()
     from pyspeech.audio.recordings import check_output, find_recordings
     recordings = find_recordings(options.inputs)
     if options.output:

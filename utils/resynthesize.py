@@ -23,7 +23,7 @@ import time
 
 from pyspeech.arguments import add_device, add_inputs, tool_parser
 from pyspeech.errors import UserError
-from pyspeech.terminal import StatusLine, clock, exit_after, process_each, set_up_messages, speed
+from pyspeech.terminal import clock, exit_after, process_each, set_up_messages, speed
 
 
 def parser():
@@ -45,8 +45,7 @@ def main(arguments=None):
     options = parser().parse_intermixed_args(arguments)
     if abs(options.seed) >= 2**63:
         raise UserError(f"--seed {options.seed}: expected less than 2**63")
-    status = StatusLine()
-    set_up_messages(status)
+    status = set_up_messages()
     from pyspeech.audio.recordings import check_output, find_recordings
     recordings = find_recordings(options.inputs)
     vqvae, inverter = load_bundles(options)

@@ -34,7 +34,6 @@ from pyspeech.arguments import tool_parser, whole_number
 from pyspeech.errors import UserError
 from pyspeech.files import model_folders
 from pyspeech.terminal import (
-    StatusLine,
     clock,
     exit_after,
     process_all,
@@ -103,9 +102,7 @@ def main(arguments=None):
     """Returns the exit status: 0, or 1 where a recording could not be transcribed."""
     options = parser().parse_intermixed_args(arguments)
     check_options(options)
-    status = StatusLine()
-    set_up_messages(status)
-    sys.stdout.reconfigure(encoding="utf-8")
+    status = set_up_messages()
     from pyspeech.audio.recordings import check_output, find_recordings
     recordings = find_recordings(options.inputs)
     if options.output:

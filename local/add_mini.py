@@ -66,6 +66,7 @@ from pyspeech.unpack import unpack
 
 SEED = 2022
 SHORTEST, LONGEST = 1.3, 4.0  # seconds
+FEWEST = 2  # genuine utterances of each voice, however small the corpus
 SETS = {
     "train": (
         "tuxpaint-fr",
@@ -212,7 +213,7 @@ def plan(part, scale, seed, sources):
 
 def _shares(part, scale, sources):
     """Genuine utterances of each voice of a set: equally many, but no more than half the clips of AMI's few."""
-    total = max(2 * len(SETS[part]), round(scale * GENUINE[part]))
+    total = max(FEWEST * len(SETS[part]), round(scale * GENUINE[part]))
     few = sum(len(clips) for clips in sources.clips["ami-en"].values()) // 2
     counts = [total // len(SETS[part])] * len(SETS[part])
     counts = [min(count, few) if voice == "ami-en" else count for voice, count in zip(SETS[part], counts)]

@@ -1,6 +1,27 @@
-"""Numbers on the command lines of utils/, as types of argparse: text -> number; what else is given, its error names."""
+"""What command lines of utils/ share: options of several tools, and numbers as types of argparse, whose errors say what
+is expected."""
 
 import argparse
+
+
+def tool_parser(description: str | None) -> argparse.ArgumentParser:
+    """An ArgumentParser whose help shows a tool's docstring as it is written."""
+    return argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """The recordings of a tool, and the channel of them that it takes."""
+    parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, -, folder, *.scp, *.jsonl, *.jsonl.gz")
+    parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")
+
+
+def add_device(parser: argparse.ArgumentParser) -> None:
+    text = "auto (default): the GPU where there is one"
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help=text)
+
+
+def add_json(parser: argparse.ArgumentParser, what: str = "all figures") -> None:
+    parser.add_argument("--json", metavar="FILE", help=f"write {what}, with all digits, to FILE as well")
 
 
 def whole_number(text: str, least: int = 1) -> int:

@@ -70,8 +70,10 @@ def clock(seconds: float) -> str:
     return f"{int(seconds) // 3600}:{int(seconds) // 60 % 60:02d}:{int(seconds) % 60:02d}"
 
 
-def set_up_messages(status: StatusLine) -> None:
-    """Warnings and errors as single lines on standard error, above the StatusLine."""
+def set_up_messages() -> StatusLine:
+    """Warnings and errors as single lines on standard error, above the StatusLine that is returned; output in UTF-8."""
+    status = StatusLine()
+    sys.stdout.reconfigure(encoding="utf-8")
 
     class OneLine(logging.Handler):
         def emit(self, record):
@@ -81,6 +83,7 @@ def set_up_messages(status: StatusLine) -> None:
     logging.basicConfig(format="%(levelname)s: %(message)s", handlers=[OneLine()])
     logging.addLevelName(logging.WARNING, "warning")
     logging.addLevelName(logging.ERROR, "error")
+    return status
 
 
 @contextlib.contextmanager
@@ -105,32 +108,64 @@ def process_each(
     process: Callable[[Recording, str], object],
     status: StatusLine,
     done: str,
-    summary: Callable[[], str],
+    summary: Callable[[], str] | None = None,
 ) -> int:
-    """Call process(recording, what to show of it) for each Recording; returns the exit status, 1 where one failed.
+    """Call process(recording, what to show of it) for each Recording; the rest is as of `process_all`."""
 
-    done: what happens to them ("encoded"), for the messages. summary(): the line at the end, where one is done.
-    """
-    failed, count = [], 0
-    try:
+    def work(finished, failed):
         for place, recording in enumerate(recordings, 1):
             name = shown_name(recording)
             shown = f"{place}/{len(recordings)} {name}" if len(recordings) > 1 else name
             status.show(shown)
             with say_errors(recording.path, failed):
                 process(recording, shown)
-                count += 1
+                finished.append(recording)
+
+    return process_all(len(recordings), work, status, done, summary)
+
+
+def process_all(
+    total: int, work: Callable[[list, list], object], status: StatusLine, done: str, summary: Callable[[], str] | None = None
+) -> int:
+    """Call work(finished, failed), which puts each of its `total` recordings into one of these lists.
+
+    Returns the exit status: 0, 1 where one failed, 130 at Ctrl-C. done: what happens to them ("encoded"), for the
+    messages. summary(): the line at the end, where one is finished; None for none.
+    """
+    finished, failed = [], []
+    try:
+        work(finished, failed)
     except KeyboardInterrupt:
         status.clear()
-        print(f"interrupted; {count} of {len(recordings)} recordings are {done}", file=sys.stderr)
+        print(f"interrupted; {len(finished)} of {total} recordings are {done}", file=sys.stderr)
         return 130
     finally:
         status.clear()
-        if count:
+        if finished and summary is not None:
             print(summary(), file=sys.stderr)
-    if failed and len(recordings) > 1:
-        print(f"error: {len(failed)} of {len(recordings)} recordings could not be {done}", file=sys.stderr)
+    if failed and total > 1:
+        print(f"error: {len(failed)} of {total} recordings could not be {done}", file=sys.stderr)
     return 1 if failed else 0
+
+
+def speed(audio: float, computing: float, digits: int = 4) -> str:
+    """How fast `audio` seconds were computed in `computing` seconds, for a summary."""
+    return f"computed in {computing:.2f} s, real-time factor {computing / max(audio, 1e-9):.{digits}f}"
+
+
+def some(names: Sequence[str], limit: int = 5) -> str:
+    """The first of many names, and how many more there are."""
+    return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of columns of text, a rule below the first; the first column is aligned left, the others right."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    lines = [
+        "  ".join([cells[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells[1:], widths[1:]))])
+        for cells in rows
+    ]
+    return [lines[0], "-" * len(lines[0]), *lines[1:]]
 
 
 @contextlib.contextmanager

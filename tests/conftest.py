@@ -1,6 +1,7 @@
 """What all tests share: the repository on the path, few threads, seeded random numbers."""
 
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -30,3 +31,31 @@ def rng():
     import numpy as np
 
     return np.random.default_rng(20221)
+
+
+@pytest.fixture
+def interrupt(monkeypatch):
+    """interrupt("module.function"): Ctrl-C comes when that is called for the second time. Returns a list of the calls."""
+
+    def prepare(name):
+        from pkgutil import resolve_name
+
+        module, _, function = name.rpartition(".")
+        usual, calls = getattr(resolve_name(module), function), []
+
+        def call_or_stop(*given, **options):
+            calls.append(given)
+            if len(calls) == 2:
+                raise KeyboardInterrupt
+            return usual(*given, **options)
+
+        monkeypatch.setattr(name, call_or_stop)
+        return calls
+
+    return prepare
+
+
+@pytest.fixture
+def corpus(made, tmp_path):
+    """A copy to change of `made`, the corpus that a module makes once for its tests."""
+    return shutil.copytree(made, tmp_path / made.name)

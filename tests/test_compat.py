@@ -9,18 +9,16 @@ import sys
 
 import pytest
 import torch
+from tool_harness import as_new
 
 from pyspeech import compat
 from pyspeech.errors import UserError
 
 
-@pytest.fixture(autouse=True)
-def nothing_remembered():
-    compat._gpus.cache_clear()
-    compat.describe_environment.cache_clear()
-    yield
-    compat._gpus.cache_clear()
-    compat.describe_environment.cache_clear()
+@pytest.fixture
+def new():
+    """The module as at the start of a program: it has not looked for GPUs yet."""
+    return as_new(compat)
 
 
 def test_importing_it_loads_no_torch():
@@ -163,8 +161,9 @@ NEW = ["sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120", "compute_120"]
         ((9, 0), [], False),
     ],
 )
-def test_which_gpus_have_kernels(capability, compiled, served):
-    assert compat._has_kernels(*capability, compiled) is served
+def test_which_gpus_have_kernels(new, monkeypatch, capability, compiled, served):
+    fake_gpus(monkeypatch, ["GPU"], capability, compiled)
+    assert (new.default_device() == torch.device("cuda")) is served
 
 
 def fake_gpus(monkeypatch, names, capability, compiled):
@@ -175,20 +174,20 @@ def fake_gpus(monkeypatch, names, capability, compiled):
     monkeypatch.setattr(torch.cuda, "get_arch_list", lambda: compiled)
 
 
-def test_gpus_are_described_and_used(monkeypatch):
+def test_gpus_are_described_and_used(new, monkeypatch):
     fake_gpus(monkeypatch, ["NVIDIA A100", "NVIDIA A100"], (8, 0), OLD)
-    assert compat.default_device() == torch.device("cuda")
-    assert compat.describe_environment().endswith(", 2 GPUs (NVIDIA A100)")
+    assert new.default_device() == torch.device("cuda")
+    assert new.describe_environment().endswith(", 2 GPUs (NVIDIA A100)")
 
 
-def test_gpu_too_new_for_this_torch_is_named_and_not_used(monkeypatch):
+def test_gpu_too_new_for_this_torch_is_named_and_not_used(new, monkeypatch):
     fake_gpus(monkeypatch, ["NVIDIA H200"], (9, 0), OLD)
-    assert compat.default_device() == torch.device("cpu")
-    assert "GPU not used" in compat.describe_environment()
-    assert "NVIDIA H200 (sm_90); PYSPEECH_ENV=torch2" in compat.describe_environment()
+    assert new.default_device() == torch.device("cpu")
+    assert "GPU not used" in new.describe_environment()
+    assert "NVIDIA H200 (sm_90); PYSPEECH_ENV=torch2" in new.describe_environment()
 
 
-def test_reason_why_cuda_does_not_start_is_told(monkeypatch):
+def test_reason_why_cuda_does_not_start_is_told(new, monkeypatch):
     import warnings
 
     def too_old():
@@ -196,22 +195,22 @@ def test_reason_why_cuda_does_not_start_is_told(monkeypatch):
         return False
 
     monkeypatch.setattr(torch.cuda, "is_available", too_old)
-    assert "; GPU not used: The NVIDIA driver on your system is too old (found version" in compat.describe_environment()
+    assert "; GPU not used: The NVIDIA driver on your system is too old (found version" in new.describe_environment()
 
 
-def test_description_names_versions_threads_and_k2(monkeypatch):
+def test_description_names_versions_threads_and_k2(new, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(compat, "environment_name", lambda: "k2")
-    text = compat.describe_environment()
+    monkeypatch.setattr(new, "environment_name", lambda: "k2")
+    text = new.describe_environment()
     version = ".".join(map(str, sys.version_info[:3]))
     assert text.startswith(f"environment k2: Python {version}, torch {torch.__version__}, k2 ")
     assert text.endswith(f", CPU ({torch.get_num_threads()} threads)")
 
 
-def test_k2_missing_and_k2_broken_are_told_apart(tmp_path, monkeypatch):
+def test_k2_missing_and_k2_broken_are_told_apart(new, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "k2", None)
-    assert compat._describe_k2() == "k2 not installed"
+    assert ", k2 not installed, " in as_new(compat).describe_environment()
     monkeypatch.delitem(sys.modules, "k2")
     (tmp_path / "k2.py").write_text("raise ImportError('undefined symbol: x')\n")
     monkeypatch.syspath_prepend(tmp_path)
-    assert compat._describe_k2() == "k2 is installed but does not load (undefined symbol: x)"
+    assert ", k2 is installed but does not load (undefined symbol: x), " in new.describe_environment()

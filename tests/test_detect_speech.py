@@ -2,21 +2,19 @@
 
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
+from tool_harness import run_tool
 
 from pyspeech.audio.io import read_audio, stream_audio
 from pyspeech.errors import UserError
 from pyspeech.sad.detector import load_detector, newest_model
 from pyspeech.sad.formats import FORMATS, read_hypothesis
 from pyspeech.sad.segments import segments_to_frames, tidy
+from utils import detect_speech
 
-TOOL = Path(__file__).resolve().parents[1] / "utils" / "detect_speech.py"
 RATE = 8000
 BURSTS = [(4.0, 6.5), (9.0, 10.5), (14.0, 18.0)]  # seconds, of the 20 s of `voice`
 
@@ -36,11 +34,7 @@ def voice(rate=RATE):
 
 
 def run(*arguments, **options):
-    """Run the tool with the Python of the tests, from another folder."""
-    environment = {**os.environ, "PYSPEECH_ENV": "system", "PYTHONUTF8": "1", "OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        [sys.executable, str(TOOL), *map(str, arguments)], capture_output=True, text=True, cwd="/", env=environment, **options
-    )
+    return run_tool("detect_speech", *arguments, **options)
 
 
 GAINS = (1e-4, 1e-2, 1, 10)
@@ -184,6 +178,13 @@ def test_errors_are_one_line(edges, arguments, message):
     done = run(*inside)
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1 and message in done.stderr
+
+
+def test_interrupted(edges, interrupt, capsys):
+    interrupt("pyspeech.sad.segments.tidy")
+    assert detect_speech.main([str(edges[0] / "pcm.wav"), str(edges[0] / "silence.wav")]) == 130
+    output = capsys.readouterr()
+    assert "interrupted; 1 of 2 recordings are processed" in output.err and "pcm" in output.out
 
 
 def test_help_lists_what_there_is():

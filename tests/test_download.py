@@ -5,6 +5,7 @@ import hashlib
 import http.server
 import io
 import multiprocessing
+import os
 import random
 import socket
 import tarfile
@@ -12,6 +13,7 @@ import threading
 import zipfile
 
 import pytest
+from tool_harness import as_new
 
 from pyspeech import download, unpack
 from pyspeech.errors import UserError
@@ -175,7 +177,7 @@ def test_full_disk(server, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(download, "_transfer", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(UserError, match="no space left.*PYSPEECH_CACHE"):
         download.fetch(server.base + "/file.bin")
 
@@ -224,66 +226,68 @@ def test_package_index(server, monkeypatch, as_json):
 def test_index_is_that_of_pip(monkeypatch, tmp_path):
     monkeypatch.setenv("PIP_INDEX_URL", "https://index.example/simple")
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://one.example https://two.example")
-    download._pip_settings.cache_clear()
-    try:
-        assert download.index_urls() == ["https://index.example/simple", "https://one.example", "https://two.example"]
-        monkeypatch.delenv("PIP_INDEX_URL")
-        monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
-        (tmp_path / "pip.conf").write_text("[global]\nindex-url = https://configured.example/simple\n")
-        download._pip_settings.cache_clear()
-        assert download.index_urls()[0] == "https://configured.example/simple"
-    finally:
-        download._pip_settings.cache_clear()
+    expected = ["https://index.example/simple", "https://one.example", "https://two.example"]
+    assert as_new(download).index_urls() == expected
+    monkeypatch.delenv("PIP_INDEX_URL")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
+    (tmp_path / "pip.conf").write_text("[global]\nindex-url = https://configured.example/simple\n")
+    assert as_new(download).index_urls()[0] == "https://configured.example/simple"
 
 
-def fake_apt(monkeypatch, answers):
-    """_apt that answers from {first word: (return code, output)}; returns the list of calls."""
-    calls = []
+@pytest.fixture
+def fake_apt(tmp_path, monkeypatch):
+    """make(what `apt-get download --print-uris` prints, its status) puts such an apt-get on PATH; returns its log."""
+    folder = tmp_path / "bin"
 
-    def run(*arguments, folder=None):
-        calls.append(arguments)
-        code, output = answers["print" if "--print-uris" in arguments else arguments[0]]
-        return type("Process", (), {"returncode": code, "stdout": output, "stderr": output})
+    def make(printed, status=0):
+        folder.mkdir()
+        (folder / "printed").write_text(printed)
+        (folder / "apt-get").write_text(
+            f'#!/bin/sh\necho "$*" >> {folder}/log\ncase "$*" in *update) exit 0 ;; esac\n'
+            f"cat {folder}/printed\ncat {folder}/printed >&2\nexit {status}\n"
+        )
+        (folder / "apt-get").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+        monkeypatch.delenv("PYSPEECH_DEBIAN_MIRROR", raising=False)
+        return folder / "log"
 
-    monkeypatch.setattr(download, "_apt", run)
-    monkeypatch.setattr(download.shutil, "which", lambda name: "/usr/bin/" + name)
-    monkeypatch.delenv("PYSPEECH_DEBIAN_MIRROR", raising=False)
-    return calls
+    return make
 
 
 PACKAGE = download.DebianPackage("thing", "pool/main/t/thing/thing_1.0-1_all.deb", SHA256)
 
 
-def test_debian_package_by_apt(server, monkeypatch):
+def test_debian_package_by_apt(server, fake_apt):
     server.files["/pool/thing_1.0-1_all.deb"] = BODY
     line = f"'{server.base}/pool/thing_1.0-1_all.deb' thing_1.0-1_all.deb {len(BODY)} SHA256:{SHA256}\n"
-    calls = fake_apt(monkeypatch, {"print": (0, line), "update": (0, "")})
+    log = fake_apt(line)
     assert download.debian_available([PACKAGE])
     assert download.fetch_debian([PACKAGE])["thing"].read_bytes() == BODY
-    assert len(calls) == 1
+    assert len(log.read_text().splitlines()) == 1
     download.fetch_debian([PACKAGE])
-    assert len(calls) == 1 and len(server.requests) == 1
+    assert len(log.read_text().splitlines()) == 1 and len(server.requests) == 1
 
 
-def test_other_version_is_used_and_said(server, monkeypatch, caplog):
+def test_other_version_is_used_and_said(server, fake_apt, caplog):
     other = BODY + b"newer"
     server.files["/pool/thing_2.0-1_all.deb"] = other
     checksum = hashlib.sha256(other).hexdigest()
     line = f"'{server.base}/pool/thing_2.0-1_all.deb' thing_2.0-1_all.deb 1 SHA256:{checksum}\n"
-    fake_apt(monkeypatch, {"print": (0, line), "update": (0, "")})
+    fake_apt(line)
     assert download.fetch_debian([PACKAGE])["thing"].read_bytes() == other
     assert "thing_2.0-1_all.deb instead of thing_1.0-1_all.deb" in caplog.text
 
 
-def test_package_that_apt_does_not_know(server, monkeypatch):
-    fake_apt(monkeypatch, {"print": (100, "E: Unable to locate package thing\n"), "update": (0, "")})
+def test_package_that_apt_does_not_know(server, fake_apt):
+    log = fake_apt("E: Unable to locate package thing\n", 100)
     with pytest.raises(UserError, match="Unable to locate package thing"):
         download.fetch_debian([PACKAGE])
+    assert [line.split()[-1] for line in log.read_text().splitlines()] == ["thing", "update", "thing"]
 
 
-def test_changed_package_of_the_same_version(server, monkeypatch):
+def test_changed_package_of_the_same_version(server, fake_apt):
     line = f"'{server.base}/pool/thing_1.0-1_all.deb' thing_1.0-1_all.deb 1 SHA256:{'0' * 64}\n"
-    fake_apt(monkeypatch, {"print": (0, line), "update": (0, "")})
+    fake_apt(line)
     with pytest.raises(UserError, match="expected " + SHA256):
         download.fetch_debian([PACKAGE])
 

@@ -1,19 +1,23 @@
 """utils/encode_units.py as its user meets it: every kind of file in one run, formats, where units go, mistakes."""
 
 import json
+import sys
+import warnings
 
 import numpy as np
 import pytest
 import soundfile
 from tiny_units import make_pair
 from tiny_zerospeech import VOICES, sentence
-from tool_harness import BAD, load_tool, run_tool, write_awkward_audio
+from tool_harness import BAD, as_new, run_tool, write_awkward_audio
 
+from pyspeech import compat
 from pyspeech.audio.io import read_audio
 from pyspeech.errors import UserError
 from pyspeech.units.checkpoint import save_model, save_pair
 from pyspeech.units.encoding import encode
 from pyspeech.units.features_files import open_features, read_features
+from utils import encode_units
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +44,7 @@ def codes_of(path):
 
 
 def run(*arguments):
-    return load_tool("encode_units").main([str(argument) for argument in arguments])
+    return encode_units.main([str(argument) for argument in arguments])
 
 
 def test_every_kind_of_file_in_one_run(models, tmp_path):
@@ -109,19 +113,11 @@ def test_a_table_of_all(models, audio, tmp_path):
     assert list(kaldiio.load_scp(str(output / "units.scp"))) == ["last"] and (output / "units.ark").read_bytes() != before
 
 
-def test_a_table_of_some_is_not_left(models, audio, tmp_path, monkeypatch):
-    tool, calls = load_tool("encode_units"), []
+def test_a_table_of_some_is_not_left(models, audio, tmp_path, interrupt):
+    calls = interrupt("pyspeech.units.encoding.encode_blocks")
     (tmp_path / "wav.scp").write_text(f"a {audio}/a.wav\nb {audio}/a.wav\n", encoding="utf-8")
-
-    def output(*given, usual=tool.Work._output):
-        calls.append(1)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        usual(*given)
-
-    monkeypatch.setattr(tool.Work, "_output", output)
     with pytest.raises(KeyboardInterrupt):
-        tool.main([str(tmp_path / "wav.scp"), "--model", str(models / "plain"), "--format", "ark", "-o", str(tmp_path / "o")])
+        run(tmp_path / "wav.scp", "--model", models / "plain", "--format", "ark", "-o", tmp_path / "o")
     assert len(calls) == 2 and list((tmp_path / "o").iterdir()) == []
 
 
@@ -177,21 +173,14 @@ def test_mistakes_are_one_line(models, audio, arguments, message):
 
 
 def test_no_gpu(models, audio, monkeypatch):
-    monkeypatch.setattr("pyspeech.compat._gpus", lambda: ([], "a reason"))
+    monkeypatch.setattr("torch.cuda.is_available", lambda: warnings.warn("a reason"))
+    monkeypatch.setitem(sys.modules, "pyspeech.compat", as_new(compat))
     with pytest.raises(UserError, match="--device cuda: no GPU that torch can use .a reason.; use cpu or auto"):
         run(audio, "--model", models / "plain", "--device", "cuda")
     assert run(audio / "a.wav", "--model", models / "plain", "--device", "auto") == 0
 
 
-def test_interrupted(models, audio, monkeypatch, capsys):
-    tool = load_tool("encode_units")
-
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    output, calls = tool.Work._output, []
-    monkeypatch.setattr(
-        tool.Work, "_output", lambda *given: (calls.append(1), output(*given) if len(calls) < 2 else interrupt())
-    )
-    assert tool.main([str(audio), "--model", str(models / "plain")]) == 130
+def test_interrupted(models, audio, interrupt, capsys):
+    calls = interrupt("pyspeech.units.encoding.encode_blocks")
+    assert run(audio, "--model", models / "plain") == 130 and len(calls) == 2
     assert "interrupted; 1 of 2 recordings are encoded" in capsys.readouterr().err

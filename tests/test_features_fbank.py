@@ -8,16 +8,13 @@ import numpy as np
 import pytest
 import torch
 import torchaudio
+from tiny_audio import noise_tensor
 
 from pyspeech.errors import UserError
 from pyspeech.features.config import FbankConfig
 from pyspeech.features.fbank import FbankStream, GlobalStats, fbank, stack
 
 CONFIG = FbankConfig()
-
-
-def noise(count, seed=0, scale=0.1):
-    return torch.randn(count, generator=torch.Generator().manual_seed(seed)) * scale
 
 
 def chirp(count):
@@ -30,7 +27,9 @@ def test_sizes():
 
 
 @pytest.mark.parametrize("rate", [16000, 8000, 11025])
-@pytest.mark.parametrize("signal", [noise(8013), chirp(8013) + noise(8013, scale=1e-3), noise(400, seed=3)])
+@pytest.mark.parametrize(
+    "signal", [noise_tensor(8013), chirp(8013) + noise_tensor(8013, scale=1e-3), noise_tensor(400, seed=3)]
+)
 def test_equals_torchaudio(rate, signal):
     config = FbankConfig(sampling_rate=rate)
     expected = torchaudio.compliance.kaldi.fbank(
@@ -70,7 +69,7 @@ def plain_log_mel(window, rate, num_bins):
 
 
 def test_equals_the_plain_definition():
-    signal = chirp(16000) + noise(16000, scale=0.01)
+    signal = chirp(16000) + noise_tensor(16000, scale=0.01)
     frames = fbank(signal, CONFIG)
     assert len(frames) == 98
     for k in (0, 41, 97):
@@ -80,7 +79,7 @@ def test_equals_the_plain_definition():
 
 
 def test_long_signals_are_computed_in_slabs():
-    signal = noise(160 * 1500)
+    signal = noise_tensor(160 * 1500)
     whole = fbank(signal, CONFIG)
     assert len(whole) == 1498
     for k in (0, 511, 512, 1024, 1497):
@@ -99,7 +98,7 @@ def plain_stack(frames):
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 7, 8, 9, 50])
 def test_stack_equals_the_plain_version(count):
-    frames = noise(count * 80).reshape(count, 80)
+    frames = noise_tensor(count * 80).reshape(count, 80)
     assert stack(frames, CONFIG).tolist() == plain_stack(frames)
 
 
@@ -112,7 +111,7 @@ def test_stack_of_other_sizes():
 
 def test_encoder_frames_are_causal():
     """Encoder frame t ends with log-mel frame 3 t + 2, so with sample (3 t + 2) * 160 + 400."""
-    signal = noise(16000)
+    signal = noise_tensor(16000)
     features = stack(fbank(signal, CONFIG), CONFIG)
     for t in (0, 5, 20):
         changed = signal.clone()
@@ -128,7 +127,7 @@ LENGTHS = [0, 1, 159, 160, 399, 400, 401, 559, 560, 719, 720, 880, 1040, 5000, 1
 
 @pytest.mark.parametrize("length", LENGTHS)
 def test_number_of_frames_and_the_end_of_a_stream(length):
-    signal = noise(length)
+    signal = noise_tensor(length)
     features = stack(fbank(signal, CONFIG), CONFIG)
     assert features.shape == (CONFIG.num_frames(length), 640)
     assert len(features) == (0 if length == 0 else 1 if length < 880 else len(features))
@@ -144,7 +143,7 @@ def test_one_encoder_frame_more_every_30_ms():
 
 
 @pytest.mark.parametrize("sizes", [[1], [7], [160], [400], [4801], [1, 3000, 2, 399, 480]])
-@pytest.mark.parametrize("signal", [chirp(4801), torch.cat([torch.zeros(3000), noise(1700)])])
+@pytest.mark.parametrize("signal", [chirp(4801), torch.cat([torch.zeros(3000), noise_tensor(1700)])])
 def test_stream_equals_offline(sizes, signal):
     config = CONFIG
     expected = stack(fbank(signal, config), config)
@@ -173,7 +172,7 @@ def test_running_mean_equals_the_plain_definition():
 
 
 def test_running_mean_takes_gain_and_channel_off():
-    signal = noise(8000)
+    signal = noise_tensor(8000)
     quiet, loud = (fbank(gain * signal, WITHOUT_MEAN) for gain in (0.5, 8.0))
     assert (quiet - loud).abs().max() < 1e-4
     assert (fbank(0.5 * signal, CONFIG) - fbank(8.0 * signal, CONFIG)).abs().min() > 5
@@ -182,7 +181,7 @@ def test_running_mean_takes_gain_and_channel_off():
 @pytest.mark.parametrize("sizes", [[1], [7], [400], [4801], [1, 3000, 2, 399, 480]])
 @pytest.mark.parametrize("frames", [2, 7, 1000])
 def test_stream_with_running_mean_equals_offline(sizes, frames):
-    config, signal = FbankConfig(mean_frames=frames), torch.cat([torch.zeros(2000), noise(2801)])
+    config, signal = FbankConfig(mean_frames=frames), torch.cat([torch.zeros(2000), noise_tensor(2801)])
     expected = stack(fbank(signal, config), config)
     stream = FbankStream(config)
     for _ in range(2):  # a finished stream is as new
@@ -225,7 +224,7 @@ def test_misuse():
 
 
 def test_stats_equal_those_of_all_frames_at_once(tmp_path):
-    utterances = [100 + 3 * noise(80 * n, seed=n).reshape(n, 80) for n in (5, 1, 0, 200)]
+    utterances = [100 + 3 * noise_tensor(80 * n, seed=n).reshape(n, 80) for n in (5, 1, 0, 200)]
     stats = GlobalStats.compute(iter(utterances))
     frames = torch.cat(utterances).double()
     np.testing.assert_allclose(stats.mean, frames.mean(dim=0), rtol=1e-12)
@@ -236,7 +235,7 @@ def test_stats_equal_those_of_all_frames_at_once(tmp_path):
 
 
 def test_stats_apply_to_frames_and_to_stacked_frames():
-    frames = fbank(chirp(8000) + noise(8000), CONFIG)
+    frames = fbank(chirp(8000) + noise_tensor(8000), CONFIG)
     stats = GlobalStats.compute([frames])
     normalised = stats.apply(frames)
     assert normalised.mean(dim=0).abs().max() < 1e-4

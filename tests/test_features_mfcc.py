@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 import torchaudio
+from tiny_audio import noise_tensor
 
 from pyspeech.errors import UserError
 from pyspeech.features.config import MfccConfig
@@ -14,10 +15,6 @@ from pyspeech.features.stft import MagnitudeStft
 CONFIG = MfccConfig()
 
 
-def noise(count, seed=0, scale=0.1):
-    return torch.randn(count, generator=torch.Generator().manual_seed(seed)) * scale
-
-
 def test_sizes():
     assert (CONFIG.dim, CONFIG.frame_seconds, MfccConfig(kind="log_mel").dim) == (39, 0.01, 80)
     magnitudes = CONFIG.magnitudes
@@ -26,7 +23,7 @@ def test_sizes():
 
 @pytest.mark.parametrize("filters, cepstra", [(23, 13), (40, 20)])
 def test_equals_torchaudio(filters, cepstra):
-    signal = noise(8013)
+    signal = noise_tensor(8013)
     expected = torchaudio.compliance.kaldi.mfcc(
         signal[None].double(), num_ceps=cepstra, num_mel_bins=filters, sample_frequency=16000.0, dither=0.0
     )
@@ -57,12 +54,12 @@ def plain_deltas(frames):
 
 @pytest.mark.parametrize("count", [1, 2, 5, 12])
 def test_deltas_equal_the_plain_version(count):
-    frames = noise(3 * count).reshape(count, 3)
+    frames = noise_tensor(3 * count).reshape(count, 3)
     np.testing.assert_allclose(add_deltas(frames), plain_deltas(frames.tolist()), atol=1e-6)
 
 
 def test_deltas_equal_torchaudio_inside():
-    frames = noise(40 * 13).reshape(40, 13)
+    frames = noise_tensor(40 * 13).reshape(40, 13)
     first = torchaudio.functional.compute_deltas(frames.T[None], 5)
     second = torchaudio.functional.compute_deltas(first, 5)
     ours = add_deltas(frames)
@@ -71,27 +68,27 @@ def test_deltas_equal_torchaudio_inside():
 
 
 def test_each_utterance_has_mean_0_and_variance_1():
-    features = compute_features(noise(16000) * torch.linspace(0.1, 1, 16000), CONFIG)
+    features = compute_features(noise_tensor(16000) * torch.linspace(0.1, 1, 16000), CONFIG)
     assert features.dtype == torch.float32 and features.shape == (98, 39)
     np.testing.assert_allclose(features.mean(dim=0), 0, atol=1e-4)
     np.testing.assert_allclose(features.var(dim=0, unbiased=False), 1, atol=1e-3)
 
 
 def test_a_gain_is_normalised_away():
-    signal = noise(16000)
+    signal = noise_tensor(16000)
     np.testing.assert_allclose(compute_features(signal, CONFIG), compute_features(0.3 * signal, CONFIG), atol=1e-4)
 
 
 def test_log_mel_is_fbank():
     config = MfccConfig(kind="log_mel", normalise="none")
-    assert torch.equal(compute_features(noise(4000), config), fbank(noise(4000), config.log_mel))
+    assert torch.equal(compute_features(noise_tensor(4000), config), fbank(noise_tensor(4000), config.log_mel))
 
 
 def test_corpus_statistics_and_their_share_in_an_utterance():
     loudness = torch.cat([torch.linspace(0.01, 1, 4000), torch.linspace(1, 0.01, 4000)])  # no value with hardly a variance
-    corpus = [raw_features(noise(8000 * n, seed=n) * loudness.repeat(n), CONFIG) for n in (1, 2)]
+    corpus = [raw_features(noise_tensor(8000 * n, seed=n) * loudness.repeat(n), CONFIG) for n in (1, 2)]
     stats = GlobalStats.compute(corpus)
-    snippet = noise(1520, seed=9, scale=0.02)  # 0.095 s
+    snippet = noise_tensor(1520, seed=9, scale=0.02)  # 0.095 s
     raw = raw_features(snippet, CONFIG)
     of_corpus = compute_features(snippet, MfccConfig(normalise="corpus"), stats)
     assert torch.equal(of_corpus, stats.apply(raw))
@@ -109,13 +106,13 @@ def test_corpus_statistics_and_their_share_in_an_utterance():
 @pytest.mark.parametrize("count, frames", [(0, 0), (1, 1), (399, 1), (400, 1), (560, 2), (1520, 8)])
 def test_snippets_and_silence(kind, count, frames):
     config = MfccConfig(kind=kind)
-    for signal in (noise(count), torch.zeros(count), noise(count).numpy()):
+    for signal in (noise_tensor(count), torch.zeros(count), noise_tensor(count).numpy()):
         features = compute_features(signal, config)
         assert features.shape == (frames, config.dim) and torch.isfinite(features).all()
     assert config.num_frames(count) == frames
     # Matrix products may round equal rows differently, by their place.
     assert torch.allclose(compute_features(torch.zeros(count), config), torch.zeros(frames, config.dim), atol=1e-9)
-    magnitudes = MagnitudeStft(config.magnitudes)(noise(count)[None], frames)
+    magnitudes = MagnitudeStft(config.magnitudes)(noise_tensor(count)[None], frames)
     assert magnitudes.shape == (1, frames, 513)
 
 

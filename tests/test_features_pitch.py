@@ -6,7 +6,7 @@ import torch
 from tiny_zerospeech import RATE, VOICES, phone_sound
 
 from pyspeech.features.config import MfccConfig
-from pyspeech.features.pitch import _autocorrelation, fundamental_frequency
+from pyspeech.features.pitch import autocorrelation, fundamental_frequency
 
 CONFIG = MfccConfig().log_mel
 
@@ -67,10 +67,10 @@ def test_blocks_of_frames_change_nothing(monkeypatch, rng):
     np.testing.assert_allclose(fundamental_frequency(signal, CONFIG), whole, rtol=1e-5)
 
 
-def test_autocorrelation_is_the_plain_sum(rng):
+def testautocorrelation_is_the_plain_sum(rng):
     frames = rng.standard_normal((2, 50))
     expected = [[sum(frame[i] * frame[i + lag] for i in range(50 - lag)) for lag in range(50)] for frame in frames]
-    np.testing.assert_allclose(_autocorrelation(torch.tensor(frames)), expected, atol=1e-10)
+    np.testing.assert_allclose(autocorrelation(torch.tensor(frames)), expected, atol=1e-10)
 
 
 def test_other_rates():

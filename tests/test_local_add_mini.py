@@ -9,12 +9,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import soundfile
-from lhotse import CutSet
+from scipy.signal.windows import hann
+from tiny_audio import read_cuts
 
 from local import add_mini, shortcuts
 from local.synthesis import fake_speech, recording_chain, vocoders
 from local.synthesis.recording_chain import MARGIN, RATE
 from pyspeech.errors import UserError
+from pyspeech.features.config import MfccConfig
+from pyspeech.features.pitch import fundamental_frequency
 from pyspeech.spoofing.formats import labels_of
 
 log = logging.getLogger("test")
@@ -37,7 +40,7 @@ def vowel(seconds=1.0, pitch=120.0, seed=0):
 
 
 def pitch_of(samples):
-    f0, _ = vocoders._pitch(samples)
+    f0 = fundamental_frequency(samples, MfccConfig().log_mel).numpy()
     return np.median(f0[f0 > 0])
 
 
@@ -76,17 +79,17 @@ def test_short_time_spectra_and_back(length):
     assert np.allclose(vocoders.istft(vocoders.stft(samples, 256, 64), length, 256, 64), samples, atol=1e-9)
     middle = vocoders.stft(samples)[length // 512]  # a frame by itself
     padded = np.concatenate([np.zeros(512), samples, np.zeros(1024)])
-    assert np.allclose(middle, np.fft.rfft(padded[length // 512 * 256 :][:1024] * vocoders._window(1024)))
+    assert np.allclose(middle, np.fft.rfft(padded[length // 512 * 256 :][:1024] * hann(1024, sym=False)))
 
 
 def test_linear_prediction_is_the_solution_of_the_normal_equations():
     from scipy.linalg import solve_toeplitz
 
     samples = vowel(0.1)
-    filters, gains = vocoders._predict(samples, 10)
-    window = np.concatenate([np.zeros(240), samples, np.zeros(240)])[5 * 80 :][:480] * vocoders._window(480)
+    filters, gains = vocoders.linear_prediction(samples, 10)
+    window = np.concatenate([np.zeros(240), samples, np.zeros(240)])[5 * 80 :][:480] * hann(480, sym=False)
     correlation = np.array([window[: 480 - lag] @ window[lag:] for lag in range(19)])
-    correlation /= np.sum(vocoders._window(480) ** 2)
+    correlation /= np.sum(hann(480, sym=False) ** 2)
     correlation[0] = correlation[0] * 1.0001 + 1e-10
     expected = solve_toeplitz(correlation[:-1], -correlation[1:])
     assert np.allclose(filters[5], [1.0, *expected], atol=1e-6)
@@ -113,7 +116,7 @@ def recording(**changes):
 def test_the_line_changes_phases_alone():
     pulse = np.zeros(4000)
     pulse[1000] = 1.0
-    sent = recording_chain._line(pulse, generator(3))
+    sent = recording_chain.line(pulse, generator(3))
     heard = np.abs(np.fft.rfft(sent))[4000 * 80 // RATE : 4000 * 7500 // RATE]
     assert sent.shape == pulse.shape and np.allclose(heard, 1.0, atol=0.06)  # half a decibel
     assert np.abs(sent).max() < 0.5  # no pulse any more
@@ -211,9 +214,7 @@ def corpus(sources, tmp_path_factory):
     folder = tmp_path_factory.mktemp("mini")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(add_mini, "GENUINE", FEW)
-        patched.setattr(
-            add_mini, "_shares", lambda part, scale, sources: [FEW[part] // len(add_mini.SETS[part])] * len(add_mini.SETS[part])
-        )
+        patched.setattr(add_mini, "FEWEST", 1)
         patched.setattr(add_mini, "LONGEST", 1.5)
         counts = add_mini.prepare(folder, log, sources=sources)
         items = [item for part in FEW for item in add_mini.plan(part, 1.0, add_mini.SEED, sources)]
@@ -224,7 +225,7 @@ def corpus(sources, tmp_path_factory):
 def test_corpus(corpus):
     folder, items = corpus
     for part in FEW:
-        cuts = CutSet.from_file(folder / f"{part}.jsonl.gz").to_eager()
+        cuts = read_cuts(folder, part)
         labels = labels_of(cuts)
         planned = {item.id: item for item in items if item.part == part}
         assert set(labels) == set(planned)

@@ -6,7 +6,7 @@ import tarfile
 import numpy as np
 import pytest
 import soundfile
-from lhotse import CutSet
+from tiny_audio import read_cuts
 
 from local import ami_clips
 from pyspeech.download import file_sha256
@@ -51,7 +51,7 @@ def archive(monkeypatch, tmp_path):
 def test_prepare(archive, monkeypatch, tmp_path):
     monkeypatch.setattr(ami_clips, "packages_available", lambda: True)
     assert ami_clips.prepare(tmp_path / "out") == {"eval_ami": 3}
-    cuts = {cut.id: cut for cut in CutSet.from_file(tmp_path / "out/eval_ami.jsonl.gz")}
+    cuts = {cut.id: cut for cut in read_cuts(tmp_path / "out", "eval_ami")}
     assert sorted(cuts) == ["ami_dev00", "ami_trn00", "ami_tst00"]
     cut = cuts["ami_trn00"]
     assert cut.sampling_rate == 8000 and cut.load_audio().shape == (1, 24001)
@@ -67,7 +67,7 @@ def test_prepare(archive, monkeypatch, tmp_path):
 def test_only_the_test_split_where_the_others_are_trained_on(archive, monkeypatch, tmp_path):
     monkeypatch.setattr(ami_clips, "packages_available", lambda: False)
     assert ami_clips.prepare(tmp_path / "out") == {"eval_ami": 1}
-    assert [cut.id for cut in CutSet.from_file(tmp_path / "out/eval_ami.jsonl.gz")] == ["ami_tst00"]
+    assert [cut.id for cut in read_cuts(tmp_path / "out", "eval_ami")] == ["ami_tst00"]
 
 
 def test_turns_of_one_talker(archive):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import soundfile
-from lhotse import CutSet
+from tiny_audio import noise, read_cuts, write_audio
 
 from local import fearless
 from pyspeech.errors import UserError
@@ -12,15 +12,12 @@ from pyspeech.sad.formats import read_reference
 LABELS = [(0.0, 0.5, "NS"), (0.5, 1.25, "S"), (1.25, 2.0, "NS")]
 
 
-def noise(seconds=2.0, rate=8000, channels=1):
-    samples = 0.1 * np.random.default_rng(0).standard_normal((int(seconds * rate), channels))
-    return samples[:, 0] if channels == 1 else samples
+def stream(seconds=2.0, channels=1):
+    return noise(seconds, 8000, channels)
 
 
-def write_audio(path, samples=None, rate=8000, **options):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    soundfile.write(str(path), noise() if samples is None else samples, rate, **{"subtype": "PCM_16", **options})
-    return path
+def write_stream(path, samples=None, **options):
+    return write_audio(path, **{"samples": stream() if samples is None else samples, "rate": 8000, **options})
 
 
 def write_labels(path, rows=LABELS):
@@ -31,13 +28,13 @@ def write_labels(path, rows=LABELS):
 
 
 def make(root, name="FS02_dev_001", split="Dev", rows=LABELS, samples=None, suffix=".wav", **options):
-    audio = write_audio(root / "Audio/Streams" / split / (name + suffix), samples, **options)
+    audio = write_stream(root / "Audio/Streams" / split / (name + suffix), samples, **options)
     labels = write_labels(root / "Transcripts/SAD" / split / (name + ".txt"), rows) if rows else None
     return audio, labels
 
 
 def cuts(out, split="dev"):
-    return {cut.id: cut for cut in CutSet.from_file(out / f"{split}.jsonl.gz")}
+    return {cut.id: cut for cut in read_cuts(out, split)}
 
 
 @pytest.mark.parametrize(
@@ -52,10 +49,10 @@ def cuts(out, split="dev"):
 def test_layouts(tmp_path, audio, labels, names):
     for split in ("Train", "Dev", "Eval"):
         name = names.format(split.lower())
-        write_audio(tmp_path / "release" / audio / split / f"{name}.wav")
+        write_stream(tmp_path / "release" / audio / split / f"{name}.wav")
         if split != "Eval":
             write_labels(tmp_path / "release" / labels / split / f"{name}.txt")
-    write_audio(tmp_path / "release" / audio / "../Segments/ASR_track2/Dev/FS02_ASR_track2_dev_0001.wav")
+    write_stream(tmp_path / "release" / audio / "../Segments/ASR_track2/Dev/FS02_ASR_track2_dev_0001.wav")
     (tmp_path / "release/README.txt").write_text("read me")
     out = tmp_path / "out"
     assert fearless.prepare(tmp_path / "release", out) == {"train": 1, "dev": 1, "eval": 1}
@@ -75,7 +72,7 @@ def test_missing_folder(tmp_path):
 
 
 def test_folder_without_splits(tmp_path):
-    write_audio(tmp_path / "release/a.wav")
+    write_stream(tmp_path / "release/a.wav")
     with pytest.raises(UserError, match="Audio/Streams/Dev") as error:
         fearless.prepare(tmp_path / "release", tmp_path / "out")
     assert "\n" not in str(error.value)
@@ -92,7 +89,7 @@ def test_labels_that_run_past_the_audio_are_trimmed(tmp_path, caplog):
 
 
 def test_labels_that_end_early(tmp_path, caplog):
-    make(tmp_path / "c", samples=noise(6.0))
+    make(tmp_path / "c", samples=stream(6.0))
     fearless.prepare(tmp_path / "c", tmp_path / "out")
     assert "labels end at 2.00 s, the audio at 6.00 s" in caplog.text
     assert cuts(tmp_path / "out")["FS02_dev_001"].duration == 2.0
@@ -123,7 +120,7 @@ def break_things(root):
     expected["FS02_dev_003.wav"] = "without a label file"
     truncate(make(root, "FS02_dev_004")[0])
     expected["FS02_dev_004.wav"] = "truncated"
-    truncate(make(root, "FS02_dev_005", samples=noise(20.0), suffix=".flac")[0])
+    truncate(make(root, "FS02_dev_005", samples=stream(20.0), suffix=".flac")[0])
     expected["FS02_dev_005.flac"] = "truncated"
     make(root, "FS02_dev_006", samples=np.zeros(16000))
     expected["FS02_dev_006.wav"] = "silent"
@@ -146,12 +143,12 @@ def break_things(root):
     labels = make(root, "FS02_dev_016")[1]
     labels.write_text(labels.read_text().replace("FS02_dev_016", "FS02_dev_001"))
     expected["FS02_dev_016.txt"] = "its first column names another recording, FS02_dev_001"
-    make(root, "FS02_dev_017", samples=32768 * noise(), subtype="FLOAT")
+    make(root, "FS02_dev_017", samples=32768 * stream(), subtype="FLOAT")
     expected["FS02_dev_017.wav"] = "beyond 2 (such as "
-    make(root, "FS02_dev_018", samples=noise()[:, None] * [1, -1])
+    make(root, "FS02_dev_018", samples=stream()[:, None] * [1, -1])
     expected["FS02_dev_018.wav"] = "silent: its channels hold nothing, or cancel each other"
     make(root, "FS02_dev_014")
-    write_audio(root / "Audio/Streams/Dev/copies/FS02_dev_014.wav")
+    write_stream(root / "Audio/Streams/Dev/copies/FS02_dev_014.wav")
     expected["FS02_dev_014.wav"] = "same name as"
     return expected
 
@@ -200,14 +197,14 @@ def test_names_with_spaces_and_accents(tmp_path):
 
 
 def test_names_that_differ_in_form_only(tmp_path):
-    write_audio(tmp_path / "c/Audio/Streams/Dev/FS_P01_dev_001.wav")
+    write_stream(tmp_path / "c/Audio/Streams/Dev/FS_P01_dev_001.wav")
     write_labels(tmp_path / "c/Transcripts/SAD/Dev/FS01_dev_001.txt")
     assert fearless.prepare(tmp_path / "c", tmp_path / "out") == {"dev": 1}
 
 
 def test_other_rates_are_resampled_on_the_fly(tmp_path, caplog):
     caplog.set_level("INFO")
-    make(tmp_path / "c", samples=noise(2.0, 16000), rate=16000, suffix=".flac")
+    make(tmp_path / "c", samples=noise(2.0), rate=16000, suffix=".flac")
     fearless.prepare(tmp_path / "c", tmp_path / "out")
     cut = cuts(tmp_path / "out")["FS02_dev_001"]
     assert cut.sampling_rate == 8000 and cut.load_audio().shape == (1, 16000)
@@ -218,7 +215,7 @@ def test_other_rates_are_resampled_on_the_fly(tmp_path, caplog):
 def test_stereo_and_sphere_are_copied(tmp_path, caplog, options):
     caplog.set_level("INFO")
     channels = options.pop("channels", 1)
-    audio, _ = make(tmp_path / "c", samples=noise(channels=channels), **options)
+    audio, _ = make(tmp_path / "c", samples=stream(channels=channels), **options)
     fearless.prepare(tmp_path / "c", tmp_path / "out")
     cut = cuts(tmp_path / "out")["FS02_dev_001"]
     original = soundfile.read(str(audio), always_2d=True)[0].mean(axis=1)
@@ -252,7 +249,7 @@ def test_labels_may_name_the_stream_in_another_way_or_not_at_all(tmp_path):
 def test_a_piped_flac_file_is_read_to_its_end(tmp_path, monkeypatch):
     """Its header says no length. ffmpeg decodes such a file; here, a script in its place that knows what is in it."""
     audio, _ = make(tmp_path / "c", suffix=".flac")
-    soundfile.write(str(tmp_path / "decoded.au"), noise(), 8000, subtype="FLOAT")
+    soundfile.write(str(tmp_path / "decoded.au"), stream(), 8000, subtype="FLOAT")
     content = bytearray(audio.read_bytes())
     content[21] &= 0xF0
     content[22:26] = bytes(4)
@@ -265,4 +262,4 @@ def test_a_piped_flac_file_is_read_to_its_end(tmp_path, monkeypatch):
     (tmp_path / "bin/ffmpeg").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     assert fearless.prepare(tmp_path / "c", tmp_path / "out") == {"dev": 1}
-    np.testing.assert_allclose(cuts(tmp_path / "out")["FS02_dev_001"].load_audio()[0], noise(), atol=1e-4)
+    np.testing.assert_allclose(cuts(tmp_path / "out")["FS02_dev_001"].load_audio()[0], stream(), atol=1e-4)

@@ -31,7 +31,7 @@ def test_level_length_and_silence(monkeypatch):
         seen.append(mel)
         return np.random.default_rng(1).standard_normal(len(mel) * melgan.HOP).astype(np.float32)
 
-    monkeypatch.setattr(melgan, "_generate", generate)
+    monkeypatch.setattr(melgan, "generate", generate)
     for length in (1, 333, 16001):
         samples = 0.01 * np.random.default_rng(0).standard_normal(length)
         made = melgan.copy_melgan(samples, "")

@@ -8,7 +8,7 @@ import unicodedata
 import numpy as np
 import pytest
 import soundfile
-from lhotse import CutSet
+from tiny_audio import read_cuts, write_audio
 
 from local import mucs, transcribed
 from pyspeech.errors import UserError
@@ -18,18 +18,11 @@ HINDI = ["शून्य", "एक", "दो", "तीन", "चार", "प�
 WORDS = {"Hindi": HINDI, "Tamil": ["ஒன்று", "இரண்டு", "மூன்று"], "English": ["One.", "Two!", "three"]}
 
 
-def write_audio(path, rate=8000, seconds=0.5, channels=1, seed=0, **options):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    samples = 0.1 * np.random.default_rng(seed).standard_normal((int(seconds * rate), channels))
-    soundfile.write(str(path), samples, rate, **{"subtype": "PCM_16", **options})
-    return path
-
-
 def make_set(folder, words, count, audio="audio", rates=(8000,), separator=" ", suffix=".wav"):
     lines = []
     for number in range(count):
         name = f"{number:04d}"
-        write_audio(folder / audio / f"{name}{suffix}", rates[number % len(rates)], seed=number)
+        write_audio(folder / audio / f"{name}{suffix}", rate=rates[number % len(rates)], seed=number)
         lines.append(f"{name}{separator}{words[number % len(words)]}\n")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "transcription.txt").write_text("".join(lines), encoding="utf-8")
@@ -41,10 +34,6 @@ def make_mucs(root, languages=("Hindi", "Tamil"), train=20, test=6, **options):
         make_set(root / language / "train", WORDS[language], train, **options)
         make_set(root / language / "test", WORDS[language], test, **options)
     return root
-
-
-def cuts(out, split):
-    return list(CutSet.from_file(out / f"{split}.jsonl.gz"))
 
 
 def test_mucs_layout_with_odd_rates_and_isolated_problems(tmp_path, caplog):
@@ -72,12 +61,12 @@ def test_mucs_layout_with_odd_rates_and_isolated_problems(tmp_path, caplog):
     ):
         assert line.endswith(words) and line in caplog.text
     assert "left out 3 of 79" in caplog.text and "7350 Hz" in caplog.text
-    train = {cut.id: cut for split in ("train", "dev") for cut in cuts(out, split)}
+    train = {cut.id: cut for split in ("train", "dev") for cut in read_cuts(out, split)}
     cut = train["en-IN-train-0003"]
     assert cut.sampling_rate == 7350 and cut.supervisions[0].text == "One." and cut.supervisions[0].language == "en-IN"
     assert cut.supervisions[0].speaker is None and cut.load_audio().shape == (1, 3675) and cut.duration == 0.5
-    assert not {cut.id for cut in cuts(out, "train")} & {cut.id for cut in cuts(out, "dev")}
-    assert [cut.id for cut in cuts(out, "test")] == sorted(cut.id for cut in cuts(out, "test"))
+    assert not {cut.id for cut in read_cuts(out, "train")} & {cut.id for cut in read_cuts(out, "dev")}
+    assert [cut.id for cut in read_cuts(out, "test")] == sorted(cut.id for cut in read_cuts(out, "test"))
 
 
 def test_prepared_twice_gives_the_same_bytes(tmp_path):
@@ -154,7 +143,7 @@ def test_transcriptions_of_all_sorts(tmp_path):
     out = tmp_path / "out"
     assert mucs.prepare(corpus, out, log)["hi-IN"] == {"train": 19, "dev": 2, "test": 6}
     assert not (out / "problems.txt").exists()
-    texts = {cut.id: cut.supervisions[0].text for split in ("train", "dev") for cut in cuts(out, split)}
+    texts = {cut.id: cut.supervisions[0].text for split in ("train", "dev") for cut in read_cuts(out, split)}
     assert texts["hi-IN-train-0000"] == "शून्य" and texts["hi-IN-train-\u00e91"] == "एक  दो"
     path.write_bytes("\n".join(lines).encode("utf-16"))
     assert len(mucs.read_transcription(path)) == 21
@@ -191,7 +180,7 @@ def test_bad_audio_is_named_and_too_much_of_it_stops(tmp_path, caplog):
     ]:
         assert any(name in line and words in line for line in caplog.text.splitlines()), name
     assert "0010" not in caplog.text  # the same line twice: nothing to complain of
-    assert sum(len(cuts(tmp_path / "out", split)) for split in ("train", "dev")) == 11
+    assert sum(len(read_cuts(tmp_path / "out", split)) for split in ("train", "dev")) == 11
     (audio / "0011.wav").write_bytes(b"")
     (audio / "0012.wav").write_bytes(b"")
     with pytest.raises(UserError, match="11 of 26 utterances have problems") as error:
@@ -204,11 +193,11 @@ def test_stereo_and_rare_formats_are_copied(tmp_path):
     corpus = make_mucs(tmp_path / "MUCS", ["Hindi"])
     write_audio(corpus / "Hindi/test/audio/0000.wav", rate=22050, channels=2)
     (corpus / "Hindi/test/audio/0001.wav").unlink()
-    write_audio(corpus / "Hindi/test/audio/0001.aiff", format="AIFF")
+    write_audio(corpus / "Hindi/test/audio/0001.aiff", rate=8000, format="AIFF")
     write_audio(corpus / "Hindi/test/audio/0002.flac")
     (corpus / "Hindi/test/audio/0002.wav").unlink()
     mucs.prepare(corpus, tmp_path / "out", log)
-    test = cuts(tmp_path / "out", "test")
+    test = read_cuts(tmp_path / "out", "test")
     assert [cut.recording.sources[0].source.startswith(str(tmp_path / "out/mixed")) for cut in test[:3]] == [True, True, False]
     samples, _ = soundfile.read(str(corpus / "Hindi/test/audio/0000.wav"))
     np.testing.assert_allclose(test[0].load_audio()[0], samples.mean(axis=1), atol=2 / 32768)
@@ -231,7 +220,7 @@ def test_language_without_test_set_is_left_out(tmp_path, caplog):
 def test_languages_can_be_chosen(tmp_path):
     corpus = make_mucs(tmp_path / "MUCS")
     assert list(mucs.prepare(corpus, tmp_path / "out", log, languages=["Tamil"])) == ["ta-IN"]
-    assert {cut.supervisions[0].language for cut in cuts(tmp_path / "out", "train")} == {"ta-IN"}
+    assert {cut.supervisions[0].language for cut in read_cuts(tmp_path / "out", "train")} == {"ta-IN"}
     with pytest.raises(UserError, match="there is no gu-IN; there are hi-IN, ta-IN"):
         mucs.prepare(corpus, tmp_path / "out", log, languages=["gu-IN"])
 

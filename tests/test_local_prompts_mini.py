@@ -6,7 +6,7 @@ import logging
 import numpy as np
 import pytest
 import soundfile
-from lhotse import CutSet
+from tiny_audio import read_cuts
 from tiny_corpora import voiced
 
 from local import prompts_mini
@@ -35,7 +35,7 @@ def clips(tmp_path_factory):
 
 def test_corpus(clips, tmp_path):
     prompts_mini.prepare(tmp_path, log, clips=clips)
-    cuts = {split: list(CutSet.from_file(tmp_path / f"{split}.jsonl.gz")) for split in ("train", "dev", "test")}
+    cuts = {split: read_cuts(tmp_path, split) for split in ("train", "dev", "test")}
     assert sum(map(len, cuts.values())) == 30 * 8
     speakers = {split: {cut.supervisions[0].speaker for cut in found} for split, found in cuts.items()}
     assert speakers["train"] == {"tuxpaint-es", "tuxpaint-fr", "asterisk-it", "tuxpaint-ro", "tuxpaint-ru"}
@@ -49,7 +49,7 @@ def test_corpus(clips, tmp_path):
 
 def test_scale(clips, tmp_path):
     prompts_mini.prepare(tmp_path, log, scale=0.3, clips=clips)
-    assert 20 < len(list(CutSet.from_file(tmp_path / "train.jsonl.gz"))) < 80
+    assert 20 < len(read_cuts(tmp_path, "train")) < 80
 
 
 def test_shares():
@@ -107,6 +107,6 @@ def test_lists_of_texts(tmp_path):
 
 def test_languages_can_be_chosen(clips, tmp_path):
     prompts_mini.prepare(tmp_path, log, clips=clips, languages=["fr", "Spanish", "fr"])
-    assert {cut.supervisions[0].language for cut in CutSet.from_file(tmp_path / "train.jsonl.gz")} == {"es", "fr"}
+    assert {cut.supervisions[0].language for cut in read_cuts(tmp_path, "train")} == {"es", "fr"}
     with pytest.raises(UserError, match="corpus=prompts: languages: there is no hi-IN; there are es, fr, it, ro, ru"):
         prompts_mini.prepare(tmp_path, log, clips=clips, languages=["hi"])

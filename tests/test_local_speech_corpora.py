@@ -3,21 +3,13 @@
 import logging
 import shutil
 
-import numpy as np
 import pytest
-import soundfile
-from lhotse import CutSet
+from tiny_audio import read_cuts, write_audio
 
 from local import speech_corpora
 from pyspeech.errors import UserError
 
 log = logging.getLogger("test")
-
-
-def write_audio(path, rate=16000, seconds=0.5, seed=0):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    soundfile.write(str(path), 0.1 * np.random.default_rng(seed).standard_normal(int(seconds * rate)), rate)
-    return path
 
 
 def write_lines(path, lines):
@@ -78,10 +70,6 @@ def make_cmu_indic(root):
     return root
 
 
-def cuts(out, split):
-    return list(CutSet.from_file(out / f"{split}.jsonl.gz"))
-
-
 def test_fleurs(tmp_path, caplog):
     root = make_fleurs(tmp_path / "data/fleurs")
     (root / "hi_in/train/train1.wav").unlink()
@@ -95,7 +83,7 @@ def test_fleurs(tmp_path, caplog):
     assert "train1.wav" in caplog.text and "transcript without audio" in caplog.text and "train2.wav" in caplog.text
     assert "line 6: not a line of this table: '5\\ttrain5.wav\\tRaw'" in caplog.text
     assert "line 7: names the audio of line 1 again" in caplog.text and "line 8: not a line" in caplog.text
-    cut = cuts(out, "test")[0]
+    cut = read_cuts(out, "test")[0]
     assert cut.supervisions[0].text == "text 0" and cut.supervisions[0].speaker is None
     assert cut.recording.sources[0].source == str(root / "en_us/test/test0.wav") and cut.load_audio().shape == (1, 8000)
     assert list(speech_corpora.prepare("fleurs", root, out, log, languages=["hi"])) == ["hi"]
@@ -117,7 +105,7 @@ def test_fleurs_as_it_is_released(tmp_path):
     root.rename(tmp_path / "data")
     counts = speech_corpora.prepare("fleurs", tmp_path, tmp_path / "out", log, languages=["hi_in"])
     assert counts == {"hi-IN": {"train": 6, "dev": 2, "test": 3}}
-    source = cuts(tmp_path / "out", "dev")[0].recording.sources[0].source
+    source = read_cuts(tmp_path / "out", "dev")[0].recording.sources[0].source
     assert source == str(tmp_path / "data/hi_in/audio/dev/dev0.wav")
 
 
@@ -154,11 +142,11 @@ def test_commonvoice(tmp_path):
     problems = (out / "problems.txt").read_text(encoding="utf-8").splitlines()
     assert ["transcript without audio" in line for line in problems] == [True, False]
     assert "train.tsv, line 6: not a line of this table: 'speaker1" in problems[1]
-    assert [(cut.supervisions[0].speaker, cut.supervisions[0].text) for cut in cuts(out, "test")] == [
+    assert [(cut.supervisions[0].speaker, cut.supervisions[0].text) for cut in read_cuts(out, "test")] == [
         ("speaker0", '"ஒன்று 0'),
         ("speaker1", '"ஒன்று 1'),
     ]
-    cut = cuts(out, "train")[0]
+    cut = read_cuts(out, "train")[0]
     assert cut.supervisions[0].speaker == "speaker1" and cut.supervisions[0].text == '"ஒன்று 1'
     assert cut.sampling_rate == 48000 and cut.load_audio().shape == (1, 24000)
 
@@ -200,12 +188,12 @@ def test_cmu_indic(tmp_path):
     assert "line 21: names the audio of line 3 again" in problems and "line 22: not a line of this table" in problems
     assert all(by_set[split] >= 1 for by_set in counts.values() for split in ("train", "dev", "test"))
     gujarati = {
-        split: {cut.supervisions[0].text for cut in cuts(out, split) if cut.supervisions[0].language == "gu-IN"}
+        split: {cut.supervisions[0].text for cut in read_cuts(out, split) if cut.supervisions[0].language == "gu-IN"}
         for split in ("train", "dev", "test")
     }
     assert not gujarati["train"] & gujarati["test"]
     assert not gujarati["train"] & gujarati["dev"] and counts["gu-IN"]["test"] == 2
-    assert {cut.supervisions[0].speaker for cut in cuts(out, "train")} == {"hin_ab", "guj_dp", "guj_kt"}
+    assert {cut.supervisions[0].speaker for cut in read_cuts(out, "train")} == {"hin_ab", "guj_dp", "guj_kt"}
 
 
 def test_what_is_no_corpus(tmp_path):

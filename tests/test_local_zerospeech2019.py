@@ -9,7 +9,7 @@ import unicodedata
 import numpy as np
 import pytest
 import soundfile
-from lhotse import CutSet
+from tiny_audio import read_cuts, write_audio
 from tiny_zerospeech import TEST_SPEAKERS, UNIT_SPEAKERS, VOICES, make_zerospeech
 
 from local import zerospeech2019
@@ -21,37 +21,20 @@ log = logging.getLogger("test")
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    return make_zerospeech(tmp_path_factory.mktemp("zerospeech") / "made", utterances=3)
-
-
-@pytest.fixture
-def corpus(made, tmp_path):
-    """A copy to change."""
-    return shutil.copytree(made, tmp_path / "2019")
-
-
-def cuts(out, part):
-    return list(CutSet.from_file(out / f"{part}.jsonl.gz"))
+    return make_zerospeech(tmp_path_factory.mktemp("zerospeech") / "2019", utterances=3)
 
 
 def read(path):
     return path.read_text(encoding="utf-8").splitlines()
 
 
-def write_audio(path, seconds=0.5, rate=16000, channels=1, **options):
-    samples = 0.1 * np.random.default_rng(0).standard_normal((int(seconds * rate), channels))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    soundfile.write(str(path), samples, rate, **options)
-    return path
-
-
 def test_official_layout(made, tmp_path, caplog):
     with caplog.at_level(logging.INFO):
         counts = zerospeech2019.prepare(made, tmp_path, log)
     assert counts == {"language": "english", "unit": 9, "voice": 6, "test": 24, "items": 18}
-    assert {cut.supervisions[0].speaker for cut in cuts(tmp_path, "unit")} == set(UNIT_SPEAKERS)
-    assert {cut.supervisions[0].speaker for cut in cuts(tmp_path, "voice")} == set(VOICES)
-    test = cuts(tmp_path, "test")
+    assert {cut.supervisions[0].speaker for cut in read_cuts(tmp_path, "unit")} == set(UNIT_SPEAKERS)
+    assert {cut.supervisions[0].speaker for cut in read_cuts(tmp_path, "voice")} == set(VOICES)
+    test = read_cuts(tmp_path, "test")
     assert {cut.supervisions[0].speaker for cut in test} == set(TEST_SPEAKERS)
     assert all(cut.id == cut.supervisions[0].id and cut.supervisions[0].text is None for cut in test)
     assert min(cut.duration for cut in test) == 0.095
@@ -104,7 +87,7 @@ def test_both_languages_and_the_2017_track_beside(tmp_path, caplog):
         assert zerospeech2019.prepare(tmp_path / "2020", tmp_path / "out", log)["language"] == "english"
     assert "taking english; there is also surprise" in caplog.text
     assert zerospeech2019.prepare(corpus, tmp_path / "out", log, language="Surprise")["items"] == 18
-    assert "/surprise/test/" in cuts(tmp_path / "out", "test")[0].recording.sources[0].source
+    assert "/surprise/test/" in read_cuts(tmp_path / "out", "test")[0].recording.sources[0].source
     with pytest.raises(UserError, match="language=french is not there; there is english, surprise"):
         zerospeech2019.prepare(corpus, tmp_path / "out", log, language="french")
     (corpus / "english").rename(corpus / "anglais")
@@ -149,7 +132,7 @@ def test_names_rates_and_channels_of_all_sorts(corpus, tmp_path):
         )
     counts = zerospeech2019.prepare(corpus, tmp_path / "out", log)
     assert counts["test"] == 28 and counts["items"] == 21
-    found = {cut.id: cut for cut in cuts(tmp_path / "out", "test")}
+    found = {cut.id: cut for cut in read_cuts(tmp_path / "out", "test")}
     assert found["S-099_vowel-a"].sampling_rate == 44100 and found["S-099_vowel-a"].supervisions[0].speaker == "S-099"
     stereo = found["Sé7_ü"]
     assert stereo.load_audio().shape == (1, 800) and "/out/mixed/test/" in stereo.recording.sources[0].source

@@ -6,7 +6,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 import soundfile
-from lhotse import CutSet
+from tiny_audio import read_cuts
 
 from local import zerospeech_mini
 from local.synthesis import espeak
@@ -53,7 +53,7 @@ def clips(tmp_path_factory):
 def corpus(clips, tmp_path_factory):
     folder = tmp_path_factory.mktemp("corpus")
     counts = zerospeech_mini.prepare(folder, log, clips=clips)
-    cuts = {part: list(CutSet.from_file(folder / f"{part}.jsonl.gz")) for part in ("unit", "voice", "test")}
+    cuts = {part: read_cuts(folder, part) for part in ("unit", "voice", "test")}
     return folder, cuts, counts
 
 
@@ -159,11 +159,15 @@ def test_scripts(tmp_path):
     }
 
 
-def test_too_little_is_left(clips, tmp_path, caplog):
+def test_too_little_is_left(clips, tmp_path):
     with pytest.raises(UserError, match="scale=0.001: no train utterance of cs is left; expected a larger share"):
         zerospeech_mini.prepare(tmp_path, log, clips=clips, scale=0.001)
+
+
+def test_nothing_to_compare(clips, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(zerospeech_mini, "LONGEST_ITEM", 0.0)
     (tmp_path / "abx.item").write_text("of another scale")
-    assert zerospeech_mini._write(tmp_path, [], {}, [], log)["items"] == 0
+    assert zerospeech_mini.prepare(tmp_path, log, clips=clips)["items"] == 0
     assert not (tmp_path / "abx.item").exists() and "there will be no ABX" in caplog.text
 
 

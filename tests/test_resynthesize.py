@@ -5,13 +5,14 @@ import pytest
 import soundfile
 from tiny_units import VOICES, make_pair
 from tiny_zerospeech import sentence
-from tool_harness import BAD, load_tool, run_tool, write_awkward_audio
+from tool_harness import BAD, run_tool, write_awkward_audio
 
 from pyspeech.audio.io import read_audio
 from pyspeech.audio.level import rms
 from pyspeech.errors import UserError
 from pyspeech.units.checkpoint import save_model, save_pair
 from pyspeech.units.resynthesis import resynthesize
+from utils import resynthesize as tool
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def audio(tmp_path):
 
 
 def run(*arguments):
-    return load_tool("resynthesize").main([str(argument) for argument in arguments])
+    return tool.main([str(argument) for argument in arguments])
 
 
 def test_every_kind_of_file_in_one_run(models, tmp_path):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+from tiny_training import descend
 
 from pyspeech.errors import UserError
 from pyspeech.sad.augmentation import augment
@@ -118,15 +119,7 @@ def test_loss_ignores_frames_that_do_not_exist(streams):
 def test_training_lowers_the_loss(streams):
     torch.manual_seed(0)
     model = SadNetwork(NetworkConfig(channels=[4, 8], rnn_size=8, context_seconds=0.5), STFT).train()
-    batch = batch_of(streams)
-    optimizer = torch.optim.Adam(model.parameters(), 1e-2)
-    losses = []
-    for _ in range(8):
-        loss, _ = compute_loss(model, batch)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
+    losses, _ = descend(model, compute_loss, batch_of(streams), steps=8, lr=1e-2)
     assert losses[-1] < losses[0]
 
 

@@ -2,18 +2,15 @@
 
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tool_harness import run_tool
 
 from pyspeech.errors import UserError
 from pyspeech.sad.formats import write_hypothesis, write_reference
 from pyspeech.sad.scoring import overall, score_folders, score_pair
 
-TOOL = Path(__file__).resolve().parents[1] / "utils" / "score_sad.py"
 COLLARS = (0, 0.25, 0.5, 1, 2)
 
 
@@ -152,20 +149,17 @@ def folders(tmp_path):
     return tmp_path
 
 
-def run_tool(*arguments):
-    """Run the tool with the Python of the tests, from another folder."""
-    return subprocess.run(
-        [sys.executable, str(TOOL), *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd="/",
-        env={**os.environ, "PYSPEECH_ENV": "system", "PYTHONUTF8": "1"},
-    )
-
-
 def test_tool(folders):
     done = run_tool(
-        "--reference", folders / "ref", "--hypothesis", folders / "hyp", "--json", folders / "out.json", "--collar", "0"
+        "score_sad",
+        "--reference",
+        folders / "ref",
+        "--hypothesis",
+        folders / "hyp",
+        "--json",
+        folders / "out.json",
+        "--collar",
+        "0",
     )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -179,12 +173,12 @@ def test_tool(folders):
 
 def test_tool_errors_are_one_line(folders):
     (folders / "hyp" / "trñ00.txt").unlink()
-    done = run_tool("--reference", folders / "ref", "--hypothesis", folders / "hyp")
+    done = run_tool("score_sad", "--reference", folders / "ref", "--hypothesis", folders / "hyp")
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.count("\n") == 1 and "trñ00" in done.stderr
     gap = [f"X\tX\tX\tSAD\tX\t{times}\tspeech\t0.5\n" for times in ("0.00\t1.00", "1.50\t9.00")]
     (folders / "hyp" / "trñ00.txt").write_text("".join(gap))
-    done = run_tool("--reference", folders / "ref", "--hypothesis", folders / "hyp")
+    done = run_tool("score_sad", "--reference", folders / "ref", "--hypothesis", folders / "hyp")
     assert done.returncode == 1 and done.stderr.count("\n") == 1
     assert "trñ00.txt, line 2: gap from 1.0 to 1.5 s" in done.stderr
 
@@ -209,7 +203,9 @@ def test_names_in_any_form(tmp_path):
         write(tmp_path / folder / ("caf\u00e9.TXT" if composed else "cafe\u0301.txt"), [(2, 5)], 10)
         write(tmp_path / folder / os.fsdecode(b"reel\xe9.TXT"), [(2, 5)], 10)
     next((tmp_path / "hyp").glob("reel*")).write_text("")
-    done = run_tool("--reference", tmp_path / "ref", "--hypothesis", tmp_path / "hyp", "--json", tmp_path / "out.json")
+    done = run_tool(
+        "score_sad", "--reference", tmp_path / "ref", "--hypothesis", tmp_path / "hyp", "--json", tmp_path / "out.json"
+    )
     assert done.returncode == 0 and "reel\ufffd.TXT: empty" in done.stderr, done.stderr
     result = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
     assert {name: score["dcf"] for name, score in result["files"].items()} == {"caf\u00e9": 0, "reel\ufffd": 0.75}
@@ -224,7 +220,7 @@ def test_a_reference_without_a_scored_label_is_left_out(folders):
     result = score_folders(folders / "ref", folders / "hyp", 0)
     assert result["files"]["trñ00"]["dcf"] is None and f"{path}: none of its labels is scored" in result["warnings"][1]
     assert result["overall"]["dcf"] == round(result["files"]["reel 1 día"]["dcf"], 5) > 0
-    done = run_tool("--reference", folders / "ref", "--hypothesis", folders / "hyp")
+    done = run_tool("score_sad", "--reference", folders / "ref", "--hypothesis", folders / "hyp")
     assert "mean of 1 recording;" in done.stdout
     (folders / "ref" / "reel 1 día.txt").unlink()
     with pytest.raises(UserError, match="none of the labels of its files is scored"):

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from tool_harness import load_tool
 
 from pyspeech.sad.segment_rnn import any_segment, last_outputs, last_outputs_plain, num_segments
+from utils.bench import segment_rnn, statistical_sad
 
 
 def make_gru(inputs=16, hidden=24):
@@ -86,13 +86,13 @@ def test_any_segment_and_threshold_commute():
 @pytest.mark.parametrize(
     "tool, option",
     [
-        ("bench/segment_rnn", "--seconds"),
-        ("bench/segment_rnn", "--repetitions"),
-        ("bench/statistical_sad", "--minutes"),
-        ("bench/statistical_sad", "--repetitions"),
+        (segment_rnn, "--seconds"),
+        (segment_rnn, "--repetitions"),
+        (statistical_sad, "--minutes"),
+        (statistical_sad, "--repetitions"),
     ],
 )
 def test_bench_of_nothing_is_one_line(tool, option, capsys):
     with pytest.raises(SystemExit):
-        load_tool(tool).main([option, "0"])
+        tool.main([option, "0"])
     assert f"argument {option}: 0 is not a" in capsys.readouterr().err

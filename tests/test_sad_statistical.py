@@ -236,4 +236,7 @@ def test_impossible_options_are_named(option, value):
 
 def test_options_at_their_limits(stream):
     least = dict.fromkeys(("high_pass", "smoothing_seconds", "edge_seconds", "closing_seconds", "fill_seconds"), 0.0)
-    detect(stream[0], RATE, StatisticalConfig(**least, n_fft=80, iterations=0))
+    config = StatisticalConfig(**least, n_fft=80, iterations=0)
+    config.check()
+    decisions = detect(stream[0], RATE, config).decisions
+    assert decisions.shape == (6000,) and decisions.any() and not decisions.all()

@@ -145,7 +145,7 @@ def test_speakers_that_differ_make_the_interval_wider(rng):
 def test_interval_of_many_draws_at_once_and_of_few_is_of_one_kind(rng, monkeypatch):
     genuine, fake = rng.normal(1, 1, 300), rng.normal(-0.5, 1, 450)
     whole = eer_interval(genuine, fake, draws=1000)
-    monkeypatch.setattr("pyspeech.spoofing.scoring._DRAWN_AT_ONCE", 7 * 750)
+    monkeypatch.setattr("pyspeech.spoofing.scoring.DRAWN_AT_ONCE", 7 * 750)
     assert eer_interval(genuine, fake, draws=1000) == pytest.approx(whole, abs=0.006)
     assert eer_interval([1.0], [0.0]) == (0, 0)
 

@@ -146,7 +146,7 @@ def test_bootstrap_in_pieces_equals_at_once(rng, monkeypatch):
     errors, words = rng.integers(0, 5, 50), rng.integers(0, 9, 50)
     arguments = errors, words, ["x"] * 50, list(range(50))
     at_once = bootstrap_interval(*arguments)
-    monkeypatch.setattr("pyspeech.text.wer._DRAWS_AT_ONCE", 170)
+    monkeypatch.setattr("pyspeech.text.wer.DRAWS_AT_ONCE", 170)
     assert bootstrap_interval(*arguments) == at_once
 
 

@@ -10,12 +10,12 @@ import struct
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
 import torch
+from tool_harness import ENVIRONMENT, run_tool, tool_command
 
 from pyspeech.audio.io import read_audio
 from pyspeech.audio.live import PcmStream, stream_live
@@ -34,7 +34,6 @@ from pyspeech.transducer.streaming import StreamingRecognizer
 from pyspeech.transducer.transcripts import LINE_WIDTH, LONGEST, Transcript, render
 from utils import transcribe
 
-TOOL = Path(transcribe.__file__).resolve()
 RATE = 16000
 GRAPHEMES = {"en-IN": "abcde", "hi-IN": "कखगघ", "ta-IN": "அஆஇஈ"}
 CONFIG = {
@@ -97,15 +96,8 @@ def short(tmp_path_factory):
     return path
 
 
-def run(*arguments, **options):
-    """Run the tool with the Python of the tests, from another folder."""
-    environment = {**os.environ, "PYSPEECH_ENV": "system", "PYTHONUTF8": "1", "OMP_NUM_THREADS": "1"}
-    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options}
-    return subprocess.run([sys.executable, str(TOOL), *map(str, arguments)], cwd="/", env=environment, **options)
-
-
 def call(capsys, *arguments):
-    """The same in this process: (what it prints, exit status)."""
+    """The tool in this process: (what it prints, exit status)."""
     status = transcribe.main([str(argument) for argument in arguments])
     return capsys.readouterr().out, status
 
@@ -130,7 +122,7 @@ def test_every_kind_of_file_in_one_run(models, tmp_path):
     (folder / "truncated.wav").write_bytes((folder / "whole.wav").read_bytes()[: 44 + RATE])
     (folder / "empty.wav").write_bytes(b"")
     (folder / "text.wav").write_text("This is a letter, not a recording.\n")
-    done = run(folder, "--model", models["lid"], "-o", output, "--format", "json")
+    done = run_tool("transcribe", folder, "--model", models["lid"], "-o", output, "--format", "json")
     assert done.returncode == 1 and done.stdout == "" and "Traceback" not in done.stderr
     errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     bad = ["empty.wav: is empty", "no samples.wav: ", "text.wav: cannot be read as audio"]
@@ -396,8 +388,8 @@ def test_an_interrupt_ends_the_audio_and_the_next_one_the_program():
 def test_partial_results_show_on_a_terminal(models, short, capsys):
     """And Ctrl-C ends a recording that would go on: the text of what came is printed."""
     master, slave = os.openpty()
-    environment = {**os.environ, "PYSPEECH_ENV": "system", "PYTHONUTF8": "1", "OMP_NUM_THREADS": "1", "COLUMNS": "60"}
-    command = [sys.executable, str(TOOL), "-", "--model", str(models["lid"]), "--stream"]
+    environment = {**ENVIRONMENT, "COLUMNS": "60"}
+    command = tool_command("transcribe", "-", "--model", models["lid"], "--stream")
     raw = soundfile.read(short, dtype="int16")[0].tobytes()
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=slave, env=environment) as process:
@@ -491,16 +483,6 @@ def test_errors_are_one_line(models, short, tmp_path, arguments, message):
     with pytest.raises(UserError, match=message) as error:
         transcribe.main(["--model", str(models["lid"]), *arguments, str(short)])
     assert "\n" not in str(error.value)
-
-
-def test_help_is_instant():
-    """Nothing heavy is loaded before the options are read."""
-    code = (
-        "import sys; from utils import transcribe; text = transcribe.parser().format_help(); print(text);"
-        "sys.exit(any(name in sys.modules for name in ('torch', 'numpy', 'lhotse', 'scipy')))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=TOOL.parents[1])
-    assert done.returncode == 0 and "--language" in done.stdout and "sox -d" in done.stdout
 
 
 # The formats, on results made by hand.

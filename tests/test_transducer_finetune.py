@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from tiny_transducer import SMALL, UNION, VOCABULARIES
 
 from pyspeech.errors import UserError
 from pyspeech.text.units import GraphemeUnits
@@ -9,24 +10,13 @@ from pyspeech.transducer.config import TransducerConfig, parameter_count
 from pyspeech.transducer.finetune import symbols_in_union, to_monolingual
 from pyspeech.transducer.networks import Transducer, count_parameters
 
-VOCABULARIES = {"en-IN": 7, "hi-IN": 5, "ta-IN": 9}
-UNION = 19
 SYMBOLS = {"en-IN": [0, 1, 2, 3, 10, 11, 12], "hi-IN": [0, 5, 4, 14, 13], "ta-IN": [0, 6, 7, 8, 9, 15, 16, 17, 18]}
-OPTIONS = {
-    "encoder_layers": 2,
-    "encoder_size": 24,
-    "predictor_size": 20,
-    "embedding": 12,
-    "joint": 28,
-    "features": 16,
-    "lid_sizes": [10],
-}
 MULTI_SOFTMAX = [{}, {"lsp": True}, {"lid": True}, {"lsp": True, "lid": True}]
 
 
 def make_model(structure, vocabularies):
     torch.manual_seed(0)
-    model = Transducer(TransducerConfig(**OPTIONS, **structure), vocabularies).double().eval()
+    model = Transducer(TransducerConfig(**SMALL, **structure), vocabularies).double().eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))

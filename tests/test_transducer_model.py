@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tiny_transducer import SMALL, UNION, VOCABULARIES
 
 from pyspeech.errors import UserError
 from pyspeech.features.config import FbankConfig
@@ -19,20 +20,10 @@ from pyspeech.transducer.checkpoint import load_model, save_model
 from pyspeech.transducer.config import TransducerConfig, parameter_count
 from pyspeech.transducer.encoder import run_lstm
 from pyspeech.transducer.networks import Transducer, count_parameters
+from pyspeech.transducer.packing import Packing
 from utils.bench import count_parameters as count_tool
 
 ROOT = Path(__file__).resolve().parent.parent
-SMALL = {
-    "encoder_layers": 2,
-    "encoder_size": 24,
-    "predictor_size": 20,
-    "embedding": 12,
-    "joint": 28,
-    "features": 16,
-    "lid_sizes": [10, 6],
-}
-VOCABULARIES = {"en-IN": 7, "hi-IN": 5, "ta-IN": 9}
-UNION = 19
 KINDS = {
     "monolingual": ({"structure": "monolingual"}, {"hi-IN": 5}),
     "vanilla": ({"structure": "vanilla"}, dict.fromkeys(VOCABULARIES, UNION)),
@@ -250,16 +241,21 @@ def test_packed_parameters_follow_the_parameters(change, context):
         assert change == "type" or not torch.allclose(after, before)
 
 
-def test_packed_parameters_are_kept_and_not_copied():
+def test_packed_parameters_are_kept_and_not_copied(monkeypatch):
+    get, built = Packing.get, []
+    monkeypatch.setattr(
+        Packing, "get", lambda self, key, parameters, build: get(self, key, parameters, lambda: built.append(key) or build())
+    )
     model = make_model("multi_softmax")
     with torch.inference_mode():
         search_step(model)
-        packed = model.joint._packing._built[None][1][0]
+        first = len(built)
         search_step(model)
-        assert model.joint._packing._built[None][1][0] is packed
+        assert len(built) == first > 0
+        search_step(copy.deepcopy(model))
+        assert len(built) == 2 * first
     search_step(model).sum().backward()  # with gradients nothing of that is used
     assert model.joint.outputs[2].weight.grad is not None
-    assert not copy.deepcopy(model).joint._packing._built
 
 
 def test_only_the_language_of_the_minibatch_is_updated():

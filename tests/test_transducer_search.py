@@ -11,7 +11,7 @@ from pyspeech.errors import UserError
 from pyspeech.transducer.config import SearchConfig, TransducerConfig
 from pyspeech.transducer.hypotheses import Hypothesis, words_of
 from pyspeech.transducer.networks import Transducer
-from pyspeech.transducer.search import BeamSearch, _extend_hashes, search
+from pyspeech.transducer.search import BeamSearch, extend_hashes, search
 
 D, J, E, P = 6, 8, 5, 7
 VOCABULARIES = [5, 4, 7]
@@ -278,7 +278,7 @@ def test_prefix_hashes_differ_and_are_not_negative():
     hashes = torch.zeros(1, dtype=torch.int64)
     every = [hashes]
     for _ in range(5):
-        hashes = torch.cat([_extend_hashes(hashes, torch.full_like(hashes, symbol)) for symbol in range(1, 10)])
+        hashes = torch.cat([extend_hashes(hashes, torch.full_like(hashes, symbol)) for symbol in range(1, 10)])
         every.append(hashes)
     every = torch.cat(every)
     assert len(every) == sum(9**length for length in range(6)) == len(every.unique())

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from tiny_transducer import SMALL
 
 from pyspeech.transducer.config import LossConfig, TransducerConfig
 from pyspeech.transducer.networks import Transducer
@@ -12,17 +13,7 @@ SIZES = {"en-IN": 9, "hi-IN": 7, "ta-IN": 5}
 
 def make_training(lid=True, **options):
     torch.manual_seed(3)
-    config = TransducerConfig(
-        lid=lid,
-        encoder_layers=1,
-        encoder_size=12,
-        predictor_layers=1,
-        predictor_size=8,
-        embedding=6,
-        joint=10,
-        lid_sizes=[7],
-        features=16,
-    )
+    config = TransducerConfig(**{**SMALL, "lid": lid, "encoder_layers": 1, "predictor_layers": 1})
     return TransducerTraining(Transducer(config, SIZES).double(), LossConfig(**options), warmup_batches=4)
 
 

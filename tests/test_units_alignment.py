@@ -53,7 +53,7 @@ def plain_score(path, emissions, ids, stay):
 
 def test_viterbi_finds_the_best_of_all_paths(rng):
     transcripts = [[["a"]], [["a"], ["b"]], [["b", "a"]]]
-    graphs = [alignment._graph(words, [SILENCE, "a", "b"]) for words in transcripts]
+    graphs = [alignment.build_graph(words, [SILENCE, "a", "b"]) for words in transcripts]
     stay = rng.uniform(0.2, 0.8, 9)
     for lengths in (np.array([3, 7, 9]), np.array([9, 12, 6])):
         emissions = rng.normal(0, 3, (lengths.max(), 3, 9)).astype(np.float32)
@@ -67,7 +67,7 @@ def test_viterbi_finds_the_best_of_all_paths(rng):
 
 
 def test_too_short_for_its_graph(rng):
-    graph = alignment._graph([["a", "b"]], [SILENCE, "a", "b"])
+    graph = alignment.build_graph([["a", "b"]], [SILENCE, "a", "b"])
     emissions = rng.normal(0, 1, (8, 2, 9)).astype(np.float32)
     paths, scores = alignment.viterbi(emissions, np.array([5, 8]), [graph, graph], np.full(9, 0.5))
     assert scores[0] == -np.inf and np.isfinite(scores[1]) and [len(path) for path in paths] == [5, 8]
@@ -147,6 +147,7 @@ def speak(texts):
     from local.synthesis.phonemes import tidy
 
     class Timed(espeak.Engine):
+        # Private, and nowhere else: eSpeak NG tells the times of its phonemes here alone, and the product wants none.
         def _on_samples(self, samples, count, events):
             index = 0
             while events[index].type != espeak._EVENT_END:

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from tiny_training import descend
 
 from pyspeech.errors import UserError
 from pyspeech.units.config import InverterConfig, VqVaeConfig
@@ -65,7 +66,8 @@ def test_multiscale_convolution_has_kernels_of_all_widths():
 def make_training(**options):
     torch.manual_seed(3)
     vqvae = VqVae(VqVaeConfig(features=5, dim=8, heads=2, feedforward=8, codes=10, code_dim=6, speaker_dim=2), 2)
-    return InverterTraining(Inverter(InverterConfig(**{**SIZES, "dropout": 0.0, **options}), vqvae.codebook, 2), vqvae)
+    inverter = Inverter(InverterConfig(**{**SIZES, "dropout": 0.0, **options}), vqvae.codebook, 2)
+    return InverterTraining(inverter, vqvae), vqvae
 
 
 def make_batch(lengths=(13, 6, 3), seed=4):
@@ -82,10 +84,11 @@ def make_batch(lengths=(13, 6, 3), seed=4):
 
 
 def test_loss_equals_a_plain_loop():
-    training = make_training().eval()
+    training, vqvae = make_training()
+    training.eval()
     batch = make_batch()
     loss, values = compute_loss(training, batch)
-    codes, code_lengths = training._vqvae[0].encode(batch["features"], batch["lengths"])
+    codes, code_lengths = vqvae.encode(batch["features"], batch["lengths"])
     predicted = training.inverter(codes, code_lengths, batch["speakers"])
     errors = [
         (batch["magnitudes"][row, t, k] ** 0.3 - predicted[row, t, k]).item() ** 2
@@ -98,29 +101,24 @@ def test_loss_equals_a_plain_loop():
 
 
 def test_only_the_inverter_is_trained_and_saved():
-    training = make_training()
+    training, vqvae = make_training()
     training.train()
     compute_loss(training, make_batch())[0].backward()
-    assert not training._vqvae[0].training
-    assert all(parameter.grad is None for parameter in training._vqvae[0].parameters())
+    assert not vqvae.training
+    assert all(parameter.grad is None for parameter in vqvae.parameters())
     assert all(name.startswith("inverter.") for name in training.state_dict())
     assert "inverter.codebook" in training.state_dict()
 
 
 def test_learns_made_up_magnitudes():
-    training = make_training().train()
-    training._vqvae[0].quantizer.initialised.fill_(True)
+    training, vqvae = make_training()
+    training.train()
+    vqvae.quantizer.initialised.fill_(True)
     batch = make_batch((40, 40, 40))
-    codes, _ = training._vqvae[0].encode(batch["features"], batch["lengths"])
+    codes, _ = vqvae.encode(batch["features"], batch["lengths"])
     spectra = torch.rand(2, 10, 33, generator=torch.Generator().manual_seed(6)) * 9  # one for each voice and code
     batch["magnitudes"] = spectra[batch["speakers"][:, None], codes].repeat_interleave(4, dim=1)
-    optimizer, losses = torch.optim.Adam(training.parameters(), lr=3e-3), []
-    for _ in range(80):
-        loss, values = compute_loss(training, batch)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
+    losses, values = descend(training, compute_loss, batch, steps=80, lr=3e-3)
     assert losses[-1] < 0.2 * losses[0] and values["spectral_db"] < -6
 
 

@@ -3,15 +3,13 @@
 import os
 import re
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
 import yaml
 from tiny_zerospeech import make_zerospeech
+from tool_harness import run_tool
 
 from local.zerospeech2019 import expected_files
 from pyspeech.errors import UserError
@@ -27,7 +25,6 @@ from pyspeech.units.submission import (
 )
 from utils import validate_submission
 
-TOOL = Path(__file__).resolve().parents[1] / "utils" / "validate_submission.py"
 TEST = "2019/english/test"
 
 
@@ -304,10 +301,10 @@ def test_tool(submission, corpus, tmp_path, capsys):
     assert validate_submission.main([str(submission), "--corpus", str(corpus)]) == 0
     assert capsys.readouterr().out == f"{submission}: nothing wrong\n"
     (submission / "2019/metadata.yaml").unlink()
-    run = subprocess.run([sys.executable, str(TOOL), "submission"], cwd=tmp_path, text=True, capture_output=True)
+    run = run_tool("validate_submission", "submission", cwd=tmp_path)
     assert run.returncode == 1 and run.stderr == ""
     assert run.stdout == "2019/metadata.yaml: is missing\nsubmission: 1 problem\n"
     with pytest.raises(UserError, match="--language english: needs --corpus"):
         validate_submission.main([str(submission), "--language", "english"])
-    run = subprocess.run([sys.executable, str(TOOL), "nowhere"], cwd=tmp_path, text=True, capture_output=True)
+    run = run_tool("validate_submission", "nowhere", cwd=tmp_path)
     assert run.returncode == 1 and run.stderr.startswith("error: nowhere: no such folder") and run.stderr.count("\n") == 1

@@ -1,5 +1,6 @@
-"""Tools of utils/ in tests: as their user starts them, or within the test, which is faster; a folder of awkward audio."""
+"""Tools of utils/ in tests, as their user starts them; their errors; modules as at the start; a folder of awkward audio."""
 
+import contextlib
 import importlib.util
 import os
 import subprocess
@@ -7,31 +8,50 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 import soundfile
 
+from pyspeech.errors import UserError
+
 UTILS = Path(__file__).resolve().parents[1] / "utils"
+ENVIRONMENT = {**os.environ, "PYSPEECH_ENV": "system", "PYTHONUTF8": "1", "OMP_NUM_THREADS": "1"}
 BAD = ("empty", "no samples", "text")
 
 
-def run_tool(name, *arguments, **options):
-    """Run utils/<name>.py with the Python of the tests, from another folder."""
-    environment = {**os.environ, "PYSPEECH_ENV": "system", "PYTHONUTF8": "1", "OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        [sys.executable, str(UTILS / f"{name}.py"), *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd="/",
-        env=environment,
-        **options,
-    )
+def tool_command(name, *arguments, python=()):
+    return [sys.executable, *python, str(UTILS / f"{name}.py"), *map(str, arguments)]
 
 
-def load_tool(name):
-    """utils/<name>.py as a module."""
-    spec = importlib.util.spec_from_file_location(name, UTILS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def run_tool(name, *arguments, python=(), **options):
+    """Run utils/<name>.py with the Python of the tests, from another folder.
+
+    python: options of Python itself; options: those of subprocess.run.
+    """
+    options = {"capture_output": True, "text": True, "cwd": "/", "env": ENVIRONMENT, **options}
+    return subprocess.run(tool_command(name, *arguments, python=python), **options)
+
+
+@contextlib.contextmanager
+def one_line_error(message):
+    """The block ends with a UserError of one line that matches `message`."""
+    with pytest.raises(UserError, match=message) as error:
+        yield
+    assert "\n" not in str(error.value)
+
+
+def assert_usage_error(capsys, main, arguments, message):
+    """A tool's main() ends at its options, and says so on standard error."""
+    with pytest.raises(SystemExit):
+        main([str(argument) for argument in arguments])
+    assert message in capsys.readouterr().err
+
+
+def as_new(module):
+    """A copy of a module as a program has it that has just imported it: what is remembered once a process is not."""
+    spec = importlib.util.spec_from_file_location(f"new_{module.__name__.rpartition('.')[2]}", module.__file__)
+    copy = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(copy)
+    return copy
 
 
 def write_awkward_audio(folder, speech):

@@ -24,8 +24,9 @@ import contextlib
 import logging
 import os
 
+from pyspeech.arguments import tool_parser
 from pyspeech.errors import UserError
-from pyspeech.terminal import StatusLine, exit_after, process_each, set_up_messages
+from pyspeech.terminal import exit_after, process_each, set_up_messages
 
 BLOCK = 1 << 16     # frames written at once: libsndfile's Vorbis coder cannot take many more
 FULL_SCALE = 0.999
@@ -35,8 +36,7 @@ def main(arguments=None):
     """Returns the exit status: 0, or 1 where a file could not be anonymised."""
     options = parser().parse_args(arguments)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    status = StatusLine()
-    set_up_messages(status)
+    status = set_up_messages()
     targets = find_targets(options.input, options.output)
     from pyspeech.audio.recordings import Recording
 
@@ -56,7 +56,7 @@ def main(arguments=None):
 
 
 def parser():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = tool_parser(__doc__)
     parser.add_argument("input", metavar="IN", help="audio file, - or folder")
     parser.add_argument("output", metavar="OUT", help="file, or folder where IN is one; of a single IN, a folder "
                         "that is there, or any that ends in /; files that are there are replaced")

@@ -33,9 +33,10 @@ import json
 import logging
 import math
 
+from pyspeech.arguments import add_inputs, tool_parser
 from pyspeech.errors import UserError
 from pyspeech.files import model_folders
-from pyspeech.terminal import StatusLine, exit_after, say_errors, set_up_messages, shown_name
+from pyspeech.terminal import exit_after, process_each, set_up_messages, shown_name
 
 FORMATS = ("text", "json", "csv", "scores")
 SILENCE = 1e-4  # a recording whose samples lie this close together, of a full scale of -1 to 1, holds no speech
@@ -44,8 +45,8 @@ HEADER = ["recording", "decision", "p_genuine", "p_fake", "score", "threshold", 
 
 
 def parser():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, -, folder, *.scp, *.jsonl, *.jsonl.gz")
+    parser = tool_parser(__doc__)
+    add_inputs(parser)
     parser.add_argument("--model", metavar="DIR", required=True, help="folder of a model.pt that "
                         "egs/add2022/run.py made: models/NAME/SEED in its experiment folder")
     parser.add_argument("--format", choices=FORMATS, default="text", help="text (default), json (a list, with the "
@@ -55,7 +56,6 @@ def parser():
                         "genuine, before it is heard: for P(genuine) (default: 0.5)")
     parser.add_argument("--threshold", metavar="X", type=float, help="a score of X or more counts as genuine (default: "
                         "the detector's own)")
-    parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")
     return parser
 
 
@@ -69,21 +69,22 @@ def probability(text):
 def main(arguments=None):
     """Returns the exit status: 0, or 1 where a recording could not be judged."""
     options = parser().parse_args(arguments)
-    status = StatusLine()
-    set_up_messages(status)
-    sys.stdout.reconfigure(encoding="utf-8")
+    status = set_up_messages()
     from pyspeech.audio.recordings import find_recordings
     recordings, detector = find_recordings(options.inputs), load(options)
-    failed = []
     with output(options) as stream:
         writer = Writer(options, stream)
-        for recording in recordings:
-            with say_errors(recording.path, failed):
-                writer.write(result_of(recording, detector, options))
+
+        def judge(recording, shown):
+            result = result_of(recording, detector, options)
+            status.clear()
+            writer.write(result)
+
+        failed = process_each(recordings, judge, status, "judged")
+        if failed == 130:
+            raise KeyboardInterrupt  # a file of some of them would look like that of all
         writer.finish()
-    if failed and len(recordings) > 1:
-        print(f"error: {len(failed)} of {len(recordings)} recordings could not be judged", file=sys.stderr)
-    return 1 if failed else 0
+    return failed
 
 
 def load(options):

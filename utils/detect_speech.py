@@ -19,11 +19,11 @@ from pyspeech.launch import ensure_environment
 ensure_environment()
 
 import argparse
-import logging
 import time
 
+from pyspeech.arguments import add_inputs, tool_parser
 from pyspeech.errors import UserError
-from pyspeech.terminal import exit_after, say_errors, shown_name
+from pyspeech.terminal import exit_after, process_each, set_up_messages, shown_name, speed
 
 SYSTEMS = ("statistical", "cnn", "rnn", "seg_rnn")
 FORMATS = ("rttm", "fearless", "segments", "audacity", "json", "textgrid", "csv", "lhotse")
@@ -32,15 +32,14 @@ NAMELESS = ("fearless", "audacity", "textgrid")     # formats whose text does no
 
 
 def parser():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, -, folder, *.scp, *.jsonl, *.jsonl.gz")
+    parser = tool_parser(__doc__)
+    add_inputs(parser)
     parser.add_argument("--system", choices=SYSTEMS, default="statistical",
                         help="statistical (default) needs no model; the networks do")
     parser.add_argument("--model", metavar="DIR", help="folder of a trained network, as egs/fearless/run.py leaves it, "
                         "or the model.pt in it (default: the newest one in egs/fearless/exp/*/SYSTEM)")
     parser.add_argument("--format", choices=FORMATS, default="rttm", help="of the segments (default: rttm)")
     parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording into DIR")
-    parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")
     parser.add_argument("--threshold", metavar="X", type=float,
                         help="speech is what scores more than X; higher finds less (default: the system's own)")
     parser.add_argument("--min-silence", metavar="S", type=seconds, default=0.0,
@@ -70,7 +69,7 @@ def main(arguments=None):
     if options.model and options.system == "statistical":
         raise UserError("--model: the statistical system has none; choose a network with --system cnn, rnn or seg_rnn")
 
-    set_up_messages()
+    status = set_up_messages()
     from pyspeech.audio.recordings import check_output, find_recordings
     recordings = find_recordings(options.inputs)
     if options.output:
@@ -81,51 +80,21 @@ def main(arguments=None):
     detect = load_detector(options.system, options.model, options.threshold)
 
     totals = {"recordings": 0, "audio": 0.0, "speech": 0.0, "computing": 0.0}
-    failed = []
-    try:
-        for recording in progress(recordings, to_screen=not options.output):
-            with say_errors(recording.path, failed):
-                process(recording, detect, options, totals, several=len(recordings) > 1)
-    except KeyboardInterrupt:
-        print(f"interrupted; {totals['recordings']} of {len(recordings)} recordings are done", file=sys.stderr)
-        return 130
-    finally:
-        if totals["recordings"]:
-            print(summary(totals), file=sys.stderr)
-    if failed and len(recordings) > 1:
-        print(f"error: {len(failed)} of {len(recordings)} recordings could not be processed", file=sys.stderr)
-    return 1 if failed else 0
+
+    def work(recording, shown):
+        process(recording, detect, options, totals, len(recordings) > 1, status)
+
+    return process_each(recordings, work, status, "processed", lambda: summary(totals))
 
 
-def set_up_messages():
-    """Warnings and errors as single lines on standard error, above the progress bar where there is one."""
-    class OneLine(logging.Handler):
-        def emit(self, record):
-            if "tqdm" in sys.modules:
-                sys.modules["tqdm"].tqdm.write(self.format(record), file=sys.stderr)
-            else:
-                print(self.format(record), file=sys.stderr)
-
-    logging.basicConfig(format="%(levelname)s: %(message)s", handlers=[OneLine()])
-    logging.addLevelName(logging.WARNING, "warning")
-    logging.addLevelName(logging.ERROR, "error")
-
-
-def progress(recordings, to_screen):
-    """The recordings, with a bar on a terminal where there are several and their segments do not go there."""
-    if len(recordings) < 2 or not sys.stderr.isatty() or (to_screen and sys.stdout.isatty()):
-        return recordings
-    from tqdm import tqdm
-    return tqdm(recordings, unit="file", leave=False)
-
-
-def process(recording, detect, options, totals, several):
+def process(recording, detect, options, totals, several, status):
     """Detect, post-process and output one recording; add to the totals."""
     from pyspeech.sad.segments import tidy, total
     begin = time.perf_counter()
     channel = recording.channel if options.channel is None else options.channel
     found = detect(recording.path, channel, recording.start, recording.duration)
     speech = tidy(found.speech, found.duration, options.min_speech, options.min_silence, options.pad)
+    status.clear()
     output(recording, speech, found, channel or 0, options, several, first=totals["recordings"] == 0)
     totals["recordings"] += 1
     totals["audio"] += found.duration
@@ -164,11 +133,9 @@ def save_scores(path, scores):
 
 
 def summary(totals):
-    audio = max(totals["audio"], 1e-9)
     count = totals["recordings"]
     return (f"{count} recording{'s' if count > 1 else ''}: {totals['audio']:.2f} s of audio, {totals['speech']:.2f} s "
-            f"({totals['speech'] / audio:.1%}) speech; computed in {totals['computing']:.2f} s, real-time factor "
-            f"{totals['computing'] / audio:.5f}")
+            f"({totals['speech'] / max(totals['audio'], 1e-9):.1%}) speech; {speed(totals['audio'], totals['computing'], 5)}")
 
 
 if __name__ == "__main__":

@@ -27,36 +27,32 @@ from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-import argparse
 import json
 import time
 
+from pyspeech.arguments import add_device, add_inputs, tool_parser
 from pyspeech.errors import UserError
-from pyspeech.terminal import StatusLine, clock, exit_after, process_each, set_up_messages, shown_name
+from pyspeech.terminal import clock, exit_after, process_each, set_up_messages, shown_name, speed
 
 FORMATS = {"json": ".jsonl", "text": ".txt", "onehot": ".txt", "vectors": ".txt"}
 TABLE = "ark"  # the format that is one table of all recordings
 
 
 def parser():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, -, folder, *.scp, *.jsonl, *.jsonl.gz")
+    parser = tool_parser(__doc__)
+    add_inputs(parser)
     parser.add_argument("--model", metavar="DIR", required=True, help="folder of a VQ-VAE (model.pt), or of a VQ-VAE "
                         "and its inverter (vqvae/model.pt, inverter/model.pt)")
     parser.add_argument("--format", choices=[*FORMATS, TABLE], default="json", help="of the units (default: json)")
     parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording, or a table, into DIR")
-    parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto",
-                        help="auto (default): the GPU where there is one")
+    add_device(parser)
     return parser
 
 
 def main(arguments=None):
     """Returns the exit status: 0, or 1 where a recording could not be encoded."""
     options = parser().parse_intermixed_args(arguments)
-    status = StatusLine()
-    set_up_messages(status)
-    sys.stdout.reconfigure(encoding="utf-8")
+    status = set_up_messages()
     from pyspeech.audio.recordings import check_output, find_recordings
     recordings = find_recordings(options.inputs)
     if options.output:
@@ -138,10 +134,9 @@ class Work:
         sys.stdout.flush()
 
     def summary(self):
-        audio = max(self.audio, 1e-9)
         return (f"{self.done} recording{'s' if self.done > 1 else ''}: {self.audio:.2f} s of audio, {self.units} "
-                f"units, {len(self.used)} of {self.bundle.model.config.codes} codes in use; computed in "
-                f"{self.computing:.2f} s, real-time factor {self.computing / audio:.4f}")
+                f"units, {len(self.used)} of {self.bundle.model.config.codes} codes in use; "
+                f"{speed(self.audio, self.computing)}")
 
 
 def render(format, name, bundle, codes, num_samples):

@@ -18,27 +18,25 @@ from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-import argparse
 import os
 import time
 
+from pyspeech.arguments import add_device, add_inputs, tool_parser
 from pyspeech.errors import UserError
-from pyspeech.terminal import StatusLine, clock, exit_after, process_each, set_up_messages
+from pyspeech.terminal import clock, exit_after, process_each, set_up_messages, speed
 
 
 def parser():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, -, folder, *.scp, *.jsonl, *.jsonl.gz")
+    parser = tool_parser(__doc__)
+    add_inputs(parser)
     parser.add_argument("--model", metavar="DIR", required=True, help="folder of a VQ-VAE and its inverter "
                         "(vqvae/model.pt, inverter/model.pt)")
     parser.add_argument("--speaker", metavar="NAME", help="the voice to speak with; may be left out where the model "
                         "has one alone")
     parser.add_argument("-o", "--output", metavar="DIR", required=True, help="write DIR/NAME.wav for each recording")
-    parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="of the phases that Griffin-Lim begins with; "
                         "the same seed gives the same samples (default: 0)")
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto",
-                        help="auto (default): the GPU where there is one")
+    add_device(parser)
     return parser
 
 
@@ -47,8 +45,7 @@ def main(arguments=None):
     options = parser().parse_intermixed_args(arguments)
     if abs(options.seed) >= 2**63:
         raise UserError(f"--seed {options.seed}: expected less than 2**63")
-    status = StatusLine()
-    set_up_messages(status)
+    status = set_up_messages()
     from pyspeech.audio.recordings import check_output, find_recordings
     recordings = find_recordings(options.inputs)
     vqvae, inverter = load_bundles(options)
@@ -119,9 +116,8 @@ class Work:
             soundfile.write(os.fsencode(temporary), samples, rate, "PCM_16", format="WAV")
 
     def summary(self):
-        audio = max(self.audio, 1e-9)
         return (f"{self.done} recording{'s' if self.done > 1 else ''}: {self.audio:.2f} s of audio in the voice of "
-                f"{self.voice}; computed in {self.computing:.2f} s, real-time factor {self.computing / audio:.4f}")
+                f"{self.voice}; {speed(self.audio, self.computing)}")
 
 
 if __name__ == "__main__":

@@ -14,10 +14,10 @@ from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-import argparse
 import math
 import os
 
+from pyspeech.arguments import tool_parser
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
 from pyspeech.terminal import exit_after
@@ -46,7 +46,7 @@ def main(arguments=None):
 
 
 def parser():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = tool_parser(__doc__)
     parser.add_argument("--items", metavar="FILE", required=True, help="tokens of phones (.item)")
     parser.add_argument("--features", metavar="FEATURES", required=True, help="folder of files, or x.scp, x.ark")
     parser.add_argument("--distance", choices=("cosine", "kl", "levenshtein"), default="cosine",

@@ -14,8 +14,8 @@ from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-import argparse
 
+from pyspeech.arguments import add_json, tool_parser
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
 from pyspeech.terminal import exit_after
@@ -34,14 +34,14 @@ def main(arguments=None):
 
 
 def parser():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = tool_parser(__doc__)
     parser.add_argument("--features", metavar="FEATURES", required=True, help="folder of files, or x.scp, x.ark")
     parser.add_argument("--filelist", metavar="FILE", required=True, help="the utterances to score")
     durations = parser.add_mutually_exclusive_group()
     durations.add_argument("--audio", metavar="DIR", help="folder of the utterances' audio: durations are taken from it")
     durations.add_argument("--durations", metavar="FILE",
                            help="durations: lines `name seconds`, or a lhotse manifest (.jsonl, .jsonl.gz)")
-    parser.add_argument("--json", metavar="FILE", help="write all figures, with all digits, to FILE as well")
+    add_json(parser)
     return parser
 
 

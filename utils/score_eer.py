@@ -24,10 +24,10 @@ ensure_environment()
 
 import argparse
 
-from pyspeech.arguments import seed, whole_number
+from pyspeech.arguments import add_json, seed, tool_parser, whole_number
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
-from pyspeech.terminal import exit_after
+from pyspeech.terminal import aligned, exit_after, some
 
 
 def main(arguments=None):
@@ -51,7 +51,7 @@ def main(arguments=None):
 
 
 def parser():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = tool_parser(__doc__)
     parser.add_argument("--scores", metavar="FILE", required=True, help="lines `utterance score`; higher is genuine")
     parser.add_argument("--labels", metavar="FILE", required=True, help="what is genuine and what is fake")
     parser.add_argument("--asv-scores", metavar="FILE", help="scores of speaker verification (`source "
@@ -63,7 +63,7 @@ def parser():
     parser.add_argument("--draws", metavar="N", type=whole_number, default=1000,
                         help="of the bootstrap (default: 1000)")
     parser.add_argument("--seed", metavar="N", type=seed, default=0, help="of the bootstrap (default: 0)")
-    parser.add_argument("--json", metavar="FILE", help="write all figures, with all digits, to FILE as well")
+    add_json(parser)
     parser.add_argument("--det", metavar="PNG", type=png, help="plot false alarms against misses")
     return parser
 
@@ -91,20 +91,13 @@ def matched(labels, scores, options):
     return {name: label for name, label in labels.items() if name in scores}
 
 
-def some(names, limit=5):
-    return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")
-
-
 def report(result, options):
     """The figures of `score_set` as text."""
     rows = [("all", result)]
     rows += [(f"attack {name}", entry) for name, entry in result["attacks"].items()]
     rows += [(f"condition {name}", entry) for name, entry in result["conditions"].items()]
     cells = [("", "genuine", "fake", "EER %", "[low, high]"), *(row(*entry) for entry in rows)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
-    lines = ["  ".join([line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:]))])
-             for line in cells]
-    lines.insert(1, "-" * len(lines[0]))
+    lines = aligned(cells)
     lines.append(f"[ ]: 95 % interval, bootstrap over {options.resample}s; an attack is scored against all genuine ones"
                  if result["attacks"] else f"[ ]: 95 % interval, bootstrap over {options.resample}s")
     figures = [f"threshold at the EER {result['threshold']:.4g}", f"Cllr {result['cllr']:.4f} bit"]

@@ -13,10 +13,10 @@ from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-import argparse
 
+from pyspeech.arguments import add_json, tool_parser
 from pyspeech.files import write_json
-from pyspeech.terminal import exit_after
+from pyspeech.terminal import aligned, exit_after
 
 COLUMNS = [("DCF", "dcf", 5), ("Pmiss", "p_miss", 5), ("Pfa", "p_fa", 5), ("P", "precision", 4), ("R", "recall", 4),
            ("F1", "f1", 4), ("missed s", "miss_s", 2), ("false s", "fa_s", 2), ("speech s", "speech_s", 2),
@@ -35,12 +35,12 @@ def main(arguments=None):
 
 
 def parser():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = tool_parser(__doc__)
     parser.add_argument("--reference", metavar="DIR", required=True, help="folder of the reference label files")
     parser.add_argument("--hypothesis", metavar="DIR", required=True, help="folder of the hypothesis label files")
     parser.add_argument("--collar", metavar="S", type=float, default=0.5,
                         help="seconds beside speech that are not scored (default: 0.5, the official one)")
-    parser.add_argument("--json", metavar="FILE", help="write all figures, with all digits, to FILE as well")
+    add_json(parser)
     return parser
 
 
@@ -49,14 +49,11 @@ def table(result):
     rows = [["recording"] + [title for title, _, _ in COLUMNS]]
     for name, score in [*result["files"].items(), ("overall", result["overall"])]:
         rows.append([name] + ["-" if score[key] is None else f"{score[key]:.{digits}f}" for _, key, digits in COLUMNS])
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join([row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])])
-             for row in rows]
-    rule = "-" * len(lines[0])
+    titles, rule, *lines = aligned(rows)
     count = sum(score["dcf"] is not None for score in result["files"].values())
     note = (f"collar {result['collar']:g} s; overall DCF: mean of {count} recording{'s' if count > 1 else ''}; "
             "the other overall figures: over the summed times")
-    return "\n".join([lines[0], rule, *lines[1:-1], rule, lines[-1], note])
+    return "\n".join([titles, rule, *lines[:-1], rule, lines[-1], note])
 
 
 if __name__ == "__main__":

@@ -15,12 +15,11 @@ from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-import argparse
 
-from pyspeech.arguments import seed
+from pyspeech.arguments import add_json, seed, tool_parser
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
-from pyspeech.terminal import exit_after
+from pyspeech.terminal import aligned, exit_after, some
 
 MANIFESTS = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".yaml", ".yaml.gz")
 COUNTS = [("utts", "utterances"), ("words", "words"), ("errors", "errors"), ("sub", "sub"), ("del", "del"),
@@ -45,12 +44,12 @@ def main(arguments=None):
 
 
 def parser():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = tool_parser(__doc__)
     parser.add_argument("reference", metavar="REF", help="what was said")
     parser.add_argument("hypothesis", metavar="HYP", help="what was recognised")
     parser.add_argument("--baseline", metavar="HYP0",
                         help="another hypothesis: print the relative WER reduction (WERR) of HYP against it as well")
-    parser.add_argument("--json", metavar="FILE", help="write all figures, with all digits, to FILE as well")
+    add_json(parser)
     parser.add_argument("--errs", metavar="FILE", help="write alignments and counts by word and speaker to FILE")
     parser.add_argument("--recogs", metavar="FILE", help="write the words of reference and hypothesis to FILE")
     parser.add_argument("--utt2lang", metavar="FILE", help="languages of the references: lines `utterance-id language`")
@@ -153,24 +152,20 @@ def manifest_items(path):
                         "write it again") from error
 
 
-def some(names, limit=5):
-    return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")
-
-
 def report(scores, resample):
     """The scores of `score_utterances` as text: a line for each language, one for all, confused languages below."""
     languages = scores["languages"]
     named = [*languages.items()] if len(languages) > 1 else []
-    lines = table([row(name, counts, scores) for name, counts in [*named, ("overall", scores["average"])]],
-                  header(scores))
+    lines = aligned([header(scores), *(row(name, counts, scores)
+                                       for name, counts in [*named, ("overall", scores["average"])])])
     lines.append(f"[ ]: 95 % interval, bootstrap over {resample}s; overall: errors and words of all languages pooled")
     if "against_baseline" in scores:
         lines.append(baseline_line(scores["against_baseline"]))
     if "lid" in scores and len(languages) > 1:
         confusion = scores["lid"]["confusion"]
         columns = [*confusion, *sorted({code for counts in confusion.values() for code in counts} - set(confusion))]
-        lines += ["", *table([[code, *(str(counts.get(column, 0)) for column in columns)]
-                              for code, counts in confusion.items()], ["spoken \\ predicted", *columns])]
+        lines += ["", *aligned([["spoken \\ predicted", *columns], *([code, *(str(counts.get(column, 0)) for column in columns)]
+                                                                     for code, counts in confusion.items())])]
     return "\n".join(lines)
 
 
@@ -203,14 +198,6 @@ def row(name, counts, scores):
 
 def percent(part, whole):
     return f"{100 * part / whole:.2f}" if whole else "-"
-
-
-def table(rows, titles):
-    """Lines of aligned columns below their titles; the first column is aligned left, the others right."""
-    widths = [max(len(cells[column]) for cells in [titles, *rows]) for column in range(len(titles))]
-    lines = ["  ".join(cell.ljust(width) if place == 0 else cell.rjust(width)
-                       for place, (cell, width) in enumerate(zip(cells, widths))) for cells in [titles, *rows]]
-    return [lines[0], "-" * len(lines[0]), *lines[1:]]
 
 
 if __name__ == "__main__":

@@ -30,10 +30,19 @@ import math
 import time
 from collections import Counter
 
-from pyspeech.arguments import whole_number
+from pyspeech.arguments import tool_parser, whole_number
 from pyspeech.errors import UserError
 from pyspeech.files import model_folders
-from pyspeech.terminal import StatusLine, clock, exit_after, say_errors, set_up_messages, shown_name, stop_at_interrupt
+from pyspeech.terminal import (
+    clock,
+    exit_after,
+    process_all,
+    say_errors,
+    set_up_messages,
+    shown_name,
+    speed,
+    stop_at_interrupt,
+)
 from pyspeech.transducer.config import STOPPING_RULES, EarlyStopping, Endpointing, SearchConfig
 from pyspeech.transducer.transcripts import FORMATS, Transcript, render
 
@@ -43,7 +52,7 @@ LIVE_BLOCK, FILE_BLOCK = 0.3, 10.0  # seconds read at once
 
 
 def parser():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = tool_parser(__doc__)
     parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, folder, *.scp, *.jsonl, *.jsonl.gz, -")
     parser.add_argument("--model", metavar="DIR", required=True, help="folder of a model.pt, such as "
                         "egs/indic/exp/mini/models/multi_softmax_lid")
@@ -93,30 +102,14 @@ def main(arguments=None):
     """Returns the exit status: 0, or 1 where a recording could not be transcribed."""
     options = parser().parse_intermixed_args(arguments)
     check_options(options)
-    status = StatusLine()
-    set_up_messages(status)
-    sys.stdout.reconfigure(encoding="utf-8")
+    status = set_up_messages()
     from pyspeech.audio.recordings import check_output, find_recordings
     recordings = find_recordings(options.inputs)
     if options.output:
         check_output(options.output, recordings)
     bundle = load_bundle(options)
-    work = Work(bundle, language_of(options, bundle), options, status, len(recordings))
-    try:
-        for recording in recordings:
-            work.add(recording)
-        work.finish_batch()
-    except KeyboardInterrupt:
-        status.clear()
-        print(f"interrupted; {work.done} of {len(recordings)} recordings are done", file=sys.stderr)
-        return 130
-    finally:
-        status.clear()
-        if work.done:
-            print(work.summary(), file=sys.stderr)
-    if work.failed and len(recordings) > 1:
-        print(f"error: {len(work.failed)} of {len(recordings)} recordings could not be transcribed", file=sys.stderr)
-    return 1 if work.failed else 0
+    work = Work(bundle, language_of(options, bundle), options, status, recordings)
+    return process_all(len(recordings), work.process, status, "transcribed", work.summary)
 
 
 def check_options(options):
@@ -175,16 +168,23 @@ def language_of(options, bundle):
 class Work:
     """Recordings to transcripts, one after the other: recognition, output, and what the summary says."""
 
-    def __init__(self, bundle, language, options, status, total):
+    def __init__(self, bundle, language, options, status, recordings):
         stopping = None
         if options.tau is not None or options.threshold is not None:
             stopping = EarlyStopping(options.rule or EarlyStopping.rule, options.tau or 0.0, options.threshold or 0.0)
         self.bundle, self.settings = bundle, (language, search_of(options), stopping)
-        self.options, self.status, self.total = options, status, total
+        self.options, self.status, self.recordings = options, status, recordings
         self.batch = []  # (Recording, samples) of short recordings
-        self.taken, self.done, self.failed = 0, 0, []
+        self.taken, self.done, self.failed = 0, [], []
         self.audio = self.computing = 0.0  # seconds
         self.languages = Counter()  # seconds of each
+
+    def process(self, finished, failed):
+        """All recordings: those that are transcribed, and the paths of those that fail, into the two lists."""
+        self.done, self.failed = finished, failed
+        for recording in self.recordings:
+            self.add(recording)
+        self.finish_batch()
 
     def add(self, recording):
         self.taken += 1
@@ -256,7 +256,7 @@ class Work:
                 elif self.options.stream:
                     self.status.leave(result.text)
         if show_now:
-            self._count_in(segments, duration)
+            self._count_in(recording, segments, duration)
         else:
             self._output(recording, segments, duration)
 
@@ -286,7 +286,7 @@ class Work:
                 stream.write(text)
         else:
             self._print(recording, text)
-        self._count_in(segments, duration)
+        self._count_in(recording, segments, duration)
 
     def _render(self, recording, segments, duration, first_subtitle=1):
         channel = recording.channel if self.options.channel is None else self.options.channel
@@ -304,20 +304,21 @@ class Work:
         sys.stdout.write(text)
         sys.stdout.flush()
 
-    def _count_in(self, segments, duration):
-        self.done, self.audio = self.done + 1, self.audio + duration
+    def _count_in(self, recording, segments, duration):
+        self.done.append(recording)
+        self.audio += duration
         for segment in segments:
             if segment.text:
                 self.languages[segment.language or "undetermined"] += segment.seconds
 
     def _count(self):
-        return f"{self.taken}/{self.total} " if self.total > 1 else ""
+        return f"{self.taken}/{len(self.recordings)} " if len(self.recordings) > 1 else ""
 
     def summary(self):
-        audio, count = max(self.audio, 1e-9), self.done
+        count = len(self.done)
         parts = ", ".join(f"{code} {time:.2f} s" for code, time in self.languages.most_common())
         return (f"{count} recording{'s' if count > 1 else ''}: {self.audio:.2f} s of audio ({parts or 'no words'}); "
-                f"computed in {self.computing:.2f} s, real-time factor {self.computing / audio:.4f}")
+                f"{speed(self.audio, self.computing)}")
 
 
 def take(blocks, most):

@@ -12,8 +12,8 @@ from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-import argparse
 
+from pyspeech.arguments import tool_parser
 from pyspeech.errors import UserError
 from pyspeech.terminal import exit_after
 
@@ -41,7 +41,7 @@ def main(arguments=None):
 
 
 def parser():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = tool_parser(__doc__)
     parser.add_argument("folder", metavar="FOLDER", help="the submission, unpacked")
     parser.add_argument("--corpus", metavar="DIR", help="the corpus, in the challenge's layout: also check that every "
                         "test utterance is there, every one to synthesise, and nothing else")

@@ -134,7 +134,7 @@ def synthesize(utterances, where=None):
     if not utterances:
         return []
     where = where or model()
-    session, vocabulary, styles = _load(where["network"], where["vocabulary"], where["voices"])
+    session, vocabulary, styles = load(where["network"], where["vocabulary"], where["voices"])
     written = transcribe(
         [(language, text) for _, language, text in utterances], vocabulary, (where["espeak"], where["espeak_data"])
     )
@@ -152,7 +152,7 @@ def synthesize(utterances, where=None):
 
 
 @functools.lru_cache(maxsize=1)
-def _load(network, vocabulary, voices):
+def load(network, vocabulary, voices):
     """(session, {symbol: token}, {voice: styles (510, 1, 256)}), once in a process."""
     try:
         import onnxruntime

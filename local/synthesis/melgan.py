@@ -56,7 +56,7 @@ def copy_melgan(samples, path):
         return np.zeros(len(samples))
     level = np.sqrt(np.mean(np.square(samples)))
     mel = (log_mel(resample(samples * (LEVEL / level), vocoders.RATE, RATE)) - MEAN) / DEVIATION
-    made = _generate(mel.astype(np.float32), str(path)).astype(np.float64)
+    made = generate(mel.astype(np.float32), str(path)).astype(np.float64)
     made = vocoders.fit(resample(made, RATE, vocoders.RATE), len(samples))
     return made * level / np.sqrt(np.mean(np.square(made)) + 1e-20)
 
@@ -77,7 +77,7 @@ def _filters():
     return melscale_fbanks(N_FFT // 2 + 1, LOWEST, HIGHEST, MELS, RATE, norm="slaney", mel_scale="slaney").numpy()
 
 
-def _generate(mel, path):
+def generate(mel, path):
     """(T, 80) normalised -> (300 T,) at 24 kHz."""
     model = _interpreter(path)
     entry, end = model.get_input_details()[0]["index"], model.get_output_details()[0]["index"]

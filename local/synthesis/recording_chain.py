@@ -91,7 +91,7 @@ def record(piece, recording, rng, background=None):
 
     background: (N + 2 MARGIN,) of any level, mixed in at recording.snr; None for none.
     """
-    piece = _line(_microphone(_room(piece, recording.reverberation, rng), recording.equaliser), rng)
+    piece = line(_microphone(_room(piece, recording.reverberation, rng), recording.equaliser), rng)
     loud = np.quantile(frame_levels(piece), 0.95)
     if background is not None:
         piece = piece + background * 10.0 ** ((loud - recording.snr) / 20.0) / (_rms(background) + 1e-9)
@@ -129,7 +129,7 @@ def _microphone(samples, gains):
     return oaconvolve(samples, kernel)[64 : 64 + len(samples)]
 
 
-def _line(samples, rng):
+def line(samples, rng):
     """Through an all-pass filter, whose group delay is linear between random values every 1 kHz."""
     from scipy.signal import oaconvolve
 

@@ -161,7 +161,7 @@ def lpc(samples, rng):
     from scipy.signal import lfilter
 
     f0, _ = _pitch(samples)
-    coefficients, gains = _predict(samples, len(f0))
+    coefficients, gains = linear_prediction(samples, len(f0))
     pulses = np.diff(np.floor(np.concatenate([[0.0], np.cumsum(_per_sample(f0, len(samples)) / RATE)])))
     height = np.sqrt(RATE / np.maximum(_per_sample(f0, len(samples)), 50.0))  # unit power
     voiced = np.repeat(f0 > 0, SHIFT)[: len(samples)]
@@ -180,7 +180,7 @@ def _per_sample(frames, length):
     return np.concatenate([held, np.full(max(0, length - len(held)), held[-1])])[:length]
 
 
-def _predict(samples, frames):
+def linear_prediction(samples, frames):
     """Prediction filters (frames, ORDER + 1), 1 first, and gains (frames,) of windows of 30 ms, by Levinson's
     recursion over all frames at once."""
     size = 480

@@ -50,7 +50,7 @@ def _estimate(frames, rate):
     """frames (n, size) -> frequency (n,) in Hz, the autocorrelation there (n,), mean square of the frame (n,)."""
     size, first, last = frames.shape[1], int(rate / HIGHEST), -int(-rate // LOWEST)
     windowed = (frames - frames.mean(dim=1, keepdim=True)) * torch.hann_window(size)
-    correlation = _autocorrelation(windowed)
+    correlation = autocorrelation(windowed)
     energy = correlation[:, 0]
     correlation = correlation[:, : last + 2] / energy.clamp(min=1e-20)[:, None] / _window_correlation(size)[: last + 2]
     lags = torch.arange(first, last + 1)
@@ -65,14 +65,15 @@ def _estimate(frames, rate):
     return rate / (lags[best[:, 0]] + offset), strength, energy / size
 
 
-def _autocorrelation(windowed):
+def autocorrelation(windowed):
+    """frames (n, size) -> sums of products at the lags 0 to size - 1, (n, size)."""
     spectrum = torch.fft.rfft(windowed, n=1 << (2 * windowed.shape[1] - 1).bit_length())
     return torch.fft.irfft(spectrum.real.square() + spectrum.imag.square())[:, : windowed.shape[1]]
 
 
 @functools.lru_cache(maxsize=4)
 def _window_correlation(size):
-    correlation = _autocorrelation(torch.hann_window(size)[None].double())[0]
+    correlation = autocorrelation(torch.hann_window(size)[None].double())[0]
     return (correlation / correlation[0]).float()
 
 

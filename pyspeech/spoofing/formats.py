@@ -186,23 +186,6 @@ def labels_of(cuts: Iterable[Cut]) -> dict[str, Label]:
     return {cut.id: label_of(cut) for cut in cuts}
 
 
-def write_labels(path: Path | str, labels: Mapping[str, Label]) -> None:
-    """Write {utterance: Label} as ADD2022 has it: `utterance genuine|fake`, without speaker, attack and condition."""
-    with atomic_write(path) as stream:
-        for name, label in labels.items():
-            stream.write(f"{_one_line(path, name)} {label.kind}\n")
-
-
-def write_protocol(path: Path | str, labels: Mapping[str, Label]) -> None:
-    """Write {utterance: Label} as a protocol of ASVspoof 2019; the condition stands in the environment's column."""
-    with atomic_write(path) as stream:
-        for name, label in labels.items():
-            fields = [label.speaker, name, label.condition, label.attack, "bonafide" if label.genuine else "spoof"]
-            if any(len(field.split()) != 1 for field in fields):
-                raise UserError(f"{path}: '{' '.join(fields)}': expected five columns without spaces in them")
-            stream.write(" ".join(fields) + "\n")
-
-
 def _parse_label(where, fields):
     """(name, Label) of a line's fields."""
     if len(fields) == 5 and fields[4] in ("bonafide", "spoof"):

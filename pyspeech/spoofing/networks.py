@@ -57,37 +57,21 @@ def log_odds(outputs: torch.Tensor) -> torch.Tensor:
 
 def light_cnn(dropout: float) -> nn.Sequential:
     """The layers of Table 1 up to Dropout_28, in its order; (B, 1, T, bins) -> (B, 32, T // 16, bins // 16)."""
-    return nn.Sequential(
-        nn.Conv2d(1, 64, 5, padding=2),
-        MaxFeatureMap2d(),
-        nn.MaxPool2d(2),
-        nn.Conv2d(32, 64, 1),
-        MaxFeatureMap2d(),
-        nn.BatchNorm2d(32, affine=False),
-        nn.Conv2d(32, 96, 3, padding=1),
-        MaxFeatureMap2d(),
-        nn.MaxPool2d(2),
-        nn.BatchNorm2d(48, affine=False),
-        nn.Conv2d(48, 96, 1),
-        MaxFeatureMap2d(),
-        nn.BatchNorm2d(48, affine=False),
-        nn.Conv2d(48, 128, 3, padding=1),
-        MaxFeatureMap2d(),
-        nn.MaxPool2d(2),
-        nn.Conv2d(64, 128, 1),
-        MaxFeatureMap2d(),
-        nn.BatchNorm2d(64, affine=False),
-        nn.Conv2d(64, 64, 3, padding=1),
-        MaxFeatureMap2d(),
-        nn.BatchNorm2d(32, affine=False),
-        nn.Conv2d(32, 64, 1),
-        MaxFeatureMap2d(),
-        nn.BatchNorm2d(32, affine=False),
-        nn.Conv2d(32, 64, 3, padding=1),
-        MaxFeatureMap2d(),
-        nn.MaxPool2d(2),
-        nn.Dropout(dropout),
-    )
+    layers = []
+    for inputs, outputs, size, pooled, normalised in (
+        (1, 64, 5, True, False),
+        (32, 64, 1, False, True),
+        (32, 96, 3, True, True),
+        (48, 96, 1, False, True),
+        (48, 128, 3, True, False),
+        (64, 128, 1, False, True),
+        (64, 64, 3, False, True),
+        (32, 64, 1, False, True),
+        (32, 64, 3, True, False),
+    ):
+        layers += [nn.Conv2d(inputs, outputs, size, padding=size // 2), MaxFeatureMap2d()]
+        layers += [nn.MaxPool2d(2)] * pooled + [nn.BatchNorm2d(outputs // 2, affine=False)] * normalised
+    return nn.Sequential(*layers, nn.Dropout(dropout))
 
 
 class MaxFeatureMap2d(nn.Module):

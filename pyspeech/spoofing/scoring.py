@@ -21,7 +21,7 @@ from pyspeech.errors import UserError
 from pyspeech.spoofing.formats import UNKNOWN, AsvScores, Label
 
 DRAWS = 1000  # of the bootstrap
-_DRAWN_AT_ONCE = 4_000_000
+DRAWN_AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def eer_draws(
     ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))  # the last of each run of equal scores
     strata = _strata(len(genuine), len(fake), speakers)
     rng, rates = np.random.default_rng(seed), []
-    at_once = max(1, _DRAWN_AT_ONCE // len(scores))
+    at_once = max(1, DRAWN_AT_ONCE // len(scores))
     for first in range(0, draws, at_once):
         weights = _weights(strata, min(at_once, draws - first), rng)
         below, total = _running(weights * is_genuine, order, ends), _running(weights, order, ends)

@@ -31,7 +31,7 @@ Utterance = tuple[str, str | None, str | None, str, str, str | None]
 EPSILON = " "  # stands for no word in an alignment; no word can equal it, for words hold no white space
 UNDETERMINED = "und"  # the language of utterances without one (the code that BCP 47 has for it)
 NO_LANGUAGE = "none"  # the predicted language where the recogniser gave none
-_DRAWS_AT_ONCE = 1_000_000
+DRAWS_AT_ONCE = 1_000_000
 
 
 def align(ref: list[str], hyp: list[str]) -> list[tuple[str, str]]:
@@ -174,7 +174,7 @@ def _resampled_sums(counts, strata, groups, resamples, seed):
     sums = np.zeros((resamples, counts.shape[1]), dtype=np.int64)
     for stratum in sorted(units):
         values = np.stack([units[stratum][group] for group in sorted(units[stratum])])
-        step = max(1, _DRAWS_AT_ONCE // len(values))
+        step = max(1, DRAWS_AT_ONCE // len(values))
         for start in range(0, resamples, step):
             drawn = rng.integers(len(values), size=(min(step, resamples - start), len(values)))
             sums[start : start + step] += values[drawn].sum(axis=1)

@@ -195,7 +195,7 @@ class BeamSearch:
         """Slots take over the hypotheses of slots `parents` (H, B, K), extended by `tokens` that are not BLANK."""
         is_open, before = tokens != BLANK, self.hashes
         hashes = before.gather(2, parents)
-        hashes = torch.where(is_open, _extend_hashes(hashes, tokens), hashes)
+        hashes = torch.where(is_open, extend_hashes(hashes, tokens), hashes)
         self.hashes = torch.where(self.scores == -math.inf, self.empty, hashes)
         self.nodes = self.nodes.gather(2, parents)
         if is_open.any():
@@ -226,6 +226,6 @@ class BeamSearch:
                 part[:, new] = values
 
 
-def _extend_hashes(hashes, symbols):
+def extend_hashes(hashes, symbols):
     """Hashes, 0 to 2 ** 63 - 1, of prefixes (N,) int64 with one more symbol each; products wrap around."""
     return ((hashes ^ (hashes >> 31)) * _MULTIPLIER + (symbols + 1) * _INCREMENT) & _LARGEST

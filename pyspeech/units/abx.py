@@ -30,8 +30,8 @@ MODES = ("within", "across")
 RULES = ("zerospeech2020", "joint")
 TIE = 1e-9  # distances that differ by less are equal
 _ROUNDING = 1e-6  # frames: times in seconds have few digits, a frame on the edge of an item is in it
-_CHUNK = 1 << 16  # distances of items in memory at a time, about; small enough for several processes
-_TRIPLETS = 1 << 19
+CHUNK = 1 << 16  # distances of items in memory at a time, about; small enough for several processes
+TRIPLETS = 1 << 19
 log = logging.getLogger(__name__)
 
 
@@ -92,21 +92,6 @@ def read_items(path: Path | str) -> list[Item]:
     if not items:
         raise UserError(f"{path}: no items; expected a line for each phone token after the header")
     return items
-
-
-def score_items(
-    items: Sequence[Item],
-    features: Path | str | dict,
-    distance: str = "cosine",
-    mode: str = "across",
-    rule: str = "zerospeech2020",
-    jobs: int = 1,
-    progress: str | None = None,
-    frame_rate: float | None = None,
-) -> float:
-    """ABX error in %; arguments as of `load_frames`, `score_cells` and `error_rate`."""
-    frames = load_frames(items, features, frame_rate)
-    return error_rate(score_cells(items, frames, distance, mode, jobs, progress), rule)
 
 
 def score_modes(
@@ -307,13 +292,13 @@ class _Plan:
         return a[a != x], x[a != x]
 
     def _chunks(self, unit):
-        """[(first cell, behind the last)]: whole units, together about _CHUNK distances."""
+        """[(first cell, behind the last)]: whole units, together about CHUNK distances."""
         if not len(unit):
             return []
         begins = _run_starts(unit)
         a, _, x = (groups[begins] for groups in self.cells)
         size = np.cumsum(self.block_count[self.block[a]] * self.block_count[self.block[x]])
-        edges = begins[_run_starts(size // _CHUNK)]
+        edges = begins[_run_starts(size // CHUNK)]
         return list(zip(edges.tolist(), [*edges[1:].tolist(), len(unit)]))
 
 
@@ -375,7 +360,7 @@ def _score_chunk(state, chunk):
     distances = pair_distances(between, starts, lengths, *np.divmod(pairs, len(starts)))
     table[place] = distances[inverse.reshape(-1), (first > second).astype(np.int64)]
     triplets = plan.count[x] * plan.count[a] * plan.count[b]
-    edges = [*_run_starts(np.cumsum(triplets) // _TRIPLETS).tolist(), len(a)]
+    edges = [*_run_starts(np.cumsum(triplets) // TRIPLETS).tolist(), len(a)]
     columns = (a, b, x, base, width)
     return np.concatenate(
         [
@@ -407,7 +392,7 @@ def _score_triplets(plan, a, b, x, base, width, table):
     place = base[cell] + item_x * width[cell]
     to_a, first_b, count_b = table[place + item_a], place + plan.first[b][cell], plan.count[b][cell]
     # A cell of many tokens has far more triplets than pairs: a part of the (X, A) at a time.
-    edges = [*_run_starts(np.cumsum(count_b) // _TRIPLETS).tolist(), len(cell)]
+    edges = [*_run_starts(np.cumsum(count_b) // TRIPLETS).tolist(), len(cell)]
     nearer = np.empty(len(cell))
     for begin, end in zip(edges[:-1], edges[1:]):
         owner, offset = _expand(count_b[begin:end])

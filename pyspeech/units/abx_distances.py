@@ -13,8 +13,8 @@ frames the distance of X to Y may differ from that of Y to X. The Levenshtein di
 import numpy as np
 
 DISTANCES = ("cosine", "kl", "levenshtein")
-_MAX_TABLE = 1024  # distinct frames of which all distances are tabulated
-_BATCH_ELEMENTS = 1 << 21  # float64 numbers that a batch of pairs needs, about
+MAX_TABLE = 1024  # distinct frames of which all distances are tabulated
+BATCH_ELEMENTS = 1 << 21  # float64 numbers that a batch of pairs needs, about
 _BUCKETS = 3  # classes of item lengths an octave; a batch holds pairs of one class, padded
 
 
@@ -35,7 +35,7 @@ class FrameDistances:
         if distance == "levenshtein":
             self._codes, _ = _distinct(frames, len(frames))
             return
-        numbers, distinct = _distinct(frames, _MAX_TABLE)
+        numbers, distinct = _distinct(frames, MAX_TABLE)
         self._prepare(frames if distinct is None else distinct)
         if distinct is not None:
             every = np.arange(len(distinct))[None]
@@ -118,7 +118,7 @@ def pair_distances(
     edges = np.flatnonzero(np.diff(key[order], prepend=-1, append=-1))
     for begin, end in zip(edges[:-1], edges[1:]):
         height, width = heights[order[begin:end]].max(), widths[order[begin:end]].max()
-        size = max(1, _BATCH_ELEMENTS // (4 * height * width + (height + width) * between.width))
+        size = max(1, BATCH_ELEMENTS // (4 * height * width + (height + width) * between.width))
         for part in range(begin, end, size):
             batch = order[part : min(part + size, end)]
             height, width = heights[batch].max(), widths[batch].max()

@@ -55,7 +55,7 @@ class Aligner:
         Utterances with fewer frames than states have no share; ValueError where none is left.
         """
         phones = [SILENCE, *sorted({phone for words in transcripts for word in words for phone in word})]
-        graphs = [_graph(words, phones) for words in transcripts]
+        graphs = [build_graph(words, phones) for words in transcripts]
         usable = [index for index, graph in enumerate(graphs) if graph.fewest_frames <= len(features[index])]
         if not usable:
             raise ValueError("no utterance that is as long as its phones need")
@@ -97,7 +97,7 @@ class Aligner:
 
     def align_all(self, features: Sequence[np.ndarray], transcripts: Sequence[Words]) -> list[list[Segment] | None]:
         """`align` for many: list of segment lists, None for an utterance with fewer frames than its states."""
-        graphs = [_graph(words, self.phones) for words in transcripts]
+        graphs = [build_graph(words, self.phones) for words in transcripts]
         usable = [index for index, graph in enumerate(graphs) if graph.fewest_frames <= len(features[index])]
         found: list[list[Segment] | None] = [None] * len(graphs)
         if usable:
@@ -214,7 +214,8 @@ class Graph:
         return max(STATES, len(self.ids) - int(silences.sum()))
 
 
-def _graph(words, phones):
+def build_graph(words, phones):
+    """The Graph of an utterance; words: lists of phones. ValueError for a phone that is not one of `phones`."""
     numbers = {phone: number for number, phone in enumerate(phones)}
     for word in words:
         for phone in word:

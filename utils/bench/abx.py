@@ -13,12 +13,13 @@ from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-import argparse
 import contextlib
 import importlib.util
 import os
 import tempfile
 import time
+
+from pyspeech.arguments import tool_parser
 
 RATE = 25
 SPEAKERS = 6               # all of a context: with more than 5 as X the peer would draw some of them, or its bar stops it
@@ -79,7 +80,7 @@ def report(name, seconds, errors):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = tool_parser(__doc__)
     parser.add_argument("--items", type=int, default=10000, help="made-up tokens (default: 10000)")
     parser.add_argument("--frames", type=int, default=6, help="mean length of a token (default: 6, 0.24 s at 25 Hz)")
     parser.add_argument("--dim", type=int, default=64, help="size of a feature vector (default: 64)")

@@ -12,8 +12,8 @@ from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-import argparse
 
+from pyspeech.arguments import tool_parser
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
 from pyspeech.terminal import exit_after
@@ -45,7 +45,7 @@ def main(arguments=None):
 
 
 def parser():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = tool_parser(__doc__)
     parser.add_argument("--union", metavar="V", type=int, default=union_size(),
                         help="symbols of vanilla and one-hot (default: %(default)s, all of Table 1 with one blank)")
     parser.add_argument("--json", metavar="FILE", help="write the table, with all digits, to FILE as well")

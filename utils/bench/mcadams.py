@@ -13,12 +13,11 @@ from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-import argparse
 import importlib.util
 import os
 import time
 
-from pyspeech.arguments import length, whole_number
+from pyspeech.arguments import length, tool_parser, whole_number
 from pyspeech.terminal import exit_after
 
 RATE = 16000
@@ -132,7 +131,7 @@ def main(arguments=None):
 
 
 def parser():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = tool_parser(__doc__)
     parser.add_argument("--seconds", type=seconds, default=20.0, help="of audio, at most (default: 20)")
     parser.add_argument("--repetitions", type=whole_number, default=3, help="of which the fastest counts (default: 3)")
     parser.add_argument("--audio", metavar="FILE", help="speech to measure on (default: made up)")

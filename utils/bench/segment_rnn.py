@@ -4,7 +4,6 @@
 The networks have the paper's sizes and random weights, which does not change their speed. Each figure is the fraction of
 real time of the best of several repetitions; plain and fast take turns in the same run.
 """
-import argparse
 import sys
 from pathlib import Path
 
@@ -13,11 +12,11 @@ from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-from pyspeech.arguments import length, whole_number
+from pyspeech.arguments import length, tool_parser, whole_number
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = tool_parser(__doc__)
     parser.add_argument("--seconds", type=length, default=60.0, help="of (random) audio; default %(default)s")
     parser.add_argument("--repetitions", type=whole_number, default=5, help="default %(default)s")
     options = parser.parse_args(arguments)

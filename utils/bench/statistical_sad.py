@@ -12,10 +12,9 @@ from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-import argparse
 import os
 
-from pyspeech.arguments import length, whole_number
+from pyspeech.arguments import length, tool_parser, whole_number
 
 RATE = 8000
 
@@ -45,7 +44,7 @@ def process_time(run, repetitions):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = tool_parser(__doc__)
     parser.add_argument("--minutes", type=length, default=30.0, help="of audio (default: 30)")
     parser.add_argument("--repetitions", type=whole_number, default=3, help="of which the fastest counts (default: 3)")
     arguments = parser.parse_args(arguments)

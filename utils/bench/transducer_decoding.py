@@ -11,7 +11,6 @@ hypothesis puts out symbols in every frame, the worst case.
 
 The audio is noise. float32 and int8, all decoders running to the end and stopped early.
 """
-import argparse
 import math
 import sys
 from pathlib import Path
@@ -21,12 +20,14 @@ from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
+from pyspeech.arguments import tool_parser
+
 VOCABULARIES = {"en-IN": 133, "hi-IN": 59, "ta-IN": 97, "gu-IN": 123}  # Joshi et al. 2021, Table 1
 PEAKEDNESS = 40.0  # factor on the random output weights
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = tool_parser(__doc__)
     parser.add_argument("--seconds", type=float, default=6.0, help="of audio; default %(default)s")
     parser.add_argument("--repetitions", type=int, default=2, help="the best counts; default %(default)s")
     parser.add_argument("--beam", type=int, default=4, help="default %(default)s")

@@ -18,6 +18,8 @@ import json
 import os
 import subprocess
 
+from pyspeech.arguments import tool_parser
+
 IMPLEMENTATIONS = {"k2": "pruned, k2 backend", "torch": "pruned, torch backend",
                    "k2_helpers": "pruned, k2's own helpers", "full": "full lattice, torch backend",
                    "torchaudio": "full lattice, torchaudio"}
@@ -25,7 +27,7 @@ NEEDS_K2, FULL = ("k2", "k2_helpers"), ("full", "torchaudio")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = tool_parser(__doc__)
     for name, default in (("batch", 8), ("frames", 400), ("symbols", 80), ("vocabulary", 134), ("joint", 1024),
                           ("prune-range", 5)):
         parser.add_argument(f"--{name}", type=int, default=default, help="default %(default)s")

@@ -18,23 +18,13 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+from local.audio_checks import AUDIO_SUFFIXES
+from local.splits import SPLIT_WORDS
 from local.spoof_manifests import SETS, pair, write_sets
 from pyspeech.audio import io
 from pyspeech.errors import UserError
 
-WORDS = {
-    "train": "train",
-    "training": "train",
-    "dev": "dev",
-    "development": "dev",
-    "adp": "adapt",
-    "adapt": "adapt",
-    "adaptation": "adapt",
-    "adaption": "adapt",
-    "eval": "eval",
-    "evaluation": "eval",
-    "test": "eval",
-}
+WORDS = {**SPLIT_WORDS, **dict.fromkeys(("adp", "adapt", "adaptation", "adaption"), "adapt")}
 OTHER_TRACK = re.compile(r"track[ _-]?[23]", re.IGNORECASE)
 LABEL_FILE = re.compile(r"label|key", re.IGNORECASE)
 EXPECTED = "ADD_train_dev/train/*.wav, ADD_train_dev/label/train_label.txt, track1adp_out/*.wav ..."
@@ -95,11 +85,7 @@ def prepare(folder, out, log, skip_bad=False):
 def find_files(folder):
     """({set: [audio path, ...]}, {set: [label file, ...]}) of the files below `folder`."""
     audio, labels = defaultdict(list), defaultdict(list)
-    try:
-        paths = io.find_audio([folder])
-    except UserError:  # no audio at all
-        paths = []
-    for path in paths:
+    for path in io.find_files(folder, AUDIO_SUFFIXES):
         part = _place(path.relative_to(folder).parts[:-1])
         if part:
             audio[part].append(path)

@@ -14,8 +14,9 @@ in `corpus`, one or two levels below it, or above it where it is one of them or 
 import shutil
 from pathlib import Path
 
+from local.audio_checks import AUDIO_SUFFIXES
 from local.spoof_manifests import pair, write_sets
-from pyspeech.audio.io import find_audio
+from pyspeech.audio.io import find_files
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path
 from pyspeech.spoofing.formats import read_asv_scores
@@ -40,10 +41,7 @@ def prepare(folder, out, log, skip_bad=False):
     sets, problems = {}, []
     for part in PARTS:
         audio_folder = _child(root, f"asvspoof2019_la_{part}")
-        try:
-            audio = find_audio([audio_folder]) if audio_folder else []
-        except UserError:  # no audio in it
-            audio = []
+        audio = find_files(audio_folder, AUDIO_SUFFIXES) if audio_folder else []
         if part == "train" and not (audio and protocols.get(part)):
             missing = "audio in ASVspoof2019_LA_train/flac" if not audio else "ASVspoof2019.LA.cm.train.trn.txt"
             raise UserError(f"corpus={root}: no {missing}; expected {EXPECTED}")

@@ -11,7 +11,8 @@ http://addchallenge.cn/add2022 (registration); 16 kHz mono WAV, Mandarin:
 Speakers, attacks and conditions are not told. Nothing depends on more than this: audio belongs to the set that the
 nearest folder above it names with a word of its own (train, dev, adp, eval, test ...), a label file is a *.txt with
 "label" or "key" in its name, which names the set itself or lies in a folder that does; and folders of tracks 2 and 3
-are passed over. So `corpus` may be any folder above, and also ADD_train_dev or a folder in it.
+are passed over. So `corpus` may be any folder above, and also ADD_train_dev or a folder in it. Checks, and the
+{train,dev,adapt,eval}.jsonl.gz that are written, are those of local/spoof_manifests.py.
 """
 
 import re

@@ -7,6 +7,8 @@ clips without a pause. They show whether a detector is of use beyond the radio.
 
 Where the voices of the simulated streams cannot be had (no Debian archive), the speakers of the clips stand in for
 them, in the splits of the AMI corpus, and only the two clips of its test split remain for evaluation.
+
+Clips without labels are an error; written are audio/eval_ami/*.wav, eval_ami.jsonl.gz and reference/eval_ami/*.txt.
 """
 
 from pathlib import Path

@@ -8,7 +8,8 @@ https://datashare.ed.ac.uk/handle/10283/3336 (LA.zip, 7.6 GB); 16 kHz mono FLAC,
 
 Lines of the protocols are `LA_0079 LA_T_1138215 - - bonafide`: speaker, utterance, nothing, attack, key. Train
 and dev have attacks A01 to A06, eval A07 to A19. There is no adaptation set. The folders are found in any letters' case
-in `corpus`, one or two levels below it, or above it where it is one of them or the flac in it.
+in `corpus`, one or two levels below it, or above it where it is one of them or the flac in it. Checks, and the
+{train,dev,eval}.jsonl.gz that are written, are those of local/spoof_manifests.py.
 """
 
 import shutil

@@ -13,6 +13,9 @@ of the releases, below whatever folder they are in:
 Nothing depends on these names but: an audio file is in a split when a folder above it (or its own name) says train, dev
 or eval, a label file is a .txt file below a folder SAD, and the two belong together when they have the same name.
 FS01_dev_001, FS_P01_dev_001 and fs_p1_dev_001 are the same name. Labels: pyspeech/sad/formats.py.
+
+Checked are audio (local/audio_checks.py) and labels, and that each file has its partner. Written are <split>.jsonl.gz
+(local/manifests.py) and reference/<split>/<recording>.txt, the labels as they came.
 """
 
 import logging

@@ -14,7 +14,8 @@ Unicode form of names are all the same.
 
 Neither corpus has a dev set or tells speakers: 10 % of a language's training utterances (at most 500) are held out as
 dev, by texts where these are sentences (`local.splits.hold_out`), the same ones each time; supervisions have no
-speaker. A language without a training or a test set is left out.
+speaker. A language without a training or a test set is left out. Checks, and the {train,dev,test}.jsonl.gz that are
+written, are those of local/transcribed.py.
 """
 
 import os

@@ -7,11 +7,8 @@ each, which is divided by text: their test is of the same voice, and figures of 
 without saying so. Dev is always of the training voice, by text. All audio is brought to the 8 kHz of the prompts, so
 that the bandwidth tells neither the source nor the language.
 
-Left out: texts with digits, signs or addresses, of which it is not known how they were read; descriptions of sounds
-([...], <...>, (...)) and silence; Italian texts with "?", mostly what an accented letter became; clips
-over 12 s; clips whose characters per second are not within 0.5 to 1.8 of their voice's median, as their recordings stop
-early or say something else. Spanish loses the acute accents and the diaeresis in all
-texts, and n its tilde, as the prompts' texts have none.
+Left out are clips and texts as in `local.voices.usable_clips`, and silence. Written are spoken/<language>/*.flac and the
+manifests of local/transcribed.py, which checks the audio again.
 
 Limits: one voice a language and split, 9 (it) to 21 (ro) minutes of training speech a language, and in es, fr and ru
 another domain, vocabulary, microphone and speaker in the test: word error rates near 100 % are to be expected there,
@@ -31,7 +28,7 @@ from local.languages import choose_codes
 from local.manifests import Utterance, clear
 from local.splits import share_of, share_of_words
 from local.transcribed import SETS, write_corpus
-from pyspeech.download import DebianPackage, fetch_debian
+from pyspeech.download import fetch_debian
 from pyspeech.unpack import unpack
 
 RATE = 8000
@@ -44,19 +41,17 @@ SOURCES = {
     "ru": ("tuxpaint", "asterisk"),
 }
 HELD_OUT = {"dev": 0.08, "test": 0.12}  # share of the texts of a voice that is divided
-TEXTS = {
-    language: DebianPackage(
-        f"asterisk-core-sounds-{language}",
-        f"pool/main/a/asterisk-core-sounds/asterisk-core-sounds-{language}_1.6.1-1_all.deb",
-        sha256,
-    )
-    for language, sha256 in (
-        ("es", "9afdab7f559f036649fb406e625899306ca1004df8ebe39c30bfbd5912d66f74"),
-        ("fr", "04c82c78c570c43a7136cbc5e2488d0c470b775468dff9fbce4a131b18cf1056"),
-        ("it", "3884d9457e12f21caa018c18f0d587df5d53ebea14b673d8453a134c5941ab3b"),
-        ("ru", "28a61616bb0cd3345a7ea532dec4df9f071e5d0fa9f8c1a563ea9669002f39ab"),
-    )
-}
+# package: SHA-256
+TEXTS = voices.debian_packages(
+    "asterisk-core-sounds",
+    "1.6.1-1",
+    {
+        "asterisk-core-sounds-es": "9afdab7f559f036649fb406e625899306ca1004df8ebe39c30bfbd5912d66f74",
+        "asterisk-core-sounds-fr": "04c82c78c570c43a7136cbc5e2488d0c470b775468dff9fbce4a131b18cf1056",
+        "asterisk-core-sounds-it": "3884d9457e12f21caa018c18f0d587df5d53ebea14b673d8453a134c5941ab3b",
+        "asterisk-core-sounds-ru": "28a61616bb0cd3345a7ea532dec4df9f071e5d0fa9f8c1a563ea9669002f39ab",
+    },
+)
 
 
 def prepare(folder, log=None, scale=1.0, jobs=2, clips=None, languages=()):
@@ -116,7 +111,7 @@ def find_clips():
     for voice, (folder, paths) in voices.fetch_clips(sorted(used)).items():
         source, language = voice.split("-")
         if source == "asterisk":
-            texts = unpack(archives[TEXTS[language].name], ["usr/share/doc/*/core-sounds-*.txt.gz"])
+            texts = unpack(archives[f"asterisk-core-sounds-{language}"], ["usr/share/doc/*/core-sounds-*.txt.gz"])
             found[voice] = prompt_texts(paths, next(texts.rglob("core-sounds-*.txt.gz")))
         else:
             texts = unpack(archives["tuxpaint-stamps-default"], ["usr/share/tuxpaint/stamps/*.txt"])

@@ -1,9 +1,10 @@
 """Corpora of genuine and fake utterances: the checks and manifests that local/add2022.py and asvspoof2019.py share.
 
-A module of one corpus finds the audio and the label file of its sets; written are <set>.jsonl.gz, Lhotse cuts of one
-supervision as pyspeech/spoofing/formats.py has them: `text` "genuine" or "fake" (None where nobody has told),
-`speaker` or "-", `custom = {"attack": ..., "condition": ...}`. Audio stays where it is, at its own sampling rate;
-files with several channels, and formats that are not commonly read, are mixed to mono WAV files in mixed/<set>.
+A module of one corpus finds the audio and the label file of its sets; checked are that each file has one label and each
+label a file, and the audio (local/audio_checks.py); written are <set>.jsonl.gz, Lhotse cuts of one supervision as
+pyspeech/spoofing/formats.py has them: `text` "genuine" or "fake" (None where nobody has told), `speaker` or "-",
+`custom = {"attack": ..., "condition": ...}`. Audio stays where it is, at its own sampling rate; files with several
+channels, and formats that are not commonly read, are mixed to mono WAV files in mixed/<set>.
 """
 
 import shutil

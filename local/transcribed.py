@@ -1,10 +1,10 @@
 """Corpora of transcribed utterances: the checks and the manifests that all of them share.
 
-A module of one corpus lists its utterances and calls `write_corpus`, which checks every audio file and transcript and
-writes folder/{train,dev,test}.jsonl.gz: Lhotse CutSets, one cut an utterance and one supervision in it, with the text
-as the corpus has it (pyspeech/text/normalize.py is applied where texts are used), the language's code, and the speaker
-where the corpus tells. Audio stays where it is, at its own sampling rate; files with several channels, and formats that
-are not commonly read, are mixed to mono WAV files in folder/mixed.
+A module of one corpus lists its utterances and calls `write_corpus`, which checks every audio file
+(local/audio_checks.py) and transcript and writes folder/{train,dev,test}.jsonl.gz: Lhotse CutSets, one cut an utterance
+and one supervision in it, with the text as the corpus has it (pyspeech/text/normalize.py is applied where texts are
+used), the language's code, and the speaker where the corpus tells. Audio stays where it is, at its own sampling rate;
+files with several channels, and formats that are not commonly read, are mixed to mono WAV files in folder/mixed.
 """
 
 import shutil

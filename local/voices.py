@@ -23,62 +23,47 @@ from pyspeech.files import atomic_path
 from pyspeech.sad.segments import clip, complement, union
 from pyspeech.unpack import unpack
 
-_ASTERISK, _FILLETS = "pool/main/a/asterisk-core-sounds/", "pool/main/f/fillets-ng-data/"
+
+def debian_packages(source, version, checksums):
+    """{name: DebianPackage} of packages, for any machine, that one source package gives. checksums: {name: SHA-256}."""
+    return {
+        name: DebianPackage(name, f"pool/main/{source[0]}/{source}/{name}_{version}_all.deb", sha256)
+        for name, sha256 in checksums.items()
+    }
+
+
 PACKAGES = {
-    package.name: package
-    for package in (
-        DebianPackage(
-            "asterisk-core-sounds-en-wav",
-            _ASTERISK + "asterisk-core-sounds-en-wav_1.6.1-1_all.deb",
-            "2be3ea287d83299d143815fa804f11179a75b7affd4a758b98b55f5afc18a35d",
-        ),
-        DebianPackage(
-            "asterisk-core-sounds-es-wav",
-            _ASTERISK + "asterisk-core-sounds-es-wav_1.6.1-1_all.deb",
-            "9283a09a6d56fccdcc2bcfe86c48f0f844289cfbd46a3184d8785a6f7f569903",
-        ),
-        DebianPackage(
-            "asterisk-core-sounds-fr-wav",
-            _ASTERISK + "asterisk-core-sounds-fr-wav_1.6.1-1_all.deb",
-            "8d4e1bc32ed5ba7fbda40841ca1825ed20cc6232724a473c90f8bb0e53e6073e",
-        ),
-        DebianPackage(
-            "asterisk-core-sounds-it-wav",
-            _ASTERISK + "asterisk-core-sounds-it-wav_1.6.1-1_all.deb",
-            "5a26638089e134b8ac39363fe249c5c93c50cd8bfdc9b2499ae61ec4a35e2fcb",
-        ),
-        DebianPackage(
-            "asterisk-core-sounds-ru-wav",
-            _ASTERISK + "asterisk-core-sounds-ru-wav_1.6.1-1_all.deb",
-            "ccbfaebfa450b7a9ddf644ae0f3d1e9017d5df7c0aebe816e946345589d38201",
-        ),
-        DebianPackage(
-            "tuxpaint-stamps-default",
-            "pool/main/t/tuxpaint-stamps/tuxpaint-stamps-default_2022.06.04-1_all.deb",
-            "6db6c1bfc870a47f1499d6203b083522eacb57c5f9c87d468f2e92eb6d9d5f34",
-        ),
-        DebianPackage(
-            "fillets-ng-data-cs",
-            _FILLETS + "fillets-ng-data-cs_1.0.1-1.1_all.deb",
-            "3ecef99b9456f1c80c9625c6f2418642b52d58e7167a46bad7a412db17991b14",
-        ),
-        DebianPackage(
-            "fillets-ng-data-nl",
-            _FILLETS + "fillets-ng-data-nl_1.0.1-1.1_all.deb",
-            "afb4443fda9ab507dee578b75be857d121718a1cd6017a474f30e0eb13dc9d10",
-        ),
-        DebianPackage(
-            "codec2-examples",
-            "pool/main/c/codec2/codec2-examples_1.0.5-1_all.deb",
-            "7af8cd128f269a1d8116993c9d2bd7d4d452fc17da46a09899aaca2b9bd993d4",
-        ),
-    )
+    **debian_packages(
+        "asterisk-core-sounds",
+        "1.6.1-1",
+        {
+            "asterisk-core-sounds-en-wav": "2be3ea287d83299d143815fa804f11179a75b7affd4a758b98b55f5afc18a35d",
+            "asterisk-core-sounds-es-wav": "9283a09a6d56fccdcc2bcfe86c48f0f844289cfbd46a3184d8785a6f7f569903",
+            "asterisk-core-sounds-fr-wav": "8d4e1bc32ed5ba7fbda40841ca1825ed20cc6232724a473c90f8bb0e53e6073e",
+            "asterisk-core-sounds-it-wav": "5a26638089e134b8ac39363fe249c5c93c50cd8bfdc9b2499ae61ec4a35e2fcb",
+            "asterisk-core-sounds-ru-wav": "ccbfaebfa450b7a9ddf644ae0f3d1e9017d5df7c0aebe816e946345589d38201",
+        },
+    ),
+    **debian_packages(
+        "tuxpaint-stamps",
+        "2022.06.04-1",
+        {"tuxpaint-stamps-default": "6db6c1bfc870a47f1499d6203b083522eacb57c5f9c87d468f2e92eb6d9d5f34"},
+    ),
+    **debian_packages(
+        "fillets-ng-data",
+        "1.0.1-1.1",
+        {
+            "fillets-ng-data-cs": "3ecef99b9456f1c80c9625c6f2418642b52d58e7167a46bad7a412db17991b14",
+            "fillets-ng-data-nl": "afb4443fda9ab507dee578b75be857d121718a1cd6017a474f30e0eb13dc9d10",
+        },
+    ),
+    **debian_packages(
+        "codec2", "1.0.5-1", {"codec2-examples": "7af8cd128f269a1d8116993c9d2bd7d4d452fc17da46a09899aaca2b9bd993d4"}
+    ),
 }
-FILLETS_DATA = DebianPackage(
-    "fillets-ng-data",
-    "pool/main/f/fillets-ng-data/fillets-ng-data_1.0.1-1.1_all.deb",
-    "25de89afd8b1adf7bcace8290248a6a22c89cd42300317e69000e162c032cf84",
-)
+FILLETS_DATA = debian_packages(
+    "fillets-ng-data", "1.0.1-1.1", {"fillets-ng-data": "25de89afd8b1adf7bcace8290248a6a22c89cd42300317e69000e162c032cf84"}
+)["fillets-ng-data"]
 AMI_CLIPS = (
     "pyannote-audio",
     "pyannote_audio-4.0.7.tar.gz",

@@ -16,6 +16,9 @@ an .item file lies, and its name, are not certain. vads.txt, the times of speech
 Nothing depends on more than the folders' names, unit, voice, parallel and test, in upper or lower case: they are found
 wherever they lie, with train above them or without; what is above that is the language's name; lists and .item files
 are taken from the language's folder, or from elsewhere in the corpus unless a folder there names another language.
+
+Checked are the audio (local/audio_checks.py) and each line of the lists; written are {unit,voice,test}.jsonl.gz and the
+lists (local/zerospeech2019_lists.py).
 """
 
 import contextlib

@@ -13,7 +13,7 @@ READABLE = ("WAV", "WAVEX", "FLAC", "OGG", "MP3", "MPEG")
 
 
 def write_audio(path, samples, rate):
-    """Write samples (N,), int16 or of any size in floats of full scale 1, as a 16-bit file of the kind its ending says."""
+    """Write samples (N,), int16 or floats of full scale 1 (clipped), as 16-bit audio of the kind that the ending says."""
     import soundfile
 
     if samples.dtype != np.int16:

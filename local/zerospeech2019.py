@@ -303,7 +303,10 @@ def check_sets(sets, log):
     counts = Counter((utterance.split, utterance.id) for utterance in everything.values())
 
     def check(utterance):
-        properties, problem = check_file(utterance.audio, *((_check_test_audio, 0.0) if utterance.split == "test" else ()))
+        if utterance.split == "test":
+            properties, problem = check_file(utterance.audio, _check_test_audio, 0.0)
+        else:
+            properties, problem = check_file(utterance.audio)
         same = counts[utterance.split, utterance.id]
         return properties, problem or (f"{same} files of the name {utterance.id}" if same > 1 else None)
 

@@ -11,30 +11,21 @@ http://addchallenge.cn/add2022 (registration); 16 kHz mono WAV, Mandarin:
 Speakers, attacks and conditions are not told. Nothing depends on more than this: audio belongs to the set that the
 nearest folder above it names with a word of its own (train, dev, adp, eval, test ...), a label file is a *.txt with
 "label" or "key" in its name, which names the set itself or lies in a folder that does; and folders of tracks 2 and 3
-are passed over. So `corpus` may be any folder above, and also ADD_train_dev or a folder in it.
+are passed over. So `corpus` may be any folder above, and also ADD_train_dev or a folder in it. Checks, and the
+{train,dev,adapt,eval}.jsonl.gz that are written, are those of local/spoof_manifests.py.
 """
 
 import re
 from collections import defaultdict
 from pathlib import Path
 
+from local.audio_checks import AUDIO_SUFFIXES
+from local.splits import SPLIT_WORDS
 from local.spoof_manifests import SETS, pair, write_sets
 from pyspeech.audio import io
 from pyspeech.errors import UserError
 
-WORDS = {
-    "train": "train",
-    "training": "train",
-    "dev": "dev",
-    "development": "dev",
-    "adp": "adapt",
-    "adapt": "adapt",
-    "adaptation": "adapt",
-    "adaption": "adapt",
-    "eval": "eval",
-    "evaluation": "eval",
-    "test": "eval",
-}
+WORDS = {**SPLIT_WORDS, **dict.fromkeys(("adp", "adapt", "adaptation", "adaption"), "adapt")}
 OTHER_TRACK = re.compile(r"track[ _-]?[23]", re.IGNORECASE)
 LABEL_FILE = re.compile(r"label|key", re.IGNORECASE)
 EXPECTED = "ADD_train_dev/train/*.wav, ADD_train_dev/label/train_label.txt, track1adp_out/*.wav ..."
@@ -95,11 +86,7 @@ def prepare(folder, out, log, skip_bad=False):
 def find_files(folder):
     """({set: [audio path, ...]}, {set: [label file, ...]}) of the files below `folder`."""
     audio, labels = defaultdict(list), defaultdict(list)
-    try:
-        paths = io.find_audio([folder])
-    except UserError:  # no audio at all
-        paths = []
-    for path in paths:
+    for path in io.find_files(folder, AUDIO_SUFFIXES):
         part = _place(path.relative_to(folder).parts[:-1])
         if part:
             audio[part].append(path)

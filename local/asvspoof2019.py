@@ -8,14 +8,16 @@ https://datashare.ed.ac.uk/handle/10283/3336 (LA.zip, 7.6 GB); 16 kHz mono FLAC,
 
 Lines of the protocols are `LA_0079 LA_T_1138215 - - bonafide`: speaker, utterance, nothing, attack, key. Train
 and dev have attacks A01 to A06, eval A07 to A19. There is no adaptation set. The folders are found in any letters' case
-in `corpus`, one or two levels below it, or above it where it is one of them or the flac in it.
+in `corpus`, one or two levels below it, or above it where it is one of them or the flac in it. Checks, and the
+{train,dev,eval}.jsonl.gz that are written, are those of local/spoof_manifests.py.
 """
 
 import shutil
 from pathlib import Path
 
+from local.audio_checks import AUDIO_SUFFIXES
 from local.spoof_manifests import pair, write_sets
-from pyspeech.audio.io import find_audio
+from pyspeech.audio.io import find_files
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path
 from pyspeech.spoofing.formats import read_asv_scores
@@ -40,10 +42,7 @@ def prepare(folder, out, log, skip_bad=False):
     sets, problems = {}, []
     for part in PARTS:
         audio_folder = _child(root, f"asvspoof2019_la_{part}")
-        try:
-            audio = find_audio([audio_folder]) if audio_folder else []
-        except UserError:  # no audio in it
-            audio = []
+        audio = find_files(audio_folder, AUDIO_SUFFIXES) if audio_folder else []
         if part == "train" and not (audio and protocols.get(part)):
             missing = "audio in ASVspoof2019_LA_train/flac" if not audio else "ASVspoof2019.LA.cm.train.trn.txt"
             raise UserError(f"corpus={root}: no {missing}; expected {EXPECTED}")

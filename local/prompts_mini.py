@@ -7,11 +7,8 @@ each, which is divided by text: their test is of the same voice, and figures of 
 without saying so. Dev is always of the training voice, by text. All audio is brought to the 8 kHz of the prompts, so
 that the bandwidth tells neither the source nor the language.
 
-Left out: texts with digits, signs or addresses, of which it is not known how they were read; descriptions of sounds
-([...], <...>, (...)) and silence; Italian texts with "?", mostly what an accented letter became; clips
-over 12 s; clips whose characters per second are not within 0.5 to 1.8 of their voice's median, as their recordings stop
-early or say something else. Spanish loses the acute accents and the diaeresis in all
-texts, and n its tilde, as the prompts' texts have none.
+Left out are clips and texts as in `local.voices.usable_clips`, and silence. Written are spoken/<language>/*.flac and the
+manifests of local/transcribed.py, which checks the audio again.
 
 Limits: one voice a language and split, 9 (it) to 21 (ro) minutes of training speech a language, and in es, fr and ru
 another domain, vocabulary, microphone and speaker in the test: word error rates near 100 % are to be expected there,
@@ -20,26 +17,21 @@ recipe runs on human speech, and how far from it the synthetic corpus is.
 """
 
 import gzip
-import hashlib
 import logging
-import re
-import shutil
-import unicodedata
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
-from local.synthesis import voices
-from local.transcribed import Utterance, choose_codes, write_corpus
-from pyspeech.download import DebianPackage, fetch_debian
-from pyspeech.files import atomic_path
+from local import voices
+from local.audio_files import write_audio
+from local.languages import choose_codes
+from local.manifests import Utterance, clear
+from local.splits import share_of, share_of_words
+from local.transcribed import SETS, write_corpus
+from pyspeech.download import fetch_debian
 from pyspeech.unpack import unpack
 
 RATE = 8000
-LONGEST = 12.0  # seconds
-SHORTEST = 0.4
-PACE = (0.5, 1.8)  # characters per second, of the voice's median
 # language -> source whose voice is trained on, source whose voice is tested on
 SOURCES = {
     "es": ("tuxpaint", "asterisk"),
@@ -49,19 +41,17 @@ SOURCES = {
     "ru": ("tuxpaint", "asterisk"),
 }
 HELD_OUT = {"dev": 0.08, "test": 0.12}  # share of the texts of a voice that is divided
-TEXTS = {
-    language: DebianPackage(
-        f"asterisk-core-sounds-{language}",
-        f"pool/main/a/asterisk-core-sounds/asterisk-core-sounds-{language}_1.6.1-1_all.deb",
-        sha256,
-    )
-    for language, sha256 in (
-        ("es", "9afdab7f559f036649fb406e625899306ca1004df8ebe39c30bfbd5912d66f74"),
-        ("fr", "04c82c78c570c43a7136cbc5e2488d0c470b775468dff9fbce4a131b18cf1056"),
-        ("it", "3884d9457e12f21caa018c18f0d587df5d53ebea14b673d8453a134c5941ab3b"),
-        ("ru", "28a61616bb0cd3345a7ea532dec4df9f071e5d0fa9f8c1a563ea9669002f39ab"),
-    )
-}
+# package: SHA-256
+TEXTS = voices.debian_packages(
+    "asterisk-core-sounds",
+    "1.6.1-1",
+    {
+        "asterisk-core-sounds-es": "9afdab7f559f036649fb406e625899306ca1004df8ebe39c30bfbd5912d66f74",
+        "asterisk-core-sounds-fr": "04c82c78c570c43a7136cbc5e2488d0c470b775468dff9fbce4a131b18cf1056",
+        "asterisk-core-sounds-it": "3884d9457e12f21caa018c18f0d587df5d53ebea14b673d8453a134c5941ab3b",
+        "asterisk-core-sounds-ru": "28a61616bb0cd3345a7ea532dec4df9f071e5d0fa9f8c1a563ea9669002f39ab",
+    },
+)
 
 
 def prepare(folder, log=None, scale=1.0, jobs=2, clips=None, languages=()):
@@ -74,15 +64,13 @@ def prepare(folder, log=None, scale=1.0, jobs=2, clips=None, languages=()):
     languages = choose_codes(list(SOURCES), languages, "corpus=prompts")
     folder, log = Path(folder).resolve(), log or logging.getLogger(__name__)
     clips = clips or find_clips()
-    for split in ("train", "dev", "test"):
-        (folder / f"{split}.jsonl.gz").unlink(missing_ok=True)
-    shutil.rmtree(folder / "spoken", ignore_errors=True)
+    clear(folder, SETS, "spoken")
     chosen = []
     for language in languages:
         train, test = SOURCES[language]
         for source in dict.fromkeys((train, test)):
             voice = f"{source}-{language}"
-            usable = select(clips[voice], language)
+            usable = voices.usable_clips(clips[voice], language)
             log.info("%s: %d of %d clips are usable", voice, len(usable), len(clips[voice]))
             for path, text in usable:
                 if share_of(f"{voice} {path.name}") < scale:
@@ -95,7 +83,7 @@ def prepare(folder, log=None, scale=1.0, jobs=2, clips=None, languages=()):
 
 def split_of(text, trained, tested):
     """Split of a text of a voice that is trained on, tested on, or both; by the text alone."""
-    share = share_of(" ".join(re.findall(r"\w+", text.lower())))  # "For help..." and "...for help." go together
+    share = share_of_words(text)
     if not trained:
         return "test"
     if tested and share >= 1.0 - HELD_OUT["test"]:
@@ -103,46 +91,12 @@ def split_of(text, trained, tested):
     return "dev" if share < HELD_OUT["dev"] else "train"
 
 
-def share_of(name):
-    """A number from 0 to 1 that depends on the name alone, evenly distributed."""
-    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") / 2.0**32
-
-
-def select(clips, language):
-    """The usable ones of a voice's [(path, text)], their texts tidied: see the top of this file."""
-    import soundfile
-
-    found = []
-    for path, text in clips:
-        text = tidy(text, language)
-        seconds = soundfile.info(str(path)).duration
-        if text and SHORTEST <= seconds <= LONGEST:
-            found.append((path, text, len(text) / seconds))
-    pace = np.median([one[2] for one in found]) if found else 0.0
-    return [(path, text) for path, text, own in found if PACE[0] * pace <= own <= PACE[1] * pace]
-
-
-def tidy(text, language):
-    """The text as it is said, or None where that is not known."""
-    text = unicodedata.normalize("NFC", text).strip()
-    if not text or re.search(r"[\d$€£%&@#*/\\<>()\[\]_=+]|\w\.\w", text) or language == "it" and "?" in text:
-        return None
-    if language == "es":
-        text = unicodedata.normalize("NFC", re.sub("[\u0301\u0303\u0308]", "", unicodedata.normalize("NFD", text)))
-    return text if any(letter.isalpha() for letter in text) else None
-
-
 def copy_all(utterances, folder, jobs):
     """Write the clips as mono 16-bit FLAC at 8 kHz, `jobs` at a time: the utterances with their new paths."""
-    from concurrent.futures import ThreadPoolExecutor
 
     def copy(one):
-        import soundfile
-
-        samples = np.clip(voices.load_clip(one.audio, RATE), -1.0, 1.0)
         target = folder / one.language / f"{one.id}.flac"
-        with atomic_path(target) as temporary:
-            soundfile.write(str(temporary), np.rint(samples * 32767.0).astype(np.int16), RATE, subtype="PCM_16")
+        write_audio(target, voices.load_clip(one.audio, RATE), RATE)
         return replace(one, audio=str(target))
 
     with ThreadPoolExecutor(jobs) as pool:
@@ -152,20 +106,15 @@ def copy_all(utterances, folder, jobs):
 def find_clips():
     """{voice: [(path, text)]} of the packages, downloaded where they are not in the cache."""
     used = {f"{source}-{language}" for language, both in SOURCES.items() for source in both}
-    wanted = sorted({voices.VOICES[voice][0] for voice in used})
-    archives = fetch_debian([voices.PACKAGES[name] for name in wanted] + list(TEXTS.values()))
+    archives = fetch_debian([voices.PACKAGES["tuxpaint-stamps-default"], *TEXTS.values()])
     found = {}
-    for voice in sorted(used):
+    for voice, (folder, paths) in voices.fetch_clips(sorted(used)).items():
         source, language = voice.split("-")
-        package = voices.VOICES[voice][0]
-        patterns = [pattern for name, pattern, _ in voices.VOICES.values() if name == package]
-        folder = unpack(archives[package], patterns)
-        paths = voices.find_clips(folder, voice)
         if source == "asterisk":
-            texts = unpack(archives[TEXTS[language].name], ["usr/share/doc/*/core-sounds-*.txt.gz"])
+            texts = unpack(archives[f"asterisk-core-sounds-{language}"], ["usr/share/doc/*/core-sounds-*.txt.gz"])
             found[voice] = prompt_texts(paths, next(texts.rglob("core-sounds-*.txt.gz")))
         else:
-            texts = unpack(archives[package], ["usr/share/tuxpaint/stamps/*.txt"])
+            texts = unpack(archives["tuxpaint-stamps-default"], ["usr/share/tuxpaint/stamps/*.txt"])
             found[voice] = stamp_texts(paths, folder, texts, language)
     return found
 

@@ -21,7 +21,10 @@ import io
 import tempfile
 from pathlib import Path
 
-from local.transcribed import SETS, Utterance, hold_out, language_code, write_corpus
+from local.languages import language_code
+from local.manifests import Utterance
+from local.splits import hold_out
+from local.transcribed import SETS, write_corpus
 from pyspeech.errors import UserError
 
 HELD_OUT = 0.1

@@ -1,19 +1,20 @@
 """Corpora of genuine and fake utterances: the checks and manifests that local/add2022.py and asvspoof2019.py share.
 
-A module of one corpus finds the audio and the label file of its sets; written are <set>.jsonl.gz, Lhotse cuts of one
-supervision as pyspeech/spoofing/formats.py has them: `text` "genuine" or "fake" (None where nobody has told),
-`speaker` or "-", `custom = {"attack": ..., "condition": ...}`. Audio stays where it is, at its own sampling rate;
-files with several channels, and formats that are not commonly read, are mixed to mono WAV files in mixed/<set>.
+A module of one corpus finds the audio and the label file of its sets; checked are that each file has one label and each
+label a file, and the audio (local/audio_checks.py); written are <set>.jsonl.gz, Lhotse cuts of one supervision as
+pyspeech/spoofing/formats.py has them: `text` "genuine" or "fake" (None where nobody has told), `speaker` or "-",
+`custom = {"attack": ..., "condition": ...}`. Audio stays where it is, at its own sampling rate; files with several
+channels, and formats that are not commonly read, are mixed to mono WAV files in mixed/<set>.
 """
 
-import os
 import shutil
 from collections import Counter, defaultdict
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from local.transcribed import Utterance, check_file, printable, readable_copy, report_problems, write_manifest
+from local.audio_checks import NOT_UTF8, check_file, check_utterances
+from local.audio_files import readable_copy
+from local.manifests import Utterance, write_manifest
+from local.problems import printable, report_problems
 from pyspeech.errors import UserError
 from pyspeech.spoofing.formats import UNKNOWN, Label, read_labels, utterance_name
 
@@ -34,7 +35,7 @@ def pair(part, audio, label_file, language):
         if shown == str(path):
             files[utterance_name(path.name)].append(path)
         else:
-            problems.append((shown, "its name is not UTF-8; rename it"))
+            problems.append((shown, NOT_UTF8))
     for name in labels:
         names[PurePosixPath(name).name].append(name)
     utterances, used = [], set()
@@ -99,42 +100,25 @@ def write_sets(sets, out, log, name, skip_bad=False, problems=()):
     """Check the audio of {set: [Utterance, ...]} and write <set>.jsonl.gz of those that are good into `out`.
 
     name: what messages call the corpus. problems: found so far. Utterances with problems are left out and listed in
-    out/problems.txt as long as they are isolated, else they stop unless skip_bad (`local.transcribed.report_problems`).
+    out/problems.txt as long as they are isolated, else they stop unless skip_bad (`local.problems.report_problems`).
     Returns {set: {"genuine": n, "fake": n, "unlabelled": n}}, zeros left out. UserError where a class of the training
     set is empty.
     """
     out = Path(out).resolve()
-    good, found = _check([one for utterances in sets.values() for one in utterances], log)
+    everything = [one for utterances in sets.values() for one in utterances]
+    good, found = check_utterances(everything, lambda one: check_file(one.audio), log)
     report_problems(name, out, [*problems, *found], len(good) + len(found) + len(problems), skip_bad, log)
     shutil.rmtree(out / "mixed", ignore_errors=True)
     counts = {}
     for part in SETS:
         rows = [
-            (one, *readable_copy(replace(one, language=part), properties, out, log))
-            for one, properties in good
-            if one.split == part
+            (one, *readable_copy(one, properties, out / "mixed" / part, log)) for one, properties in good if one.split == part
         ]
         counts[part] = dict(Counter(one.text or "unlabelled" for one, _, _ in rows))
         _require_classes(part, counts[part], name, out)
         _remark(part, rows, log)
         write_manifest(out / f"{part}.jsonl.gz", rows)
     return {part: count for part, count in counts.items() if count}
-
-
-def _check(utterances, log):
-    """([(utterance, audio properties), ...], [(file, what is wrong), ...])."""
-    from tqdm import tqdm
-
-    log.info("checking the audio of %d utterances", len(utterances))
-    good, problems = [], []
-    with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
-        checks = pool.map(check_file, [one.audio for one in utterances])
-        for one, (properties, problem) in tqdm(zip(utterances, checks), "check", len(utterances), disable=None):
-            if problem:
-                problems.append((one.audio, problem))
-            else:
-                good.append((one, properties))
-    return good, problems
 
 
 def _require_classes(part, counts, name, out):

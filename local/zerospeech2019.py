@@ -16,6 +16,9 @@ an .item file lies, and its name, are not certain. vads.txt, the times of speech
 Nothing depends on more than the folders' names, unit, voice, parallel and test, in upper or lower case: they are found
 wherever they lie, with train above them or without; what is above that is the language's name; lists and .item files
 are taken from the language's folder, or from elsewhere in the corpus unless a folder there names another language.
+
+Checked are the audio (local/audio_checks.py) and each line of the lists; written are {unit,voice,test}.jsonl.gz and the
+lists (local/zerospeech2019_lists.py).
 """
 
 import contextlib
@@ -24,16 +27,17 @@ import os
 import re
 import shutil
 from collections import Counter, defaultdict
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from local.transcribed import LOWEST_RATE, SHORTEST, Utterance, readable_copy, report_problems, write_manifest
+from local.audio_checks import AUDIO_SUFFIXES, check_audio, check_file, check_utterances
+from local.audio_files import readable_copy
+from local.manifests import Utterance, write_manifest
+from local.problems import report_problems
 from local.zerospeech2019_lists import read_synthesis, utterance_name, write_bitrate_filelist, write_items, write_synthesis
 from pyspeech.audio.headers import promised_frames
-from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES
 from pyspeech.errors import UserError
 from pyspeech.units.submission import RATE, folder_of, printable
 
@@ -92,7 +96,7 @@ def prepare(corpus, out, log, language=None, skip_bad=False):
     or english. Written are {unit,voice,test}.jsonl.gz (Lhotse cuts, an utterance each, with its speaker),
     bitrate_filelist (with the durations of the corpus's own; all test utterances where it has none), and, where the
     corpus has them, abx.item and synthesis.txt (`utterance voice`). Audio with problems is named; isolated files are
-    left out and listed in out/problems.txt, more stop unless skip_bad (`local.transcribed.report_problems`). Test
+    left out and listed in out/problems.txt, more stop unless skip_bad (`local.problems.report_problems`). Test
     utterances may be silent, or as short as one sample at 16 kHz. Returns {"language", "unit", "voice", "test": numbers
     of utterances, "items": lines of abx.item}. UserError in one line for a corpus that cannot be used.
     """
@@ -114,7 +118,7 @@ def prepare(corpus, out, log, language=None, skip_bad=False):
         if not good[part]:
             raise UserError(f"corpus={corpus}: no usable {part} utterance in {found.folder}; see {out / 'problems.txt'}")
         rows = [
-            (utterance, *readable_copy(replace(utterance, language=part), properties, out, log))
+            (utterance, *readable_copy(utterance, properties, out / "mixed" / part, log))
             for utterance, properties in good[part]
         ]
         write_manifest(out / f"{part}.jsonl.gz", rows)
@@ -165,7 +169,7 @@ def find_languages(corpus):
     for path in _files(corpus):
         folders = path.relative_to(corpus).parts[:-1]
         place = _place(folders)
-        if place and path.suffix.lower() in SNDFILE_SUFFIXES + FFMPEG_SUFFIXES:
+        if place and path.suffix.lower() in AUDIO_SUFFIXES:
             root = corpus.joinpath(*folders[: place[0]])
             found.setdefault(root, Language(root)).audio[place[1]].append(path)
         elif any(fnmatch.fnmatchcase(path.name.lower(), pattern) for pattern in LISTS):
@@ -295,23 +299,19 @@ def list_utterances(paths, part, language):
 
 def check_sets(sets, log):
     """({set: [(utterance, audio properties), ...]}, [(file, what is wrong), ...], number of files)."""
-    from tqdm import tqdm
+    everything = {(utterance.audio, utterance.split): utterance for utterances in sets.values() for utterance in utterances}
+    counts = Counter((utterance.split, utterance.id) for utterance in everything.values())
 
-    everything = list(
-        {(utterance.audio, utterance.split): utterance for utterances in sets.values() for utterance in utterances}.values()
-    )
-    log.info("checking the audio of %d utterances", len(everything))
-    checked, problems = {}, []
-    counts = Counter((utterance.split, utterance.id) for utterance in everything)
-    with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
-        results = pool.map(check_utterance, everything)
-        for utterance, (properties, problem) in tqdm(zip(everything, results), "check", len(everything), disable=None):
-            same = counts[utterance.split, utterance.id]
-            problem = problem or (f"{same} files of the name {utterance.id}" if same > 1 else None)
-            if problem:
-                problems.append((printable(utterance.audio), problem))
-            else:
-                checked[utterance.audio, utterance.split] = properties
+    def check(utterance):
+        if utterance.split == "test":
+            properties, problem = check_file(utterance.audio, _check_test_audio, 0.0)
+        else:
+            properties, problem = check_file(utterance.audio)
+        same = counts[utterance.split, utterance.id]
+        return properties, problem or (f"{same} files of the name {utterance.id}" if same > 1 else None)
+
+    good, problems = check_utterances(list(everything.values()), check, log)
+    checked = {(utterance.audio, utterance.split): properties for utterance, properties in good}
     good = {
         part: [
             (utterance, checked[utterance.audio, utterance.split])
@@ -320,29 +320,15 @@ def check_sets(sets, log):
         ]
         for part, utterances in sets.items()
     }
-    return good, problems, len(everything)
+    return good, [(printable(path), problem) for path, problem in problems], len(everything)
 
 
-def check_utterance(utterance):
-    """(audio properties as local.fearless.check_audio, None) or (None, what is wrong) of one utterance."""
-    from local.fearless import check_audio
-
-    path, test = Path(utterance.audio), utterance.split == "test"
-    if printable(utterance.audio) != utterance.audio:
-        return None, "its name is not UTF-8; rename it (convmv -f latin1 -t utf8)"
-    try:
-        if path.stat().st_size == 0:
-            return None, "the audio file is empty (0 bytes)"
-        properties = (test and _silence(path)) or check_audio(path)
-    except OSError as error:
-        return None, f"cannot be read: {error.strerror}"
-    except UserError as error:
-        return None, str(error).removeprefix(str(path)).lstrip(": ")
-    if properties["rate"] < LOWEST_RATE:
-        return None, f"a sampling rate of {properties['rate']} Hz; expected at least {LOWEST_RATE}"
-    if properties["duration"] < (1 / RATE if test else SHORTEST):
-        return None, f"only {properties['duration']:.3f} s of audio" + f", less than a sample at {RATE} Hz" * test
-    return properties, None
+def _check_test_audio(path):
+    """Properties of a test utterance, which may be silent, or as short as a sample; UserError as `check_audio`."""
+    properties = _silence(path) or check_audio(path)
+    if properties["duration"] < 1 / RATE:
+        raise UserError(f"{path}: only {properties['duration']:.3f} s of audio, less than a sample at {RATE} Hz")
+    return properties
 
 
 def _silence(path):

@@ -12,7 +12,7 @@ Czech, V003 and V004 in Dutch. Texts are in the manifests for scoring alone.
     bitrate_filelist   names of the test utterances
     alignment.ctm      the phones of all utterances, "name 1 start duration phone", seconds
 
-Clips are left out as in `local.prompts_mini.select` (texts with digits or signs; under 0.4 s, over 12 s; characters per
+Clips are left out as in `local.voices.usable_clips` (texts with digits or signs; under 0.4 s, over 12 s; characters per
 second not within 0.5 to 1.8 of the voice's median), and where eSpeak NG reads a part of the text as another language.
 
 The times of phones are made here: phonemes of the text by eSpeak NG, aligned by monophone models that are trained on
@@ -32,33 +32,29 @@ ABX for no measure. All test speakers are training speakers.
 import logging
 import math
 import re
-import shutil
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
-from local.prompts_mini import select, share_of
-from local.synthesis import voices
-from local.synthesis.phonemes import phonemes
-from local.transcribed import Utterance, write_manifest
-from pyspeech.download import DebianPackage, fetch_debian
+from local import voices
+from local.audio_files import write_audio
+from local.manifests import Utterance, clear, write_manifest
+from local.splits import share_of, share_of_words
+from local.synthesis.espeak import phonemes
+from pyspeech.download import fetch_debian
 from pyspeech.errors import UserError
-from pyspeech.files import atomic_path, atomic_write
+from pyspeech.files import atomic_write
 from pyspeech.unpack import unpack
 
 RATE = 16000
+SETS = ("unit", "voice", "test")
 # language -> voices, with their names as speakers
 SPEAKERS = {
     "cs": {"fillets-cs-small": "V001", "fillets-cs-big": "V002"},
     "nl": {"fillets-nl-small": "V003", "fillets-nl-big": "V004"},
 }
-TEXTS = DebianPackage(
-    "fillets-ng-data",
-    "pool/main/f/fillets-ng-data/fillets-ng-data_1.0.1-1.1_all.deb",
-    "25de89afd8b1adf7bcace8290248a6a22c89cd42300317e69000e162c032cf84",
-)
 BANDS = {"cs": 16000, "nl": 6000}  # sampling rate for the alignment: above half of it there is only noise
 HELD_OUT = 0.35  # share of the texts that are tested on
 MOST_TOKENS = 8  # of a triphone and speaker in abx.item
@@ -86,9 +82,7 @@ def prepare(out, log=None, scale=1.0, languages=("cs",), jobs=2, clips=None, whe
         if language not in SPEAKERS:
             raise UserError(f"language '{language}'; expected some of {', '.join(SPEAKERS)}")
     clips = clips or find_clips(languages)
-    for name in ("unit.jsonl.gz", "voice.jsonl.gz", "test.jsonl.gz"):
-        (out / name).unlink(missing_ok=True)
-    shutil.rmtree(out / "wavs", ignore_errors=True)
+    clear(out, SETS, "wavs")
     rows, segments, items = [], {}, []
     for language in languages:
         chosen, transcripts = choose(clips, language, scale, log, where)
@@ -109,7 +103,7 @@ def choose(clips, language, scale, log, where=None):
     """(utterances of a language with the paths of the clips, {id: words as lists of phonemes})."""
     chosen = []
     for voice, speaker in SPEAKERS[language].items():
-        usable = select(clips[voice], language)
+        usable = voices.usable_clips(clips[voice], language)
         log.info("%s, %s: %d of %d clips are usable", speaker, voice, len(usable), len(clips[voice]))
         for path, text in usable:
             split = split_of(text)
@@ -122,20 +116,17 @@ def choose(clips, language, scale, log, where=None):
 
 def split_of(text):
     """train or test, by the words of the text alone."""
-    return "test" if share_of(" ".join(re.findall(r"\w+", text.lower()))) < HELD_OUT else "train"
+    return "test" if share_of_words(text) < HELD_OUT else "train"
 
 
 def convert(utterances, folder, jobs):
     """Write clips as mono 16-bit FLAC at 16 kHz: ([(utterance, audio properties)], {id: features (T, 39) float32})."""
-    import soundfile
-
     from pyspeech.features.config import MfccConfig
     from pyspeech.features.mfcc import compute_features
 
     def one_clip(one):
-        samples = np.rint(np.clip(voices.load_clip(one.audio, RATE), -1.0, 1.0) * 32767.0).astype(np.int16)
-        with atomic_path(folder / f"{one.id}.flac") as temporary:
-            soundfile.write(str(temporary), samples, RATE, subtype="PCM_16")
+        samples = voices.load_clip(one.audio, RATE)
+        write_audio(folder / f"{one.id}.flac", samples, RATE)
         config = MfccConfig(sampling_rate=BANDS[one.language], normalise="none")
         return len(samples), compute_features(voices.load_clip(one.audio, config.sampling_rate), config).numpy()
 
@@ -219,7 +210,7 @@ def _write(out, rows, segments, items, log):
             for one, audio in rows
             if (one.split == "test") == (part == "test")
         ]
-        for part in ("unit", "voice", "test")
+        for part in SETS
     }
     with atomic_write(out / "bitrate_filelist") as stream:
         stream.writelines(f"{one.id}\n" for one, _, _ in parts["test"])
@@ -240,17 +231,13 @@ def _write(out, rows, segments, items, log):
 
 def find_clips(languages):
     """{voice: [(path, text)]} of the packages, downloaded where they are not in the cache."""
-    wanted = [voices.PACKAGES[f"fillets-ng-data-{language}"] for language in languages]
-    archives = fetch_debian([*wanted, TEXTS])
+    (archive,) = fetch_debian([voices.FILLETS_DATA]).values()
     found = {}
-    for language, package in zip(languages, wanted):
-        patterns = [pattern for name, pattern, _ in voices.VOICES.values() if name == package.name]
-        folder = unpack(archives[package.name], patterns)
-        scripts = unpack(archives[TEXTS.name], [f"usr/share/games/fillets-ng/script/*_{language}.lua"])
-        texts = read_scripts(scripts, language)
-        for voice in SPEAKERS[language]:
+    for language in languages:
+        texts = read_scripts(unpack(archive, [f"usr/share/games/fillets-ng/script/*_{language}.lua"]), language)
+        for voice, (_, paths) in voices.fetch_clips(SPEAKERS[language]).items():
             font = f"font_{voice.rsplit('-', 1)[-1]}"
-            clips = [(path, texts.get((_level(path), path.stem, font))) for path in voices.find_clips(folder, voice)]
+            clips = [(path, texts.get((_level(path), path.stem, font))) for path in paths]
             found[voice] = [(path, text) for path, text in clips if text]
     return found
 

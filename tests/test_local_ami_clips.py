@@ -8,7 +8,7 @@ import pytest
 import soundfile
 from tiny_audio import read_cuts
 
-from local import ami_clips
+from local import ami_clips, voices
 from pyspeech.download import file_sha256
 from pyspeech.sad.formats import read_reference
 
@@ -26,7 +26,7 @@ def archive(monkeypatch, tmp_path):
     folder = tmp_path / "cache/downloads"
     folder.mkdir(parents=True)
     rng = np.random.default_rng(0)
-    with tarfile.open(folder / ami_clips.SOURCE[1], "w:gz") as bundle:
+    with tarfile.open(folder / voices.AMI_CLIPS[1], "w:gz") as bundle:
 
         def put(name, content):
             entry = tarfile.TarInfo(f"pyannote_audio-4.0.7/tests/data/{name}")
@@ -45,11 +45,11 @@ def archive(monkeypatch, tmp_path):
                     for start, length, who in TURNS[name]
                 ).encode(),
             )
-    monkeypatch.setattr(ami_clips, "SOURCE", (*ami_clips.SOURCE[:2], file_sha256(folder / ami_clips.SOURCE[1])))
+    monkeypatch.setattr(voices, "AMI_CLIPS", (*voices.AMI_CLIPS[:2], file_sha256(folder / voices.AMI_CLIPS[1])))
 
 
 def test_prepare(archive, monkeypatch, tmp_path):
-    monkeypatch.setattr(ami_clips, "packages_available", lambda: True)
+    monkeypatch.setattr(voices, "packages_available", lambda: True)
     assert ami_clips.prepare(tmp_path / "out") == {"eval_ami": 3}
     cuts = {cut.id: cut for cut in read_cuts(tmp_path / "out", "eval_ami")}
     assert sorted(cuts) == ["ami_dev00", "ami_trn00", "ami_tst00"]
@@ -65,13 +65,13 @@ def test_prepare(archive, monkeypatch, tmp_path):
 
 
 def test_only_the_test_split_where_the_others_are_trained_on(archive, monkeypatch, tmp_path):
-    monkeypatch.setattr(ami_clips, "packages_available", lambda: False)
+    monkeypatch.setattr(voices, "packages_available", lambda: False)
     assert ami_clips.prepare(tmp_path / "out") == {"eval_ami": 1}
     assert [cut.id for cut in read_cuts(tmp_path / "out", "eval_ami")] == ["ami_tst00"]
 
 
 def test_turns_of_one_talker(archive):
-    people = ami_clips.single_talker_turns()
+    people = voices.single_talker_turns()
     assert {split: sorted(found) for split, found in people.items()} == {
         "train": ["FEO072", "MEE071"],
         "dev": ["MIE001"],

@@ -8,8 +8,8 @@ import soundfile
 from tiny_audio import read_cuts
 from tiny_corpora import voiced
 
-from local import ami_clips, fearless_mini
-from local.synthesis import radio, stream_scene, voices
+from local import audio_files, fearless_mini, voices
+from local.synthesis import radio, stream_scene
 from pyspeech.sad.formats import read_reference
 from pyspeech.sad.segments import segments_to_frames
 
@@ -27,6 +27,7 @@ words on a second line.
 01 02 03 04 LMP
 Okay.
 """
+WRITTEN = "audio/*/sim_*.wav"
 MADE_UP_DIGEST = "fe0253d2a515982a1a84107750a9693db3a8cec2dd08da5e24f5278e1e986c8f"
 
 
@@ -134,7 +135,7 @@ def test_other_samples_than_published_are_said(sources, tmp_path, monkeypatch, c
     fearless_mini.prepare(tmp_path, minutes=(0, 0.25, 0), jobs=1)
     assert "not the very same samples" in caplog.text
     caplog.clear()
-    monkeypatch.setattr(fearless_mini, "DIGESTS", {(0, 0.25, 0): fearless_mini.digest(tmp_path)})
+    monkeypatch.setattr(fearless_mini, "DIGESTS", {(0, 0.25, 0): audio_files.digest(tmp_path.glob(WRITTEN))})
     fearless_mini.prepare(tmp_path, minutes=(0, 0.25, 0), jobs=1)
     assert "not the very same samples" not in caplog.text
 
@@ -143,7 +144,7 @@ def test_the_same_samples_every_time(sources, tmp_path):
     """In any number of processes, and on any machine: the digest below was made once and for all."""
     for name, jobs, seed in (("one", 1, 7), ("two", 2, 7), ("other", 1, 8)):
         fearless_mini.prepare(tmp_path / name, minutes=(0.5, 0.25, 0.25), seed=seed, jobs=jobs, sources=sources)
-    digests = [fearless_mini.digest(tmp_path / name) for name in ("one", "two", "other")]
+    digests = [audio_files.digest((tmp_path / name).glob(WRITTEN)) for name in ("one", "two", "other")]
     assert digests[0] == digests[1] != digests[2]
     assert digests[0] == MADE_UP_DIGEST
 
@@ -192,10 +193,10 @@ def test_plan_shares_the_minutes():
 
 
 def test_splits_have_different_people():
-    names = [voice for split in voices.MINI_SPLITS.values() for voice in split]
+    names = [voice for split in fearless_mini.VOICES.values() for voice in split]
     assert len(names) == len(set(names)) and set(names) <= set(voices.VOICES)
     same_person = {"asterisk-en", "asterisk-es"}  # one name in both packages
-    assert sum(bool(same_person & set(split)) for split in voices.MINI_SPLITS.values()) == 1
+    assert sum(bool(same_person & set(split)) for split in fearless_mini.VOICES.values()) == 1
     assert {package for package, _, _ in voices.VOICES.values()} <= set(voices.PACKAGES)
     assert all(re.fullmatch(r"[0-9a-f]{64}", package.sha256) for package in voices.PACKAGES.values())
 
@@ -221,8 +222,8 @@ def test_clips_are_mixed_and_resampled(tmp_path):
 
 def test_without_debian_packages_the_ami_clips_speak(monkeypatch, sources, caplog):
     monkeypatch.setattr(voices, "packages_available", lambda: False)
-    monkeypatch.setattr(ami_clips, "single_talker_turns", lambda: sources.voices)
-    monkeypatch.setattr(voices, "apollo_transcript", lambda: "unused")
+    monkeypatch.setattr(voices, "single_talker_turns", lambda: sources.voices)
+    monkeypatch.setattr(fearless_mini, "apollo_transcript", lambda: "unused")
     monkeypatch.setattr(fearless_mini, "read_transcript", lambda path: sources.transcript)
     found = fearless_mini.default_sources()
     assert found.voices is sources.voices and found.signals == {"train": [], "dev": [], "eval": []}

@@ -10,7 +10,9 @@ import pytest
 import soundfile
 from tiny_audio import read_cuts, write_audio
 
-from local import mucs, transcribed
+from local import languages, mucs
+from local.manifests import Utterance
+from local.splits import hold_out
 from pyspeech.errors import UserError
 
 log = logging.getLogger("test")
@@ -120,7 +122,7 @@ def test_names_that_mean_languages_and_splits():
         "": None,
         "or else": None,
     }.items():
-        assert transcribed.language_code(name) == code, name
+        assert languages.language_code(name) == code, name
     assert mucs.language_of(("MUCS", "subtask1", "Gujarati", "train")) == "gu-IN"
     assert mucs.language_of(("MUCS", "Gujarati_train", "audio")) == "gu-IN"
     assert mucs.language_of(("MUCS", "HindiTrain")) == "hi-IN"
@@ -299,15 +301,15 @@ def test_a_dev_set_of_its_own_is_used(tmp_path):
 
 
 def test_held_out_utterances():
-    few = [transcribed.Utterance(f"{n}", "", HINDI[n % 6], "hi-IN") for n in range(200)]
-    split = {utterance.id: utterance.split for utterance in transcribed.hold_out(few, 0.1)}
+    few = [Utterance(f"{n}", "", HINDI[n % 6], "hi-IN") for n in range(200)]
+    split = {utterance.id: utterance.split for utterance in hold_out(few, 0.1)}
     assert sum(name == "dev" for name in split.values()) == 20
-    again = transcribed.hold_out(few[::-1] + [transcribed.Utterance("x", "", "a", "en-IN")], 0.1)
+    again = hold_out(few[::-1] + [Utterance("x", "", "a", "en-IN")], 0.1)
     assert {utterance.id: utterance.split for utterance in again if utterance.id != "x"} == split
     assert next(utterance.split for utterance in again if utterance.id == "x") == "train"  # never all
-    many = [transcribed.Utterance(f"{n}", "", f"this is text {n % 300}", "en-IN") for n in range(900)]
-    texts = {name: {item.text for item in transcribed.hold_out(many, 0.1) if item.split == name} for name in ("train", "dev")}
+    many = [Utterance(f"{n}", "", f"this is text {n % 300}", "en-IN") for n in range(900)]
+    texts = {name: {item.text for item in hold_out(many, 0.1) if item.split == name} for name in ("train", "dev")}
     assert len(texts["dev"]) == 30 and not texts["train"] & texts["dev"]
-    assert sum(item.split == "dev" for item in transcribed.hold_out(many, 0.5, limit=50)) == 48
-    two = [transcribed.Utterance(f"{n}", "", ["one two three", "four five six"][n % 2], "en-IN") for n in range(40)]
-    assert sum(item.split == "dev" for item in transcribed.hold_out(two, 0.1)) == 4  # too few texts for a share
+    assert sum(item.split == "dev" for item in hold_out(many, 0.5, limit=50)) == 48
+    two = [Utterance(f"{n}", "", ["one two three", "four five six"][n % 2], "en-IN") for n in range(40)]
+    assert sum(item.split == "dev" for item in hold_out(two, 0.1)) == 4  # too few texts for a share

@@ -2,7 +2,7 @@
 
 import pytest
 
-from local.synthesis.phonemes import phonemes, tidy
+from local.synthesis.espeak import phonemes, without_marks
 from pyspeech.errors import UserError
 
 
@@ -16,12 +16,12 @@ def test_marks_are_left_out():
         ["'r-", "!i"],
         ["", "!"],
     ]
-    assert tidy(words) == [["p", "R", "o"], ["z", "VU"], ["E", "l"], ["I", "s"], ["v#", "a:"], ["r-", "i"]]
-    assert tidy([]) == []
+    assert without_marks(words) == [["p", "R", "o"], ["z", "VU"], ["E", "l"], ["I", "s"], ["v#", "a:"], ["r-", "i"]]
+    assert without_marks([]) == []
 
 
 def test_other_languages_are_refused():
-    assert tidy([["a"], ["(en)", "p", "l", "'V", "s", "(nl)"]]) is None
+    assert without_marks([["a"], ["(en)", "p", "l", "'V", "s", "(nl)"]]) is None
 
 
 def test_czech_and_dutch():

@@ -9,7 +9,7 @@ import soundfile
 from tiny_audio import read_cuts
 from tiny_corpora import voiced
 
-from local import prompts_mini
+from local import prompts_mini, voices
 from pyspeech.errors import UserError
 
 log = logging.getLogger("test")
@@ -70,7 +70,7 @@ def test_clips_of_another_pace_are_left_out(tmp_path):
         path = tmp_path / f"{index}.wav"
         soundfile.write(str(path), np.zeros(int(8000 * seconds)), 8000)
         clips.append((path, "ten letter"))
-    assert [path.stem for path, _ in prompts_mini.select(clips, "fr")] == ["0", "1", "2"]
+    assert [path.stem for path, _ in voices.usable_clips(clips, "fr")] == ["0", "1", "2"]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_clips_of_another_pace_are_left_out(tmp_path):
     ],
 )
 def test_texts(language, text, expected):
-    assert prompts_mini.tidy(text, language) == expected
+    assert voices.spoken_text(text, language) == expected
 
 
 def test_lists_of_texts(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 from tiny_corpora import voiced
 
 from local.synthesis import radio
-from local.synthesis.voices import mark_speech
+from local.synthesis.stream_scene import mark_speech
 
 RATE = radio.RATE
 

@@ -144,7 +144,6 @@ def test_edges(rng):
 def speak(texts):
     """In a process of its own: [(samples, [(phoneme, seconds)], words of phonemes)] of eSpeak NG's Czech."""
     from local.synthesis import espeak
-    from local.synthesis.phonemes import tidy
 
     class Timed(espeak.Engine):
         # Private, and nowhere else: eSpeak NG tells the times of its phonemes here alone, and the product wants none.
@@ -165,7 +164,7 @@ def speak(texts):
             (
                 np.frombuffer(samples, "<i2"),
                 [one for one in names if one[0] and one[0][0] != "_"],
-                tidy(engine.phonemes(text, "cs")),
+                espeak.without_marks(engine.phonemes(text, "cs")),
             )
         )
     return found

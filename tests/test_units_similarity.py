@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from local.transcribed import Utterance, write_manifest
+from local.manifests import Utterance, write_manifest
 from steps.units import similarity as units_similarity
 from steps.units.similarity import likeness, means
 

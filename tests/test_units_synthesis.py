@@ -11,7 +11,7 @@ import pytest
 import soundfile
 import torch
 
-from local.transcribed import Utterance, write_manifest
+from local.manifests import Utterance, write_manifest
 from pyspeech.features.config import MfccConfig
 from pyspeech.units.checkpoint import Bundle, save_pair
 from pyspeech.units.config import InverterConfig, VqVaeConfig

@@ -1,4 +1,4 @@
-"""Synthetic speech by eSpeak NG 1.52, the shared library of the Python package espeakng-loader, through ctypes.
+"""Synthetic speech and phonemes by eSpeak NG 1.52, the shared library of the Python package espeakng-loader, through ctypes.
 
 `synthesize` speaks a list of texts in a child process of its own: the library keeps state from one text to the next, so
 that only a new process gives the same samples every time, and what goes wrong in C ends the child, not the caller.
@@ -7,6 +7,9 @@ eSpeak NG has no voice of Indian English. As language "en-IN" the phonemes of it
 voice, with the substitutions by which Indian English is described: retroflex t and d, dental stops for the fricatives
 of "thin" and "this", v for w, monophthongs in "day" and "go", r wherever it is written (Wells, Accents of English 3,
 section 9.2). Nobody has judged the accent.
+
+Phonemes are what a forced alignment starts from: the pronunciation of the dictionary, not of the speaker; numbers and
+abbreviations are read by eSpeak NG's own rules. Names are its own mnemonics ("tS", "i:", "R^"), without white space.
 """
 
 import ctypes
@@ -77,6 +80,18 @@ INDIAN_ENGLISH = {
     "aa": "a:",
     **{same: same for same in "@ @- a aI aU b e E f g h i: I j k l m n N O O: p r s S U V v z Z n- m- l-".split()},
 }
+_MARKS = re.compile(r"[',%=!;:|*]*")  # in front of a name; the colon of a long vowel stands behind it
+_OTHER_LANGUAGE = re.compile(r"\([a-z-]+\)")  # (en) before a word that is read by the rules of another language
+# Variants that sound like a person, with F0 of 75 to 270 Hz. Of a family that sounds alike (Gene, Gene2) one is taken.
+VARIANTS = {
+    "train": (
+        "m1 f1 Alex belinda m3 f3 Nguyen aunty Gene f5 Denis Alicia m5 boris Annie edward Mario anika quincy "
+        "shelby gustave pablo robert sandro Hugo adam Diogo m7 norbert max marcelo paul victor rob travis "
+        "grandpa"
+    ).split(),
+    "dev": "m2 f4 Mike linda miguel".split(),
+    "test": "m4 f2 Michael Andrea Lee grandma pedro david".split(),
+}
 
 
 @dataclass(frozen=True)
@@ -139,6 +154,24 @@ def transcribe(texts, language, where=None, ipa=False):
     where, and UserError, as for `synthesize`.
     """
     return json.loads(_ask_child({"language": language, "texts": list(texts), "ipa": ipa}, where))
+
+
+def phonemes(texts, language, where=None):
+    """Phonemes of each text: a list of words, each a list of names; None where a part is read as another language.
+
+    texts: list of str; language: a voice of eSpeak NG ("cs"). Marks of stress, of the pauses between clauses and of the
+    joints within words are left out, so a stressed vowel is the phoneme that the unstressed is. A text without words
+    gives an empty list. where, and UserError, as for `synthesize`.
+    """
+    return [without_marks(words) for words in transcribe(texts, language, where)]
+
+
+def without_marks(words):
+    """Words as `Engine.phonemes` gives them -> words without marks, or None for several languages."""
+    if any(_OTHER_LANGUAGE.search(name) for word in words for name in word):
+        return None
+    named = [[_MARKS.sub("", name, count=1) for name in word] for word in words]
+    return [word for word in ([name for name in word if name] for word in named) if word]
 
 
 def _ask_child(order, where):

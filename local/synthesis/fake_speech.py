@@ -18,8 +18,7 @@ import numpy as np
 
 from local.synthesis import espeak, flite, kokoro, melgan
 from local.synthesis.recording_chain import RATE
-from local.synthesis.vocoders import ENGINES
-from local.synthesis.voices import resample
+from local.synthesis.vocoders import ENGINES, resample
 from pyspeech.errors import UserError
 
 LANGUAGES = {"flite_kal": ("en",), "flite_parametric": ("en",), "kokoro": ("en", "ca")}  # of others: all

@@ -12,7 +12,6 @@ import functools
 import numpy as np
 
 from local.synthesis import vocoders
-from local.synthesis.voices import resample
 
 RATE = 24000
 N_FFT, WINDOW, HOP, MELS = 2048, 1200, 300, 80
@@ -55,9 +54,9 @@ def copy_melgan(samples, path):
     if not samples.any():
         return np.zeros(len(samples))
     level = np.sqrt(np.mean(np.square(samples)))
-    mel = (log_mel(resample(samples * (LEVEL / level), vocoders.RATE, RATE)) - MEAN) / DEVIATION
+    mel = (log_mel(vocoders.resample(samples * (LEVEL / level), vocoders.RATE, RATE)) - MEAN) / DEVIATION
     made = generate(mel.astype(np.float32), str(path)).astype(np.float64)
-    made = vocoders.fit(resample(made, RATE, vocoders.RATE), len(samples))
+    made = vocoders.fit(vocoders.resample(made, RATE, vocoders.RATE), len(samples))
     return made * level / np.sqrt(np.mean(np.square(made)) + 1e-20)
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from local.synthesis import radio
 from local.synthesis.radio import RATE, amplitude, chance, uniform
-from local.synthesis.voices import mark_speech
 from pyspeech.sad.segments import segments_to_frames
 
 GROUND = ("CC", "CT")  # roles on the ground side of the air-to-ground loop: these key Quindar tones
@@ -99,6 +98,38 @@ def carrier_noise(rng, talker, length):
     elif talker.noise_kind == 3:
         body = 0.8 * body + radio.tone(length, uniform(rng, 300.0, 2600.0), 0.6)
     return body * amplitude(radio.wander(rng, length, uniform(rng, 0.5, 3.0), uniform(rng, 0.2, 2.0)))
+
+
+def mark_speech(clip, bridge=0.3, pad=0.04, depth=30.0, margin=9.0):
+    """Where a person would mark speech on a clean clip at 8 kHz: (N,) -> float64 (n, 2), seconds.
+
+    Energy criterion on frames of 25 ms every 10 ms of the band 200 to 3400 Hz: within `depth` dB of the loud frames
+    (95 % quantile) and `margin` dB over the quiet ones (5 % quantile; at most 12 dB below the loud). Pauses below
+    `bridge` seconds are filled, as in the manual labels of Fearless Steps (of their gaps one in ten is shorter), what
+    is shorter than 60 ms is dropped, and each segment grows by `pad` seconds on either side.
+    """
+    hop, window = RATE // 100, RATE // 40
+    if len(clip) < window:
+        return np.zeros((0, 2))
+    power = np.square(radio.convolve(clip, radio.band_kernel(200.0, 3400.0)))
+    cumulated = np.concatenate([[0.0], np.cumsum(power)])
+    starts = np.arange(0, len(clip) - window + 1, hop)
+    energy = 10.0 * np.log10((cumulated[starts + window] - cumulated[starts]) / window + 1e-10)
+    loud, quiet = np.quantile(energy, [0.95, 0.05])
+    if loud < -65.0:
+        return np.zeros((0, 2))
+    active = energy > max(loud - depth, min(quiet + margin, loud - 12.0))
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], active.astype(np.int8), [0]]))).reshape(-1, 2)
+    merged = []
+    for first, last in edges:
+        start, end = starts[first] / RATE + 0.0075, (starts[last - 1] + window) / RATE - 0.0075
+        if end - start < 0.06 - 0.015:
+            continue
+        if merged and start - merged[-1][1] < bridge:
+            merged[-1][1] = end
+        else:
+            merged.append([start, end])
+    return np.clip(np.array(merged).reshape(-1, 2) + [-pad, pad], 0.0, len(clip) / RATE)
 
 
 def say(rng, talker, seconds, take_clip):

@@ -70,6 +70,14 @@ def fit(samples, length):
     return np.concatenate([samples[:length], np.zeros(max(0, length - len(samples)))])
 
 
+def resample(samples, rate, sampling_rate):
+    """Samples (N,) at `rate` Hz resampled to `sampling_rate` with a polyphase filter."""
+    from scipy.signal import resample_poly
+
+    divisor = np.gcd(rate, sampling_rate)
+    return resample_poly(samples, sampling_rate // divisor, rate // divisor) if rate != sampling_rate else samples
+
+
 # Short-time spectra
 
 

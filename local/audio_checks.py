@@ -1,0 +1,140 @@
+"""Checks of audio files as they came: readable, whole, not silent, of sane samples, long enough, of a usable rate."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from local.problems import printable
+from pyspeech.audio.headers import promised_frames
+from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES, UNKNOWN_LENGTH, stream_audio
+from pyspeech.audio.level import STEP
+from pyspeech.errors import UserError
+
+AUDIO_SUFFIXES = SNDFILE_SUFFIXES + FFMPEG_SUFFIXES
+LOUDEST = 1e6  # samples beyond are damaged, whatever scale a file of floats has
+SHORTEST = 0.1  # seconds: less holds no word
+NOT_UTF8 = "its name is not UTF-8; rename it (convmv -f latin1 -t utf8)"
+LOWEST_RATE = 4000  # Hz: less holds no speech that could be understood
+
+
+def check_audio(path, loudest=LOUDEST):
+    """Properties of an audio file (rate, channels, duration, format); UserError for one that is no use.
+
+    That is: not readable, empty, truncated (less in it than its header says), silent (all samples equal, or channels of
+    which nothing is left when they are mixed), or of samples that are not finite or beyond `loudest`. The format of a
+    FLAC file whose header does not say its length, as it was piped, says so; the file is read to its end.
+    """
+    import soundfile
+
+    try:
+        with soundfile.SoundFile(os.fsencode(path)) as stream:  # as bytes: a name need not be valid UTF-8
+            properties = {"rate": stream.samplerate, "channels": stream.channels, "format": stream.format}
+            if stream.frames >= UNKNOWN_LENGTH:
+                blocks = (block[:, None] for block in stream_audio(path, stream.samplerate))
+                frames = _check_samples(path, blocks, stream.channels, loudest, to_the_end=True)
+                return {**properties, "duration": frames / stream.samplerate, "format": f"{stream.format} of unknown length"}
+            promised = promised_frames(stream, str(path)) or stream.frames
+            frames = _frames(stream)
+            if not promised:
+                raise UserError(f"{path}: holds no samples")
+            if frames < promised - stream.samplerate // 100:
+                raise UserError(
+                    f"{path}: truncated: its header says {promised / stream.samplerate:.2f} s, there are less; copy it again"
+                )
+            stream.seek(0)
+            _check_samples(
+                path,
+                stream.blocks(1 << 20, dtype="float32", always_2d=True),
+                stream.channels,
+                loudest,
+                to_the_end=stream.subtype in ("FLOAT", "DOUBLE"),
+            )  # others are finite and at most about 1
+            return {**properties, "duration": frames / stream.samplerate}
+    except (soundfile.LibsndfileError, OSError) as error:
+        raise UserError(f"{path}: cannot be read as audio: {getattr(error, 'error_string', error)}") from None
+
+
+def _check_samples(path, blocks, channels, loudest, to_the_end):
+    """The number of frames in blocks (n, channels, or 1 where they are mixed already), read until one is heard or to
+    the end; UserError for silence and for samples that are not finite or beyond `loudest`."""
+    frames, low, high = 0, np.inf, -np.inf
+    least = 0 if channels == 1 else STEP
+    for block in filter(len, blocks):
+        largest = np.abs(block).max()
+        if not largest <= loudest:
+            raise UserError(
+                f"{path}: has samples that are not finite or beyond {loudest:g} (such as {largest:g}); expected -1 to 1"
+            )
+        mixed = block.mean(axis=1)
+        frames, low, high = frames + len(block), min(low, mixed.min()), max(high, mixed.max())
+        if high - low > least and not to_the_end:
+            break
+    if high - low <= least:
+        raise UserError(
+            f"{path}: silent: "
+            + (
+                f"all its samples are {low:g}"
+                if channels == 1
+                else "its channels hold nothing, or cancel each other when mixed"
+            )
+        )
+    return frames
+
+
+def _frames(stream):
+    """Frames that can be read: the last is tried, as a compressed file's header tells of those that were lost, too."""
+    import soundfile
+
+    if not stream.frames:
+        return 0
+    try:
+        stream.seek(stream.frames - 1)
+        return stream.frames if len(stream.read(1)) else 0
+    except soundfile.LibsndfileError:
+        return 0
+
+
+def check_file(path, check=check_audio, shortest=SHORTEST):
+    """(audio properties, None) or (None, what is wrong) of one audio file.
+
+    check: path -> its properties, UserError for what is wrong. shortest: seconds.
+    """
+    path = Path(path)
+    if printable(path) != str(path):
+        return None, NOT_UTF8
+    try:
+        if not path.is_file():
+            return None, "no such audio file"
+        if path.stat().st_size == 0:
+            return None, "the audio file is empty (0 bytes)"
+        properties = check(path)
+    except OSError as error:
+        return None, f"cannot be read: {error.strerror}"
+    except UserError as error:
+        return None, str(error).removeprefix(str(path)).lstrip(": ")
+    if properties["duration"] < shortest:
+        return None, f"only {properties['duration']:.3f} s of audio"
+    if properties["rate"] < LOWEST_RATE:
+        return None, f"a sampling rate of {properties['rate']} Hz; expected at least {LOWEST_RATE}"
+    return properties, None
+
+
+def check_utterances(utterances, check, log):
+    """([(utterance, audio properties), ...], [(audio path, what is wrong), ...]) of a list of Utterance, with progress.
+
+    check: utterance -> what `check_file` returns; called in threads.
+    """
+    from tqdm import tqdm
+
+    log.info("checking the audio of %d utterances", len(utterances))
+    good, problems = [], []
+    with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
+        checks = pool.map(check, utterances)
+        for utterance, (properties, problem) in tqdm(zip(utterances, checks), "check", len(utterances), disable=None):
+            if problem:
+                problems.append((utterance.audio, problem))
+            else:
+                good.append((utterance, properties))
+    return good, problems

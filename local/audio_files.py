@@ -1,0 +1,83 @@
+"""Audio files that a preparation writes: what a mini corpus is made of, and mono copies of what others bring."""
+
+import hashlib
+import os
+import re
+
+import numpy as np
+
+from pyspeech.audio.io import stream_audio
+from pyspeech.files import atomic_path
+
+READABLE = ("WAV", "WAVEX", "FLAC", "OGG", "MP3", "MPEG")
+
+
+def write_audio(path, samples, rate):
+    """Write samples (N,), int16 or floats of full scale 1 (clipped), as 16-bit audio of the kind that the ending says."""
+    import soundfile
+
+    if samples.dtype != np.int16:
+        samples = np.rint(np.clip(samples, -1.0, 1.0) * 32767.0).astype(np.int16)
+    with atomic_path(path) as temporary:
+        soundfile.write(str(temporary), samples, rate, subtype="PCM_16")
+
+
+def copy_mono(path, target, rate):
+    """Copy audio of any kind and length to `target`: 16-bit WAV at `rate` Hz, channels mixed. Returns `target`."""
+    import soundfile
+
+    with atomic_path(target) as temporary:
+        with soundfile.SoundFile(str(temporary), "w", rate, 1, "PCM_16", format="WAV") as stream:
+            for block in stream_audio(path, rate):
+                stream.write(np.clip(block, -1.0, 1.0))
+    return target
+
+
+def readable_copy(utterance, properties, folder, log):
+    """(path, properties) of the utterance's audio, or of a mono WAV copy of it in `folder`.
+
+    Copied are files with several channels and formats that are not commonly read.
+    """
+    import soundfile
+
+    if properties["channels"] == 1 and properties["format"] in READABLE:
+        return os.path.abspath(utterance.audio), properties
+    target = copy_mono(utterance.audio, folder / f"{safe_name(utterance.id)}.wav", properties["rate"])
+    log.info(
+        "%s: %d channel(s), %s: mixed and copied to %s", utterance.audio, properties["channels"], properties["format"], target
+    )
+    return str(target), {**properties, "duration": soundfile.info(str(target)).duration}
+
+
+def safe_name(name):
+    """A name that a file can have; other ones for other names."""
+    safe = re.sub(r"[^\w.+-]+", "_", name).strip(".")
+    return safe if safe == name else f"{safe}-{hashlib.md5(name.encode()).hexdigest()[:8]}"
+
+
+def digest(paths):
+    """SHA-256 over the names and all samples of some 16-bit files, in the order of their paths."""
+    import soundfile
+
+    total = hashlib.sha256()
+    for path in sorted(paths):
+        samples, _ = soundfile.read(str(path), dtype="int16")
+        total.update(path.name.encode() + samples.astype("<i2").tobytes())
+    return total.hexdigest()
+
+
+def worker_pool(jobs):
+    """A pool of `jobs` processes, forked, that make audio and end with this one."""
+    import multiprocessing
+
+    return multiprocessing.get_context("fork").Pool(jobs, initializer=_end_with_parent)
+
+
+def _end_with_parent():
+    """Have the kernel end this worker when its parent ends, even by kill -9 (Linux; prctl(2), PR_SET_PDEATHSIG)."""
+    import contextlib
+    import ctypes
+    import signal
+
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)

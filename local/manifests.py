@@ -1,0 +1,117 @@
+"""Lhotse manifests, one way for all corpora: a CutSet for each set, of whole utterances or of streams with speech segments.
+
+The same corpus gives the same bytes: the time of day is in none.
+"""
+
+import gzip
+import json
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspeech.files import atomic_write
+
+
+@dataclass(frozen=True)
+class Utterance:
+    """One transcribed audio file. id: unique in its corpus; text: as the corpus has it; split: train, dev or test;
+    custom: what else its supervision says, a dict."""
+
+    id: str
+    audio: str
+    text: str
+    language: str
+    speaker: str | None = None
+    split: str = "train"
+    custom: dict | None = field(default=None, hash=False)
+
+
+def clear(out, sets, *folders):
+    """Remove what an earlier preparation left in `out`: the manifests of some sets first, and then some folders."""
+    for name in sets:
+        (Path(out) / f"{name}.jsonl.gz").unlink(missing_ok=True)
+    for folder in folders:
+        shutil.rmtree(Path(out) / folder, ignore_errors=True)
+
+
+def clear_split(out, split):
+    """Remove what an earlier preparation with other settings left of a split of streams: manifest, audio, label files."""
+    clear(out, [split], f"audio/{split}", f"reference/{split}")
+
+
+def write_manifest(path, rows):
+    """Write utterances, rows (Utterance, path of its audio, its properties: rate in Hz, duration in seconds); none for no
+    rows. A cut each, with one supervision."""
+    if rows:
+        _write_cuts(path, (_cut(*row) for row in rows))
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _cut(utterance, audio, properties):
+    from lhotse import AudioSource, MonoCut, Recording, SupervisionSegment
+
+    frames = round(properties["duration"] * properties["rate"])
+    recording = Recording(
+        id=utterance.id,
+        sources=[AudioSource(type="file", channels=[0], source=audio)],
+        sampling_rate=properties["rate"],
+        num_samples=frames,
+        duration=frames / properties["rate"],
+    )
+    supervision = SupervisionSegment(
+        id=utterance.id,
+        recording_id=utterance.id,
+        start=0.0,
+        duration=recording.duration,
+        channel=0,
+        text=utterance.text,
+        language=utterance.language,
+        speaker=utterance.speaker,
+        custom=utterance.custom,
+    )
+    return MonoCut(
+        id=utterance.id, start=0.0, duration=recording.duration, channel=0, recording=recording, supervisions=[supervision]
+    )
+
+
+def write_split(out, split, streams):
+    """Write `out/<split>.jsonl.gz`: a CutSet, one cut a stream, one supervision a speech segment.
+
+    streams: list of (lhotse Recording, speech (n, 2) in seconds or None where there are no labels, end in seconds of
+    what is labelled or None for all of it). The supervisions carry no text; a stream without labels has none and says
+    `labelled: False` among its custom fields.
+    """
+    from lhotse import MonoCut, SupervisionSegment
+
+    cuts = []
+    for recording, speech, end in streams:
+        supervisions = [
+            SupervisionSegment(
+                id=f"{recording.id}-{index:05d}",
+                recording_id=recording.id,
+                channel=0,
+                start=round(float(first), 6),
+                duration=round(float(last - first), 6),
+            )
+            for index, (first, last) in enumerate(speech if speech is not None else ())
+        ]
+        duration = recording.duration if end is None else min(end, recording.duration)
+        cuts.append(
+            MonoCut(
+                id=recording.id,
+                start=0.0,
+                duration=duration,
+                channel=0,
+                recording=recording,
+                supervisions=supervisions,
+                custom={"labelled": speech is not None},
+            )
+        )
+    _write_cuts(Path(out) / f"{split}.jsonl.gz", cuts)
+
+
+def _write_cuts(path, cuts):
+    with atomic_write(path, "wb") as raw, gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as stream:
+        for cut in cuts:
+            stream.write((json.dumps(cut.to_dict(), ensure_ascii=False) + "\n").encode("utf-8"))

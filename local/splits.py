@@ -1,0 +1,62 @@
+"""Who is in which split: the words that folders name splits by, shares by the hash of a name, texts that are held out."""
+
+import hashlib
+import re
+from collections import defaultdict
+from dataclasses import replace
+
+from pyspeech.text.normalize import normalize
+
+SPLIT_WORDS = {
+    "train": "train",
+    "training": "train",
+    "dev": "dev",
+    "development": "dev",
+    "eval": "eval",
+    "evaluation": "eval",
+    "test": "eval",
+}
+SENTENCE_WORDS = 3  # texts of as many words on average are sentences
+
+
+def share_of(name):
+    """A number from 0 to 1 that depends on the name alone, evenly distributed."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") / 2.0**32
+
+
+def share_of_words(text):
+    """`share_of` the words of a text alone: "For help..." and "...for help." go together."""
+    return share_of(" ".join(re.findall(r"\w+", text.lower())))
+
+
+def hold_out(utterances, share, split="dev", limit=500, seed=0):
+    """The utterances, with about a `share` of each language's training utterances moved into another split.
+
+    Which ones depends on their ids or texts and the seed alone, not on their order or on the other languages. Sentences
+    are moved with all utterances of the same text, so that no text is on both sides; where the texts are words (fewer
+    than 3 words on average, as with digits) or too few for that, each utterance is moved by itself. At most `limit`
+    utterances a language, and never all.
+    """
+    train = [utterance for utterance in utterances if utterance.split == "train"]
+    moved = set()
+    for language in {utterance.language for utterance in train}:
+        moved |= _chosen([utterance for utterance in train if utterance.language == language], share, limit, seed)
+    return [replace(utterance, split=split) if utterance.id in moved else utterance for utterance in utterances]
+
+
+def _chosen(utterances, share, limit, seed):
+    wanted = min(max(1, round(share * len(utterances))), limit, len(utterances) - 1)
+    by_text, by_id = defaultdict(list), {utterance.id: [utterance.id] for utterance in utterances}
+    for utterance in utterances:
+        by_text[normalize(utterance.text, utterance.language)].append(utterance.id)
+    sentences = sum(len(text.split()) for text in by_text) >= SENTENCE_WORDS * len(by_text)
+    return (_draw(by_text, wanted, seed) if sentences else set()) or _draw(by_id, wanted, seed)
+
+
+def _draw(groups, wanted, seed):
+    """Ids of at most `wanted` utterances in whole groups, by a hash of the groups' names."""
+    drawn = set()
+    for key in sorted(groups, key=lambda key: hashlib.md5(f"{seed} {key}".encode()).digest()):
+        if len(drawn) + len(groups[key]) <= wanted:
+            drawn |= set(groups[key])
+    return drawn

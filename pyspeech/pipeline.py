@@ -95,10 +95,7 @@ class Recipe:
         Raises UserError that names the first option that is unknown, of another type, or makes no sense.
         """
         conf = config.resolve(self.config_class, self._profile_file(profile), overrides)
-        plain_conf = config.to_dataclass(conf, self.config_class)
-        config.check(plain_conf)
-        config.check_recordable(config.flatten(conf))
-        return conf, plain_conf
+        return conf, config.checked(conf, self.config_class)
 
     def main(self, arguments=None):
         """Do what the command line says, and show RESULTS.md in the end, where the last stage has left one.
@@ -214,7 +211,7 @@ class Recipe:
         """The experiment folder; raises UserError where it is plainly something else, as stages delete old outputs."""
         if flags.exp is None:
             beside = self.conf or Path(sys.modules[self.config_class.__module__].__file__).absolute()
-            return beside.parent / "exp" / self._name(plain_conf, profile)
+            return beside.parent / "exp" / self.experiment_name(plain_conf, profile)
         folder = Path(flags.exp).expanduser().absolute()
         with _usable(folder):
             if folder.exists() and not folder.is_dir():
@@ -228,7 +225,7 @@ class Recipe:
                 raise UserError(f"--exp {flags.exp} is a folder of the recipe '{title}': give another one")
         return folder
 
-    def _name(self, plain_conf, profile):
+    def experiment_name(self, plain_conf, profile):
         """The name of the experiment, in exp/."""
         names = [profile]
         corpus = getattr(plain_conf, self._corpus.key) if self._corpus else None

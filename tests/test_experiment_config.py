@@ -121,6 +121,7 @@ def test_null_is_none_where_none_is_allowed():
         ("train.optimiser.lr=", "option 'train.optimiser.lr' takes a number, got nothing"),
         ("train.steps=1.5", "option 'train.steps' takes a whole number, got 1.5"),
         ("train.amp=maybe", "option 'train.amp' takes true or false, got 'maybe'"),
+        ("train.amp=-1", "option 'train.amp' takes true or false, got -1"),
         ("limit=x", "option 'limit' takes a whole number or null, got 'x'"),
         ("colour=PINK", "option 'colour' takes one of RED, BLUE, got 'PINK'"),
         ("sizes=3", "option 'sizes' takes a list in brackets, each a whole number, got 3"),

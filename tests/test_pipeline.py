@@ -219,13 +219,14 @@ def test_profiles_and_experiment_folders(toy):
 def test_a_relative_corpus_is_that_of_the_present_folder(toy, tmp_path):
     for name in ("one", "two", "mini"):
         (tmp_path / name / "corpus").mkdir(parents=True)
-    toy("corpus=corpus", "--stop-stage", "0", cwd=tmp_path / "one")
+    flags = ("--exp", str(toy.exp), "--stop-stage", "0")
+    toy("corpus=corpus", *flags, cwd=tmp_path / "one")
     assert toy.record("prepare")["config"] == {"corpus": str(tmp_path / "one" / "corpus")}
     changed = f"configuration changed, corpus {tmp_path / 'one' / 'corpus'} -> {tmp_path / 'two' / 'corpus'}"
-    assert toy.ran("corpus=corpus", "--stop-stage", "0", cwd=tmp_path / "two") == {"prepare": changed}
+    assert toy.ran("corpus=corpus", *flags, cwd=tmp_path / "two") == {"prepare": changed}
     for same in (tmp_path / "two" / "corpus", "../two/corpus", "./corpus/"):
-        assert toy.ran(f"corpus={same}", "--stop-stage", "0", cwd=tmp_path / "two") == {}
-    toy("corpus=mini", "--stop-stage", "0", cwd=tmp_path)  # a name goes before a folder
+        assert toy.ran(f"corpus={same}", *flags, cwd=tmp_path / "two") == {}
+    toy("corpus=mini", *flags, cwd=tmp_path)  # a name goes before a folder
     assert toy.record("prepare")["config"] == {"corpus": "mini"}
 
 
@@ -268,7 +269,7 @@ def test_runs_from_any_folder(toy, tmp_path):
             ["note=" + os.fsdecode(b"caf\xe9")],
             r"note=caf\udce9: not UTF-8, as every file is that names it; rename the file or folder",
         ),
-        (["collar=nan"], "option 'collar' takes a number, got nan"),
+        (["collar=nan"], "collar=nan: expected at least 0"),
         (["--exp", "run.py/x"], "experiment folder run.py/x: Not a directory: "),
     ],
 )

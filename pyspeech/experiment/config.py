@@ -164,16 +164,34 @@ def resolve(config_class, profile_file=None, overrides=()):
     profile_file: a YAML file or None; overrides: "key=value" strings, a later one wins.
     Raises UserError that names the file or the option, what was found and what was expected.
     """
-    options = {option.key: option for option in list_options(config_class)}
     conf = OmegaConf.structured(config_class)
     if profile_file is not None:
+        options = _options(config_class)
         for key, value in _leaves(_read_yaml(profile_file), options):
             _assign(conf, options, key, value, f" (in {profile_file})")
-    for override in overrides:
-        key, text = split_override(override)
-        option = _find(options, key, "")
-        _assign(conf, options, key, _parse(option.type, text), "")
+    override(conf, config_class, overrides)
     return conf
+
+
+def override(conf, config_class, overrides):
+    """Set options of an OmegaConf configuration by "key=value" strings. UserError for an unknown one, or another type."""
+    options = _options(config_class)
+    for text in overrides:
+        key, value = split_override(text)
+        _assign(conf, options, key, _parse(_find(options, key, "").type, value), "")
+
+
+@functools.lru_cache(maxsize=None)
+def _options(config_class):
+    return {option.key: option for option in list_options(config_class)}
+
+
+def checked(conf, config_class):
+    """An instance of config_class, every option checked; UserError for the first that makes no sense."""
+    plain = to_dataclass(conf, config_class)
+    check(plain)
+    check_recordable(flatten(conf))
+    return plain
 
 
 def to_dataclass(conf, config_class):
@@ -343,6 +361,8 @@ def _assign(conf, options, key, value, where):
         shown = "nothing" if value is None else repr(value)
         reason = f" ({_first_line(error)}); {REFERENCE}" if "${" in str(value) else ""
         raise UserError(f"option '{key}'{where} takes {describe_type(option.type)}, got {shown}{reason}") from None
+    if option.type in (bool, typing.Optional[bool]) and type(value) in (int, float) and value not in (0, 1):
+        raise UserError(f"option '{key}'{where} takes {describe_type(option.type)}, got {value}")
 
 
 def _read_yaml(path):

@@ -33,6 +33,7 @@ class LogMelConfig:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("features", self)
         require("sampling_rate", self.sampling_rate >= 1, "at least 1")
+        require("n_fft", self.n_fft >= 32, "at least 32")
         require("window", 0 < self.window <= self.n_fft, f"1 to n_fft={self.n_fft}")
         require("shift", 0 < self.shift <= self.window, f"1 to window={self.window}")
         # Four poolings by 2 must leave something.

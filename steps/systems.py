@@ -13,7 +13,8 @@ def check_list(conf, name, choices, expected=None, least=1):
     """Raise UserError unless the option `name` has at least so many values, each of them once and among `choices`."""
     require, values = requirement("", conf), getattr(conf, name)
     require(name, len(values) >= least, "at least one")
-    require(name, all(value in choices for value in values), expected or f"some of {', '.join(choices)}")
+    wrong = [str(value) for value in values if value not in choices]
+    require(name, not wrong, expected or f"some of {', '.join(choices)}; there is no {', '.join(wrong)}")
     require(name, len(set(values)) == len(values), "each once")
 
 

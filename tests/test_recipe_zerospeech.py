@@ -119,7 +119,7 @@ def test_killed_and_resumed(corpus, undisturbed, tmp_path):
 @pytest.mark.parametrize(
     "arguments, expected",
     [
-        (["systems=[trf]"], "no system trf"),
+        (["systems=[trf]"], "; there is no trf"),
         (["corpus=/nowhere"], "/nowhere"),
         (["seeds=[]"], "at least one"),
         (["systems=[conv128]"], "synthesis=trf128: expected one of systems=[conv128]"),

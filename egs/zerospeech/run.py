@@ -51,11 +51,11 @@ class Config:
 
     def check(self):
         """Raise UserError for options that make no sense, or not together; nested ones have been checked."""
+        check_systems(self, SYSTEMS)
         require = requirement("", self)
         require("scale", 0 < self.scale <= 1, "more than 0, at most 1")
         require("synthesis", self.synthesis in self.systems, f"one of systems=[{', '.join(self.systems)}]")
         require("spoken", self.spoken >= 1, "at least 1")
-        check_systems(self, SYSTEMS)
         check_list(self, "languages", MINI_LANGUAGES)
         check_list(self, "kmeans", range(1, sys.maxsize), "numbers of codes, each at least 1", least=0)
         command_of(self.recogniser)

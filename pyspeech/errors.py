@@ -1,6 +1,7 @@
-"""The one exception that stands for a mistake the user can mend."""
+"""Mistakes the user can mend, as exceptions; and the check of an option."""
 
 from collections.abc import Callable
+from operator import attrgetter
 
 
 class UserError(Exception):
@@ -10,14 +11,33 @@ class UserError(Exception):
     """
 
 
-def requirement(section: str, config: object) -> Callable[[str, bool, str], None]:
-    """require(name, good, expected) raises a UserError for the option `name` of a configuration unless `good`.
+class OptionError(UserError):
+    """An option of a configuration dataclass that makes no sense; `setting` is the message without the section.
 
-    section: what messages call the group of options, such as "training"; config: the dataclass that has it.
+    The recipe engine puts the option's place in front of the setting instead: "train.lr=-1.0: expected ...".
+    """
+
+    def __init__(self, section: str, setting: str):
+        super().__init__(f"{section} option {setting}" if section else setting)
+        self.setting = setting
+
+
+def requirement(section: str, config: object) -> Callable[[str, bool, str], None]:
+    """require(name, good, expected) raises an OptionError for the option `name` of a configuration unless `good`.
+
+    section: what messages call the group of options, such as "training", or "" for the whole configuration of a recipe;
+    config: the dataclass that has it. The name of an option of a nested dataclass has dots.
     """
 
     def require(name, good, expected):
         if not good:
-            raise UserError(f"{section} option {name}={getattr(config, name)}: expected {expected}")
+            raise OptionError(section, f"{name}={_as_typed(attrgetter(name)(config))}: expected {expected}")
 
     return require
+
+
+def _as_typed(value):
+    """A value as it is written on a command line."""
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_as_typed, value))}]"
+    return {None: "null", True: "true", False: "false"}[value] if value is None or isinstance(value, bool) else str(value)

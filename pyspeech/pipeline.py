@@ -20,33 +20,54 @@ import shlex
 import sys
 from pathlib import Path
 
-from pyspeech.errors import UserError
+from pyspeech.errors import UserError, requirement
 from pyspeech.experiment import cli, config, stages
 from pyspeech.experiment.artifacts import Artifacts
+from pyspeech.experiment.config import folder_or
 from pyspeech.experiment.plan import Plan
-from pyspeech.experiment.process import shell_command, short_path
+from pyspeech.experiment.process import has_gpu, shell_command, short_path, stages_at_once
 from pyspeech.experiment.records import Records
 from pyspeech.experiment.runner import MARK, REPORT, Experiment, Run, describe_os_error
 from pyspeech.launch import ROOT
 
-__all__ = ["Experiment", "Recipe"]
+__all__ = ["Experiment", "Recipe", "folder_or", "requirement", "stages_at_once"]  # all that a recipe needs of the engine
 
 
 class Recipe:
     """A titled list of stages over one configuration dataclass.
 
+    title: the first line on the screen; an experiment folder belongs to the recipe of one title.
+
+    config_class: a dataclass whose fields are options, or dataclasses of options. Each of these has a method `check` that
+    raises UserError for the first option that makes no sense, best by `pyspeech.errors.requirement`; without one it is a
+    ValueError here. The whole may have a `check` too, for its own options and for those that must fit each other. All
+    are called when the command line is read, before anything else is looked at or done, --dry-run included. Stages may
+    rely on them. A class names options that change no result in its attribute `without_effect`.
+
     conf: folder of the profiles, one YAML file each; the experiments lie beside it, in exp/<name>.
-    profile: the default profile, or a function of the overrides ({key: text}) that gives it; None: dataclass defaults.
-    name: a function (configuration, profile) that gives <name>; None: the name of the profile.
+
+    profile: the default profile; None: the defaults of the dataclass. For a real corpus it is "full" instead, where there
+    is a GPU and conf/full.yaml.
+
+    A real corpus is one for which the option that is declared by `pyspeech.experiment.config.folder_or` holds a folder
+    and none of its names. The engine refuses what is neither. <name> is the name of the profile for the first of the
+    names, and <last folder of the path, or other name>-<profile> for any other value.
+
+    part: the key of an option for a part of such a corpus, for instance its language; where it is not empty it stands in
+    <name> too: <corpus>-<part>-<profile>.
+
     jobs: stages at a time, where --jobs does not say.
     """
 
-    def __init__(self, title, config_class, conf=None, profile=None, name=None, jobs=1):
+    def __init__(self, title, config_class, conf=None, profile=None, part=None, jobs=1):
         self.title, self.config_class, self.jobs = title, config_class, jobs
         self.conf = Path(conf).absolute() if conf is not None else None
-        self.default_profile, self.name = profile, name
+        self.default_profile, self.part = profile, part
         self.stages = []
         self._options = {option.key: option for option in config.list_options(config_class)}
+        self._corpus = next((option for option in self._options.values() if option.names), None)
+        for kind in config.unchecked(config_class):
+            raise ValueError(f"{kind.__name__}: has no method 'check', which is to refuse options that make no sense")
 
     def stage(self, config=(), inputs=(), outputs=(), scratch=(), name=None, **declared):
         """Decorator: the function (exp, conf) becomes the next stage; see pyspeech.experiment.stages.Stage.
@@ -67,6 +88,14 @@ class Recipe:
     def profiles(self):
         """The names of the profiles, sorted."""
         return sorted(path.stem for path in self.conf.glob("*.yaml")) if self.conf else []
+
+    def configure(self, profile=None, overrides=()):
+        """(OmegaConf configuration, the same as dataclass) of a profile and key=value strings, every option checked.
+
+        Raises UserError that names the first option that is unknown, of another type, or makes no sense.
+        """
+        conf = config.resolve(self.config_class, self._profile_file(profile), overrides)
+        return conf, config.checked(conf, self.config_class)
 
     def main(self, arguments=None):
         """Do what the command line says, and show RESULTS.md in the end, where the last stage has left one.
@@ -102,14 +131,13 @@ class Recipe:
             raise UserError("the present folder has been removed: go to another one") from None
         flags = cli.parse(arguments, self._options)
         profile = self._choose_profile(flags)
-        profile_file = self.conf / f"{profile}.yaml" if profile else None
         if flags.help:
-            values = config.flatten(config.resolve(self.config_class, profile_file))
+            values = config.flatten(config.resolve(self.config_class, self._profile_file(profile)))
             print(cli.help_text(self, profile, values))
         elif flags.list:
             print("\n".join(cli.stage_lines(self.stages)))
         else:
-            run = self._make_run(flags, profile, profile_file)
+            run = self._make_run(flags, profile)
             with _usable(run.exp.dir):
                 if flags.dry_run:
                     run.show()
@@ -123,22 +151,22 @@ class Recipe:
             return run.exp
         return None
 
-    def _make_run(self, flags, profile, profile_file):
+    def _profile_file(self, profile):
+        return self.conf / f"{profile}.yaml" if profile else None
+
+    def _make_run(self, flags, profile):
         selected = self._select(flags)
-        conf = config.resolve(self.config_class, profile_file, flags.overrides)
-        plain_conf = config.to_dataclass(conf, self.config_class)
-        options = config.flatten(conf)
-        config.check_recordable(options)
+        conf, plain_conf = self.configure(profile, flags.overrides)
         folder = self._folder(flags, plain_conf, profile)
         for path in (sys.argv[0], str(folder)):
             config.check_text(path)
         bound = [stage.bind(plain_conf) for stage in self.stages]
         stages.check(bound)
-        header = f"profile {profile} ({short_path(profile_file)}), " if profile else ""
+        header = f"profile {profile} ({short_path(self._profile_file(profile))}), " if profile else ""
         defaults = config.flatten(config.resolve(self.config_class))
         without_effect = [option.key for option in self._options.values() if not option.changes_results]
         with _usable(folder):
-            plan = Plan(bound, options, defaults, without_effect, Artifacts(folder), Records(folder))
+            plan = Plan(bound, config.flatten(conf), defaults, without_effect, Artifacts(folder), Records(folder))
         return Run(
             title=self.title,
             header=f"{header}experiment folder {short_path(folder)}",
@@ -159,9 +187,11 @@ class Recipe:
         )
 
     def _choose_profile(self, flags):
-        profile = flags.profile if flags.profile is not None else self.default_profile
-        if callable(profile):
-            profile = profile(dict(config.split_override(text) for text in flags.overrides))
+        profile = flags.profile
+        if profile is None:
+            overrides = dict(config.split_override(text) for text in flags.overrides)
+            real = self._corpus and overrides.get(self._corpus.key, self._corpus.names[0]) not in self._corpus.names
+            profile = "full" if real and "full" in self.profiles() and has_gpu() else self.default_profile
         if profile is not None and profile not in self.profiles():
             guess = config.nearest(profile, self.profiles())
             raise UserError(
@@ -181,8 +211,7 @@ class Recipe:
         """The experiment folder; raises UserError where it is plainly something else, as stages delete old outputs."""
         if flags.exp is None:
             beside = self.conf or Path(sys.modules[self.config_class.__module__].__file__).absolute()
-            name = self.name(plain_conf, profile) if self.name else profile or "default"
-            return beside.parent / "exp" / name
+            return beside.parent / "exp" / self.experiment_name(plain_conf, profile)
         folder = Path(flags.exp).expanduser().absolute()
         with _usable(folder):
             if folder.exists() and not folder.is_dir():
@@ -195,6 +224,15 @@ class Recipe:
             if title != self.title:
                 raise UserError(f"--exp {flags.exp} is a folder of the recipe '{title}': give another one")
         return folder
+
+    def experiment_name(self, plain_conf, profile):
+        """The name of the experiment, in exp/."""
+        names = [profile]
+        corpus = getattr(plain_conf, self._corpus.key) if self._corpus else None
+        if self._corpus and corpus != self._corpus.names[0]:
+            part = getattr(plain_conf, self.part).lower() if self.part else ""
+            names = [Path(corpus).resolve().name, part, profile]
+        return "-".join(filter(None, names)) or "default"
 
     def _check(self, stage):
         """Mistakes in a declaration are those of the recipe's author: ValueError."""

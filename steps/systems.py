@@ -1,4 +1,21 @@
-"""Recipes that train several systems: what stages declare of a system that is used, and the seeds that it has."""
+"""Recipes that train several systems: their options, what stages declare of a system that is used, and its seeds."""
+from pyspeech.errors import requirement
+
+
+def check_systems(conf, known):
+    """Raise UserError where `systems`, `repeated` or `seeds` of a configuration make no sense; known: names of systems."""
+    check_list(conf, "systems", known)
+    check_list(conf, "repeated", known, least=0)
+    check_list(conf, "seeds", range(2**63), "0 to 2^63 - 1")
+
+
+def check_list(conf, name, choices, expected=None, least=1):
+    """Raise UserError unless the option `name` has at least so many values, each of them once and among `choices`."""
+    require, values = requirement("", conf), getattr(conf, name)
+    require(name, len(values) >= least, "at least one")
+    wrong = [str(value) for value in values if value not in choices]
+    require(name, not wrong, expected or f"some of {', '.join(choices)}; there is no {', '.join(wrong)}")
+    require(name, len(set(values)) == len(values), "each once")
 
 
 def if_used(system, *patterns):

@@ -8,7 +8,7 @@ from typing import Dict, List, Optional, Tuple, Union
 
 import pytest
 
-from pyspeech.errors import UserError
+from pyspeech.errors import UserError, requirement
 from pyspeech.experiment import config
 from pyspeech.experiment.records import config_changes
 
@@ -35,9 +35,8 @@ class TrainConfig:
     # fmt: on
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
 
-    def __post_init__(self):
-        if self.steps < 0:
-            raise ValueError(f"train.steps={self.steps}: expected 0 or more")
+    def check(self):
+        requirement("training", self)("steps", self.steps >= 0, "0 or more")
 
 
 @dataclass
@@ -55,7 +54,9 @@ class Config:
 
 
 def make(*overrides, profile=None):
-    return config.to_dataclass(config.resolve(Config, profile, overrides), Config)
+    conf = config.to_dataclass(config.resolve(Config, profile, overrides), Config)
+    config.check(conf)
+    return conf
 
 
 def error(*overrides, profile=None):
@@ -120,6 +121,7 @@ def test_null_is_none_where_none_is_allowed():
         ("train.optimiser.lr=", "option 'train.optimiser.lr' takes a number, got nothing"),
         ("train.steps=1.5", "option 'train.steps' takes a whole number, got 1.5"),
         ("train.amp=maybe", "option 'train.amp' takes true or false, got 'maybe'"),
+        ("train.amp=-1", "option 'train.amp' takes true or false, got -1"),
         ("limit=x", "option 'limit' takes a whole number or null, got 'x'"),
         ("colour=PINK", "option 'colour' takes one of RED, BLUE, got 'PINK'"),
         ("sizes=3", "option 'sizes' takes a list in brackets, each a whole number, got 3"),
@@ -127,7 +129,7 @@ def test_null_is_none_where_none_is_allowed():
         ("anything=1", "option 'anything' takes a list in brackets, got 1"),
         ("sizes=[1,", "option 'sizes' takes a list in brackets, each a whole number, got '[1,'"),
         ("weights.x=heavy", "option 'weights.x' takes a number, got 'heavy'"),
-        ("train.steps=-1", "bad configuration: train.steps=-1: expected 0 or more"),
+        ("train.steps=-1", "train.steps=-1: expected 0 or more"),
         ("corpus=do${a}llar", f"option 'corpus': Interpolation key 'a' not found; {config.REFERENCE}"),
         ("corpus=${x:1}", f"option 'corpus': Unsupported interpolation type x; {config.REFERENCE}"),
         ("corpus=${", f"option 'corpus' takes text, got '${{' (no viable alternative at input '${{'); {config.REFERENCE}"),

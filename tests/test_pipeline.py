@@ -13,7 +13,7 @@ import pytest
 from omegaconf import OmegaConf
 from toy_harness import Toy, repository
 
-from pyspeech.pipeline import Recipe
+from pyspeech.pipeline import Recipe, folder_or, requirement
 
 
 @pytest.fixture
@@ -219,13 +219,14 @@ def test_profiles_and_experiment_folders(toy):
 def test_a_relative_corpus_is_that_of_the_present_folder(toy, tmp_path):
     for name in ("one", "two", "mini"):
         (tmp_path / name / "corpus").mkdir(parents=True)
-    toy("corpus=corpus", "--stop-stage", "0", cwd=tmp_path / "one")
+    flags = ("--exp", str(toy.exp), "--stop-stage", "0")
+    toy("corpus=corpus", *flags, cwd=tmp_path / "one")
     assert toy.record("prepare")["config"] == {"corpus": str(tmp_path / "one" / "corpus")}
     changed = f"configuration changed, corpus {tmp_path / 'one' / 'corpus'} -> {tmp_path / 'two' / 'corpus'}"
-    assert toy.ran("corpus=corpus", "--stop-stage", "0", cwd=tmp_path / "two") == {"prepare": changed}
+    assert toy.ran("corpus=corpus", *flags, cwd=tmp_path / "two") == {"prepare": changed}
     for same in (tmp_path / "two" / "corpus", "../two/corpus", "./corpus/"):
-        assert toy.ran(f"corpus={same}", "--stop-stage", "0", cwd=tmp_path / "two") == {}
-    toy("corpus=mini", "--stop-stage", "0", cwd=tmp_path)  # a name goes before a folder
+        assert toy.ran(f"corpus={same}", *flags, cwd=tmp_path / "two") == {}
+    toy("corpus=mini", *flags, cwd=tmp_path)  # a name goes before a folder
     assert toy.record("prepare")["config"] == {"corpus": "mini"}
 
 
@@ -268,7 +269,7 @@ def test_runs_from_any_folder(toy, tmp_path):
             ["note=" + os.fsdecode(b"caf\xe9")],
             r"note=caf\udce9: not UTF-8, as every file is that names it; rename the file or folder",
         ),
-        (["collar=nan"], "option 'collar' takes a number, got nan"),
+        (["collar=nan"], "collar=nan: expected at least 0"),
         (["--exp", "run.py/x"], "experiment folder run.py/x: Not a directory: "),
     ],
 )
@@ -438,6 +439,9 @@ def test_a_lost_terminal_does_not_end_the_run(toy):
 class Inner:
     lr: float = 0.1
 
+    def check(self):
+        requirement("training", self)("lr", self.lr > 0, "a positive number")
+
 
 @dataclass
 class Config:
@@ -477,30 +481,74 @@ def test_stages_that_contradict_each_other(tmp_path, first, second, message):
         recipe.main(["--dry-run"])
 
 
-def test_profile_and_name_may_be_functions(tmp_path, capsys, monkeypatch):
-    (tmp_path / "conf").mkdir()
-    (tmp_path / "conf" / "full.yaml").write_text("train: {lr: 0.7}")
-    recipe = Recipe(
-        "x",
-        Config,
-        conf=tmp_path / "conf",
-        profile=lambda overrides: "full" if "corpus" in overrides else None,
-        name=lambda conf, profile: f"{conf.corpus}-{profile}-{conf.train.lr}",
-    )
-    recipe.stage(outputs=lambda conf: [f"{conf.corpus}.txt"])(nothing)
-    recipe.main(["--dry-run"])
-    assert capsys.readouterr().out == "stage 0 nothing   would run: no finished record\n"
-    folder = tmp_path / "exp" / "real-full-0.7"
-    folder.mkdir(parents=True)
-    recipe.stages.clear()
+def test_a_nested_configuration_without_check_is_a_mistake_in_the_recipe():
+    @dataclass
+    class Unchecked:
+        lr: float = 0.1
 
-    def make(exp, conf):
-        (exp.dir / "real.txt").write_text(f"{exp.profile} {exp.overrides}")
+    @dataclass
+    class Outer:
+        inner: Unchecked = field(default_factory=Unchecked)
 
-    recipe.stage(outputs=lambda conf: [f"{conf.corpus}.txt"])(make)
+        def check(self):
+            pass
+
+    @dataclass
+    class Whole:
+        train: Inner = field(default_factory=Inner)
+        outer: Outer = field(default_factory=Outer)
+
+    with pytest.raises(ValueError, match="^Unchecked: has no method 'check'"):
+        Recipe("x", Whole)
+
+
+@dataclass
+class Voices:
+    corpus: str = folder_or("mini", "prompts", what="a corpus")
+    language: str = ""
+
+
+@pytest.mark.parametrize("gpu", [False, True])
+def test_profile_and_name_go_by_the_corpus(gpu, tmp_path, monkeypatch):
+    monkeypatch.setattr("pyspeech.pipeline.has_gpu", lambda: gpu)
     monkeypatch.setitem(sys.modules, "pyspeech.compat", types.SimpleNamespace(describe_environment=lambda: "here"))
-    exp = recipe.main(["corpus=real"])
-    assert exp.dir == folder and (folder / "real.txt").read_text() == "full ('corpus=real',)"
+    real = "full" if gpu else "mini"
+    (tmp_path / "conf").mkdir()
+    for profile in ("mini", "full"):
+        (tmp_path / "conf" / f"{profile}.yaml").write_text("")
+    corpus = tmp_path / "data" / "FSC"
+    corpus.mkdir(parents=True)
+    (tmp_path / "link").symlink_to(corpus)
+    recipe = Recipe("x", Voices, conf=tmp_path / "conf", profile="mini", part="language")
+    recipe.stage(outputs=["made"])(lambda exp, conf: (exp.dir / "made").write_text("x"))
+
+    def name(*arguments):
+        exp = recipe.main(list(arguments))
+        assert exp.dir.parent == tmp_path / "exp" and exp.dir.name.endswith(exp.profile)
+        return exp.dir.name
+
+    assert name() == name("corpus=mini") == name("language=English") == "mini" and name("--profile", "full") == "full"
+    assert name("corpus=prompts") == "prompts-mini"
+    assert name(f"corpus={corpus}") == name(f"corpus={tmp_path / 'link'}") == f"FSC-{real}"
+    assert name(f"corpus={corpus}", "language=English") == f"FSC-english-{real}"
+    assert name(f"corpus={corpus}", "--profile", "mini") == "FSC-mini"
+    (tmp_path / "conf" / "full.yaml").unlink()
+    assert name(f"corpus={corpus}") == "FSC-mini"  # no such profile
+
+
+def test_options_are_checked_before_anything_else(toy):
+    """Whatever else is wrong, and --dry-run too; nothing is removed."""
+    toy()
+    before = {path: path.stat().st_mtime_ns for path in toy.folder.rglob("*")}
+    for option, message in (
+        ("train.steps=-1", "train.steps=-1: expected at least 0"),
+        ("train.optimiser.lr=0", "train.optimiser.lr=0.0: expected a positive number"),
+        ("collar=-1", "collar=-1.0: expected at least 0"),
+        ("corpus=", "corpus=: no such folder; expected mini or the folder of a corpus"),
+    ):
+        for arguments in ((), ("--dry-run",), ("--force",), ("--stage", "table"), ("--exp", "run.py")):
+            assert toy.error(*arguments, option) == message
+    assert {path: path.stat().st_mtime_ns for path in toy.folder.rglob("*")} == before
 
 
 def test_main_gives_the_experiment_once_its_last_stage_is_done(tmp_path, monkeypatch):

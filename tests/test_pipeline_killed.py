@@ -171,7 +171,7 @@ def test_a_stage_that_has_begun_is_not_finished(toy):
 def test_partial_state_of_other_inputs_is_not_resumed(toy, tmp_path):
     (tmp_path / "corpus").mkdir()
     assert toy.run(before=lambda: kill_at_step(2))[0] == -signal.SIGKILL
-    assert toy(f"corpus={tmp_path / 'corpus'}")[0].count("INFO step") == 3
+    assert toy(f"corpus={tmp_path / 'corpus'}", "--exp", "exp/mini")[0].count("INFO step") == 3
     assert "mini" not in toy.results()
 
 

@@ -132,10 +132,10 @@ def test_the_layout_of_asvspoof_is_recognised(corpus, tmp_path):
         (["kind=asvspoof"], "kind=asvspoof: expected one of"),
         (["corpus=/nowhere"], "/nowhere"),
         (["seeds=[]"], "seeds=[]"),
-        (["augment.mcadams=5"], "augment option mcadams=5.0: expected a probability, 0 to 1"),
+        (["augment.mcadams=5"], "augment.mcadams=5.0: expected a probability, 0 to 1"),
         (["augment.coefficients=[0.7]"], "each system has a coefficient of its own"),
-        (["specaugment.time_masks=-1"], "time_masks=-1"),
-        (["data.hop=0"], "data option hop=0"),
+        (["specaugment.time_masks=-1"], "specaugment.time_masks=-1: expected"),
+        (["data.hop=0"], "data.hop=0: expected"),
     ],
 )
 def test_one_line_for_a_mistake(arguments, expected, tmp_path):

@@ -117,7 +117,7 @@ def test_killed_and_resumed(corpus, undisturbed, tmp_path):
     [
         (["--stage", "trian"], "Did you mean 'train_"),
         (["systems=[multi_softmx]"], "multi_softmx"),
-        (["systems=[multi_softmax_finetuned]"], "trained from multi_softmax"),
+        (["systems=[multi_softmax_finetuned]"], "expected multi_softmax too, which multi_softmax_finetuned is trained from"),
         (["corpus=/nowhere"], "/nowhere"),
     ],
 )

@@ -14,7 +14,6 @@ from tiny_zerospeech import make_zerospeech
 from local.zerospeech2019 import expected_files, prepare
 from pyspeech.errors import UserError
 from pyspeech.features.config import MfccConfig
-from pyspeech.training.config import TrainConfig
 from pyspeech.units.submission import check_submission, wave_problem
 from steps.units import score as units_score, synthesis as units_synthesis
 from utils import score_bitrate
@@ -120,7 +119,7 @@ def test_killed_and_resumed(corpus, undisturbed, tmp_path):
 @pytest.mark.parametrize(
     "arguments, expected",
     [
-        (["systems=[trf]"], "no system trf"),
+        (["systems=[trf]"], "; there is no trf"),
         (["corpus=/nowhere"], "/nowhere"),
         (["seeds=[]"], "at least one"),
         (["systems=[conv128]"], "synthesis=trf128: expected one of systems=[conv128]"),
@@ -197,11 +196,11 @@ def script():
     "options, expected",
     [
         ({"kmeans": [0]}, r"kmeans=\[0\]: expected numbers of codes, each at least 1"),
-        ({"kmeans": [8, 8]}, r"kmeans=\[8,8\]: expected each once"),
-        ({"seeds": [1, 1]}, r"seeds=\[1,1\]: expected each once"),
-        ({"systems": ["trf128", "trf128"]}, r"systems=\[trf128,trf128\]: expected each once"),
+        ({"kmeans": [8, 8]}, r"kmeans=\[8, 8\]: expected each once"),
+        ({"seeds": [1, 1]}, r"seeds=\[1, 1\]: expected each once"),
+        ({"systems": ["trf128", "trf128"]}, r"systems=\[trf128, trf128\]: expected each once"),
         ({"languages": []}, r"languages=\[\]: expected at least one"),
-        ({"languages": ["cs", "cs"]}, r"languages=\[cs,cs\]: expected each once"),
+        ({"languages": ["cs", "cs"]}, r"languages=\[cs, cs\]: expected each once"),
         ({"scale": 0.0}, "scale=0.0: expected more than 0, at most 1"),
         ({"scale": -1.0}, "scale=-1.0: expected more"),
         ({"scale": float("nan")}, "scale=nan: expected more"),
@@ -209,14 +208,14 @@ def script():
 )
 def test_what_cannot_be_run_is_said_at_once(script, options, expected):
     with pytest.raises(UserError, match=f"^{expected}"):
-        script["Config"](**options)
+        script["Config"](**options).check()
 
 
 def test_an_experiment_of_its_own_for_each_language(script, corpus):
-    def name(**options):
-        train = TrainConfig(max_steps=1)
-        return script["experiment_name"](script["Config"](**options, train=train, inverter_train=train), "full")
+    def name(*overrides):
+        recipe = script["recipe"]
+        return recipe.experiment_name(recipe.configure("full", overrides)[1], "full")
 
-    assert name() == "full" and name(corpus=str(corpus)) == "2019-full"
-    assert name(corpus=str(corpus), language="surprise") == "2019-surprise-full"
-    assert name(corpus=str(corpus), language="English") == "2019-english-full"
+    assert name() == "full" and name(f"corpus={corpus}") == "2019-full"
+    assert name(f"corpus={corpus}", "language=surprise") == "2019-surprise-full"
+    assert name(f"corpus={corpus}", "language=English") == "2019-english-full"

@@ -464,10 +464,10 @@ def test_not_finite_is_nan_for_the_trainer(training_batch, full):
         ({"prune_range": 1}, "prune_range=1"),
         ({"simple_scale": -1.0}, "simple_scale=-1.0"),
         ({"lid_scale": -1.0}, "lid_scale=-1.0"),
-        ({"lm_scale": 0.6, "am_scale": 0.4}, "lm_scale=0.6 and am_scale=0.4"),
+        ({"lm_scale": 0.6, "am_scale": 0.4}, "am_scale=0.4: expected 0 to less than 0.4, for lm_scale=0.6"),
         ({"lm_scale": -0.1}, "lm_scale=-0.1"),
     ],
 )
 def test_config_is_checked(options, message):
     with pytest.raises(UserError, match=message):
-        LossConfig(**options)
+        LossConfig(**options).check()

@@ -288,7 +288,7 @@ def test_prefix_hashes_differ_and_are_not_negative():
 def test_wrong_options_are_named():
     model = ToyTransducer(0)
     for config in (SearchConfig(beam=0), SearchConfig(max_symbols=0), SearchConfig(prune=0)):
-        with pytest.raises(UserError, match="search: beam="):
+        with pytest.raises(UserError, match="^search option (beam|max_symbols|prune)=0: expected"):
             BeamSearch(model, 1, config=config)
     with pytest.raises(UserError, match="heads 0 to 2"):
         BeamSearch(model, 1, heads=[3])

@@ -15,10 +15,9 @@ from typing import Optional
 # The environment line would load torch in each of the many processes of these tests.
 sys.modules["pyspeech.compat"] = types.SimpleNamespace(describe_environment=lambda: "Python of the tests")
 
-from pyspeech.errors import UserError
-from pyspeech.experiment.config import folder_or
+from pyspeech.errors import UserError  # noqa: F401 (TOY_FAIL raises it)
 from pyspeech.files import atomic_write
-from pyspeech.pipeline import Recipe
+from pyspeech.pipeline import Recipe, folder_or, requirement
 
 here = Path(__file__).resolve().parent
 
@@ -30,6 +29,9 @@ class OptimiserConfig:
                        # after the warm-up
     # fmt: on
 
+    def check(self):
+        requirement("optimiser", self)("lr", self.lr > 0, "a positive number")
+
 
 @dataclass
 class TrainConfig:
@@ -40,18 +42,20 @@ class TrainConfig:
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
     without_effect = ("workers",)
 
+    def check(self):
+        requirement("training", self)("steps", self.steps >= 0, "at least 0")
+
 
 @dataclass
 class Config:
-    corpus: str = folder_or("mini")  # or the folder of a corpus
+    corpus: str = folder_or("mini", what="a corpus")  # or the folder of a corpus
     collar: float = field(default=0.0, metadata={"help": "seconds around a boundary that do not count"})
     limit: Optional[int] = None
     note: str = ""
     train: TrainConfig = field(default_factory=TrainConfig)
 
-    def __post_init__(self):
-        if self.corpus != "mini" and not Path(self.corpus).is_dir():
-            raise UserError(f"corpus={self.corpus}: no such folder; expected mini or the folder of a corpus")
+    def check(self):
+        requirement("", self)("collar", self.collar >= 0, "at least 0")
 
 
 recipe = Recipe("Toy recipe", Config, conf=here / "conf", profile="mini")

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Fake audio detection with McAdams augmentation (Li et al. 2022): corpus, LCNN-BLSTM, Table 3 and its figures."""
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import List
 
@@ -9,23 +10,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from pyspeech.launch import ensure_environment
 
 ensure_environment()
-from pyspeech.errors import UserError
-from pyspeech.experiment.config import folder_or
-from pyspeech.experiment.process import has_gpu, stages_at_once
 from pyspeech.features.config import SpecAugmentConfig
-from pyspeech.pipeline import Recipe
+from pyspeech.pipeline import Recipe, folder_or, requirement, stages_at_once
 from pyspeech.spoofing.config import AugmentConfig, CropConfig, DetectorConfig, LogMelConfig
 from pyspeech.training.config import TrainConfig
 from steps.spoof.corpus import KINDS
-from steps.spoof.train import SYSTEMS
-from steps.systems import if_used, models_of
-
-here = Path(__file__).resolve().parent
+from steps.spoof.score import score_system
+from steps.spoof.train import SYSTEMS, train_system
+from steps.systems import check_systems, if_used, models_of
 
 
 @dataclass
 class Config:
-    corpus: str = folder_or("mini")  # mini (people, and fakes of several engines), or the folder of a corpus
+    # mini (people, and fakes of several engines), or the folder of a corpus
+    corpus: str = folder_or("mini", what="a corpus")
     kind: str = "auto"  # the layout of that folder: add2022, asvspoof2019, or auto: what its folders are named like
     scale: float = 1.0  # of the number of utterances of corpus=mini
     skip_bad: bool = False  # leave out any number of bad files instead of stopping at more than a few
@@ -41,35 +39,19 @@ class Config:
     train: TrainConfig = field(default_factory=TrainConfig)  # its seed is one of `seeds`
     pooled_steps: float = 1.0  # of train.max_steps, for the systems trained on all sets, which no set is left to stop
 
-    def __post_init__(self):
-        if self.corpus != "mini" and not Path(self.corpus).is_dir():
-            raise UserError(f"corpus={self.corpus}: no such folder; expected mini, or the folder of a corpus")
-        if self.kind not in KINDS:
-            raise UserError(f"kind={self.kind}: expected one of {', '.join(KINDS)}")
-        for name in ("systems", "repeated"):
-            for system in getattr(self, name):
-                if system not in SYSTEMS:
-                    raise UserError(f"{name}: no system {system}; expected some of {', '.join(SYSTEMS)}")
-        if not self.seeds:
-            raise UserError("seeds=[]: expected at least one")
-        if self.augment.coefficients != AugmentConfig().coefficients:
-            raise UserError(f"augment.coefficients={self.augment.coefficients}: each system has a coefficient of its own; "
-                            "choose systems=[...]")
-        trainings = [self.train, *(replace(self.train, seed=seed) for seed in self.seeds)]
-        for part in (self.features, self.network, self.data, self.augment, self.specaugment, *trainings):
-            part.check()
+    def check(self):
+        """Raise UserError for options that make no sense, or not together; nested ones have been checked."""
+        require = requirement("", self)
+        require("kind", self.kind in KINDS, f"one of {', '.join(KINDS)}")
+        require("scale", 0 < self.scale <= 1, "more than 0, at most 1")
+        require("pooled_steps", 0 < self.pooled_steps < float("inf"), "a positive number")
+        require("augment.coefficients", self.augment.coefficients == AugmentConfig().coefficients,
+                f"{AugmentConfig().coefficients}, as each system has a coefficient of its own: choose systems=[...]")
+        require("train.minimize", self.train.minimize in ("eer", "loss"), "eer or loss")
+        check_systems(self, SYSTEMS)
 
 
-def default_profile(overrides):
-    """The mini corpus: mini. A real corpus: full, the paper's settings, where there is a GPU to train them on."""
-    return "full" if overrides.get("corpus", "mini") != "mini" and has_gpu() else "mini"
-
-
-def experiment_name(conf, profile):
-    return profile if conf.corpus == "mini" else f"{Path(conf.corpus).resolve().name}-{profile}"
-
-
-recipe = Recipe("Fake audio detection", Config, conf=here / "conf", profile=default_profile, name=experiment_name,
+recipe = Recipe("Fake audio detection", Config, conf=Path(__file__).resolve().with_name("conf"), profile="mini",
                 jobs=stages_at_once())
 
 
@@ -95,27 +77,16 @@ def envelopes(exp, conf):
     plot_vowel(exp)
 
 
-def stages_of(system):
-    options = ["features", "network", "data", "augment", "specaugment", "train"]
-
-    @recipe.stage(name=f"train_{system}", config=options + ["pooled_steps"] * ("pooled" in SYSTEMS[system]),
-                  inputs=if_used(system, "corpus", "backgrounds"), outputs=models_of(system),
-                  scratch=if_used(system, f"training/{system}"), cpus=2, gpus=1, hours=24, resumable=True)
-    def train(exp, conf):
-        from steps.spoof.train import train_system
-        train_system(exp, conf, system)
-    train.__doc__ = f"Train {system}."
-
-    @recipe.stage(name=f"score_{system}", inputs=models_of(system, "corpus"),
-                  outputs=if_used(system, f"scores/{system}"), cpus=2, gpus=1)
-    def score(exp, conf):
-        from steps.spoof.score import score_system
-        score_system(exp, conf, system)
-    score.__doc__ = f"Score files of dev, adapt and eval by {system}, and its error rates."
-
-
-for one in SYSTEMS:
-    stages_of(one)
+for system, options in SYSTEMS.items():
+    own = ["pooled_steps"] if "pooled" in options else []
+    recipe.stage(name=f"train_{system}", about=f"Train {system}.",
+                 config=["features", "network", "data", "augment", "specaugment", "train", *own],
+                 inputs=if_used(system, "corpus", "backgrounds"), outputs=models_of(system),
+                 scratch=if_used(system, f"training/{system}"), cpus=2, gpus=1, hours=24, resumable=True,
+                 )(partial(train_system, system=system))
+    recipe.stage(name=f"score_{system}", about=f"Score files of dev, adapt and eval by {system}, and its error rates.",
+                 inputs=models_of(system, "corpus"), outputs=if_used(system, f"scores/{system}"), cpus=2, gpus=1,
+                 )(partial(score_system, system=system))
 
 
 @recipe.stage(config=["systems"], inputs=lambda conf: ["corpus", *(f"scores/{name}" for name in conf.systems)],

@@ -9,14 +9,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from pyspeech.launch import ensure_environment
 
 ensure_environment()
-from pyspeech.errors import UserError
-from pyspeech.experiment.config import folder_or
-from pyspeech.experiment.process import has_gpu
-from pyspeech.pipeline import Recipe
+from pyspeech.pipeline import Recipe, folder_or, requirement
 from pyspeech.sad.config import DatasetConfig, NetworkConfig, StatisticalConfig, StftConfig
 from pyspeech.training.config import TrainConfig
 
-here = Path(__file__).resolve().parent
 COMMON = ["compress", "context_seconds", "channels", "outputs"]
 NETWORKS = {  # and the network options that each depends on
     "cnn": [*COMMON, "cnn_channels"],
@@ -29,7 +25,8 @@ COLLARS = [0.0, 0.5]  # seconds: without, and the Fearless Steps default
 
 @dataclass
 class Config:
-    corpus: str = folder_or("mini")  # mini, or the folder of a Fearless Steps release (phase 1, 2 or 4)
+    # mini, or the folder of a Fearless Steps release (phase 1, 2 or 4)
+    corpus: str = folder_or("mini", what="a Fearless Steps release")
     skip_bad: bool = False  # leave out files that fail the corpus checks instead of stopping
     minutes: List[int] = field(default_factory=lambda: [80, 20, 30])  # of simulated train, dev and eval streams
     simulated: str = "auto"  # simulated streams beside a real corpus: always, never, or auto (where train is under 2 h)
@@ -39,35 +36,20 @@ class Config:
     data: DatasetConfig = field(default_factory=DatasetConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
 
-    def __post_init__(self):
-        if self.corpus != "mini" and not Path(self.corpus).is_dir():
-            raise UserError(f"corpus={self.corpus}: no such folder; expected mini or the folder of a Fearless Steps release")
-        if self.simulated not in ("always", "never", "auto"):
-            raise UserError(f"simulated={self.simulated}: expected always, never or auto")
-        for part in (self.statistical, self.features, self.network, self.data, self.train):
-            part.check()
+    def check(self):
+        """Raise UserError for options that make no sense, or not together; nested ones have been checked."""
+        require = requirement("", self)
+        require("simulated", self.simulated in ("always", "never", "auto"), "always, never or auto")
         for name in ("statistical", "features"):
-            if getattr(self, name).sampling_rate != RATE:
-                raise UserError(f"{name}.sampling_rate={getattr(self, name).sampling_rate}: expected {RATE} Hz, at which "
-                                "all streams are read")
-        if self.data.crop_seconds < self.features.frame_shift:
-            raise UserError(f"data.crop_seconds={self.data.crop_seconds:g}: expected at least a frame, "
-                            f"{self.features.frame_shift:g} s")
-        if len(self.minutes) != 3 or min(self.minutes) < 1:
-            raise UserError(f"minutes={self.minutes}: expected three numbers, 1 or more each (train, dev and eval)")
+            require(f"{name}.sampling_rate", getattr(self, name).sampling_rate == RATE, f"{RATE} Hz, as all streams are read")
+        shift = self.features.frame_shift
+        require("data.crop_seconds", self.data.crop_seconds >= shift, f"at least a frame, {shift:g} s")
+        require("minutes", len(self.minutes) == 3 and min(self.minutes) >= 1, "three numbers, 1 or more each")
+        require("train.minimize", self.train.minimize == "dcf", "dcf, which is what is measured on dev")
 
 
-def default_profile(overrides):
-    """The mini corpus: mini. A real corpus: full, the paper's settings, where there is a GPU to train them on."""
-    return "full" if overrides.get("corpus", "mini") != "mini" and has_gpu() else "mini"
-
-
-def experiment_name(conf, profile):
-    return profile if conf.corpus == "mini" else f"{Path(conf.corpus).resolve().name}-{profile}"
-
-
-recipe = Recipe("Fearless Steps speech activity detection", Config, conf=here / "conf",
-                profile=default_profile, name=experiment_name)
+recipe = Recipe("Fearless Steps speech activity detection", Config, conf=Path(__file__).resolve().with_name("conf"),
+                profile="mini")
 
 
 @recipe.stage(config=["corpus", "skip_bad", "minutes", "simulated"], outputs=["corpus"], cpus=2)
@@ -85,19 +67,13 @@ def statistical(exp, conf):
     detect_without_training(exp, conf.statistical, COLLARS[0])
 
 
-def train_stage(system):
-    own = [f"network.{option}" for option in NETWORKS[system]]
-
-    @recipe.stage(name=f"train_{system}", config=["features", "data", "train", *own], inputs=["corpus"],
+for system, own in NETWORKS.items():
+    @recipe.stage(name=f"train_{system}", about=f"Train the {system} network; the epoch is chosen on dev.",
+                  config=["features", "data", "train", *(f"network.{option}" for option in own)], inputs=["corpus"],
                   outputs=[f"training/{system}"], cpus=2, gpus=1, hours=12, resumable=True)
-    def train(exp, conf):
+    def train(exp, conf, system=system):
         from steps.sad.train import train_network
         train_network(exp, conf, system)
-    train.__doc__ = f"Train the {system} network; the epoch is chosen on dev."
-
-
-for network in NETWORKS:
-    train_stage(network)
 
 
 @recipe.stage(inputs=["corpus", "training/{cnn,rnn,seg_rnn}/model.pt"], outputs=["scores"], cpus=2, gpus=1, resumable=True)

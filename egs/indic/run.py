@@ -2,6 +2,7 @@
 """Streaming multilingual RNN-T that needs no language label (Joshi et al. 2021): corpus to the paper's tables."""
 import sys
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import List
 
@@ -9,35 +10,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from pyspeech.launch import ensure_environment
 
 ensure_environment()
-from pyspeech.errors import UserError
-from pyspeech.experiment.config import folder_or
-from pyspeech.experiment.process import has_gpu, stages_at_once
 from pyspeech.features.config import FbankConfig, SpecAugmentConfig
-from pyspeech.pipeline import Recipe
+from pyspeech.pipeline import Recipe, folder_or, requirement, stages_at_once
 from pyspeech.training.config import TrainConfig
-from pyspeech.transducer.config import LossConfig, SearchConfig, TransducerConfig
-from steps.systems import if_used
-
-here = Path(__file__).resolve().parent
-# What each system is trained from; monolingual and finetuned systems are one model a language.
-SEEDS = {"monolingual": None, "vanilla": None, "onehot": None, "multi_softmax": None, "multi_softmax_lsp": None,
-         "multi_softmax_lid": None, "onehot_finetuned": "onehot", "multi_softmax_finetuned": "multi_softmax"}
-MADE = ("mini", "prompts")  # corpora that are downloaded or synthesised
-KINDS = ("mucs", "fleurs", "commonvoice", "cmu_indic")
-
-
-@dataclass
-class DataConfig:
-    batch_seconds: float = 400.0  # of a minibatch, padding included
-    max_utterances: int = 128  # of a minibatch
-    minibatches: int = 1  # of a language each, that make a step; the paper does not say
-    speeds: List[float] = field(default_factory=list)  # copies of the training data at these speeds, such as 0.9 and 1.1
-    augment: bool = True  # SpecAugment
+from pyspeech.transducer.config import DataConfig, LossConfig, SearchConfig, TransducerConfig
+from steps.asr.corpus import KINDS, compute_features, make_units, prepare_corpus
+from steps.asr.decode import decode_system
+from steps.asr.train import SEEDS, train_system
+from steps.systems import check_list, if_used
 
 
 @dataclass
 class Config:
-    corpus: str = folder_or(*MADE)  # mini (synthetic), prompts (real voices), or the folder of a corpus
+    # mini (synthetic), prompts (real voices), or the folder of a corpus
+    corpus: str = folder_or("mini", "prompts", what="a corpus")
     kind: str = "mucs"  # the layout of that folder: mucs (also Microsoft's), fleurs, commonvoice or cmu_indic
     languages: List[str] = field(default_factory=list)  # codes such as hi-IN; empty: all that the corpus has
     scale: float = 1.0  # of the number of utterances of corpus=mini and prompts
@@ -59,83 +45,56 @@ class Config:
     stop_after: List[int] = field(default_factory=lambda: [100, 30, 10])  # tau in encoder frames (Table 7) ...
     stop_below: List[float] = field(default_factory=lambda: [0.2, 0.5])  # ... and s_th
 
-    def __post_init__(self):
-        if self.corpus not in MADE and not Path(self.corpus).is_dir():
-            raise UserError(f"corpus={self.corpus}: no such folder; expected mini, prompts, or the folder of a corpus")
-        if self.kind not in KINDS:
-            raise UserError(f"kind={self.kind}: expected one of {', '.join(KINDS)}")
-        if self.units not in ("grapheme", "sentencepiece"):
-            raise UserError(f"units={self.units}: expected grapheme or sentencepiece")
+    def check(self):
+        """Raise UserError for options that make no sense, or not together; nested ones have been checked."""
+        require = requirement("", self)
+        require("kind", self.kind in KINDS, f"one of {', '.join(KINDS)}")
+        require("units", self.units in ("grapheme", "sentencepiece"), "grapheme or sentencepiece")
+        require("pieces", self.pieces >= 1, "at least 1")
+        check_list(self, "systems", SEEDS)
         for system in self.systems:
-            if system not in SEEDS:
-                raise UserError(f"systems: no system {system}; expected some of {', '.join(SEEDS)}")
-            if SEEDS[system] and SEEDS[system] not in self.systems:
-                raise UserError(f"systems: {system} is trained from {SEEDS[system]}, which is not among them")
-        for name in ("monolingual_steps", "monolingual_lr", "finetune_steps", "finetune_lr"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise UserError(f"{name}={getattr(self, name)}: expected a positive number")
-        for part in (self.features, self.specaugment, self.model, self.train, self.search):
-            part.check()
+            require("systems", SEEDS[system] in (None, *self.systems), f"{SEEDS[system]} too, which {system} is trained from")
+        for name in ("scale", "monolingual_steps", "monolingual_lr", "finetune_steps", "finetune_lr"):
+            require(name, 0 < getattr(self, name) < float("inf"), "a positive number")
+        require("train.minimize", self.train.minimize == "loss", "loss")
+        for name in ("stop_after", "stop_below"):
+            require(name, all(0 <= value < float("inf") for value in getattr(self, name) or [-1]), "numbers, each at least 0")
 
 
-def default_profile(overrides):
-    """The made corpora: mini. A real corpus: full, the paper's sizes, where there is a GPU to train them on."""
-    return "full" if overrides.get("corpus", "mini") not in MADE and has_gpu() else "mini"
-
-
-def experiment_name(conf, profile):
-    return profile if conf.corpus == "mini" else f"{Path(conf.corpus).resolve().name}-{profile}"
-
-
-recipe = Recipe("Streaming multilingual RNN-T", Config, conf=here / "conf", profile=default_profile, name=experiment_name,
+recipe = Recipe("Streaming multilingual RNN-T", Config, conf=Path(__file__).resolve().with_name("conf"), profile="mini",
                 jobs=stages_at_once())
 
 
 @recipe.stage(config=["corpus", "kind", "languages", "scale", "skip_bad"], outputs=["corpus"], cpus=2)
 def prepare(exp, conf):
     """Corpus to Lhotse manifests, one cut an utterance."""
-    from steps.asr.corpus import prepare_corpus
     prepare_corpus(conf, exp.dir / "corpus", exp.log)
 
 
 @recipe.stage(config=["units", "pieces"], inputs=["corpus"], outputs=["units"])
 def units(exp, conf):
     """Output symbols of every language and their union."""
-    from steps.asr.corpus import make_units
     make_units(conf, exp.dir / "corpus", exp.dir / "units", exp.log)
 
 
 @recipe.stage(config=["features", "data.speeds"], inputs=["corpus"], outputs=["features"], cpus=2)
 def features(exp, conf):
     """Log-mel frames for all trainings, their mean and variance."""
-    from steps.asr.corpus import compute_features
     compute_features(conf, exp.dir / "corpus", exp.dir / "features", exp.log)
 
 
-def stages_of(system, seed):
+for system, seed in SEEDS.items():
     part = "finetune" if seed else "monolingual"
     own = [f"{part}_steps", f"{part}_lr"] if seed or system == "monolingual" else []
-
-    @recipe.stage(name=f"train_{system}", config=["specaugment", "model", "loss", "data", "train", *own],
-                  inputs=if_used(system, "corpus", "units", "features", *([f"models/{seed}"] if seed else [])),
-                  outputs=if_used(system, f"models/{system}"), scratch=if_used(system, f"training/{system}"),
-                  cpus=2, gpus=1, hours=48, resumable=True)
-    def train(exp, conf):
-        from steps.asr.train import train_system
-        train_system(exp, conf, system, seed)
-    train.__doc__ = f"Train {system}" + (f" from {seed}." if seed else "; the epoch is chosen on dev.")
-
-    @recipe.stage(name=f"decode_{system}", config=["search"],
-                  inputs=if_used(system, "corpus", f"models/{system}"),
-                  outputs=if_used(system, f"decoded/{system}"), cpus=2, gpus=1, resumable=True)
-    def decode(exp, conf):
-        from steps.asr.decode import decode_system
-        decode_system(exp, conf, system)
-    decode.__doc__ = f"Recognise the test sets with {system}; its row of the tables."
-
-
-for name, seed_of in SEEDS.items():
-    stages_of(name, seed_of)
+    recipe.stage(name=f"train_{system}",
+                 about=f"Train {system}" + (f" from {seed}." if seed else "; the epoch is chosen on dev."),
+                 config=["specaugment", "model", "loss", "data", "train", *own],
+                 inputs=if_used(system, "corpus", "units", "features", *([f"models/{seed}"] if seed else [])),
+                 outputs=if_used(system, f"models/{system}"), scratch=if_used(system, f"training/{system}"),
+                 cpus=2, gpus=1, hours=48, resumable=True)(partial(train_system, system=system, seed=seed))
+    recipe.stage(name=f"decode_{system}", about=f"Recognise the test sets with {system}; its row of the tables.",
+                 config=["search"], inputs=if_used(system, "corpus", f"models/{system}"), cpus=2, gpus=1, resumable=True,
+                 outputs=if_used(system, f"decoded/{system}"))(partial(decode_system, system=system))
 
 
 @recipe.stage(config=["systems", "features", "stop_after", "stop_below"],

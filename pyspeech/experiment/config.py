@@ -23,7 +23,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException, UnsupportedInterpolationType
 from yaml import YAMLError
 
-from pyspeech.errors import UserError
+from pyspeech.errors import OptionError, UserError
 
 REFERENCE = r"${ begins the name of another option; write \${ for these two characters"
 
@@ -43,6 +43,11 @@ class Option:
         return field.metadata if field else {}
 
     @property
+    def names(self):
+        """Of an option declared by `folder_or`: what may stand there besides a folder; else None."""
+        return self.metadata.get("names")
+
+    @property
     def doc(self):
         """The field's metadata "help", or the comment beside it; "" where there is neither."""
         return self.metadata.get("help") or field_comments(self.owner).get(self.key.rpartition(".")[2], "")
@@ -53,12 +58,13 @@ class Option:
         return self.key.rpartition(".")[2] not in getattr(self.owner, "without_effect", ())
 
 
-def folder_or(*names):
+def folder_or(*names, what):
     """A dataclass field that is one of `names`, the first by default, or a folder, whose path is made absolute.
 
-    The same relative path means another folder elsewhere, which records could not tell.
+    The same relative path means another folder elsewhere, which records could not tell. what: what it is the folder of,
+    for the message where there is none.
     """
-    return dataclasses.field(default=names[0], metadata={"names": names})
+    return dataclasses.field(default=names[0], metadata={"names": names, "what": what})
 
 
 def list_options(config_class, prefix=""):
@@ -72,6 +78,32 @@ def list_options(config_class, prefix=""):
         else:
             options.append(Option(prefix + field.name, kind, config_class))
     return options
+
+
+def unchecked(config_class):
+    """The nested dataclasses (those of list_options) that have no method `check`."""
+    found = []
+    for kind in typing.get_type_hints(config_class).values():
+        if dataclasses.is_dataclass(kind):
+            found += [kind] * (not callable(getattr(kind, "check", None))) + unchecked(kind)
+    return found
+
+
+def check(conf, prefix=""):
+    """Raise UserError for the first option that makes no sense: what the `check` of each nested dataclass says, the inner
+    ones first, and of the configuration itself where it has one. Messages name options by their dotted keys."""
+    for field in dataclasses.fields(conf):
+        value, names = getattr(conf, field.name), field.metadata.get("names")
+        if dataclasses.is_dataclass(value):
+            check(value, f"{prefix}{field.name}.")
+        elif names and value not in names and not os.path.isdir(value):
+            expected = f"{', '.join(names)} or the folder of {field.metadata['what']}"
+            raise UserError(f"{prefix}{field.name}={value}: no such folder; expected {expected}")
+    if hasattr(conf, "check"):
+        try:
+            conf.check()
+        except OptionError as error:
+            raise UserError(prefix + error.setting) from None
 
 
 def groups(keys):
@@ -132,20 +164,38 @@ def resolve(config_class, profile_file=None, overrides=()):
     profile_file: a YAML file or None; overrides: "key=value" strings, a later one wins.
     Raises UserError that names the file or the option, what was found and what was expected.
     """
-    options = {option.key: option for option in list_options(config_class)}
     conf = OmegaConf.structured(config_class)
     if profile_file is not None:
+        options = _options(config_class)
         for key, value in _leaves(_read_yaml(profile_file), options):
             _assign(conf, options, key, value, f" (in {profile_file})")
-    for override in overrides:
-        key, text = split_override(override)
-        option = _find(options, key, "")
-        _assign(conf, options, key, _parse(option.type, text), "")
+    override(conf, config_class, overrides)
     return conf
 
 
+def override(conf, config_class, overrides):
+    """Set options of an OmegaConf configuration by "key=value" strings. UserError for an unknown one, or another type."""
+    options = _options(config_class)
+    for text in overrides:
+        key, value = split_override(text)
+        _assign(conf, options, key, _parse(_find(options, key, "").type, value), "")
+
+
+@functools.lru_cache(maxsize=None)
+def _options(config_class):
+    return {option.key: option for option in list_options(config_class)}
+
+
+def checked(conf, config_class):
+    """An instance of config_class, every option checked; UserError for the first that makes no sense."""
+    plain = to_dataclass(conf, config_class)
+    check(plain)
+    check_recordable(flatten(conf))
+    return plain
+
+
 def to_dataclass(conf, config_class):
-    """An instance of config_class; its __post_init__ may raise UserError or ValueError for values that do not fit."""
+    """An instance of config_class, whose values have the declared types but may make no sense: see `check`."""
     try:
         return _with_tuples(OmegaConf.to_object(conf))
     except OmegaConfBaseException as error:
@@ -154,8 +204,6 @@ def to_dataclass(conf, config_class):
         if isinstance(error, (InterpolationResolutionError, UnsupportedInterpolationType)):
             raise UserError(f"option '{error.full_key}': {_first_line(error)}; {REFERENCE}") from None
         raise UserError(f"bad configuration: {_first_line(error)}") from None
-    except ValueError as error:
-        raise UserError(f"bad configuration: {error}") from None
 
 
 def flatten(conf):
@@ -299,8 +347,13 @@ def _parse(kind, text):
 
 def _assign(conf, options, key, value, where):
     option = _find(options, key, where)
-    names = option.metadata.get("names")
-    if names and isinstance(value, str) and value not in names and not os.path.isabs(value) and os.path.isdir(value):
+    if (
+        option.names
+        and isinstance(value, str)
+        and value not in option.names
+        and not os.path.isabs(value)
+        and os.path.isdir(value)
+    ):
         value = os.path.abspath(value)
     try:
         OmegaConf.update(conf, key, value, merge=False)
@@ -308,6 +361,8 @@ def _assign(conf, options, key, value, where):
         shown = "nothing" if value is None else repr(value)
         reason = f" ({_first_line(error)}); {REFERENCE}" if "${" in str(value) else ""
         raise UserError(f"option '{key}'{where} takes {describe_type(option.type)}, got {shown}{reason}") from None
+    if option.type in (bool, typing.Optional[bool]) and type(value) in (int, float) and value not in (0, 1):
+        raise UserError(f"option '{key}'{where} takes {describe_type(option.type)}, got {value}")
 
 
 def _read_yaml(path):

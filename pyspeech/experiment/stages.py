@@ -16,6 +16,7 @@ class Stage:
     inputs, outputs: what it reads and makes; scratch: its partial state, such as checkpoints;
     cpus, gpus, hours: the resources that it needs;
     resumable: it goes on from its partial state after an interruption, instead of starting again;
+    about: what it does, on one line, where the docstring of the function does not say it;
     version: raised by the author when its result changes for the same configuration;
     idle: set by `bind` where the configuration leaves it nothing to make: it is up to date, whatever it made before.
     """
@@ -31,6 +32,7 @@ class Stage:
     gpus: int = 0
     hours: float = 1
     resumable: bool = False
+    about: str = ""
     version: int = 1
     idle: bool = False
 
@@ -39,8 +41,8 @@ class Stage:
 
     @property
     def doc(self):
-        """The first paragraph of the function's docstring, on one line."""
-        return " ".join((self.function.__doc__ or "").strip().split("\n\n")[0].split())
+        """What it does: `about`, or the first paragraph of the function's docstring, on one line."""
+        return self.about or " ".join((self.function.__doc__ or "").strip().split("\n\n")[0].split())
 
     @property
     def resources(self):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pyspeech.errors import UserError
+from pyspeech.errors import requirement
 
 
 @dataclass
@@ -28,13 +28,12 @@ class StftConfig:
         return (num_samples + self.shift - 1) // self.shift
 
     def check(self):
-        if self.sampling_rate < 1:
-            raise UserError(f"features: sampling_rate={self.sampling_rate}; expected at least 1 Hz")
-        if not 0 < self.shift <= self.window <= self.n_fft:
-            raise UserError(
-                f"features: shift={self.shift}, window={self.window} and n_fft={self.n_fft} samples; "
-                "expected 0 < shift <= window <= n_fft"
-            )
+        """Raise UserError for the first option that makes no sense."""
+        require = requirement("features", self)
+        require("sampling_rate", self.sampling_rate >= 1, "at least 1 Hz")
+        require("n_fft", self.n_fft >= 2, "at least 2 points")
+        require("window", 0 < self.window <= self.n_fft, f"1 to n_fft={self.n_fft}")
+        require("shift", 0 < self.shift <= self.window, f"1 to window={self.window}")
 
 
 @dataclass
@@ -77,15 +76,13 @@ class FbankConfig:
         return -(-log_mel_frames // self.stack_shift)
 
     def check(self):
-        if not 0 < self.shift <= self.window or self.num_bins < 4:
-            raise UserError(
-                f"features: sampling_rate={self.sampling_rate}, window_ms={self.window_ms}, shift_ms={self.shift_ms}, "
-                f"num_bins={self.num_bins}; expected 0 < shift_ms <= window_ms and at least 4 bins"
-            )
-        if not 0 < self.stack_shift <= self.stack:
-            raise UserError(f"features: stack={self.stack}, stack_shift={self.stack_shift}; expected 0 < stack_shift <= stack")
-        if self.mean_frames < 0 or self.mean_frames == 1:
-            raise UserError(f"features: mean_frames={self.mean_frames}; expected 0, or at least 2, for instance 300")
+        """Raise UserError for the first option that makes no sense."""
+        require = requirement("features", self)
+        _check_windows(require, self)
+        require("num_bins", self.num_bins >= 4, "at least 4")
+        require("stack", self.stack >= 1, "at least 1")
+        require("stack_shift", 0 < self.stack_shift <= self.stack, f"1 to stack={self.stack}")
+        require("mean_frames", self.mean_frames == 0 or self.mean_frames >= 2, "0, or at least 2, for instance 300")
 
 
 @dataclass
@@ -134,17 +131,15 @@ class MfccConfig:
         return self.log_mel.num_frames(num_samples)
 
     def check(self):
-        if self.kind not in ("mfcc", "log_mel"):
-            raise UserError(f"features: kind={self.kind}; expected mfcc or log_mel")
-        if self.normalise not in ("utterance", "corpus", "none"):
-            raise UserError(f"features: normalise={self.normalise}; expected utterance, corpus or none")
-        if self.prior_frames < 0:
-            raise UserError(f"features: prior_frames={self.prior_frames}; expected 0 or more")
-        if self.kind == "mfcc" and not 0 < self.cepstra <= self.mel_filters:
-            raise UserError(
-                f"features: cepstra={self.cepstra}, mel_filters={self.mel_filters}; expected 0 < cepstra <= mel_filters"
-            )
-        self.log_mel.check()
+        """Raise UserError for the first option that makes no sense."""
+        require = requirement("features", self)
+        require("kind", self.kind in ("mfcc", "log_mel"), "mfcc or log_mel")
+        require("normalise", self.normalise in ("utterance", "corpus", "none"), "utterance, corpus or none")
+        require("prior_frames", self.prior_frames >= 0, "at least 0")
+        _check_windows(require, self)
+        for name in ("mel_filters", "log_mel_bins"):
+            require(name, getattr(self, name) >= 4, "at least 4")
+        require("cepstra", 0 < self.cepstra <= self.mel_filters, f"1 to mel_filters={self.mel_filters}")
 
 
 @dataclass
@@ -158,7 +153,15 @@ class SpecAugmentConfig:
     time_fraction: float = 0.2  # of an utterance that a time mask has at most (the paper's p)
 
     def check(self):
-        if min(self.frequency_masks, self.frequency_width, self.time_masks, self.time_width) < 0:
-            raise UserError(f"specaugment: {self}; expected no negative number")
-        if not 0 <= self.time_fraction <= 1:
-            raise UserError(f"specaugment: time_fraction={self.time_fraction}; expected 0 to 1")
+        """Raise UserError for the first option that makes no sense."""
+        require = requirement("specaugment", self)
+        for name in ("frequency_masks", "frequency_width", "time_masks", "time_width"):
+            require(name, getattr(self, name) >= 0, "at least 0")
+        require("time_fraction", 0 <= self.time_fraction <= 1, "0 to 1")
+
+
+def _check_windows(require, config):
+    """Of FbankConfig and MfccConfig: frames of `window_ms` each `shift_ms`, which are a sample or more."""
+    require("window_ms", config.window_ms >= 1, "at least 1")
+    require("shift_ms", 1 <= config.shift_ms <= config.window_ms, f"1 to window_ms={config.window_ms}")
+    require("sampling_rate", config.sampling_rate * config.shift_ms >= 1000, f"a sample or more in {config.shift_ms} ms")

@@ -122,6 +122,8 @@ class StatisticalConfig:
             "fill_seconds",
         ):
             require(name, getattr(self, name) >= 0, "0 or more")
+        for name in ("residual_db", "peak_residual_db"):
+            require(name, getattr(self, name) < 0, "less than 0 dB, as denoising adds nothing")
         require(
             "most_margin_db", self.most_margin_db >= self.least_margin_db, f"at least least_margin_db={self.least_margin_db:g}"
         )

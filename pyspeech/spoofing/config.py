@@ -5,6 +5,7 @@ are choices: dropout and residual (see DetectorConfig), the floor of the logarit
 windows.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import List, Tuple
 
@@ -32,11 +33,12 @@ class LogMelConfig:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("features", self)
         require("sampling_rate", self.sampling_rate >= 1, "at least 1")
+        require("n_fft", self.n_fft >= 32, "at least 32")
         require("window", 0 < self.window <= self.n_fft, f"1 to n_fft={self.n_fft}")
         require("shift", 0 < self.shift <= self.window, f"1 to window={self.window}")
         # Four poolings by 2 must leave something.
         require("num_bins", 16 <= self.num_bins <= self.n_fft // 2, f"16 to n_fft/2={self.n_fft // 2}")
-        require("floor", self.floor > 0, "more than 0")
+        require("floor", 0 < self.floor < math.inf, "a positive number")
 
 
 @dataclass
@@ -74,7 +76,7 @@ class CropConfig:
         require("hop", 1 <= self.hop <= self.samples, f"1 to samples={self.samples}, so that no sample is passed over")
         require("batch_size", self.batch_size >= (2 if self.balanced else 1), "at least 1, or 2 with balanced=true")
         require("clean_epochs", self.clean_epochs >= 0, "at least 0")
-        require("cache_gigabytes", self.cache_gigabytes >= 0, "at least 0")
+        require("cache_gigabytes", 0 <= self.cache_gigabytes < math.inf, "at least 0")
 
 
 @dataclass
@@ -100,8 +102,9 @@ class AugmentConfig:
         require = requirement("augment", self)
         for name in ("mcadams", "reverberation", "noise", "music"):
             require(name, 0 <= getattr(self, name) <= 1, "a probability, 0 to 1")
-        good = all(0 < value < float("inf") for value in self.coefficients)
+        good = all(0 < value < math.inf for value in self.coefficients)
         require("coefficients", good and (self.coefficients or not self.mcadams), "numbers above 0, such as [0.8, 0.9]")
         for name in ("noise_snr", "music_snr"):
             limits = getattr(self, name)
-            require(name, len(limits) == 2 and limits[0] <= limits[1], "the lowest and the highest SNR in dB")
+            good = len(limits) == 2 and -math.inf < limits[0] <= limits[1] < math.inf
+            require(name, good, "the lowest and the highest SNR in dB")

@@ -11,6 +11,7 @@ from pyspeech.errors import UserError, requirement
 
 MOST_HYPOTHESES = 1000  # memory of the search grows with their square
 STOPPING_RULES = ("sum_logp", "mean_logp", "mean_p")
+BACKENDS = ("auto", "k2", "torch")
 STRUCTURES = ("monolingual", "vanilla", "onehot", "multi_softmax")
 
 
@@ -72,17 +73,36 @@ class LossConfig:
     lid_scale: float = 1.0
     backend: str = "auto"
 
-    def __post_init__(self):
-        if self.prune_range < 2:
-            raise UserError(f"prune_range={self.prune_range}; expected at least 2, to emit a symbol at a frame")
+    def check(self):
+        """Raise UserError for the first option that makes no sense."""
+        require = requirement("loss", self)
+        require("prune_range", self.prune_range >= 2, "at least 2, to emit a symbol at a frame")
         for name in ("simple_scale", "lid_scale"):
-            if getattr(self, name) < 0:
-                raise UserError(f"{name}={getattr(self, name)}; expected 0 or more")
-        if self.lm_scale < 0 or self.am_scale < 0 or self.lm_scale + self.am_scale >= 1:
-            raise UserError(
-                f"lm_scale={self.lm_scale} and am_scale={self.am_scale}; expected 0 or more and together "
-                "less than 1, as the rest is the scale of the lattice itself"
-            )
+            require(name, 0 <= getattr(self, name) < math.inf, "at least 0")
+        require("lm_scale", 0 <= self.lm_scale < 1, "0 to less than 1")
+        rest = 1 - self.lm_scale  # what is left is the scale of the lattice itself
+        require("am_scale", 0 <= self.am_scale < rest, f"0 to less than {rest:g}, for lm_scale={self.lm_scale:g}")
+        require("backend", self.backend in BACKENDS, f"one of {', '.join(BACKENDS)}")
+
+
+@dataclass
+class DataConfig:
+    """Minibatches, and what becomes of the utterances in training."""
+
+    batch_seconds: float = 400.0  # of a minibatch, padding included
+    max_utterances: int = 128  # of a minibatch
+    minibatches: int = 1  # of a language each, that make a step; the paper does not say
+    speeds: List[float] = field(default_factory=list)  # copies of the training data at these speeds, such as 0.9 and 1.1
+    augment: bool = True  # SpecAugment
+
+    def check(self):
+        """Raise UserError for the first option that makes no sense."""
+        require = requirement("data", self)
+        require("batch_seconds", self.batch_seconds > 0, "a positive number")
+        for name in ("max_utterances", "minibatches"):
+            require(name, getattr(self, name) >= 1, "at least 1")
+        good = all(0 < speed < math.inf and speed != 1 for speed in self.speeds) and len(set(self.speeds)) == len(self.speeds)
+        require("speeds", good, "positive numbers other than 1, each once")
 
 
 @dataclass
@@ -94,11 +114,11 @@ class SearchConfig:
     prune: float = 10.0  # hypotheses whose log probability is this much below the best are dropped; .inf: none
 
     def check(self):
-        if not 1 <= self.beam <= MOST_HYPOTHESES or self.max_symbols < 1 or not self.prune > 0:
-            raise UserError(
-                f"search: beam={self.beam}, max_symbols={self.max_symbols}, prune={self.prune}; "
-                f"expected beam from 1 to {MOST_HYPOTHESES}, max_symbols of at least 1 and prune > 0"
-            )
+        """Raise UserError for the first option that makes no sense."""
+        require = requirement("search", self)
+        require("beam", 1 <= self.beam <= MOST_HYPOTHESES, f"1 to {MOST_HYPOTHESES}")
+        require("max_symbols", self.max_symbols >= 1, "at least 1")
+        require("prune", self.prune > 0, "a positive number, or .inf")
 
 
 @dataclass

@@ -20,8 +20,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from pyspeech.errors import UserError
-
-BACKENDS = ("auto", "k2", "torch")
+from pyspeech.transducer.config import BACKENDS
 
 
 def backend_name(backend: str = "auto", device: torch.device | str = "cpu") -> str:

@@ -19,6 +19,7 @@ class TransducerTraining(torch.nn.Module):
 
     def __init__(self, transducer, loss, warmup_batches):
         super().__init__()
+        loss.check()
         self.transducer, self.loss, self.warmup_batches = transducer, loss, warmup_batches
         self.register_buffer("batches", torch.zeros((), dtype=torch.int64))
 

@@ -4,9 +4,11 @@ The defaults are the paper's (Tjandra et al. 2020, sections 3 to 5) where it say
 the sizes of layers, dropout, the decay and revival of the codebook, the power of the magnitudes.
 """
 
+import math
 from dataclasses import dataclass
 
 from pyspeech.errors import requirement
+from pyspeech.training.config import TrainConfig
 
 KINDS = ("transformer", "conv")
 
@@ -52,7 +54,7 @@ class VqVaeConfig:
         require("codes", self.codes >= 2, "at least 2")
         _check_attention(require, self)
         for name in ("commitment", "smoothing", "quantise_after", "revive_below"):
-            require(name, getattr(self, name) >= 0, "at least 0")
+            require(name, 0 <= getattr(self, name) < math.inf, "at least 0")
         require("jitter", 0 <= self.jitter <= 0.5, "0 to 0.5, as it is the probability on each side")
         require("ema_decay", 0 < self.ema_decay < 1, "more than 0 and less than 1")
 
@@ -100,13 +102,27 @@ class UnitDataConfig:
     cache_gigabytes: float = 2.0  # of features kept in memory; those beyond are computed each time
 
     def check(self):
+        """Raise UserError for the first option that makes no sense."""
         require = requirement("data", self)
         require("batch_seconds", self.batch_seconds > 0, "more than 0")
         require("max_utterances", self.max_utterances >= 1, "at least 1")
-        require("cache_gigabytes", self.cache_gigabytes >= 0, "at least 0")
+        require("cache_gigabytes", 0 <= self.cache_gigabytes < math.inf, "at least 0")
         require("warp", 1 <= self.warp <= 3, "1 to 3")
-        require("crop_seconds", self.crop_seconds >= 0, "at least 0")
+        require("crop_seconds", 0 <= self.crop_seconds < math.inf, "at least 0")
         require("shortest_crop", 0 <= self.shortest_crop <= self.crop_seconds, f"0 to crop_seconds={self.crop_seconds}")
+
+
+@dataclass
+class UnitTrainConfig(TrainConfig):
+    """Of both trainings, which measure nothing on held-out speech."""
+
+    def check(self):
+        """Raise UserError for the first option that makes no sense."""
+        super().check()
+        require = requirement("training", self)
+        require("minimize", self.minimize == "loss", "loss, as there is no validation")
+        require("patience", self.patience is None, "null, as there is no validation")
+        require("average_best", self.average_best == 1, "1, as there is no validation")
 
 
 def _check_attention(require, config):

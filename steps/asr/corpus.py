@@ -10,6 +10,7 @@ from pathlib import Path
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
 
+KINDS = ("mucs", "fleurs", "commonvoice", "cmu_indic")  # layouts of a corpus
 SETS = ("train", "dev", "test")
 STORED_BYTES = 4 << 30  # 37 hours of log-mel frames; those of what comes later are computed in every training
 

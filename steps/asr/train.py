@@ -13,6 +13,9 @@ STRUCTURES = {  # options of TransducerConfig
     "onehot_finetuned": {"structure": "monolingual"},
     "multi_softmax_finetuned": {"structure": "monolingual"},
 }
+# What each system is trained from; monolingual and finetuned systems are one model a language.
+SEEDS = {"monolingual": None, "vanilla": None, "onehot": None, "multi_softmax": None, "multi_softmax_lsp": None,
+         "multi_softmax_lid": None, "onehot_finetuned": "onehot", "multi_softmax_finetuned": "multi_softmax"}
 UNION = ("vanilla", "onehot")  # structures with one output layer for all languages
 
 

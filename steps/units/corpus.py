@@ -6,6 +6,8 @@
 import re
 import unicodedata
 
+MINI_LANGUAGES = ("cs", "nl")  # of local/zerospeech_mini.py
+
 
 def prepare_corpus(conf, out, log):
     """Write what the corpus that `conf` names is into the folder `out`."""

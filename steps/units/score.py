@@ -34,6 +34,11 @@ def encode_cuts(bundle, cuts):
         yield cut, encode(bundle, read_samples(cut, bundle.features.sampling_rate), cut.id)[1]
 
 
+def anchors_of(conf):
+    """A pattern for the names of the systems that are not trained; of the sizes of k-means some may be left out."""
+    return "{mfcc,kmeans*}" if conf.kmeans else "mfcc"
+
+
 def score_anchors(exp, conf):
     """scores/mfcc.json, the features themselves, and scores/kmeans<K>.json, an entry a seed: k-means on the features,
     averaged to the units' rate. No K that is larger than the number of frames."""

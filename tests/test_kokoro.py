@@ -12,6 +12,8 @@ import pytest
 from local.synthesis import kokoro, vocoders
 from pyspeech.errors import UserError
 
+pytestmark = pytest.mark.network  # the engine comes in packages
+
 
 @pytest.fixture(scope="module")
 def where():

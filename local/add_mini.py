@@ -2,9 +2,9 @@
 
 Genuine are recordings of people that come in packages (local/synthesis/voices.py, local/ami_clips.py). Fakes are made of them,
 or of descriptions of drawing stamps in the language of the recording, by the engines of local/synthesis/fake_speech.py. All of
-it passes the same recording chain (local/synthesis/recording_chain.py). A fake stands beside a genuine utterance of the same
-set and has its voice or language, its length and bandwidth, so that these are alike in both classes. 1.3 to 4 s an
-utterance, 16 kHz, in FLAC.
+it passes the same recording chain (local/synthesis/recording_chain.py). A fake stands beside a genuine utterance of the same set
+and has its voice or language, its length and bandwidth, so that these are alike in both classes. 1.3 to 4 s an utterance,
+16 kHz, in FLAC.
 
     set     voices (sex)                                              genuine  fake   condition
     train   tuxpaint fr (m), ru (m), ro (f), be (f); fillets cs       1000     2000   clean

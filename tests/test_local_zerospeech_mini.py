@@ -12,6 +12,8 @@ from local import zerospeech_mini
 from local.synthesis import espeak
 from pyspeech.errors import UserError
 
+pytestmark = pytest.mark.network  # the phones are those of eSpeak NG, which comes in packages
+
 log = logging.getLogger("test")
 TEXTS = [
     "Co je to za divnou loď?",
@@ -61,7 +63,6 @@ def lines(path):
     return [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-@pytest.mark.network
 def test_sets(corpus):
     folder, cuts, counts = corpus
     assert counts == {**{part: len(own) for part, own in cuts.items()}, "items": len(lines(folder / "abx.item")) - 1}
@@ -79,7 +80,6 @@ def test_sets(corpus):
     assert [name for (name,) in lines(folder / "bitrate_filelist")] == [cut.id for cut in cuts["test"]]
 
 
-@pytest.mark.network
 def test_alignment_covers_every_utterance(corpus):
     folder, cuts, _ = corpus
     ends = defaultdict(float)
@@ -92,7 +92,6 @@ def test_alignment_covers_every_utterance(corpus):
         assert end == pytest.approx(durations[name], abs=2e-4)
 
 
-@pytest.mark.network
 def test_items(corpus):
     folder, cuts, _ = corpus
     header, *items = lines(folder / "abx.item")
@@ -102,7 +101,6 @@ def test_items(corpus):
         assert name.startswith(speaker) and 0 <= float(onset) < float(offset) <= durations[name] + 1e-4
 
 
-@pytest.mark.network
 def test_same_again(corpus, clips, tmp_path):
     folder, _, _ = corpus
     zerospeech_mini.prepare(tmp_path, log, clips=clips, jobs=1)
@@ -110,7 +108,6 @@ def test_same_again(corpus, clips, tmp_path):
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
 
 
-@pytest.mark.network
 def test_scale(clips):
     sizes = [defaultdict(set) for _ in range(2)]
     for scale, size in zip((1.0, 0.25), sizes):
@@ -164,7 +161,6 @@ def test_scripts(tmp_path):
     }
 
 
-@pytest.mark.network
 def test_too_little_is_left(clips, tmp_path, caplog):
     with pytest.raises(UserError, match="scale=0.001: no train utterance of cs is left; expected a larger share"):
         zerospeech_mini.prepare(tmp_path, log, clips=clips, scale=0.001)

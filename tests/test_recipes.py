@@ -37,7 +37,6 @@ def undisturbed(corpus, tmp_path_factory):
     return folder, FEARLESS.run(f"corpus={corpus}", "--exp", folder)
 
 
-@pytest.mark.slow
 def test_table_and_figures(corpus, undisturbed):
     folder, output = undisturbed
     assert shlex.quote(f"corpus={corpus}") in (folder / "RESULTS.md").read_text(encoding="utf-8")  # to be copied
@@ -53,7 +52,6 @@ def test_table_and_figures(corpus, undisturbed):
     assert up_to_date.count("up to date") == 9, up_to_date
 
 
-@pytest.mark.slow
 def test_killed_in_every_stage_and_resumed(corpus, undisturbed, tmp_path):
     """SIGKILL at a random moment of each stage, then the same command: the same results.json, byte for byte."""
     command = [f"corpus={corpus}", "--exp", tmp_path / "exp"]

@@ -92,6 +92,24 @@ def test_options_of_commands_in_the_pages_exist(script):
             assert name in known, f"{script} has no {name}"
 
 
+@pytest.mark.parametrize("recipe", sorted(path.parent.name for path in ROOT.glob("egs/*/run.py")))
+def test_the_table_of_stages_is_that_of_the_recipe(recipe):
+    done = subprocess.run(
+        [sys.executable, ROOT / "egs" / recipe / "run.py", "--list"],
+        env={**os.environ, "PYSPEECH_ENV": "system"},
+        text=True,
+        capture_output=True,
+        timeout=120,
+    )
+    stages = [line.split()[1] for line in done.stdout.splitlines()]
+    table = (ROOT / "egs" / recipe / "README.md").read_text(encoding="utf-8").split("| stage |")[1].split("\n\n")[0]
+    named = [name for row in table.splitlines()[2:] for name in re.findall(r"\w[\w.]*\w", row.split("|")[1])]
+    for name in named:  # in full, or by its beginning: train_...
+        assert name in stages or any(stage.startswith(name.rstrip(".")) for stage in stages), name
+    for stage in stages:
+        assert stage in named or any(name.split("_")[0] == stage.split("_")[0] for name in named), stage
+
+
 def imports(path):
     """Names of the modules that a file imports anywhere."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -15,6 +15,8 @@ from pyspeech.errors import UserError
 from pyspeech.features.config import MfccConfig
 from pyspeech.features.pitch import fundamental_frequency
 
+pytestmark = pytest.mark.network  # the engine comes in packages
+
 
 @pytest.fixture(scope="module")
 def where():

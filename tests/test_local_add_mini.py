@@ -222,6 +222,7 @@ def corpus(sources, tmp_path_factory):
     return folder, items
 
 
+@pytest.mark.network
 def test_corpus(corpus):
     folder, items = corpus
     for part in FEW:
@@ -243,6 +244,7 @@ def test_corpus(corpus):
     assert set(check["single"]) == set(shortcuts.STATISTICS)
 
 
+@pytest.mark.network
 def test_an_item_by_itself_gives_the_same_samples(corpus, sources):
     """In another order and process than in the corpus: nothing depends on what was made before."""
     folder, items = corpus
@@ -259,6 +261,7 @@ def plans(sources):
     return {part: add_mini.plan(part, 0.15, add_mini.SEED, sources) for part in FEW}
 
 
+@pytest.mark.network
 def test_sets_share_no_speaker_clip_or_background(plans):
     for chosen in (lambda item: item.speaker, lambda item: item.clip, lambda item: item.background and item.background[0]):
         sets = [{chosen(item) for item in plan} - {()} for plan in plans.values()]
@@ -267,6 +270,7 @@ def test_sets_share_no_speaker_clip_or_background(plans):
     assert not languages["eval"] & (languages["train"] | languages["dev"])
 
 
+@pytest.mark.network
 def test_engines_and_conditions_of_the_sets(plans):
     seen = {part: Counter(item.system for item in plan) for part, plan in plans.items()}
     for part, counts in seen.items():
@@ -284,6 +288,7 @@ def test_engines_and_conditions_of_the_sets(plans):
     assert {item.language for item in plans["eval"] if item.system == "kokoro"} == {"en", "ca"}
 
 
+@pytest.mark.network
 def test_fakes_are_as_long_as_genuine_ones_and_have_their_band(plans):
     narrow = {True: [], False: []}
     for plan in plans.values():
@@ -298,6 +303,7 @@ def test_fakes_are_as_long_as_genuine_ones_and_have_their_band(plans):
     assert all(abs(np.mean(drawn) - add_mini.NARROWED) < 0.1 for drawn in narrow.values())
 
 
+@pytest.mark.network
 def test_what_comes_without_noise_gets_that_of_recordings(plans):
     for plan in plans.values():
         for item in plan:
@@ -308,6 +314,7 @@ def test_what_comes_without_noise_gets_that_of_recordings(plans):
     assert set(add_mini.FLOORS) == {voice for part in add_mini.SETS.values() for voice in part}
 
 
+@pytest.mark.network
 def test_level_is_drawn_without_regard_to_the_class(plans):
     drawn = [
         [item.recording.level for plan in plans.values() for item in plan if (item.system == "-") == kind]
@@ -316,6 +323,7 @@ def test_level_is_drawn_without_regard_to_the_class(plans):
     assert abs(np.mean(drawn[0]) - np.mean(drawn[1])) < 1.5
 
 
+@pytest.mark.network
 def test_without_an_engine(sources, monkeypatch, caplog):
     def fails():
         raise UserError("no network")
@@ -332,6 +340,7 @@ def test_without_an_engine(sources, monkeypatch, caplog):
     assert {item.system for item in plan} == {"-", *left}
 
 
+@pytest.mark.network
 def test_what_a_killed_run_left_is_made_anew(corpus, sources, tmp_path, monkeypatch):
     folder = shutil.copytree(corpus[0], tmp_path / "again")
 
@@ -344,6 +353,7 @@ def test_what_a_killed_run_left_is_made_anew(corpus, sources, tmp_path, monkeypa
     assert not list(folder.glob("*.jsonl.gz")) and not list(folder.rglob("*.flac")) and not list(folder.glob("*.json"))
 
 
+@pytest.mark.network
 def test_one_line_where_it_cannot_be_made(sources, tmp_path, monkeypatch):
     with pytest.raises(UserError, match="scale=2; expected more than 0 and at most 1"):
         add_mini.prepare(tmp_path, log, scale=2, sources=sources)

@@ -6,6 +6,8 @@ import pytest
 from local.synthesis import flite
 from pyspeech.errors import UserError
 
+pytestmark = pytest.mark.network  # the engine comes in packages
+
 
 @pytest.fixture(scope="module")
 def where():

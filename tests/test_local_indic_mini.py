@@ -78,6 +78,7 @@ def test_plan(scale, tmp_path):
     assert not variants["dev"] & variants["test"]
 
 
+@pytest.mark.network
 def test_corpus(corpus):
     for split in indic_mini.SPLITS:
         cuts = read_cuts(corpus, split)
@@ -92,6 +93,7 @@ def test_corpus(corpus):
             assert samples[:1200].std() < 0.5 * samples.std()
 
 
+@pytest.mark.network
 def test_same_samples_after_a_killed_run(corpus, where, tmp_path, monkeypatch, caplog):
     """With one process instead of two, over what another run left; and other samples than published are said."""
     folder = tmp_path / "again"
@@ -127,6 +129,7 @@ for language in indic_text.LEXICON:
 """
 
 
+@pytest.mark.network
 def test_every_word_is_spoken_whole_in_its_own_language(where):
     """One word each, no phonemes of another language, none on which the voice falls silent, no spelling."""
     import subprocess
@@ -142,6 +145,7 @@ def test_every_word_is_spoken_whole_in_its_own_language(where):
         assert int(spoken) <= 2 * len(word) + 1, word
 
 
+@pytest.mark.network
 def test_voices_differ_and_the_same_list_sounds_the_same(where):
     items = [
         (espeak.Voice("hi-IN", "f3"), "एक दो"),
@@ -160,6 +164,7 @@ def test_indian_english():
         espeak.indian_english([["Q"]])
 
 
+@pytest.mark.network
 @pytest.mark.parametrize(
     "voice, message",
     [(espeak.Voice("hi-IN", "nobody"), "no voice variant nobody"), (espeak.Voice("xx", "m1"), "espeak_SetVoiceByName")],
@@ -169,6 +174,7 @@ def test_bad_voices(where, voice, message):
         espeak.synthesize([(voice, "एक")], where)
 
 
+@pytest.mark.network
 def test_damaged_library(where, tmp_path):
     (tmp_path / "libespeak-ng.so").write_bytes(where[0].read_bytes()[:5000])
     with pytest.raises(UserError, match="eSpeak NG"):
@@ -182,6 +188,7 @@ def test_events_have_the_layout_of_speak_lib():
     assert ctypes.sizeof(espeak._Event) == 40 and espeak._Event.id.offset == 32
 
 
+@pytest.mark.network
 def test_languages_can_be_chosen(where, corpus, tmp_path):
     indic_mini.prepare(tmp_path, log, scale=TINY, where=where, languages=["Hindi"])
     made, all_made = ({cut.id for cut in read_cuts(folder, "train")} for folder in (tmp_path, corpus))

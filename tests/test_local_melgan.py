@@ -41,6 +41,7 @@ def test_level_length_and_silence(monkeypatch):
     assert not melgan.copy_melgan(np.zeros(500), "").any() and melgan.copy_melgan(np.zeros(0), "").shape == (0,)
 
 
+@pytest.mark.network
 def test_network_says_what_it_hears():
     """What it makes of a recording is much nearer to that recording than to another text by the same voice."""
     path = melgan.generator()

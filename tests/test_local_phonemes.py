@@ -24,6 +24,7 @@ def test_other_languages_are_refused():
     assert without_marks([["a"], ["(en)", "p", "l", "'V", "s", "(nl)"]]) is None
 
 
+@pytest.mark.network
 def test_czech_and_dutch():
     czech, russian, none = phonemes(["Vidíš tu růžovou věc?", "Подожди, vidíš?", "..."], "cs")
     assert czech == [["v", "i", "J", "i:", "S"], ["t", "u"], ["R", "u:", "Z", "o", "v", "oU"], ["v", "j", "e", "ts"]]
@@ -32,6 +33,7 @@ def test_czech_and_dutch():
     assert phonemes([], "cs") == []
 
 
+@pytest.mark.network
 def test_unknown_language():
     with pytest.raises(UserError, match="xx"):
         phonemes(["text"], "xx")

@@ -12,6 +12,8 @@ from local import zerospeech_mini
 from local.synthesis import espeak
 from pyspeech.errors import UserError
 
+pytestmark = pytest.mark.network  # the phones are those of eSpeak NG, which comes in packages
+
 log = logging.getLogger("test")
 TEXTS = [
     "Co je to za divnou loď?",

@@ -48,6 +48,7 @@ def files_of(exp):
     }
 
 
+@pytest.mark.slow
 def test_killed_at_every_second_change_of_a_file(toy):
     """Each run has a new folder and is killed two changes later than the one before; the same command finishes it."""
     toy()
@@ -63,6 +64,7 @@ def test_killed_at_every_second_change_of_a_file(toy):
     assert 40 < number < 1000
 
 
+@pytest.mark.slow
 def test_killed_at_every_change_of_a_file_after_another_option(toy):
     """What is left of a run with other options is never resumed, wherever the kill comes."""
     toy()

@@ -10,6 +10,8 @@ import soundfile
 from recipe_harness import Recipe
 from tiny_spoofing import sound
 
+pytestmark = pytest.mark.slow  # the recipe runs, is killed and resumed
+
 # A few steps on short pieces, a checkpoint in the middle.
 ADD = Recipe(
     "add2022",

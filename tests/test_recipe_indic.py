@@ -8,6 +8,8 @@ import pytest
 from recipe_harness import Recipe
 from tiny_corpora import make_mucs
 
+pytestmark = pytest.mark.slow  # the recipe runs, is killed and resumed
+
 # Networks of a few parameters, a few steps, a checkpoint in the middle; every kind of training and of decoding.
 INDIC = Recipe(
     "indic",

@@ -18,6 +18,8 @@ from pyspeech.units.submission import check_submission, wave_problem
 from steps.units import score as units_score, synthesis as units_synthesis
 from utils import score_bitrate
 
+pytestmark = pytest.mark.slow  # the recipe runs, is killed and resumed
+
 # Networks of a few parameters, a few steps, a checkpoint in the middle.
 ZEROSPEECH = Recipe(
     "zerospeech",

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -12,7 +13,9 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-TOOLS = ("awk bash cat chmod cp cut df dirname du env find grep head ls mkdir mv readlink rm sed sh sleep tail true wc").split()
+TOOLS = (
+    "awk bash cat chmod cmp cp cut df dirname du env find grep head ls mkdir mv readlink rm sed sh sleep tail true wc"
+).split()
 
 # A Python that says it has version {version} and whose venv and pip leave marks in {calls}. `-c` goes to a real Python,
 # except where path.sh asks for the version.
@@ -495,21 +498,63 @@ def test_real_python_makes_a_real_environment(machine):
     assert done.stdout == f"{machine.root}/.venv/{name}\n"
 
 
-@pytest.mark.parametrize("broken", [None, "k2", "torch2"])
-def test_ci_runs_the_tests_of_both_environments_and_fails_where_one_fails(machine, broken):
+@pytest.fixture
+def integration(machine):
+    """A machine with the scripts of .ci, and both environments made."""
     machine.python("3.10")
     machine.python("3.12")
-    machine.script("run", (REPOSITORY / ".ci/run").read_text(), folder=machine.root / ".ci")
+    (machine.root / "requirements/check.txt").write_text("# check\n")
+    for name in ("run", "check"):
+        machine.script(name, (REPOSITORY / ".ci" / name).read_text(), folder=machine.root / ".ci")
     for name in ("k2", "torch2"):
         machine.run("true", PYSPEECH_ENV=name)
+    return machine
+
+
+CHECKS = ["-m ruff check .", "-m ruff format --check .", "-m pyright"]
+
+
+@pytest.mark.parametrize("broken", [None, "k2", "torch2"])
+def test_ci_runs_the_tests_of_both_environments_and_fails_where_one_fails(integration, broken):
     if broken:
-        machine.script("pytest", "echo failed; exit 1", folder=machine.root / ".venv" / broken / "bin")
-    done = machine.bash('bash "re po/.ci/run"')
+        integration.script("pytest", "echo failed; exit 1", folder=integration.root / ".venv" / broken / "bin")
+    done = integration.bash('bash "re po/.ci/run"')
     good = [name for name in ("k2", "torch2") if name != broken]
-    assert [line.split()[2] for line in done.stdout.splitlines() if line.startswith("ran in")] == good
+    ran = [line.split()[2] for line in done.stdout.splitlines() if line.startswith("ran in") and "tests" in line]
+    assert ran == good
     assert done.returncode == (1 if broken else 0)
     assert done.stdout.count("tests took") == 2
     assert (f"failed: tests in {broken}" in done.stdout) == bool(broken)
+
+
+def test_ci_checks_style_and_types_before_the_tests(integration):
+    done = integration.bash('bash "re po/.ci/run"')
+    ran = [line.split(" with ")[1] for line in done.stdout.splitlines() if line.startswith("ran in")]
+    assert ran == [*CHECKS, *[f"--durations=10 {integration.root}/tests"] * 2]
+    assert integration.calls("-m pip install --quiet") == ["-m pip install --quiet -r requirements/check.txt"]
+    integration.bash('bash "re po/.ci/check"')
+    assert len(integration.calls("-m pip install --quiet")) == 1
+    (integration.root / "requirements/check.txt").write_text("# another\n")
+    integration.bash('bash "re po/.ci/check"')
+    assert len(integration.calls("-m pip install --quiet")) == 2
+
+
+@pytest.mark.parametrize("broken", CHECKS)
+def test_ci_fails_where_a_check_fails_and_runs_all_others(integration, broken):
+    fake = integration.bin / "python3.12"
+    for path in (fake, integration.root / ".venv/torch2/bin/python"):
+        text = path.read_text().replace('case "$*" in', f'case "$*" in "{broken}") exit 1 ;; esac\ncase "$*" in', 1)
+        integration.script(path.name, text, folder=path.parent)
+    done = integration.bash('bash "re po/.ci/run"')
+    ran = [line.split(" with ")[1] for line in done.stdout.splitlines() if line.startswith("ran in")]
+    assert ran == [*(check for check in CHECKS if check != broken), *[f"--durations=10 {integration.root}/tests"] * 2]
+    assert done.returncode == 1 and "failed: style and types" in done.stdout
+
+
+def test_versions_of_the_checks_agree():
+    pinned = re.findall(r"^ruff==\S+", (REPOSITORY / "requirements/check.txt").read_text(), re.MULTILINE)
+    assert len(pinned) == 1
+    assert re.findall(r"ruff==[^\]\s]+", (REPOSITORY / ".pre-commit-config.yaml").read_text()) == pinned * 2
 
 
 # ---- pyspeech.launch ----

@@ -170,6 +170,7 @@ def speak(texts):
     return found
 
 
+@pytest.mark.network
 def test_synthetic_speech_whose_times_are_known(rng):
     from scipy.signal import resample_poly
 

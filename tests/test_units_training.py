@@ -197,7 +197,7 @@ def test_checkpoints(cuts, tmp_path):
 
     for call, message in (
         (lambda: load_model(tmp_path / "inverter", "vqvae"), "a model of kind inverter; expected vqvae"),
-        (lambda: load_model(tmp_path, "vqvae"), "no such checkpoint"),
+        (lambda: load_model(tmp_path, "vqvae"), "no such model"),
         (lambda: bundle.speaker_index("C"), "the model knows A, B"),
         (lambda: save_model(tmp_path, vqvae, ["A"], features, stats), "1 speakers"),
         (lambda: save_model(tmp_path, vqvae, ["A", "B"], features), "there is none"),

@@ -23,6 +23,7 @@ import os
 import time
 
 from pyspeech.errors import UserError
+from pyspeech.model_file import find_model
 from pyspeech.terminal import StatusLine, clock, exit_after, process_each, set_up_messages
 
 
@@ -61,9 +62,9 @@ def main(arguments=None):
 
 def load_bundles(options):
     from pyspeech.compat import named_device
-    from pyspeech.units.checkpoint import find_models, load_pair
+    from pyspeech.units.checkpoint import PAIR_FILES, load_pair
     device = named_device(options.device)
-    return load_pair(find_models(options.model, "pair"), device)
+    return load_pair(find_model(options.model, "inverter", (PAIR_FILES,)), device)
 
 
 def voice_of(options, inverter):

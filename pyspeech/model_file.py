@@ -53,7 +53,7 @@ def read(place, kind, build):
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError, UserError) as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(
-            f"{path}: not a {kind} of this version ({type(error).__name__}: {reason}); train it again with {recipe}, or use "
+            f"{path}: no {kind} of this version ({type(error).__name__}: {reason}); train it again with {recipe}, or use "
             f"the version of the code that made it, pyspeech {content['version']}"
         ) from error
 

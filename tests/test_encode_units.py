@@ -166,7 +166,8 @@ def test_a_channel(models, tmp_path):
     [
         (
             ["--model", "{models}"],
-            "--model {models}: no model.pt or vqvae/model.pt with inverter/model.pt in it; choose one of {models}/pair, {models}/plain",
+            "--model {models}: no model.pt or vqvae/model.pt with inverter/model.pt in it; "
+            "choose one of {models}/pair, {models}/plain",
         ),
         (["--model", "{models}/pair/inverter"], "/pair/inverter/model.pt: holds a model of kind inverter; expected vqvae"),
         (["--model", "/nowhere"], "--model /nowhere: no such file or folder"),

@@ -122,7 +122,8 @@ def test_a_flipped_bit_in_a_weight_is_noticed(kind, tmp_path):
     SAVE[kind](tmp_path)
     path = tmp_path / "model.pt"
     data = path.read_bytes()
-    weight = max(load_checkpoint(path)["model"].values(), key=torch.numel).numpy().tobytes()
+    matrices = [value for value in load_checkpoint(path)["model"].values() if value.dim() == 2]
+    weight = max(matrices, key=torch.numel).numpy().tobytes()
     changed = data.replace(weight, weight[:2] + bytes([weight[2] ^ 16]) + weight[3:])
     assert len(changed) == len(data) and changed != data
     path.write_bytes(changed)
@@ -165,9 +166,11 @@ def test_content_that_does_not_fit(kind, tmp_path):
     weights = load_checkpoint(tmp_path / "model.pt")["model"]
     for wrong in ({}, {name: torch.zeros(3) for name in weights}):
         change(tmp_path, model=wrong)
-        assert f"{tmp_path}/model.pt: not a {kind} of this version (" in error_of(kind, tmp_path)
-    change(tmp_path, model=None)
-    assert "KeyError: 'model'); train it again with egs/" in error_of(kind, tmp_path)
+        assert f"{tmp_path}/model.pt: no {kind} of this version (" in error_of(kind, tmp_path)
+    weights.pop(next(iter(weights)))
+    change(tmp_path, model=weights)
+    assert f"{tmp_path}/model.pt: no {kind} of this version (" in error_of(kind, tmp_path)
+    assert "); train it again with egs/" in error_of(kind, tmp_path)
 
 
 def test_options_of_another_version(tmp_path):
@@ -209,11 +212,8 @@ def test_a_model_is_found_in_what_is_given(tmp_path):
             find_model(given, "transducer")
     (tmp_path / "other.pt").touch()
     (tmp_path / "empty").mkdir()
-    for given, what in (
-        ("nowhere", "no such file or folder"),
-        ("other.pt", "is not a model.pt"),
-        ("empty", "no model.pt in it"),
-    ):
+    found = {"nowhere": "no such file or folder", "other.pt": "is not a model.pt", "empty": "no model.pt in it"}
+    for given, what in found.items():
         with pytest.raises(UserError, match=f"{given}: {what}; expected a folder that egs/indic/run.py made, as egs/indic/exp"):
             find_model(tmp_path / given, "transducer")
 

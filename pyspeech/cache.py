@@ -2,22 +2,23 @@
 
 
 class BoundedCache:
-    """get(key, make): what make() gave for the key, the first time it was asked for; made anew where that did not fit.
+    """get(key, make): what make() gave for the key, the first time it was asked for, or gives now, where that is not kept.
 
-    limit: bytes of all values together; what was kept stays. A value is an array, a tensor, or a list of these.
+    The first values are, up to `limit` bytes of all together; none that comes after one that did not fit. A value is an
+    array, a tensor, or a list of these.
     """
 
     def __init__(self, limit):
-        self.left, self._kept = limit, {}
+        self._left, self._kept = limit, {}
 
     def get(self, key, make):
         value = self._kept.get(key)
         if value is None:
             value = make()
             size = sum(map(_bytes_of, value)) if isinstance(value, list) else _bytes_of(value)
-            if size <= self.left:
-                self.left -= size
+            if size <= self._left:
                 self._kept[key] = value
+            self._left = max(0, self._left - size)
         return value
 
 

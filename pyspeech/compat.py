@@ -60,10 +60,19 @@ def save_checkpoint(path: Path | str, content: object) -> None:
         stream.write(buffer.getbuffer())
 
 
+class DamagedFile(UserError):
+    """A file that save_checkpoint did not write, or that was changed since. reason: what shows it."""
+
+    def __init__(self, path: Path | str, reason: str):
+        super().__init__(f"{path}: {reason}; restore or remove it")
+        self.reason = reason
+
+
 def load_checkpoint(path: Path | str, map_location: torch.device | str = "cpu") -> Any:
     """What torch.save wrote to `path`, its tensors on `map_location`: plain data and tensors, and no code is run.
 
-    Raises UserError where the file is missing, cut short, not a checkpoint, or holds other kinds of objects.
+    Raises DamagedFile where the file is cut short, changed since, not a checkpoint, or holds other kinds of objects, and
+    UserError where it is missing.
     """
     import torch
 
@@ -73,8 +82,13 @@ def load_checkpoint(path: Path | str, map_location: torch.device | str = "cpu") 
     except FileNotFoundError as error:
         raise UserError(f"{path}: no such checkpoint; the training that writes it has to run first") from error
     if not whole:
-        raise UserError(f"{path}: not a checkpoint or cut short ({os.path.getsize(path)} bytes); restore or remove it")
+        raise DamagedFile(path, f"not a checkpoint or cut short ({os.path.getsize(path)} bytes)")
     try:
+        # torch.load does not look at the checksums that the file holds: a flipped bit would become a weight.
+        with zipfile.ZipFile(path) as archive:
+            bad = archive.testzip()
+        if bad is not None:
+            raise zipfile.BadZipFile(f"checksum of {bad} is wrong")
         if torch.__version__.startswith("1."):
             return _load_plain(path, map_location)
         return torch.load(path, map_location=map_location, weights_only=True)
@@ -82,7 +96,7 @@ def load_checkpoint(path: Path | str, map_location: torch.device | str = "cpu") 
         raise
     except Exception as error:  # zipfile, pickle and torch raise nearly every kind
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise UserError(f"{path}: damaged or not a checkpoint ({reason}); restore or remove it") from error
+        raise DamagedFile(path, f"damaged or not a checkpoint ({reason})") from error
 
 
 def _load_plain(path, map_location):

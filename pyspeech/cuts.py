@@ -21,12 +21,12 @@ DURATION_JITTER = 0.1  # durations count up to this fraction more or less, so th
 def read_samples(cut: Cut, sampling_rate: int) -> np.ndarray:
     """Samples of a cut (N,) float32 at `sampling_rate`; UserError that names the file where it cannot be read.
 
-    A plain piece of an audio file is read as transcription reads its files; what lhotse has to make from one (another
-    speed, a mix, padding), lhotse makes.
+    A plain piece of an audio file is read as transcription reads its files, and resampled by the same means; what lhotse
+    has to make from one (another speed, a mix, padding), lhotse makes. Several channels become their mean.
     """
     path = _plain_file(cut)
     if path is not None:
-        channel = cut.channel if cut.recording.num_channels > 1 else None  # pyright: ignore[reportAttributeAccessIssue]
+        channel = cut.channel if isinstance(cut.channel, int) and cut.recording.num_channels > 1 else None
         blocks = stream_audio(path, sampling_rate, channel, start=cut.start, duration=cut.duration)
         return np.concatenate([np.zeros(0, np.float32), *blocks])
     try:
@@ -42,9 +42,17 @@ def read_samples(cut: Cut, sampling_rate: int) -> np.ndarray:
 def _plain_file(cut):
     """The path of the file that a cut is a piece of, as it is; None for what needs lhotse."""
     recording = getattr(cut, "recording", None)
-    if recording is None or recording.transforms or not isinstance(cut.channel, int) or len(recording.sources) != 1:
+    if recording is None or len(recording.sources) != 1 or not all(map(_only_resamples, recording.transforms or [])):
+        return None
+    if not isinstance(cut.channel, int) and sorted(cut.channel) != sorted(recording.channel_ids):
         return None
     return recording.sources[0].source if recording.sources[0].type == "file" else None
+
+
+def _only_resamples(transform):
+    """Of a recording that lhotse is to resample; its file has the rate that it has."""
+    name = transform["name"] if isinstance(transform, dict) else type(transform).__name__
+    return name == "Resample"
 
 
 def _source(cut):

@@ -47,10 +47,3 @@ def write_json(path: Path | str, value: object) -> None:
     with atomic_write(path) as stream:
         json.dump(value, stream, indent=1, sort_keys=True, ensure_ascii=False)
         stream.write("\n")
-
-
-def model_folders(folder: Path | str) -> list[Path]:
-    """Folders of a model.pt in `folder` or up to four levels below, sorted; `training`, of checkpoints, left out."""
-    folder = Path(folder)
-    found = (path.parent for depth in range(5) for path in folder.glob("*/" * depth + "model.pt"))
-    return sorted(path for path in found if "training" not in path.relative_to(folder).parts)

@@ -18,8 +18,9 @@ from tool_harness import run_tool
 from pyspeech.audio.io import read_audio
 from pyspeech.errors import UserError
 from pyspeech.spoofing.calibration import Calibration
+from pyspeech.spoofing.checkpoint import load_model, save_model
 from pyspeech.spoofing.config import CropConfig
-from pyspeech.spoofing.detector import Detector, load_detector, save_detector, score_samples
+from pyspeech.spoofing.detector import Detector, score_samples
 from pyspeech.spoofing.formats import read_scores
 from pyspeech.spoofing.networks import LcnnBlstm
 from steps.spoof import score as spoof_score
@@ -31,7 +32,7 @@ def model(tmp_path_factory):
     """An untrained detector whose threshold lies among the scores of `folder`."""
     torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("model")
-    save_detector(folder, Detector(LcnnBlstm().eval(), CropConfig(samples=8000, hop=4000), Calibration(2.0, 0.5), 0.0))
+    save_model(folder, Detector(LcnnBlstm().eval(), CropConfig(samples=8000, hop=4000), Calibration(2.0, 0.5), 0.0))
     return folder
 
 
@@ -57,7 +58,7 @@ def folder(tmp_path_factory):
 
 def expected_scores(model, folder):
     """Calibrated."""
-    detector = load_detector(model)
+    detector = load_model(model)
     return {path.stem: 2 * score_samples(detector, *read_audio(path, 16000)) + 0.5 for path in folder.glob("good*")}
 
 
@@ -174,7 +175,7 @@ def test_scores_are_those_of_the_recipe(model, tmp_path):
 
 def test_a_detector_without_calibration_is_said(model, folder, tmp_path, caplog):
     sure, known = tmp_path / "none", str(folder / "good día.wav")
-    save_detector(sure, Detector(LcnnBlstm().eval(), CropConfig(samples=8000, hop=4000), Calibration()))
+    save_model(sure, Detector(LcnnBlstm().eval(), CropConfig(samples=8000, hop=4000), Calibration()))
     for name, expected in ((sure, True), (model, False)):
         caplog.clear()
         detect_fake.main([known, "--model", str(name), "-o", str(tmp_path / "out")])

@@ -10,7 +10,8 @@ from tool_harness import run_tool
 
 from pyspeech.audio.io import read_audio, stream_audio
 from pyspeech.errors import UserError
-from pyspeech.sad.detector import load_detector, newest_model
+from pyspeech.model_file import newest_model
+from pyspeech.sad.detector import load_detector
 from pyspeech.sad.formats import FORMATS, read_hypothesis
 from pyspeech.sad.segments import segments_to_frames, tidy
 from utils import detect_speech
@@ -207,8 +208,8 @@ def network(tmp_path_factory):
     """The folder of a small, untrained segment RNN."""
     import torch
 
+    from pyspeech.sad.checkpoint import save_model
     from pyspeech.sad.config import NetworkConfig, StftConfig
-    from pyspeech.sad.decoding import save_model
     from pyspeech.sad.networks import SadNetwork
 
     torch.manual_seed(0)
@@ -218,7 +219,8 @@ def network(tmp_path_factory):
 
 
 def test_network_from_a_file_is_the_network_on_its_samples(edges, network):
-    from pyspeech.sad.decoding import load_model, score_samples
+    from pyspeech.sad.checkpoint import load_model
+    from pyspeech.sad.decoding import score_samples
 
     path = edges[0] / "día stereo 44.flac"
     scores = score_samples(load_model(network), read_audio(path, RATE)[0])
@@ -231,7 +233,7 @@ def test_network_from_a_file_is_the_network_on_its_samples(edges, network):
 
 
 def test_tuned_threshold_and_smoothing_are_used(edges, network, tmp_path):
-    from pyspeech.sad.decoding import load_model, save_model
+    from pyspeech.sad.checkpoint import load_model, save_model
 
     path = edges[0] / "pcm.wav"
     for threshold, smoothing, expected in ((0.0, "median", [[0, 20]]), (1.0, "hmm", [])):
@@ -240,14 +242,15 @@ def test_tuned_threshold_and_smoothing_are_used(edges, network, tmp_path):
 
 
 def test_finding_networks(network, tmp_path):
-    with pytest.raises(UserError, match="no trained cnn network.* egs/fearless/run.py"):
-        newest_model("cnn", tmp_path)
+    with pytest.raises(UserError, match="no trained cnn in .* egs/fearless/run.py"):
+        newest_model(tmp_path, "cnn", "SAD network")
     for age, name in enumerate(["newest", "older", "oldest"]):
-        (tmp_path / name / "cnn").mkdir(parents=True)
-        (tmp_path / name / "cnn" / "model.pt").touch()
-        os.utime(tmp_path / name / "cnn" / "model.pt", (1e9 - age, 1e9 - age))
-    (tmp_path / "unfinished" / "cnn").mkdir(parents=True)
-    assert newest_model("cnn", tmp_path) == tmp_path / "newest" / "cnn"
+        folder = tmp_path / name / "models" / "cnn"
+        folder.mkdir(parents=True)
+        (folder / "model.pt").touch()
+        os.utime(folder / "model.pt", (1e9 - age, 1e9 - age))
+    (tmp_path / "unfinished" / "models" / "cnn").mkdir(parents=True)
+    assert newest_model(tmp_path, "cnn", "SAD network") == tmp_path / "newest" / "models" / "cnn"
     with pytest.raises(UserError, match="holds a seg_rnn network, not cnn"):
         load_detector("cnn", network)
     with pytest.raises(UserError, match="expected one of statistical, cnn"):
@@ -258,7 +261,7 @@ def test_a_model_may_be_named_by_its_file(network, tmp_path):
     found = [load_detector("seg_rnn", path)(write_bursts(tmp_path)) for path in (network, network / "model.pt")]
     assert np.array_equal(found[0].scores, found[1].scores)
     (tmp_path / "other.pt").touch()
-    with pytest.raises(UserError, match="other.pt: there is none"):
+    with pytest.raises(UserError, match="other.pt/model.pt: no such model; expected a SAD network"):
         load_detector("seg_rnn", tmp_path / "other.pt")
 
 

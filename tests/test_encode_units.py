@@ -160,9 +160,13 @@ def test_a_channel(models, tmp_path):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["--model", "{models}"], "--model {models}: no VQ-VAE (model.pt) in it; choose one of {models}/pair, {models}/plain"),
-        (["--model", "{models}/pair/inverter"], "no VQ-VAE (model.pt) in it; choose one of {models}/pair"),
-        (["--model", "/nowhere"], "--model /nowhere: no such folder"),
+        (
+            ["--model", "{models}"],
+            "--model {models}: no model.pt or vqvae/model.pt with inverter/model.pt in it; "
+            "choose one of {models}/pair, {models}/plain",
+        ),
+        (["--model", "{models}/pair/inverter"], "/pair/inverter/model.pt: holds a model of kind inverter; expected vqvae"),
+        (["--model", "/nowhere"], "--model /nowhere: no such file or folder"),
         (["/nowhere.wav", "--model", "{models}/plain"], "/nowhere.wav: no such file or folder"),
     ],
 )

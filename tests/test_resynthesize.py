@@ -80,10 +80,7 @@ def test_recordings_are_not_overwritten(models, audio, tmp_path, monkeypatch):
         (["--model", "{models}/single", "--seed", "9" * 23], "--seed 99999999999999999999999: expected less than 2**63"),
         (["--model", "{models}/pair"], "--speaker: not given; the voices of {models}/pair are V001, Žluťoučký 2"),
         (["--model", "{models}/pair", "--speaker", "S1"], "--speaker: 'S1'; the voices of {models}/pair are V001, Žluťoučký 2"),
-        (
-            ["--model", "{models}/plain"],
-            "--model {models}/plain: no VQ-VAE with its inverter (vqvae/model.pt, inverter/model.pt)",
-        ),
+        (["--model", "{models}/plain"], "--model {models}/plain: no vqvae/model.pt with inverter/model.pt in it"),
         (["--model", "{models}"], "choose one of {models}/pair, {models}/single"),
     ],
 )

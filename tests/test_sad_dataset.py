@@ -6,10 +6,11 @@ import soundfile
 import torch
 from tiny_training import descend
 
+from pyspeech.audio.io import read_audio
 from pyspeech.errors import UserError
 from pyspeech.sad.augmentation import augment
 from pyspeech.sad.config import DatasetConfig, NetworkConfig, StftConfig
-from pyspeech.sad.dataset import CropDataset, crop_sampler, frame_targets
+from pyspeech.sad.dataset import AudioReader, CropDataset, crop_sampler, frame_targets
 from pyspeech.sad.networks import SadNetwork
 from pyspeech.sad.training import compute_loss
 
@@ -129,5 +130,23 @@ def test_audio_that_went_missing_is_named(tmp_path):
     soundfile.write(tmp_path / "gone.wav", noise(3.0), 8000)
     cut = Recording.from_file(tmp_path / "gone.wav", recording_id="gone").to_cut()
     (tmp_path / "gone.wav").unlink()
-    with pytest.raises(UserError, match="gone: cannot read its audio"):
+    with pytest.raises(UserError, match="gone.wav: cannot be read: No such file"):
         batch_of(CutSet.from_cuts([cut]))
+
+
+@pytest.mark.parametrize("rate", [8000, 16000, 11025])
+def test_pieces_are_those_of_the_whole_at_any_rate_and_of_all_channels(tmp_path, rate):
+    from lhotse import Recording
+
+    samples = np.random.default_rng(1).standard_normal((5 * rate + 7, 2)) * 0.1
+    soundfile.write(tmp_path / "two.wav", samples, rate, subtype="PCM_16")
+    recording = Recording.from_file(tmp_path / "two.wav")
+    expected = read_audio(tmp_path / "two.wav", 8000)[0]  # as detection reads it
+    for each in (recording, recording.resample(8000)):
+        for keep, tolerance in ((True, 0.6 / 32768), (False, 1e-5)):
+            reader = AudioReader(8000, keep)
+            assert abs(reader.num_samples(each) - len(expected)) <= 1
+            for start, length in ((0, 8000), (12345, 4001), (30000, 9000), (-50, 100), (39900, 400)):
+                padded = np.pad(expected, (50, 1000))[start + 50 :][:length]
+                inside = np.arange(start, start + length) < reader.num_samples(each) - 1
+                np.testing.assert_allclose(reader.read(each, start, length)[inside], padded[inside], atol=tolerance)

@@ -13,9 +13,10 @@ from tiny_spoofing import RATE, write_corpus
 from pyspeech.compat import load_checkpoint
 from pyspeech.features.config import SpecAugmentConfig
 from pyspeech.spoofing.calibration import fit_calibration
+from pyspeech.spoofing.checkpoint import load_model
 from pyspeech.spoofing.config import AugmentConfig, CropConfig, DetectorConfig, LogMelConfig
 from pyspeech.spoofing.dataset import CropDataset, UtteranceSampler
-from pyspeech.spoofing.detector import load_detector, score_utterances
+from pyspeech.spoofing.detector import score_utterances
 from pyspeech.spoofing.formats import KINDS
 from pyspeech.spoofing.networks import LcnnBlstm
 from pyspeech.spoofing.scoring import equal_error_rate
@@ -150,7 +151,7 @@ def test_a_system_is_trained_calibrated_and_saved(cuts, tmp_path, rng):
         "rirs": [np.array([0.0, 1.0, 0.3])],
     }
     spoof_train.train_detector(exp, conf, "rnm_sm_mc0.9", 7, backgrounds)
-    detector = load_detector(tmp_path / "models" / "rnm_sm_mc0.9" / "7")
+    detector = load_model(tmp_path / "models" / "rnm_sm_mc0.9" / "7")
     scores = score_utterances(detector.model, DATA, [cut.load_audio()[0] for cut in dev])
     genuine, fake = ([score for score, cut in zip(scores, dev) if cut.supervisions[0].text == kind] for kind in KINDS)
     error, threshold = equal_error_rate(genuine, fake)

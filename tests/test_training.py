@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from pyspeech.compat import save_checkpoint
+from pyspeech.compat import load_checkpoint, save_checkpoint
 from pyspeech.errors import UserError
 from pyspeech.training import checkpoint, distributed
 from pyspeech.training.config import TrainConfig
@@ -73,7 +73,7 @@ def test_equals_a_plain_loop(tmp_path):
         for parameter, gradient in zip(model.parameters(), gradients):
             parameter.data -= 0.1 * 0.5 ** (step // 6) * gradient * min(1, 0.5 / norm)
     np.testing.assert_allclose(weights(trainer.model), weights(model), rtol=1e-5)
-    logged = [point["train/loss"] for point in checkpoint.load_file(tmp_path / "best.pt")["history"]]
+    logged = [point["train/loss"] for point in load_checkpoint(tmp_path / "best.pt")["history"]]
     np.testing.assert_allclose(logged, np.mean(np.reshape(losses, (3, 4)), axis=1), rtol=1e-5)
 
 
@@ -94,7 +94,7 @@ def test_accumulated_batches_equal_a_big_one(tmp_path):
 def test_result(tmp_path):
     trainer = build(tmp_path, extra={"network": {"inputs": 3}})
     assert trainer.run() == tmp_path / "best.pt"
-    result = checkpoint.load_file(tmp_path / "best.pt")
+    result = load_checkpoint(tmp_path / "best.pt")
     assert torch.equal(result["model"]["weight"], trainer.model.weight)
     assert (result["steps"], result["last_step"], result["metrics"]) == ([12], 12, {})
     assert result["config"]["lr"] == 0.1 and result["extra"] == {"network": {"inputs": 3}}
@@ -176,7 +176,7 @@ def test_best_weights(tmp_path):
     validate = Metrics(3, 1, math.nan, 2, 5)
     trainer = build(tmp_path, replace(CONFIG, max_epochs=5, max_steps=None), validate=validate)
     trainer.run()
-    result = checkpoint.load_file(tmp_path / "best.pt")
+    result = load_checkpoint(tmp_path / "best.pt")
     assert (result["steps"], result["metrics"]) == ([12], {"loss": 1, "number": 2})
     assert torch.equal(weights(trainer.model), validate.seen[1])
     assert list(checkpoint.numbered_files(tmp_path, "best")) == [12]
@@ -187,7 +187,7 @@ def test_mean_of_the_best(tmp_path, loss_of_mean):
     validate = Metrics(3, 1, 4, 2, 5, loss_of_mean)
     trainer = build(tmp_path, replace(CONFIG, max_epochs=5, max_steps=None, average_best=3), validate=validate)
     trainer.run()
-    result = checkpoint.load_file(tmp_path / "best.pt")
+    result = load_checkpoint(tmp_path / "best.pt")
     if loss_of_mean < 1:
         assert (result["steps"], result["metrics"]) == ([12, 24, 6], {"loss": 0.5, "number": 6})
         expected = np.mean([validate.seen[index].double().numpy() for index in (0, 1, 3)], axis=0)
@@ -226,7 +226,7 @@ def test_patience(tmp_path):
     trainer = build(tmp_path, replace(CONFIG, max_steps=100, valid_every=2, patience=3), validate=validate)
     trainer.run()
     assert trainer.position.step == 16  # the third without a new best after the fifth
-    assert checkpoint.load_file(tmp_path / "best.pt")["steps"] == [10]
+    assert load_checkpoint(tmp_path / "best.pt")["steps"] == [10]
 
 
 def test_validation_times(tmp_path):
@@ -253,7 +253,7 @@ def test_validation_does_not_disturb_training(tmp_path):
     without.run()
     trainer = build(tmp_path / "with", replace(CONFIG, valid_every=5), loss=noisy, validate=random_loss)
     trainer.run()
-    assert torch.equal(checkpoint.load_file(tmp_path / "with" / "checkpoint-12.pt")["model"]["weight"], without.model.weight)
+    assert torch.equal(load_checkpoint(tmp_path / "with" / "checkpoint-12.pt")["model"]["weight"], without.model.weight)
     assert len({point["valid/loss"] for point in trainer.position.history if "valid/loss" in point}) == 1
 
 

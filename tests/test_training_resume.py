@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 import torch
 
+from pyspeech.compat import load_checkpoint
 from pyspeech.errors import UserError
 from pyspeech.training import checkpoint
 from pyspeech.training.config import TrainConfig
@@ -105,8 +106,8 @@ def ending_at(call, action):
 
 def all_results(folder):
     """Everything that must be equal in the end: the result, and what further training would start from."""
-    result = checkpoint.load_file(folder / "best.pt")
-    last = checkpoint.load_file(list(checkpoint.numbered_files(folder, "checkpoint").values())[-1])
+    result = load_checkpoint(folder / "best.pt")
+    last = load_checkpoint(list(checkpoint.numbered_files(folder, "checkpoint").values())[-1])
     for content in (result, last):
         del content["config"]["num_workers"]
     for point in last["position"]["history"]:
@@ -289,7 +290,7 @@ def garbage(path):
 
 def flipped_bit(path):
     """In a weight: neither the directory of the zip nor pickle would notice."""
-    weight = checkpoint.load_file(path)["model"]["5.weight"].numpy().tobytes()
+    weight = load_checkpoint(path)["model"]["5.weight"].numpy().tobytes()
     return path.read_bytes().replace(weight, weight[:2] + bytes([weight[2] ^ 16]) + weight[3:])
 
 
@@ -341,10 +342,10 @@ def test_finished_run_returns_at_once(tmp_path, undisturbed):
 def test_longer_training_goes_on(tmp_path, undisturbed):
     build_trainer(tmp_path, replace(CONFIG, max_epochs=2)).run()
     build_trainer(tmp_path).run()
-    result = checkpoint.load_file(tmp_path / "best.pt")
+    result = load_checkpoint(tmp_path / "best.pt")
     assert result["last_step"] == 24
     assert list(checkpoint.numbered_files(tmp_path, "checkpoint"))[-1] == 24
-    last = checkpoint.load_file(tmp_path / "checkpoint-24.pt")
+    last = load_checkpoint(tmp_path / "checkpoint-24.pt")
     assert_same(last["model"], undisturbed[1]["model"])
 
 
@@ -372,7 +373,7 @@ def assert_tensorboard(folder, history):
 
     events = EventAccumulator(str(folder / "tensorboard"))
     events.Reload()
-    kept = checkpoint.load_file(folder / "checkpoint-24.pt")["position"]["history"]
+    kept = load_checkpoint(folder / "checkpoint-24.pt")["position"]["history"]
     names = {name for point in history for name in point if name != "step"}
     assert (
         set(events.Tags()["scalars"])

@@ -22,6 +22,7 @@ from pyspeech.audio.live import PcmStream, stream_live
 from pyspeech.errors import UserError
 from pyspeech.features.config import FbankConfig
 from pyspeech.features.fbank import GlobalStats
+from pyspeech.model_file import write
 from pyspeech.terminal import clipped, display_width, stop_at_interrupt
 from pyspeech.text.units import GraphemeUnits
 from pyspeech.transducer.checkpoint import load_model, save_model
@@ -466,18 +467,18 @@ def test_early_stopping_and_int8(models, short, capsys):
         (["--tau", "3", "--model", "ONE"], "identification of several languages.* has hi-IN$"),
         (["--rule", "mean_p"], "--rule mean_p: nothing is stopped early without --tau or --threshold"),
         (["-o", "SHORT"], "-o .*: cannot make this folder"),
-        (["--model", "nowhere"], "--model nowhere: no such folder"),
+        (["--model", "nowhere"], "--model nowhere: no such file or folder"),
         (
             ["--model", "EXP"],
             "no model.pt in it; choose one of .*models/monolingual/hi-IN, .*multi_softmax_lid, "
             "[^ ]*models/onehot, [^ ]*models/vanilla$",
         ),
-        (["--model", "SHORT"], "no model.pt in it; expected a folder that egs/indic/run.py made"),
-        (["--model", "SAD"], "model.pt: not a transducer"),
+        (["--model", "SHORT"], "is not a model.pt; expected a folder that egs/indic/run.py made"),
+        (["--model", "SAD"], "model.pt: holds a model of kind SAD network; expected transducer"),
     ],
 )
 def test_errors_are_one_line(models, short, tmp_path, arguments, message):
-    torch.save({"model": {}, "network": {}}, tmp_path / "model.pt")
+    write(tmp_path, "SAD network", torch.nn.Linear(1, 1))
     places = {"EXP": str(models["lid"].parents[1]), "ONE": str(models["one"]), "SHORT": str(short), "SAD": str(tmp_path)}
     arguments = [places.get(word, word) for word in arguments]
     with pytest.raises(UserError, match=message) as error:

@@ -354,18 +354,7 @@ def test_a_file_without_statistics(tmp_path):
     assert load_model(tmp_path).stats is None
 
 
-def test_errors_of_the_file_are_one_clear_line(tmp_path):
-    with pytest.raises(UserError, match="no such checkpoint"):
-        load_model(tmp_path)
-    (tmp_path / "model.pt").write_bytes(b"something else")
-    with pytest.raises(UserError, match="not a checkpoint or cut short"):
-        load_model(tmp_path)
-    torch.save({"model": {}, "network": {"channels": [1]}}, tmp_path / "model.pt")
-    with pytest.raises(UserError, match=r"model\.pt: not a transducer of this version .KeyError"):
-        load_model(tmp_path)
-    torch.save([1, 2], tmp_path / "model.pt")
-    with pytest.raises(UserError, match="not a transducer of this version"):
-        load_model(tmp_path)
+def test_units_that_are_not_the_models(tmp_path):
     model, units, stats = bundle_parts("multi_softmax")
     with pytest.raises(UserError, match="the model has vocabularies"):
         save_model(tmp_path, model, {**units, "hi-IN": units["ta-IN"]}, stats, FbankConfig())
@@ -374,7 +363,7 @@ def test_errors_of_the_file_are_one_clear_line(tmp_path):
     torch.save({**content, "vocabularies": {**model.vocabularies, "hi-IN": 7}}, tmp_path / "model.pt")
     with pytest.raises(UserError) as caught:
         load_model(tmp_path)
-    assert "not a transducer" in str(caught.value) and "\n" not in str(caught.value)
+    assert "no transducer of this version" in str(caught.value) and "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

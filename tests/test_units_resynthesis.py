@@ -1,5 +1,7 @@
 """Speech from codes: lengths, levels, voices, repeatability, windows; models that belong together, saved and found."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -8,8 +10,9 @@ from tiny_zerospeech import sentence
 
 from pyspeech.audio.level import Measured, rms
 from pyspeech.errors import UserError
+from pyspeech.model_file import find_model
 from pyspeech.units import resynthesis
-from pyspeech.units.checkpoint import find_models, load_pair, load_vqvae, save_model, save_pair
+from pyspeech.units.checkpoint import PAIR_FILES, load_pair, load_vqvae, save_model, save_pair
 from pyspeech.units.encoding import encode
 from pyspeech.units.griffin_lim import griffin_lim
 from pyspeech.units.resynthesis import match_level, resynthesize, resynthesize_blocks, speak
@@ -191,19 +194,21 @@ def test_models_are_found(pair, tmp_path):
     save_pair(tmp_path / "exp" / "models" / "synthesis", *pair)
     save_model(tmp_path / "exp" / "models" / "trf" / "1", pair[0].model, pair[0].speakers, pair[0].features)
     models = tmp_path / "exp" / "models"
-    assert find_models(str(models / "synthesis"), "pair") == find_models(models / "synthesis", "vqvae") == models / "synthesis"
-    assert find_models(models / "trf" / "1", "vqvae") == models / "trf" / "1"
-    assert find_models(models / "synthesis" / "vqvae", "vqvae") == models / "synthesis" / "vqvae"
+    find_pair = partial(find_model, kind="inverter", layouts=(PAIR_FILES,))
+    find_vqvae = partial(find_model, kind="vqvae", layouts=(("model.pt",), PAIR_FILES))
+    assert find_pair(str(models / "synthesis")) == find_vqvae(models / "synthesis") == models / "synthesis"
+    assert find_vqvae(models / "trf" / "1") == models / "trf" / "1"
+    assert find_vqvae(models / "synthesis" / "vqvae") == models / "synthesis" / "vqvae"
     for folder in (tmp_path, models, models / "synthesis" / "inverter"):
-        expected = f"^--model {folder}: no VQ-VAE with its inverter .*; choose one of {models}/synthesis$"
+        expected = f"^--model {folder}: no vqvae/model.pt with inverter/model.pt in it; choose one of {models}/synthesis$"
         with pytest.raises(UserError, match=expected):
-            find_models(folder, "pair")
-    with pytest.raises(UserError, match=f"no VQ-VAE .model.pt. in it; choose one of {models}/synthesis, {models}/trf/1$"):
-        find_models(models, "vqvae")
-    with pytest.raises(UserError, match="/nowhere: no such folder"):
-        find_models("/nowhere", "pair")
+            find_pair(folder)
+    with pytest.raises(UserError, match=f"; choose one of {models}/synthesis, {models}/trf/1$"):
+        find_vqvae(models)
+    with pytest.raises(UserError, match="/nowhere: no such file or folder"):
+        find_pair("/nowhere")
     with pytest.raises(UserError, match="expected a folder that egs/zerospeech/run.py made"):
-        find_models(models / "trf" / "1", "pair")
+        find_pair(models / "trf" / "1")
 
 
 def test_a_voice_of_one_speaker(tmp_path):

@@ -35,12 +35,11 @@ import math
 
 from pyspeech.arguments import add_inputs, tool_parser
 from pyspeech.errors import UserError
-from pyspeech.files import model_folders
+from pyspeech.model_file import find_model
 from pyspeech.terminal import exit_after, process_each, set_up_messages, shown_name
 
 FORMATS = ("text", "json", "csv", "scores")
 SILENCE = 1e-4  # a recording whose samples lie this close together, of a full scale of -1 to 1, holds no speech
-SHOWN = 5  # models that an error message names
 HEADER = ["recording", "decision", "p_genuine", "p_fake", "score", "threshold", "seconds"]
 
 
@@ -89,30 +88,16 @@ def main(arguments=None):
 
 def load(options):
     """The Detector of --model, on the GPU where there is one."""
-    folder = model_folder(Path(options.model))
+    folder = find_model(options.model, "fake audio detector")
     if options.threshold is not None and not math.isfinite(options.threshold):
         raise UserError(f"--threshold {options.threshold}: expected a finite number")
     from pyspeech.compat import default_device
     from pyspeech.spoofing.calibration import Calibration
-    from pyspeech.spoofing.detector import load_detector
-    detector = load_detector(folder, default_device())
+    from pyspeech.spoofing.checkpoint import load_model
+    detector = load_model(folder, default_device())
     if detector.calibration == Calibration():
         logging.warning("%s: not calibrated, for its corpus had no dev set: probabilities are the network's own word", folder)
     return detector
-
-
-def model_folder(path):
-    """The folder of a model.pt that --model names, or whose model.pt it is; UserError for any other path."""
-    if path.name == "model.pt" and path.is_file():
-        return path.parent
-    if (path / "model.pt").is_file():
-        return path
-    what = "no model.pt in it" if path.is_dir() else "is not a model.pt" if path.exists() else "no such file or folder"
-    found = [str(folder) for folder in model_folders(path)]
-    more = f" ({len(found) - SHOWN} more)" if len(found) > SHOWN else ""
-    raise UserError(f"--model {path}: {what}; " + (
-        f"choose one of {', '.join(found[:SHOWN])}{more}" if found else
-        "expected a folder that egs/add2022/run.py made, such as egs/add2022/exp/mini/models/NAME/SEED"))
 
 
 @contextlib.contextmanager

@@ -23,6 +23,7 @@ import time
 
 from pyspeech.arguments import add_inputs, tool_parser
 from pyspeech.errors import UserError
+from pyspeech.model_file import find_model, newest_model
 from pyspeech.terminal import exit_after, process_each, set_up_messages, shown_name, speed
 
 SYSTEMS = ("statistical", "cnn", "rnn", "seg_rnn")
@@ -37,7 +38,7 @@ def parser():
     parser.add_argument("--system", choices=SYSTEMS, default="statistical",
                         help="statistical (default) needs no model; the networks do")
     parser.add_argument("--model", metavar="DIR", help="folder of a trained network, as egs/fearless/run.py leaves it, "
-                        "or the model.pt in it (default: the newest one in egs/fearless/exp/*/SYSTEM)")
+                        "or the model.pt in it (default: the newest one in egs/fearless/exp/*/models/SYSTEM)")
     parser.add_argument("--format", choices=FORMATS, default="rttm", help="of the segments (default: rttm)")
     parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording into DIR")
     parser.add_argument("--threshold", metavar="X", type=float,
@@ -74,10 +75,8 @@ def main(arguments=None):
     recordings = find_recordings(options.inputs)
     if options.output:
         check_output(options.output, recordings)
-    from pyspeech.sad.detector import load_detector, newest_model
-    if options.system != "statistical" and not options.model:
-        options.model = newest_model(options.system, EXPERIMENTS)
-    detect = load_detector(options.system, options.model, options.threshold)
+    from pyspeech.sad.detector import load_detector
+    detect = load_detector(options.system, model_folder(options), options.threshold)
 
     totals = {"recordings": 0, "audio": 0.0, "speech": 0.0, "computing": 0.0}
 
@@ -85,6 +84,14 @@ def main(arguments=None):
         process(recording, detect, options, totals, len(recordings) > 1, status)
 
     return process_each(recordings, work, status, "processed", lambda: summary(totals))
+
+
+def model_folder(options):
+    """The folder of the network to use; None for the statistical system."""
+    if options.system == "statistical":
+        return None
+    kind = "SAD network"
+    return find_model(options.model, kind) if options.model else newest_model(EXPERIMENTS, options.system, kind)
 
 
 def process(recording, detect, options, totals, several, status):

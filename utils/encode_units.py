@@ -32,6 +32,7 @@ import time
 
 from pyspeech.arguments import add_device, add_inputs, tool_parser
 from pyspeech.errors import UserError
+from pyspeech.model_file import MODEL_FILE, find_model
 from pyspeech.terminal import clock, exit_after, process_each, set_up_messages, shown_name, speed
 
 FORMATS = {"json": ".jsonl", "text": ".txt", "onehot": ".txt", "vectors": ".txt"}
@@ -82,9 +83,9 @@ def check_table(options, recordings):
 
 def load_bundle(options):
     from pyspeech.compat import named_device
-    from pyspeech.units.checkpoint import find_models, load_vqvae
+    from pyspeech.units.checkpoint import PAIR_FILES, load_vqvae
     device = named_device(options.device)
-    return load_vqvae(find_models(options.model, "vqvae"), device)
+    return load_vqvae(find_model(options.model, "vqvae", ((MODEL_FILE,), PAIR_FILES)), device)
 
 
 class Work:

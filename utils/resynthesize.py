@@ -23,6 +23,7 @@ import time
 
 from pyspeech.arguments import add_device, add_inputs, tool_parser
 from pyspeech.errors import UserError
+from pyspeech.model_file import find_model
 from pyspeech.terminal import clock, exit_after, process_each, set_up_messages, speed
 
 
@@ -58,9 +59,9 @@ def main(arguments=None):
 
 def load_bundles(options):
     from pyspeech.compat import named_device
-    from pyspeech.units.checkpoint import find_models, load_pair
+    from pyspeech.units.checkpoint import PAIR_FILES, load_pair
     device = named_device(options.device)
-    return load_pair(find_models(options.model, "pair"), device)
+    return load_pair(find_model(options.model, "inverter", (PAIR_FILES,)), device)
 
 
 def voice_of(options, inverter):

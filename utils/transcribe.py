@@ -32,17 +32,8 @@ from collections import Counter
 
 from pyspeech.arguments import tool_parser, whole_number
 from pyspeech.errors import UserError
-from pyspeech.files import model_folders
-from pyspeech.terminal import (
-    clock,
-    exit_after,
-    process_all,
-    say_errors,
-    set_up_messages,
-    shown_name,
-    speed,
-    stop_at_interrupt,
-)
+from pyspeech.model_file import find_model
+from pyspeech.terminal import clock, exit_after, process_all, say_errors, set_up_messages, shown_name, speed, stop_at_interrupt
 from pyspeech.transducer.config import STOPPING_RULES, EarlyStopping, Endpointing, SearchConfig
 from pyspeech.transducer.transcripts import FORMATS, Transcript, render
 
@@ -132,14 +123,7 @@ def search_of(options):
 
 def load_bundle(options):
     """The model of --model, in int8 or on the GPU where there is one."""
-    folder = Path(options.model)
-    if not folder.exists():
-        raise UserError(f"--model {folder}: no such folder")
-    if not (folder / "model.pt").is_file():
-        found = [str(inside) for inside in model_folders(folder)]
-        raise UserError(f"--model {folder}: no model.pt in it; " + (
-            f"choose one of {', '.join(found)}" if found else
-            "expected a folder that egs/indic/run.py made, such as egs/indic/exp/mini/models/multi_softmax_lid"))
+    folder = find_model(options.model, "transducer")
     from pyspeech.compat import default_device
     from pyspeech.transducer.checkpoint import load_model
     if not options.int8:

@@ -84,14 +84,14 @@ def decode(exp, conf):
 
 
 @recipe.stage(inputs=["corpus", "scores", "training/{cnn,rnn,seg_rnn}/model.pt"],
-              outputs=["{cnn,rnn,seg_rnn}/model.pt", "sweeps.json", "hypotheses/{cnn,rnn,seg_rnn}"])
+              outputs=["models/{cnn,rnn,seg_rnn}/model.pt", "sweeps.json", "hypotheses/{cnn,rnn,seg_rnn}"])
 def tune(exp, conf):
     """Thresholds from dev (paper, Figure 6), and the decisions at them."""
     from steps.sad.score import tune_thresholds
     tune_thresholds(exp, NETWORKS)
 
 
-@recipe.stage(inputs=["corpus", "{cnn,seg_rnn}/model.pt"], config=["statistical"], outputs=["speed.json"])
+@recipe.stage(inputs=["corpus", "models/{cnn,seg_rnn}/model.pt"], config=["statistical"], outputs=["speed.json"])
 def speed(exp, conf):
     """Fraction of real time on one thread (paper, Table 3)."""
     from steps.sad.score import measure_speed

@@ -1,6 +1,6 @@
 """Training batches for SAD networks: random 4 s crops of long recordings (Heitkaemper et al. 2020, end of section 3).
 
-    streams: CutSet, one cut a whole recording, its supervisions are the speech
+    streams: cuts, each a whole recording, its supervisions are the speech
     sampler = crop_sampler(streams, config, seed)            # lhotse cuts, one a crop
     dataset = CropDataset(streams, config, stft, model.context)
     loss, values = compute_loss(model, dataset[cuts])          # pyspeech.sad.training
@@ -13,26 +13,27 @@ generator, which the loader seeds by epoch and batch.
 import numpy as np
 import torch
 
-from pyspeech.errors import UserError
+from pyspeech.cuts import read_samples
 from pyspeech.sad.augmentation import augment
 from pyspeech.sad.segments import union
 
 
 def crop_sampler(streams, config, seed, shuffle=True):
-    """A lhotse sampler of batches (CutSets) of `config.batch_size` windows of `config.crop_seconds`."""
+    """A lhotse sampler of batches (CutSets) of `config.batch_size` windows of `config.crop_seconds` of the cuts `streams`."""
+    from lhotse import CutSet
     from lhotse.dataset import SimpleCutSampler
 
     from pyspeech.compat import prepare_lhotse
 
     prepare_lhotse()
-    windows = streams.drop_supervisions().cut_into_windows(config.crop_seconds).to_eager()
+    windows = CutSet.from_cuts(streams).drop_supervisions().cut_into_windows(config.crop_seconds).to_eager()
     return SimpleCutSampler(windows, max_cuts=config.batch_size, shuffle=shuffle, seed=seed)
 
 
 class CropDataset(torch.utils.data.Dataset):
     """dataset[windows]: a batch of random crops, near the windows, with their frame labels.
 
-    streams: CutSet, one cut a recording. config: DatasetConfig, stft: StftConfig. context: frames to either side of a crop
+    streams: cuts, each of a whole recording. config: DatasetConfig, stft: StftConfig. context: frames to either side of a crop
     that the batch brings along for the normalisation (SadNetwork.context).
     """
 
@@ -86,41 +87,31 @@ class AudioReader:
     """Pieces of recordings, at one sampling rate. With `keep`, whole recordings stay in memory as 16 bit."""
 
     def __init__(self, sampling_rate, keep):
-        self.sampling_rate, self.keep = sampling_rate, keep
-        self.kept = {}
+        self.sampling_rate, self.keep, self.kept = sampling_rate, keep, {}
 
     def num_samples(self, recording):
-        return self._resampled(recording).num_samples
+        return round(recording.num_samples * self.sampling_rate / recording.sampling_rate)
 
     def read(self, recording, start, length):
         """float32 (length,) from sample `start` on; zeros before the recording's start and behind its end."""
-        recording = self._resampled(recording)
-        first, last = max(0, start), min(start + length, recording.num_samples)
+        first, last = max(0, start), min(start + length, self.num_samples(recording))
         piece = np.zeros(length, np.float32)
         if last > first:
-            if self.keep:
-                samples = self._whole(recording)[first:last] / np.float32(32768)
-            else:
-                samples = self._load(recording, first, last - first)
+            read = self._whole if self.keep else self._part
+            samples = read(recording, first, last)
             piece[first - start :][: len(samples)] = samples
         return piece
 
-    def _resampled(self, recording):
-        return recording if recording.sampling_rate == self.sampling_rate else recording.resample(self.sampling_rate)
-
-    def _whole(self, recording):
+    def _whole(self, recording, first, last):
         if recording.id not in self.kept:
-            samples = self._load(recording, 0, recording.num_samples)
+            samples = read_samples(recording.to_cut(), self.sampling_rate)
             self.kept[recording.id] = np.clip(np.rint(samples * 32768), -32768, 32767).astype(np.int16)
-        return self.kept[recording.id]
+        return self.kept[recording.id][first:last] / np.float32(32768)
 
-    def _load(self, recording, start, length):
-        try:
-            audio = recording.load_audio(offset=start / self.sampling_rate, duration=length / self.sampling_rate)
-        except Exception as error:  # lhotse and its backends raise nearly every kind
-            reason = " ".join(str(error).split())[:200]
-            raise UserError(
-                f"{recording.id}: cannot read its audio from sample {start} on ({reason}); "
-                "check the file, or prepare the corpus again"
-            ) from error
-        return audio.mean(axis=0)
+    def _part(self, recording, first, last):
+        # Whole seconds, which begin at a sample of either rate, and one more on either side, beyond which no filter of
+        # resampling reaches: so the samples are those of the whole.
+        begin = max(0, first // self.sampling_rate - 1)
+        seconds = min(last // self.sampling_rate + 2, recording.duration) - begin
+        samples = read_samples(recording.to_cut().truncate(offset=begin, duration=seconds), self.sampling_rate)
+        return samples[first - begin * self.sampling_rate : last - begin * self.sampling_rate]

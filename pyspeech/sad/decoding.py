@@ -1,4 +1,4 @@
-"""Scores of whole recordings from a trained SAD network, in bounded memory, and the network's file.
+"""Scores of whole recordings from a trained SAD network, in bounded memory.
 
 A recording is scored in chunks. Each chunk is given the frames around it that its scores depend on: those of the
 normalisation window (twice over for log magnitudes: the level of their floor, then their mean), of the convolutions (2 a
@@ -8,21 +8,12 @@ frames ("rnn") depends on every frame; it is given RNN_CONTEXT_SECONDS to either
 """
 
 import copy
-import dataclasses
-from pathlib import Path
 
 import numpy as np
 import torch
 
-from pyspeech.compat import load_checkpoint, save_checkpoint
-from pyspeech.errors import UserError
-from pyspeech.sad.config import NetworkConfig, StftConfig
-from pyspeech.sad.networks import SadNetwork
-from pyspeech.sad.smoothing import SMOOTHINGS
-
 CHUNK_SECONDS = 20.0
 RNN_CONTEXT_SECONDS = 4.0
-MODEL_FILE = "model.pt"
 
 
 def score_samples(model, samples):
@@ -112,35 +103,3 @@ def fuse(model):
             block.convolutions[index] = torch.nn.utils.fusion.fuse_conv_bn_eval(convolution, norm)
             block.norms[index] = torch.nn.Identity()
     return fused.to(memory_format=torch.channels_last)
-
-
-def save_model(folder, model, threshold=0.5, smoothing="none"):
-    """Write `folder`/model.pt: weights, configuration, and how scores become decisions (see smoothing.decide)."""
-    content = {
-        "model": {name: value.cpu() for name, value in model.state_dict().items()},
-        "network": dataclasses.asdict(model.config),
-        "stft": dataclasses.asdict(model.stft.config),
-        "threshold": float(threshold),
-        "smoothing": smoothing,
-    }
-    content["network"]["channels"] = list(content["network"]["channels"])
-    save_checkpoint(Path(folder) / MODEL_FILE, content)
-
-
-def load_model(folder, device="cpu"):
-    """The SadNetwork of `folder`/model.pt, in evaluation mode, with `threshold` and `smoothing` as attributes."""
-    path = Path(folder) / MODEL_FILE
-    content = load_checkpoint(path, map_location="cpu")
-    try:
-        model = SadNetwork(NetworkConfig(**content["network"]), StftConfig(**content["stft"]))
-        model.load_state_dict(content["model"])
-        model.threshold, model.smoothing = content["threshold"], content["smoothing"]
-    except (KeyError, TypeError, RuntimeError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise UserError(
-            f"{path}: not a SAD network of this version ({type(error).__name__}: {reason}); "
-            "train it again, or use the version of the code that made it"
-        ) from error
-    if model.smoothing not in SMOOTHINGS:
-        raise UserError(f"{path}: smoothing {model.smoothing!r}; expected one of {', '.join(SMOOTHINGS)}")
-    return model.to(device).eval()

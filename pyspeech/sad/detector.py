@@ -11,7 +11,6 @@ on the development set.
 import logging
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
@@ -57,21 +56,15 @@ def load_detector(system="statistical", model=None, threshold=None):
         return partial(_detect, partial(_by_statistics, config, 0.0 if threshold is None else threshold), config.sampling_rate)
     if system not in NETWORKS:
         raise UserError(f"system '{system}'; expected one of {', '.join(SYSTEMS)}")
-    folder = None if model is None else Path(model)
-    if folder and folder.is_file() and folder.name == "model.pt":
-        folder = folder.parent
-    if folder is None or not folder.is_dir():
-        raise UserError(
-            f"model folder {model}: there is none; expected a trained {system} network, as "
-            f"egs/fearless/run.py leaves it in egs/fearless/exp/NAME/{system}"
-        )
+    if model is None:
+        raise UserError(f"system '{system}': expected the folder of a trained network")
     from pyspeech.compat import default_device
-    from pyspeech.sad.decoding import load_model
+    from pyspeech.sad.checkpoint import load_model
 
-    network = load_model(folder, default_device())
+    network = load_model(model, default_device())
     if network.config.temporal != system:
         raise UserError(
-            f"{folder}: holds a {network.config.temporal} network, not {system}; use --system "
+            f"{model}: holds a {network.config.temporal} network, not {system}; use --system "
             f"{network.config.temporal} or another folder"
         )
     return partial(
@@ -79,17 +72,6 @@ def load_detector(system="statistical", model=None, threshold=None):
         partial(_by_network, network, network.threshold if threshold is None else threshold),
         network.stft.config.sampling_rate,
     )
-
-
-def newest_model(system, experiments):
-    """The folder of the newest network of `system` with a tuned threshold: `experiments`/*/<system>."""
-    found = sorted(Path(experiments).glob(f"*/{system}/model.pt"), key=lambda path: path.stat().st_mtime)
-    if not found:
-        raise UserError(
-            f"no trained {system} network in {experiments}/*/{system}; train one with egs/fearless/run.py, "
-            "or name a folder with --model"
-        )
-    return found[-1].parent
 
 
 def _detect(decide, sampling_rate, path, channel=None, start=0.0, duration=None):

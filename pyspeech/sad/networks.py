@@ -36,7 +36,7 @@ class SadNetwork(torch.nn.Module):
         self.config.check()
         stft = stft or StftConfig()
         self.stft = MagnitudeStft(stft)
-        self.context = round(self.config.context_seconds / stft.frame_shift)  # frames to either side
+        self.context = context_frames(self.config, stft)
         self.cnn = CnnFrontEnd(stft.num_bins, self.config.channels)
         layers = {"cnn": CnnLayer, "rnn": RnnLayer, "seg_rnn": SegmentRnnLayer}
         self.temporal = layers[self.config.temporal](self.cnn.num_features, self.config)
@@ -59,6 +59,11 @@ class SadNetwork(torch.nn.Module):
             valid = None if valid[:, core].all() else valid[:, core]
         scores = self.temporal(self.cnn(features[:, core], valid), valid)
         return scores if valid is None else scores * valid
+
+
+def context_frames(config, stft):
+    """Frames to either side that a frame is normalised over."""
+    return round(config.context_seconds / stft.frame_shift)
 
 
 class CnnFrontEnd(torch.nn.Module):

@@ -12,6 +12,7 @@ which the loader seeds by epoch and batch.
 import numpy as np
 import torch
 
+from pyspeech.cache import BoundedCache
 from pyspeech.cuts import read_samples
 from pyspeech.errors import UserError
 from pyspeech.spoofing.formats import label_of
@@ -121,21 +122,18 @@ class UtteranceReader:
     """read(cut): samples (N,) float32 of the whole utterance, N at least 1; the first that are read stay in memory."""
 
     def __init__(self, sampling_rate, cache_gigabytes=0.0):
-        self.sampling_rate, self.left, self.kept = sampling_rate, int(cache_gigabytes * 2**30), {}
+        self.sampling_rate, self.cache = sampling_rate, BoundedCache(int(cache_gigabytes * 2**30))
 
     def __call__(self, cut):
         """UserError that names the cut where it cannot be read or holds no samples."""
-        key = _audio_of(cut)
-        kept = self.kept.get(key)
-        if kept is None:
-            samples = read_samples(cut, self.sampling_rate)
-            if len(samples) == 0:
-                raise UserError(f"{cut.id}: no samples; remove it from the corpus, or prepare the corpus again")
-            kept = _compact(samples)
-            if kept.nbytes <= self.left:
-                self.left -= kept.nbytes
-                self.kept[key] = kept
+        kept = self.cache.get(_audio_of(cut), lambda: self._read(cut))
         return kept / np.float32(32768) if kept.dtype == np.int16 else kept
+
+    def _read(self, cut):
+        samples = read_samples(cut, self.sampling_rate)
+        if len(samples) == 0:
+            raise UserError(f"{cut.id}: no samples; remove it from the corpus, or prepare the corpus again")
+        return _compact(samples)
 
 
 def _audio_of(cut):

@@ -1,6 +1,6 @@
-"""A trained detector in one file, and the scores of audio of any length and sampling rate from it.
+"""Scores of audio of any length and sampling rate by a trained detector.
 
-    detector = load_detector(folder)
+    detector = load_model(folder)                       # pyspeech.spoofing.checkpoint
     score = score_samples(detector, samples, rate)      # log odds, higher is genuine
     detector.calibration.log_likelihood_ratio(score)    # as in the recipe's score files
     detector.calibration.probability(score)             # of being genuine
@@ -10,20 +10,17 @@ windows.
 """
 
 import itertools
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from pyspeech.compat import load_checkpoint, save_checkpoint
 from pyspeech.errors import UserError
 from pyspeech.spoofing.calibration import Calibration
-from pyspeech.spoofing.config import CropConfig, DetectorConfig, LogMelConfig
-from pyspeech.spoofing.networks import LcnnBlstm, log_odds
+from pyspeech.spoofing.config import CropConfig
+from pyspeech.spoofing.networks import log_odds
 from pyspeech.spoofing.pieces import windows
 
-MODEL_FILE = "model.pt"
 BATCH = 16  # windows that are scored together
 
 
@@ -96,38 +93,3 @@ def score_pieces(model, pieces):
         with torch.inference_mode():
             samples = torch.from_numpy(np.stack(batch)).to(device)
             yield from log_odds(model(samples)).double().cpu().tolist()
-
-
-def save_detector(folder, detector):
-    """Write `folder`/model.pt, whole or not at all."""
-    model = detector.model
-    content = {
-        "kind": "fake audio detector",
-        "model": {name: value.cpu() for name, value in model.state_dict().items()},
-        "network": asdict(model.config),
-        "features": asdict(model.log_mel.config),
-        "crop": asdict(detector.crop),
-        "calibration": asdict(detector.calibration),
-        "threshold": float(detector.threshold),
-    }
-    save_checkpoint(Path(folder) / MODEL_FILE, content)
-
-
-def load_detector(folder, device="cpu"):
-    """The Detector of `folder`/model.pt, its model on `device`. UserError for any other file."""
-    path = Path(folder) / MODEL_FILE
-    content = load_checkpoint(path, map_location="cpu")
-    if not isinstance(content, dict) or content.get("kind") != "fake audio detector":
-        raise UserError(f"{path}: holds no detector of fake audio; expected one that egs/add2022/run.py trained")
-    try:
-        model = LcnnBlstm(DetectorConfig(**content["network"]), LogMelConfig(**content["features"]))
-        model.load_state_dict(content["model"])
-        crop, calibration = CropConfig(**content["crop"]), Calibration(**content["calibration"])
-        crop.check()
-        return Detector(model.to(device).eval(), crop, calibration, float(content["threshold"]))
-    except (KeyError, TypeError, ValueError, RuntimeError, UserError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise UserError(
-            f"{path}: not a detector of this version ({type(error).__name__}: {reason}); train it "
-            "again, or use the version of the code that made it"
-        ) from error

@@ -9,4 +9,5 @@ interruption.py  SIGTERM and SIGUSR2
 progress.py      log lines, TensorBoard, tqdm
 distributed.py   rank and world size, in one place
 trainer.py       the loop
+run.py           all of these together: from a model's making to its result
 """

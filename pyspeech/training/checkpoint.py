@@ -7,32 +7,10 @@ best.pt                         the result
 """
 
 import re
-import zipfile
 
 import torch
 
-from pyspeech.compat import load_checkpoint
-
-
-class DamagedFile(Exception):
-    """A file that save_checkpoint did not write, or that was changed since."""
-
-
-def load_file(path):
-    """What save_checkpoint wrote, its tensors on the CPU. Raises DamagedFile, or OSError where it cannot be opened."""
-    with open(path, "rb"):
-        pass
-    try:
-        # torch.load does not look at the checksums that the file holds: a flipped bit would become a weight.
-        with zipfile.ZipFile(path) as archive:
-            bad = archive.testzip()
-        if bad is not None:
-            raise DamagedFile(f"checksum of {bad} is wrong")
-        return load_checkpoint(path, map_location="cpu")
-    except MemoryError:
-        raise
-    except Exception as error:  # zipfile, pickle and torch raise nearly every kind
-        raise DamagedFile(f"{type(error).__name__}: {error}".splitlines()[0]) from error
+from pyspeech.compat import DamagedFile, load_checkpoint
 
 
 def numbered_files(folder, prefix):
@@ -49,11 +27,11 @@ def load_newest(folder, log):
     """(path, content) of the newest checkpoint that loads, or None; one that does not is renamed to `.corrupt`."""
     for path in reversed(numbered_files(folder, "checkpoint").values()):
         try:
-            return path, load_file(path)
+            return path, load_checkpoint(path)
         except DamagedFile as error:
             aside = path.with_name(path.name + ".corrupt")
             path.replace(aside)
-            log.warning("%s is damaged (%s): renamed to %s, the checkpoint before it is used", path, error, aside.name)
+            log.warning("%s is damaged (%s): renamed to %s, the checkpoint before it is used", path, error.reason, aside.name)
     return None
 
 
@@ -83,11 +61,11 @@ def average(paths):
     Floating-point tensors are averaged in float64 and keep their type. Anything else (such as the number of batches
     that batch normalisation has seen) is taken from the first file.
     """
-    result = load_file(paths[0])["model"]
+    result = load_checkpoint(paths[0])["model"]
     names = [name for name, value in result.items() if torch.is_tensor(value) and value.is_floating_point()]
     sums = {name: result[name].to(torch.float64, copy=True) for name in names}
     for path in paths[1:]:
-        state = load_file(path)["model"]
+        state = load_checkpoint(path)["model"]
         for name in names:
             sums[name] += state[name]
     for name in names:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 
-from pyspeech.compat import autocast, describe_environment, save_checkpoint
+from pyspeech.compat import autocast, describe_environment, load_checkpoint, save_checkpoint
 from pyspeech.errors import UserError
 from pyspeech.training import checkpoint, distributed
 from pyspeech.training.config import CHANGEABLE
@@ -348,8 +348,8 @@ class Trainer:
     def _result_stands(self):
         """Whether best.pt is the result of this very run; `model` then has its weights."""
         try:
-            content = checkpoint.load_file(self.result)
-        except (FileNotFoundError, checkpoint.DamagedFile):
+            content = load_checkpoint(self.result)
+        except UserError:  # missing, or damaged
             return False
         if content["last_step"] != self.position.step:
             return False
@@ -365,7 +365,7 @@ class Trainer:
         steps, metrics = [position.step], {}
         if position.best:
             paths = [self.folder / f"best-{step}.pt" for _, step in position.best]
-            best = checkpoint.load_file(paths[0])
+            best = load_checkpoint(paths[0])
             steps, metrics = [best["step"]], best["metrics"]
             if len(paths) > 1:
                 self.model.load_state_dict(checkpoint.average(paths))

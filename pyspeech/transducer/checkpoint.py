@@ -1,10 +1,9 @@
 """All that recognition needs in one file: the model, its units, and how features are computed and normalised."""
 
 import json
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 
-from pyspeech.compat import load_checkpoint, save_checkpoint
+from pyspeech import model_file
 from pyspeech.errors import UserError
 from pyspeech.features.config import FbankConfig
 from pyspeech.features.fbank import GlobalStats
@@ -12,7 +11,7 @@ from pyspeech.text.units import units_from_json
 from pyspeech.transducer.config import TransducerConfig
 from pyspeech.transducer.networks import Transducer
 
-MODEL_FILE = "model.pt"
+KIND = "transducer"
 
 
 @dataclass
@@ -31,39 +30,38 @@ class Bundle:
 def save_model(folder, model, units, stats, fbank_config):
     """Write `folder`/model.pt, whole or not at all; the arguments are what `load_model` gives back."""
     check_units(model, units)
-    content = {
-        "model": {name: value.cpu() for name, value in model.state_dict().items()},
-        "transducer": asdict(model.config),
-        "vocabularies": dict(model.vocabularies),
-        # As text: a checkpoint holds plain data alone, and units have their own form.
-        "units": {language: json.dumps(units[language].to_json()) for language in model.languages},
-        "fbank": asdict(fbank_config),
-        "stats": None if stats is None else stats.to_dict(),
-    }
-    content["transducer"]["lid_sizes"] = list(content["transducer"]["lid_sizes"])
-    save_checkpoint(Path(folder) / MODEL_FILE, content)
+    model_file.write(
+        folder,
+        KIND,
+        model,
+        transducer=model.config,
+        vocabularies=model.vocabularies,
+        # As text: a file holds plain data alone, and units have their own form.
+        units={language: json.dumps(units[language].to_json()) for language in model.languages},
+        fbank=fbank_config,
+        stats=None if stats is None else stats.to_dict(),
+    )
 
 
 def load_model(folder, device="cpu"):
-    """The Bundle of `folder`/model.pt: model on `device`, float32, in evaluation mode. UserError for any other file."""
-    path = Path(folder) / MODEL_FILE
-    content = load_checkpoint(path, map_location="cpu")
-    try:
-        model = Transducer(TransducerConfig(**content["transducer"]), content["vocabularies"])
-        model.load_state_dict(content["model"])
-        # Languages with the same units, as in a union, share them.
-        distinct = {text: units_from_json(json.loads(text)) for text in content["units"].values()}
-        units = {language: distinct[text] for language, text in content["units"].items()}
-        check_units(model, units)
-        fbank = FbankConfig(**content["fbank"])
-        stats = None if content["stats"] is None else GlobalStats.from_dict(content["stats"])
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, UserError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise UserError(
-            f"{path}: not a transducer of this version ({type(error).__name__}: {reason}); "
-            "train it again, or use the version of the code that made it"
-        ) from error
-    return Bundle(model.to(device).eval(), units, fbank, stats)
+    """The Bundle of `folder`: model on `device`, float32, in evaluation mode.
+
+    folder: of a model.pt, or that file. UserError for any other.
+    """
+    bundle = model_file.read(folder, KIND, _build)
+    bundle.model.to(device).eval()
+    return bundle
+
+
+def _build(content):
+    model = Transducer(TransducerConfig(**content["transducer"]), content["vocabularies"])
+    model.load_state_dict(content["model"])
+    # Languages with the same units, as in a union, share them.
+    distinct = {text: units_from_json(json.loads(text)) for text in content["units"].values()}
+    units = {language: distinct[text] for language, text in content["units"].items()}
+    check_units(model, units)
+    stats = None if content["stats"] is None else GlobalStats.from_dict(content["stats"])
+    return Bundle(model, units, FbankConfig(**content["fbank"]), stats)
 
 
 def check_units(model, units):

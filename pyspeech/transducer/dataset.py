@@ -15,6 +15,7 @@ import itertools
 import numpy as np
 import torch
 
+from pyspeech.cache import BoundedCache
 from pyspeech.cuts import DURATION_JITTER, read_samples, split_batches, supervision_of
 from pyspeech.errors import UserError
 from pyspeech.features.fbank import fbank, stack
@@ -184,21 +185,14 @@ class FrameReader:
 
     def __init__(self, config, cache_bytes=0, stored=None):
         config.check()
-        self.config, self.left, self.full = config, cache_bytes, cache_bytes == 0
-        self.kept, self.stored = {}, stored
+        self.config, self.cache, self.stored = config, BoundedCache(cache_bytes), stored
 
     def __call__(self, cut):
-        frames = self.kept.get(cut.id)
-        if frames is None and self.stored is not None:
-            frames = self.stored.get(cut.id)
-        if frames is None:
-            frames = fbank(read_samples(cut, self.config.sampling_rate), self.config)
-            size = frames.numel() * frames.element_size()
-            self.full = self.full or size > self.left
-            if not self.full:
-                self.left -= size
-                self.kept[cut.id] = frames
-        return frames
+        frames = None if self.stored is None else self.stored.get(cut.id)
+        return self.cache.get(cut.id, lambda: self._compute(cut)) if frames is None else frames
+
+    def _compute(self, cut):
+        return fbank(read_samples(cut, self.config.sampling_rate), self.config)
 
 
 def _pad(sequences):

@@ -20,6 +20,7 @@ import math
 import numpy as np
 import torch
 
+from pyspeech.cache import BoundedCache
 from pyspeech.cuts import DURATION_JITTER, read_samples, split_batches, supervision_of
 from pyspeech.errors import UserError
 from pyspeech.features.fbank import GlobalStats
@@ -163,17 +164,10 @@ class FeatureReader:
         config.check()
         self.config, self.stats, self.raw = config, stats, raw
         self.stft = MagnitudeStft(config.magnitudes) if magnitudes else None
-        self.left, self.kept = cache_bytes, {}
+        self.cache = BoundedCache(cache_bytes)
 
     def __call__(self, cut):
-        parts = self.kept.get(cut.id)
-        if parts is None:
-            parts = self._compute(cut)
-            size = sum(part.numel() * part.element_size() for part in parts)
-            if size <= self.left:
-                self.left -= size
-                self.kept[cut.id] = parts
-        return parts
+        return self.cache.get(cut.id, lambda: self._compute(cut))
 
     def _compute(self, cut):
         samples = torch.from_numpy(read_samples(cut, self.config.sampling_rate))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
+from steps.cuts import load_cuts as load_set
 
 KINDS = ("mucs", "fleurs", "commonvoice", "cmu_indic")  # layouts of a corpus
 SETS = ("train", "dev", "test")
@@ -36,12 +37,8 @@ def prepare_corpus(conf, out, log):
 
 
 def load_cuts(corpus, name, language=None):
-    """The CutSet (eager) of a set, of one language where one is given; empty where there is none."""
-    from lhotse import CutSet
-
-    path = Path(corpus) / f"{name}.jsonl.gz"
-    cuts = CutSet.from_file(path) if path.exists() else []
-    return CutSet.from_cuts(cut for cut in cuts if language in (None, cut.supervisions[0].language))
+    """The cuts of a set as a list, of one language where one is given; empty where there is none."""
+    return [cut for cut in load_set(corpus, name) if language in (None, cut.supervisions[0].language)]
 
 
 def languages_of(corpus):

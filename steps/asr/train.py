@@ -43,13 +43,9 @@ def shorter(train, share, lr):
 
 def train_model(exp, conf, system, languages, train, name, seed=None):
     """One model in training/<name>, then models/<name>/model.pt. Goes on after a kill, and is kept where it is done."""
-    from pyspeech.compat import default_device
     from pyspeech.features.fbank import GlobalStats
     from pyspeech.features.frame_store import FrameStore
-    from pyspeech.training.data import BatchLoader
-    from pyspeech.training.optimization import make_optimizer
-    from pyspeech.training.randomness import seed_everything
-    from pyspeech.training.trainer import Trainer
+    from pyspeech.training.run import train as run_training
     from pyspeech.transducer.checkpoint import save_model
     from pyspeech.transducer.dataset import UtteranceDataset, language_sampler
     from pyspeech.transducer.training import TransducerTraining, compute_loss
@@ -59,18 +55,18 @@ def train_model(exp, conf, system, languages, train, name, seed=None):
     units = load_units(exp.dir / "units", languages, union=structure["structure"] in UNION)
     stats, stored = GlobalStats.load(exp.dir / "features" / "stats.json"), FrameStore(exp.dir / "features" / "frames")
     exp.log.info("%s: %s", name, ", ".join(f"{language} {units[language].size} symbols" for language in languages))
-    seed_everything(train.seed)
-    model = make_model(exp, conf, structure, units, seed).to(default_device())
-    training = TransducerTraining(model, conf.loss, train.warmup_steps)
     limits = conf.data.batch_seconds, conf.data.max_utterances
     dataset = UtteranceDataset(units, conf.features, stats, conf.specaugment if conf.data.augment else None, stored=stored)
     sampler = language_sampler(training_cuts(conf, corpus, languages), languages, *limits, train.seed, conf.data.minibatches)
-    batches = BatchLoader(dataset, sampler, train.seed, train.num_workers)
     dev = cuts_of(corpus, "dev", languages)
     validate = dev_loss(UtteranceDataset(units, conf.features, stats, stored=stored), dev, limits) if dev else None
-    Trainer(training, make_optimizer(training, train), batches, compute_loss, train,
-            exp.dir / "training" / name, validate=validate, log=exp.log).run()
-    save_model(exp.dir / "models" / name, model, units, stats, conf.features)
+
+    def make_training():
+        return TransducerTraining(make_model(exp, conf, structure, units, seed), conf.loss, train.warmup_steps)
+
+    training = run_training(make_training, dataset, sampler, compute_loss, train, exp.dir / "training" / name, validate,
+                            exp.log)
+    save_model(exp.dir / "models" / name, training.transducer, units, stats, conf.features)
 
 
 def make_model(exp, conf, structure, units, seed=None):

@@ -2,6 +2,7 @@
 from pathlib import Path
 
 from pyspeech.errors import UserError
+from steps.cuts import load_cuts
 
 ENOUGH_TRAINING_SECONDS = 2 * 3600  # less than this of a corpus's own: simulated streams are added
 
@@ -30,14 +31,6 @@ def prepare_fearless(conf, out, log):
             raise UserError(f"corpus={conf.corpus}: no labelled {name} streams; simulated=always makes some")
 
 
-def load_cuts(corpus, name):
-    """The CutSet of a set (eager), or None where the corpus has none."""
-    from lhotse import CutSet
-
-    path = Path(corpus) / f"{name}.jsonl.gz"
-    return CutSet.from_file(path).to_eager() if path.exists() else None
-
-
 def scored_sets(corpus):
     """Names of the sets that detectors run on: dev first, then eval sets."""
     names = sorted(path.name.split(".")[0] for path in Path(corpus).glob("*.jsonl.gz"))
@@ -45,8 +38,7 @@ def scored_sets(corpus):
 
 
 def _seconds(out, name):
-    cuts = load_cuts(out, name)
-    return sum(cut.duration for cut in cuts) if cuts is not None else 0.0
+    return sum(cut.duration for cut in load_cuts(out, name))
 
 
 def _add_simulated(out, name):
@@ -60,7 +52,7 @@ def _add_simulated(out, name):
     own = load_cuts(out, name)
     simulated = load_cuts(out / "simulated", name)
     with atomic_path(out / f"{name}.jsonl.gz") as temporary:
-        CutSet.from_cuts([*(own or []), *simulated]).to_file(temporary)
+        CutSet.from_cuts([*own, *simulated]).to_file(temporary)
     (out / "reference" / name).mkdir(parents=True, exist_ok=True)
     for reference in (out / "simulated" / "reference" / name).glob("*.txt"):
         shutil.copy2(reference, out / "reference" / name)

@@ -32,7 +32,7 @@ def score_networks(exp, systems):
     from tqdm import tqdm
 
     from pyspeech.compat import default_device
-    from pyspeech.sad.decoding import load_model
+    from pyspeech.sad.checkpoint import load_model
 
     corpus = exp.dir / "corpus"
     for system in systems:
@@ -46,9 +46,9 @@ def score_networks(exp, systems):
 def tune_thresholds(exp, systems):
     """The threshold with the lowest DCF on dev for each system and smoothing; hypotheses of all sets at it.
 
-    The network with its threshold and smoothing is <system>/model.pt, which utils/detect_speech.py takes.
+    The network with its threshold and smoothing is models/<system>/model.pt, which utils/detect_speech.py takes.
     """
-    from pyspeech.sad.decoding import load_model, save_model
+    from pyspeech.sad.checkpoint import load_model, save_model
 
     corpus, scores = exp.dir / "corpus", exp.dir / "scores"
     dev = load_cuts(corpus, "dev")
@@ -66,7 +66,7 @@ def tune_thresholds(exp, systems):
                 "threshold": found.threshold, "best_dcf": found.best_dcf}
         used = SMOOTHINGS[system][0]
         threshold = sweeps[system][used]["threshold"]
-        save_model(exp.dir / system, model, threshold, used)
+        save_model(exp.dir / "models" / system, model, threshold, used)
         for name in scored_sets(corpus):
             sad_detect.detect_network(load_cuts(corpus, name), scores / system / name, frame_shift, threshold, used,
                                       exp.dir / "hypotheses" / system / name)
@@ -81,7 +81,8 @@ def measure_speed(exp, config, systems):
     from threadpoolctl import threadpool_limits
 
     from pyspeech.audio.io import read_audio
-    from pyspeech.sad.decoding import load_model, score_samples
+    from pyspeech.sad.checkpoint import load_model
+    from pyspeech.sad.decoding import score_samples
     from pyspeech.sad.smoothing import decide
     from pyspeech.sad.statistical import detect
 
@@ -100,7 +101,7 @@ def measure_speed(exp, config, systems):
     try:
         speeds = {"statistical": fraction(lambda: detect(samples, rate, config))}
         for system in systems:
-            model = load_model(exp.dir / system)
+            model = load_model(exp.dir / "models" / system)
             speeds[system] = fraction(lambda: decide(score_samples(model, samples), model.threshold, model.smoothing))
     finally:
         torch.set_num_threads(threads)

@@ -7,26 +7,19 @@ from steps.sad.detect import SAMPLING_RATE, cut_path, sweep_scores
 
 def train_network(exp, conf, system):
     """Train `system` (cnn, rnn or seg_rnn) in training/<system>, where model.pt is the result. Goes on after a kill."""
-    from pyspeech.compat import default_device
+    from pyspeech.sad.checkpoint import save_model
     from pyspeech.sad.dataset import CropDataset, crop_sampler
-    from pyspeech.sad.decoding import save_model
-    from pyspeech.sad.networks import SadNetwork
+    from pyspeech.sad.networks import SadNetwork, context_frames
     from pyspeech.sad.training import compute_loss
-    from pyspeech.training.data import BatchLoader
-    from pyspeech.training.optimization import make_optimizer
-    from pyspeech.training.randomness import seed_everything
-    from pyspeech.training.trainer import Trainer
+    from pyspeech.training.run import train
 
     corpus, folder = exp.dir / "corpus", exp.dir / "training" / system
-    streams = load_cuts(corpus, "train")
-    seed_everything(conf.train.seed)
-    model = SadNetwork(replace(conf.network, temporal=system), conf.features)
-    model.to(default_device())
-    dataset = CropDataset(streams, conf.data, conf.features, model.context)
-    batches = BatchLoader(dataset, crop_sampler(streams, conf.data, conf.train.seed), conf.train.seed,
-                          conf.train.num_workers)
-    Trainer(model, make_optimizer(model, conf.train), batches, compute_loss, conf.train, folder,
-            validate=dev_validation(corpus, "median" if system != "seg_rnn" else "none"), log=exp.log).run()
+    streams, network = load_cuts(corpus, "train"), replace(conf.network, temporal=system)
+    dataset = CropDataset(streams, conf.data, conf.features, context_frames(network, conf.features))
+    sampler = crop_sampler(streams, conf.data, conf.train.seed)
+    validate = dev_validation(corpus, "median" if system != "seg_rnn" else "none")
+    model = train(lambda: SadNetwork(network, conf.features), dataset, sampler, compute_loss, conf.train, folder, validate,
+                  exp.log)
     save_model(folder, model)
 
 

@@ -5,6 +5,7 @@
 from pathlib import Path
 
 from pyspeech.errors import UserError
+from steps.cuts import load_cuts
 
 KINDS = ("auto", "add2022", "asvspoof2019")
 
@@ -38,14 +39,6 @@ def kind_of(folder):
         pass                                             # or the protocols are missing, which is said later
     names = [folder.name, *(path.name for path in [*folder.iterdir(), *filter(Path.is_dir, folder.glob("*/*"))])]
     return "asvspoof2019" if any("asvspoof2019_la" in name.lower() for name in names) else "add2022"
-
-
-def load_cuts(corpus, name):
-    """The cuts of a set as a list, empty where the corpus lacks the set."""
-    from lhotse import CutSet
-
-    path = corpus / f"{name}.jsonl.gz"
-    return list(CutSet.from_file(path)) if path.exists() else []
 
 
 def development_cuts(corpus):

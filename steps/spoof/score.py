@@ -16,13 +16,14 @@ def scored_sets(system):
 def score_system(exp, conf, system):
     """scores/<system>/<seed>/<set>.txt, score files of log-likelihood ratios calibrated on dev; its figures on the screen."""
     from pyspeech.compat import default_device
+    from pyspeech.spoofing.checkpoint import load_model
     from pyspeech.spoofing.dataset import UtteranceReader
-    from pyspeech.spoofing.detector import load_detector, score_utterances
+    from pyspeech.spoofing.detector import score_utterances
     from pyspeech.spoofing.formats import write_scores
 
     for seed in seeds_of(conf, system):
         (exp.dir / "scores" / system / str(seed)).mkdir(parents=True)  # a corpus may have none of the sets
-        detector = load_detector(exp.dir / "models" / system / str(seed), default_device())
+        detector = load_model(exp.dir / "models" / system / str(seed), default_device())
         read = UtteranceReader(detector.sampling_rate)
         for name in scored_sets(system):
             cuts = load_cuts(exp.dir / "corpus", name)

@@ -56,48 +56,42 @@ def train_detector(exp, conf, system, seed, backgrounds):
     """
     from functools import partial
 
-    from pyspeech.compat import default_device
     from pyspeech.spoofing.augmentation import augment
     from pyspeech.spoofing.dataset import CropDataset, UtteranceSampler
     from pyspeech.spoofing.networks import LcnnBlstm
     from pyspeech.spoofing.training import compute_loss, validation
-    from pyspeech.training.data import BatchLoader
-    from pyspeech.training.optimization import make_optimizer
-    from pyspeech.training.randomness import seed_everything
-    from pyspeech.training.trainer import Trainer
+    from pyspeech.training.run import train as run_training
     from steps.spoof.corpus import development_cuts, training_cuts
 
     options, train, rate = SYSTEMS[system], train_config(conf, system, seed), conf.features.sampling_rate
     cuts, dev = training_cuts(exp.dir / "corpus", options.get("pooled", False)), development_cuts(exp.dir / "corpus")
-    seed_everything(seed)
-    model = LcnnBlstm(conf.network, conf.features).to(default_device())
     disturb = partial(augment, rate=rate, config=augment_config(conf, system), **backgrounds)
-    batches = BatchLoader(CropDataset(conf.data, rate, disturb), UtteranceSampler(cuts, conf.data, seed), seed,
-                          train.num_workers)
+    dataset, sampler = CropDataset(conf.data, rate, disturb), UtteranceSampler(cuts, conf.data, seed)
     loss = partial(compute_loss, specaugment=conf.specaugment if options.get("masks") else None)
     exp.log.info("%s, seed %d: %d utterances", system, seed, len(cuts))
     if not dev:
         exp.log.warning("no labelled dev set with genuine and fake utterances: %s keeps its last weights, its scores are "
                         "not calibrated, and its threshold is 0", system)
     validate = validation(dev, conf.data, rate) if dev and not options.get("pooled") else None
-    Trainer(model, make_optimizer(model, train), batches, loss, train, exp.dir / "training" / system / str(seed),
-            validate=validate, log=exp.log).run()
+    model = run_training(lambda: LcnnBlstm(conf.network, conf.features), dataset, sampler, loss, train,
+                         exp.dir / "training" / system / str(seed), validate, exp.log)
     save_calibrated(exp.dir / "models" / system / str(seed), model, conf.data, dev)
 
 
 def save_calibrated(folder, model, crop, cuts):
     """Write the detector with the calibration and the threshold that its scores of `cuts` give; without cuts, as it is."""
     from pyspeech.spoofing.calibration import Calibration, fit_calibration
+    from pyspeech.spoofing.checkpoint import save_model
     from pyspeech.spoofing.dataset import UtteranceReader
-    from pyspeech.spoofing.detector import Detector, save_detector, score_utterances
+    from pyspeech.spoofing.detector import Detector, score_utterances
     from pyspeech.spoofing.formats import label_of
     from pyspeech.spoofing.scoring import equal_error_rate
 
     if not cuts:
-        save_detector(folder, Detector(model, crop, Calibration()))
+        save_model(folder, Detector(model, crop, Calibration()))
         return
     read = UtteranceReader(model.log_mel.config.sampling_rate)
     scores = score_utterances(model.eval(), crop, map(read, cuts))
     genuine, fake = ([score for score, cut in zip(scores, cuts) if label_of(cut).genuine is kind]
                      for kind in (True, False))
-    save_detector(folder, Detector(model, crop, fit_calibration(genuine, fake), equal_error_rate(genuine, fake)[1]))
+    save_model(folder, Detector(model, crop, fit_calibration(genuine, fake), equal_error_rate(genuine, fake)[1]))

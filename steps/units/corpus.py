@@ -6,6 +6,8 @@
 import re
 import unicodedata
 
+from steps.cuts import load_cuts  # noqa: F401 (with the corpus's other parts)
+
 MINI_LANGUAGES = ("cs", "nl")  # of local/zerospeech_mini.py
 
 
@@ -18,13 +20,6 @@ def prepare_corpus(conf, out, log):
         from local import zerospeech2019
         counts = zerospeech2019.prepare(conf.corpus, out, log, language=conf.language or None, skip_bad=conf.skip_bad)
     log.info("%s", ", ".join(f"{name} {count}" for name, count in counts.items()))
-
-
-def load_cuts(corpus, name):
-    """The cuts of a set as a list."""
-    from lhotse import CutSet
-
-    return list(CutSet.from_file(corpus / f"{name}.jsonl.gz"))
 
 
 def speaker_of(cut):

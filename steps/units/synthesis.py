@@ -20,24 +20,25 @@ def units_of(exp, conf):
 def train_inverter(exp, conf):
     """models/synthesis, from the corpus's voices, all in one inverter. Goes on after a kill."""
     from pyspeech.compat import default_device
-    from pyspeech.training.randomness import seed_everything
     from pyspeech.units.checkpoint import Bundle, load_model, save_pair
     from pyspeech.units.dataset import UnitDataset, speakers_of
     from pyspeech.units.inverter import Inverter
     from pyspeech.units.training import InverterTraining
 
-    seed, device = conf.seeds[0], default_device()
-    vqvae = load_model(exp.dir / "models" / conf.synthesis / str(seed), "vqvae", device)
+    seed = conf.seeds[0]
+    vqvae = load_model(exp.dir / "models" / conf.synthesis / str(seed), "vqvae", default_device())
     cuts = load_cuts(exp.dir / "corpus", "voice")
     voices = speakers_of(cuts)
     config = replace(conf.inverter, bins=vqvae.features.magnitudes.num_bins, repeat=vqvae.model.config.stride)
-    seed_everything(seed)
-    model = Inverter(config, vqvae.model.codebook, len(voices)).to(device)
     exp.log.info("inverter of %s, seed %d: %d utterances of %s", conf.synthesis, seed, len(cuts), ", ".join(voices))
     dataset = UnitDataset(voices, vqvae.features, conf.inverter_data, vqvae.stats, magnitudes=True)
-    train = replace(conf.inverter_train, seed=seed)
-    run_training(exp, InverterTraining(model, vqvae.model), dataset, cuts, train, "inverter")
-    save_pair(exp.dir / "models" / "synthesis", vqvae, Bundle(model, voices, vqvae.features, vqvae.stats))
+
+    def make_training():
+        return InverterTraining(Inverter(config, vqvae.model.codebook, len(voices)), vqvae.model)
+
+    training = run_training(exp, make_training, dataset, cuts, replace(conf.inverter_train, seed=seed), "inverter")
+    inverter = Bundle(training.inverter, voices, vqvae.features, vqvae.stats)
+    save_pair(exp.dir / "models" / "synthesis", vqvae, inverter)
 
 
 def pairs_to_speak(corpus, voices, most):

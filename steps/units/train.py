@@ -36,8 +36,6 @@ def train_system(exp, conf, system):
 
 def train_vqvae(exp, conf, system, seed):
     """One VQ-VAE in training/<system>/<seed>, then models/<system>/<seed>/model.pt."""
-    from pyspeech.compat import default_device
-    from pyspeech.training.randomness import seed_everything
     from pyspeech.units.checkpoint import save_model
     from pyspeech.units.dataset import UnitDataset, corpus_stats, speakers_of
     from pyspeech.units.training import VqVaeTraining
@@ -47,22 +45,20 @@ def train_vqvae(exp, conf, system, seed):
     speakers = speakers_of(cuts)
     stats = corpus_stats(cuts, features) if features.needs_stats else None
     options = {name: value for name, value in SYSTEMS[system].items() if name != "features"}
-    seed_everything(seed)
-    model = VqVae(replace(conf.vqvae, features=features.dim, **options), len(speakers)).to(default_device())
+    config = replace(conf.vqvae, features=features.dim, **options)
     exp.log.info("%s, seed %d: %d utterances of %d speakers", system, seed, len(cuts), len(speakers))
     dataset = UnitDataset(speakers, features, conf.data, stats)
-    run_training(exp, VqVaeTraining(model), dataset, cuts, replace(conf.train, seed=seed), f"{system}/{seed}")
-    save_model(exp.dir / "models" / system / str(seed), model, speakers, features, stats)
+    training = run_training(exp, lambda: VqVaeTraining(VqVae(config, len(speakers))), dataset, cuts,
+                            replace(conf.train, seed=seed), f"{system}/{seed}")
+    save_model(exp.dir / "models" / system / str(seed), training.vqvae, speakers, features, stats)
 
 
-def run_training(exp, training, dataset, cuts, train, name):
-    """Train `training` (Vq-Vae- or InverterTraining) in training/<name>. dataset: UnitDataset; train: TrainConfig."""
-    from pyspeech.training.data import BatchLoader
-    from pyspeech.training.optimization import make_optimizer
-    from pyspeech.training.trainer import Trainer
+def run_training(exp, make_training, dataset, cuts, config, name):
+    """The VqVaeTraining or InverterTraining that make_training() gives, trained in training/<name>. dataset: UnitDataset;
+    config: TrainConfig."""
+    from pyspeech.training.run import train
     from pyspeech.units.dataset import DurationSampler
     from pyspeech.units.training import compute_loss
 
-    batches = BatchLoader(dataset, DurationSampler(cuts, dataset.data, train.seed), train.seed, train.num_workers)
-    Trainer(training, make_optimizer(training, train), batches, compute_loss, train, exp.dir / "training" / name,
-            log=exp.log).run()
+    sampler = DurationSampler(cuts, dataset.data, config.seed)
+    return train(make_training, dataset, sampler, compute_loss, config, exp.dir / "training" / name, log=exp.log)

@@ -1,0 +1,139 @@
+"""Files of trained models: the weights with all that is needed to use them, in one file that says what it is.
+
+    <folder>/model.pt   {"kind": one of KINDS, "format": FORMAT, "version": of pyspeech, "model": weights, ...}
+
+What else is in it, each task knows: pyspeech/<task>/checkpoint.py writes and reads its models through `write` and `read`.
+Tools find the model that their user means with `find_model`.
+"""
+
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+
+import pyspeech
+from pyspeech.compat import load_checkpoint, save_checkpoint
+from pyspeech.errors import UserError
+
+MODEL_FILE = "model.pt"
+FORMAT = 1  # of the content as a whole; another number for what this code could not read, or would misread
+KINDS = {  # where recipes leave models of each kind
+    "SAD network": "egs/fearless/exp/NAME/models/SYSTEM",
+    "transducer": "egs/indic/exp/NAME/models/SYSTEM",
+    "vqvae": "egs/zerospeech/exp/NAME/models/SYSTEM/SEED",
+    "inverter": "egs/zerospeech/exp/NAME/models/synthesis",
+    "fake audio detector": "egs/add2022/exp/NAME/models/SYSTEM/SEED",
+}
+SHOWN = 5  # models that an error message names
+
+
+def write(folder, kind, model, **content):
+    """Write `folder`/model.pt, whole or not at all: the weights of a torch module and what else `read` is to give back.
+
+    content: dataclasses (which become dicts), dicts, lists, tuples (which become lists), tensors and plain values.
+    """
+    content = {**content, "model": model.state_dict()}
+    header = {"kind": kind, "format": FORMAT, "version": pyspeech.__version__}
+    save_checkpoint(Path(folder) / MODEL_FILE, {**header, **_plain(content)})
+
+
+def read(place, kind, build):
+    """build(content) of what `write` wrote, tensors on the CPU. place: the folder of the model, or its model.pt.
+
+    UserError in one line that names the file where there is none, it is damaged (its checksums are verified), of another
+    kind or format, or where `build` finds that its content does not fit together.
+    """
+    path = Path(place)
+    path = path / MODEL_FILE if path.is_dir() or path.name != MODEL_FILE else path
+    recipe = _recipe(kind)
+    if not path.is_file():
+        raise UserError(f"{path}: no such model; expected a {kind} that {recipe} trained, as in {KINDS[kind]}")
+    content = load_checkpoint(path)
+    _check_header(path, kind, content)
+    try:
+        return build(content)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError, UserError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(
+            f"{path}: no {kind} of this version ({type(error).__name__}: {reason}); train it again with {recipe}, or use "
+            f"the version of the code that made it, pyspeech {content['version']}"
+        ) from error
+
+
+def _check_header(path, kind, content):
+    if not isinstance(content, dict) or not {"kind", "format", "version"} <= set(content):
+        raise UserError(
+            f"{path}: holds no model, or one of before models had a format number; expected a {kind}: train it again "
+            f"with {_recipe(kind)}"
+        )
+    if content["format"] != FORMAT:
+        raise UserError(
+            f"{path}: has format {content['format']}, written by pyspeech {content['version']}; this is pyspeech "
+            f"{pyspeech.__version__}, which reads format {FORMAT}: use that version, or train it again with {_recipe(kind)}"
+        )
+    if content["kind"] != kind:
+        raise UserError(f"{path}: holds a model of kind {content['kind']}; expected {kind}")
+
+
+def _plain(value):
+    """Dataclasses as dicts, tuples as lists, tensors on the CPU."""
+    if is_dataclass(value):
+        value = asdict(value)
+    if isinstance(value, dict):
+        return {name: _plain(entry) for name, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(entry) for entry in value]
+    return value.cpu() if hasattr(value, "cpu") else value
+
+
+def _recipe(kind):
+    return KINDS[kind].split("/exp/")[0] + "/run.py"
+
+
+def find_model(given, kind, layouts=((MODEL_FILE,),)):
+    """The folder of the model that a tool's --model names: the folder itself, or its model.pt.
+
+    layouts: a folder holds a model where all files of one of these are in it. UserError for anything else; it lists the
+    models that lie below a folder, such as that of an experiment.
+    """
+    path = Path(given)
+    if path.name == MODEL_FILE and path.is_file():
+        path = path.parent
+    if _holds(path, layouts):
+        return path
+    wanted = " or ".join(" with ".join(layout) for layout in layouts)
+    what = f"no {wanted} in it" if path.is_dir() else f"is not a {wanted}" if path.exists() else "no such file or folder"
+    found = _models_below(path, layouts)
+    more = f" ({len(found) - SHOWN} more)" if len(found) > SHOWN else ""
+    raise UserError(
+        f"--model {given}: {what}; "
+        + (
+            f"choose one of {', '.join(map(str, found[:SHOWN]))}{more}"
+            if found
+            else f"expected a folder that {_recipe(kind)} made, as {KINDS[kind]}"
+        )
+    )
+
+
+def newest_model(experiments, name, kind):
+    """The folder of the newest model `name` of all experiments, `experiments`/*/models/<name>; UserError without any."""
+    found = sorted(Path(experiments).glob(f"*/models/{name}/{MODEL_FILE}"), key=lambda path: path.stat().st_mtime)
+    if not found:
+        raise UserError(
+            f"no trained {name} in {experiments}/*/models/{name}; train one with {_recipe(kind)}, or name a folder with --model"
+        )
+    return found[-1].parent
+
+
+def _holds(folder, layouts):
+    return any(all((folder / name).is_file() for name in layout) for layout in layouts)
+
+
+def _models_below(folder, layouts):
+    """Folders below `folder`, of a model.pt up to four levels below it, or right above that hold a model, sorted.
+
+    Parts of another one are left out, and what lies in `training`, of checkpoints.
+    """
+    files = (path for depth in range(5) for path in folder.glob("*/" * depth + MODEL_FILE))
+    candidates = {place for path in files for place in (path.parent, path.parent.parent)}
+    found = {place for place in candidates if _holds(place, layouts)}
+    apart = (place for place in found if place.parent not in found)
+    return sorted(place for place in apart if "training" not in place.relative_to(folder.parent).parts)

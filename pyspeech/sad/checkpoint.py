@@ -1,0 +1,33 @@
+"""The file of a SAD network: its weights and options, and how its scores become decisions."""
+
+from pyspeech import model_file
+from pyspeech.errors import UserError
+from pyspeech.sad.config import NetworkConfig, StftConfig
+from pyspeech.sad.networks import SadNetwork
+from pyspeech.sad.smoothing import SMOOTHINGS
+
+KIND = "SAD network"
+
+
+def save_model(folder, model, threshold=0.5, smoothing="none"):
+    """Write `folder`/model.pt; threshold, smoothing: of its scores (see smoothing.decide)."""
+    model_file.write(
+        folder, KIND, model, network=model.config, stft=model.stft.config, threshold=float(threshold), smoothing=smoothing
+    )
+
+
+def load_model(folder, device="cpu"):
+    """The SadNetwork of `folder`, in evaluation mode, with `threshold` and `smoothing` as attributes.
+
+    folder: of a model.pt, or that file. UserError for any other.
+    """
+    return model_file.read(folder, KIND, _build).to(device).eval()
+
+
+def _build(content):
+    model = SadNetwork(NetworkConfig(**content["network"]), StftConfig(**content["stft"]))
+    model.load_state_dict(content["model"])
+    model.threshold, model.smoothing = content["threshold"], content["smoothing"]
+    if model.smoothing not in SMOOTHINGS:
+        raise UserError(f"smoothing {model.smoothing!r}; expected one of {', '.join(SMOOTHINGS)}")
+    return model

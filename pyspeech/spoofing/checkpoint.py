@@ -1,0 +1,38 @@
+"""The file of a detector of fake audio: the network, the pieces it scores, its calibration and its threshold."""
+
+from pyspeech import model_file
+from pyspeech.spoofing.calibration import Calibration
+from pyspeech.spoofing.config import CropConfig, DetectorConfig, LogMelConfig
+from pyspeech.spoofing.detector import Detector
+from pyspeech.spoofing.networks import LcnnBlstm
+
+KIND = "fake audio detector"
+
+
+def save_model(folder, detector):
+    """Write `folder`/model.pt, whole or not at all."""
+    model_file.write(
+        folder,
+        KIND,
+        detector.model,
+        network=detector.model.config,
+        features=detector.model.log_mel.config,
+        crop=detector.crop,
+        calibration=detector.calibration,
+        threshold=float(detector.threshold),
+    )
+
+
+def load_model(folder, device="cpu"):
+    """The Detector of `folder`, of a model.pt or that file, its model on `device`. UserError for any other."""
+    detector = model_file.read(folder, KIND, _build)
+    detector.model.to(device).eval()
+    return detector
+
+
+def _build(content):
+    model = LcnnBlstm(DetectorConfig(**content["network"]), LogMelConfig(**content["features"]))
+    model.load_state_dict(content["model"])
+    crop = CropConfig(**content["crop"])
+    crop.check()
+    return Detector(model, crop, Calibration(**content["calibration"]), float(content["threshold"]))

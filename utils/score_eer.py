@@ -28,6 +28,7 @@ from pyspeech.arguments import seed, whole_number
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
 from pyspeech.terminal import exit_after
+from steps.tables import aligned, bracketed, percent
 
 
 def main(arguments=None):
@@ -101,10 +102,7 @@ def report(result, options):
     rows += [(f"attack {name}", entry) for name, entry in result["attacks"].items()]
     rows += [(f"condition {name}", entry) for name, entry in result["conditions"].items()]
     cells = [("", "genuine", "fake", "EER %", "[low, high]"), *(row(*entry) for entry in rows)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
-    lines = ["  ".join([line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:]))])
-             for line in cells]
-    lines.insert(1, "-" * len(lines[0]))
+    lines = aligned(cells)
     lines.append(f"[ ]: 95 % interval, bootstrap over {options.resample}s; an attack is scored against all genuine ones"
                  if result["attacks"] else f"[ ]: 95 % interval, bootstrap over {options.resample}s")
     figures = [f"threshold at the EER {result['threshold']:.4g}", f"Cllr {result['cllr']:.4f} bit"]
@@ -114,10 +112,8 @@ def report(result, options):
 
 
 def row(name, entry):
-    if entry["eer"] is None:
-        return name, str(entry["genuine"]), str(entry["fake"]), "-", "-"
-    return (name, str(entry["genuine"]), str(entry["fake"]), f"{100 * entry['eer']:.2f}",
-            "[{:.2f}, {:.2f}]".format(*(100 * value for value in entry["interval"])))
+    known = entry["eer"] is not None
+    return name, entry["genuine"], entry["fake"], percent(entry["eer"]), bracketed(entry["interval"], 2) if known else None
 
 
 if __name__ == "__main__":

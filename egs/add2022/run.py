@@ -107,7 +107,7 @@ def stages_of(system):
     train.__doc__ = f"Train {system}."
 
     @recipe.stage(name=f"score_{system}", inputs=models_of(system, "corpus"),
-                  outputs=if_used(system, f"scores/{system}"), cpus=2, gpus=1)
+                  outputs=if_used(system, f"scores/{system}", f"scores/{system}.json"), cpus=2, gpus=1)
     def score(exp, conf):
         from steps.spoof.score import score_system
         score_system(exp, conf, system)
@@ -118,7 +118,8 @@ for one in SYSTEMS:
     stages_of(one)
 
 
-@recipe.stage(config=["systems"], inputs=lambda conf: ["corpus", *(f"scores/{name}" for name in conf.systems)],
+@recipe.stage(config=["corpus", "systems"],
+              inputs=lambda conf: ["corpus", *(f"scores/{name}{suffix}" for name in conf.systems for suffix in ("", ".json"))],
               outputs=["results.json", "RESULTS.md", "figures/scores"])
 def results(exp, conf):
     """Table 3, the histograms of Figure 3 and detection error curves."""

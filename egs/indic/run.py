@@ -127,9 +127,9 @@ def stages_of(system, seed):
 
     @recipe.stage(name=f"decode_{system}", config=["search"],
                   inputs=if_used(system, "corpus", f"models/{system}"),
-                  outputs=if_used(system, f"decoded/{system}"), cpus=2, gpus=1, resumable=True)
+                  outputs=if_used(system, f"decoded/{system}", f"scores/{system}.json"), cpus=2, gpus=1, resumable=True)
     def decode(exp, conf):
-        from steps.asr.decode import decode_system
+        from steps.asr.score import decode_system
         decode_system(exp, conf, system)
     decode.__doc__ = f"Recognise the test sets with {system}; its row of the tables."
 
@@ -138,8 +138,17 @@ for name, seed_of in SEEDS.items():
     stages_of(name, seed_of)
 
 
-@recipe.stage(config=["systems", "features", "stop_after", "stop_below"],
-              inputs=lambda conf: [f"decoded/{name}" for name in conf.systems],
+@recipe.stage(config=["stop_after", "stop_below"], inputs=if_used("multi_softmax_lid", "decoded/multi_softmax_lid"),
+              outputs=if_used("multi_softmax_lid", "early_stopping.json"))
+def early_stopping(exp, conf):
+    """The trade-off between WER and active decoders (Table 7), from the posteriors that were decoded with."""
+    from steps.asr.score import stop_early
+    stop_early(exp, conf, "multi_softmax_lid")
+
+
+@recipe.stage(config=["corpus", "systems", "features", "model"],
+              inputs=lambda conf: ["corpus", "units", *(f"scores/{name}.json" for name in conf.systems),
+                                   *if_used("multi_softmax_lid", "early_stopping.json")(conf)],
               outputs=["results.json", "RESULTS.md", "figures"])
 def results(exp, conf):
     """The paper's tables and the trade-off plot."""

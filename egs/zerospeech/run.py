@@ -150,9 +150,10 @@ def synthesize(exp, conf):
     synthesize(exp, conf)
 
 
-@recipe.stage(config=["spoken", "recogniser"], inputs=["corpus", "models/synthesis", "wavs"], outputs=["synthesis.json"])
+@recipe.stage(config=["spoken", "recogniser"], inputs=["corpus", "models/synthesis", "wavs"],
+              outputs=["synthesis.json", "figures/sentence.png"])
 def score_synthesis(exp, conf):
-    """How near the voices that speak are to the ones asked for; speed of Griffin-Lim."""
+    """How near the voices that speak are to the ones asked for; speed of Griffin-Lim; a picture."""
     from steps.units.voices import score_synthesis
     score_synthesis(exp, conf)
 
@@ -165,11 +166,10 @@ def submission(exp, conf):
     make_submission(exp, conf)
 
 
-@recipe.stage(config=["systems", "repeated", "seeds", "kmeans", "synthesis", "spoken"],
-              inputs=lambda conf: ["corpus", f"scores/{anchors_of(conf)}.json", "models/synthesis", "wavs",
-                                   "synthesis.json", *(f"scores/{name}.json" for name in conf.systems),
-                                   *(f"units/{name}" for name in conf.systems)],
-              outputs=["results.json", "RESULTS.md", "figures"])
+@recipe.stage(config=["corpus", "systems", "repeated", "seeds", "kmeans", "synthesis"],
+              inputs=lambda conf: ["synthesis.json", *(
+                  f"{kind}/{name}" for name in [anchors_of(conf), *conf.systems] for kind in ("scores", "units"))],
+              outputs=["results.json", "RESULTS.md", "figures/scores"])
 def results(exp, conf):
     """The paper's tables, speech from units, pictures."""
     from steps.units.results import report

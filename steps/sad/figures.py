@@ -22,8 +22,7 @@ def draw_figures(folder, config, sweeps, scores):
         plot_histogram(found, figures / "histogram.png")
     curves = {f"{system} + {smoothing}": (sweep["thresholds"], sweep["dcf"])
               for system, by_smoothing in sweeps.items() for smoothing, sweep in by_smoothing.items()}
-    plot_thresholds(curves, figures / "thresholds.png",
-                              {"statistical SAD": scores["statistical"]["dev"]["0"]["dcf"]})
+    plot_thresholds(curves, figures / "thresholds.png", {"statistical SAD": scores["statistical"]["dev"]["0"]["dcf"]})
 
 
 def _spectrograms(samples, config):

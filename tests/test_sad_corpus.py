@@ -12,7 +12,8 @@ from tiny_corpora import RATE, make_fearless
 from local import fearless_mini
 from local.sad_manifests import write_split
 from pyspeech.sad.formats import write_reference
-from steps.sad.corpus import describe_corpus, prepare_fearless, scored_sets
+from steps.sad.corpus import prepare_fearless, scored_sets
+from steps.sad.results import describe_corpus
 from steps.sad.tables import report
 
 

@@ -9,7 +9,6 @@ from steps.asr.train import STRUCTURES, UNION
 from steps.systems import read_scores
 from steps.tables import markdown_table
 
-PAPER_VOCABULARIES = {"en-IN": 133, "hi-IN": 59, "ta-IN": 97, "gu-IN": 123}  # Table 1
 NOTES = {
     "mini": "Corpus mini: synthetic speech of eSpeak NG, a few hundred short utterances a language in random word order, "
             "simulated; the paper's figures beside ours are for thousands of hours of human speech, so only the order is "
@@ -59,7 +58,7 @@ def parameters(exp, conf):
             continue
         own = {language: entry.size for language, entry in load_units(
             exp.dir / "units", languages, structure["structure"] in UNION).items()}
-        paper = PAPER_VOCABULARIES
+        paper = tables.PAPER_TABLE_1
         if structure["structure"] in UNION:  # graphemes are distinct (section 5); one blank
             paper = dict.fromkeys(paper, sum(paper.values()) - len(paper) + 1)
         if structure["structure"] == "monolingual":

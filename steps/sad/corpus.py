@@ -44,20 +44,6 @@ def scored_sets(corpus):
     return ["dev"] + [name for name in names if name.startswith("eval")]
 
 
-def describe_corpus(corpus, conf):
-    """What the figures were measured on: {"name", "simulated": whether by its nature, set: {"streams", "simulated":
-    how many of them, "minutes", "speech": share of the time, None where there are no labels}}."""
-    described = {"name": "mini" if conf.corpus == "mini" else Path(conf.corpus).name, "simulated": conf.corpus == "mini"}
-    for name in ["train", *scored_sets(corpus)]:
-        cuts = load_cuts(corpus, name)
-        seconds = sum(cut.duration for cut in cuts)
-        speech = sum(segment.duration for cut in cuts for segment in cut.supervisions)
-        described[name] = {"streams": len(cuts), "simulated": sum(cut.id.startswith("sim_") for cut in cuts),
-                           "minutes": round(seconds / 60, 2),
-                           "speech": round(speech / seconds, 4) if any(cut.labelled for cut in cuts) else None}
-    return described
-
-
 def _seconds(out, name):
     cuts = load_cuts(out, name)
     return sum(cut.duration for cut in cuts) if cuts is not None else 0.0

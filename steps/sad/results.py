@@ -1,8 +1,9 @@
 """The last stage of a SAD recipe: its tables and figures; `exp` is the engine's Experiment."""
 import json
+from pathlib import Path
 
 from steps.sad import tables
-from steps.sad.corpus import describe_corpus, scored_sets
+from steps.sad.corpus import load_cuts, scored_sets
 from steps.sad.figures import draw_figures
 from steps.sad.score import COLLARS, with_best_webrtc
 from steps.systems import read_scores
@@ -18,3 +19,17 @@ def report(exp, conf):
                        for smoothing, found in by_smoothing.items()} for system, by_smoothing in sweeps.items()}
     exp.publish({"corpus": described, "scores": scores, "operating_points": points},
                 tables.report(with_best_webrtc(scores), scored_sets(corpus), COLLARS, speeds, described, exp.command))
+
+
+def describe_corpus(corpus, conf):
+    """What the figures were measured on: {"name", "simulated": whether by its nature, set: {"streams", "simulated":
+    how many of them, "minutes", "speech": share of the time, None where there are no labels}}."""
+    described = {"name": "mini" if conf.corpus == "mini" else Path(conf.corpus).name, "simulated": conf.corpus == "mini"}
+    for name in ["train", *scored_sets(corpus)]:
+        cuts = load_cuts(corpus, name)
+        seconds = sum(cut.duration for cut in cuts)
+        speech = sum(segment.duration for cut in cuts for segment in cut.supervisions)
+        described[name] = {"streams": len(cuts), "simulated": sum(cut.id.startswith("sim_") for cut in cuts),
+                           "minutes": round(seconds / 60, 2),
+                           "speech": round(speech / seconds, 4) if any(cut.labelled for cut in cuts) else None}
+    return described

@@ -61,7 +61,7 @@ def errors_table(results, sets, collar):
 
 
 def report(results, sets, collars, speeds, corpus, command):
-    """RESULTS.md: both tables with a note on the corpus. `corpus` is what steps.sad.corpus.describe_corpus gives."""
+    """RESULTS.md: both tables with a note on the corpus. `corpus` is what steps.sad.results.describe_corpus gives."""
     parts = ["## Table 2: detection, in %"]
     for collar in collars:
         parts.append(f"Collar {collar:g} s{' (the default of the Fearless Steps scorer)' if collar == 0.5 else ''}:")

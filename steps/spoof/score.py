@@ -1,6 +1,4 @@
 """Scores of the detectors of egs/add2022 on dev, adapt and eval, and their error rates."""
-import json
-
 from pyspeech.files import write_json
 from steps.spoof.corpus import load_cuts
 from steps.spoof.train import SYSTEMS
@@ -142,9 +140,3 @@ def asv_rates_of(corpus, name, log):
         log.warning("%s: %s; min t-DCF is left out", path, error)
         return None
     return rates
-
-
-def shortcut_figures(corpus):
-    """What a linear model makes of the files alone (check.json), or {}."""
-    path = corpus / "check.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}

@@ -167,8 +167,8 @@ def submission(exp, conf):
 
 
 @recipe.stage(config=["corpus", "systems", "repeated", "seeds", "kmeans", "synthesis"],
-              inputs=lambda conf: ["synthesis.json", *(
-                  f"{kind}/{name}" for name in [anchors_of(conf), *conf.systems] for kind in ("scores", "units"))],
+              inputs=lambda conf: ["synthesis.json", *(path for name in [anchors_of(conf), *conf.systems]
+                                                       for path in (f"scores/{name}.json", f"units/{name}"))],
               outputs=["results.json", "RESULTS.md", "figures/scores"])
 def results(exp, conf):
     """The paper's tables, speech from units, pictures."""

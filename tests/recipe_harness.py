@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import random
+import runpy
 import signal
 import subprocess
 import sys
@@ -24,10 +25,11 @@ class Recipe:
     def __init__(self, name, *options):
         self.script, self.options = ROOT / "egs" / name / "run.py", [str(option) for option in options]
 
-    def start(self, *arguments, **options):
+    def start(self, *arguments, program=(), **options):
+        """program: what runs the recipe, where not Python itself."""
         environment = {**os.environ, "PYSPEECH_ENV": "system", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
         return subprocess.Popen(
-            [sys.executable, str(self.script), *self.options, *map(str, arguments)],
+            [sys.executable, *map(str, [*program, self.script, *self.options, *arguments])],
             env=environment,
             text=True,
             stdout=subprocess.PIPE,
@@ -65,19 +67,10 @@ class Recipe:
 
         Each is to leave all earlier files as they are, and to write nothing but what it declares.
         """
-        output, before = "", digests(folder)
-        for stage in self.would_run(folder, *arguments):
-            output += self.run("--stage", stage, "--stop-stage", stage, *arguments, "--exp", folder)
-            after = digests(folder)
-            assert {name: after.get(name) for name in before} == before, f"{stage} changed or removed these"
-            made = [Path(name) for name in finished_record(folder, stage)["outputs"]]
-            others = [
-                name
-                for name in sorted(set(after) - set(before))
-                if not name.startswith("training/") and not any(path in (Path(name), *Path(name).parents) for path in made)
-            ]
-            assert not others, f"{stage} wrote what it does not declare"
-            before = after
+        stages = self.would_run(folder, *arguments)
+        process = self.start(*arguments, "--jobs", 1, "--exp", folder, program=[Path(__file__), folder, *stages, "--"])
+        output, _ = process.communicate(timeout=400)
+        assert process.returncode == 0, output
         return output
 
     def check_killed_and_resumed(self, undisturbed, folder, *arguments, seed=17):
@@ -87,21 +80,22 @@ class Recipe:
         stages = self.would_run(folder, *arguments)
         assert len(stages) > 3 and stages[0] == "prepare" and stages[-1] == "results"
         for stage in stages:
-            seconds = min(3.0, moments.random() * finished_record(undisturbed, stage)["seconds"])
+            seconds = moments.random() * min(3.0, 1.0 + finished_record(undisturbed, stage)["seconds"])  # imports: 1 s
             self.kill_in_stage(stage, seconds, folder, *arguments)
         self.run(*arguments, "--exp", folder)
         assert (folder / "results.json").read_bytes() == (undisturbed / "results.json").read_bytes()
 
     def kill_in_stage(self, stage, seconds, folder, *arguments):
-        """Start the recipe, and SIGKILL it and its children so long after `stage` has begun.
+        """Run the recipe up to `stage`, and SIGKILL it and its children so long after that has begun.
 
         Where the stage is faster, it is run again, by itself, and killed earlier. In the end its records have to say
         that it was begun and not finished.
         """
         finished, begun = (folder / "stages" / f"{stage}{ending}" for ending in (".json", ".attempt.json"))
         for attempt in range(ATTEMPTS):
-            alone = ["--stage", stage, "--stop-stage", stage, "--force"] if finished.exists() else []
-            status, output = self._kill(stage, seconds / 2**attempt, *alone, *arguments, "--exp", folder)
+            again = ["--stage", stage, "--force"] if attempt else []
+            command = [*again, "--stop-stage", stage, *arguments, "--exp", folder]
+            status, output = self._kill(stage, seconds / 2**attempt, *command)
             if status == -signal.SIGKILL and not finished.exists():
                 assert begun.exists(), f"{stage} has left no record of an attempt:\n{output}"
                 return
@@ -137,3 +131,28 @@ def digests(folder):
         for name, path in named.items()
         if name.parts[0] not in ("stages", "logs", "conf.yaml") and not name.parts[0].startswith(".")
     }
+
+
+def run_one_by_one(folder, stages, script, arguments):
+    """In this process: each stage of the recipe by a command of its own, the files compared before and after."""
+    sys.argv = [script]  # whose name the recipe publishes
+    recipe = runpy.run_path(script, run_name="run")["recipe"]
+    before = digests(folder)
+    for stage in stages:
+        recipe.main(["--stage", stage, "--stop-stage", stage, *arguments])
+        after = digests(folder)
+        changed = [name for name in before if after.get(name) != before[name]]
+        made = [Path(name) for name in finished_record(folder, stage)["outputs"]]
+        others = [
+            name
+            for name in sorted(set(after) - set(before))
+            if not name.startswith("training/") and not any(path in (Path(name), *Path(name).parents) for path in made)
+        ]
+        if changed or others:
+            sys.exit(f"{stage} changed or removed {changed}, and wrote {others}, which it does not declare")
+        before = after
+
+
+if __name__ == "__main__":
+    split = sys.argv.index("--")
+    run_one_by_one(sys.argv[1], sys.argv[2:split], sys.argv[split + 1], sys.argv[split + 2 :])

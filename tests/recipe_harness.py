@@ -80,7 +80,7 @@ class Recipe:
         stages = self.would_run(folder, *arguments)
         assert len(stages) > 3 and stages[0] == "prepare" and stages[-1] == "results"
         for stage in stages:
-            seconds = moments.random() * min(3.0, 1.0 + finished_record(undisturbed, stage)["seconds"])  # imports: 1 s
+            seconds = moments.random() * min(3.0, finished_record(undisturbed, stage)["seconds"])
             self.kill_in_stage(stage, seconds, folder, *arguments)
         self.run(*arguments, "--exp", folder)
         assert (folder / "results.json").read_bytes() == (undisturbed / "results.json").read_bytes()

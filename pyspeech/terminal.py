@@ -158,16 +158,6 @@ def some(names: Sequence[str], limit: int = 5) -> str:
     return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of columns of text, a rule below the first; the first column is aligned left, the others right."""
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    lines = [
-        "  ".join([cells[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells[1:], widths[1:]))])
-        for cells in rows
-    ]
-    return [lines[0], "-" * len(lines[0]), *lines[1:]]
-
-
 @contextlib.contextmanager
 def stop_at_interrupt(wanted: bool = True) -> Iterator[list[bool]]:
     """Yield a list that the first Ctrl-C fills, so that a recording can end there; the second is a KeyboardInterrupt.

@@ -1,4 +1,6 @@
-"""Recipes that train several systems: their options, what stages declare of a system that is used, and its seeds."""
+"""Recipes that train several systems: their options, what stages declare of a system in use, its seeds, its figures."""
+import json
+
 from pyspeech.errors import requirement
 
 
@@ -31,3 +33,9 @@ def seeds_of(conf, system):
 def models_of(system, *others):
     """As `if_used`, of the folder of the system's model by each seed, and of other patterns before them."""
     return lambda conf: if_used(system, *others, *(f"models/{system}/{seed}" for seed in seeds_of(conf, system)))(conf)
+
+
+def read_scores(folder, systems=None):
+    """{system: its figures} of the files scores/<system>.json that the stages which score have left; by default of all."""
+    paths = sorted(folder.glob("*.json")) if systems is None else (folder / f"{system}.json" for system in systems)
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in paths}

@@ -1,4 +1,6 @@
-"""Tables as Markdown that also reads well on a terminal."""
+"""What the tables of all recipes and tools share: Markdown that also reads well on a terminal, plain aligned columns,
+the forms of figures in them, and the frame of RESULTS.md."""
+import statistics
 
 
 def markdown_table(header, rows):
@@ -6,11 +8,29 @@ def markdown_table(header, rows):
 
     The first column is aligned left, the others right; every column is as wide as its widest cell.
     """
-    cells = [[_text(cell) for cell in row] for row in [header, *rows]]
-    widths = [max(3, *(len(row[column]) for row in cells)) for column in range(len(header))]
-    lines = [_line(row, widths) for row in cells]
-    rule = "|" + "|".join("-" * (width + 2) if i == 0 else "-" * (width + 1) + ":" for i, width in enumerate(widths)) + "|"
-    return "\n".join([lines[0], rule, *lines[1:]]) + "\n"
+    cells = _padded([header, *rows], "–", least=3)
+    first, *others = (len(cell) for cell in cells[0])
+    lines = ["| " + " | ".join(row) + " |" for row in cells]
+    lines.insert(1, "|" + "|".join(["-" * (first + 2), *("-" * (width + 1) + ":" for width in others)]) + "|")
+    return "\n".join(lines) + "\n"
+
+
+def aligned(rows):
+    """Lines of columns for a terminal, a rule below the first, which has the titles; a cell of None prints as a hyphen."""
+    first, *rest = ("  ".join(row) for row in _padded(rows, "-"))
+    return [first, "-" * len(first), *rest]
+
+
+def _padded(rows, missing, least=0):
+    """Rows of str, the first column aligned left, the others right, each at least `least` wide."""
+    cells = [[missing if cell is None else str(cell) for cell in row] for row in rows]
+    widths = [max(least, *map(len, column)) for column in zip(*cells)]
+    return [[row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))] for row in cells]
+
+
+def decimals(value, form=".2f"):
+    """A number in a format; None stays None."""
+    return None if value is None else format(value, form)
 
 
 def percent(value, digits=2):
@@ -18,10 +38,19 @@ def percent(value, digits=2):
     return None if value is None else f"{100 * value:.{digits}f}"
 
 
-def _text(cell):
-    return "–" if cell is None else str(cell)
+def bracketed(interval, digits=1):
+    """"[low, high]" in % of two fractions."""
+    return f"[{', '.join(percent(value, digits) for value in interval)}]"
 
 
-def _line(row, widths):
-    first, *rest = (text.ljust(width) if i == 0 else text.rjust(width) for i, (text, width) in enumerate(zip(row, widths)))
-    return "| " + " | ".join([first, *rest]) + " |"
+def spread(values, scale=1):
+    """"mean ± standard deviation" of some numbers times `scale`; a single one as it is; None for none."""
+    if not values:
+        return None
+    deviation = f" ± {scale * statistics.stdev(values):.2f}" if len(values) > 1 else ""
+    return f"{scale * statistics.mean(values):.2f}{deviation}"
+
+
+def report_text(title, note, command, parts):
+    """RESULTS.md: a title, a note on the corpus, the command that made it, and parts (Markdown), which become paragraphs."""
+    return "\n\n".join(part.strip() for part in (f"# {title}", note, f"Made by `{command}`.", *parts)) + "\n"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyspeech.text.wer import score_utterances
-from steps.asr import tables as asr_results
+from steps.asr import figures
 from steps.asr.tables import (
     PAPER_LANGUAGES,
     PAPER_TABLE_2,
@@ -22,13 +22,14 @@ from steps.asr.tables import (
     confusion_matrix,
     languages_of,
     one_row,
-    report_text,
+    report,
     stopping_note,
     table_5,
     table_6,
     table_7,
     tables,
     wer_table,
+    word_error_rate,
 )
 
 
@@ -135,7 +136,7 @@ def test_missing_models_languages_and_words_leave_gaps():
     assert average_error_rate(partly, ["en-IN"]) == 0.1 and average_error_rate(partly, []) is None
     assert wer_table({"models": {"monolingual": partly}}, PAPER_TABLE_3) is None
     assert tables({"models": {"monolingual": partly}}, 30) == {}
-    assert "# Multilingual" in report_text({"models": {"monolingual": partly}}, "Note.", "run.py", 30)
+    assert "# Multilingual" in report({"models": {"monolingual": partly}}, "Note.", "run.py", 30)
 
 
 def test_table_5_is_the_mean_of_the_languages():
@@ -275,8 +276,8 @@ def recognised(rng):
 
 
 def test_report_from_scores_survives_json(recognised):
-    text = report_text(recognised, "A note on the corpus.", "egs/indic/run.py", 30)
-    assert text == report_text(
+    text = report(recognised, "A note on the corpus.", "egs/indic/run.py", 30)
+    assert text == report(
         json.loads(json.dumps(recognised, allow_nan=False, sort_keys=True)), "A note on the corpus.", "egs/indic/run.py", 30
     )
     assert [number for number in range(2, 8) if f"## Table {number}:" in text] == [2, 4, 5, 6, 7]
@@ -289,12 +290,10 @@ def test_report_from_scores_survives_json(recognised):
 
 
 def test_plots_are_drawn_and_the_same_each_time(recognised, tmp_path):
-    from steps.asr import figures as asr_plots
-
     for name in ("first", "second"):
-        asr_plots.plot_trade_off(recognised["early_stopping"], tmp_path / name / "trade_off.png", 30)
-        asr_plots.plot_wer(recognised, tmp_path / name / "wer.png")
-        asr_plots.plot_confusion(recognised["models"]["vanilla"]["lid"]["confusion"], tmp_path / name / "lid.png")
+        figures.plot_trade_off(recognised["early_stopping"], tmp_path / name / "trade_off.png", 30)
+        figures.plot_wer(recognised, tmp_path / name / "wer.png")
+        figures.plot_confusion(recognised["models"]["vanilla"]["lid"]["confusion"], tmp_path / name / "lid.png")
     for first in Path(tmp_path / "first").iterdir():
         assert first.read_bytes() == (tmp_path / "second" / first.name).read_bytes()
         assert first.read_bytes().startswith(b"\x89PNG")
@@ -303,21 +302,19 @@ def test_plots_are_drawn_and_the_same_each_time(recognised, tmp_path):
 
 def test_plots_show_every_setting_and_model(recognised, monkeypatch):
     """What reaches the axes, not what a picture looks like."""
-    from steps.asr import figures as asr_plots
-
     saved = []
-    monkeypatch.setattr(asr_plots, "save", lambda figure, path: saved.append(figure))
-    asr_plots.plot_trade_off(EARLY, "x", 30)
+    monkeypatch.setattr(figures, "save", lambda figure, path: saved.append(figure))
+    figures.plot_trade_off(EARLY, "x", 30)
     points = {
         (round(float(x), 6), round(float(y), 6))
         for line in saved[0].axes[0].lines
         for x, y in zip(*map(np.atleast_1d, line.get_data()))
     }
     assert {(1.8, 20.9), (1.2, 21.1), (2.5, 20.5), (4.0, 20.0)} <= points
-    asr_plots.plot_wer(recognised, "x")
+    figures.plot_wer(recognised, "x")
     heights = [bar.get_height() for bar in saved[1].axes[0].patches]
     rates = [
-        100 * asr_results.word_error_rate(entry)
+        100 * word_error_rate(entry)
         for name in ("vanilla", "multi_softmax_lid")
         for entry in [
             *(recognised["models"][name]["languages"][code] for code in languages_of(recognised)),
@@ -325,6 +322,6 @@ def test_plots_show_every_setting_and_model(recognised, monkeypatch):
         ]
     ]
     assert heights == pytest.approx(rates)
-    asr_plots.plot_confusion(recognised["models"]["vanilla"]["lid"]["confusion"], "x")
+    figures.plot_confusion(recognised["models"]["vanilla"]["lid"]["confusion"], "x")
     shares = np.asarray(saved[2].axes[0].images[0].get_array())
     assert shares.shape == (3, 4) and shares.sum(axis=1) == pytest.approx([100] * 3)

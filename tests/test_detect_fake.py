@@ -23,7 +23,7 @@ from pyspeech.spoofing.config import CropConfig
 from pyspeech.spoofing.detector import Detector, score_samples
 from pyspeech.spoofing.formats import read_scores
 from pyspeech.spoofing.networks import LcnnBlstm
-from steps.spoof import score as spoof_score
+from steps.spoof.score import score_system
 from utils import detect_fake
 
 
@@ -166,7 +166,7 @@ def test_scores_are_those_of_the_recipe(model, tmp_path):
     cuts.to_file(tmp_path / "corpus" / "eval.jsonl.gz")
     shutil.copytree(model, tmp_path / "models" / "none" / "1")
     exp = SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"))
-    spoof_score.score_system(exp, SimpleNamespace(repeated=[], seeds=[1]), "none")
+    score_system(exp, SimpleNamespace(repeated=[], seeds=[1]), "none")
     expected = read_scores(tmp_path / "scores" / "none" / "1" / "eval.txt")
     found = tmp_path / "found.txt"
     detect_fake.main([str(tmp_path / "audio"), "--model", str(model), "--format", "scores", "-o", str(found)])

@@ -69,7 +69,7 @@ def corpus(tmp_path_factory):
 @pytest.fixture(scope="module")
 def undisturbed(corpus, tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
-    return folder, ADD.run(f"corpus={corpus}", "--exp", folder)
+    return folder, ADD.run_stage_by_stage(folder, f"corpus={corpus}")
 
 
 def test_tables_scores_and_figures(corpus, undisturbed):
@@ -91,22 +91,11 @@ def test_tables_scores_and_figures(corpus, undisturbed):
     assert len(lines) == SIZES["eval"] and lines[0].startswith("ADD eval ü_00000000 ")
     assert "empty.wav" in (folder / "corpus" / "problems.txt").read_text()
     assert {path.name for path in (folder / "figures").rglob("*.png")} == {"envelopes.png", "histograms.png", "det.png"}
-    up_to_date = ADD.run("--dry-run", f"corpus={corpus}", "--exp", folder)
-    assert up_to_date.count("up to date") == len(ADD.stages()), up_to_date
+    assert ADD.would_run(folder, f"corpus={corpus}") == []
 
 
 def test_killed_and_resumed(corpus, undisturbed, tmp_path):
-    """SIGKILL at a random moment of each stage that works here, then the same command: the same results.json."""
-    command = [f"corpus={corpus}", "--exp", tmp_path / "exp"]
-    used = [
-        stage
-        for stage in ADD.stages()
-        if stage.split("_", 1)[-1] in ("prepare", "backgrounds", "none", "rnm_sm_mc0.8", "pooled_rnm_sm", "results")
-    ]
-    assert len(used) == 9
-    ADD.kill_in_stages(used, 3.0, *command)
-    ADD.run(*command)
-    assert (tmp_path / "exp" / "results.json").read_bytes() == (undisturbed[0] / "results.json").read_bytes()
+    ADD.check_killed_and_resumed(undisturbed[0], tmp_path / "exp", f"corpus={corpus}")
 
 
 def test_the_layout_of_asvspoof_is_recognised(corpus, tmp_path):
@@ -141,13 +130,11 @@ def test_the_layout_of_asvspoof_is_recognised(corpus, tmp_path):
     ],
 )
 def test_one_line_for_a_mistake(arguments, expected, tmp_path):
-    output = Recipe("add2022").fail(*arguments, "--exp", tmp_path / "exp")
-    assert [line for line in output.splitlines() if expected in line], output
+    Recipe("add2022").check_mistake(arguments, expected, tmp_path / "exp")
 
 
 def test_audio_without_labels_to_train_with(corpus, tmp_path):
     folder = tmp_path / "corpus"
     shutil.copytree(corpus, folder)
     (folder / "ADD_train_dev" / "label" / "train_label.txt").unlink()
-    output = ADD.fail(f"corpus={folder}", "--stop-stage", "prepare", "--exp", tmp_path / "exp")
-    assert "label" in output and "Traceback" not in output
+    ADD.check_mistake([f"corpus={folder}", "--stop-stage", "prepare"], "label", tmp_path / "exp")

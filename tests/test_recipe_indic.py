@@ -41,7 +41,7 @@ def corpus(tmp_path_factory):
 @pytest.fixture(scope="module")
 def undisturbed(corpus, tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
-    return folder, INDIC.run(f"corpus={corpus}", "--exp", folder)
+    return folder, INDIC.run_stage_by_stage(folder, f"corpus={corpus}")
 
 
 def test_tables_and_figures(corpus, undisturbed):
@@ -67,26 +67,26 @@ def test_tables_and_figures(corpus, undisturbed):
         "trade_off.png",
         "confusion_multi_softmax_lid.png",
     }
-    up_to_date = INDIC.run("--dry-run", f"corpus={corpus}", "--exp", folder)
-    assert up_to_date.count("up to date") == len(INDIC.stages()), up_to_date
+    assert INDIC.would_run(folder, f"corpus={corpus}") == []
 
 
 def test_another_system_trains_that_alone(corpus, undisturbed):
-    plan = INDIC.run(
-        "--dry-run", f"corpus={corpus}", "systems=[vanilla,multi_softmax,multi_softmax_lid]", "--exp", undisturbed[0]
-    )
-    would_run = [line.split()[2] for line in plan.splitlines() if "would run" in line]
-    assert would_run == ["train_vanilla", "decode_vanilla", "results"], plan
+    options = [f"corpus={corpus}", "systems=[vanilla,multi_softmax,multi_softmax_lid]"]
+    assert INDIC.would_run(undisturbed[0], *options) == ["train_vanilla", "decode_vanilla", "results"]
+
+
+def test_other_settings_of_early_stopping_decode_nothing(corpus, undisturbed):
+    for option in ("stop_after=[7]", "stop_below=[0.3]"):
+        assert INDIC.would_run(undisturbed[0], f"corpus={corpus}", option) == ["early_stopping", "results"]
 
 
 def test_other_features_are_trained_on_anew(corpus, undisturbed, tmp_path):
     """Although neither frames nor statistics show how many are stacked."""
     folder = shutil.copytree(undisturbed[0], tmp_path / "exp")
-    command = [f"corpus={corpus}", "features.stack_shift=4", "--exp", folder]
-    INDIC.run("--stop-stage", "features", *command)
-    plan = INDIC.run("--dry-run", *command)
-    would_run = [line.split()[2] for line in plan.splitlines() if "would run" in line]
-    assert would_run == [*(f"{work}_{system}" for system in SYSTEMS for work in ("train", "decode")), "results"], plan
+    options = [f"corpus={corpus}", "features.stack_shift=4"]
+    INDIC.run("--stop-stage", "features", *options, "--exp", folder)
+    stale = [f"{work}_{system}" for system in SYSTEMS for work in ("train", "decode")]
+    assert INDIC.would_run(folder, *options) == [*stale, "early_stopping", "results"]
 
 
 def test_one_language(corpus, tmp_path):
@@ -105,13 +105,7 @@ def test_one_language(corpus, tmp_path):
 
 
 def test_killed_and_resumed(corpus, undisturbed, tmp_path):
-    """SIGKILL at a random moment of each stage that works here, then the same command: the same results.json."""
-    command = [f"corpus={corpus}", "--exp", tmp_path / "exp"]
-    used = [stage for stage in INDIC.stages() if stage.split("_", 1)[-1] in [*SYSTEMS, "prepare", "units", "results"]]
-    assert len(used) == 3 + 2 * len(SYSTEMS)
-    INDIC.kill_in_stages(used, 3.0, *command)
-    INDIC.run(*command)
-    assert (tmp_path / "exp" / "results.json").read_bytes() == (undisturbed[0] / "results.json").read_bytes()
+    INDIC.check_killed_and_resumed(undisturbed[0], tmp_path / "exp", f"corpus={corpus}")
 
 
 @pytest.mark.parametrize(
@@ -124,5 +118,4 @@ def test_killed_and_resumed(corpus, undisturbed, tmp_path):
     ],
 )
 def test_one_line_for_a_mistake(arguments, expected, tmp_path):
-    output = Recipe("indic").fail(*arguments, "--exp", tmp_path / "exp")
-    assert [line for line in output.splitlines() if expected in line], output
+    Recipe("indic").check_mistake(arguments, expected, tmp_path / "exp")

@@ -1,78 +1,24 @@
-"""egs/fearless on a tiny made-up corpus: from raw audio to the table, killed in every stage and resumed."""
+"""The options of all recipes: values that make no sense are refused before anything runs."""
 
-import json
 import runpy
-import shlex
 import shutil
 
 import pytest
 from recipe_harness import ROOT, Recipe
+from test_recipe_fearless import FEARLESS
 from tiny_corpora import make_fearless
-
-# Networks of a few parameters, a few steps over two epochs, a checkpoint in the middle of each.
-FEARLESS = Recipe(
-    "fearless",
-    "--profile",
-    "quick",
-    "simulated=never",
-    "network.channels=[2,4,8]",
-    "network.rnn_size=8",
-    "network.cnn_channels=8",
-    "train.max_steps=12",
-    "train.valid_every=6",
-    "train.save_every=2",
-    "train.log_every=2",
-    "data.batch_size=4",
-)
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    return make_fearless(tmp_path_factory.mktemp("with a space, ä") / "FSC_P2")
+    return make_fearless(tmp_path_factory.mktemp("corpus") / "FSC_P2")
 
 
 @pytest.fixture(scope="module")
 def undisturbed(corpus, tmp_path_factory):
+    """An experiment up to a first network."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    return folder, FEARLESS.run(f"corpus={corpus}", "--exp", folder)
-
-
-def test_table_and_figures(corpus, undisturbed):
-    folder, output = undisturbed
-    assert shlex.quote(f"corpus={corpus}") in (folder / "RESULTS.md").read_text(encoding="utf-8")  # to be copied
-    results = json.loads((folder / "results.json").read_text())
-    for system in ("statistical", "cnn", "rnn", "seg_rnn"):
-        for name in ("dev", "eval"):
-            scores = results["scores"][system][name]["0"]
-            assert scores["dcf"] == pytest.approx(0.75 * scores["p_miss"] + 0.25 * scores["p_fa"], abs=0.02)
-    assert results["scores"]["statistical"]["eval"]["0"]["dcf"] < 0.1  # clean-cut transmissions, 20 dB above the noise
-    assert "Seg. RNN" in output and "97.42" in output  # the paper's precision beside ours
-    assert {path.name for path in (folder / "figures").iterdir()} == {"denoising.png", "histogram.png", "thresholds.png"}
-    up_to_date = FEARLESS.run("--dry-run", f"corpus={corpus}", "--exp", folder)
-    assert up_to_date.count("up to date") == 9, up_to_date
-
-
-def test_killed_in_every_stage_and_resumed(corpus, undisturbed, tmp_path):
-    """SIGKILL at a random moment of each stage, then the same command: the same results.json, byte for byte."""
-    command = [f"corpus={corpus}", "--exp", tmp_path / "exp"]
-    stages = FEARLESS.stages()
-    assert stages[0] == "prepare" and stages[-1] == "results"
-    FEARLESS.kill_in_stages(stages, 3.0, *command)
-    FEARLESS.run(*command)
-    assert (tmp_path / "exp" / "results.json").read_bytes() == (undisturbed[0] / "results.json").read_bytes()
-
-
-@pytest.mark.parametrize(
-    "arguments, expected",
-    [
-        (["--stage", "trian"], "Did you mean 'train_cnn'?"),
-        (["train.lrr=1"], "did you mean 'train.lr'"),
-        (["corpus=/nowhere"], "/nowhere"),
-    ],
-)
-def test_one_line_for_a_mistake(arguments, expected, tmp_path):
-    output = Recipe("fearless").fail(*arguments, "--exp", tmp_path / "exp")
-    assert [line for line in output.splitlines() if expected in line], output
+    return folder, FEARLESS.run(f"corpus={corpus}", "--stop-stage", "train_cnn", "--exp", folder)
 
 
 # A value that makes no sense, for each group of options that has a check.

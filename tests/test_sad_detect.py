@@ -10,11 +10,11 @@ import soundfile
 from tiny_corpora import RATE, radio_stream
 
 from pyspeech.errors import UserError
+from pyspeech.sad import statistical
 from pyspeech.sad.config import StatisticalConfig
 from pyspeech.sad.formats import read_hypothesis
 from pyspeech.sad.segments import frames_to_segments
-from pyspeech.sad.statistical import detect
-from steps.sad import detect as sad_detect
+from steps.sad import detect, score
 
 SECONDS = 30.0
 CONFIG = StatisticalConfig()
@@ -38,25 +38,25 @@ def cuts(tmp_path):
 def read(monkeypatch):
     """The names of the files read so far."""
     names = []
-    stream_audio = sad_detect.stream_audio
+    stream_audio = detect.stream_audio
 
     def counted(path, *options):
         names.append(path.rpartition("/")[2])
         return stream_audio(path, *options)
 
-    monkeypatch.setattr(sad_detect, "stream_audio", counted)
+    monkeypatch.setattr(detect, "stream_audio", counted)
     return names
 
 
 def test_statistical_pair(cuts, read, tmp_path):
     """The decisions of two runs of the detector, from one look at each stream."""
     folders = {tmp_path / "a": "hmm", tmp_path / "b": "threshold"}
-    sad_detect.detect_statistical(cuts, CONFIG, folders)
+    detect.detect_statistical(cuts, CONFIG, folders)
     assert read == ["stream_3.wav", "stream_4.wav"]
     for folder, decision in folders.items():
         for cut in cuts:
-            samples, _ = soundfile.read(sad_detect.cut_path(cut), dtype="float32")
-            alone = detect(samples, RATE, replace(CONFIG, decision=decision)).decisions
+            samples, _ = soundfile.read(detect.cut_path(cut), dtype="float32")
+            alone = statistical.detect(samples, RATE, replace(CONFIG, decision=decision)).decisions
             expected = frames_to_segments(alone, CONFIG.frame_shift, SECONDS)
             assert len(expected) and read_hypothesis(folder / f"{cut.recording_id}.txt").tolist() == expected.tolist()
 
@@ -64,12 +64,12 @@ def test_statistical_pair(cuts, read, tmp_path):
 def test_webrtc_modes(cuts, read, tmp_path):
     import webrtcvad
 
-    sad_detect.detect_webrtc(cuts, {tmp_path / str(mode): mode for mode in range(4)})
+    detect.detect_webrtc(cuts, {tmp_path / str(mode): mode for mode in range(4)})
     assert read == ["stream_3.wav", "stream_4.wav"]
     called = []
     for mode in range(4):
         for cut in cuts:
-            samples, _ = soundfile.read(sad_detect.cut_path(cut), dtype="int16")
+            samples, _ = soundfile.read(detect.cut_path(cut), dtype="int16")
             detector = webrtcvad.Vad(mode)
             alone = [detector.is_speech(frame.tobytes(), RATE) for frame in samples.reshape(-1, 80)]
             expected = frames_to_segments(np.array(alone), 0.01, SECONDS)
@@ -81,8 +81,8 @@ def test_webrtc_modes(cuts, read, tmp_path):
 @pytest.mark.parametrize(
     "run, options",
     [
-        (lambda cuts, folders: sad_detect.detect_statistical(cuts, CONFIG, folders), ("hmm", "threshold")),
-        (sad_detect.detect_webrtc, (0, 3)),
+        (lambda cuts, folders: detect.detect_statistical(cuts, CONFIG, folders), ("hmm", "threshold")),
+        (detect.detect_webrtc, (0, 3)),
     ],
 )
 def test_files_that_are_there_are_kept(cuts, read, tmp_path, run, options):
@@ -101,15 +101,13 @@ def test_files_that_are_there_are_kept(cuts, read, tmp_path, run, options):
 
 
 def test_stage_reads_each_stream_twice(cuts, read, tmp_path, monkeypatch):
-    from steps.sad import score as sad_stages
-
-    monkeypatch.setattr(sad_stages, "scored_sets", lambda corpus: ["dev"])
-    monkeypatch.setattr(sad_stages, "load_cuts", lambda corpus, name: cuts)
-    monkeypatch.setattr(sad_stages.sad_results, "score_systems", lambda *arguments: None)
-    monkeypatch.setattr(sad_stages.sad_results, "table_2", lambda *arguments: "")
-    monkeypatch.setattr(sad_stages, "with_best_webrtc", lambda *arguments: None)
+    monkeypatch.setattr(score, "scored_sets", lambda corpus: ["dev"])
+    monkeypatch.setattr(score, "load_cuts", lambda corpus, name: cuts)
+    monkeypatch.setattr(score, "score_systems", lambda *arguments: None)
+    monkeypatch.setattr(score, "table_2", lambda *arguments: "")
+    monkeypatch.setattr(score, "with_best_webrtc", lambda *arguments: None)
     exp = SimpleNamespace(dir=tmp_path / "exp", log=logging.getLogger(__name__))
-    sad_stages.detect_without_training(exp, CONFIG, 0.0)
+    score.detect_without_training(exp, CONFIG)
     assert sorted(read) == ["stream_3.wav"] * 2 + ["stream_4.wav"] * 2
     systems = ["statistical", "threshold", "webrtc0", "webrtc1", "webrtc2", "webrtc3"]
     assert sorted(path.name for path in (exp.dir / "hypotheses").iterdir()) == systems
@@ -118,5 +116,5 @@ def test_stage_reads_each_stream_twice(cuts, read, tmp_path, monkeypatch):
 
 def test_errors(cuts, read, tmp_path):
     with pytest.raises(UserError, match="decision=viterbi: expected hmm or threshold"):
-        sad_detect.detect_statistical(cuts, CONFIG, {tmp_path / "a": "viterbi"})
+        detect.detect_statistical(cuts, CONFIG, {tmp_path / "a": "viterbi"})
     assert read == []

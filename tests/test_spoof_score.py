@@ -11,9 +11,9 @@ from tiny_spoofing import write_corpus
 
 from pyspeech.spoofing.formats import Label, label_of, write_scores
 from pyspeech.spoofing.scoring import equal_error_rate
-from steps.spoof import score as spoof_score, tables as spoof_results
+from steps.spoof import score, tables
 
-CONF = SimpleNamespace(repeated=["none", "rnm"], seeds=[1, 2])
+SEEDS = {"none": [1, 2], "rnm": [1, 2]}
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +26,8 @@ def exp(tmp_path_factory):
     found.filter(lambda cut: label_of(cut).attack != "A02").to_file(corpus / "train.jsonl.gz")
     found.to_file(corpus / "eval.jsonl.gz")
     rng = np.random.default_rng(0)
-    for system in CONF.repeated:
-        for seed in CONF.seeds:
+    for system, seeds in SEEDS.items():
+        for seed in seeds:
             scores = {}
             for cut in found:
                 label = label_of(cut)
@@ -39,20 +39,20 @@ def exp(tmp_path_factory):
 
 
 def test_difference_of_all_and_of_unseen_engines(exp):
-    whole, unseen = spoof_score.differences(exp, CONF, [("none", "rnm")], "eval")
+    whole, unseen = score.differences(exp, SEEDS, [("none", "rnm")], "eval")
     assert (whole["unseen"], unseen["unseen"]) == (False, True)
     assert whole["first"] + whole["mean"] == pytest.approx(0) == unseen["first"] + unseen["mean"]
     assert 0.2 < whole["first"] < 0.45  # half of the fakes cannot be told from genuine speech
     assert 0.3 < unseen["first"] < 0.7  # of these nothing can
     assert unseen["interval"][0] <= unseen["mean"] <= unseen["interval"][1] < 0
-    note = spoof_results.difference_note(unseen)
+    note = tables.difference_note(unseen)
     assert "engines alone that train and dev do not have" in note and f"EER of none {100 * unseen['first']:.2f} %" in note
 
 
 def test_min_tdcf_stands_beside_the_error_rates(tmp_path, caplog):
     """Where there are scores of speaker verification; where those make no sense, a warning and no figure."""
     log = logging.getLogger("pyspeech.test")
-    assert spoof_score.asv_rates_of(tmp_path, "dev", log) is None
+    assert score.asv_rates_of(tmp_path, "dev", log) is None
 
     def write(lower):
         lines = [
@@ -63,45 +63,45 @@ def test_min_tdcf_stands_beside_the_error_rates(tmp_path, caplog):
         (tmp_path / "asv_scores_dev.txt").write_text("\n".join(lines))
 
     write(20)
-    rates = spoof_score.asv_rates_of(tmp_path, "dev", log)
+    rates = score.asv_rates_of(tmp_path, "dev", log)
     labels = {f"{kind[0]}{n}": Label(kind) for kind in ("genuine", "fake") for n in range(5)}
     scores = {name: float(name[0] == "g") for name in labels}
-    entry = spoof_score.set_figures([scores], labels, rates)
+    entry = score.set_figures([scores], labels, rates)
     assert entry["min_tdcf"] == [0.0]
-    table = spoof_results.interval_table({"none": {"seeds": [1], "sets": {"dev": entry}}})
+    table = tables.interval_table({"none": {"seeds": [1], "sets": {"dev": entry}}})
     assert "Dev.: EER, Cllr, min t-DCF" in table and ", 0.000 |" in table
     write(99)  # every fake is refused
-    assert spoof_score.asv_rates_of(tmp_path, "dev", log) is None and "min t-DCF is left out" in caplog.text
+    assert score.asv_rates_of(tmp_path, "dev", log) is None and "min t-DCF is left out" in caplog.text
 
 
 def test_only_the_seeds_that_both_have_are_compared(exp):
-    pair, conf = ("none", "rnm"), SimpleNamespace(repeated=["rnm"], seeds=[2, 1])
-    (found,) = [entry for entry in spoof_score.differences(exp, conf, [pair], "eval") if not entry["unseen"]]
-    labels = spoof_score.labels_of_set(exp.dir / "corpus", "eval")
-    scores = spoof_score.read_seeds(exp, "none", [2], "eval")[0]
+    pair, seeds = ("none", "rnm"), {"none": [2], "rnm": [2, 1]}
+    (found,) = [entry for entry in score.differences(exp, seeds, [pair], "eval") if not entry["unseen"]]
+    labels = score.labels_of_set(exp.dir / "corpus", "eval")
+    scores = score.read_seeds(exp, "none", [2], "eval")[0]
     assert found["seeds"] == [2]
-    assert found["first"] == equal_error_rate(*spoof_score.divide(scores, labels))[0]
-    assert ", 1 seed: EER of none" in spoof_results.difference_note(found)
+    assert found["first"] == equal_error_rate(*score.divide(scores, labels))[0]
+    assert ", 1 seed: EER of none" in tables.difference_note(found)
 
 
 def test_unseen_engines_are_those_of_neither_train_nor_dev(exp):
-    labels = spoof_score.labels_of_set(exp.dir / "corpus", "eval")
-    chosen = spoof_score.unseen_labels(exp.dir / "corpus", labels)
+    labels = score.labels_of_set(exp.dir / "corpus", "eval")
+    chosen = score.unseen_labels(exp.dir / "corpus", labels)
     assert {label.attack for label in chosen.values() if not label.genuine} == {"A02"}
     assert {name for name, label in labels.items() if label.genuine} < set(chosen)
 
 
 def test_no_difference_where_all_engines_are_seen_or_none_is(exp, tmp_path):
-    conf, corpus = CONF, tmp_path / "corpus"
+    corpus = tmp_path / "corpus"
     corpus.mkdir()
     shutil.copytree(exp.dir / "scores", tmp_path / "scores")
     for train in (lambda attack: True, lambda attack: attack == "-"):
-        eval_cuts = spoof_score.load_cuts(exp.dir / "corpus", "eval")
+        eval_cuts = score.load_cuts(exp.dir / "corpus", "eval")
         chosen = [cut for cut in eval_cuts if train(label_of(cut).attack)]
         CutSet.from_cuts(chosen).to_file(corpus / "train.jsonl.gz")
         CutSet.from_cuts(eval_cuts).to_file(corpus / "eval.jsonl.gz")
         other = SimpleNamespace(dir=tmp_path)
-        found = spoof_score.differences(other, conf, [("none", "rnm")], "eval")
+        found = score.differences(other, SEEDS, [("none", "rnm")], "eval")
         assert [one["unseen"] for one in found] == [False]
 
 
@@ -109,15 +109,13 @@ def test_names_that_look_like_endings_or_columns(exp, tmp_path):
     """Utterances of files such as x.mp3.wav and `my call spoof.wav` have the same names in manifest and scores."""
     corpus = tmp_path / "corpus"
     corpus.mkdir()
-    cuts = list(spoof_score.load_cuts(exp.dir / "corpus", "eval"))[:6]
+    cuts = list(score.load_cuts(exp.dir / "corpus", "eval"))[:6]
     names = ["x.mp3", "x", "my call spoof", "my call bonafide", "other call spoof", "y.wav"]
     CutSet.from_cuts([cut.with_id(name) for cut, name in zip(cuts, names)]).to_file(corpus / "eval.jsonl.gz")
     (tmp_path / "scores/none/1").mkdir(parents=True)
     write_scores(tmp_path / "scores/none/1/eval.txt", {name: float(index) for index, name in enumerate(names)})
     conf = SimpleNamespace(repeated=["none"], seeds=[1])
-    found = spoof_score.system_figures(SimpleNamespace(dir=tmp_path, log=logging.getLogger("test")), conf, "none")["sets"][
-        "eval"
-    ]
+    found = score.system_figures(SimpleNamespace(dir=tmp_path, log=logging.getLogger("test")), conf, "none")["sets"]["eval"]
     genuine = [index for index, cut in enumerate(cuts) if label_of(cut).genuine]
     expected = equal_error_rate(genuine, [index for index in range(6) if index not in genuine])[0]
     assert found["eer"] == [expected] and (found["genuine"], found["fake"]) == (2, 4)

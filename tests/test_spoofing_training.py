@@ -26,8 +26,8 @@ from pyspeech.training.data import BatchLoader
 from pyspeech.training.optimization import make_optimizer
 from pyspeech.training.randomness import seed_everything
 from pyspeech.training.trainer import Trainer
-from steps.spoof import train as spoof_train
 from steps.spoof.tables import TABLE_3
+from steps.spoof.train import SYSTEMS, augment_config, seeds_of, train_config, train_detector
 
 DATA = CropConfig(samples=4096, hop=4096, batch_size=8)
 MASKS = SpecAugmentConfig(frequency_masks=1, frequency_width=8, time_masks=1, time_width=4)
@@ -150,7 +150,7 @@ def test_a_system_is_trained_calibrated_and_saved(cuts, tmp_path, rng):
         "musics": [rng.standard_normal(100)],
         "rirs": [np.array([0.0, 1.0, 0.3])],
     }
-    spoof_train.train_detector(exp, conf, "rnm_sm_mc0.9", 7, backgrounds)
+    train_detector(exp, conf, "rnm_sm_mc0.9", 7, backgrounds)
     detector = load_model(tmp_path / "models" / "rnm_sm_mc0.9" / "7")
     scores = score_utterances(detector.model, DATA, [cut.load_audio()[0] for cut in dev])
     genuine, fake = ([score for score, cut in zip(scores, dev) if cut.supervisions[0].text == kind] for kind in KINDS)
@@ -165,13 +165,13 @@ def test_systems_are_the_rows_of_table_3():
         augment=AugmentConfig(), train=TrainConfig(max_steps=100, patience=3), pooled_steps=0.5, seeds=[1, 2], repeated=["rnm"]
     )
     found = {}
-    for name, options in spoof_train.SYSTEMS.items():
-        config = spoof_train.augment_config(conf, name)
+    for name, options in SYSTEMS.items():
+        config = augment_config(conf, name)
         shares = (("R", config.reverberation), ("N", config.noise), ("M", config.music))
         kinds = [letter for letter, share in shares if share]
         kinds += ["SM"] * ("masks" in options) + ["MC ({})".format(*config.coefficients)] * (config.mcadams > 0)
-        train = spoof_train.train_config(conf, name, 1)
+        train = train_config(conf, name, 1)
         assert (train.max_steps, train.patience) == ((50, None) if name.startswith("pooled") else (100, 3))
         found[name] = "+".join(kinds) or "none"
     assert found == {name: row[1] for name, row in TABLE_3.items()}
-    assert spoof_train.seeds_of(conf, "rnm") == [1, 2] and spoof_train.seeds_of(conf, "none") == [1]
+    assert seeds_of(conf, "rnm") == [1, 2] and seeds_of(conf, "none") == [1]

@@ -75,7 +75,7 @@ def test_counts_without_building_equal_those_of_models(kind):
 
 
 def test_a_model_of_the_paper_has_its_size():
-    model = Transducer(TransducerConfig(lid=True), count_tool.VOCABULARIES)
+    model = Transducer(TransducerConfig(lid=True), count_tool.PAPER_TABLE_1)
     assert count_parameters(model) == 70076524
 
 

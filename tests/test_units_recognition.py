@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from pyspeech.errors import UserError
-from steps.units import recognition as units_recognition
+from steps.units import recognition
 from steps.units.recognition import batches, character_errors, command_of, recognise
 
 
@@ -87,7 +87,7 @@ def test_command_lines_stay_short(script, monkeypatch):
     made = batches(paths)
     assert sum(made, []) == paths and 4 <= len(made) <= 6 and max(len(" ".join(batch)) for batch in made) <= 50_001
     assert batches([]) == [] and batches(["x" * 60_000, "y"]) == [["x" * 60_000], ["y"]]
-    monkeypatch.setattr(units_recognition, "LONGEST", 15)
+    monkeypatch.setattr(recognition, "LONGEST", 15)
     assert recognise(script("for path in paths: print(len(paths), path)"), FILES) == [
         "1 /x y/a.wav",
         "1 /x y/ž.b.wav",

@@ -1,6 +1,7 @@
 """Tables of egs/zerospeech from made-up scores."""
 
-from steps.units.tables import report_text, row, spread, tables
+from steps.tables import spread
+from steps.units.tables import report, row, tables
 
 
 def entry(across, bitrate, used, seed=1):
@@ -44,4 +45,4 @@ def test_no_items_no_abx():
     assert spread([]) is None and tables({"mfcc": SCORES["mfcc"]}) == {}
     across = {"abx": {"within": None, "across": 20.0}, "bitrate": 1.0, "used": 2}
     assert row("x", [across, across])[:3] == ["x", "20.00 ± 0.00", None]
-    assert "Made by `run`." in report_text(SCORES, "note", "run")
+    assert "Made by `run`." in report(SCORES, "note", "run")

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from local.manifests import Utterance, write_manifest
-from steps.units import similarity as units_similarity
+from steps.units import similarity
 from steps.units.similarity import likeness, means
 
 
@@ -47,8 +47,8 @@ def test_a_bounded_number_of_training_recordings(tmp_path, monkeypatch):
     read = []
     monkeypatch.setattr("pyspeech.cuts.read_samples", lambda cut, rate: read.append(cut.id) or cut.id)
     angles = {"A": 0, "B": 90, "S": None}
-    found = units_similarity.centroids(tmp_path, lambda name: at(angles[name[0]]), ["A", "B"], {"A", "S"})
-    assert len(read) == 2 * units_similarity.MOST + 2 and not any(name.startswith("A_test") for name in read)
+    found = similarity.centroids(tmp_path, lambda name: at(angles[name[0]]), ["A", "B"], {"A", "S"})
+    assert len(read) == 2 * similarity.MOST + 2 and not any(name.startswith("A_test") for name in read)
     np.testing.assert_allclose([found["A"], found["B"]], np.eye(2), atol=1e-12)
     assert found["S"] is None
 
@@ -56,11 +56,11 @@ def test_a_bounded_number_of_training_recordings(tmp_path, monkeypatch):
 def test_without_the_package_nothing_is_added(monkeypatch, caplog):
     log = logging.getLogger("similarity")
     monkeypatch.setattr("pyspeech.units.voices.load_embedder", lambda: None)
-    assert units_similarity.load_embedder(log) is None and not caplog.records
+    assert similarity.load_embedder(log) is None and not caplog.records
 
     def broken():
         raise ImportError("cannot import name 'x'")
 
     monkeypatch.setattr("pyspeech.units.voices.load_embedder", broken)
-    assert units_similarity.load_embedder(log) is None
+    assert similarity.load_embedder(log) is None
     assert "does not load: no similarity of voices (ImportError: cannot import name 'x')" in caplog.text

@@ -19,9 +19,9 @@ from pyspeech.units.inverter import Inverter
 from pyspeech.units.submission import check_submission, wave_problem
 from pyspeech.units.voices import Voice
 from pyspeech.units.vqvae import VqVae
-from steps.units import synthesis as units_synthesis, voices as units_voices
-from steps.units.corpus import load_cuts
-from steps.units.tables import report_text, synthesis_parts
+from steps.cuts import load_cuts
+from steps.units import synthesis, voices
+from steps.units.tables import report, synthesis_parts
 
 RATE = 16000
 TEXTS = {"A_1": "Good day.", "A_2": "Yes", "B_1": "good  day", "B_3": "No", "C_4": None}
@@ -61,37 +61,37 @@ CONF = SimpleNamespace(
 
 
 def test_pairs_without_a_list(exp):
-    everything = units_synthesis.pairs_to_speak(exp.dir / "corpus", ["A", "B"], 100)
+    everything = synthesis.pairs_to_speak(exp.dir / "corpus", ["A", "B"], 100)
     assert everything == sorted((name, voice) for name in TEXTS for voice in "AB")
-    chosen = units_synthesis.pairs_to_speak(exp.dir / "corpus", ["A", "B"], 3)
+    chosen = synthesis.pairs_to_speak(exp.dir / "corpus", ["A", "B"], 3)
     assert len(chosen) == 6 and {name[0] for name, _ in chosen} == {"A", "B", "C"}  # one of each speaker
-    assert set(chosen) < set(units_synthesis.pairs_to_speak(exp.dir / "corpus", ["A", "B"], 4))
+    assert set(chosen) < set(synthesis.pairs_to_speak(exp.dir / "corpus", ["A", "B"], 4))
 
 
 def test_pairs_of_the_corpus(exp, tmp_path):
     (tmp_path / "synthesis.txt").write_text("B_1 A\nA_2 B\n", encoding="utf-8")
-    assert units_synthesis.pairs_to_speak(tmp_path, ["A", "B"], 1) == [("A_2", "B"), ("B_1", "A")]
+    assert synthesis.pairs_to_speak(tmp_path, ["A", "B"], 1) == [("A_2", "B"), ("B_1", "A")]
 
 
 def test_speech_is_made_once(exp):
-    units_synthesis.synthesize(exp, CONF)
+    synthesis.synthesize(exp, CONF)
     waves = sorted((exp.dir / "wavs").glob("*.wav"))
     assert len(waves) == 8 and not any(map(wave_problem, waves))
     assert {soundfile.info(str(path)).frames for path in waves} == {8000}
     before = [path.stat().st_mtime_ns for path in waves]
     content = waves[0].read_bytes()
     waves[0].unlink()
-    units_synthesis.synthesize(exp, CONF)
+    synthesis.synthesize(exp, CONF)
     after = [path.stat().st_mtime_ns for path in waves]
     assert after[1:] == before[1:] and waves[0].read_bytes() == content
 
 
 def test_submission(exp, caplog):
-    units_synthesis.synthesize(exp, CONF)
+    synthesis.synthesize(exp, CONF)
     with caplog.at_level(logging.INFO):
-        units_synthesis.make_submission(exp, CONF)
+        synthesis.make_submission(exp, CONF)
     assert "nothing wrong; the challenge wants the language surprise too, and this is cs alone" in caplog.text
-    pairs = set(units_synthesis.pairs_to_speak(exp.dir / "corpus", ["A", "B"], 4))
+    pairs = set(synthesis.pairs_to_speak(exp.dir / "corpus", ["A", "B"], 4))
     folder = exp.dir / "submission"
     assert check_submission(folder, {"english": (set(TEXTS), pairs)}) == []
     assert len((folder / "2019" / "english" / "test" / "A_1.txt").read_text().splitlines()) == 3
@@ -99,14 +99,14 @@ def test_submission(exp, caplog):
 
 
 def test_measures(exp):
-    units_synthesis.synthesize(exp, CONF)
-    units_voices.score_synthesis(exp, CONF)
+    synthesis.synthesize(exp, CONF)
+    voices.score_synthesis(exp, CONF)
     measured = json.loads((exp.dir / "synthesis.json").read_text())
     assert [(entry["source"], entry["target"]) for entry in measured["pairs"]] == [
         (source, target)
         for source in "ABC"
         for target in "AB"
-        if any(name[0] == source for name, _ in units_synthesis.pairs_to_speak(exp.dir / "corpus", ["A", "B"], 4))
+        if any(name[0] == source for name, _ in synthesis.pairs_to_speak(exp.dir / "corpus", ["A", "B"], 4))
     ]
     assert sum(entry["utterances"] for entry in measured["pairs"]) == 8
     own = [entry for entry in measured["pairs"] if entry["source"] == entry["target"]]
@@ -128,15 +128,15 @@ def test_measures_of_an_embedder_and_a_recogniser(exp, tmp_path, monkeypatch):
     script = tmp_path / "hear it.py"
     script.write_text("import sys\nfor path in sys.argv[2:]: print('good day')\n")
     monkeypatch.setattr("pyspeech.units.voices.load_embedder", lambda: embed)
-    units_synthesis.synthesize(exp, CONF)
+    synthesis.synthesize(exp, CONF)
     command = shlex.join([sys.executable, str(script), "--option"])
-    units_voices.score_synthesis(exp, SimpleNamespace(**{**vars(CONF), "recogniser": command}))
+    voices.score_synthesis(exp, SimpleNamespace(**{**vars(CONF), "recogniser": command}))
     measured = json.loads((exp.dir / "synthesis.json").read_text())
     own = measured["originals"]["similarity"]
     assert own["target"] > 0.99 and own["other"] < 0.5  # of the recordings themselves
     for entry in measured["pairs"] + [measured["conversions"]]:
         assert -1e-6 <= entry["similarity"]["target"] <= 1 + 1e-6
-    spoken = {name for name, _ in units_synthesis.pairs_to_speak(exp.dir / "corpus", ["A", "B"], 4)}
+    spoken = {name for name, _ in synthesis.pairs_to_speak(exp.dir / "corpus", ["A", "B"], 4)}
     texts = {"A_1": (0, 8), "A_2": (8, 3), "B_1": (0, 8), "B_3": (7, 2)}  # yes has no letter in its place, no has one
     expected = [sum(texts[name][place] for name in spoken & set(texts)) for place in (0, 1)]
     assert [measured["recordings"][name] for name in ("errors", "characters")] == expected
@@ -151,34 +151,29 @@ def test_measures_of_an_embedder_and_a_recogniser(exp, tmp_path, monkeypatch):
 
 def test_references_are_the_same_sentence(exp):
     cuts = {cut.id: cut for cut in load_cuts(exp.dir / "corpus", "test")}
-    reference = units_voices.find_references(exp.dir / "corpus")
+    reference = voices.find_references(exp.dir / "corpus")
     assert reference(cuts["A_1"], "B").id == "B_1" and reference(cuts["B_1"], "A").id == "A_1"
     assert reference(cuts["A_2"], "A").id == "A_2" and reference(cuts["A_2"], "B") is None
     assert reference(cuts["C_4"], "A") is None and reference(cuts["C_4"], "C").id == "C_4"
 
 
 def test_margin_is_to_the_speaker_or_to_all_other_voices(monkeypatch):
-    voices = {name: Voice(np.full(13, float(mean)), np.eye(13), 100) for name, mean in (("A", 0), ("B", 1), ("S", 2))}
+    known = {name: Voice(np.full(13, float(mean)), np.eye(13), 100) for name, mean in (("A", 0), ("B", 1), ("S", 2))}
     monkeypatch.setattr("pyspeech.units.voices.voice_frames", lambda samples: np.full((5, 13), samples))
     # log likelihoods differ by 13 (d1^2 - d2^2) / 2
-    assert units_voices.margin(0.25, "A", "S", ["A", "B"], voices) == pytest.approx(6.5 * (1.75**2 - 0.25**2))
-    assert units_voices.margin(0.75, "A", "A", ["A", "B"], voices) == pytest.approx(6.5 * (0.25**2 - 0.75**2))
-    assert units_voices.margin(0.0, "A", "A", ["A"], voices) is None
-    assert units_voices.margin(0.0, "A", "unknown", ["A", "B"], voices) is None
+    assert voices.margin(0.25, "A", "S", ["A", "B"], known) == pytest.approx(6.5 * (1.75**2 - 0.25**2))
+    assert voices.margin(0.75, "A", "A", ["A", "B"], known) == pytest.approx(6.5 * (0.25**2 - 0.75**2))
+    assert voices.margin(0.0, "A", "A", ["A"], known) is None
+    assert voices.margin(0.0, "A", "unknown", ["A", "B"], known) is None
     monkeypatch.setattr("pyspeech.units.voices.voice_frames", lambda samples: np.zeros((0, 13)))
-    assert units_voices.margin(0.0, "A", "S", ["A", "B"], voices) is None
+    assert voices.margin(0.0, "A", "S", ["A", "B"], known) is None
 
 
 def test_summaries():
     entries = [(0.5, 4.0), (-0.5, None), (None, 6.0), (2.0, None)]
-    assert units_voices.summarize(entries) == {
-        "utterances": 4,
-        "nearer": pytest.approx(2 / 3),
-        "distance": 5.0,
-        "references": 2,
-    }
-    assert units_voices.summarize([(None, None)]) == {"utterances": 1, "nearer": None, "distance": None, "references": 0}
-    assert units_voices.share([]) == {"utterances": 0, "nearer": None}
+    assert voices.summarize(entries) == {"utterances": 4, "nearer": pytest.approx(2 / 3), "distance": 5.0, "references": 2}
+    assert voices.summarize([(None, None)]) == {"utterances": 1, "nearer": None, "distance": None, "references": 0}
+    assert voices.share([]) == {"utterances": 0, "nearer": None}
 
 
 def test_griffin_lim_of_silence_is_not_measured(tmp_path):
@@ -186,7 +181,7 @@ def test_griffin_lim_of_silence_is_not_measured(tmp_path):
     path = str(tmp_path / "s.wav")
     row = (Utterance("s", path, None, "cs", "A"), path, {"rate": RATE, "duration": 0.25})
     write_manifest(tmp_path / "s.jsonl.gz", [row])
-    assert units_voices.measure_griffin_lim(load_cuts(tmp_path, "s"), MfccConfig().magnitudes) == ([], None)
+    assert voices.measure_griffin_lim(load_cuts(tmp_path, "s"), MfccConfig().magnitudes) == ([], None)
 
 
 def made_up(pairs):
@@ -213,7 +208,7 @@ def test_section_of_the_results():
     assert "similarity" not in text.lower() and "CER" not in text
     many = synthesis_parts(made_up([{**pair, "source": f"S{number}"} for number in range(40)]), "x")
     assert "S12" not in "".join(many) and "all in another's voice" in "".join(many)
-    assert "Speech from units" not in report_text({}, "note", "run")
+    assert "Speech from units" not in report({}, "note", "run")
 
 
 def test_section_of_the_results_with_all_that_can_be_measured():

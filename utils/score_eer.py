@@ -27,7 +27,8 @@ import argparse
 from pyspeech.arguments import add_json, seed, tool_parser, whole_number
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
-from pyspeech.terminal import aligned, exit_after, some
+from pyspeech.terminal import exit_after, some
+from steps.tables import aligned, bracketed, percent
 
 
 def main(arguments=None):
@@ -107,10 +108,8 @@ def report(result, options):
 
 
 def row(name, entry):
-    if entry["eer"] is None:
-        return name, str(entry["genuine"]), str(entry["fake"]), "-", "-"
-    return (name, str(entry["genuine"]), str(entry["fake"]), f"{100 * entry['eer']:.2f}",
-            "[{:.2f}, {:.2f}]".format(*(100 * value for value in entry["interval"])))
+    known = entry["eer"] is not None
+    return name, entry["genuine"], entry["fake"], percent(entry["eer"]), bracketed(entry["interval"], 2) if known else None
 
 
 if __name__ == "__main__":

@@ -16,7 +16,8 @@ ensure_environment()
 
 from pyspeech.arguments import add_json, tool_parser
 from pyspeech.files import write_json
-from pyspeech.terminal import aligned, exit_after
+from pyspeech.terminal import exit_after
+from steps.tables import aligned, decimals
 
 COLUMNS = [("DCF", "dcf", 5), ("Pmiss", "p_miss", 5), ("Pfa", "p_fa", 5), ("P", "precision", 4), ("R", "recall", 4),
            ("F1", "f1", 4), ("missed s", "miss_s", 2), ("false s", "fa_s", 2), ("speech s", "speech_s", 2),
@@ -48,12 +49,12 @@ def table(result):
     """Return the result of `score_folders` as text: a line for each recording, one for all, and what they mean."""
     rows = [["recording"] + [title for title, _, _ in COLUMNS]]
     for name, score in [*result["files"].items(), ("overall", result["overall"])]:
-        rows.append([name] + ["-" if score[key] is None else f"{score[key]:.{digits}f}" for _, key, digits in COLUMNS])
-    titles, rule, *lines = aligned(rows)
+        rows.append([name] + [decimals(score[key], f".{digits}f") for _, key, digits in COLUMNS])
+    lines = aligned(rows)
     count = sum(score["dcf"] is not None for score in result["files"].values())
     note = (f"collar {result['collar']:g} s; overall DCF: mean of {count} recording{'s' if count > 1 else ''}; "
             "the other overall figures: over the summed times")
-    return "\n".join([titles, rule, *lines[:-1], rule, lines[-1], note])
+    return "\n".join([*lines[:-1], lines[1], lines[-1], note])
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ ensure_environment()
 from pyspeech.arguments import add_json, seed, tool_parser
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
-from pyspeech.terminal import aligned, exit_after, some
+from pyspeech.terminal import exit_after, some
+from steps.tables import aligned, bracketed, percent
 
 MANIFESTS = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".yaml", ".yaml.gz")
 COUNTS = [("utts", "utterances"), ("words", "words"), ("errors", "errors"), ("sub", "sub"), ("del", "del"),
@@ -156,16 +157,15 @@ def report(scores, resample):
     """The scores of `score_utterances` as text: a line for each language, one for all, confused languages below."""
     languages = scores["languages"]
     named = [*languages.items()] if len(languages) > 1 else []
-    lines = aligned([header(scores), *(row(name, counts, scores)
-                                       for name, counts in [*named, ("overall", scores["average"])])])
+    lines = aligned([header(scores), *(row(*entry, scores) for entry in [*named, ("overall", scores["average"])])])
     lines.append(f"[ ]: 95 % interval, bootstrap over {resample}s; overall: errors and words of all languages pooled")
     if "against_baseline" in scores:
         lines.append(baseline_line(scores["against_baseline"]))
     if "lid" in scores and len(languages) > 1:
         confusion = scores["lid"]["confusion"]
         columns = [*confusion, *sorted({code for counts in confusion.values() for code in counts} - set(confusion))]
-        lines += ["", *aligned([["spoken \\ predicted", *columns], *([code, *(str(counts.get(column, 0)) for column in columns)]
-                                                                     for code, counts in confusion.items())])]
+        lines += ["", *aligned([["spoken \\ predicted", *columns], *(
+            [code, *(counts.get(column, 0) for column in columns)] for code, counts in confusion.items())])]
     return "\n".join(lines)
 
 
@@ -173,8 +173,7 @@ def baseline_line(result):
     """The result of `compare` as a line."""
     if result["werr"] is None:
         return "WERR against the baseline: not defined, the baseline has no errors"
-    interval = "[{:.2f}, {:.2f}]".format(*(100 * value for value in result["ci"]))
-    return (f"WERR against the baseline: {100 * result['werr']:.2f} % {interval}, "
+    return (f"WERR against the baseline: {percent(result['werr'])} % {bracketed(result['ci'], 2)}, "
             f"fewer errors in {100 * result['p_fewer_errors']:.1f} % of the draws")
 
 
@@ -184,20 +183,18 @@ def header(scores):
 
 
 def row(name, counts, scores):
-    cells = [name, *(str(counts[key]) for _, key in COUNTS), percent(counts["errors"], counts["words"])]
-    cells.append("[{:.2f}, {:.2f}]".format(*(100 * value for value in counts["ci"])) if counts["ci"] else "-")
+    from pyspeech.text.wer import rate
+
+    cells = [name, *(counts[key] for _, key in COUNTS), percent(rate(counts["errors"], counts["words"]))]
+    cells.append(bracketed(counts["ci"], 2) if counts["ci"] else None)
     if "characters" in counts:
-        cells.append(percent(counts["character_errors"], counts["characters"]))
+        cells.append(percent(rate(counts["character_errors"], counts["characters"])))
     if "lid" in scores:
         rows = scores["lid"]["confusion"]
         spoken = [code for code in rows if name in (code, "overall")]
-        cells.append(percent(sum(rows[code].get(code, 0) for code in spoken),
-                             sum(sum(rows[code].values()) for code in spoken)))
+        cells.append(percent(rate(sum(rows[code].get(code, 0) for code in spoken),
+                                  sum(sum(rows[code].values()) for code in spoken))))
     return cells
-
-
-def percent(part, whole):
-    return f"{100 * part / whole:.2f}" if whole else "-"
 
 
 if __name__ == "__main__":

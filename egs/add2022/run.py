@@ -85,11 +85,13 @@ for system, options in SYSTEMS.items():
                  scratch=if_used(system, f"training/{system}"), cpus=2, gpus=1, hours=24, resumable=True,
                  )(partial(train_system, system=system))
     recipe.stage(name=f"score_{system}", about=f"Score files of dev, adapt and eval by {system}, and its error rates.",
-                 inputs=models_of(system, "corpus"), outputs=if_used(system, f"scores/{system}"), cpus=2, gpus=1,
+                 inputs=models_of(system, "corpus"), cpus=2, gpus=1,
+                 outputs=if_used(system, f"scores/{system}", f"scores/{system}.json"),
                  )(partial(score_system, system=system))
 
 
-@recipe.stage(config=["systems"], inputs=lambda conf: ["corpus", *(f"scores/{name}" for name in conf.systems)],
+@recipe.stage(config=["corpus", "systems"],
+              inputs=lambda conf: ["corpus", *(f"scores/{name}{suffix}" for name in conf.systems for suffix in ("", ".json"))],
               outputs=["results.json", "RESULTS.md", "figures/scores"])
 def results(exp, conf):
     """Table 3, the histograms of Figure 3 and detection error curves."""

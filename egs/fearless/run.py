@@ -19,14 +19,13 @@ NETWORKS = {  # and the network options that each depends on
     "rnn": [*COMMON, "rnn_size", "rnn_merge"],
     "seg_rnn": [*COMMON, "rnn_size", "rnn_merge", "segment_length", "segment_shift"],
 }
+UNTRAINED = "{statistical,threshold,webrtc0,webrtc1,webrtc2,webrtc3}"
 RATE = 8000  # Hz, of the corpora and so of every detector here
-COLLARS = [0.0, 0.5]  # seconds: without, and the Fearless Steps default
 
 
 @dataclass
 class Config:
-    # mini, or the folder of a Fearless Steps release (phase 1, 2 or 4)
-    corpus: str = folder_or("mini", what="a Fearless Steps release")
+    corpus: str = folder_or("mini", what="a Fearless Steps release")  # mini, or the folder of a release (phase 1, 2 or 4)
     skip_bad: bool = False  # leave out files that fail the corpus checks instead of stopping
     minutes: List[int] = field(default_factory=lambda: [80, 20, 30])  # of simulated train, dev and eval streams
     simulated: str = "auto"  # simulated streams beside a real corpus: always, never, or auto (where train is under 2 h)
@@ -48,8 +47,7 @@ class Config:
         require("train.minimize", self.train.minimize == "dcf", "dcf, which is what is measured on dev")
 
 
-recipe = Recipe("Fearless Steps speech activity detection", Config, conf=Path(__file__).resolve().with_name("conf"),
-                profile="mini")
+recipe = Recipe("Fearless Steps speech activity detection", Config, Path(__file__).resolve().with_name("conf"), "mini")
 
 
 @recipe.stage(config=["corpus", "skip_bad", "minutes", "simulated"], outputs=["corpus"], cpus=2)
@@ -60,11 +58,11 @@ def prepare(exp, conf):
 
 
 @recipe.stage(config=["statistical"], inputs=["corpus"], resumable=True,
-              outputs=["hypotheses/{statistical,threshold,webrtc0,webrtc1,webrtc2,webrtc3}"])
+              outputs=[f"hypotheses/{UNTRAINED}", f"scores/{UNTRAINED}.json"])
 def statistical(exp, conf):
     """Statistical SAD, and WebRTC beside it, on every set; their rows of the table."""
     from steps.sad.score import detect_without_training
-    detect_without_training(exp, conf.statistical, COLLARS[0])
+    detect_without_training(exp, conf.statistical)
 
 
 for system, own in NETWORKS.items():
@@ -76,17 +74,19 @@ for system, own in NETWORKS.items():
         train_network(exp, conf, system)
 
 
-@recipe.stage(inputs=["corpus", "training/{cnn,rnn,seg_rnn}/model.pt"], outputs=["scores"], cpus=2, gpus=1, resumable=True)
+@recipe.stage(inputs=["corpus", "training/{cnn,rnn,seg_rnn}/model.pt"], outputs=["frame_scores"],
+              cpus=2, gpus=1, resumable=True)
 def decode(exp, conf):
     """Speech scores of every network for every frame of dev and the eval sets."""
     from steps.sad.score import score_networks
     score_networks(exp, NETWORKS)
 
 
-@recipe.stage(inputs=["corpus", "scores", "training/{cnn,rnn,seg_rnn}/model.pt"],
-              outputs=["models/{cnn,rnn,seg_rnn}/model.pt", "sweeps.json", "hypotheses/{cnn,rnn,seg_rnn}"])
+@recipe.stage(inputs=["corpus", "frame_scores", "training/{cnn,rnn,seg_rnn}/model.pt"],
+              outputs=["models/{cnn,rnn,seg_rnn}/model.pt", "sweeps.json", "hypotheses/{cnn,rnn,seg_rnn}",
+                       "scores/{cnn,rnn,seg_rnn}.json"])
 def tune(exp, conf):
-    """Thresholds from dev (paper, Figure 6), and the decisions at them."""
+    """Thresholds from dev (paper, Figure 6), the decisions at them, and their scores."""
     from steps.sad.score import tune_thresholds
     tune_thresholds(exp, NETWORKS)
 
@@ -98,12 +98,12 @@ def speed(exp, conf):
     measure_speed(exp, conf.statistical, ["cnn", "seg_rnn"])
 
 
-@recipe.stage(inputs=["corpus", "hypotheses", "sweeps.json", "speed.json"], config=["statistical"],
+@recipe.stage(inputs=["corpus", "scores/*.json", "sweeps.json", "speed.json"], config=["corpus", "statistical"],
               outputs=["results.json", "RESULTS.md", "figures"])
 def results(exp, conf):
     """The tables and figures."""
     from steps.sad.results import report
-    report(exp, conf, COLLARS)
+    report(exp, conf)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ from pyspeech.pipeline import Recipe, folder_or, requirement, stages_at_once
 from pyspeech.training.config import TrainConfig
 from pyspeech.transducer.config import DataConfig, LossConfig, SearchConfig, TransducerConfig
 from steps.asr.corpus import KINDS, compute_features, make_units, prepare_corpus
-from steps.asr.decode import decode_system
+from steps.asr.results import report
+from steps.asr.score import decode_system, stop_early
 from steps.asr.train import SEEDS, train_system
 from steps.systems import check_list, if_used
 
@@ -94,17 +95,16 @@ for system, seed in SEEDS.items():
                  cpus=2, gpus=1, hours=48, resumable=True)(partial(train_system, system=system, seed=seed))
     recipe.stage(name=f"decode_{system}", about=f"Recognise the test sets with {system}; its row of the tables.",
                  config=["search"], inputs=if_used(system, "corpus", f"models/{system}"), cpus=2, gpus=1, resumable=True,
-                 outputs=if_used(system, f"decoded/{system}"))(partial(decode_system, system=system))
+                 outputs=if_used(system, f"decoded/{system}", f"scores/{system}.json"))(partial(decode_system, system=system))
 
+LID = "multi_softmax_lid"
+recipe.stage(name="early_stopping", about="WER against active decoders (Table 7).", config=["stop_after", "stop_below"],
+             inputs=if_used(LID, f"decoded/{LID}"), outputs=if_used(LID, "early_stopping.json"))(partial(stop_early, system=LID))
 
-@recipe.stage(config=["systems", "features", "stop_after", "stop_below"],
-              inputs=lambda conf: [f"decoded/{name}" for name in conf.systems],
-              outputs=["results.json", "RESULTS.md", "figures"])
-def results(exp, conf):
-    """The paper's tables and the trade-off plot."""
-    from steps.asr.results import report
-    report(exp, conf)
-
+recipe.stage(name="results", about="The paper's tables, plots.", config=["corpus", "systems", "features", "model"],
+             inputs=lambda conf: ["corpus", "units", *(f"scores/{name}.json" for name in conf.systems),
+                                  *if_used(LID, "early_stopping.json")(conf)],
+             outputs=["results.json", "RESULTS.md", "figures"])(report)
 
 if __name__ == "__main__":
     recipe.main()

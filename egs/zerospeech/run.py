@@ -91,9 +91,9 @@ recipe.stage(name="train_inverter", about="Train the inverter: from units to spe
 recipe.stage(name="synthesize", about="Speak test utterances from their units, each in every voice.", config=["spoken"],
              inputs=["corpus", "models/synthesis"], outputs=["wavs"], gpus=1, resumable=True)(synthesize)
 
-recipe.stage(name="score_synthesis", about="How near the voices that speak are to the ones asked for; speed of Griffin-Lim.",
+recipe.stage(name="score_synthesis", about="How near the voices that speak are to the ones asked for, and a picture.",
              config=["spoken", "recogniser"], inputs=["corpus", "models/synthesis", "wavs"],
-             outputs=["synthesis.json"])(score_synthesis)
+             outputs=["synthesis.json", "figures/sentence.png"])(score_synthesis)
 
 recipe.stage(name="submission", about="Units and speech in the format of ZeroSpeech 2020, checked.",
              config=["corpus", "synthesis", "seeds", "spoken", "author", "affiliation"],
@@ -101,10 +101,10 @@ recipe.stage(name="submission", about="Units and speech in the format of ZeroSpe
              outputs=["submission"])(make_submission)
 
 recipe.stage(name="results", about="The paper's tables, speech from units, pictures.",
-             config=["systems", "repeated", "seeds", "kmeans", "synthesis", "spoken"],
-             inputs=lambda conf: ["corpus", f"scores/{anchors_of(conf)}.json", "models/synthesis", "wavs", "synthesis.json",
-                                  *(path for name in conf.systems for path in (f"scores/{name}.json", f"units/{name}"))],
-             outputs=["results.json", "RESULTS.md", "figures"])(report)
+             config=["corpus", "systems", "repeated", "seeds", "kmeans", "synthesis"],
+             inputs=lambda conf: ["synthesis.json", *(path for name in [anchors_of(conf), *conf.systems]
+                                                      for path in (f"scores/{name}.json", f"units/{name}"))],
+             outputs=["results.json", "RESULTS.md", "figures/scores"])(report)
 
 if __name__ == "__main__":
     recipe.main()

@@ -25,7 +25,8 @@ def plot_trade_off(early_stopping, path, frame_ms):
     stopping = [entry for entry in early_stopping if math.inf not in setting(entry)]
     rules = in_order({entry["rule"] for entry in stopping}, RULES)
     taus = sorted({setting(entry)[0] for entry in stopping})
-    for axis, value, label in ((axes[0], word_error_rate, "WER / %"), (axes[1], _lid_accuracy, "LID accuracy / %")):
+    for axis, value, label in ((axes[0], word_error_rate, "WER / %"),
+                               (axes[1], lambda entry: entry["lid_accuracy"], "LID accuracy / %")):
         for colour, rule in enumerate(rules):
             for marker, tau in zip(MARKERS * len(taus), taus):
                 points = sorted((entry["threshold"], entry["t_avg"], 100 * value(entry)) for entry in stopping
@@ -39,10 +40,6 @@ def plot_trade_off(early_stopping, path, frame_ms):
         axis.grid(alpha=0.3)
     _legend(figure, rules, taus, frame_ms)
     save(figure, path)
-
-
-def _lid_accuracy(entry):
-    return entry["lid_accuracy"]
 
 
 def _legend(figure, rules, taus, frame_ms):

@@ -1,13 +1,14 @@
-"""The last stage of egs/indic: scores, early stopping, tables and plots; `exp` is the engine's Experiment."""
-import math
+"""The last stage of egs/indic: tables and plots; `exp` is the engine's Experiment."""
+import json
 from dataclasses import replace
 
-from steps.asr import figures as asr_plots, tables as asr_results
-from steps.asr.corpus import describe_corpus, languages_of, load_units
-from steps.asr.decode import read_decoded, score_system
+from steps.asr import tables
+from steps.asr.corpus import SETS, describe_corpus, languages_of, load_units
+from steps.asr.figures import plot_confusion, plot_trade_off, plot_wer
 from steps.asr.train import STRUCTURES, UNION
+from steps.systems import read_scores
+from steps.tables import markdown_table
 
-PAPER_VOCABULARIES = {"en-IN": 133, "hi-IN": 59, "ta-IN": 97, "gu-IN": 123}  # Table 1
 NOTES = {
     "mini": "Corpus mini: synthetic speech of eSpeak NG, a few hundred short utterances a language in random word order, "
             "simulated; the paper's figures beside ours are for thousands of hours of human speech, so only the order is "
@@ -20,76 +21,29 @@ NOTES = {
 def report(exp, conf):
     """results.json, RESULTS.md and figures/ in the experiment folder."""
     models = {}
-    for system in conf.systems:
-        models.update(score_system(exp.dir / "decoded" / system, system))
-    results = {
-        "corpus": describe_corpus(exp.dir / "corpus"), "models": models,
-        "early_stopping": early_stopping(exp, conf) if "multi_softmax_lid" in conf.systems else [],
-        "parameters": parameters(exp, conf),
-    }
+    for scores in read_scores(exp.dir / "scores", conf.systems).values():
+        models.update(scores)
+    stopping = json.loads((exp.dir / "early_stopping.json").read_text()) if "multi_softmax_lid" in conf.systems else []
+    results = {"corpus": describe_corpus(exp.dir / "corpus"), "models": models, "early_stopping": stopping,
+               "parameters": parameters(exp, conf)}
     frame_ms = round(1000 * conf.features.frame_seconds)
     figures = exp.dir / "figures"
-    figures.mkdir(exist_ok=True)
-    asr_plots.plot_wer(results, figures / "wer.png")
-    if results["early_stopping"]:
-        asr_plots.plot_trade_off(results["early_stopping"], figures / "trade_off.png", frame_ms)
+    plot_wer(results, figures / "wer.png")
+    if stopping:
+        plot_trade_off(stopping, figures / "trade_off.png", frame_ms)
     for model, scores in models.items():
         if "lid" in scores:
-            asr_plots.plot_confusion(scores["lid"]["confusion"], figures / f"confusion_{model}.png", model)
-    exp.publish(results, asr_results.report_text(results, corpus_note(conf, results["corpus"]), exp.command, frame_ms))
+            plot_confusion(scores["lid"]["confusion"], figures / f"confusion_{model}.png", model)
+    exp.publish(results, tables.report(results, corpus_note(conf, results["corpus"]), exp.command, frame_ms))
 
 
 def corpus_note(conf, described):
     """What was recognised, with its limits, and how much of it there is."""
-    lines = [NOTES.get(conf.corpus, f"Corpus {conf.corpus}."), "", "| language | " + " | ".join(
-        f"{name} utterances | {name} min" for name in ("train", "dev", "test")) + " |", "|---|" + "---:|" * 6]
-    for language, sets in described.items():
-        cells = [str(cell) for name in ("train", "dev", "test") for cell in (
-            (sets[name]["utterances"], f"{sets[name]['minutes']:.1f}") if name in sets else (0, "0"))]
-        lines.append(f"| {language} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def early_stopping(exp, conf):
-    """Table 7: an entry for every rule and setting, of the test set; "dev" in it is the same of dev, None without dev."""
-    from pyspeech.transducer.config import STOPPING_RULES, EarlyStopping
-
-    settings = [EarlyStopping()] + [EarlyStopping(rule, tau, threshold) for rule in STOPPING_RULES
-                                    for tau in conf.stop_after for threshold in conf.stop_below]
-    folder = exp.dir / "decoded" / "multi_softmax_lid"
-    figures = zip(settings, stopped_early(folder, settings), stopped_early(folder / "dev", settings))
-    return [{"rule": setting.rule, "tau_frames": None if math.isinf(setting.tau) else setting.tau,
-             "threshold": None if math.isinf(setting.threshold) else setting.threshold, **test, "dev": dev}
-            for setting, test, dev in figures]
-
-
-def stopped_early(folder, settings):
-    """Errors, words, T_avg and LID accuracy with each setting, from the posteriors that were decoded with; None for each
-    where nothing was decoded.
-
-    The search of a language does not depend on the others', so one decoding with all of them serves all settings.
-    """
-    import numpy as np
-
-    from pyspeech.text.wer import score_utterances
-    from pyspeech.transducer.early_stopping import overall_t_avg, run
-
-    lines, log_posteriors, codes = [], [], []
-    for language, entries in read_decoded(folder).items():
-        with np.load(folder / f"{language}.npz") as stored:
-            codes = stored["languages"].tolist()
-            log_posteriors += [stored[f"utterance {line['id']}"] for line in entries]
-        lines += [(line, language) for line in entries]
-    entries = []
-    for setting in settings if lines else []:
-        stopped = run(log_posteriors, setting)
-        utterances = [(line["id"], language, line["speaker"], line["ref"], line["by_language"][codes[chosen]], codes[chosen])
-                      for (line, language), (chosen, _) in zip(lines, stopped)]
-        average = score_utterances(utterances, resamples=1)["average"]
-        correct = sum(utterance[1] == utterance[5] for utterance in utterances)
-        entries.append({"errors": average["errors"], "words": average["words"],
-                        "t_avg": overall_t_avg([t_avg for _, t_avg in stopped]), "lid_accuracy": correct / len(utterances)})
-    return entries or [None] * len(settings)
+    rows = [[language, *(cell for name in SETS for cell in (
+        (sets[name]["utterances"], f"{sets[name]['minutes']:.1f}") if name in sets else (0, 0)))]
+            for language, sets in described.items()]
+    table = markdown_table(["language", *(f"{name} {of}" for name in SETS for of in ("utterances", "min"))], rows)
+    return NOTES.get(conf.corpus, f"Corpus {conf.corpus}.") + "\n\n" + table
 
 
 def parameters(exp, conf):
@@ -104,7 +58,7 @@ def parameters(exp, conf):
             continue
         own = {language: entry.size for language, entry in load_units(
             exp.dir / "units", languages, structure["structure"] in UNION).items()}
-        paper = PAPER_VOCABULARIES
+        paper = tables.PAPER_TABLE_1
         if structure["structure"] in UNION:  # graphemes are distinct (section 5); one blank
             paper = dict.fromkeys(paper, sum(paper.values()) - len(paper) + 1)
         if structure["structure"] == "monolingual":

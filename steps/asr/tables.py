@@ -14,7 +14,7 @@ missing). A tau or threshold of None or infinity stops nothing.
 import math
 
 from pyspeech.text.wer import relative_reduction
-from steps.tables import markdown_table, percent
+from steps.tables import bracketed, decimals, markdown_table, percent, report_text
 
 MODELS = {
     "monolingual": "Monolingual",
@@ -27,7 +27,8 @@ MODELS = {
     "multi_softmax_lid": "Multi-softmax LID",
     "multi_softmax_lid_oracle": "Multi-softmax LID Oracle",
 }
-PAPER_LANGUAGES = ("en-IN", "hi-IN", "ta-IN", "gu-IN")
+PAPER_TABLE_1 = {"en-IN": 133, "hi-IN": 59, "ta-IN": 97, "gu-IN": 123}  # graphemes
+PAPER_LANGUAGES = tuple(PAPER_TABLE_1)
 # WER in %: the four languages, their average, WERR against the first model of the table.
 PAPER_TABLE_2 = {
     "monolingual": (24.67, 16.2, 32.92, 27.33, 23.97, 0),
@@ -156,8 +157,8 @@ def table_6(parameters):
     run = [parameters[model].get("run") for model in models]
     paper_size = [parameters[model].get("paper_size") for model in models]
     rows = [["This run", *(None if value is None else f"{value / 1e6:.3f}" for value in run)],
-            ["Paper's size", *(None if value is None else f"{value:.2f}" for value in paper_size)],
-            ["Paper", *(f"{PAPER_TABLE_6[model]:.2f}" for model in models)]]
+            ["Paper's size", *map(decimals, paper_size)],
+            ["Paper", *(decimals(PAPER_TABLE_6[model]) for model in models)]]
     return markdown_table(["# of parameters", *(SHORT[model] for model in models)], rows)
 
 
@@ -178,7 +179,7 @@ def table_7(early_stopping, languages, frame_ms):
                  _number(tau * frame_ms), _number(threshold), percent(word_error_rate(entry)), f"{entry['t_avg']:.2f}",
                  percent(entry["lid_accuracy"], 1)]
         paper = PAPER_TABLE_7.get((tau * frame_ms / PAPER_FRAME_MS, threshold) if stops else (math.inf, math.inf), (None,) * 3)
-        rows.append(cells + ([None if value is None else f"{value:g}" for value in paper] if with_paper else []))
+        rows.append(cells + [decimals(value, "g") for value in paper if with_paper])
     header = ["Rule", "tau", "tau ms", "s_th", "WER", "T_avg", "LID"] + ["paper: WER", "T_avg", "LID"] * with_paper
     return markdown_table(header, rows)
 
@@ -264,9 +265,9 @@ def tables(results, frame_ms):
     return {number: table for number, table in made.items() if table}
 
 
-def report_text(results, corpus_note, command, frame_ms):
+def report(results, corpus_note, command, frame_ms):
     """RESULTS.md: the tables with notes, intervals, confusions. `corpus_note`: what was recognised, with its limits."""
-    parts = ["# Multilingual speech recognition", corpus_note, f"Made by `{command}`."]
+    parts = []
     for number, table in tables(results, frame_ms).items():
         parts += [f"## {TITLES[number]}", table, NOTES[number]]
         note = stopping_note(results["early_stopping"]) if number == 7 else None
@@ -277,7 +278,7 @@ def report_text(results, corpus_note, command, frame_ms):
         if "lid" in results["models"][model]:
             parts += [f"## Languages confused by {MODELS.get(model, model)}, in utterances",
                       confusion_table(results["models"][model]["lid"]["confusion"])]
-    return "\n\n".join(part.strip() for part in parts) + "\n"
+    return report_text("Multilingual speech recognition", corpus_note, command, parts)
 
 
 def _paper_figures(row, languages, averages):
@@ -308,8 +309,7 @@ def _with_interval(entry):
     rate = word_error_rate(entry)
     if rate is None:
         return None
-    interval = entry.get("ci")
-    return percent(rate) + (f" [{percent(interval[0], 1)}, {percent(interval[1], 1)}]" if interval else "")
+    return percent(rate) + (f" {bracketed(entry['ci'])}" if entry.get("ci") else "")
 
 
 def _text(rate, paper):

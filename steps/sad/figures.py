@@ -1,6 +1,6 @@
 """Figures 2, 3 and 6 of Heitkaemper et al. 2020 from our own data."""
+from steps.cuts import load_cuts
 from steps.plots import new_figure, save
-from steps.sad.corpus import load_cuts
 from steps.sad.detect import SAMPLING_RATE, cut_path
 
 EXCERPT_SECONDS = 20.0
@@ -22,8 +22,7 @@ def draw_figures(folder, config, sweeps, scores):
         plot_histogram(found, figures / "histogram.png")
     curves = {f"{system} + {smoothing}": (sweep["thresholds"], sweep["dcf"])
               for system, by_smoothing in sweeps.items() for smoothing, sweep in by_smoothing.items()}
-    plot_thresholds(curves, figures / "thresholds.png",
-                              {"statistical SAD": scores["statistical"]["dev"]["0"]["dcf"]})
+    plot_thresholds(curves, figures / "thresholds.png", {"statistical SAD": scores["statistical"]["dev"]["0"]["dcf"]})
 
 
 def _spectrograms(samples, config):

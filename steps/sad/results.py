@@ -2,25 +2,24 @@
 import json
 from pathlib import Path
 
-from steps.sad import tables as sad_results
-from steps.sad.corpus import load_cuts, scored_sets
-from steps.sad.score import with_best_webrtc
+from steps.cuts import load_cuts
+from steps.sad import tables
+from steps.sad.corpus import scored_sets
+from steps.sad.figures import draw_figures
+from steps.sad.score import COLLARS, with_best_webrtc
+from steps.systems import read_scores
 
 
-def report(exp, conf, collars):
-    """results.json, RESULTS.md and figures/ in the experiment folder; prints the tables."""
-    from steps.sad.figures import draw_figures
-
+def report(exp, conf):
+    """results.json, RESULTS.md and figures/ in the experiment folder."""
     corpus = exp.dir / "corpus"
-    sets = scored_sets(corpus)
-    scores = sad_results.score_systems(corpus / "reference", exp.dir / "hypotheses", collars)
+    scores, described = read_scores(exp.dir / "scores"), describe_corpus(corpus, conf)
     sweeps, speeds = (json.loads((exp.dir / name).read_text()) for name in ("sweeps.json", "speed.json"))
-    described = describe_corpus(corpus, conf)
     draw_figures(exp.dir, conf.statistical, sweeps, scores)
     points = {system: {smoothing: {key: found[key] for key in ("threshold", "best_dcf")}
                        for smoothing, found in by_smoothing.items()} for system, by_smoothing in sweeps.items()}
     exp.publish({"corpus": described, "scores": scores, "operating_points": points},
-                sad_results.report_text(with_best_webrtc(scores, collars[0]), sets, collars, speeds, described, exp.command))
+                tables.report(with_best_webrtc(scores), scored_sets(corpus), COLLARS, speeds, described, exp.command))
 
 
 def describe_corpus(corpus, conf):

@@ -1,7 +1,5 @@
 """The tables of Heitkaemper et al. 2020: ours, with the paper's figures beside."""
-from pathlib import Path
-
-from steps.tables import markdown_table, percent
+from steps.tables import decimals, markdown_table, percent, report_text
 
 SYSTEMS = {
     "statistical": "Stat. SAD",
@@ -20,24 +18,6 @@ PAPER_TABLE_2 = {
     "baseline": (None, None, None, 12.50, 13.60),
 }
 PAPER_TABLE_3 = {"statistical": 0.00472, "cnn": 0.0119, "seg_rnn": 0.0445}
-
-
-def score_systems(references, hypotheses, collars):
-    """Every system on every set: {system: {set: {collar: {dcf, p_miss, p_fa, precision, recall, f1}}}}, fractions.
-
-    `references`/<set>/*.txt against `hypotheses`/<system>/<set>/*.txt; sets without references are left out.
-    """
-    from pyspeech.sad.scoring import score_folders
-
-    results = {}
-    for system in sorted(folder.name for folder in Path(hypotheses).iterdir() if folder.is_dir()):
-        for reference in sorted(folder for folder in Path(references).iterdir() if any(folder.glob("*.txt"))):
-            hypothesis = Path(hypotheses) / system / reference.name
-            if hypothesis.is_dir():
-                results.setdefault(system, {})[reference.name] = {
-                    f"{collar:g}": score_folders(reference, hypothesis, collar)["overall"] for collar in collars
-                }
-    return results
 
 
 def table_2(results, sets, collar):
@@ -60,7 +40,7 @@ def _our_cells(by_set, others, collar):
 
 
 def _paper_cells(system):
-    return [None if value is None else f"{value:.2f}" for value in PAPER_TABLE_2.get(system, (None,) * 5)]
+    return list(map(decimals, PAPER_TABLE_2.get(system, (None,) * 5)))
 
 
 def table_3(speed):
@@ -80,17 +60,16 @@ def errors_table(results, sets, collar):
     return markdown_table(header, rows)
 
 
-def report_text(results, sets, collars, speeds, corpus, command):
-    """RESULTS.md: both tables with a note on the corpus. `corpus` is what sad_stages.describe_corpus gives."""
-    parts = [f"# Speech activity detection, corpus {corpus['name']}", _corpus_note(corpus, sets),
-             f"Made by `{command}`.", "## Table 2: detection, in %"]
+def report(results, sets, collars, speeds, corpus, command):
+    """RESULTS.md: both tables with a note on the corpus. `corpus` is what steps.sad.results.describe_corpus gives."""
+    parts = ["## Table 2: detection, in %"]
     for collar in collars:
         parts.append(f"Collar {collar:g} s{' (the default of the Fearless Steps scorer)' if collar == 0.5 else ''}:")
         parts.append(table_2(results, sets, collar))
     parts += ["Thresholds of the networks come from dev. The paper's text gives 0.51 where its table has 0.81.",
               "Missed and false speech without collar:", errors_table(results, sets, collars[0]),
               "## Table 3: fraction of real time, one thread, process time", table_3(speeds)]
-    return "\n\n".join(part.strip() for part in parts) + "\n"
+    return report_text(f"Speech activity detection, corpus {corpus['name']}", _corpus_note(corpus, sets), command, parts)
 
 
 def _corpus_note(corpus, sets):

@@ -1,7 +1,7 @@
 """Training of one SAD network (Heitkaemper et al. 2020, sections 3 and 4.2); the DCF on dev chooses the weights."""
 from dataclasses import replace
 
-from steps.sad.corpus import load_cuts
+from steps.cuts import load_cuts
 from steps.sad.detect import SAMPLING_RATE, cut_path, sweep_scores
 
 

@@ -1,8 +1,13 @@
 """The last stages of egs/add2022: its figures and tables; `exp` is the engine's Experiment."""
+import json
+
+from steps.cuts import load_cuts
 from steps.det_plot import plot_det
-from steps.spoof import figures as spoof_plots, tables as spoof_results
-from steps.spoof.corpus import development_cuts, load_cuts
-from steps.spoof.score import differences, divide, labels_of_set, read_seeds, scored_sets, shortcut_figures, system_figures
+from steps.spoof import tables
+from steps.spoof.corpus import development_cuts
+from steps.spoof.figures import envelopes, plot_envelopes, plot_histograms
+from steps.spoof.score import differences, divide, labels_of_set, read_seeds, scored_sets
+from steps.systems import read_scores
 
 NOTES = {"mini": "Corpus mini: recordings of people from free packages, and fakes that vocoders and speech "
                  "synthesisers made of them and of texts, all through the same recording chain (local/add_mini.py); "
@@ -15,21 +20,23 @@ HISTOGRAMS = ("rnm_sm", "rnm_sm_mc0.8")  # the two panels of Figure 3
 
 def report(exp, conf):
     """results.json, RESULTS.md and figures/ in the experiment folder."""
-    scores = {system: system_figures(exp, conf, system) for system in conf.systems}
-    compared = differences(exp, conf, [pair for pair in COMPARED if set(pair) <= set(conf.systems)], "eval")
-    shortcuts = shortcut_figures(exp.dir / "corpus")
+    scores = read_scores(exp.dir / "scores", conf.systems)
+    seeds = {system: entry["seeds"] for system, entry in scores.items()}
+    compared = differences(exp, seeds, [pair for pair in COMPARED if set(pair) <= set(seeds)], "eval")
+    check = exp.dir / "corpus" / "check.json"  # what a linear model makes of the files alone
+    shortcuts = json.loads(check.read_text(encoding="utf-8")) if check.exists() else {}
     figures = exp.dir / "figures" / "scores"
-    figures.mkdir(parents=True, exist_ok=True)  # empty where no set has labels
+    figures.mkdir(parents=True)  # empty where no set has labels
     for name in ("adapt", "eval", "dev"):  # the paper's Figure 3 is of the adaptation set
-        divided = divided_scores(exp, conf, name)
+        divided = divided_scores(exp, seeds, name)
         if divided:
             plot_scores(divided, name, figures)
             break
-    note = NOTES.get(conf.corpus, f"Corpus {conf.corpus}.") + "\n\n" + spoof_results.corpus_table(counts(exp.dir / "corpus"))
-    remarks = [spoof_results.shortcut_note(shortcuts)] if shortcuts else []
+    note = NOTES.get(conf.corpus, f"Corpus {conf.corpus}.") + "\n\n" + tables.corpus_table(counts(exp.dir / "corpus"))
+    remarks = [tables.shortcut_note(shortcuts)] if shortcuts else []
     exp.publish({"scores": scores, "differences": compared, "shortcuts": shortcuts},
-                spoof_results.report_text(scores, compared, note, exp.command, remarks,
-                                          calibrated=bool(development_cuts(exp.dir / "corpus"))))
+                tables.report(scores, compared, note, exp.command, remarks,
+                              calibrated=bool(development_cuts(exp.dir / "corpus"))))
 
 
 def plot_scores(divided, name, folder):
@@ -38,20 +45,23 @@ def plot_scores(divided, name, folder):
 
     panels = [system for system in HISTOGRAMS if system in divided] or list(divided)[:2]
     probability = Calibration().probability  # the scores are calibrated
-    spoof_plots.plot_histograms({f"{system}, {name}": tuple(probability(scores) for scores in divided[system])
-                                 for system in panels}, folder / "histograms.png")
+    plot_histograms({f"{system}, {name}": tuple(probability(scores) for scores in divided[system])
+                     for system in panels}, folder / "histograms.png")
     plot_det({f"{system}, {name}": scores for system, scores in divided.items()}, folder / "det.png")
 
 
-def divided_scores(exp, conf, name):
-    """{system: (scores of genuine, of fake)} of a set by each system's first seed; {} where labels are not known."""
+def divided_scores(exp, seeds, name):
+    """{system: (scores of genuine, of fake)} of a set by each system's first seed; {} where labels are not known.
+
+    seeds: {system: its seeds}.
+    """
     import numpy as np
 
     labels = labels_of_set(exp.dir / "corpus", name)
     if {label.genuine for label in labels.values()} != {True, False}:
         return {}
-    return {system: tuple(np.array(scores) for scores in divide(read_seeds(exp, system, conf.seeds[:1], name)[0], labels))
-            for system in conf.systems if name in scored_sets(system)}
+    return {system: tuple(np.array(scores) for scores in divide(read_seeds(exp, system, own[:1], name)[0], labels))
+            for system, own in seeds.items() if name in scored_sets(system)}
 
 
 def counts(corpus):
@@ -72,5 +82,4 @@ def plot_vowel(exp):
 
     cut = next(cut for cut in load_cuts(exp.dir / "corpus", "train") if cut.supervisions[0].text == "genuine")
     rate = 16000
-    spoof_plots.plot_envelopes(*spoof_plots.envelopes(read_samples(cut, rate), rate=rate),
-                               exp.dir / "figures" / "envelopes.png")
+    plot_envelopes(*envelopes(read_samples(cut, rate), rate=rate), exp.dir / "figures" / "envelopes.png")

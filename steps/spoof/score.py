@@ -1,7 +1,6 @@
 """Scores of the detectors of egs/add2022 on dev, adapt and eval, and their error rates."""
-import json
-
-from steps.spoof.corpus import load_cuts
+from pyspeech.files import write_json
+from steps.cuts import load_cuts
 from steps.spoof.train import SYSTEMS
 from steps.systems import seeds_of
 
@@ -14,7 +13,8 @@ def scored_sets(system):
 
 
 def score_system(exp, conf, system):
-    """scores/<system>/<seed>/<set>.txt, score files of log-likelihood ratios calibrated on dev; its figures on the screen."""
+    """scores/<system>/<seed>/<set>.txt, score files of log-likelihood ratios calibrated on dev; scores/<system>.json, its
+    figures, and the same on the screen."""
     from pyspeech.compat import default_device
     from pyspeech.spoofing.checkpoint import load_model
     from pyspeech.spoofing.dataset import UtteranceReader
@@ -32,7 +32,9 @@ def score_system(exp, conf, system):
                 ratios = detector.calibration.log_likelihood_ratio(scores)
                 write_scores(exp.dir / "scores" / system / str(seed) / f"{name}.txt",
                              {cut.id: value for cut, value in zip(cuts, ratios.tolist())})
-    for name, entry in system_figures(exp, conf, system)["sets"].items():
+    figures = system_figures(exp, conf, system)
+    write_json(exp.dir / "scores" / f"{system}.json", figures)
+    for name, entry in figures["sets"].items():
         exp.log.info("%s, %s: EER %s %%", system, name, ", ".join(f"{100 * value:.2f}" for value in entry["eer"]))
         if "min_tdcf" in entry:
             exp.log.info("%s, %s: min t-DCF %s", system, name, ", ".join(f"{value:.4f}" for value in entry["min_tdcf"]))
@@ -71,30 +73,31 @@ def divide(scores, labels):
     return tuple([scores[name] for name, label in labels.items() if label.genuine == kind] for kind in (True, False))
 
 
-def differences(exp, conf, pairs, name):
+def differences(exp, seeds, pairs, name):
     """`difference` of each pair of systems on a set, and then on those of its fakes alone whose engines neither train nor
     dev has, where that leaves out some and not all. [] for a set without labels of both kinds."""
     every = labels_of_set(exp.dir / "corpus", name)
     others = unseen_labels(exp.dir / "corpus", every)
-    return [{"unseen": unseen, **difference(exp, conf, pair, name, labels)}
+    return [{"unseen": unseen, **difference(exp, seeds, pair, name, labels)}
             for unseen, labels in ((False, every), (True, others if len(others) < len(every) else {}))
             if {label.genuine for label in labels.values()} == {True, False} for pair in pairs]
 
 
-def difference(exp, conf, pair, name, labels):
+def difference(exp, seeds, pair, name, labels):
     """EER of the second of two systems less that of the first, means over the seeds that both have, with a paired
-    bootstrap's interval: the draws are of the same utterances for both, those of labels {utterance: Label}, of a set."""
+    bootstrap's interval: the draws are of the same utterances for both, those of labels {utterance: Label}, of a set.
+    seeds: {system: its seeds}."""
     import numpy as np
 
     from pyspeech.spoofing.scoring import eer_draws, equal_error_rate
 
-    seeds = [seed for seed in seeds_of(conf, pair[0]) if seed in seeds_of(conf, pair[1])]
+    shared = [seed for seed in seeds[pair[0]] if seed in seeds[pair[1]]]
     means, draws = [], []
     for system in pair:
-        scores = read_seeds(exp, system, seeds, name)
+        scores = read_seeds(exp, system, shared, name)
         means.append(float(np.mean([equal_error_rate(*divide(of_seed, labels))[0] for of_seed in scores])))
         draws.append(np.mean([eer_draws(*divide(of_seed, labels)) for of_seed in scores], axis=0))
-    return {"systems": list(pair), "set": name, "seeds": seeds, "first": means[0], "mean": means[1] - means[0],
+    return {"systems": list(pair), "set": name, "seeds": shared, "first": means[0], "mean": means[1] - means[0],
             "interval": np.percentile(draws[1] - draws[0], [2.5, 97.5]).tolist()}
 
 
@@ -138,9 +141,3 @@ def asv_rates_of(corpus, name, log):
         log.warning("%s: %s; min t-DCF is left out", path, error)
         return None
     return rates
-
-
-def shortcut_figures(corpus):
-    """What a linear model makes of the files alone (check.json), or {}."""
-    path = corpus / "check.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}

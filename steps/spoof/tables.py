@@ -6,7 +6,7 @@ mean, "cllr": [...], "attacks": {attack: [...]}, "conditions": {condition: [...]
 """
 import statistics
 
-from steps.tables import markdown_table, percent
+from steps.tables import bracketed, decimals, markdown_table, percent, report_text, spread
 
 # Training data, augmentations, and the paper's EER in % on the adaptation and the validation set; None: it has no such row.
 TABLE_3 = {
@@ -29,9 +29,8 @@ def table_3(scores):
     rows = []
     for system in systems_of(scores):
         data, augmentations, adapt, validation = TABLE_3[system]
-        cells = [spread(scores[system]["sets"].get(name, {}).get("eer")) for name in shown]
-        paper = [None if value is None else f"{value:.2f}" for value in (adapt, validation)]
-        rows.append([data, augmentations, *cells, len(scores[system]["seeds"]), *paper])
+        cells = [spread(scores[system]["sets"].get(name, {}).get("eer"), scale=100) for name in shown]
+        rows.append([data, augmentations, *cells, len(scores[system]["seeds"]), decimals(adapt), decimals(validation)])
     header = ["Training data", "Augmentations", *(SETS[name] for name in shown), "seeds", "paper: Adp.", "Val."]
     return markdown_table(header, rows)
 
@@ -52,9 +51,8 @@ def interval_cell(entry):
     """"EER [low, high], Cllr[, min t-DCF]" of a system's entry of a set; None where it has none."""
     if entry is None:
         return None
-    interval = ", ".join(percent(value, 1) for value in entry["interval"])
-    tandem = f", {statistics.mean(entry['min_tdcf']):.3f}" if "min_tdcf" in entry else ""
-    return f"{percent(statistics.mean(entry['eer']))} [{interval}], {statistics.mean(entry['cllr']):.2f}{tandem}"
+    error, cllr, *tandem = (statistics.mean(entry[name]) for name in ("eer", "cllr", "min_tdcf") if name in entry)
+    return f"{percent(error)} {bracketed(entry['interval'])}, {cllr:.2f}" + "".join(f", {cost:.3f}" for cost in tandem)
 
 
 def detail_table(scores, name, kind):
@@ -103,21 +101,13 @@ def sets_of(scores):
     return [name for name in SETS if any(name in entry["sets"] for entry in scores.values())]
 
 
-def spread(values):
-    """"mean ± standard deviation" in % of some fractions; a single one as it is; None for none."""
-    if not values:
-        return None
-    deviation = f" ± {percent(statistics.stdev(values))}" if len(values) > 1 else ""
-    return percent(statistics.mean(values)) + deviation
-
-
 def mean_percent(values):
     return percent(statistics.mean(values)) if values else None
 
 
-def report_text(scores, differences, note, command, remarks=(), calibrated=True):
+def report(scores, differences, note, command, remarks=(), calibrated=True):
     """RESULTS.md. calibrated: whether there was a dev set to calibrate on."""
-    parts = ["# Fake audio detection", note, f"Made by `{command}`.", "## Table 3: EER in %", table_3(scores),
+    parts = ["## Table 3: EER in %", table_3(scores),
              "R: reverberation, N: noise, M: music, SM: masks on the spectrogram, MC: anonymisation with a McAdams "
              "coefficient. With several seeds: mean ± standard deviation. The paper's first rows are trained on Train+Dev.; "
              "here, as in its text, dev chooses the epoch, and the last rows alone are trained on all sets, for a fixed number "
@@ -132,5 +122,4 @@ def report_text(scores, differences, note, command, remarks=(), calibrated=True)
             table = detail_table(scores, name, kind)
             if table:
                 parts += [f"## {SETS[name]} EER in % by {kind[:-1]}", table]
-    parts += list(remarks)
-    return "\n\n".join(part.strip() for part in parts) + "\n"
+    return report_text("Fake audio detection", note, command, [*parts, *remarks])

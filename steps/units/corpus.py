@@ -6,8 +6,6 @@
 import re
 import unicodedata
 
-from steps.cuts import load_cuts  # noqa: F401 (with the corpus's other parts)
-
 MINI_LANGUAGES = ("cs", "nl")  # of local/zerospeech_mini.py
 
 

@@ -10,6 +10,7 @@ FAMILIES = {SIZES: ("C0", "o", "-"), "regularised": ("C2", "^", ""), "log-Mel": 
             "Conv VQVAE, K": ("C1", "s", "-"), "k-means, K": ("C3", "D", "-")}
 NEAR = 5.0  # the paper's systems are drawn where their ABX errors, in %, come so near to ours
 DEEPEST = 70.0  # dB below a picture's loudest
+PICTURED = (1.5, 4.0)  # seconds: an utterance so long is shown, where there is one
 
 
 def family_of(system):
@@ -94,6 +95,26 @@ def plot_code_usage(shares, path):
     axis.grid(alpha=0.3)
     axis.legend(fontsize=8)
     save(figure, path)
+
+
+def draw_sentence(folder, vqvae, cuts, names, path):
+    """The picture of one of `cuts`, spoken by at most two voices.
+
+    folder: of what is spoken; vqvae: a pyspeech.units.checkpoint.Bundle; names: {(utterance, voice): file in it}.
+    """
+    from pyspeech.audio.io import read_audio
+    from pyspeech.cuts import read_samples
+    from pyspeech.units.encoding import code_times, encode
+
+    low, high = PICTURED
+    cut = min(cuts, key=lambda cut: (not low <= cut.duration <= high, cut.id))
+    rate = vqvae.features.sampling_rate
+    samples = read_samples(cut, rate)
+    codes, _ = encode(vqvae, samples)
+    starts, ends = code_times(vqvae, len(codes), len(samples))
+    spoken = sorted((voice, name) for (utterance, voice), name in names.items() if utterance == cut.id)
+    voices = {voice: read_audio(folder / name, rate)[0] for voice, name in spoken[:2]}
+    plot_sentence(cut.id, samples, runs_of(codes.tolist(), starts, ends), voices, vqvae.features.magnitudes, path)
 
 
 def plot_sentence(name, original, codes, spoken, config, path):

@@ -1,10 +1,8 @@
 """Units of the test set and their scores in egs/zerospeech: ABX within and across speakers, bitrate, codes in use."""
-import json
-
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path, write_json
+from steps.cuts import load_cuts
 from steps.systems import seeds_of
-from steps.units.corpus import load_cuts
 from steps.units.train import SYSTEMS
 
 
@@ -125,8 +123,3 @@ def one_line(entry):
     if entry["bitrate"] is not None:
         parts.append(f"{entry['bitrate']:.1f} bit/s, {entry['used']} of {entry['codes']} codes in use")
     return ", ".join(parts)
-
-
-def read_scores(folder):
-    """{system: entries} of all scores in a folder."""
-    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}

@@ -6,7 +6,8 @@ test set for others.
 import zlib
 from collections import defaultdict
 
-from steps.units.corpus import load_cuts, speaker_of
+from steps.cuts import load_cuts
+from steps.units.corpus import speaker_of
 
 MOST = 30  # recordings of a speaker
 

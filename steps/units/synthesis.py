@@ -8,7 +8,7 @@ import shutil
 import zlib
 from dataclasses import asdict, replace
 
-from steps.units.corpus import load_cuts
+from steps.cuts import load_cuts
 from steps.units.train import run_training
 
 

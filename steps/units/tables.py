@@ -3,9 +3,8 @@
 scores: {system: [{"seed", "codes", "abx": {"within", "across"} in % or None, "bitrate": bit/s, "used"}, an entry a seed]}
 """
 import shlex
-import statistics
 
-from steps.tables import markdown_table, percent
+from steps.tables import decimals, markdown_table, percent, report_text, spread
 
 # Label, and the paper's ABX in % and bitrate in bit/s (English test set, its Tables 1 to 3); None where it has no figure.
 TABLES = {
@@ -71,15 +70,7 @@ def row(label, entries, paper=(None, None)):
            for mode in ("across", "within")]
     used = [entry["used"] for entry in entries if entry["used"] is not None]
     return [label, *map(spread, abx), spread([entry["bitrate"] for entry in entries if entry["bitrate"] is not None]),
-            "/".join(map(str, used)) or None, len(entries), *(None if value is None else f"{value:g}" for value in paper)]
-
-
-def spread(values):
-    """"mean +- standard deviation" of some numbers, a single number as it is, None for none."""
-    if not values:
-        return None
-    deviation = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
-    return f"{statistics.mean(values):.2f}{deviation}"
+            "/".join(map(str, used)) or None, len(entries), *(decimals(value, "g") for value in paper)]
 
 
 def synthesis_parts(synthesis, model):
@@ -116,16 +107,12 @@ def synthesis_parts(synthesis, model):
     return [*parts, f"Another recording: `{command}`."]
 
 
-def decimals(value):
-    return None if value is None else f"{value:.2f}"
-
-
-def report_text(scores, note, command, synthesis=None, model=None):
+def report(scores, note, command, synthesis=None, model=None):
     """RESULTS.md. synthesis, model: as for `synthesis_parts`; None where nothing is spoken."""
-    parts = ["# Units from untranscribed speech", note, f"Made by `{command}`."]
+    parts = []
     for title, table in tables(scores).items():
         parts += [f"## {title}", table]
     parts.append("ABX in %, cosine, averaged as ZeroSpeech 2020 does; lower is better. The paper's figures are for the "
                  "English test set of the challenge.")
     parts += synthesis_parts(synthesis, model) if synthesis else []
-    return "\n\n".join(part.strip() for part in parts) + "\n"
+    return report_text("Units from untranscribed speech", note, command, parts)

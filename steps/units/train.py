@@ -1,8 +1,8 @@
 """Training of the systems of egs/zerospeech: the VQ-VAEs of Tables 1 to 3 of Tjandra et al. 2020."""
 from dataclasses import replace
 
+from steps.cuts import load_cuts
 from steps.systems import seeds_of
-from steps.units.corpus import load_cuts
 
 # What each differs in from the paper's Transformer VQ-VAE with 128 codes: options of VqVaeConfig, and of MfccConfig.
 SYSTEMS = {

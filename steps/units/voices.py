@@ -5,7 +5,9 @@ from collections import defaultdict
 
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
-from steps.units.corpus import load_cuts, speaker_of, words_of
+from steps.cuts import load_cuts
+from steps.units.corpus import speaker_of, words_of
+from steps.units.figures import draw_sentence
 from steps.units.recognition import add_recognition
 from steps.units.similarity import add_similarity
 from steps.units.synthesis import pairs_to_speak
@@ -14,7 +16,7 @@ TIMED = 20  # recordings that Griffin-Lim is measured on
 
 
 def score_synthesis(exp, conf):
-    """synthesis.json:
+    """figures/sentence.png, and synthesis.json:
 
     system, seed, codes: what is spoken
     pairs: of each speaker and voice, what `summarize` gives
@@ -48,6 +50,7 @@ def score_synthesis(exp, conf):
                 "griffin_lim": {"utterances": len(ratios), "snr_db": mean(ratios)}, "real_time": real_time}
     add_similarity(measured, exp, names, test, inverter.speakers)
     add_recognition(measured, exp, conf.recogniser, names, test)
+    draw_sentence(exp.dir / "wavs", vqvae, spoken, names, exp.dir / "figures" / "sentence.png")
     write_json(exp.dir / "synthesis.json", measured)
     exp.log.info("%s", one_line(measured))
 

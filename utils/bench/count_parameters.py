@@ -18,9 +18,9 @@ from pyspeech.errors import UserError
 from pyspeech.files import write_json
 from pyspeech.terminal import exit_after
 from pyspeech.transducer.config import TransducerConfig, parameter_count
+from steps.asr.tables import PAPER_TABLE_1, PAPER_TABLE_6, SHORT
 
-VOCABULARIES = {"en-IN": 133, "hi-IN": 59, "ta-IN": 97, "gu-IN": 123}  # Table 1, in its order
-PAPER = {"Mono.": 67.98, "Vanilla": 68.95, "Onehot": 68.98, "MS": 68.55, "MS LSP": 118.94, "MS LID": 70.08}  # millions
+PAPER = {SHORT[model]: millions for model, millions in PAPER_TABLE_6.items()}
 STRUCTURES = {
     "Mono.": {"structure": "monolingual"},
     "Vanilla": {"structure": "vanilla"},
@@ -54,7 +54,7 @@ def parser():
 
 def union_size():
     """Symbols of all languages, the blank once: their graphemes are distinct (the paper's section 5)."""
-    return sum(VOCABULARIES.values()) - len(VOCABULARIES) + 1
+    return sum(PAPER_TABLE_1.values()) - len(PAPER_TABLE_1) + 1
 
 
 def table(union):
@@ -70,18 +70,18 @@ def table(union):
 def count(model, union):
     """Parameters of a model of Table 6, vanilla and one-hot over `union` symbols."""
     if model == "Mono.":
-        vocabularies = {"en-IN": VOCABULARIES["en-IN"]}
+        vocabularies = {"en-IN": PAPER_TABLE_1["en-IN"]}
     elif model in ("Vanilla", "Onehot"):
-        vocabularies = dict.fromkeys(VOCABULARIES, union)
+        vocabularies = dict.fromkeys(PAPER_TABLE_1, union)
     else:
-        vocabularies = VOCABULARIES
+        vocabularies = PAPER_TABLE_1
     return parameter_count(TransducerConfig(**STRUCTURES[model]), vocabularies)
 
 
 def note(model, union):
     """What the figure rests on where the paper's text does not say it, and why it is another."""
     if model == "Mono.":
-        return f"of the language with {VOCABULARIES['en-IN']} symbols"
+        return f"of the language with {PAPER_TABLE_1['en-IN']} symbols"
     if model == "MS LID":
         return "LID with hidden layers of 1000 and 500, which the paper does not give: one choice of several that fit"
     if model not in ("Vanilla", "Onehot"):

@@ -1,22 +1,22 @@
-"""Recognition of the test sets by the systems of egs/indic, and their scores."""
+"""Recognition of the test sets by the systems of egs/indic, their scores, and early stopping (Table 7)."""
 import json
-from pathlib import Path
+import math
 
-from pyspeech.files import atomic_path, atomic_write
+from pyspeech.files import atomic_path, atomic_write, write_json
 from steps.asr.corpus import languages_of, load_cuts
+from steps.asr.tables import one_row
 from steps.asr.train import STRUCTURES
 
 AT_ONCE = 64  # utterances whose audio is in memory
 
 
 def decode_system(exp, conf, system):
-    """decoded/<system>/<language>.jsonl, an utterance a line; errs- and recogs- files; the system's row on the screen.
+    """decoded/<system>/<language>.jsonl, an utterance a line; errs- and recogs- files; scores/<system>.json, and the same
+    on the screen.
 
     With language identification also decoded/<system>/dev, for early stopping to be chosen on. Files that are there
     already are kept: a stage that was killed goes on with the next language.
     """
-    from steps.asr.tables import one_row
-
     corpus, folder = exp.dir / "corpus", exp.dir / "decoded" / system
     for language in languages_of(corpus):
         for name, place in {"test": folder, **({"dev": folder / "dev"} if STRUCTURES[system].get("lid") else {})}.items():
@@ -25,7 +25,9 @@ def decode_system(exp, conf, system):
                 exp.log.warning("%s: no %s utterances", language, name)
             elif not (place / f"{language}.jsonl").exists():
                 decode_language(exp, conf, system, language, cuts, place)
-    for model, scores in score_system(folder, system).items():
+    scored = score_system(folder, system)
+    write_json(exp.dir / "scores" / f"{system}.json", scored)
+    for model, scores in scored.items():
         exp.log.info("%s", one_row(model, scores))
 
 
@@ -97,4 +99,48 @@ def score_system(folder, system):
 def read_decoded(folder):
     """{language: its lines as dicts} of a folder that `decode_system` wrote."""
     return {path.stem: [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
-            for path in sorted(Path(folder).glob("*.jsonl"))}
+            for path in sorted(folder.glob("*.jsonl"))}
+
+
+def stop_early(exp, conf, system):
+    """early_stopping.json, Table 7: an entry for every rule and setting, of the test set; "dev" in it is the same of dev,
+    None without dev. system: one with language identification."""
+    from pyspeech.transducer.config import STOPPING_RULES, EarlyStopping
+
+    settings = [EarlyStopping()] + [EarlyStopping(rule, tau, threshold) for rule in STOPPING_RULES
+                                    for tau in conf.stop_after for threshold in conf.stop_below]
+    folder = exp.dir / "decoded" / system
+    figures = zip(settings, stopped_early(folder, settings), stopped_early(folder / "dev", settings))
+    write_json(exp.dir / "early_stopping.json", [
+        {"rule": setting.rule, "tau_frames": None if math.isinf(setting.tau) else setting.tau,
+         "threshold": None if math.isinf(setting.threshold) else setting.threshold, **test, "dev": dev}
+        for setting, test, dev in figures])
+
+
+def stopped_early(folder, settings):
+    """Errors, words, T_avg and LID accuracy with each setting, from the posteriors that were decoded with; None for each
+    where nothing was decoded.
+
+    The search of a language does not depend on the others', so one decoding with all of them serves all settings.
+    """
+    import numpy as np
+
+    from pyspeech.text.wer import score_utterances
+    from pyspeech.transducer.early_stopping import overall_t_avg, run
+
+    lines, log_posteriors, codes = [], [], []
+    for language, entries in read_decoded(folder).items():
+        with np.load(folder / f"{language}.npz") as stored:
+            codes = stored["languages"].tolist()
+            log_posteriors += [stored[f"utterance {line['id']}"] for line in entries]
+        lines += [(line, language) for line in entries]
+    entries = []
+    for setting in settings if lines else []:
+        stopped = run(log_posteriors, setting)
+        utterances = [(line["id"], language, line["speaker"], line["ref"], line["by_language"][codes[chosen]], codes[chosen])
+                      for (line, language), (chosen, _) in zip(lines, stopped)]
+        average = score_utterances(utterances, resamples=1)["average"]
+        correct = sum(utterance[1] == utterance[5] for utterance in utterances)
+        entries.append({"errors": average["errors"], "words": average["words"],
+                        "t_avg": overall_t_avg([t_avg for _, t_avg in stopped]), "lid_accuracy": correct / len(utterances)})
+    return entries or [None] * len(settings)

@@ -98,10 +98,10 @@ for system, seed in SEEDS.items():
                  outputs=if_used(system, f"decoded/{system}", f"scores/{system}.json"))(partial(decode_system, system=system))
 
 LID = "multi_softmax_lid"
-recipe.stage(name="early_stopping", about="WER against active decoders (Table 7).", config=["stop_after", "stop_below"],
-             inputs=if_used(LID, f"decoded/{LID}"), outputs=if_used(LID, "early_stopping.json"))(partial(stop_early, system=LID))
+recipe.stage(name="early_stopping", about="WER against active decoders (Table 7).", inputs=if_used(LID, f"decoded/{LID}"),
+             config=["stop_after", "stop_below"], outputs=if_used(LID, "early_stopping.json"))(partial(stop_early, system=LID))
 
-recipe.stage(name="results", about="The paper's tables, plots.", config=["corpus", "systems", "features", "model"],
+recipe.stage(name="results", about="The paper's tables and plots.", config=["corpus", "systems", "features", "model"],
              inputs=lambda conf: ["corpus", "units", *(f"scores/{name}.json" for name in conf.systems),
                                   *if_used(LID, "early_stopping.json")(conf)],
              outputs=["results.json", "RESULTS.md", "figures"])(report)

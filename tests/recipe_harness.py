@@ -1,7 +1,7 @@
 """Runs recipes as a user does, each in a process of its own: whole, stage by stage, and killed.
 
 What every recipe's test does with it: `run_stage_by_stage` is the undisturbed run that the other tests look at,
-`check_killed_and_resumed` compares another with it, `check_mistake` takes wrong options.
+`check_killed_and_resumed` compares another with it, `check_mistake` takes wrong options. `fixtures` makes its corpus.
 """
 
 import hashlib
@@ -14,6 +14,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 ATTEMPTS = 6  # at killing a stage before it has finished, each after half the time of the one before
@@ -115,6 +117,32 @@ class Recipe:
             time.sleep(seconds)
             os.killpg(process.pid, signal.SIGKILL)
         return process.returncode, output
+
+
+def fixtures(recipe, make_corpus, name):
+    """Two fixtures of a test module: the corpus that make_corpus(folder) lays out in a folder of that name, its path, and
+    (folder, output) of the undisturbed run on it."""
+
+    @pytest.fixture(scope="module")
+    def corpus(tmp_path_factory):
+        return make_corpus(tmp_path_factory.mktemp("with a space, ä") / name)
+
+    @pytest.fixture(scope="module")
+    def undisturbed(corpus, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("undisturbed")
+        return folder, recipe.run_stage_by_stage(folder, f"corpus={corpus}")
+
+    return corpus, undisturbed
+
+
+def mistakes(recipe, *cases):
+    """A test that each of the cases, (arguments, what the line is to say), is refused in one line."""
+
+    @pytest.mark.parametrize("arguments, expected", cases)
+    def refused(arguments, expected, tmp_path):
+        recipe.check_mistake(arguments, expected, tmp_path / "exp")
+
+    return refused
 
 
 def finished_record(folder, stage):

@@ -7,31 +7,18 @@ import shutil
 import numpy as np
 import pytest
 import soundfile
-from recipe_harness import Recipe
+from recipe_harness import Recipe, fixtures, mistakes
 from tiny_spoofing import sound
 
 pytestmark = pytest.mark.slow  # the recipe runs, is killed and resumed
 
 # A few steps on short pieces, a checkpoint in the middle.
-ADD = Recipe(
-    "add2022",
-    "--profile",
-    "quick",
-    "--jobs",
-    "1",
-    "skip_bad=true",
-    "systems=[none,rnm_sm_mc0.8,pooled_rnm_sm]",
-    "repeated=[none]",
-    "seeds=[1,2]",
-    "data.samples=8192",
-    "data.hop=8192",
-    "data.batch_size=4",
-    "train.max_steps=4",
-    "train.valid_every=2",
-    "train.save_every=2",
-    "train.log_every=2",
-    "train.warmup_steps=0",
-)
+OPTIONS = """
+    --profile quick --jobs 1 skip_bad=true systems=[none,rnm_sm_mc0.8,pooled_rnm_sm] repeated=[none] seeds=[1,2]
+    data.samples=8192 data.hop=8192 data.batch_size=4 train.max_steps=4 train.valid_every=2 train.save_every=2
+    train.log_every=2 train.warmup_steps=0
+"""
+ADD = Recipe("add2022", *OPTIONS.split())
 SIZES = {"train": 9, "dev": 6, "adapt": 6, "eval": 6}
 
 
@@ -61,15 +48,7 @@ def make_add2022(folder):
     return folder
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return make_add2022(tmp_path_factory.mktemp("with a space, ä") / "ADD2022")
-
-
-@pytest.fixture(scope="module")
-def undisturbed(corpus, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed")
-    return folder, ADD.run_stage_by_stage(folder, f"corpus={corpus}")
+corpus, undisturbed = fixtures(ADD, make_add2022, "ADD2022")
 
 
 def test_tables_scores_and_figures(corpus, undisturbed):
@@ -116,21 +95,17 @@ def test_the_layout_of_asvspoof_is_recognised(corpus, tmp_path):
     assert (tmp_path / "exp" / "models" / "none" / "1" / "model.pt").exists()
 
 
-@pytest.mark.parametrize(
-    "arguments, expected",
-    [
-        (["systems=[rnm_mc]"], "rnm_mc"),
-        (["kind=asvspoof"], "kind=asvspoof: expected one of"),
-        (["corpus=/nowhere"], "/nowhere"),
-        (["seeds=[]"], "seeds=[]"),
-        (["augment.mcadams=5"], "augment.mcadams=5.0: expected a probability, 0 to 1"),
-        (["augment.coefficients=[0.7]"], "each system has a coefficient of its own"),
-        (["specaugment.time_masks=-1"], "specaugment.time_masks=-1: expected"),
-        (["data.hop=0"], "data.hop=0: expected"),
-    ],
+test_one_line_for_a_mistake = mistakes(
+    Recipe("add2022"),
+    (["systems=[rnm_mc]"], "rnm_mc"),
+    (["kind=asvspoof"], "kind=asvspoof: expected one of"),
+    (["corpus=/nowhere"], "/nowhere"),
+    (["seeds=[]"], "seeds=[]"),
+    (["augment.mcadams=5"], "augment.mcadams=5.0: expected a probability, 0 to 1"),
+    (["augment.coefficients=[0.7]"], "each system has a coefficient of its own"),
+    (["specaugment.time_masks=-1"], "specaugment.time_masks=-1: expected"),
+    (["data.hop=0"], "data.hop=0: expected"),
 )
-def test_one_line_for_a_mistake(arguments, expected, tmp_path):
-    Recipe("add2022").check_mistake(arguments, expected, tmp_path / "exp")
 
 
 def test_audio_without_labels_to_train_with(corpus, tmp_path):

@@ -4,35 +4,20 @@ import json
 import shlex
 
 import pytest
-from recipe_harness import Recipe
+from recipe_harness import Recipe, fixtures, mistakes
 from tiny_corpora import make_fearless
 
+pytestmark = pytest.mark.slow  # the recipe runs, is killed and resumed
+
 # Networks of a few parameters, a few steps over two epochs, a checkpoint in the middle of each.
-FEARLESS = Recipe(
-    "fearless",
-    "--profile",
-    "quick",
-    "simulated=never",
-    "network.channels=[2,4,8]",
-    "network.rnn_size=8",
-    "network.cnn_channels=8",
-    "train.max_steps=12",
-    "train.valid_every=6",
-    "train.save_every=2",
-    "train.log_every=2",
-    "data.batch_size=4",
-)
+OPTIONS = """
+    --profile quick simulated=never network.channels=[2,4,8] network.rnn_size=8 network.cnn_channels=8
+    train.max_steps=12 train.valid_every=6 train.save_every=2 train.log_every=2 data.batch_size=4
+"""
+FEARLESS = Recipe("fearless", *OPTIONS.split())
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return make_fearless(tmp_path_factory.mktemp("with a space, ä") / "FSC_P2")
-
-
-@pytest.fixture(scope="module")
-def undisturbed(corpus, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed")
-    return folder, FEARLESS.run_stage_by_stage(folder, f"corpus={corpus}")
+corpus, undisturbed = fixtures(FEARLESS, make_fearless, "FSC_P2")
 
 
 def test_table_and_figures(corpus, undisturbed):
@@ -53,13 +38,9 @@ def test_killed_and_resumed(corpus, undisturbed, tmp_path):
     FEARLESS.check_killed_and_resumed(undisturbed[0], tmp_path / "exp", f"corpus={corpus}")
 
 
-@pytest.mark.parametrize(
-    "arguments, expected",
-    [
-        (["--stage", "trian"], "Did you mean 'train_cnn'?"),
-        (["train.lrr=1"], "did you mean 'train.lr'"),
-        (["corpus=/nowhere"], "/nowhere"),
-    ],
+test_one_line_for_a_mistake = mistakes(
+    Recipe("fearless"),
+    (["--stage", "trian"], "Did you mean 'train_cnn'?"),
+    (["train.lrr=1"], "did you mean 'train.lr'"),
+    (["corpus=/nowhere"], "/nowhere"),
 )
-def test_one_line_for_a_mistake(arguments, expected, tmp_path):
-    Recipe("fearless").check_mistake(arguments, expected, tmp_path / "exp")

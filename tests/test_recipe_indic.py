@@ -5,43 +5,23 @@ import shlex
 import shutil
 
 import pytest
-from recipe_harness import Recipe
+from recipe_harness import Recipe, fixtures, mistakes
 from tiny_corpora import make_mucs
 
 pytestmark = pytest.mark.slow  # the recipe runs, is killed and resumed
 
 # Networks of a few parameters, a few steps, a checkpoint in the middle; every kind of training and of decoding.
-INDIC = Recipe(
-    "indic",
-    "--profile",
-    "quick",
-    "skip_bad=true",
-    "systems=[multi_softmax,multi_softmax_lid,multi_softmax_finetuned]",
-    "model.encoder_layers=1",
-    "model.encoder_size=16",
-    "model.predictor_size=8",
-    "model.embedding=8",
-    "model.joint=16",
-    "model.lid_sizes=[8]",
-    "data.max_utterances=4",
-    "train.max_steps=12",
-    "train.valid_every=6",
-    "train.save_every=2",
-    "train.log_every=2",
-    "finetune_steps=0.34",
-)
+OPTIONS = """
+    --profile quick skip_bad=true systems=[multi_softmax,multi_softmax_lid,multi_softmax_finetuned]
+    model.encoder_layers=1 model.encoder_size=16 model.predictor_size=8 model.embedding=8 model.joint=16
+    model.lid_sizes=[8] data.max_utterances=4 train.max_steps=12 train.valid_every=6 train.save_every=2
+    train.log_every=2 finetune_steps=0.34
+"""
+INDIC = Recipe("indic", *OPTIONS.split())
 SYSTEMS = ["multi_softmax", "multi_softmax_lid", "multi_softmax_finetuned"]
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return make_mucs(tmp_path_factory.mktemp("with a space, ä") / "MUCS")
-
-
-@pytest.fixture(scope="module")
-def undisturbed(corpus, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed")
-    return folder, INDIC.run_stage_by_stage(folder, f"corpus={corpus}")
+corpus, undisturbed = fixtures(INDIC, make_mucs, "MUCS")
 
 
 def test_tables_and_figures(corpus, undisturbed):
@@ -108,14 +88,10 @@ def test_killed_and_resumed(corpus, undisturbed, tmp_path):
     INDIC.check_killed_and_resumed(undisturbed[0], tmp_path / "exp", f"corpus={corpus}")
 
 
-@pytest.mark.parametrize(
-    "arguments, expected",
-    [
-        (["--stage", "trian"], "Did you mean 'train_"),
-        (["systems=[multi_softmx]"], "multi_softmx"),
-        (["systems=[multi_softmax_finetuned]"], "expected multi_softmax too, which multi_softmax_finetuned is trained from"),
-        (["corpus=/nowhere"], "/nowhere"),
-    ],
+test_one_line_for_a_mistake = mistakes(
+    Recipe("indic"),
+    (["--stage", "trian"], "Did you mean 'train_"),
+    (["systems=[multi_softmx]"], "multi_softmx"),
+    (["systems=[multi_softmax_finetuned]"], "expected multi_softmax too, which multi_softmax_finetuned is trained from"),
+    (["corpus=/nowhere"], "/nowhere"),
 )
-def test_one_line_for_a_mistake(arguments, expected, tmp_path):
-    Recipe("indic").check_mistake(arguments, expected, tmp_path / "exp")

@@ -8,7 +8,7 @@ import shutil
 from types import SimpleNamespace
 
 import pytest
-from recipe_harness import ROOT, Recipe
+from recipe_harness import ROOT, Recipe, fixtures, mistakes
 from tiny_zerospeech import make_zerospeech
 
 from local.zerospeech2019 import expected_files, prepare
@@ -22,45 +22,17 @@ from utils import score_bitrate
 pytestmark = pytest.mark.slow  # the recipe runs, is killed and resumed
 
 # Networks of a few parameters, a few steps, a checkpoint in the middle.
-ZEROSPEECH = Recipe(
-    "zerospeech",
-    "--profile",
-    "quick",
-    "--jobs",
-    "1",
-    "skip_bad=true",
-    "systems=[trf128,trf128_smooth_1e-3_jitter_0.05]",
-    "repeated=[trf128]",
-    "seeds=[1,2]",
-    "kmeans=[8]",
-    "vqvae.codes=8",
-    "vqvae.dim=16",
-    "vqvae.feedforward=16",
-    "vqvae.code_dim=8",
-    "vqvae.quantise_after=2",
-    "data.batch_seconds=4",
-    "train.max_steps=8",
-    "train.save_every=2",
-    "train.log_every=2",
-    "inverter.dim=16",
-    "inverter.heads=2",
-    "inverter.feedforward=16",
-    "inverter_data.batch_seconds=4",
-    "inverter_train.max_steps=8",
-    "inverter_train.save_every=2",
-    "inverter_train.log_every=2",
-)
+OPTIONS = """
+    --profile quick --jobs 1 skip_bad=true systems=[trf128,trf128_smooth_1e-3_jitter_0.05] repeated=[trf128]
+    seeds=[1,2] kmeans=[8] vqvae.codes=8 vqvae.dim=16 vqvae.feedforward=16 vqvae.code_dim=8 vqvae.quantise_after=2
+    data.batch_seconds=4 train.max_steps=8 train.save_every=2 train.log_every=2 inverter.dim=16 inverter.heads=2
+    inverter.feedforward=16 inverter_data.batch_seconds=4 inverter_train.max_steps=8 inverter_train.save_every=2
+    inverter_train.log_every=2
+"""
+ZEROSPEECH = Recipe("zerospeech", *OPTIONS.split())
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return make_zerospeech(tmp_path_factory.mktemp("with a space, ä") / "2019")
-
-
-@pytest.fixture(scope="module")
-def undisturbed(corpus, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed")
-    return folder, ZEROSPEECH.run_stage_by_stage(folder, f"corpus={corpus}")
+corpus, undisturbed = fixtures(ZEROSPEECH, make_zerospeech, "2019")
 
 
 def test_tables(corpus, undisturbed):
@@ -110,19 +82,15 @@ def test_killed_and_resumed(corpus, undisturbed, tmp_path):
     ZEROSPEECH.check_killed_and_resumed(undisturbed[0], tmp_path / "exp", f"corpus={corpus}")
 
 
-@pytest.mark.parametrize(
-    "arguments, expected",
-    [
-        (["systems=[trf]"], "; there is no trf"),
-        (["corpus=/nowhere"], "/nowhere"),
-        (["seeds=[]"], "at least one"),
-        (["systems=[conv128]"], "synthesis=trf128: expected one of systems=[conv128]"),
-        (["spoken=0"], "at least 1"),
-        (["recogniser=/nowhere/listen --fast"], "recogniser=/nowhere/listen --fast: no program /nowhere/listen"),
-    ],
+test_one_line_for_a_mistake = mistakes(
+    Recipe("zerospeech"),
+    (["systems=[trf]"], "; there is no trf"),
+    (["corpus=/nowhere"], "/nowhere"),
+    (["seeds=[]"], "at least one"),
+    (["systems=[conv128]"], "synthesis=trf128: expected one of systems=[conv128]"),
+    (["spoken=0"], "at least 1"),
+    (["recogniser=/nowhere/listen --fast"], "recogniser=/nowhere/listen --fast: no program /nowhere/listen"),
 )
-def test_one_line_for_a_mistake(arguments, expected, tmp_path):
-    Recipe("zerospeech").check_mistake(arguments, expected, tmp_path / "exp")
 
 
 @pytest.fixture

@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 
 from pyspeech.errors import UserError
-from pyspeech.sad.formats import (
-    FORMATS,
-    read_hypothesis,
-    read_reference,
-    render,
-    write_hypothesis,
-    write_reference,
-    write_speech,
-)
+from pyspeech.sad.formats import FORMATS, read_hypothesis, read_reference, render, write_hypothesis, write_reference
 
 REFERENCE_LINE = "FS01_dev_001\t0\t{}\t{}\t{}\tmanual" + "\tX" * 6 + "\n"
 HYPOTHESIS_LINE = "X\tX\tX\tSAD\tX\t{}\t{}\t{}\t0.500000\n"
@@ -167,19 +159,17 @@ def test_other_formats(format):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_every_format_of_a_silent_and_an_empty_recording(tmp_path, format):
-    write_speech(tmp_path / "silent", format, "día 1", [], 2.0)
-    write_speech(tmp_path / "empty", format, "día 1", [], 0.0)
-    for name in ("silent", "empty"):
-        text = (tmp_path / name).read_text(encoding="utf-8")
+def test_every_format_of_a_silent_and_an_empty_recording(format):
+    for duration in (2.0, 0.0):
+        text = render(format, "día 1", [], duration)
         assert '"speech"\n' not in text.replace('name = "speech"\n', "") and "\tspeech" not in text
 
 
 def test_lhotse_reads_rttm_and_supervisions(tmp_path):
     from lhotse import SupervisionSet
 
-    write_speech(tmp_path / "a.rttm", "rttm", "reel", SPEECH, DURATION)
-    write_speech(tmp_path / "a.jsonl", "lhotse", "reel", SPEECH, DURATION)
+    for name, format in (("a.rttm", "rttm"), ("a.jsonl", "lhotse")):
+        (tmp_path / name).write_text(render(format, "reel", SPEECH, DURATION), encoding="utf-8")
     for segments in (SupervisionSet.from_rttm(tmp_path / "a.rttm"), SupervisionSet.from_jsonl(tmp_path / "a.jsonl")):
         assert [(s.recording_id, s.start, s.duration) for s in segments] == [("reel", 0.5, 0.75), ("reel", 3.0, 1.0)]
 

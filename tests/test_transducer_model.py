@@ -370,8 +370,8 @@ def test_units_that_are_not_the_models(tmp_path):
     "options, vocabularies, message",
     [
         ({"structure": "bilingual"}, {"a": 3}, "structure=bilingual: expected one of monolingual"),
-        ({"structure": "vanilla", "lid": True}, {"a": 3}, "lid=True: expected false"),
-        ({"structure": "onehot", "lsp": True}, {"a": 3}, "lsp=True: expected false"),
+        ({"structure": "vanilla", "lid": True}, {"a": 3}, "lid=true: expected false"),
+        ({"structure": "onehot", "lsp": True}, {"a": 3}, "lsp=true: expected false"),
         ({"dropout": 1.0}, {"a": 3}, "dropout=1.0"),
         ({"joint": 0}, {"a": 3}, "joint=0: expected at least 1"),
         ({"structure": "monolingual"}, {"a": 3, "b": 3}, "expected one language"),

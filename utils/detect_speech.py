@@ -23,6 +23,7 @@ import time
 
 from pyspeech.arguments import add_inputs, tool_parser
 from pyspeech.errors import UserError
+from pyspeech.files import atomic_write
 from pyspeech.model_file import find_model, newest_model
 from pyspeech.terminal import exit_after, process_each, set_up_messages, shown_name, speed
 
@@ -112,17 +113,18 @@ def process(recording, detect, options, totals, several, status):
 def output(recording, speech, found, channel, options, several, first):
     """Write the segments of one recording to its file, or to the screen."""
     from pyspeech.audio.recordings import file_stem
-    from pyspeech.sad.formats import CSV_HEADER, FORMATS as WRITERS, render, write_speech
+    from pyspeech.sad.formats import CSV_HEADER, FORMATS as WRITERS, render
     scores = found.scores if options.scores and options.format == "json" else None
     content = (speech, found.duration, found.frame_shift, scores, channel)
     name = shown_name(recording)
+    text = render(options.format, name, *content)
     if options.output:
         stem = file_stem(recording)
-        write_speech(Path(options.output, stem + WRITERS[options.format][1]), options.format, name, *content)
+        with atomic_write(Path(options.output, stem + WRITERS[options.format][1])) as stream:
+            stream.write(text)
         if options.scores and scores is None:
             save_scores(Path(options.output, stem + ".npy"), found.scores)
         return
-    text = render(options.format, name, *content)
     if options.format == "csv" and not first:
         text = text[len(CSV_HEADER):]
     if options.format in NAMELESS and several:
@@ -133,8 +135,6 @@ def output(recording, speech, found, channel, options, several, first):
 
 def save_scores(path, scores):
     import numpy as np
-
-    from pyspeech.files import atomic_write
     with atomic_write(path, "wb") as stream:
         np.save(stream, scores.astype(np.float32))
 

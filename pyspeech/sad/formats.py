@@ -10,7 +10,7 @@ Both are contiguous: each line starts where the line before ends, a hypothesis a
 name file, line and times. A reference may start late (that time is not scored).
 
 Other outputs: RTTM, Kaldi `segments`, Audacity label track, JSON (one line), Praat TextGrid, CSV, lhotse supervisions
-(JSON lines). `render` gives their text, `write_speech` a file.
+(JSON lines). `render` gives their text.
 """
 
 import json
@@ -282,19 +282,3 @@ def render(
     if format != "json":
         raise ValueError(f"format {format} has no place for frame scores")
     return _json(recording, speech, duration, frame_shift, scores)
-
-
-def write_speech(
-    path: Path | str,
-    format: str,
-    recording: str,
-    speech: ArrayLike,
-    duration: float,
-    frame_shift: float | None = None,
-    scores: Sequence[float] | np.ndarray | None = None,
-    channel: int = 0,
-) -> None:
-    """Write what `render` returns to a file, atomically."""
-    text = render(format, recording, speech, duration, frame_shift, scores, channel)
-    with atomic_write(path) as stream:
-        stream.write(text)

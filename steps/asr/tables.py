@@ -13,7 +13,6 @@ missing). A tau or threshold of None or infinity stops nothing.
 """
 import math
 
-from pyspeech.text.wer import relative_reduction
 from steps.tables import bracketed, decimals, markdown_table, percent, report_text
 
 MODELS = {
@@ -115,6 +114,8 @@ def wer_table(results, paper):
 
     None where no model other than the baseline is there.
     """
+    from pyspeech.text.wer import relative_reduction
+
     baseline = next(iter(paper))
     present = [model for model in paper if model in results["models"]]
     if not set(present) - {baseline}:

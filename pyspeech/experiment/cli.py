@@ -15,7 +15,6 @@ from pyspeech.experiment.process import shell_command
 
 if TYPE_CHECKING:
     from pyspeech.experiment.stages import Stage
-    from pyspeech.pipeline import Recipe
 
 FLAGS = {
     "--stage": "X     begin at this stage (number or name); without it: every stage that is not up to date",
@@ -75,8 +74,8 @@ def _unknown_flag(argument, options):
     return UserError(f"no flag '{argument}'" + (f"; did you mean '{guess}'?" if guess else "") + " (flags: --help)")
 
 
-def help_text(recipe: Recipe, profile: str | None, values: Mapping[str, Any]) -> str:
-    """Usage, stages, profiles, and every option with its documentation; values: {key: value} under `profile`."""
+def help_text(recipe: Any, profile: str | None, values: Mapping[str, Any]) -> str:
+    """Usage, stages, profiles, and every option of a Recipe with its documentation; values: {key: value} under `profile`."""
     width = min(shutil.get_terminal_size((120, 24)).columns, 120)
     lines = [recipe.title, "", f"usage: {shell_command(sys.argv[0], [])} [flags] [key=value ...]", ""]
     lines += [f"  {flag:<13}{text}" + (f" [{recipe.jobs}]" if flag == "--jobs" else "") for flag, text in FLAGS.items()]

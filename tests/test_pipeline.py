@@ -460,6 +460,9 @@ def test_mistakes_in_a_declaration_are_found_at_once():
     recipe.stage(config=["train", "corpus", "train.lr"])(nothing)
     with pytest.raises(ValueError, match="two stages are named 'nothing'"):
         recipe.stage()(nothing)
+    for declared in ({"config": "train"}, {"inputs": "a"}, {"outputs": "a"}, {"scratch": "a"}):
+        with pytest.raises(ValueError, match=r"stage b: \w+='\w+': expected a list"):
+            recipe.stage(name="b", **declared)(nothing)
     with pytest.raises(TypeError):
         recipe.stage(name="b", ouputs=["a"])(nothing)
 
@@ -469,6 +472,7 @@ def test_mistakes_in_a_declaration_are_found_at_once():
     [
         ({"outputs": ["a/*.txt"]}, {"outputs": ["a/b.txt"]}, "stage 1 two and stage 0 one both make a/b.txt"),
         ({"outputs": ["a/b.txt"]}, {"scratch": ["a"]}, "both make a"),
+        ({"inputs": ["m"], "outputs": ["a"]}, {"outputs": ["m", "a"]}, "both make a"),
         ({"inputs": ["m"]}, {"outputs": ["m/x"]}, "stage 0 one reads m, which stage 1 two makes"),
         ({"inputs": ["m"], "outputs": ["m"]}, {}, "stage 0 one reads m, which stage 0 one makes"),
     ],

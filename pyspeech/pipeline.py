@@ -98,6 +98,9 @@ class Recipe:
         """
 
         def declare(function):
+            for key, value in {"config": config, "inputs": inputs, "outputs": outputs, "scratch": scratch}.items():
+                if isinstance(value, str):
+                    raise ValueError(f"stage {name or function.__name__}: {key}={value!r}: expected a list, [{value!r}]")
             patterns: Any = (inputs, outputs, scratch)
             stage = stages.Stage(len(self.stages), name or function.__name__, function, tuple(config), *patterns, **declared)
             self._check(stage)
@@ -217,8 +220,11 @@ class Recipe:
             profile = "full" if real and "full" in self.profiles() and has_gpu() else self.default_profile
         if profile is not None and profile not in self.profiles():
             guess = config.nearest(profile, self.profiles())
+            default = ""
+            if flags.profile is None:
+                default = f", which runs without --profile: expected {profile}.yaml in {self.conf}"
             raise UserError(
-                f"no profile '{profile}'; profiles: {', '.join(self.profiles()) or 'none'}."
+                f"no profile '{profile}'{default}; profiles: {', '.join(self.profiles()) or 'none'}."
                 + (f" Did you mean '{guess}'?" if guess else "")
             )
         return profile

@@ -20,6 +20,15 @@ def check_list(conf, name, choices, expected=None, least=1):
     require(name, len(set(values)) == len(values), "each once")
 
 
+def check_fixed(conf, *keys):
+    """Raise UserError where an option that the systems and other options set has another value than its default."""
+    for key in keys:
+        part, _, name = key.partition(".")
+        default = getattr(type(getattr(conf, part))(), name)
+        good = getattr(getattr(conf, part), name) == default
+        requirement("", conf)(key, good, f"its default, {default}: it follows from each system and from other options")
+
+
 def if_used(system, *patterns):
     """A function of the configuration: the patterns, or none where the system is not among `systems`."""
     return lambda conf: list(patterns) if system in conf.systems else []

@@ -136,6 +136,51 @@ def test_run_changed_killed_and_resumed(checkout, corpus, tmp_path):
     }  # fmt: skip
 
 
+@pytest.mark.slow
+def test_a_further_option_and_a_further_stage(corpus, tmp_path):
+    checkout, options = Checkout(tmp_path / "checkout"), ("--profile", "quick", f"corpus={corpus}")
+    checkout(*options)
+    option, check, body, stage = re.findall(r"^```python\n(.*?)^```$", PAGE.split("\n## 5. ")[1], re.MULTILINE | re.DOTALL)
+
+    run = checkout.folder / "egs/keys/run.py"
+    text = run.read_text(encoding="utf-8")
+    for line, further in (("    listed: int", option), ('        require("listed"', check)):
+        place = text.index("\n", text.index(line)) + 1
+        text = text[:place] + further + text[place:]
+    place = text.index('@recipe.stage(config=["listed"]')
+    text = text[:place] + stage + text[place:]
+    run.write_text(text, encoding="utf-8")
+    with open(checkout.folder / "steps/keys/score.py", "a", encoding="utf-8") as module:
+        module.write(body)
+
+    assert [line.split()[:2] for line in checkout("--list").splitlines()][3:] == [["3", "per_key"], ["4", "results"]]
+    assert checkout.ran(*options) == ["per_key"]
+    rates = json.loads((checkout.folder / f"egs/keys/exp/{corpus.name}-quick/per_key.json").read_text())
+    assert sorted(rates) == ["high", "low", "mid"] and all(0 <= rate <= 1 for rate in rates.values())
+    assert checkout.ran(*options, "digits=3") == ["per_key"]
+    assert checkout.ran(*options, "digits=3", "--force", "--stage", "per_key", "--stop-stage", "per_key") == ["per_key"]
+    run.write_text(text.replace('outputs=["per_key.json"]', 'outputs=["per_key.json"], version=2'), encoding="utf-8")
+    assert checkout.ran(*options, "digits=3") == ["per_key"]
+    assert checkout.start("egs/keys/run.py", "digits=7").stderr == "digits=7: expected 0 to 6\n"
+    (checkout.folder / "egs/keys/conf/mini.yaml").unlink()
+    missing = checkout.start("egs/keys/run.py", "--help").stderr
+    assert missing.startswith("no profile 'mini', which runs without --profile: expected ") and missing.count("\n") == 1
+
+
+def test_no_file_is_left_out_in_silence(checkout, corpus, tmp_path):
+    from lhotse import CutSet
+
+    odd, options = shutil.copytree(corpus, tmp_path / "odd"), ("--exp", str(tmp_path / "exp"), "--stop-stage", "prepare")
+    (odd / "low/0.wav").rename(odd / "low/0.WAV")
+    shutil.copy(odd / "low/1.wav", odd / "low/1.WAV")
+    checkout(f"corpus={odd}", *options)
+    ids = [cut.id for split in ("train", "test") for cut in CutSet.from_file(tmp_path / f"exp/corpus/{split}.jsonl.gz")]
+    assert len(set(ids)) == len(ids) == 25
+    (odd / "one").mkdir()
+    done = checkout.start("egs/keys/run.py", f"corpus={odd}", *options, "--force")
+    assert done.returncode == 1 and f"{odd}/one: 0 WAV files; expected 4 or more of each label" in done.stderr
+
+
 def test_bad_options_and_files_are_one_line(checkout, corpus, tmp_path):
     for option in ("classifier.lr=0", "classifier.steps=-1", "features.num_bins=0", "listed=-1", "corpus=/nosuch"):
         done = checkout.start("egs/keys/run.py", "--dry-run", option)

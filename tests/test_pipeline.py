@@ -224,7 +224,7 @@ def test_a_relative_corpus_is_that_of_the_present_folder(toy, tmp_path):
     assert toy.record("prepare")["config"] == {"corpus": str(tmp_path / "one" / "corpus")}
     changed = f"configuration changed, corpus {tmp_path / 'one' / 'corpus'} -> {tmp_path / 'two' / 'corpus'}"
     assert toy.ran("corpus=corpus", *flags, cwd=tmp_path / "two") == {"prepare": changed}
-    for same in (tmp_path / "two" / "corpus", "../two/corpus", "./corpus/"):
+    for same in (tmp_path / "two" / "corpus", f"{tmp_path}/two//corpus/", "../two/corpus", "./corpus/"):
         assert toy.ran(f"corpus={same}", *flags, cwd=tmp_path / "two") == {}
     toy("corpus=mini", *flags, cwd=tmp_path)  # a name goes before a folder
     assert toy.record("prepare")["config"] == {"corpus": "mini"}
@@ -253,6 +253,7 @@ def test_runs_from_any_folder(toy, tmp_path):
     "arguments, message",
     [
         (["--stage", "trian"], "no stage 'trian'; stages: 0 prepare, 1 train, 2 score, 3 table. Did you mean 'train'?"),
+        (["--stage", "TRAIN"], "no stage 'TRAIN'; stages: 0 prepare, 1 train, 2 score, 3 table. Did you mean 'train'?"),
         (["--stop-stage", "9"], "no stage '9'; stages: 0 prepare, 1 train, 2 score, 3 table."),
         (["--stage", "2", "--stop-stage", "1"], "--stop-stage 1 comes before --stage 2: nothing to run"),
         (["train.optimiser.lrr=1"], "no option 'train.optimiser.lrr'; did you mean 'train.optimiser.lr'? (options: --help)"),
@@ -460,6 +461,9 @@ def test_mistakes_in_a_declaration_are_found_at_once():
     recipe.stage(config=["train", "corpus", "train.lr"])(nothing)
     with pytest.raises(ValueError, match="two stages are named 'nothing'"):
         recipe.stage()(nothing)
+    for declared in ({"config": "train"}, {"inputs": "a"}, {"outputs": "a"}, {"scratch": "a"}):
+        with pytest.raises(ValueError, match=r"stage b: \w+='\w+': expected a list"):
+            recipe.stage(name="b", **declared)(nothing)
     with pytest.raises(TypeError):
         recipe.stage(name="b", ouputs=["a"])(nothing)
 
@@ -469,6 +473,7 @@ def test_mistakes_in_a_declaration_are_found_at_once():
     [
         ({"outputs": ["a/*.txt"]}, {"outputs": ["a/b.txt"]}, "stage 1 two and stage 0 one both make a/b.txt"),
         ({"outputs": ["a/b.txt"]}, {"scratch": ["a"]}, "both make a"),
+        ({"inputs": ["m"], "outputs": ["a"]}, {"outputs": ["m", "a"]}, "both make a"),
         ({"inputs": ["m"]}, {"outputs": ["m/x"]}, "stage 0 one reads m, which stage 1 two makes"),
         ({"inputs": ["m"], "outputs": ["m"]}, {}, "stage 0 one reads m, which stage 0 one makes"),
     ],

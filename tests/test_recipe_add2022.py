@@ -102,7 +102,7 @@ test_one_line_for_a_mistake = mistakes(
     (["corpus=/nowhere"], "/nowhere"),
     (["seeds=[]"], "seeds=[]"),
     (["augment.mcadams=5"], "augment.mcadams=5.0: expected a probability, 0 to 1"),
-    (["augment.coefficients=[0.7]"], "each system has a coefficient of its own"),
+    (["augment.coefficients=[0.7]"], "expected its default, [0.8]: it follows from each system"),
     (["specaugment.time_masks=-1"], "specaugment.time_masks=-1: expected"),
     (["data.hop=0"], "data.hop=0: expected"),
 )

@@ -30,7 +30,7 @@ def test_table_and_figures(corpus, undisturbed):
             assert scores["dcf"] == pytest.approx(0.75 * scores["p_miss"] + 0.25 * scores["p_fa"], abs=0.02)
     assert results["scores"]["statistical"]["eval"]["0"]["dcf"] < 0.1  # clean-cut transmissions, 20 dB above the noise
     assert "Seg. RNN" in output and "97.42" in output  # the paper's precision beside ours
-    assert {path.name for path in (folder / "figures").iterdir()} == {"denoising.png", "histogram.png", "thresholds.png"}
+    assert {path.name for path in (folder / "figures").rglob("*.png")} == {"denoising.png", "histogram.png", "thresholds.png"}
     assert FEARLESS.would_run(folder, f"corpus={corpus}") == []
 
 

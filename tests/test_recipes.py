@@ -36,6 +36,7 @@ BAD = {
         "minutes=[1]",
         "minutes=[0, 0, 0]",
         "minutes=[-5, 1, 1]",
+        "network.temporal=cnn",
     ],
     "indic": [
         "data.batch_seconds=-1.0",
@@ -51,6 +52,9 @@ BAD = {
         "search.beam=0",
         "monolingual_lr=-1.0",
         "finetune_steps=nan",
+        "model.structure=vanilla",
+        "model.lid=true",
+        "model.features=3",
     ],
     "zerospeech": [
         "features.kind=x",
@@ -61,8 +65,12 @@ BAD = {
         "inverter_data.batch_seconds=0.0",
         "inverter_train.lr=-1.0",
         "train.seed=-1",
+        "train.seed=7",
+        "vqvae.features=5",
+        "inverter.bins=7",
+        "inverter_train.seed=7",
     ],
-    "add2022": ["network.dropout=1.0", "data.samples=0", "train.lr=-1.0"],
+    "add2022": ["network.dropout=1.0", "data.samples=0", "train.lr=-1.0", "train.seed=7", "features.sampling_rate=100"],
 }
 
 

@@ -104,6 +104,7 @@ def test_stage_reads_each_stream_twice(cuts, read, tmp_path, monkeypatch):
     monkeypatch.setattr(score, "scored_sets", lambda corpus: ["dev"])
     monkeypatch.setattr(score, "load_cuts", lambda corpus, name: cuts)
     monkeypatch.setattr(score, "score_systems", lambda *arguments: None)
+    monkeypatch.setattr(score, "draw_statistical", lambda *arguments: None)
     monkeypatch.setattr(score, "table_2", lambda *arguments: "")
     monkeypatch.setattr(score, "with_best_webrtc", lambda *arguments: None)
     exp = SimpleNamespace(dir=tmp_path / "exp", log=logging.getLogger(__name__))

@@ -17,7 +17,7 @@ from pyspeech.training.config import TrainConfig
 from steps.spoof.corpus import KINDS
 from steps.spoof.score import score_system
 from steps.spoof.train import SYSTEMS, train_system
-from steps.systems import check_systems, if_used, models_of
+from steps.systems import check_fixed, check_systems, if_used, models_of
 
 
 @dataclass
@@ -45,8 +45,7 @@ class Config:
         require("kind", self.kind in KINDS, f"one of {', '.join(KINDS)}")
         require("scale", 0 < self.scale <= 1, "more than 0, at most 1")
         require("pooled_steps", 0 < self.pooled_steps < float("inf"), "a positive number")
-        require("augment.coefficients", self.augment.coefficients == AugmentConfig().coefficients,
-                f"{AugmentConfig().coefficients}, as each system has a coefficient of its own: choose systems=[...]")
+        check_fixed(self, "augment.coefficients", "train.seed")  # each system has its own
         require("train.minimize", self.train.minimize in ("eer", "loss"), "eer or loss")
         check_systems(self, SYSTEMS)
 
@@ -90,9 +89,17 @@ for system, options in SYSTEMS.items():
                  )(partial(score_system, system=system))
 
 
-@recipe.stage(config=["corpus", "systems"],
-              inputs=lambda conf: ["corpus", *(f"scores/{name}{suffix}" for name in conf.systems for suffix in ("", ".json"))],
-              outputs=["results.json", "RESULTS.md", "figures/scores"])
+@recipe.stage(config=["systems", "repeated", "seeds"], outputs=["differences.json"],
+              inputs=lambda conf: ["corpus", *(f"scores/{name}" for name in conf.systems)])
+def compare(exp, conf):
+    """Paired differences between systems on eval, on all its fakes and on those of unseen engines."""
+    from steps.spoof.score import compare_systems
+    compare_systems(exp, conf)
+
+
+@recipe.stage(config=["corpus", "systems"], outputs=["results.json", "RESULTS.md", "figures/scores"],
+              inputs=lambda conf: ["corpus", "differences.json",
+                                   *(f"scores/{name}{suffix}" for name in conf.systems for suffix in ("", ".json"))])
 def results(exp, conf):
     """Table 3, the histograms of Figure 3 and detection error curves."""
     from steps.spoof.results import report

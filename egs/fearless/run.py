@@ -12,11 +12,11 @@ ensure_environment()
 from pyspeech.pipeline import Recipe, folder_or, requirement
 from pyspeech.sad.config import DatasetConfig, NetworkConfig, StatisticalConfig, StftConfig
 from pyspeech.training.config import TrainConfig
+from steps.systems import check_fixed
 
 COMMON = ["compress", "context_seconds", "channels", "outputs"]
 NETWORKS = {  # and the network options that each depends on
-    "cnn": [*COMMON, "cnn_channels"],
-    "rnn": [*COMMON, "rnn_size", "rnn_merge"],
+    "cnn": [*COMMON, "cnn_channels"], "rnn": [*COMMON, "rnn_size", "rnn_merge"],
     "seg_rnn": [*COMMON, "rnn_size", "rnn_merge", "segment_length", "segment_shift"],
 }
 UNTRAINED = "{statistical,threshold,webrtc0,webrtc1,webrtc2,webrtc3}"
@@ -41,8 +41,8 @@ class Config:
         require("simulated", self.simulated in ("always", "never", "auto"), "always, never or auto")
         for name in ("statistical", "features"):
             require(f"{name}.sampling_rate", getattr(self, name).sampling_rate == RATE, f"{RATE} Hz, as all streams are read")
-        shift = self.features.frame_shift
-        require("data.crop_seconds", self.data.crop_seconds >= shift, f"at least a frame, {shift:g} s")
+        require("data.crop_seconds", self.data.crop_seconds >= self.features.frame_shift, "at least features.frame_shift")
+        check_fixed(self, "network.temporal")
         require("minutes", len(self.minutes) == 3 and min(self.minutes) >= 1, "three numbers, 1 or more each")
         require("train.minimize", self.train.minimize == "dcf", "dcf, which is what is measured on dev")
 
@@ -58,9 +58,9 @@ def prepare(exp, conf):
 
 
 @recipe.stage(config=["statistical"], inputs=["corpus"], resumable=True,
-              outputs=[f"hypotheses/{UNTRAINED}", f"scores/{UNTRAINED}.json"])
+              outputs=[f"hypotheses/{UNTRAINED}", f"scores/{UNTRAINED}.json", "figures/statistical"])
 def statistical(exp, conf):
-    """Statistical SAD, and WebRTC beside it, on every set; their rows of the table."""
+    """Statistical SAD, and WebRTC beside it, on every set; their rows of the table; Figures 2 and 3."""
     from steps.sad.score import detect_without_training
     detect_without_training(exp, conf.statistical)
 
@@ -98,8 +98,8 @@ def speed(exp, conf):
     measure_speed(exp, conf.statistical, ["cnn", "seg_rnn"])
 
 
-@recipe.stage(inputs=["corpus", "scores/*.json", "sweeps.json", "speed.json"], config=["corpus", "statistical"],
-              outputs=["results.json", "RESULTS.md", "figures"])
+@recipe.stage(inputs=["corpus", "scores/*.json", "sweeps.json", "speed.json"], config=["corpus"],
+              outputs=["results.json", "RESULTS.md", "figures/thresholds.png"])
 def results(exp, conf):
     """The tables and figures."""
     from steps.sad.results import report

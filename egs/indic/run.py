@@ -18,7 +18,7 @@ from steps.asr.corpus import KINDS, compute_features, make_units, prepare_corpus
 from steps.asr.results import report
 from steps.asr.score import decode_system, stop_early
 from steps.asr.train import SEEDS, train_system
-from steps.systems import check_list, if_used
+from steps.systems import check_fixed, check_list, if_used
 
 
 @dataclass
@@ -58,12 +58,12 @@ class Config:
         for name in ("scale", "monolingual_steps", "monolingual_lr", "finetune_steps", "finetune_lr"):
             require(name, 0 < getattr(self, name) < float("inf"), "a positive number")
         require("train.minimize", self.train.minimize == "loss", "loss")
+        check_fixed(self, "model.structure", "model.lsp", "model.lid", "model.features")
         for name in ("stop_after", "stop_below"):
             require(name, all(0 <= value < float("inf") for value in getattr(self, name) or [-1]), "numbers, each at least 0")
 
 
-recipe = Recipe("Streaming multilingual RNN-T", Config, conf=Path(__file__).resolve().with_name("conf"), profile="mini",
-                jobs=stages_at_once())
+recipe = Recipe("Streaming multilingual RNN-T", Config, Path(__file__).resolve().parent / "conf", "mini", jobs=stages_at_once())
 
 
 @recipe.stage(config=["corpus", "kind", "languages", "scale", "skip_bad"], outputs=["corpus"], cpus=2)

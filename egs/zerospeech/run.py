@@ -13,7 +13,7 @@ ensure_environment()
 from pyspeech.features.config import MfccConfig
 from pyspeech.pipeline import Recipe, folder_or, requirement, stages_at_once
 from pyspeech.units.config import InverterConfig, UnitDataConfig, UnitTrainConfig, VqVaeConfig
-from steps.systems import check_list, check_systems, if_used, models_of
+from steps.systems import check_fixed, check_list, check_systems, if_used, models_of
 from steps.units.corpus import MINI_LANGUAGES, prepare_corpus
 from steps.units.recognition import command_of
 from steps.units.results import report
@@ -56,13 +56,13 @@ class Config:
         require("scale", 0 < self.scale <= 1, "more than 0, at most 1")
         require("synthesis", self.synthesis in self.systems, f"one of systems=[{', '.join(self.systems)}]")
         require("spoken", self.spoken >= 1, "at least 1")
+        check_fixed(self, "vqvae.features", "train.seed", "inverter.bins", "inverter.repeat", "inverter_train.seed")
         check_list(self, "languages", MINI_LANGUAGES)
         check_list(self, "kmeans", range(1, sys.maxsize), "numbers of codes, each at least 1", least=0)
         command_of(self.recogniser)
 
 
-recipe = Recipe("Unit discovery", Config, conf=Path(__file__).resolve().with_name("conf"), profile="mini", part="language",
-                jobs=stages_at_once())
+recipe = Recipe("Unit discovery", Config, Path(__file__).resolve().with_name("conf"), "mini", "language", stages_at_once())
 
 
 @recipe.stage(config=["corpus", "language", "languages", "scale", "skip_bad"], outputs=["corpus"], cpus=2)

@@ -262,7 +262,7 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
     """
     candidates = list(candidates)
     for candidate in candidates:
-        if candidate.rpartition(".")[2] == word:
+        if candidate.rpartition(".")[2].lower() == word.lower():
             return candidate
     close = difflib.get_close_matches(word, candidates, n=1)
     if not close:
@@ -350,14 +350,8 @@ def _parse(kind, text):
 
 def _assign(conf, options, key, value, where):
     option = _find(options, key, where)
-    if (
-        option.names
-        and isinstance(value, str)
-        and value not in option.names
-        and not os.path.isabs(value)
-        and os.path.isdir(value)
-    ):
-        value = os.path.abspath(value)
+    if option.names and isinstance(value, str) and value not in option.names and os.path.isdir(value):
+        value = str(pathlib.Path(value)) if os.path.isabs(value) else os.path.abspath(value)  # both without slashes at the end
     try:
         OmegaConf.update(conf, key, value, merge=False)
     except OmegaConfBaseException as error:

@@ -101,6 +101,7 @@ def check(stages: Sequence[Stage]) -> None:
                 for path in own:
                     if artifacts.overlap(path, theirs):
                         raise ValueError(f"{stage} and {other} both make {path}: a path belongs to one stage")
+    for stage in stages:
         for pattern in artifacts.expand(stage.inputs):
             late = [other for other in stages[stage.number :] if makes(other, pattern)]
             if late:

@@ -1,8 +1,12 @@
 """Options of the features, as plain dataclasses that recipes embed in their configuration; it imports nothing heavy."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from pyspeech.errors import requirement
+
+RATES = (1000, 192_000)  # Hz
 
 
 @dataclass
@@ -30,7 +34,7 @@ class StftConfig:
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("features", self)
-        require("sampling_rate", self.sampling_rate >= 1, "at least 1 Hz")
+        check_rate(require, self)
         require("n_fft", self.n_fft >= 2, "at least 2 points")
         require("window", 0 < self.window <= self.n_fft, f"1 to n_fft={self.n_fft}")
         require("shift", 0 < self.shift <= self.window, f"1 to window={self.window}")
@@ -79,7 +83,7 @@ class FbankConfig:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("features", self)
         _check_windows(require, self)
-        require("num_bins", self.num_bins >= 4, "at least 4")
+        require("num_bins", 4 <= self.num_bins <= self.window // 2, f"4 to half a window, {self.window // 2}")
         require("stack", self.stack >= 1, "at least 1")
         require("stack_shift", 0 < self.stack_shift <= self.stack, f"1 to stack={self.stack}")
         require("mean_frames", self.mean_frames == 0 or self.mean_frames >= 2, "0, or at least 2, for instance 300")
@@ -138,7 +142,8 @@ class MfccConfig:
         require("prior_frames", self.prior_frames >= 0, "at least 0")
         _check_windows(require, self)
         for name in ("mel_filters", "log_mel_bins"):
-            require(name, getattr(self, name) >= 4, "at least 4")
+            most = self.log_mel.window // 2
+            require(name, 4 <= getattr(self, name) <= most, f"4 to half a window, {most}")
         require("cepstra", 0 < self.cepstra <= self.mel_filters, f"1 to mel_filters={self.mel_filters}")
 
 
@@ -160,8 +165,14 @@ class SpecAugmentConfig:
         require("time_fraction", 0 <= self.time_fraction <= 1, "0 to 1")
 
 
+def check_rate(require: Callable, config: Any) -> None:
+    """Of every configuration with a sampling rate: `require` it to be one of audio, in Hz."""
+    low, high = RATES
+    require("sampling_rate", low <= config.sampling_rate <= high, f"{low} to {high} Hz")
+
+
 def _check_windows(require, config):
-    """Of FbankConfig and MfccConfig: frames of `window_ms` each `shift_ms`, which are a sample or more."""
+    """Of FbankConfig and MfccConfig: frames of `window_ms` each `shift_ms`."""
     require("window_ms", config.window_ms >= 1, "at least 1")
     require("shift_ms", 1 <= config.shift_ms <= config.window_ms, f"1 to window_ms={config.window_ms}")
-    require("sampling_rate", config.sampling_rate * config.shift_ms >= 1000, f"a sample or more in {config.shift_ms} ms")
+    check_rate(require, config)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import List, Tuple
 
 from pyspeech.errors import requirement
+from pyspeech.features.config import check_rate
 
 SHORT = ("zeros", "repeat")
 
@@ -32,7 +33,7 @@ class LogMelConfig:
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("features", self)
-        require("sampling_rate", self.sampling_rate >= 1, "at least 1")
+        check_rate(require, self)
         require("n_fft", self.n_fft >= 32, "at least 32")
         require("window", 0 < self.window <= self.n_fft, f"1 to n_fft={self.n_fft}")
         require("shift", 0 < self.shift <= self.window, f"1 to window={self.window}")

@@ -6,13 +6,12 @@ from steps.sad.detect import SAMPLING_RATE, cut_path
 EXCERPT_SECONDS = 20.0
 
 
-def draw_figures(folder, config, sweeps, scores):
-    """Figures 2, 3 and 6 into `folder`/figures. config: StatisticalConfig; sweeps: sweeps.json; scores: of all systems."""
+def draw_statistical(corpus, config, figures):
+    """Figures 2 and 3, of the first stream of dev, into the folder `figures`. config: StatisticalConfig."""
     from pyspeech.audio.io import read_audio
     from pyspeech.sad.statistical import detect
 
-    figures = folder / "figures"
-    cut = load_cuts(folder / "corpus", "dev")[0]
+    cut = load_cuts(corpus, "dev")[0]
     samples, rate = read_audio(cut_path(cut), SAMPLING_RATE)
     start = _busiest(cut, EXCERPT_SECONDS)
     excerpt = samples[int(start * rate) : int((start + EXCERPT_SECONDS) * rate)]
@@ -20,9 +19,13 @@ def draw_figures(folder, config, sweeps, scores):
     found = detect(samples, rate, config)
     if found.noise is not None:
         plot_histogram(found, figures / "histogram.png")
+
+
+def draw_thresholds(sweeps, scores, path):
+    """Figure 6. sweeps: sweeps.json; scores: {system: as in scores/<system>.json}."""
     curves = {f"{system} + {smoothing}": (sweep["thresholds"], sweep["dcf"])
               for system, by_smoothing in sweeps.items() for smoothing, sweep in by_smoothing.items()}
-    plot_thresholds(curves, figures / "thresholds.png", {"statistical SAD": scores["statistical"]["dev"]["0"]["dcf"]})
+    plot_thresholds(curves, path, {"statistical SAD": scores["statistical"]["dev"]["0"]["dcf"]})
 
 
 def _spectrograms(samples, config):

@@ -5,7 +5,7 @@ from pathlib import Path
 from steps.cuts import load_cuts
 from steps.sad import tables
 from steps.sad.corpus import scored_sets
-from steps.sad.figures import draw_figures
+from steps.sad.figures import draw_thresholds
 from steps.sad.score import COLLARS, with_best_webrtc
 from steps.systems import read_scores
 
@@ -15,7 +15,7 @@ def report(exp, conf):
     corpus = exp.dir / "corpus"
     scores, described = read_scores(exp.dir / "scores"), describe_corpus(corpus, conf)
     sweeps, speeds = (json.loads((exp.dir / name).read_text()) for name in ("sweeps.json", "speed.json"))
-    draw_figures(exp.dir, conf.statistical, sweeps, scores)
+    draw_thresholds(sweeps, scores, exp.dir / "figures" / "thresholds.png")
     points = {system: {smoothing: {key: found[key] for key in ("threshold", "best_dcf")}
                        for smoothing, found in by_smoothing.items()} for system, by_smoothing in sweeps.items()}
     exp.publish({"corpus": described, "scores": scores, "operating_points": points},

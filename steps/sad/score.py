@@ -3,6 +3,7 @@ from pyspeech.files import write_json
 from steps.cuts import load_cuts
 from steps.sad import detect
 from steps.sad.corpus import scored_sets
+from steps.sad.figures import draw_statistical
 from steps.sad.tables import table_2
 
 COLLARS = [0.0, 0.5]  # seconds: without, and the Fearless Steps default
@@ -12,7 +13,7 @@ SMOOTHINGS = {"cnn": ["hmm", "median"], "rnn": ["hmm", "median"], "seg_rnn": ["n
 
 def detect_without_training(exp, config):
     """Hypotheses and scores of the statistical SAD (whole, and the adaptive threshold alone) and of WebRTC; prints their
-    table."""
+    table; Figures 2 and 3."""
     corpus, hypotheses = exp.dir / "corpus", exp.dir / "hypotheses"
     for name in scored_sets(corpus):
         cuts = load_cuts(corpus, name)
@@ -21,6 +22,7 @@ def detect_without_training(exp, config):
                                                  hypotheses / "threshold" / name: "threshold"})
         detect.detect_webrtc(cuts, {hypotheses / f"webrtc{mode}" / name: mode for mode in WEBRTC_MODES})
     scores = score_systems(exp, ["statistical", "threshold", *(f"webrtc{mode}" for mode in WEBRTC_MODES)])
+    draw_statistical(corpus, config, exp.dir / "figures" / "statistical")
     exp.log.info("\n%s", table_2(with_best_webrtc(scores), scored_sets(corpus), COLLARS[0]))
 
 

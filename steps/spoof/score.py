@@ -5,6 +5,8 @@ from steps.spoof.train import SYSTEMS
 from steps.systems import seeds_of
 
 SETS = ("dev", "adapt", "eval")
+COMPARED = (("none", "rnm_sm"), ("none", "rnm_sm_mc0.8"), ("rnm_sm", "rnm_sm_mc0.8"),
+            ("pooled_rnm_sm", "pooled_rnm_sm_mc0.8"))
 
 
 def scored_sets(system):
@@ -71,6 +73,13 @@ def set_figures(scores, labels, asv):
 def divide(scores, labels):
     """(scores of genuine, scores of fake) utterances, in the order of the labels."""
     return tuple([scores[name] for name, label in labels.items() if label.genuine == kind] for kind in (True, False))
+
+
+def compare_systems(exp, conf):
+    """differences.json: `differences` of those pairs of COMPARED that are among the systems, on eval."""
+    seeds = {system: seeds_of(conf, system) for system in conf.systems}
+    pairs = [pair for pair in COMPARED if set(pair) <= set(seeds)]
+    write_json(exp.dir / "differences.json", differences(exp, seeds, pairs, "eval"))
 
 
 def differences(exp, seeds, pairs, name):

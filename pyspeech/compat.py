@@ -47,6 +47,25 @@ def autocast(device: torch.device | str, enabled: bool = True, dtype: torch.dtyp
     return torch.autocast(torch.device(device).type, dtype=dtype or torch.bfloat16, enabled=enabled)
 
 
+def full_precision(values: Any) -> Any:
+    """A tensor or PackedSequence in fp32 where it is in bf16 or fp16, else as it is."""
+    import torch
+
+    return values.float() if values.data.dtype in (torch.bfloat16, torch.float16) else values
+
+
+def run_recurrent(layer: torch.nn.Module, inputs: Any, state: Any = None) -> Any:
+    """layer(inputs, state) of a torch.nn.LSTM or GRU, in fp32 under autocast too (and in fp64 where that comes in).
+
+    Under CUDA's autocast cuDNN would compute in fp16, whatever was asked for, and gradients of 1e-7 be lost.
+    inputs: tensor or PackedSequence; state: None, a tensor or a tuple of them.
+    """
+    if state is not None:
+        state = tuple(map(full_precision, state)) if isinstance(state, tuple) else full_precision(state)
+    with autocast(inputs.data.device, enabled=False):
+        return layer(full_precision(inputs), state)
+
+
 def save_checkpoint(path: Path | str, content: object) -> None:
     """Write `content` (plain data and tensors) to `path`, whole or not at all; OSError where the disk is full.
 

@@ -2,13 +2,16 @@
 
 from torch.nn import functional
 
+from pyspeech.compat import autocast
+
 
 def compute_loss(model, batch):
     """Binary cross entropy, the mean over the frames that exist (paper, section 3): (loss, values to log)."""
     targets, context = batch["targets"], model.context
     scores = model(batch["samples"], batch["valid"], context, context).float()
     exist = batch["valid"][:, context : context + targets.shape[1]]
-    losses = functional.binary_cross_entropy(scores, targets, reduction="none")
+    with autocast(scores.device, enabled=False):  # CUDA's refuses this loss
+        losses = functional.binary_cross_entropy(scores, targets, reduction="none")
     loss = (losses * exist).sum() / exist.sum()
     correct = (((scores > 0.5) == (targets > 0.5)) & exist).sum() / exist.sum()
     seconds = exist.sum().item() * model.stft.config.frame_shift

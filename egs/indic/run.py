@@ -63,7 +63,7 @@ class Config:
 
 
 recipe = Recipe("Streaming multilingual RNN-T", Config, conf=Path(__file__).resolve().with_name("conf"), profile="mini",
-                jobs=stages_at_once())
+                jobs=stages_at_once)
 
 
 @recipe.stage(config=["corpus", "kind", "languages", "scale", "skip_bad"], outputs=["corpus"], cpus=2)

@@ -62,7 +62,7 @@ class Config:
 
 
 recipe = Recipe("Unit discovery", Config, conf=Path(__file__).resolve().with_name("conf"), profile="mini", part="language",
-                jobs=stages_at_once())
+                jobs=stages_at_once)
 
 
 @recipe.stage(config=["corpus", "language", "languages", "scale", "skip_bad"], outputs=["corpus"], cpus=2)

@@ -8,6 +8,8 @@ import signal
 import sys
 import threading
 
+from pyspeech.gpu import has_gpu
+
 
 class Terminated(KeyboardInterrupt):
     """SIGTERM (kill, a batch system) or SIGUSR2 (Slurm, before the time is up) asked the run to end."""
@@ -80,11 +82,6 @@ class PeakMemory:
                     if line.startswith("VmHWM:"):
                         return int(line.split()[1]) // 1024
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-
-
-def has_gpu():
-    """Whether this machine has an NVIDIA GPU; instant, as torch would not be."""
-    return os.path.exists("/dev/nvidia0")
 
 
 def num_cores():

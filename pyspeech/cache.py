@@ -1,5 +1,8 @@
 """What is read or computed once and kept in memory, as long as there is room."""
 
+from collections.abc import Callable
+from typing import Any
+
 
 class BoundedCache:
     """get(key, make): what make() gave for the key, the first time it was asked for, or gives now, where that is not kept.
@@ -8,10 +11,10 @@ class BoundedCache:
     array, a tensor, or a list of these.
     """
 
-    def __init__(self, limit):
+    def __init__(self, limit: int) -> None:
         self._left, self._kept = limit, {}
 
-    def get(self, key, make):
+    def get(self, key: Any, make: Callable[[], Any]) -> Any:
         value = self._kept.get(key)
         if value is None:
             value = make()

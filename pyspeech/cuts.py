@@ -26,8 +26,7 @@ def read_samples(cut: Cut, sampling_rate: int) -> np.ndarray:
     """
     path = _plain_file(cut)
     if path is not None:
-        channel = cut.channel if isinstance(cut.channel, int) and cut.recording.num_channels > 1 else None
-        blocks = stream_audio(path, sampling_rate, channel, start=cut.start, duration=cut.duration)
+        blocks = stream_audio(path, sampling_rate, _channel(cut), start=cut.start, duration=cut.duration)
         return np.concatenate([np.zeros(0, np.float32), *blocks])
     try:
         audio = cut.resample(sampling_rate).load_audio()
@@ -47,6 +46,11 @@ def _plain_file(cut):
     if not isinstance(cut.channel, int) and sorted(cut.channel) != sorted(recording.channel_ids):
         return None
     return recording.sources[0].source if recording.sources[0].type == "file" else None
+
+
+def _channel(cut):
+    """The channel of a plain piece of a file that has several; None for their mean, or the only one."""
+    return cut.channel if isinstance(cut.channel, int) and cut.recording.num_channels > 1 else None
 
 
 def _only_resamples(transform):

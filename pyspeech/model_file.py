@@ -6,12 +6,19 @@ What else is in it, each task knows: pyspeech/<task>/checkpoint.py writes and re
 Tools find the model that their user means with `find_model`.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyspeech
 from pyspeech.compat import load_checkpoint, save_checkpoint
 from pyspeech.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
 
 MODEL_FILE = "model.pt"
 FORMAT = 1  # of the content as a whole; another number for what this code could not read, or would misread
@@ -22,10 +29,11 @@ KINDS = {  # where recipes leave models of each kind
     "inverter": "egs/zerospeech/exp/NAME/models/synthesis",
     "fake audio detector": "egs/add2022/exp/NAME/models/SYSTEM/SEED",
 }
+Built = TypeVar("Built")
 SHOWN = 5  # models that an error message names
 
 
-def write(folder, kind, model, **content):
+def write(folder: str | Path, kind: str, model: torch.nn.Module, **content: Any) -> None:
     """Write `folder`/model.pt, whole or not at all: the weights of a torch module and what else `read` is to give back.
 
     content: dataclasses (which become dicts), dicts, lists, tuples (which become lists), tensors and plain values.
@@ -35,7 +43,7 @@ def write(folder, kind, model, **content):
     save_checkpoint(Path(folder) / MODEL_FILE, {**header, **_plain(content)})
 
 
-def read(place, kind, build):
+def read(place: str | Path, kind: str, build: Callable[[dict[str, Any]], Built]) -> Built:
     """build(content) of what `write` wrote, tensors on the CPU. place: the folder of the model, or its model.pt.
 
     UserError in one line that names the file where there is none, it is damaged (its checksums are verified), of another
@@ -73,10 +81,10 @@ def _check_header(path, kind, content):
         raise UserError(f"{path}: holds a model of kind {content['kind']}; expected {kind}")
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:
     """Dataclasses as dicts, tuples as lists, tensors on the CPU."""
     if is_dataclass(value):
-        value = asdict(value)
+        value = asdict(value)  # pyright: ignore[reportArgumentType]
     if isinstance(value, dict):
         return {name: _plain(entry) for name, entry in value.items()}
     if isinstance(value, (list, tuple)):
@@ -88,7 +96,7 @@ def _recipe(kind):
     return KINDS[kind].split("/exp/")[0] + "/run.py"
 
 
-def find_model(given, kind, layouts=((MODEL_FILE,),)):
+def find_model(given: str | Path, kind: str, layouts: Iterable[Sequence[str]] = ((MODEL_FILE,),)) -> Path:
     """The folder of the model that a tool's --model names: the folder itself, or its model.pt.
 
     layouts: a folder holds a model where all files of one of these are in it. UserError for anything else; it lists the
@@ -113,7 +121,7 @@ def find_model(given, kind, layouts=((MODEL_FILE,),)):
     )
 
 
-def newest_model(experiments, name, kind):
+def newest_model(experiments: str | Path, name: str, kind: str) -> Path:
     """The folder of the newest model `name` of all experiments, `experiments`/*/models/<name>; UserError without any."""
     found = sorted(Path(experiments).glob(f"*/models/{name}/{MODEL_FILE}"), key=lambda path: path.stat().st_mtime)
     if not found:

@@ -18,7 +18,11 @@ import logging
 import os
 import shlex
 import sys
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
 
 from pyspeech.errors import UserError, requirement
 from pyspeech.experiment import cli, config, stages
@@ -32,6 +36,8 @@ from pyspeech.gpu import has_gpu, require_usable
 from pyspeech.launch import ROOT
 
 __all__ = ["Experiment", "Recipe", "folder_or", "requirement", "stages_at_once"]  # all that a recipe needs of the engine
+
+Patterns = Iterable[str] | Callable[[Any], Iterable[str]]
 
 
 class Recipe:
@@ -60,7 +66,15 @@ class Recipe:
     jobs: stages at a time, where --jobs does not say: a number, or a function that gives it (stages_at_once).
     """
 
-    def __init__(self, title, config_class, conf=None, profile=None, part=None, jobs=1):
+    def __init__(
+        self,
+        title: str,
+        config_class: type,
+        conf: str | Path | None = None,
+        profile: str | None = None,
+        part: str | None = None,
+        jobs: int | Callable[[], int] = 1,
+    ) -> None:
         self.title, self.config_class, self._jobs = title, config_class, jobs
         self.conf = Path(conf).absolute() if conf is not None else None
         self.default_profile, self.part = profile, part
@@ -70,16 +84,23 @@ class Recipe:
         for kind in config.unchecked(config_class):
             raise ValueError(f"{kind.__name__}: has no method 'check', which is to refuse options that make no sense")
 
-    def stage(self, config=(), inputs=(), outputs=(), scratch=(), name=None, **declared):
+    def stage(
+        self,
+        config: Iterable[str] = (),
+        inputs: Patterns = (),
+        outputs: Patterns = (),
+        scratch: Patterns = (),
+        name: str | None = None,
+        **declared: Any,
+    ) -> Callable[[Callable], Callable]:
         """Decorator: the function (exp, conf) becomes the next stage; see pyspeech.experiment.stages.Stage.
 
         inputs, outputs and scratch are lists of patterns, or functions of the configuration that give such a list.
         """
 
         def declare(function):
-            stage = stages.Stage(
-                len(self.stages), name or function.__name__, function, tuple(config), inputs, outputs, scratch, **declared
-            )
+            patterns: Any = (inputs, outputs, scratch)
+            stage = stages.Stage(len(self.stages), name or function.__name__, function, tuple(config), *patterns, **declared)
             self._check(stage)
             self.stages.append(stage)
             return function
@@ -87,14 +108,14 @@ class Recipe:
         return declare
 
     @property
-    def jobs(self):
+    def jobs(self) -> int:
         return self._jobs() if callable(self._jobs) else self._jobs
 
-    def profiles(self):
+    def profiles(self) -> list[str]:
         """The names of the profiles, sorted."""
         return sorted(path.stem for path in self.conf.glob("*.yaml")) if self.conf else []
 
-    def configure(self, profile=None, overrides=()):
+    def configure(self, profile: str | None = None, overrides: Iterable[str] = ()) -> tuple[DictConfig, Any]:
         """(OmegaConf configuration, the same as dataclass) of a profile and key=value strings, every option checked.
 
         Raises UserError that names the first option that is unknown, of another type, or makes no sense.
@@ -102,7 +123,7 @@ class Recipe:
         conf = config.resolve(self.config_class, self._profile_file(profile), overrides)
         return conf, config.checked(conf, self.config_class)
 
-    def main(self, arguments=None):
+    def main(self, arguments: Sequence[str] | None = None) -> Experiment | None:
         """Do what the command line says, and show RESULTS.md in the end, where the last stage has left one.
 
         Returns the Experiment once the last of all stages is done, else None (--help, or a --stop-stage before it).
@@ -113,7 +134,8 @@ class Recipe:
                 setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
-                stream.reconfigure(errors="backslashreplace")  # names that the terminal cannot show
+                # Names that the terminal cannot show.
+                stream.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]
         try:
             return self._main(list(sys.argv[1:] if arguments is None else arguments))
         except UserError as error:
@@ -161,7 +183,7 @@ class Recipe:
         return None
 
     def _profile_file(self, profile):
-        return self.conf / f"{profile}.yaml" if profile else None
+        return self.conf / f"{profile}.yaml" if profile else None  # pyright: ignore[reportOptionalOperand]
 
     def _make_run(self, flags, profile):
         selected = self._select(flags)
@@ -171,7 +193,8 @@ class Recipe:
             config.check_text(path)
         bound = [stage.bind(plain_conf) for stage in self.stages]
         stages.check(bound)
-        header = f"profile {profile} ({short_path(self._profile_file(profile))}), " if profile else ""
+        file = self._profile_file(profile)
+        header = f"profile {profile} ({short_path(file)}), " if file else ""
         defaults = config.flatten(config.resolve(self.config_class))
         without_effect = [option.key for option in self._options.values() if not option.changes_results]
         with _usable(folder):
@@ -219,7 +242,8 @@ class Recipe:
     def _folder(self, flags, plain_conf, profile):
         """The experiment folder; raises UserError where it is plainly something else, as stages delete old outputs."""
         if flags.exp is None:
-            beside = self.conf or Path(sys.modules[self.config_class.__module__].__file__).absolute()
+            module = sys.modules[self.config_class.__module__]
+            beside = self.conf or Path(module.__file__).absolute()  # pyright: ignore[reportArgumentType]
             return beside.parent / "exp" / self.experiment_name(plain_conf, profile)
         folder = Path(flags.exp).expanduser().absolute()
         with _usable(folder):
@@ -234,11 +258,11 @@ class Recipe:
                 raise UserError(f"--exp {flags.exp} is a folder of the recipe '{title}': give another one")
         return folder
 
-    def experiment_name(self, plain_conf, profile):
+    def experiment_name(self, plain_conf: Any, profile: str | None) -> str:
         """The name of the experiment, in exp/."""
         names = [profile]
-        corpus = getattr(plain_conf, self._corpus.key) if self._corpus else None
-        if self._corpus and corpus != self._corpus.names[0]:
+        if self._corpus and getattr(plain_conf, self._corpus.key) != self._corpus.names[0]:
+            corpus = getattr(plain_conf, self._corpus.key)
             part = getattr(plain_conf, self.part).lower() if self.part else ""
             names = [Path(corpus).resolve().name, part, profile]
         return "-".join(filter(None, names)) or "default"

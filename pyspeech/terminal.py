@@ -73,7 +73,7 @@ def clock(seconds: float) -> str:
 def set_up_messages() -> StatusLine:
     """Warnings and errors as single lines on standard error, above the StatusLine that is returned; output in UTF-8."""
     status = StatusLine()
-    sys.stdout.reconfigure(encoding="utf-8")
+    sys.stdout.reconfigure(encoding="utf-8")  # pyright: ignore[reportAttributeAccessIssue]
 
     class OneLine(logging.Handler):
         def emit(self, record):

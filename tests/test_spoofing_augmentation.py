@@ -1,20 +1,12 @@
-"""Augmentation of training speech: against lhotse's mixer and a plain convolution; chance; as transforms of cuts."""
-
-import pickle
+"""Augmentation of training speech: against lhotse's mixer and a plain convolution; chance."""
 
 import numpy as np
 import pytest
-import soundfile
-import soxr
-import torch
-from lhotse import CutSet, Recording
 from lhotse.audio.mixer import AudioMixer
 
-from pyspeech.compat import prepare_lhotse
 from pyspeech.errors import UserError
 from pyspeech.spoofing.augmentation import augment, fit, mix, reverberate
 from pyspeech.spoofing.config import AugmentConfig
-from pyspeech.spoofing.cut_transforms import McAdams, McAdamsAnonymization, cut_transforms
 from pyspeech.spoofing.mcadams import anonymize
 from utils.bench.mcadams import make_speech
 
@@ -127,114 +119,3 @@ def test_bad_options_are_said():
             AugmentConfig(**options).check()
     AugmentConfig().check()
     AugmentConfig(mcadams=0, coefficients=[]).check()
-
-
-# Cuts of lhotse.
-
-
-@pytest.fixture(scope="module")
-def cuts(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("cuts ñ")
-    found = []
-    for number in range(6):
-        path = folder / f"{number}.wav"
-        soundfile.write(path, np.roll(SPEECH, 1000 * number), RATE, subtype="FLOAT")
-        found.append(Recording.from_file(path).to_cut())
-    return CutSet.from_cuts(found)
-
-
-def test_cuts_are_anonymised_when_read(cuts):
-    changed = McAdams([0.8], p=1.0)(cuts)
-    for before, after in zip(cuts, changed):
-        assert after.id == f"{before.id}_mc0.8" and after.duration == before.duration and after.supervisions == []
-        expected = anonymize(before.load_audio(), 0.8)
-        np.testing.assert_array_equal(after.load_audio(), expected)
-        part = after.truncate(offset=0.1, duration=0.2)  # no more is read, or anonymised, than is wanted
-        np.testing.assert_array_equal(part.load_audio(), anonymize(before.load_audio()[:, 1600:4800], 0.8))
-    assert [cut.id for cut in McAdams([0.8], p=1.0, preserve_id=True)(cuts)] == [cut.id for cut in cuts]
-    assert [cut.id for cut in McAdams([0.8], p=0.0)(cuts)] == [cut.id for cut in cuts]
-
-
-@pytest.mark.parametrize("before", [True, False])
-def test_anonymised_at_the_rate_of_the_audio_and_resampled(cuts, before):
-    """Lhotse tells each transform the last rate; what is anonymised has the one before, or after, resampling."""
-    cut, other = cuts[0], 12000
-    if before:
-        changed = next(iter(McAdams([0.8], p=1.0)(CutSet.from_cuts([cut])))).resample(other)
-        expected = soxr.resample(anonymize(cut.load_audio()[0], 0.8, RATE), RATE, other)
-    else:
-        changed = next(iter(McAdams([0.8], p=1.0)(CutSet.from_cuts([cut.resample(other)]))))
-        expected = anonymize(cut.resample(other).load_audio()[0], 0.8, other)
-    audio = changed.load_audio()[0]
-    assert len(audio) == len(expected) == 6000
-    inner = slice(100, -100)  # two resamplers differ at the ends
-    assert np.abs(audio - expected)[inner].max() < 0.02 * np.abs(expected).max()
-
-
-def test_mixed_cuts_and_manifests(cuts, tmp_path):
-    first = cuts[0]
-    padded = McAdams([0.6], p=1.0)(CutSet.from_cuts([first.pad(duration=0.75)]))
-    audio = next(iter(padded)).load_audio()
-    assert audio.shape == (1, 12000) and not audio[0, 8000:].any()
-    np.testing.assert_allclose(audio[:, :8000], anonymize(first.load_audio(), 0.6), atol=1e-6)
-    path = tmp_path / "cuts.jsonl.gz"
-    McAdams([0.6], p=1.0)(cuts).to_file(path)
-    np.testing.assert_array_equal(next(iter(CutSet.from_file(path))).load_audio(), anonymize(first.load_audio(), 0.6))
-
-
-def test_draws_follow_from_the_seed(cuts):
-    def ids(transform):
-        return [cut.id.split("_mc")[-1] for _ in range(10) for cut in transform(cuts)]
-
-    drawn = ids(McAdams([0.7, 0.9], seed=3))
-    assert drawn == ids(pickle.loads(pickle.dumps(McAdams([0.7, 0.9], seed=3)))) != ids(McAdams([0.7, 0.9], seed=4))
-    assert 15 < sum(name in ("0.7", "0.9") for name in drawn) < 45 and {"0.7", "0.9"} < set(drawn)
-
-
-class Batches(torch.utils.data.Dataset):
-    def __init__(self, transforms):
-        self.transforms = transforms
-
-    def __getitem__(self, cuts):
-        for transform in self.transforms:
-            cuts = transform(cuts)
-        return [cut.load_audio()[0] for cut in cuts]
-
-
-def test_in_workers_of_a_loader(cuts):
-    from lhotse.dataset import SimpleCutSampler
-
-    prepare_lhotse()
-
-    def batches(workers):
-        sampler = SimpleCutSampler(cuts, max_cuts=3, shuffle=False)
-        loader = torch.utils.data.DataLoader(
-            Batches([McAdams([0.8], p=1.0)]), sampler=sampler, batch_size=None, num_workers=workers
-        )
-        return [np.asarray(audio) for batch in loader for audio in batch]
-
-    alone, apart = batches(0), batches(1)
-    assert len(alone) == len(apart) == 6
-    for one_way, other, cut in zip(alone, apart, cuts):
-        np.testing.assert_array_equal(one_way, other)
-        np.testing.assert_array_equal(one_way, anonymize(cut.load_audio()[0], 0.8))
-
-
-def test_all_transforms_together(cuts):
-    assert cut_transforms(AugmentConfig(**OFF)) == []
-    config = AugmentConfig(mcadams=1, reverberation=1, noise=1, music=1, noise_snr=(5, 5))
-    transforms = cut_transforms(config, noises=cuts, musics=cuts)
-    assert len(transforms) == 4
-    changed = cuts
-    for transform in transforms:
-        changed = transform(changed)
-    for before, after in zip(cuts, changed):
-        audio = after.load_audio()
-        assert audio.shape == (1, 8000) and np.isfinite(audio).all()
-        assert np.abs(audio - before.load_audio()).max() > 0.01
-
-
-def test_audio_transform_alone():
-    transform = McAdamsAnonymization(0.8)
-    assert transform.reverse_timestamps(1.0, None, RATE) == (1.0, None)
-    assert McAdamsAnonymization.from_dict(transform.to_dict()) == transform

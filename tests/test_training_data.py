@@ -1,7 +1,6 @@
 """Batches from any position of an epoch, with lhotse's samplers and any number of workers; random streams."""
 
 import itertools
-import pickle
 import random
 import warnings
 from collections import namedtuple
@@ -13,7 +12,7 @@ import torch
 from pyspeech.compat import prepare_lhotse
 from pyspeech.errors import UserError
 from pyspeech.training.data import BatchLoader, item_names, to_device
-from pyspeech.training.randomness import GlobalRandom, RandomStream, get_random_state, seed_everything, set_random_state
+from pyspeech.training.randomness import RandomStream, get_random_state, seed_everything, set_random_state
 
 NUM_CUTS = 60
 
@@ -183,35 +182,3 @@ def test_random_stream():
     with pytest.raises(KeyError), RandomStream(1):
         raise KeyError(draws())
     assert random.getstate() == before
-
-
-def test_global_random():
-    copy = pickle.loads(pickle.dumps(GlobalRandom()))
-    random.seed(4)
-    drawn = copy.random(), copy.randrange(100), copy.choice("abcdef"), copy.gauss(0, 1), copy.sample(range(50), 5)
-    random.seed(4)
-    assert drawn == (
-        random.random(),
-        random.randrange(100),
-        random.choice("abcdef"),
-        random.gauss(0, 1),
-        random.sample(range(50), 5),
-    )
-
-
-def test_global_random_makes_cut_mix_resumable():
-    from lhotse.dataset import CutMix
-
-    class Mixed:
-        def __init__(self):
-            self.mix = CutMix(make_cuts(), snr=(0, 20), p=1.0, seed=GlobalRandom())
-
-        def __getitem__(self, cuts):
-            return [[(track.cut.recording_id, track.snr) for track in cut.tracks] for cut in self.mix(cuts)]
-
-    def noises(loader, consumed):
-        return [batch for _, batch in loader(0, consumed)]
-
-    whole = noises(BatchLoader(Mixed(), simple_sampler(), seed=1), 0)
-    assert len({str(batch) for batch in whole}) == len(whole)
-    assert noises(BatchLoader(Mixed(), simple_sampler(), seed=1, num_workers=2), 3) == whole[3:]

@@ -13,13 +13,15 @@ import hashlib
 import os
 import re
 import shutil
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 HASH_LIMIT = 4 << 30  # bytes; what is larger (feature archives, corpora) is judged by sizes and times alone
 _TEMPORARY = re.compile(r"\.\d+\.tmp\..+")  # half-written files of pyspeech.files.atomic_path
 
 
-def expand_braces(pattern):
+def expand_braces(pattern: str) -> list[str]:
     """ "x/{a,b}.txt" -> ["x/a.txt", "x/b.txt"]; groups may nest."""
     innermost = re.search(r"\{([^{}]*)\}", pattern)
     if not innermost:
@@ -29,12 +31,12 @@ def expand_braces(pattern):
     return list(dict.fromkeys(path for paths in expanded for path in paths))
 
 
-def expand(patterns):
+def expand(patterns: Iterable[str | Path]) -> list[str]:
     """All patterns without braces, as normalised paths."""
     return [os.path.normpath(path) for pattern in patterns for path in expand_braces(str(pattern))]
 
 
-def overlap(one, other):
+def overlap(one: str, other: str) -> bool:
     """Whether two expanded patterns can name the same path, or one a folder that holds the other."""
     for left, right in zip(Path(one).parts, Path(other).parts):
         if "**" in (left, right):
@@ -47,16 +49,16 @@ def overlap(one, other):
 class Artifacts:
     """The files below one experiment folder `base`, with the content hashes that are already known."""
 
-    def __init__(self, base):
+    def __init__(self, base: str | Path) -> None:
         self.base = Path(base)
         self._hashes = {}  # (name, size, stamp) -> hash
 
-    def learn(self, fingerprints):
+    def learn(self, fingerprints: Mapping[str, Mapping[str, Any]]) -> None:
         """Remember the hashes in recorded {name: fingerprint}, so that unchanged files are not read again."""
         for name, seen in fingerprints.items():
             self._hashes[name, seen["size"], seen["stamp"]] = seen["hash"]
 
-    def names(self, patterns):
+    def names(self, patterns: Iterable[str | Path]) -> list[str]:
         """Existing or not: the names that the patterns stand for; a wildcard without a match stands for itself."""
         found = []
         for path in expand(patterns):
@@ -67,14 +69,14 @@ class Artifacts:
             found += matches
         return list(dict.fromkeys(found))
 
-    def missing(self, patterns):
+    def missing(self, patterns: Iterable[str | Path]) -> list[str]:
         return [name for name in self.names(patterns) if not (self.base / name).exists()]
 
-    def fingerprints(self, patterns):
+    def fingerprints(self, patterns: Iterable[str | Path]) -> dict[str, dict[str, Any]]:
         """{name: fingerprint} of everything that the patterns stand for; raises FileNotFoundError where missing."""
         return {name: self._fingerprint(name) for name in self.names(patterns)}
 
-    def changes(self, recorded, patterns):
+    def changes(self, recorded: Mapping[str, Mapping[str, Any]], patterns: Iterable[str | Path]) -> list[tuple[str, str]]:
         """[(name, "is missing" | "has changed" | "is new")] of what the patterns stand for, against a record."""
         expanded = expand(patterns)
         still_declared = [name for name in recorded if any(overlap(name, pattern) for pattern in expanded)]
@@ -88,7 +90,7 @@ class Artifacts:
                 found.append((name, "has changed"))
         return found
 
-    def remove(self, patterns):
+    def remove(self, patterns: Iterable[str | Path]) -> None:
         """Delete what the patterns stand for inside the experiment folder; nothing outside it is ever removed."""
         for name in self.names(patterns):
             path = self.base / name
@@ -99,7 +101,7 @@ class Artifacts:
             elif path.is_symlink() or path.exists():
                 path.unlink()
 
-    def remove_temporary(self):
+    def remove_temporary(self) -> None:
         """Delete the half-written files that a killed process left anywhere in the experiment folder."""
         for leftover in list(self.base.rglob(".*.tmp.*")):
             if _TEMPORARY.fullmatch(leftover.name) and leftover.is_file():

@@ -1,13 +1,20 @@
 """The command line of a recipe: its flags, and the text of --help and --list."""
 
+from __future__ import annotations
+
 import argparse
 import shutil
 import sys
 import textwrap
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.errors import UserError
 from pyspeech.experiment import config
 from pyspeech.experiment.process import shell_command
+
+if TYPE_CHECKING:
+    from pyspeech.experiment.stages import Stage
 
 FLAGS = {
     "--stage": "X     begin at this stage (number or name); without it: every stage that is not up to date",
@@ -28,7 +35,7 @@ class _Parser(argparse.ArgumentParser):
         raise UserError(f"{message} (see --help)")
 
 
-def parse(arguments, options):
+def parse(arguments: Sequence[str], options: Mapping[str, config.Option]) -> argparse.Namespace:
     """The flags and `overrides` of a command line, as a namespace; options: {key: Option} for hints in UserErrors."""
     parser = _Parser(add_help=False, allow_abbrev=False)
     for flag in ("--stage", "--stop-stage", "--profile", "--exp", "--jobs", "--device"):
@@ -49,7 +56,7 @@ def parse(arguments, options):
     return flags
 
 
-def repeat(flags, stage=None):
+def repeat(flags: argparse.Namespace, stage: str | int | None = None) -> list[str]:
     """The arguments that do the same again, without --force; or, with `stage`, that begin there and go to the end."""
     chosen = {
         "--profile": flags.profile,
@@ -71,8 +78,8 @@ def _unknown_flag(argument, options):
     return UserError(f"no flag '{argument}'" + (f"; did you mean '{guess}'?" if guess else "") + " (flags: --help)")
 
 
-def help_text(recipe, profile, values):
-    """Usage, stages, profiles, and every option with its documentation; values: {key: value} under `profile`."""
+def help_text(recipe: Any, profile: str | None, values: Mapping[str, Any]) -> str:
+    """Usage, stages, profiles, and every option of a Recipe with its documentation; values: {key: value} under `profile`."""
     width = min(shutil.get_terminal_size((120, 24)).columns, 120)
     lines = [recipe.title, "", f"usage: {shell_command(sys.argv[0], [])} [flags] [key=value ...]", ""]
     lines += [f"  {flag:<13}{text}" + (f" [{recipe.jobs}]" if flag == "--jobs" else "") for flag, text in FLAGS.items()]
@@ -95,7 +102,7 @@ def help_text(recipe, profile, values):
     return "\n".join(lines)
 
 
-def stage_lines(stages):
+def stage_lines(stages: Sequence[Stage]) -> list[str]:
     """One line a stage: number, name, what it does, what it needs."""
     width = max((len(stage.name) for stage in stages), default=0)
     return [f"  {stage.number:>2} {stage.name:<{width}}  {stage.doc} [{stage.resources}]" for stage in stages]

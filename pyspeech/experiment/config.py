@@ -18,8 +18,10 @@ import textwrap
 import tokenize
 import types
 import typing
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException, UnsupportedInterpolationType
 from yaml import YAMLError
 
@@ -34,31 +36,31 @@ class Option:
 
     key: str
     type: object
-    owner: type
+    owner: typing.Type[Any]
 
     @property
-    def metadata(self):
+    def metadata(self) -> Mapping[str, Any]:
         """The field's metadata; none for a key inside a dict-typed option."""
         field = self.owner.__dataclass_fields__.get(self.key.rpartition(".")[2])
         return field.metadata if field else {}
 
     @property
-    def names(self):
-        """Of an option declared by `folder_or`: what may stand there besides a folder; else None."""
-        return self.metadata.get("names")
+    def names(self) -> tuple[str, ...]:
+        """Of an option declared by `folder_or`: what may stand there besides a folder; else ()."""
+        return self.metadata.get("names", ())
 
     @property
-    def doc(self):
+    def doc(self) -> str:
         """The field's metadata "help", or the comment beside it; "" where there is neither."""
         return self.metadata.get("help") or field_comments(self.owner).get(self.key.rpartition(".")[2], "")
 
     @property
-    def changes_results(self):
+    def changes_results(self) -> bool:
         """False for those that the dataclass names in its attribute `without_effect`: they make no stage stale."""
         return self.key.rpartition(".")[2] not in getattr(self.owner, "without_effect", ())
 
 
-def folder_or(*names, what):
+def folder_or(*names: str, what: str) -> Any:
     """A dataclass field that is one of `names`, the first by default, or a folder, whose path is made absolute.
 
     The same relative path means another folder elsewhere, which records could not tell. what: what it is the folder of,
@@ -67,29 +69,29 @@ def folder_or(*names, what):
     return dataclasses.field(default=names[0], metadata={"names": names, "what": what})
 
 
-def list_options(config_class, prefix=""):
+def list_options(config_class: type, prefix: str = "") -> list[Option]:
     """All leaves of a dataclass (nested dataclasses included), in the order of the source, as a list of Option."""
     hints = typing.get_type_hints(config_class)
     options = []
     for field in dataclasses.fields(config_class):
         kind = hints[field.name]
-        if dataclasses.is_dataclass(kind):
+        if isinstance(kind, type) and dataclasses.is_dataclass(kind):
             options += list_options(kind, f"{prefix}{field.name}.")
         else:
             options.append(Option(prefix + field.name, kind, config_class))
     return options
 
 
-def unchecked(config_class):
+def unchecked(config_class: type) -> list[type]:
     """The nested dataclasses (those of list_options) that have no method `check`."""
     found = []
     for kind in typing.get_type_hints(config_class).values():
-        if dataclasses.is_dataclass(kind):
+        if isinstance(kind, type) and dataclasses.is_dataclass(kind):
             found += [kind] * (not callable(getattr(kind, "check", None))) + unchecked(kind)
     return found
 
 
-def check(conf, prefix=""):
+def check(conf: Any, prefix: str = "") -> None:
     """Raise UserError for the first option that makes no sense: what the `check` of each nested dataclass says, the inner
     ones first, and of the configuration itself where it has one. Messages name options by their dotted keys."""
     for field in dataclasses.fields(conf):
@@ -106,13 +108,13 @@ def check(conf, prefix=""):
             raise UserError(prefix + error.setting) from None
 
 
-def groups(keys):
+def groups(keys: Iterable[str]) -> set[str]:
     """The inner nodes of the tree of dotted keys: {"train", "train.optimiser", ...}."""
     return {key.rsplit(".", depth)[0] for key in keys for depth in range(1, key.count(".") + 1)}
 
 
 @functools.lru_cache(maxsize=None)
-def field_comments(config_class):
+def field_comments(config_class: type) -> dict[str, str]:
     """{field name: comment} read from the source of a dataclass and of those it inherits from.
 
     A comment stands behind the field (and goes on in deeper comment lines below it), or alone in the lines above it.
@@ -145,7 +147,7 @@ def _comments_in(source):
         parts = []
         if node.end_lineno in found:
             parts.append(found[node.end_lineno][1])
-            row = node.end_lineno + 1
+            row = node.end_lineno + 1  # pyright: ignore[reportOptionalOperand]
             while alone(row, lambda column: column > node.col_offset):
                 parts.append(found[row][1])
                 row += 1
@@ -158,7 +160,7 @@ def _comments_in(source):
     return comments
 
 
-def resolve(config_class, profile_file=None, overrides=()):
+def resolve(config_class: type, profile_file: str | pathlib.Path | None = None, overrides: Iterable[str] = ()) -> DictConfig:
     """The merged OmegaConf configuration.
 
     profile_file: a YAML file or None; overrides: "key=value" strings, a later one wins.
@@ -173,7 +175,7 @@ def resolve(config_class, profile_file=None, overrides=()):
     return conf
 
 
-def override(conf, config_class, overrides):
+def override(conf: DictConfig, config_class: type, overrides: Iterable[str]) -> None:
     """Set options of an OmegaConf configuration by "key=value" strings. UserError for an unknown one, or another type."""
     options = _options(config_class)
     for text in overrides:
@@ -186,7 +188,7 @@ def _options(config_class):
     return {option.key: option for option in list_options(config_class)}
 
 
-def checked(conf, config_class):
+def checked(conf: DictConfig, config_class: type) -> Any:
     """An instance of config_class, every option checked; UserError for the first that makes no sense."""
     plain = to_dataclass(conf, config_class)
     check(plain)
@@ -194,7 +196,7 @@ def checked(conf, config_class):
     return plain
 
 
-def to_dataclass(conf, config_class):
+def to_dataclass(conf: DictConfig, config_class: type) -> Any:
     """An instance of config_class, whose values have the declared types but may make no sense: see `check`."""
     try:
         return _with_tuples(OmegaConf.to_object(conf))
@@ -206,7 +208,7 @@ def to_dataclass(conf, config_class):
         raise UserError(f"bad configuration: {_first_line(error)}") from None
 
 
-def flatten(conf):
+def flatten(conf: DictConfig) -> dict[str, Any]:
     """{dotted key: plain JSON value} of all leaves, interpolations resolved."""
     try:
         plain = OmegaConf.to_container(conf, resolve=True, enum_to_str=True)
@@ -225,7 +227,7 @@ def flatten(conf):
     return leaves
 
 
-def check_recordable(leaves):
+def check_recordable(leaves: Mapping[str, Any]) -> None:
     """Raise UserError for a value of {dotted key: value} that a record cannot hold: NaN, or text that is not UTF-8."""
     for key, value in leaves.items():
         if any(item != item for item in (value if isinstance(value, list) else [value])):
@@ -233,7 +235,7 @@ def check_recordable(leaves):
         check_text(f"{key}={show(value)}")
 
 
-def check_text(text):
+def check_text(text: str) -> None:
     """Raise UserError for a path or an option, as typed, whose bytes are not UTF-8."""
     try:
         text.encode()
@@ -241,19 +243,19 @@ def check_text(text):
         raise UserError(f"{text}: not UTF-8, as every file is that names it; rename the file or folder") from None
 
 
-def below(leaves, keys):
+def below(leaves: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
     """The part of {dotted key: value} at or below any of `keys`."""
     return {leaf: value for leaf, value in leaves.items() if any(leaf == key or leaf.startswith(key + ".") for key in keys)}
 
 
-def split_override(text):
+def split_override(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise UserError(f"'{text}' is not an option: write key=value (options: --help; a stage: --stage {text})")
     return key.strip(), value
 
 
-def nearest(word, candidates):
+def nearest(word: str, candidates: Iterable[str]) -> str | None:
     """The candidate that was probably meant, or None.
 
     A bare last name finds its dotted key (lr -> train.lr), and a misspelt beginning the longer name (trian -> train_cnn).
@@ -272,7 +274,7 @@ def nearest(word, candidates):
     return close[0] if close else None
 
 
-def unknown_option(key, options, where=""):
+def unknown_option(key: str, options: Mapping[str, Option], where: str = "") -> UserError:
     """The UserError for a key that is no option; it names the nearest one."""
     if key in groups(options):
         inside = [name for name in options if name.startswith(key + ".")]
@@ -282,7 +284,7 @@ def unknown_option(key, options, where=""):
     return UserError(f"no option '{key}'{where}{hint} (options: --help)")
 
 
-def describe_type(kind):
+def describe_type(kind: Any) -> str:
     """What a value of this type looks like, in words for an error message."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
@@ -303,7 +305,7 @@ def describe_type(kind):
     return words.get(kind, getattr(kind, "__name__", str(kind)))
 
 
-def type_name(kind):
+def type_name(kind: object) -> str:
     """The type as --help shows it."""
     return (
         kind.__name__
@@ -312,7 +314,7 @@ def type_name(kind):
     )
 
 
-def show(value):
+def show(value: object) -> str:
     """A plain value as --help and messages write it."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
@@ -340,7 +342,8 @@ def _parse(kind, text):
     if len(arguments) == 1 and verbatim:
         return text
     try:
-        return OmegaConf.to_container(OmegaConf.from_dotlist([f"value={text}"]))["value"]
+        parsed: Any = OmegaConf.to_container(OmegaConf.from_dotlist([f"value={text}"]))
+        return parsed["value"]  # pyright: ignore[reportCallIssue, reportArgumentType, reportOptionalSubscript]
     except (OmegaConfBaseException, YAMLError):
         return text  # of no use as YAML: the type check names it
 

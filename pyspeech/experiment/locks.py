@@ -11,6 +11,7 @@ import os
 import shlex
 import socket
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pyspeech.errors import UserError
@@ -29,7 +30,7 @@ os.register_at_fork(after_in_child=_close_in_child)
 
 
 @contextlib.contextmanager
-def folder_lock(folder, command, say):
+def folder_lock(folder: str | Path, command: str, say: Callable[[str], object]) -> Iterator[bool]:
     """Hold FOLDER/.lock; raises UserError that names the holder.
 
     Yields whether the lock was taken over from a process that died with it, which say(line) reports.
@@ -61,7 +62,7 @@ def folder_lock(folder, command, say):
             os.close(descriptor)
 
 
-def birth_of(pid):
+def birth_of(pid: int | None) -> str | None:
     """When a process began, as "boot id:ticks since boot", or None where it is not running.
 
     With the process id this names one process for ever: ids are used again, also after a restart of the machine.

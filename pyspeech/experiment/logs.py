@@ -12,13 +12,15 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TextIO
 
 FORMAT, TIME_FORMAT = "%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S"
 NAMES = ("pyspeech", "local", "steps")  # whose INFO lines are shown; of other libraries only warnings
 
 
-def say(text, stream=None):
+def say(text: str, stream: TextIO | None = None) -> None:
     """Print on standard output, or `stream`. The terminal may have gone: the run goes on, with its log files."""
     with contextlib.suppress(OSError):
         print(text, file=stream or sys.stdout, flush=True)
@@ -33,7 +35,7 @@ class ScreenHandler(logging.Handler):
         self.setFormatter(logging.Formatter(FORMAT, TIME_FORMAT))
         self.addFilter(lambda record: record.name != "py.warnings")  # those go to the log file alone
 
-    def emit(self, record):
+    def emit(self, record: logging.LogRecord) -> None:
         line, stream = self.format(record), self.streams[record.levelno >= logging.ERROR]
         bars = getattr(sys.modules.get("tqdm"), "tqdm", None)
         if bars is not None and getattr(bars, "_instances", None):
@@ -60,7 +62,7 @@ class _Tee:
 
 
 @contextlib.contextmanager
-def screen_log():
+def screen_log() -> Iterator[None]:
     """Show the program's log lines on the screen."""
     handler = ScreenHandler()
     levels = {name: logging.getLogger(name).level for name in NAMES}
@@ -76,7 +78,7 @@ def screen_log():
 
 
 @contextlib.contextmanager
-def stage_log(path, title, facts):
+def stage_log(path: str | Path, title: str, facts: Mapping[str, object]) -> Iterator[TextIO]:
     """Append to the log file `path` while a stage runs. facts: {name: text} for the header of this attempt."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -106,7 +108,7 @@ def stage_log(path, title, facts):
         finally:
             faulthandler.disable()
             if crashes_to_stderr:
-                faulthandler.enable(sys.__stderr__)
+                faulthandler.enable(sys.__stderr__)  # pyright: ignore[reportArgumentType]
             threading.excepthook, sys.stdout = thread_hook, stdout
             logging.captureWarnings(False)
             root.removeHandler(handler)

@@ -6,6 +6,8 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from pyspeech.experiment import stages as graph
 from pyspeech.experiment.logs import FORMAT, TIME_FORMAT, ScreenHandler
@@ -17,12 +19,19 @@ _PR_SET_PDEATHSIG = 1
 class StageFailed(Exception):
     """A stage ended with `status`; it has said why, unless that is a signal (-9 for SIGKILL)."""
 
-    def __init__(self, stage, status):
+    def __init__(self, stage: graph.Stage, status: int) -> None:
         super().__init__(f"{stage} ended with status {status}")
         self.stage, self.status = stage, status
 
 
-def run_parallel(selected, stages, jobs, decide, run, finished):
+def run_parallel(
+    selected: Sequence[graph.Stage],
+    stages: Sequence[graph.Stage],
+    jobs: int,
+    decide: Callable[[graph.Stage], Any],
+    run: Callable[[graph.Stage, Any], object],
+    finished: Callable[[graph.Stage], object],
+) -> None:
     """Run the `selected` ones of all `stages`, each once what makes its inputs is done, at most `jobs` at a time.
 
     decide(stage) -> what `run` needs, or None where the stage is up to date; run(stage, decision), in a process of its

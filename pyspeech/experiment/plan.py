@@ -4,11 +4,20 @@ A stage is stale when it has no finished record, an output is missing or changed
 value (and is not one without effect on results), an input changed, or its declared version differs.
 """
 
+from __future__ import annotations
+
 import dataclasses
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.errors import UserError
 from pyspeech.experiment import artifacts, config, stages
 from pyspeech.experiment.records import config_changes
+
+if TYPE_CHECKING:
+    from pyspeech.experiment.artifacts import Artifacts
+    from pyspeech.experiment.records import Records
+    from pyspeech.experiment.stages import Stage
 
 SHOWN_REASONS = 3
 
@@ -30,7 +39,15 @@ class Plan:
     files: Artifacts of the folder; records: its Records.
     """
 
-    def __init__(self, stages, options, defaults, without_effect, files, records):
+    def __init__(
+        self,
+        stages: Sequence[Stage],
+        options: Mapping[str, Any],
+        defaults: Mapping[str, Any],
+        without_effect: Collection[str],
+        files: Artifacts,
+        records: Records,
+    ) -> None:
         self.stages, self.options, self.defaults, self.without_effect = stages, options, defaults, without_effect
         self.files, self.records = files, records
         for stage in stages:
@@ -39,7 +56,7 @@ class Plan:
                 files.learn(known.get("inputs", {}))
             files.learn(record.get("outputs", {}))
 
-    def facts(self, stage):
+    def facts(self, stage: Stage) -> dict[str, Any]:
         """What the result of a stage depends on; recorded when it starts."""
         return {
             "version": stage.version,
@@ -47,7 +64,7 @@ class Plan:
             "inputs": self.files.fingerprints(stage.inputs),
         }
 
-    def verdict(self, stage, changing=(), force=False):
+    def verdict(self, stage: Stage, changing: Collection[Stage] = (), force: bool = False) -> Verdict:
         """The Verdict on a stage. changing: stages before it that will have run by then (for a forecast); force: it runs
         though it is up to date."""
         if stage.idle:
@@ -76,7 +93,7 @@ class Plan:
             return Verdict(True, "it did not finish; goes on where it stopped", fresh=False)
         return Verdict(True, "it did not finish")
 
-    def forecast(self, selected, force=False):
+    def forecast(self, selected: Sequence[Stage], force: bool = False) -> list[tuple[Stage, Verdict]]:
         """[(stage, Verdict)] for the stages of a run that has not begun."""
         verdicts, changing = [], []
         for stage in selected:
@@ -86,7 +103,7 @@ class Plan:
                 changing.append(stage)
         return verdicts
 
-    def check_inputs(self, selected, command):
+    def check_inputs(self, selected: Sequence[Stage], command: Callable[[Stage], str]) -> None:
         """Raise UserError where the selected stages cannot start, or would build on what no longer holds.
 
         command(stage) is the command line that mends an earlier stage.

@@ -7,6 +7,7 @@ import shlex
 import signal
 import sys
 import threading
+from collections.abc import Iterable, Iterator
 
 from pyspeech.gpu import has_gpu
 
@@ -14,7 +15,7 @@ from pyspeech.gpu import has_gpu
 class Terminated(KeyboardInterrupt):
     """SIGTERM (kill, a batch system) or SIGUSR2 (Slurm, before the time is up) asked the run to end."""
 
-    def __init__(self, signum):
+    def __init__(self, signum: int) -> None:
         super().__init__(signal.Signals(signum).name)
         self.signum = signum
 
@@ -41,7 +42,7 @@ os.register_at_fork(before=_before_fork, after_in_parent=lambda: _after_fork(Fal
 
 
 @contextlib.contextmanager
-def termination_as_exception():
+def termination_as_exception() -> Iterator[None]:
     """Within, SIGTERM and SIGUSR2 raise Terminated in the main thread, as Ctrl-C raises KeyboardInterrupt.
 
     A stage that can save its state first installs handlers of its own for as long as it wants to.
@@ -75,7 +76,7 @@ class PeakMemory:
         except OSError:  # then the peak since the process began has to do
             self._resettable = False
 
-    def megabytes(self):
+    def megabytes(self) -> int:
         if self._resettable:
             with open("/proc/self/status", encoding="utf-8") as stream:
                 for line in stream:
@@ -84,18 +85,18 @@ class PeakMemory:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
-def num_cores():
+def num_cores() -> int:
     """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def stages_at_once():
+def stages_at_once() -> int:
     """How many small trainings go on best at a time: on cores one each, which is faster than all on one, up to four; a
     GPU has one."""
     return 1 if has_gpu() else min(4, num_cores())
 
 
-def shell_command(program, arguments):
+def shell_command(program: str, arguments: Iterable[str]) -> str:
     """The command line that starts a script again from the present folder."""
     path = short_path(os.path.abspath(program))
     if not os.access(path, os.X_OK):
@@ -103,13 +104,13 @@ def shell_command(program, arguments):
     return shlex.join([path if os.sep in path else f"./{path}", *arguments])
 
 
-def short_path(path):
+def short_path(path: str | os.PathLike[str]) -> str:
     """A path for the eye: relative to the present folder where it lies below it."""
     relative = os.path.relpath(path)
     return str(path) if relative.split(os.sep)[0] == ".." else relative
 
 
-def duration(seconds):
+def duration(seconds: float) -> str:
     """ "45 s", "12 min 3 s" or "3 h 20 min"."""
     seconds = int(round(seconds))
     if seconds < 60:

@@ -7,7 +7,9 @@ A record is removed before its stage starts and written (whole, or not at all) a
 
 import contextlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pyspeech.experiment.config import show
 from pyspeech.files import write_json
@@ -16,29 +18,29 @@ from pyspeech.files import write_json
 class Records:
     """The records below one experiment folder."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder) / "stages"
 
-    def finished(self, stage):
+    def finished(self, stage: str) -> dict[str, Any] | None:
         """The record of a finished stage, or None; one that was cut short or does not parse counts as none."""
         record = self._read(f"{stage}.json")
         return record if record and _are_fingerprints(record.get("outputs")) else None
 
-    def attempt(self, stage):
+    def attempt(self, stage: str) -> dict[str, Any] | None:
         """What an unfinished attempt started from, or None."""
         return self._read(f"{stage}.attempt.json")
 
-    def begin(self, stage, facts):
+    def begin(self, stage: str, facts: Mapping[str, Any]) -> None:
         write_json(self.folder / f"{stage}.attempt.json", facts)
 
-    def finish(self, stage, record):
+    def finish(self, stage: str, record: Mapping[str, Any]) -> None:
         write_json(self.folder / f"{stage}.json", record)
         self._remove(f"{stage}.attempt.json")
 
-    def forget_finished(self, stage):
+    def forget_finished(self, stage: str) -> None:
         self._remove(f"{stage}.json")
 
-    def forget(self, stage):
+    def forget(self, stage: str) -> None:
         """Neither finished nor begun."""
         self._remove(f"{stage}.json")
         self._remove(f"{stage}.attempt.json")
@@ -69,7 +71,9 @@ def _are_fingerprints(value):
     )
 
 
-def config_changes(recorded, declared, options, defaults):
+def config_changes(
+    recorded: Mapping[str, Any], declared: Mapping[str, Any], options: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> list[str]:
     """["train.lr 0.001 -> 0.5", ...] between the recorded {key: value} and that which the stage declares now.
 
     options, defaults: {key: value} of the whole configuration as it is, and without profile and overrides.

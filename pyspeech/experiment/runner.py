@@ -10,7 +10,7 @@ import sys
 import time
 import traceback
 from pathlib import Path
-from typing import Callable, Optional
+from typing import Any, Callable, Optional
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -47,7 +47,7 @@ class Experiment:
     fresh: bool = True
     command: str = ""
 
-    def publish(self, results, text):
+    def publish(self, results: dict[str, Any], text: str) -> None:
         """Write results.json (a dict; the profile is added) and RESULTS.md (Markdown) into the experiment folder."""
         write_json(self.dir / "results.json", {"profile": self.profile, **results})
         with atomic_write(self.dir / REPORT) as stream:
@@ -74,14 +74,14 @@ class Run:
     jobs: int
     command: Callable
 
-    def show(self):
+    def show(self) -> None:
         """Print what would run, and why."""
         self._check_inputs()
         width = max(len(str(stage)) for stage in self.stages)
         for stage, verdict in self.plan.forecast(self.stages, self.force):
             print(f"{stage!s:<{width}}   {'would run: ' if verdict.runs else ''}{verdict.reason}")
 
-    def run(self):
+    def run(self) -> None:
         """Run the stages that are not up to date. Exits where a stage fails or a signal ends the run."""
         say(self.title)
         say(self.header)
@@ -134,7 +134,8 @@ class Run:
 
     def _run_in_parallel(self):
         def learn(stage):
-            self.plan.files.learn(self.plan.records.finished(stage.name)["outputs"])
+            record = self.plan.records.finished(stage.name)
+            self.plan.files.learn(record["outputs"])  # pyright: ignore[reportOptionalSubscript]
 
         try:
             # The environment is described where a stage runs: this process must not load torch, whose threads do not
@@ -162,7 +163,7 @@ class Run:
     def _run_stage(self, stage, verdict, environment):
         plan, log_path = self.plan, self._log_path(stage)
         facts = plan.facts(stage)
-        attempts = 1 if verdict.fresh else plan.records.attempt(stage.name).get("attempts", 1) + 1
+        attempts = 1 if verdict.fresh else (plan.records.attempt(stage.name) or {}).get("attempts", 1) + 1
         plan.records.forget_finished(stage.name)
         if verdict.fresh:
             plan.records.forget(stage.name)
@@ -238,7 +239,7 @@ def _environment():
     return describe_environment()
 
 
-def describe_os_error(error):
+def describe_os_error(error: OSError) -> str:
     """ "No space left on device: FILE" of an OSError."""
     return ": ".join(str(part) for part in (error.strerror or error, error.filename) if part)
 

@@ -1,7 +1,10 @@
 """Stages: what a recipe declares about each step, and how steps hang together through the files they read and write."""
 
+from __future__ import annotations
+
 import dataclasses
-from typing import Callable
+from collections.abc import Sequence
+from typing import Any, Callable
 
 from pyspeech.errors import UserError
 from pyspeech.experiment import artifacts
@@ -36,26 +39,26 @@ class Stage:
     version: int = 1
     idle: bool = False
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"stage {self.number} {self.name}"
 
     @property
-    def doc(self):
+    def doc(self) -> str:
         """What it does: `about`, or the first paragraph of the function's docstring, on one line."""
         return self.about or " ".join((self.function.__doc__ or "").strip().split("\n\n")[0].split())
 
     @property
-    def resources(self):
+    def resources(self) -> str:
         needs = [f"{self.cpus} CPU{'s' if self.cpus > 1 else ''}"]
         if self.gpus:
             needs.append(f"{self.gpus} GPU{'s' if self.gpus > 1 else ''}")
         return ", ".join([*needs, f"{self.hours:g} h"])
 
-    def bind(self, conf):
+    def bind(self, conf: Any) -> Stage:
         """The stage with its patterns worked out, where they were declared as functions of the configuration."""
 
-        def work_out(patterns):
-            return tuple(patterns(conf)) if callable(patterns) else tuple(patterns)
+        def work_out(patterns: Any) -> tuple[str, ...]:
+            return tuple(patterns(conf) if callable(patterns) else patterns)  # pyright: ignore[reportArgumentType]
 
         outputs = work_out(self.outputs)
         return dataclasses.replace(
@@ -67,18 +70,18 @@ class Stage:
         )
 
 
-def makes(stage, pattern):
+def makes(stage: Stage, pattern: str) -> bool:
     """Whether an expanded input pattern is (part of) what a stage makes."""
     return any(artifacts.overlap(pattern, output) for output in artifacts.expand(stage.outputs))
 
 
-def producers(stage, stages):
+def producers(stage: Stage, stages: Sequence[Stage]) -> list[Stage]:
     """The earlier stages that make something `stage` reads."""
     wanted = artifacts.expand(stage.inputs)
     return [other for other in stages[: stage.number] if any(makes(other, pattern) for pattern in wanted)]
 
 
-def upstream(selected, stages):
+def upstream(selected: Sequence[Stage], stages: Sequence[Stage]) -> list[Stage]:
     """The stages outside `selected` that those depend on, directly or through others, in order."""
     found, waiting = set(), list(selected)
     while waiting:
@@ -89,7 +92,7 @@ def upstream(selected, stages):
     return [stage for stage in stages if stage in found and stage not in selected]
 
 
-def check(stages):
+def check(stages: Sequence[Stage]) -> None:
     """Raise ValueError where stages (bound to a configuration) contradict each other: a mistake in the recipe."""
     for stage in stages:
         own = artifacts.expand([*stage.outputs, *stage.scratch])
@@ -104,7 +107,7 @@ def check(stages):
                 raise ValueError(f"{stage} reads {pattern}, which {late[0]} makes: an input must come from before")
 
 
-def find(stages, text):
+def find(stages: Sequence[Stage], text: str) -> Stage:
     """The stage of a name or a number; raises UserError that lists the stages and names the nearest."""
     for stage in stages:
         if text in (stage.name, str(stage.number)):

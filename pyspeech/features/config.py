@@ -15,19 +15,19 @@ class StftConfig:
     shift: int = 80  # samples from frame to frame
 
     @property
-    def num_bins(self):
+    def num_bins(self) -> int:
         return self.n_fft // 2 + 1
 
     @property
-    def frame_shift(self):
+    def frame_shift(self) -> float:
         """Seconds from frame to frame."""
         return self.shift / self.sampling_rate
 
-    def num_frames(self, num_samples):
+    def num_frames(self, num_samples: int) -> int:
         """Frames of a signal of `num_samples`: every sample is in one."""
         return (num_samples + self.shift - 1) // self.shift
 
-    def check(self):
+    def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("features", self)
         require("sampling_rate", self.sampling_rate >= 1, "at least 1 Hz")
@@ -49,33 +49,33 @@ class FbankConfig:
     mean_frames: int = 0  # log-mel frames, up to the present one, whose mean is taken off: level and channel; 0: none
 
     @property
-    def dim(self):
+    def dim(self) -> int:
         """Values of an encoder frame."""
         return self.num_bins * self.stack
 
     @property
-    def frame_seconds(self):
+    def frame_seconds(self) -> float:
         """Seconds from encoder frame to encoder frame."""
         return self.shift_ms * self.stack_shift / 1000
 
     @property
-    def window(self):
+    def window(self) -> int:
         """Samples of a log-mel frame."""
         return self.sampling_rate * self.window_ms // 1000
 
     @property
-    def shift(self):
+    def shift(self) -> int:
         """Samples from log-mel frame to log-mel frame."""
         return self.sampling_rate * self.shift_ms // 1000
 
-    def num_frames(self, num_samples):
+    def num_frames(self, num_samples: int) -> int:
         """Encoder frames of a signal of `num_samples`: none for an empty one, at least one for any other."""
         if num_samples == 0:
             return 0
         log_mel_frames = 1 + max(0, num_samples - self.window) // self.shift
         return -(-log_mel_frames // self.stack_shift)
 
-    def check(self):
+    def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("features", self)
         _check_windows(require, self)
@@ -100,37 +100,37 @@ class MfccConfig:
     prior_frames: int = 0  # frames that the corpus's mean and variance count as within each utterance's own; for snippets
 
     @property
-    def dim(self):
+    def dim(self) -> int:
         """Values of a frame."""
         return 3 * self.cepstra if self.kind == "mfcc" else self.log_mel_bins
 
     @property
-    def frame_seconds(self):
+    def frame_seconds(self) -> float:
         return self.shift_ms / 1000
 
     @property
-    def needs_stats(self):
+    def needs_stats(self) -> bool:
         """Whether normalisation takes the mean and variance of a training set."""
         return self.normalise == "corpus" or (self.normalise == "utterance" and self.prior_frames > 0)
 
     @property
-    def log_mel(self):
+    def log_mel(self) -> FbankConfig:
         """FbankConfig of the log-mel frames that all starts from, one by one."""
         num_bins = self.mel_filters if self.kind == "mfcc" else self.log_mel_bins
         return FbankConfig(self.sampling_rate, num_bins, self.window_ms, self.shift_ms, stack=1, stack_shift=1)
 
     @property
-    def magnitudes(self):
+    def magnitudes(self) -> StftConfig:
         """StftConfig of linear magnitudes for these frames: frame k of both covers the same samples."""
         log_mel = self.log_mel
         n_fft = 1 << (2 * log_mel.window - 1).bit_length()  # 1024 points at 16 kHz
         return StftConfig(self.sampling_rate, n_fft, log_mel.window, log_mel.shift)
 
-    def num_frames(self, num_samples):
+    def num_frames(self, num_samples: int) -> int:
         """Frames of a signal of `num_samples`: none for an empty one, at least one for any other."""
         return self.log_mel.num_frames(num_samples)
 
-    def check(self):
+    def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("features", self)
         require("kind", self.kind in ("mfcc", "log_mel"), "mfcc or log_mel")
@@ -152,7 +152,7 @@ class SpecAugmentConfig:
     time_width: int = 50  # log-mel frames that a mask has at most (the paper's T)
     time_fraction: float = 0.2  # of an utterance that a time mask has at most (the paper's p)
 
-    def check(self):
+    def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("specaugment", self)
         for name in ("frequency_masks", "frequency_width", "time_masks", "time_width"):

@@ -65,7 +65,7 @@ def _estimate(frames, rate):
     return rate / (lags[best[:, 0]] + offset), strength, energy / size
 
 
-def autocorrelation(windowed):
+def autocorrelation(windowed: torch.Tensor) -> torch.Tensor:
     """frames (n, size) -> sums of products at the lags 0 to size - 1, (n, size)."""
     spectrum = torch.fft.rfft(windowed, n=1 << (2 * windowed.shape[1] - 1).bit_length())
     return torch.fft.irfft(spectrum.real.square() + spectrum.imag.square())[:, : windowed.shape[1]]

@@ -1,22 +1,31 @@
 """The file of a SAD network: its weights and options, and how its scores become decisions."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from pyspeech import model_file
 from pyspeech.errors import UserError
 from pyspeech.sad.config import NetworkConfig, StftConfig
 from pyspeech.sad.networks import SadNetwork
 from pyspeech.sad.smoothing import SMOOTHINGS
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import torch
+
 KIND = "SAD network"
 
 
-def save_model(folder, model, threshold=0.5, smoothing="none"):
+def save_model(folder: str | Path, model: SadNetwork, threshold: float = 0.5, smoothing: str = "none") -> None:
     """Write `folder`/model.pt; threshold, smoothing: of its scores (see smoothing.decide)."""
     model_file.write(
         folder, KIND, model, network=model.config, stft=model.stft.config, threshold=float(threshold), smoothing=smoothing
     )
 
 
-def load_model(folder, device="cpu"):
+def load_model(folder: str | Path, device: str | torch.device = "cpu") -> SadNetwork:
     """The SadNetwork of `folder`, in evaluation mode, with `threshold` and `smoothing` as attributes.
 
     folder: of a model.pt, or that file. UserError for any other.

@@ -26,7 +26,7 @@ class NetworkConfig:
     segment_length: int = 5  # frames
     segment_shift: int = 1  # frames
 
-    def check(self):
+    def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("network", self)
         require("temporal", self.temporal in TEMPORAL_LAYERS, f"one of {', '.join(TEMPORAL_LAYERS)}")
@@ -55,7 +55,7 @@ class DatasetConfig:
     augment: float = 0.5  # probability of each disturbance of a crop (see augmentation.py); 0: none (the paper)
     cache_hours: float = 10.0  # a corpus of up to this much audio is kept in memory, 58 MB an hour at 8 kHz
 
-    def check(self):
+    def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("data", self)
         require("crop_seconds", 0 < self.crop_seconds < math.inf, "a positive number")
@@ -92,11 +92,11 @@ class StatisticalConfig:
     fill_seconds: float = 0.3  # shorter pauses belong to the speech around them
 
     @property
-    def frame_shift(self):
+    def frame_shift(self) -> float:
         """Seconds from frame to frame."""
         return self.hop / self.sampling_rate
 
-    def check(self):
+    def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("statistical", self)
         require("decision", self.decision in ("hmm", "threshold"), "hmm or threshold")

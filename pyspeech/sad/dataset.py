@@ -10,6 +10,11 @@ data set moves each window by up to half its length, so no two epochs see the sa
 generator, which the loader seeds by epoch and batch.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 
@@ -17,8 +22,15 @@ from pyspeech.cuts import read_samples
 from pyspeech.sad.augmentation import augment
 from pyspeech.sad.segments import union
 
+if TYPE_CHECKING:
+    from lhotse import Recording
+    from lhotse.cut.data import DataCut
+    from lhotse.dataset import SimpleCutSampler
 
-def crop_sampler(streams, config, seed, shuffle=True):
+    from pyspeech.sad.config import DatasetConfig, StftConfig
+
+
+def crop_sampler(streams: Iterable[DataCut], config: DatasetConfig, seed: int, shuffle: bool = True) -> SimpleCutSampler:
     """A lhotse sampler of batches (CutSets) of `config.batch_size` windows of `config.crop_seconds` of the cuts `streams`."""
     from lhotse import CutSet
     from lhotse.dataset import SimpleCutSampler
@@ -37,7 +49,7 @@ class CropDataset(torch.utils.data.Dataset):
     that the batch brings along for the normalisation (SadNetwork.context).
     """
 
-    def __init__(self, streams, config, stft, context):
+    def __init__(self, streams: Iterable[DataCut], config: DatasetConfig, stft: StftConfig, context: int) -> None:
         config.check()
         self.config, self.stft, self.context = config, stft, context
         self.crop = round(config.crop_seconds / stft.frame_shift)  # frames
@@ -45,7 +57,7 @@ class CropDataset(torch.utils.data.Dataset):
         hours = sum(cut.duration for cut in streams) / 3600
         self.audio = AudioReader(stft.sampling_rate, keep=hours <= config.cache_hours)
 
-    def __getitem__(self, windows):
+    def __getitem__(self, windows: Iterable[DataCut]) -> dict[str, torch.Tensor]:
         """windows: cuts. Returns tensors for B crops of T frames, with C frames of context to either side:
 
         samples  (B, (T + 2 C - 1) * shift + window) float32
@@ -71,7 +83,7 @@ class CropDataset(torch.utils.data.Dataset):
         }
 
 
-def frame_targets(speech, first, count, stft):
+def frame_targets(speech: np.ndarray, first: int, count: int, stft: StftConfig) -> np.ndarray:
     """Labels of the frames first to first + count: speech float64 (n, 2), seconds, disjoint and sorted -> bool (count,).
 
     A frame is speech if any sample of its window is.
@@ -86,13 +98,13 @@ def frame_targets(speech, first, count, stft):
 class AudioReader:
     """Pieces of recordings, at one sampling rate. With `keep`, whole recordings stay in memory as 16 bit."""
 
-    def __init__(self, sampling_rate, keep):
+    def __init__(self, sampling_rate: int, keep: bool) -> None:
         self.sampling_rate, self.keep, self.kept = sampling_rate, keep, {}
 
-    def num_samples(self, recording):
+    def num_samples(self, recording: Recording) -> int:
         return round(recording.num_samples * self.sampling_rate / recording.sampling_rate)
 
-    def read(self, recording, start, length):
+    def read(self, recording: Recording, start: int, length: int) -> np.ndarray:
         """float32 (length,) from sample `start` on; zeros before the recording's start and behind its end."""
         first, last = max(0, start), min(start + length, self.num_samples(recording))
         piece = np.zeros(length, np.float32)

@@ -7,26 +7,33 @@ frames ("rnn") depends on every frame; it is given RNN_CONTEXT_SECONDS to either
 (training shows it 4 s at a time).
 """
 
+from __future__ import annotations
+
 import copy
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+
+if TYPE_CHECKING:
+    from pyspeech.sad.networks import SadNetwork
 
 CHUNK_SECONDS = 20.0
 RNN_CONTEXT_SECONDS = 4.0
 
 
-def score_samples(model, samples):
+def score_samples(model: SadNetwork, samples: np.ndarray) -> np.ndarray:
     """Speech score of every frame: samples (N,) float, at the model's sampling rate -> float32 (ceil(N / shift),)."""
     return np.concatenate([np.zeros(0, np.float32), *score_blocks(model, [samples])])
 
 
-def score_stream(model, blocks):
+def score_stream(model: SadNetwork, blocks: Iterable[np.ndarray]) -> np.ndarray:
     """The same for an iterable of blocks (n,) of samples, of any lengths, as of `stream_audio`: hours in little memory."""
     return np.concatenate([np.zeros(0, np.float32), *score_blocks(model, blocks)])
 
 
-def score_blocks(model, blocks):
+def score_blocks(model: SadNetwork, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
     """Yield the scores (n,) of consecutive chunks of frames while the blocks of samples come in."""
     scorer = _ChunkScorer(model)
     for block in blocks:
@@ -95,11 +102,15 @@ class _ChunkScorer:
         return scores
 
 
-def fuse(model):
+def fuse(model: SadNetwork) -> SadNetwork:
     """A copy for scoring: in evaluation mode, batch normalisation made part of the convolutions (equal up to rounding)."""
     fused = copy.deepcopy(model).eval()
     for block in fused.cnn.blocks:
-        for index, (convolution, norm) in enumerate(zip(block.convolutions, block.norms)):
-            block.convolutions[index] = torch.nn.utils.fusion.fuse_conv_bn_eval(convolution, norm)
-            block.norms[index] = torch.nn.Identity()
-    return fused.to(memory_format=torch.channels_last)
+        _fuse_block(block)
+    return fused.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+
+
+def _fuse_block(block):
+    for index, (convolution, norm) in enumerate(zip(block.convolutions, block.norms)):
+        block.convolutions[index] = torch.nn.utils.fusion.fuse_conv_bn_eval(convolution, norm)
+        block.norms[index] = torch.nn.Identity()

@@ -9,8 +9,10 @@ on the development set.
 """
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -38,7 +40,9 @@ class SpeechFound:
     frame_shift: float
 
 
-def load_detector(system="statistical", model=None, threshold=None):
+def load_detector(
+    system: str = "statistical", model: str | Path | None = None, threshold: float | None = None
+) -> Callable[..., SpeechFound]:
     """Return a function `detect(path, channel=None, start=0.0, duration=None)` -> SpeechFound.
 
     system: one of SYSTEMS. model: the folder of a trained network, or the model.pt in it. threshold: of the scores;

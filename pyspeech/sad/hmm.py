@@ -34,7 +34,7 @@ class HmmConfig:
     states: int = 5  # per class
     stay: float = 0.9  # probability of staying in a state; 1 - stay is that of moving to the next one
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.states < 1 or not 0.0 < self.stay < 1.0:
             raise ValueError(f"expected states >= 1 and 0 < stay < 1, found states={self.states}, stay={self.stay}")
 

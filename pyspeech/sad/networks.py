@@ -62,7 +62,7 @@ class SadNetwork(torch.nn.Module):
         return scores if valid is None else scores * valid
 
 
-def context_frames(config, stft):
+def context_frames(config: NetworkConfig, stft: StftConfig) -> int:
     """Frames to either side that a frame is normalised over."""
     return round(config.context_seconds / stft.frame_shift)
 

@@ -1,11 +1,20 @@
 """What a training step of a SAD network computes (Heitkaemper et al. 2020, section 3)."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from torch.nn import functional
 
 from pyspeech.compat import autocast
 
+if TYPE_CHECKING:
+    import torch
 
-def compute_loss(model, batch):
+    from pyspeech.sad.networks import SadNetwork
+
+
+def compute_loss(model: SadNetwork, batch: dict[str, Any]) -> tuple[torch.Tensor, dict[str, float]]:
     """Binary cross entropy, the mean over the frames that exist (paper, section 3): (loss, values to log)."""
     targets, context = batch["targets"], model.context
     scores = model(batch["samples"], batch["valid"], context, context).float()

@@ -1,7 +1,6 @@
 """Augmentation of training speech: McAdams anonymisation, rooms, noise, music (Li et al. 2022, sections 3.2 and 4).
 
-Here for samples; pyspeech/spoofing/cut_transforms.py has the same for lhotse's cuts. The masks on the spectrogram, the
-paper's SM, are pyspeech/features/specaugment.py.
+The masks on the spectrogram, the paper's SM, are pyspeech/features/specaugment.py.
 """
 
 from collections.abc import Sequence

@@ -1,15 +1,24 @@
 """The file of a detector of fake audio: the network, the pieces it scores, its calibration and its threshold."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from pyspeech import model_file
 from pyspeech.spoofing.calibration import Calibration
 from pyspeech.spoofing.config import CropConfig, DetectorConfig, LogMelConfig
 from pyspeech.spoofing.detector import Detector
 from pyspeech.spoofing.networks import LcnnBlstm
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import torch
+
 KIND = "fake audio detector"
 
 
-def save_model(folder, detector):
+def save_model(folder: str | Path, detector: Detector) -> None:
     """Write `folder`/model.pt, whole or not at all."""
     model_file.write(
         folder,
@@ -23,7 +32,7 @@ def save_model(folder, detector):
     )
 
 
-def load_model(folder, device="cpu"):
+def load_model(folder: str | Path, device: str | torch.device = "cpu") -> Detector:
     """The Detector of `folder`, of a model.pt or that file, its model on `device`. UserError for any other."""
     detector = model_file.read(folder, KIND, _build)
     detector.model.to(device).eval()

@@ -26,10 +26,10 @@ class LogMelConfig:
     floor: float = 1e-6  # added to the energies before the logarithm
     remove_mean: bool = False  # whether each bin's mean over the piece is taken off: level and channel do not count then
 
-    def num_frames(self, num_samples):
+    def num_frames(self, num_samples: int) -> int:
         return 1 + num_samples // self.shift
 
-    def check(self):
+    def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("features", self)
         require("sampling_rate", self.sampling_rate >= 1, "at least 1")
@@ -51,7 +51,7 @@ class DetectorConfig:
     dropout: float = 0.7  # Dropout_28
     residual: bool = False  # whether the BLSTM's input is added to its output; Table 1 does not show it
 
-    def check(self):
+    def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         requirement("network", self)("dropout", 0 <= self.dropout < 1, "0 to less than 1")
 
@@ -68,7 +68,7 @@ class CropConfig:
     clean_epochs: int = 0  # at the beginning, in which nothing is augmented or masked: a short training needs them
     cache_gigabytes: float = 2.0  # of audio is kept in memory, in each process that reads
 
-    def check(self):
+    def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("data", self)
         require("samples", self.samples >= 4096, "at least 4096")
@@ -94,16 +94,18 @@ class AugmentConfig:
     music: float = 0.3
     music_snr: Tuple[float, float] = (5.0, 15.0)
 
-    def __post_init__(self):
-        self.noise_snr, self.music_snr = tuple(self.noise_snr), tuple(self.music_snr)  # YAML has lists alone
+    def __post_init__(self) -> None:
+        # YAML has lists alone.
+        self.noise_snr = tuple(self.noise_snr)  # pyright: ignore[reportAttributeAccessIssue]
+        self.music_snr = tuple(self.music_snr)  # pyright: ignore[reportAttributeAccessIssue]
 
-    def check(self):
+    def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("augment", self)
         for name in ("mcadams", "reverberation", "noise", "music"):
             require(name, 0 <= getattr(self, name) <= 1, "a probability, 0 to 1")
         good = all(0 < value < math.inf for value in self.coefficients)
-        require("coefficients", good and (self.coefficients or not self.mcadams), "numbers above 0, such as [0.8, 0.9]")
+        require("coefficients", good and bool(self.coefficients or not self.mcadams), "numbers above 0, such as [0.8, 0.9]")
         for name in ("noise_snr", "music_snr"):
             limits = getattr(self, name)
             good = len(limits) == 2 and -math.inf < limits[0] <= limits[1] < math.inf

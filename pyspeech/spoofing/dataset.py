@@ -9,6 +9,11 @@ which follows from seed and epoch; crops and augmentation draw from one that fol
 which the loader seeds by epoch and batch.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import torch
 
@@ -18,6 +23,12 @@ from pyspeech.errors import UserError
 from pyspeech.spoofing.formats import label_of
 from pyspeech.spoofing.networks import FAKE, GENUINE
 from pyspeech.spoofing.pieces import fill, random_crop
+
+if TYPE_CHECKING:
+    from lhotse import CutSet
+    from lhotse.cut import Cut
+
+    from pyspeech.spoofing.config import CropConfig
 
 CLEAN = "as_it_is"  # custom field of a cut that is not to be augmented
 
@@ -31,7 +42,7 @@ class UtteranceSampler:
     where there is no utterance of either class.
     """
 
-    def __init__(self, cuts, data, seed):
+    def __init__(self, cuts: Iterable[Cut], data: CropConfig, seed: int) -> None:
         data.check()
         self.cuts, self.data, self.seed, self.epoch = list(cuts), data, seed, 0
         genuine = np.array([label_of(cut).genuine for cut in self.cuts], dtype=bool)
@@ -42,10 +53,10 @@ class UtteranceSampler:
                     f"none of the {len(self.cuts)} training utterances is {name}; training needs both kinds: check the corpus"
                 )
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch: int) -> None:
         self.epoch = epoch
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[CutSet]:
         from lhotse import CutSet
 
         rng = np.random.default_rng([self.seed, self.epoch])
@@ -79,12 +90,12 @@ class CropDataset(torch.utils.data.Dataset):
     is filled up; None for none. It follows from the batch alone: rng is its only source of chance.
     """
 
-    def __init__(self, data, sampling_rate, augment=None):
+    def __init__(self, data: CropConfig, sampling_rate: int, augment: Callable[..., np.ndarray] | None = None) -> None:
         data.check()
         self.data, self.sampling_rate, self.augment = data, sampling_rate, augment
         self.read = UtteranceReader(sampling_rate, data.cache_gigabytes)
 
-    def __getitem__(self, cuts):
+    def __getitem__(self, cuts: Iterable[Cut]) -> dict[str, Any]:
         """B utterances:
 
         samples  (B, data.samples) float32
@@ -113,7 +124,7 @@ class CropDataset(torch.utils.data.Dataset):
         return augmented
 
 
-def is_clean(cut):
+def is_clean(cut: Cut) -> bool:
     """Whether the sampler has marked a cut: it is not augmented."""
     return bool((getattr(cut, "custom", None) or {}).get(CLEAN))
 
@@ -121,10 +132,10 @@ def is_clean(cut):
 class UtteranceReader:
     """read(cut): samples (N,) float32 of the whole utterance, N at least 1; the first that are read stay in memory."""
 
-    def __init__(self, sampling_rate, cache_gigabytes=0.0):
+    def __init__(self, sampling_rate: int, cache_gigabytes: float = 0.0) -> None:
         self.sampling_rate, self.cache = sampling_rate, BoundedCache(int(cache_gigabytes * 2**30))
 
-    def __call__(self, cut):
+    def __call__(self, cut: Cut) -> np.ndarray:
         """UserError that names the cut where it cannot be read or holds no samples."""
         kept = self.cache.get(_audio_of(cut), lambda: self._read(cut))
         return kept / np.float32(32768) if kept.dtype == np.int16 else kept

@@ -10,6 +10,7 @@ windows.
 """
 
 import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,7 @@ import torch
 from pyspeech.errors import UserError
 from pyspeech.spoofing.calibration import Calibration
 from pyspeech.spoofing.config import CropConfig
-from pyspeech.spoofing.networks import log_odds
+from pyspeech.spoofing.networks import LcnnBlstm, log_odds
 from pyspeech.spoofing.pieces import windows
 
 BATCH = 16  # windows that are scored together
@@ -29,17 +30,17 @@ class Detector:
     """model: LcnnBlstm, in evaluation mode; crop: CropConfig of its training; threshold: what scores it or more counts
     as genuine (the one of equal error rates on the development set)."""
 
-    model: torch.nn.Module
+    model: LcnnBlstm
     crop: CropConfig
     calibration: Calibration
     threshold: float = 0.0
 
     @property
-    def sampling_rate(self):
+    def sampling_rate(self) -> int:
         return self.model.log_mel.config.sampling_rate
 
 
-def score_samples(detector, samples, rate):
+def score_samples(detector: Detector, samples: np.ndarray, rate: int) -> float:
     """The mean log odds of genuine speech over the windows of samples (N,) float at `rate` Hz.
 
     UserError where there are none, or so few that resampling leaves none.
@@ -55,7 +56,7 @@ def score_samples(detector, samples, rate):
     return float(scores.mean())
 
 
-def score_blocks(detector, blocks):
+def score_blocks(detector: Detector, blocks: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """(starts (W,) in seconds, log odds (W,)) of the windows of an utterance that comes in blocks (n,) of any lengths.
 
     The blocks have the detector's sampling rate, as `stream_audio` gives them: hours in little memory. No samples
@@ -72,7 +73,7 @@ def score_blocks(detector, blocks):
     return np.array(starts), scores
 
 
-def score_utterances(model, crop, utterances):
+def score_utterances(model: LcnnBlstm, crop: CropConfig, utterances: Iterable[np.ndarray]) -> np.ndarray:
     """Scores (U,) of an iterable of utterances, samples (N,) at the model's rate, N at least 1, in common batches."""
     counts = []
 
@@ -86,7 +87,7 @@ def score_utterances(model, crop, utterances):
     return np.add.reduceat(scores, np.cumsum([0, *counts[:-1]])) / counts if counts else scores
 
 
-def score_pieces(model, pieces):
+def score_pieces(model: LcnnBlstm, pieces: Iterable[np.ndarray]) -> Iterator[float]:
     """Yield the log odds of pieces (N,) float32 of one length."""
     device, pieces = next(model.parameters()).device, iter(pieces)
     while batch := list(itertools.islice(pieces, BATCH)):

@@ -5,6 +5,11 @@ sum of the equation, so that the learning rate means the same for any size of ba
 weight decay.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import torch
 from torch.nn import functional
@@ -16,28 +21,38 @@ from pyspeech.spoofing.formats import label_of
 from pyspeech.spoofing.networks import GENUINE, log_odds
 from pyspeech.spoofing.scoring import equal_error_rate
 
+if TYPE_CHECKING:
+    from lhotse.cut import Cut
 
-def compute_loss(model, batch, specaugment=None):
+    from pyspeech.features.config import SpecAugmentConfig
+    from pyspeech.spoofing.config import CropConfig
+    from pyspeech.spoofing.networks import LcnnBlstm
+
+
+def compute_loss(
+    model: LcnnBlstm, batch: dict[str, Any], specaugment: SpecAugmentConfig | None = None
+) -> tuple[torch.Tensor, dict[str, float]]:
     """(loss, values to log) of a batch of CropDataset. model: LcnnBlstm; specaugment: SpecAugmentConfig, for
     batches that are not clean, or None.
 
     Values: "accuracy", the mean of that of both classes (of one where the batch has one), and "audio_seconds".
     """
     targets, features = batch["targets"], model.log_mel(batch["samples"])
-    masked = specaugment is not None and not batch["clean"]
-    outputs = model.classify(mask(features, specaugment) if masked else features).float()
+    if specaugment is not None and not batch["clean"]:
+        features = mask(features, specaugment)
+    outputs = model.classify(features).float()
     correct = (log_odds(outputs) > 0) == (targets == GENUINE)
     accuracy = torch.stack([correct[targets == kind].float().mean() for kind in targets.unique()]).mean()
     return functional.cross_entropy(outputs, targets), {"accuracy": accuracy.item(), "audio_seconds": batch["seconds"]}
 
 
-def mask(features, config):
+def mask(features: torch.Tensor, config: SpecAugmentConfig) -> torch.Tensor:
     """SpecAugment of log-mel features (B, T, bins); what is masked has the utterance's mean."""
     means = features.mean(dim=(1, 2), keepdim=True)
     return torch.stack([spec_augment(frames, config) for frames in features - means]) + means
 
 
-def validation(cuts, crop, sampling_rate):
+def validation(cuts: Iterable[Cut], crop: CropConfig, sampling_rate: int) -> Callable[[LcnnBlstm], dict[str, float]]:
     """validate(model) for Trainer, on utterances as they are in detection: {"eer": 0 to 1, "loss": equation 1, a mean}.
 
     cuts: both genuine and fake; crop: CropConfig, of whose cache the audio stays in memory.

@@ -6,14 +6,22 @@ best-<step>.pt                  weights and metrics after a validation that was 
 best.pt                         the result
 """
 
+from __future__ import annotations
+
 import re
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from pyspeech.compat import DamagedFile, load_checkpoint
 
+if TYPE_CHECKING:
+    import logging
+    from pathlib import Path
 
-def numbered_files(folder, prefix):
+
+def numbered_files(folder: Path, prefix: str) -> dict[int, Path]:
     """{step: path} of the files `<prefix>-<step>.pt` in `folder`, by rising step."""
     found = {}
     for path in folder.glob(f"{prefix}-*.pt"):
@@ -23,7 +31,7 @@ def numbered_files(folder, prefix):
     return dict(sorted(found.items()))
 
 
-def load_newest(folder, log):
+def load_newest(folder: Path, log: logging.Logger) -> tuple[Path, dict[str, Any]] | None:
     """(path, content) of the newest checkpoint that loads, or None; one that does not is renamed to `.corrupt`."""
     for path in reversed(numbered_files(folder, "checkpoint").values()):
         try:
@@ -35,27 +43,27 @@ def load_newest(folder, log):
     return None
 
 
-def remove_older(folder, keep):
+def remove_older(folder: Path, keep: int) -> None:
     """Remove all but the `keep` newest checkpoints."""
     for path in list(numbered_files(folder, "checkpoint").values())[:-keep]:
         path.unlink()
 
 
-def remove_best_except(folder, steps):
+def remove_best_except(folder: Path, steps: Collection[int]) -> None:
     """Remove the best-<step>.pt of all other steps."""
     for step, path in numbered_files(folder, "best").items():
         if step not in steps:
             path.unlink()
 
 
-def remove_leftovers(folder):
+def remove_leftovers(folder: Path) -> None:
     """Remove the temporary files of writers that were killed. Nothing else may be writing checkpoints in `folder`."""
     for pattern in ("checkpoint-*.pt", "best-*.pt", "best.pt"):
         for path in folder.glob(f".*.tmp.{pattern}"):
             path.unlink()
 
 
-def average(paths):
+def average(paths: Sequence[str | Path]) -> dict[str, torch.Tensor]:
     """The mean of the "model" state dicts in the files `paths`.
 
     Floating-point tensors are averaged in float64 and keep their type. Anything else (such as the number of batches

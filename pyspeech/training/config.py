@@ -35,10 +35,11 @@ class TrainConfig:
     # The weights do not depend on these, for pyspeech.experiment.plan.
     without_effect = ("max_bad_steps", "log_every", "save_every", "keep_checkpoints", "num_workers")
 
-    def __post_init__(self):
-        self.betas = tuple(self.betas)  # YAML has lists alone
+    def __post_init__(self) -> None:
+        # YAML has lists alone.
+        self.betas = tuple(self.betas)  # pyright: ignore[reportAttributeAccessIssue]
 
-    def check(self):
+    def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("training", self)
         for name in ("accumulate", "max_bad_steps", "log_every", "save_every", "average_best"):

@@ -7,6 +7,8 @@ from the sampler, which reads manifests only, and dropped before they reach the 
 
 import collections
 import itertools
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 
@@ -30,7 +32,7 @@ class BatchLoader:
     One epoch at a time: asking for a new iterator ends the one before.
     """
 
-    def __init__(self, dataset, sampler, seed, num_workers=0):
+    def __init__(self, dataset: Any, sampler: Any, seed: int, num_workers: int = 0) -> None:
         self._positions = _Positions(sampler, seed)
         self._loader = torch.utils.data.DataLoader(
             _SeededDataset(dataset, seed),
@@ -42,7 +44,7 @@ class BatchLoader:
             generator=torch.Generator(),  # else each new iterator draws from the global one
         )
 
-    def __call__(self, epoch, consumed=0):
+    def __call__(self, epoch: int, consumed: int = 0) -> Iterator[tuple[list[str], Any]]:
         self._positions.epoch, self._positions.consumed = epoch, consumed
         for names, batch in self._loader:
             if isinstance(batch, UserError):
@@ -90,7 +92,7 @@ class _SeededDataset(torch.utils.data.Dataset):
             return names, error
 
 
-def item_names(item):
+def item_names(item: Any) -> list[str]:
     """Names of what a sampler yielded: the ids of cuts, however nested (CutSet, list, tuple), or the item as text."""
     if hasattr(item, "id"):
         return [str(item.id)]
@@ -99,7 +101,7 @@ def item_names(item):
     return [str(item)]
 
 
-def to_device(batch, device):
+def to_device(batch: Any, device: str | torch.device) -> Any:
     """The batch with every tensor in it, in dicts, lists, tuples and named tuples, on `device`; the rest as it is."""
     if torch.is_tensor(batch):
         return batch.to(device, non_blocking=True)

@@ -4,20 +4,22 @@ One process today. The samplers of lhotse split the batches by the same rank and
 random state of each rank.
 """
 
+from typing import Any
 
-def rank():
+
+def rank() -> int:
     """Index of this process, from 0; the process of rank 0 writes the files."""
     group = _process_group()
     return group.get_rank() if group else 0
 
 
-def world_size():
+def world_size() -> int:
     """Number of processes that train together."""
     group = _process_group()
     return group.get_world_size() if group else 1
 
 
-def gather(value):
+def gather(value: Any) -> list[Any]:
     """The `value` of every rank as a list in the order of ranks, on every rank."""
     group = _process_group()
     if not group:

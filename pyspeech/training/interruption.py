@@ -1,5 +1,7 @@
 """A request to stop, noted and acted on where training can be resumed."""
 
+from __future__ import annotations
+
 import signal
 import threading
 
@@ -7,7 +9,7 @@ import threading
 class TrainingInterrupted(KeyboardInterrupt):
     """The signal `signum` asked training to stop; a checkpoint was saved, and the same command goes on from it."""
 
-    def __init__(self, message, signum):
+    def __init__(self, message: str, signum: int) -> None:
         super().__init__(message)
         self.signum = signum
 
@@ -21,14 +23,14 @@ class Signals:
     def __init__(self):
         self.caught = None
 
-    def __enter__(self):
+    def __enter__(self) -> Signals:
         self._previous = {}
         if threading.current_thread() is threading.main_thread():  # python allows it nowhere else
             for number in (signal.SIGTERM, signal.SIGUSR2):
                 self._previous[number] = signal.signal(number, self._note)
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
 

@@ -1,9 +1,17 @@
 """What a training run tells: log lines every few steps, TensorBoard, and a bar where someone watches."""
 
+from __future__ import annotations
+
 import contextlib
 import sys
 import time
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import logging
+    from pathlib import Path
 
 
 class Progress:
@@ -16,12 +24,14 @@ class Progress:
                  was killed lack some points, and have others that will come again.
     """
 
-    def __init__(self, folder, log, first_step, last_step, history):
+    def __init__(
+        self, folder: Path, log: logging.Logger, first_step: int, last_step: int | None, history: Iterable[Mapping[str, Any]]
+    ) -> None:
         self.folder, self.log, self.first_step, self.last_step = folder, log, first_step, last_step
         self._history = list(history)
         self._open = contextlib.ExitStack()
 
-    def __enter__(self):
+    def __enter__(self) -> Progress:
         from torch.utils.tensorboard import SummaryWriter
 
         for path in (self.folder / "tensorboard").glob("events.out.tfevents.*"):
@@ -40,23 +50,23 @@ class Progress:
         self._last_line = (time.monotonic(), self.first_step)
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self._open.close()
 
-    def advance(self, last_step):
+    def advance(self, last_step: int | None) -> None:
         """One more step is done; `last_step` as for the class."""
         self.last_step = last_step
         if self._bar is not None:
             self._bar.total = last_step
             self._bar.update()
 
-    def record(self, point):
+    def record(self, point: Mapping[str, Any]) -> None:
         """A point for TensorBoard: {"step": step, "time": seconds since 1970, name: value, ...}."""
         for name, value in point.items():
             if name not in ("step", "time"):
                 self._writer.add_scalar(name, value, point["step"], point["time"])
 
-    def line(self, step, epoch, values, audio_seconds, skipped):
+    def line(self, step: int, epoch: int, values: Mapping[str, float], audio_seconds: float | None, skipped: int) -> None:
         """A log line: {name: value}, the speed since the line before, steps skipped so far, time to go."""
         now, (then, last) = time.monotonic(), self._last_line
         self._last_line = (now, step)

@@ -6,25 +6,28 @@ generators nor depend on how far ahead it runs: it draws from a RandomStream of 
 the position alone.
 """
 
+from __future__ import annotations
+
 import random
+from typing import Any
 
 import numpy as np
 import torch
 
 
-def seed_everything(seed):
+def seed_everything(seed: int) -> None:
     """Seed python, numpy and torch (all devices); called before a model is built, it decides the initial weights."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
 
 
-def get_random_state(cuda=True):
+def get_random_state(cuda: bool = True) -> dict[str, Any]:
     """State of the generators of python, numpy, torch and, with `cuda`, of the GPU in use: plain data and tensors."""
     name, keys, position, has_gauss, cached = np.random.get_state()
     state = {
         "python": random.getstate(),
-        "numpy": (name, torch.from_numpy(keys.astype(np.int64)), int(position), int(has_gauss), float(cached)),
+        "numpy": (name, torch.from_numpy(np.asarray(keys, dtype=np.int64)), int(position), int(has_gauss), float(cached)),
         "torch": torch.get_rng_state(),
     }
     if cuda and torch.cuda.is_initialized():
@@ -32,7 +35,7 @@ def get_random_state(cuda=True):
     return state
 
 
-def set_random_state(state):
+def set_random_state(state: dict[str, Any]) -> None:
     """Restore what get_random_state returned."""
     random.setstate(state["python"])
     name, keys, position, has_gauss, cached = state["numpy"]
@@ -50,11 +53,11 @@ class RandomStream:
     number for the purpose, from 1) give the same numbers.
     """
 
-    def __init__(self, *key):
+    def __init__(self, *key: int) -> None:
         self._key = key
         self._state = None
 
-    def __enter__(self):
+    def __enter__(self) -> RandomStream:
         self._outside = get_random_state(cuda=False)
         if self._state is not None:
             set_random_state(self._state)
@@ -66,29 +69,6 @@ class RandomStream:
             torch.default_generator.manual_seed(int(words[4]) << 31 | int(words[5]) >> 1)
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self._state = get_random_state(cuda=False)
         set_random_state(self._outside)
-
-
-class GlobalRandom(random.Random):
-    """A random.Random that draws from python's global generator, whichever process it was copied to.
-
-    For transforms that keep a generator, whose state would depend on how many batches their worker has made so far. As
-    in `lhotse.dataset.CutMix(noise_cuts, seed=GlobalRandom())`, they follow the stream of the batch instead.
-    """
-
-    def random(self):
-        return random.random()
-
-    def getrandbits(self, k):
-        return random.getrandbits(k)
-
-    def gauss(self, mu=0.0, sigma=1.0):
-        return random.gauss(mu, sigma)
-
-    def seed(self, *arguments, **keywords):
-        """There is nothing to seed; the constructor of random.Random calls this."""
-
-    def __reduce__(self):
-        return type(self), ()

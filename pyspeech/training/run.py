@@ -1,13 +1,37 @@
 """A training from a model's making to its result, as all recipes set it up."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+
 from pyspeech.compat import default_device
 from pyspeech.training.data import BatchLoader
 from pyspeech.training.optimization import make_optimizer
 from pyspeech.training.randomness import seed_everything
 from pyspeech.training.trainer import Trainer
 
+if TYPE_CHECKING:
+    import logging
+    from pathlib import Path
 
-def train(make_model, dataset, sampler, compute_loss, config, folder, validate=None, log=None):
+    from pyspeech.training.config import TrainConfig
+
+Model = TypeVar("Model", bound=torch.nn.Module)
+
+
+def train(
+    make_model: Callable[[], Model],
+    dataset: Any,
+    sampler: Any,
+    compute_loss: Callable[[Any, Any], tuple[torch.Tensor, dict[str, float]]],
+    config: TrainConfig,
+    folder: str | Path,
+    validate: Callable[[Any], dict[str, float]] | None = None,
+    log: logging.Logger | None = None,
+) -> Model:
     """The trained model, a torch module, on the GPU where there is one; goes on from the newest checkpoint in `folder`.
 
     make_model: make_model() gives a new module; its random numbers follow from config.seed. dataset, sampler: as of

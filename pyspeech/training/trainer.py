@@ -9,15 +9,17 @@ import itertools
 import logging
 import math
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from pyspeech.compat import autocast, describe_environment, load_checkpoint, save_checkpoint
 from pyspeech.errors import UserError
 from pyspeech.training import checkpoint, distributed
-from pyspeech.training.config import CHANGEABLE
+from pyspeech.training.config import CHANGEABLE, TrainConfig
 from pyspeech.training.data import to_device
 from pyspeech.training.interruption import Signals, TrainingInterrupted
 from pyspeech.training.optimization import learning_rate_factor
@@ -65,8 +67,18 @@ class Trainer:
     """
 
     def __init__(
-        self, model, optimizer, batches, compute_loss, config, folder, validate=None, schedule=None, log=None, extra=None
-    ):
+        self,
+        model: torch.nn.Module,
+        optimizer: torch.optim.Optimizer,
+        batches: Callable[[int, int], Iterable[tuple[list[str], Any]]],
+        compute_loss: Callable[[Any, Any], tuple[torch.Tensor, dict[str, float]]],
+        config: TrainConfig,
+        folder: str | Path,
+        validate: Callable[[Any], dict[str, float]] | None = None,
+        schedule: Callable[[int, int], float] | None = None,
+        log: logging.Logger | None = None,
+        extra: Any = None,
+    ) -> None:
         config.check()
         if validate is None and (config.average_best > 1 or config.patience):
             raise UserError("training options average_best, patience: they need a validation, and there is none")
@@ -81,7 +93,7 @@ class Trainer:
         self._saved = self._mark()
         self._base_lrs = [group["lr"] for group in optimizer.param_groups]
 
-    def run(self):
+    def run(self) -> Path:
         """Train to the end, from the newest intact checkpoint on; the path of best.pt, whose weights `model` then has.
 
         Raises TrainingInterrupted after SIGTERM or SIGUSR2 (at the next step, with a checkpoint saved), and UserError
@@ -236,7 +248,8 @@ class Trainer:
     def _measure(self):
         self.model.eval()
         with torch.no_grad(), RandomStream(3, self.config.seed):
-            metrics = {name: float(value) for name, value in self.validate(self.model).items()}
+            measured = self.validate(self.model)  # pyright: ignore[reportOptionalCall]
+            metrics = {name: float(value) for name, value in measured.items()}
         if self.config.minimize not in metrics:
             raise UserError(
                 f"training option minimize={self.config.minimize}: expected one of what validation gives, {', '.join(metrics)}"
@@ -253,11 +266,11 @@ class Trainer:
 
     def _last_step(self):
         """The step at which training will end, as far as the epochs so far tell, or None."""
-        position, bounds = self.position, [self.config.max_steps or math.inf]
+        position, bounds = self.position, [self.config.max_steps] if self.config.max_steps else []
         if self.config.max_epochs and position.epoch:
             steps_an_epoch = position.epoch_start / position.epoch
             bounds.append(max(position.step, round(steps_an_epoch * self.config.max_epochs)))
-        return min(bounds) if min(bounds) < math.inf else None
+        return min(bounds, default=None)
 
     def _stop_if_interrupted(self):
         caught = self.signals.caught

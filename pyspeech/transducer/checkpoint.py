@@ -1,7 +1,10 @@
 """All that recognition needs in one file: the model, its units, and how features are computed and normalised."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from pyspeech import model_file
 from pyspeech.errors import UserError
@@ -10,6 +13,11 @@ from pyspeech.features.fbank import GlobalStats
 from pyspeech.text.units import units_from_json
 from pyspeech.transducer.config import TransducerConfig
 from pyspeech.transducer.networks import Transducer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import torch
 
 KIND = "transducer"
 
@@ -24,10 +32,12 @@ class Bundle:
     model: Transducer
     units: dict
     fbank: FbankConfig
-    stats: GlobalStats
+    stats: GlobalStats | None
 
 
-def save_model(folder, model, units, stats, fbank_config):
+def save_model(
+    folder: str | Path, model: Transducer, units: dict[str, Any], stats: GlobalStats | None, fbank_config: FbankConfig
+) -> None:
     """Write `folder`/model.pt, whole or not at all; the arguments are what `load_model` gives back."""
     check_units(model, units)
     model_file.write(
@@ -43,7 +53,7 @@ def save_model(folder, model, units, stats, fbank_config):
     )
 
 
-def load_model(folder, device="cpu"):
+def load_model(folder: str | Path, device: str | torch.device = "cpu") -> Bundle:
     """The Bundle of `folder`: model on `device`, float32, in evaluation mode.
 
     folder: of a model.pt, or that file. UserError for any other.
@@ -64,7 +74,7 @@ def _build(content):
     return Bundle(model, units, FbankConfig(**content["fbank"]), stats)
 
 
-def check_units(model, units):
+def check_units(model: Transducer, units: dict[str, Any]) -> None:
     """UserError unless `units` {language: units} are those of the model's languages and have its numbers of symbols."""
     sizes = {language: len(entry.symbols) for language, entry in units.items()}
     if sizes != model.vocabularies:

@@ -4,6 +4,7 @@ The defaults are the paper's (Joshi et al. 2021, section 5, and what reproduces 
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import List
 
@@ -30,7 +31,7 @@ class TransducerConfig:
     dropout: float = 0.0  # between LSTM layers, in training
     features: int = 640  # values of an encoder input frame
 
-    def check(self):
+    def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("transducer", self)
         require("structure", self.structure in STRUCTURES, f"one of {', '.join(STRUCTURES)}")
@@ -45,7 +46,7 @@ class TransducerConfig:
         require("lid_sizes", all(size >= 1 for size in self.lid_sizes), "a list of positive numbers, or none")
         require("dropout", 0 <= self.dropout < 1, "0 to less than 1")
 
-    def check_vocabularies(self, vocabularies):
+    def check_vocabularies(self, vocabularies: Mapping[str, int]) -> None:
         """Raise UserError where {language code: V} cannot be the vocabularies of this structure."""
         sizes = list(vocabularies.values())
         found = f"vocabularies {vocabularies}"
@@ -73,7 +74,7 @@ class LossConfig:
     lid_scale: float = 1.0
     backend: str = "auto"
 
-    def check(self):
+    def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("loss", self)
         require("prune_range", self.prune_range >= 2, "at least 2, to emit a symbol at a frame")
@@ -95,7 +96,7 @@ class DataConfig:
     speeds: List[float] = field(default_factory=list)  # copies of the training data at these speeds, such as 0.9 and 1.1
     augment: bool = True  # SpecAugment
 
-    def check(self):
+    def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("data", self)
         require("batch_seconds", self.batch_seconds > 0, "a positive number")
@@ -113,7 +114,7 @@ class SearchConfig:
     max_symbols: int = 3  # symbols that a hypothesis may put out in one encoder frame
     prune: float = 10.0  # hypotheses whose log probability is this much below the best are dropped; .inf: none
 
-    def check(self):
+    def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("search", self)
         require("beam", 1 <= self.beam <= MOST_HYPOTHESES, f"1 to {MOST_HYPOTHESES}")
@@ -129,7 +130,7 @@ class EarlyStopping:
     tau: float = math.inf  # encoder frames that all decoders run
     threshold: float = math.inf  # s_th: how far below the best active language's score one has to be to be switched off
 
-    def check(self):
+    def check(self) -> None:
         if self.rule not in STOPPING_RULES:
             raise UserError(f"early stopping: rule={self.rule!r}; expected one of {', '.join(STOPPING_RULES)}")
         if not self.tau >= 0 or not self.threshold >= 0:
@@ -144,7 +145,7 @@ class Endpointing:
     silence_after: float = 1.2  # seconds since the last symbol
     longest: float = 20.0  # seconds of an utterance
 
-    def check(self):
+    def check(self) -> None:
         if not all(seconds > 0 for seconds in (self.silence_before, self.silence_after, self.longest)):
             raise UserError(
                 f"endpointing: silence_before={self.silence_before}, silence_after={self.silence_after}, "
@@ -152,7 +153,7 @@ class Endpointing:
             )
 
 
-def parameter_count(config, vocabularies):
+def parameter_count(config: TransducerConfig, vocabularies: Mapping[str, int]) -> int:
     """Parameters of a transducer, as the paper's Table 6 counts them: without what only the pruned loss uses.
 
     config: TransducerConfig; vocabularies: {language code: V}, the blank included. The same number as

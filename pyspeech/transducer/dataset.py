@@ -10,7 +10,11 @@ of its own, which follows from seed and epoch; SpecAugment draws from numpy's gl
 epoch and batch. So an epoch can be entered anywhere with the batches that it would have had.
 """
 
+from __future__ import annotations
+
 import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -23,10 +27,20 @@ from pyspeech.features.specaugment import spec_augment
 from pyspeech.text.normalize import normalize
 from pyspeech.training import distributed
 
+if TYPE_CHECKING:
+    from lhotse import CutSet
+    from lhotse.cut import Cut
+
+    from pyspeech.features.config import FbankConfig, SpecAugmentConfig
+    from pyspeech.features.fbank import GlobalStats
+    from pyspeech.features.frame_store import FrameStore
+
 CACHE_BYTES = 2 << 30  # 18 hours of log-mel frames; what comes later is computed each time
 
 
-def language_sampler(cuts, languages, batch_seconds, max_utterances, seed, together=1):
+def language_sampler(
+    cuts: Iterable[Cut], languages: Iterable[str], batch_seconds: float, max_utterances: int, seed: int, together: int = 1
+) -> LanguageSampler:
     """A sampler for BatchLoader of CutSets, each of one of `languages` (codes); cuts of others are left out.
 
     batch_seconds: limit of a minibatch's seconds, padding included (the longest utterance times their number; an
@@ -46,7 +60,15 @@ class LanguageSampler:
     together. With several processes all of them have minibatches of the same language at a time.
     """
 
-    def __init__(self, cuts, languages, batch_seconds, max_utterances, seed, together=1):
+    def __init__(
+        self,
+        cuts: Iterable[Cut],
+        languages: Iterable[str],
+        batch_seconds: float,
+        max_utterances: int,
+        seed: int,
+        together: int = 1,
+    ) -> None:
         if batch_seconds <= 0 or max_utterances < 1 or together < 1:
             raise UserError(
                 f"batch_seconds={batch_seconds}, max_utterances={max_utterances}, together={together}: expected more than 0"
@@ -62,10 +84,10 @@ class LanguageSampler:
         self.batch_seconds, self.max_utterances = batch_seconds, max_utterances
         self.seed, self.epoch, self.together = seed, 0, together
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch: int) -> None:
         self.epoch = epoch
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[CutSet]:
         from lhotse import CutSet
 
         rng = np.random.default_rng([self.seed, self.epoch])
@@ -88,7 +110,7 @@ class LanguageSampler:
         return split_batches(ordered, self.batch_seconds, self.max_utterances)
 
 
-def draw_languages(seconds, count, rng):
+def draw_languages(seconds: dict[str, float], count: int, rng: np.random.Generator) -> list[str]:
     """`count` of the languages of {language: seconds}, in order, each about seconds / total * count times.
 
     Systematic sampling: points of equal distance, the first of them random, on the line of all seconds. A count of 1 is
@@ -114,14 +136,22 @@ class UtteranceDataset(torch.utils.data.Dataset):
     up to CACHE_BYTES in each process.
     """
 
-    def __init__(self, units, fbank_config, stats, specaugment=None, cache=True, stored=None):
+    def __init__(
+        self,
+        units: dict[str, Any],
+        fbank_config: FbankConfig,
+        stats: GlobalStats,
+        specaugment: SpecAugmentConfig | None = None,
+        cache: bool = True,
+        stored: FrameStore | None = None,
+    ) -> None:
         if specaugment is not None:
             specaugment.check()
         self.units, self.languages = units, list(units)
         self.config, self.stats, self.specaugment = fbank_config, stats, specaugment
         self.frames = FrameReader(fbank_config, CACHE_BYTES if cache else 0, stored)
 
-    def __getitem__(self, cuts):
+    def __getitem__(self, cuts: Iterable[Cut]) -> dict[str, torch.Tensor]:
         """B utterances, T encoder frames and S symbols at most:
 
         features       (B, T, dim) float32, normalised, 0 behind the end
@@ -137,7 +167,7 @@ class UtteranceDataset(torch.utils.data.Dataset):
                 frames = spec_augment(frames, self.specaugment)
             features.append(stack(frames, self.config))
             tokens.append(torch.tensor(self._encode(cut), dtype=torch.int64))
-            languages.append(self.languages.index(supervision_of(cut).language))
+            languages.append(self.languages.index(supervision_of(cut).language))  # pyright: ignore[reportArgumentType]
         features, lengths = _pad(features)
         tokens, token_lengths = _pad(tokens)
         return {
@@ -155,7 +185,7 @@ class UtteranceDataset(torch.utils.data.Dataset):
         return self.units[supervision.language].encode(normalize(supervision.text or "", supervision.language))
 
 
-def compute_frames(cuts, fbank_config, jobs=1):
+def compute_frames(cuts: Iterable[Cut], fbank_config: FbankConfig, jobs: int = 1) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield (id, log-mel frames) of each of `cuts`, in order, computed by `jobs` threads; few are in memory at a time."""
     from concurrent.futures import ThreadPoolExecutor
 
@@ -168,7 +198,7 @@ def compute_frames(cuts, fbank_config, jobs=1):
             yield from zip([cut.id for cut in some], pool.map(read, some))
 
 
-def perturb_speed(cuts, factors=(0.9, 1.1)):
+def perturb_speed(cuts: Iterable[Cut], factors: Sequence[float] = (0.9, 1.1)) -> CutSet:
     """The cuts and, for each factor, a copy that is so many times as fast (Ko et al. 2015), as a CutSet.
 
     Pitch and tempo change together. The copies have the factor in their ids.
@@ -183,11 +213,11 @@ class FrameReader:
     """read(cut): its log-mel frames (F, num_bins) float32, from the FrameStore `stored` where it has them. Of those that
     are computed, the first are kept, up to cache_bytes."""
 
-    def __init__(self, config, cache_bytes=0, stored=None):
+    def __init__(self, config: FbankConfig, cache_bytes: int = 0, stored: FrameStore | None = None) -> None:
         config.check()
         self.config, self.cache, self.stored = config, BoundedCache(cache_bytes), stored
 
-    def __call__(self, cut):
+    def __call__(self, cut: Cut) -> torch.Tensor:
         frames = None if self.stored is None else self.stored.get(cut.id)
         return self.cache.get(cut.id, lambda: self._compute(cut)) if frames is None else frames
 

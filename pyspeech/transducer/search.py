@@ -226,6 +226,6 @@ class BeamSearch:
                 part[:, new] = values
 
 
-def extend_hashes(hashes, symbols):
+def extend_hashes(hashes: torch.Tensor, symbols: torch.Tensor) -> torch.Tensor:
     """Hashes, 0 to 2 ** 63 - 1, of prefixes (N,) int64 with one more symbol each; products wrap around."""
     return ((hashes ^ (hashes >> 31)) * _MULTIPLIER + (symbols + 1) * _INCREMENT) & _LARGEST

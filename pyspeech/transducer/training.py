@@ -5,10 +5,18 @@ and those of that language get a gradient, or several of them that make one step
 identification is applied at every frame and added, times `lid_scale`; it reaches the encoder and the LID layers alone.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import torch
 from torch.nn import functional
 
 from pyspeech.transducer.loss import transducer_loss
+
+if TYPE_CHECKING:
+    from pyspeech.transducer.config import LossConfig
+    from pyspeech.transducer.networks import Transducer
 
 
 class TransducerTraining(torch.nn.Module):
@@ -17,13 +25,15 @@ class TransducerTraining(torch.nn.Module):
     transducer: Transducer. loss: LossConfig. warmup_batches: over which the scales of the losses go to their final values.
     """
 
-    def __init__(self, transducer, loss, warmup_batches):
+    batches: torch.Tensor
+
+    def __init__(self, transducer: Transducer, loss: LossConfig, warmup_batches: int) -> None:
         super().__init__()
         loss.check()
         self.transducer, self.loss, self.warmup_batches = transducer, loss, warmup_batches
         self.register_buffer("batches", torch.zeros((), dtype=torch.int64))
 
-    def forward(self, batch):
+    def forward(self, batch: dict[str, Any]) -> tuple[torch.Tensor, dict[str, float]]:
         """batch: dict of tensors as UtteranceDataset makes them -> (loss, a scalar: mean over the frames, values to log).
 
         Utterances of several languages are encoded together; then each goes to its own output layer.
@@ -42,7 +52,7 @@ class TransducerTraining(torch.nn.Module):
             identification, accuracy = self._identify(encoded, lengths, languages)
             loss = loss + self.loss.lid_scale * identification
             values = {**values, "lid": identification.item(), "lid_accuracy": accuracy}
-        return loss, values
+        return loss, values  # pyright: ignore[reportReturnType]
 
     def _recognition(self, encoded, batch, rows, language, warm):
         """The RNN-T loss of the utterances `rows`, all of one language: what `transducer_loss` gives."""
@@ -66,6 +76,6 @@ class TransducerTraining(torch.nn.Module):
         return functional.nll_loss(chosen, targets), (chosen.argmax(-1) == targets).float().mean().item()
 
 
-def compute_loss(training, batch):
+def compute_loss(training: TransducerTraining, batch: dict[str, Any]) -> tuple[torch.Tensor, dict[str, float]]:
     """For pyspeech.training.Trainer."""
     return training(batch)

@@ -214,7 +214,7 @@ class Graph:
         return max(STATES, len(self.ids) - int(silences.sum()))
 
 
-def build_graph(words, phones):
+def build_graph(words: Sequence[Sequence[str]], phones: Sequence[str]) -> Graph:
     """The Graph of an utterance; words: lists of phones. ValueError for a phone that is not one of `phones`."""
     numbers = {phone: number for number, phone in enumerate(phones)}
     for word in words:

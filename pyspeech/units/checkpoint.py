@@ -4,9 +4,13 @@ folder/model.pt                                   a VQ-VAE or an inverter
 folder/vqvae/model.pt, folder/inverter/model.pt   a pair: an inverter and the VQ-VAE whose codes it speaks
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -30,19 +34,21 @@ class Bundle:
     and the inverter's magnitudes; stats: GlobalStats of a corpus, or None where features.needs_stats is false
     """
 
-    model: torch.nn.Module
+    model: Any
     speakers: list
     features: MfccConfig
-    stats: GlobalStats
+    stats: GlobalStats | None
 
-    def speaker_index(self, name):
+    def speaker_index(self, name: str) -> int:
         """UserError for a speaker that the model does not know."""
         if name not in self.speakers:
             raise UserError(f"speaker '{name}': the model knows {', '.join(self.speakers)}")
         return self.speakers.index(name)
 
 
-def save_model(folder, model, speakers, features, stats=None):
+def save_model(
+    folder: str | Path, model: VqVae | Inverter, speakers: Sequence[str], features: MfccConfig, stats: GlobalStats | None = None
+) -> None:
     """Write `folder`/model.pt, whole or not at all; the arguments are what `load_model` gives back."""
     _check(model, speakers, features, stats)
     model_file.write(
@@ -56,7 +62,7 @@ def save_model(folder, model, speakers, features, stats=None):
     )
 
 
-def load_model(folder, kind, device="cpu"):
+def load_model(folder: str | Path, kind: str, device: str | torch.device = "cpu") -> Bundle:
     """The Bundle of `folder`: model on `device`, in evaluation mode.
 
     folder: of a model.pt, or that file; kind: "vqvae" or "inverter", which the file has to be. UserError for any other.
@@ -78,30 +84,30 @@ def _build(kind, content):
     return Bundle(model, speakers, features, stats)
 
 
-def save_pair(folder, vqvae, inverter):
+def save_pair(folder: str | Path, vqvae: Bundle, inverter: Bundle) -> None:
     """Write the Bundles of an inverter and of the VQ-VAE whose codes it speaks. UserError where they are no pair."""
     check_pair(vqvae, inverter)
     for kind, bundle in zip(PAIR, (vqvae, inverter)):
         save_model(Path(folder) / kind, bundle.model, bundle.speakers, bundle.features, bundle.stats)
 
 
-def load_pair(folder, device="cpu"):
+def load_pair(folder: str | Path, device: str | torch.device = "cpu") -> tuple[Bundle, Bundle]:
     """The Bundles (VQ-VAE, inverter) that `save_pair` wrote. UserError where that is not what `folder` holds."""
-    pair = tuple(load_model(Path(folder) / kind, kind, device) for kind in PAIR)
+    vqvae, inverter = (load_model(Path(folder) / kind, kind, device) for kind in PAIR)
     try:
-        check_pair(*pair)
+        check_pair(vqvae, inverter)
     except UserError as error:
         raise UserError(f"{folder}: {error}; make the two again") from None
-    return pair
+    return vqvae, inverter
 
 
-def load_vqvae(folder, device="cpu"):
+def load_vqvae(folder: str | Path, device: str | torch.device = "cpu") -> Bundle:
     """The Bundle of the VQ-VAE in `folder`: of a pair, or on its own."""
     of_pair = Path(folder) / "vqvae"
     return load_model(of_pair if of_pair.is_dir() else folder, "vqvae", device)
 
 
-def check_pair(vqvae, inverter):
+def check_pair(vqvae: Bundle, inverter: Bundle) -> None:
     """UserError unless the inverter speaks the codes of this VQ-VAE, in time with them."""
     spectra = [bundle.features.magnitudes for bundle in (vqvae, inverter)]
     framings = {(spectrum.sampling_rate, spectrum.shift) for spectrum in spectra}

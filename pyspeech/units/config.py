@@ -36,15 +36,15 @@ class VqVaeConfig:
     revive_below: float = 1.0  # vectors a batch, on average, below which a code is replaced; 0: never
 
     @property
-    def stride(self):
+    def stride(self) -> int:
         """Feature frames a code."""
         return 2**self.blocks
 
-    def num_codes(self, num_frames):
+    def num_codes(self, num_frames: int) -> int:
         """Codes of an utterance of `num_frames` frames, at least 1."""
         return max(1, -(-num_frames // self.stride))
 
-    def check(self):
+    def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("vqvae", self)
         require("kind", self.kind in KINDS, f"one of {', '.join(KINDS)}")
@@ -75,11 +75,11 @@ class InverterConfig:
     speaker_dim: int = 64  # where one inverter has several voices
     power: float = 0.3  # magnitudes are learnt to this power; 1: as they are, as in the paper
 
-    def num_frames(self, num_codes):
+    def num_frames(self, num_codes: int) -> int:
         """Magnitude frames of a sequence of codes."""
         return self.repeat * num_codes
 
-    def check(self):
+    def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("inverter", self)
         for name in ("bins", "repeat", "dim", "conv_layers", "heads", "feedforward", "speaker_dim"):
@@ -101,7 +101,7 @@ class UnitDataConfig:
     warp: float = 1.0  # the VQ-VAE hears voices with all frequencies up to this many times as high, or low; 1: as they are
     cache_gigabytes: float = 2.0  # of features kept in memory; those beyond are computed each time
 
-    def check(self):
+    def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("data", self)
         require("batch_seconds", self.batch_seconds > 0, "more than 0")
@@ -116,7 +116,7 @@ class UnitDataConfig:
 class UnitTrainConfig(TrainConfig):
     """Of both trainings, which measure nothing on held-out speech."""
 
-    def check(self):
+    def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         super().check()
         require = requirement("training", self)

@@ -15,7 +15,11 @@ learn to be alike for alike sounds of different voices, of which reconstruction 
 pairing of one voice's sounds with another's serves it as well. The paper has no such thing.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -28,20 +32,27 @@ from pyspeech.features.mfcc import normalise, raw_features
 from pyspeech.features.stft import MagnitudeStft
 from pyspeech.features.warping import warp
 
+if TYPE_CHECKING:
+    from lhotse import CutSet
+    from lhotse.cut import Cut
 
-def speakers_of(cuts):
+    from pyspeech.features.config import MfccConfig
+    from pyspeech.units.config import UnitDataConfig
+
+
+def speakers_of(cuts: Iterable[Cut]) -> list[str]:
     """The speakers' names, sorted; a name's index is what the models know. UserError where a cut has none."""
     return sorted({speaker_of(cut) for cut in cuts})
 
 
-def speaker_of(cut):
+def speaker_of(cut: Cut) -> str:
     speaker = supervision_of(cut).speaker
     if not speaker:
         raise UserError(f"{cut.id}: no speaker in its supervision; the models need one for each training utterance")
     return speaker
 
 
-def corpus_stats(cuts, config):
+def corpus_stats(cuts: Iterable[Cut], config: MfccConfig) -> GlobalStats:
     """GlobalStats of the features of `cuts`, not normalised; config: MfccConfig."""
     return GlobalStats.compute(raw_features(read_samples(cut, config.sampling_rate), config) for cut in cuts)
 
@@ -53,16 +64,16 @@ class DurationSampler:
     are the same each time, from short to long: for validation.
     """
 
-    def __init__(self, cuts, data, seed, shuffle=True):
+    def __init__(self, cuts: Iterable[Cut], data: UnitDataConfig, seed: int, shuffle: bool = True) -> None:
         data.check()
         self.cuts, self.data, self.seed, self.shuffle, self.epoch = list(cuts), data, seed, shuffle, 0
         if not self.cuts:
             raise UserError("no utterance to train on; check the corpus")
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch: int) -> None:
         self.epoch = epoch
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[CutSet]:
         from lhotse import CutSet
 
         rng = np.random.default_rng([self.seed, self.epoch])
@@ -86,14 +97,22 @@ class UnitDataset(torch.utils.data.Dataset):
     to crop and to warp as `data` says; for training.
     """
 
-    def __init__(self, speakers, features, data, stats=None, magnitudes=False, crop=True):
+    def __init__(
+        self,
+        speakers: Iterable[str],
+        features: MfccConfig,
+        data: UnitDataConfig,
+        stats: GlobalStats | None = None,
+        magnitudes: bool = False,
+        crop: bool = True,
+    ) -> None:
         data.check()
         self.speakers = {speaker: index for index, speaker in enumerate(speakers)}
         self.features, self.data, self.crop = features, data, crop and data.crop_seconds > 0
         self.warp = data.warp if crop and not magnitudes else 1.0
         self.read = FeatureReader(features, stats, magnitudes, int(data.cache_gigabytes * 2**30), raw=self.warp > 1)
 
-    def __getitem__(self, cuts):
+    def __getitem__(self, cuts: Iterable[Cut]) -> dict[str, Any]:
         """B utterances of T frames at most:
 
         features    (B, T, dim) float32, 0 behind the end
@@ -160,13 +179,20 @@ class FeatureReader:
     The first that are computed are kept in memory, up to cache_bytes.
     """
 
-    def __init__(self, config, stats=None, magnitudes=False, cache_bytes=0, raw=False):
+    def __init__(
+        self,
+        config: MfccConfig,
+        stats: GlobalStats | None = None,
+        magnitudes: bool = False,
+        cache_bytes: int = 0,
+        raw: bool = False,
+    ) -> None:
         config.check()
         self.config, self.stats, self.raw = config, stats, raw
         self.stft = MagnitudeStft(config.magnitudes) if magnitudes else None
         self.cache = BoundedCache(cache_bytes)
 
-    def __call__(self, cut):
+    def __call__(self, cut: Cut) -> list[torch.Tensor]:
         return self.cache.get(cut.id, lambda: self._compute(cut))
 
     def _compute(self, cut):

@@ -9,6 +9,10 @@ each term averaged over what it is taken of (frames; codes; pairs of codes), so 
 nor the stride changes the balance.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import torch
 
 from pyspeech.compat import autocast
@@ -17,15 +21,19 @@ from pyspeech.units.inverter import compress
 from pyspeech.units.layers import length_mask
 from pyspeech.units.vqvae import mean_square
 
+if TYPE_CHECKING:
+    from pyspeech.units.inverter import Inverter
+    from pyspeech.units.vqvae import VqVae
+
 
 class VqVaeTraining(torch.nn.Module):
     """For pyspeech.training.Trainer, with `compute_loss`. vqvae: VqVae."""
 
-    def __init__(self, vqvae):
+    def __init__(self, vqvae: VqVae) -> None:
         super().__init__()
         self.vqvae = vqvae
 
-    def forward(self, batch):
+    def forward(self, batch: dict[str, Any]) -> tuple[torch.Tensor, dict[str, float]]:
         """batch: dict of tensors as UnitDataset makes them -> (loss, values to log)."""
         config = self.vqvae.config
         _, parts = self.vqvae(batch["features"], batch["lengths"], batch["speakers"], batch.get("targets"))
@@ -41,7 +49,7 @@ class InverterTraining(torch.nn.Module):
     The VQ-VAE, on the inverter's device, is not part of the model: it is neither trained, moved nor saved with it.
     """
 
-    def __init__(self, inverter, vqvae):
+    def __init__(self, inverter: Inverter, vqvae: VqVae) -> None:
         super().__init__()
         if inverter.config.repeat != vqvae.config.stride:
             raise UserError(
@@ -50,7 +58,7 @@ class InverterTraining(torch.nn.Module):
         self.inverter = inverter
         self._vqvae = (vqvae.eval(),)  # in a tuple: torch does not find it there
 
-    def forward(self, batch):
+    def forward(self, batch: dict[str, Any]) -> tuple[torch.Tensor, dict[str, float]]:
         """batch: as UnitDataset makes them with magnitudes -> (loss, values to log).
 
         "spectral_db" is the error of the linear magnitudes relative to their energy.
@@ -67,7 +75,7 @@ class InverterTraining(torch.nn.Module):
         return loss, {"spectral_db": 10 * float(error.clamp(min=1e-10).log10())}
 
 
-def compute_loss(training, batch):
+def compute_loss(training: VqVaeTraining | InverterTraining, batch: dict[str, Any]) -> tuple[torch.Tensor, dict[str, float]]:
     """For pyspeech.training.Trainer."""
     loss, values = training(batch)
     return loss, {**values, "audio_seconds": batch["seconds"]}

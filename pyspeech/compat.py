@@ -48,6 +48,15 @@ def autocast(device: torch.device | str, enabled: bool = True, dtype: torch.dtyp
     return torch.autocast(torch.device(device).type, dtype=dtype or torch.bfloat16, enabled=enabled)
 
 
+def is_autocast(device: torch.device) -> bool:
+    """Whether autocast is on for a device of this kind."""
+    import torch
+
+    if not torch.__version__.startswith("1."):
+        return torch.is_autocast_enabled(device.type)
+    return torch.is_autocast_cpu_enabled() if device.type == "cpu" else torch.is_autocast_enabled()
+
+
 def full_precision(values: Any) -> Any:
     """A tensor or PackedSequence in fp32 where it is in bf16 or fp16, else as it is."""
     import torch
@@ -56,11 +65,13 @@ def full_precision(values: Any) -> Any:
 
 
 def run_recurrent(layer: torch.nn.Module, inputs: Any, state: Any = None) -> Any:
-    """layer(inputs, state) of a torch.nn.LSTM or GRU, in fp32 under autocast too (and in fp64 where that comes in).
+    """layer(inputs, state) of a torch.nn.LSTM or GRU, under autocast in fp32.
 
     Under CUDA's autocast cuDNN would compute in fp16, whatever was asked for, and gradients of 1e-7 be lost.
     inputs: tensor or PackedSequence; state: None, a tensor or a tuple of them.
     """
+    if not is_autocast(inputs.data.device):
+        return layer(inputs, state)
     if state is not None:
         state = tuple(map(full_precision, state)) if isinstance(state, tuple) else full_precision(state)
     with autocast(inputs.data.device, enabled=False):

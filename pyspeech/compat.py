@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write
+from pyspeech.gpu import has_gpu, has_kernels, switched_off
 from pyspeech.launch import environment_name
 
 if TYPE_CHECKING:
@@ -45,6 +46,36 @@ def autocast(device: torch.device | str, enabled: bool = True, dtype: torch.dtyp
     import torch
 
     return torch.autocast(torch.device(device).type, dtype=dtype or torch.bfloat16, enabled=enabled)
+
+
+def is_autocast(device: torch.device) -> bool:
+    """Whether autocast is on for a device of this kind."""
+    import torch
+
+    if not torch.__version__.startswith("1."):
+        return torch.is_autocast_enabled(device.type)
+    return torch.is_autocast_cpu_enabled() if device.type == "cpu" else torch.is_autocast_enabled()
+
+
+def full_precision(values: Any) -> Any:
+    """A tensor or PackedSequence in fp32 where it is in bf16 or fp16, else as it is."""
+    import torch
+
+    return values.float() if values.data.dtype in (torch.bfloat16, torch.float16) else values
+
+
+def run_recurrent(layer: torch.nn.Module, inputs: Any, state: Any = None) -> Any:
+    """layer(inputs, state) of a torch.nn.LSTM or GRU, under autocast in fp32.
+
+    Under CUDA's autocast cuDNN would compute in fp16, whatever was asked for, and gradients of 1e-7 be lost.
+    inputs: tensor or PackedSequence; state: None, a tensor or a tuple of them.
+    """
+    if not is_autocast(inputs.data.device):
+        return layer(inputs, state)
+    if state is not None:
+        state = tuple(map(full_precision, state)) if isinstance(state, tuple) else full_precision(state)
+    with autocast(inputs.data.device, enabled=False):
+        return layer(full_precision(inputs), state)
 
 
 def save_checkpoint(path: Path | str, content: object) -> None:
@@ -125,10 +156,16 @@ def _load_plain(path, map_location):
 
 
 def default_device() -> torch.device:
-    """torch.device("cuda") where there is a GPU that this torch can use, otherwise torch.device("cpu")."""
+    """torch.device("cuda") where there is a GPU that this torch can use, otherwise torch.device("cpu").
+
+    UserError where there should be one (see pyspeech.gpu) and CUDA does not start: a GPU's work is not for a CPU.
+    """
     import torch
 
-    usable, _ = _gpus()
+    usable, problem = _gpus()
+    if not usable and has_gpu():
+        problem = problem or "CUDA finds none"
+        raise UserError(f"torch cannot use the GPU: {problem}; mend that, or do without: --device cpu, or PYSPEECH_DEVICE=cpu")
     return torch.device("cuda" if usable else "cpu")
 
 
@@ -136,7 +173,7 @@ def named_device(name: str) -> torch.device:
     """torch.device for a tool's --device: "auto" is `default_device`. UserError for "cuda" where there is no such GPU."""
     import torch
 
-    usable, problem = _gpus()
+    usable, problem = ([], "") if name == "cpu" else _gpus()
     if name == "cuda" and not usable:
         raise UserError(f"--device cuda: no GPU that torch can use{f' ({problem})' if problem else ''}; use cpu or auto")
     return default_device() if name == "auto" else torch.device(name)
@@ -147,6 +184,8 @@ def _gpus():
     """(names of the GPUs that torch can use, why those that are there cannot be used or "")."""
     import torch
 
+    if switched_off():
+        return [], ""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         available = torch.cuda.is_available()
@@ -156,27 +195,12 @@ def _gpus():
     names = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
     for index, name in enumerate(names):
         major, minor = torch.cuda.get_device_capability(index)
-        if not _has_kernels(major, minor, compiled):
+        if not has_kernels(major, minor, compiled):
             return [], (
                 f"torch {torch.__version__} has no kernels for {name} (sm_{major}{minor}); "
                 "PYSPEECH_ENV=torch2 is for newer GPUs"
             )
     return names, ""
-
-
-def _has_kernels(major, minor, compiled):
-    """Whether the architectures `compiled` ("sm_86", "compute_90", ...) serve a GPU of capability `major`.`minor`.
-
-    Machine code (sm) runs on GPUs of the same major and no lower minor number; PTX (compute) on any newer one.
-    """
-    for name in compiled:
-        kind, _, digits = name.rstrip("abcdefghijklmnopqrstuvwxyz").partition("_")
-        if kind not in ("sm", "compute") or not digits.isdigit():
-            return True  # not CUDA (ROCm): torch's own word counts
-        wanted = int(digits[:-1]), int(digits[-1])
-        if wanted <= (major, minor) and (kind == "compute" or wanted[0] == major):
-            return True
-    return False
 
 
 @functools.lru_cache(maxsize=None)

@@ -29,9 +29,10 @@ from pyspeech.experiment import cli, config, stages
 from pyspeech.experiment.artifacts import Artifacts
 from pyspeech.experiment.config import folder_or
 from pyspeech.experiment.plan import Plan
-from pyspeech.experiment.process import has_gpu, shell_command, short_path, stages_at_once
+from pyspeech.experiment.process import shell_command, short_path, stages_at_once
 from pyspeech.experiment.records import Records
 from pyspeech.experiment.runner import MARK, REPORT, Experiment, Run, describe_os_error
+from pyspeech.gpu import has_gpu, require_usable
 from pyspeech.launch import ROOT
 
 __all__ = ["Experiment", "Recipe", "folder_or", "requirement", "stages_at_once"]  # all that a recipe needs of the engine
@@ -62,7 +63,7 @@ class Recipe:
     part: the key of an option for a part of such a corpus, for instance its language; where it is not empty it stands in
     <name> too: <corpus>-<part>-<profile>.
 
-    jobs: stages at a time, where --jobs does not say.
+    jobs: stages at a time, where --jobs does not say: a number, or a function that gives it (stages_at_once).
     """
 
     def __init__(
@@ -72,9 +73,9 @@ class Recipe:
         conf: str | Path | None = None,
         profile: str | None = None,
         part: str | None = None,
-        jobs: int = 1,
+        jobs: int | Callable[[], int] = 1,
     ) -> None:
-        self.title, self.config_class, self.jobs = title, config_class, jobs
+        self.title, self.config_class, self._jobs = title, config_class, jobs
         self.conf = Path(conf).absolute() if conf is not None else None
         self.default_profile, self.part = profile, part
         self.stages = []
@@ -108,6 +109,10 @@ class Recipe:
             return function
 
         return declare
+
+    @property
+    def jobs(self) -> int:
+        return self._jobs() if callable(self._jobs) else self._jobs
 
     def profiles(self) -> list[str]:
         """The names of the profiles, sorted."""
@@ -155,6 +160,10 @@ class Recipe:
         except FileNotFoundError:
             raise UserError("the present folder has been removed: go to another one") from None
         flags = cli.parse(arguments, self._options)
+        if flags.device:
+            os.environ["PYSPEECH_DEVICE"] = flags.device
+        if not (flags.help or flags.list):
+            require_usable()
         profile = self._choose_profile(flags)
         if flags.help:
             values = config.flatten(config.resolve(self.config_class, self._profile_file(profile)))

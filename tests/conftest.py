@@ -12,6 +12,7 @@ sys.path.insert(0, str(ROOT))
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", os.environ["OMP_NUM_THREADS"])
 os.environ["MPLBACKEND"] = "Agg"
+os.environ["PYSPEECH_DEVICE"] = "cpu"  # tests marked gpu name their device
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
 
 # A shell starts what runs in the background with Ctrl-C ignored, and so would everything be that tests start.

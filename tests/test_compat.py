@@ -13,11 +13,14 @@ from tool_harness import as_new
 
 from pyspeech import compat
 from pyspeech.errors import UserError
+from pyspeech.gpu import Gpu
 
 
 @pytest.fixture
-def new():
+def new(monkeypatch):
     """The module as at the start of a program: it has not looked for GPUs yet."""
+    monkeypatch.delenv("PYSPEECH_DEVICE")
+    monkeypatch.setattr("pyspeech.gpu._installed", lambda: [])
     return as_new(compat)
 
 
@@ -172,6 +175,23 @@ def fake_gpus(monkeypatch, names, capability, compiled):
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda index: names[index])
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda index: capability)
     monkeypatch.setattr(torch.cuda, "get_arch_list", lambda: compiled)
+
+
+def test_cuda_that_does_not_start_is_no_reason_to_train_on_the_cpu(new, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert new.default_device() == torch.device("cpu")
+    monkeypatch.setattr("pyspeech.gpu._installed", lambda: [Gpu("NVIDIA X")])
+    with pytest.raises(UserError, match="torch cannot use the GPU: CUDA finds none; .* --device cpu"):
+        new.default_device()
+    assert new.named_device("cpu") == torch.device("cpu")
+    monkeypatch.setenv("PYSPEECH_DEVICE", "cpu")
+    assert new.default_device() == torch.device("cpu")
+
+
+def test_the_cpu_where_it_was_asked_for(new, monkeypatch):
+    fake_gpus(monkeypatch, ["NVIDIA A100"], (8, 0), OLD)
+    monkeypatch.setenv("PYSPEECH_DEVICE", "cpu")
+    assert new.default_device() == new.named_device("auto") == torch.device("cpu")
 
 
 def test_gpus_are_described_and_used(new, monkeypatch):

@@ -177,6 +177,7 @@ def test_mistakes_are_one_line(models, audio, arguments, message):
 
 
 def test_no_gpu(models, audio, monkeypatch):
+    monkeypatch.delenv("PYSPEECH_DEVICE")
     monkeypatch.setattr("torch.cuda.is_available", lambda: warnings.warn("a reason"))
     monkeypatch.setitem(sys.modules, "pyspeech.compat", as_new(compat))
     with pytest.raises(UserError, match="--device cuda: no GPU that torch can use .a reason.; use cpu or auto"):

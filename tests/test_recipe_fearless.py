@@ -20,6 +20,10 @@ FEARLESS = Recipe("fearless", *OPTIONS.split())
 corpus, undisturbed = fixtures(FEARLESS, make_fearless, "FSC_P2")
 
 
+def test_killed_and_resumed(corpus, undisturbed, tmp_path):
+    FEARLESS.check_killed_and_resumed(undisturbed[0], tmp_path / "exp", f"corpus={corpus}")
+
+
 def test_table_and_figures(corpus, undisturbed):
     folder, output = undisturbed
     assert shlex.quote(f"corpus={corpus}") in (folder / "RESULTS.md").read_text(encoding="utf-8")  # to be copied
@@ -32,10 +36,6 @@ def test_table_and_figures(corpus, undisturbed):
     assert "Seg. RNN" in output and "97.42" in output  # the paper's precision beside ours
     assert {path.name for path in (folder / "figures").rglob("*.png")} == {"denoising.png", "histogram.png", "thresholds.png"}
     assert FEARLESS.would_run(folder, f"corpus={corpus}") == []
-
-
-def test_killed_and_resumed(corpus, undisturbed, tmp_path):
-    FEARLESS.check_killed_and_resumed(undisturbed[0], tmp_path / "exp", f"corpus={corpus}")
 
 
 test_one_line_for_a_mistake = mistakes(

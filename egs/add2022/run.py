@@ -51,7 +51,7 @@ class Config:
 
 
 recipe = Recipe("Fake audio detection", Config, conf=Path(__file__).resolve().with_name("conf"), profile="mini",
-                jobs=stages_at_once())
+                jobs=stages_at_once)
 
 
 @recipe.stage(config=["corpus", "kind", "scale", "skip_bad"], outputs=["corpus"], cpus=2)

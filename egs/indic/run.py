@@ -63,7 +63,7 @@ class Config:
             require(name, all(0 <= value < float("inf") for value in getattr(self, name) or [-1]), "numbers, each at least 0")
 
 
-recipe = Recipe("Streaming multilingual RNN-T", Config, Path(__file__).resolve().parent / "conf", "mini", jobs=stages_at_once())
+recipe = Recipe("Streaming multilingual RNN-T", Config, Path(__file__).resolve().parent / "conf", "mini", jobs=stages_at_once)
 
 
 @recipe.stage(config=["corpus", "kind", "languages", "scale", "skip_bad"], outputs=["corpus"], cpus=2)

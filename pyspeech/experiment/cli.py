@@ -22,6 +22,7 @@ FLAGS = {
     "--profile": "NAME  take the options of conf/NAME.yaml",
     "--exp": "DIR   keep everything this run makes in DIR",
     "--jobs": "N     run up to N stages at once, each with its share of the cores; 1: one after the other",
+    "--device": "cpu   compute on the CPU, though there is a GPU",
     "--force": "      run the chosen stages again, though they are up to date",
     "--list": "      show the stages",
     "--dry-run": "      show what would run, and why",
@@ -37,7 +38,7 @@ class _Parser(argparse.ArgumentParser):
 def parse(arguments: Sequence[str], options: Mapping[str, config.Option]) -> argparse.Namespace:
     """The flags and `overrides` of a command line, as a namespace; options: {key: Option} for hints in UserErrors."""
     parser = _Parser(add_help=False, allow_abbrev=False)
-    for flag in ("--stage", "--stop-stage", "--profile", "--exp", "--jobs"):
+    for flag in ("--stage", "--stop-stage", "--profile", "--exp", "--jobs", "--device"):
         parser.add_argument(flag)
     for flag in ("--force", "--list", "--dry-run"):
         parser.add_argument(flag, action="store_true")
@@ -50,6 +51,8 @@ def parse(arguments: Sequence[str], options: Mapping[str, config.Option]) -> arg
         config.split_override(argument)
     if flags.jobs is not None and not (flags.jobs.isdecimal() and int(flags.jobs) >= 1):
         raise UserError(f"--jobs {flags.jobs}: expected a number of stages, at least 1")
+    if flags.device not in (None, "cpu"):
+        raise UserError(f"--device {flags.device}: expected cpu; a GPU is used without it, where there is one")
     return flags
 
 
@@ -59,6 +62,7 @@ def repeat(flags: argparse.Namespace, stage: str | int | None = None) -> list[st
         "--profile": flags.profile,
         "--exp": flags.exp,
         "--jobs": flags.jobs,
+        "--device": flags.device,
         "--stage": stage or flags.stage,
         "--stop-stage": None if stage else flags.stop_stage,
     }

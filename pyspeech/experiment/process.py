@@ -9,6 +9,8 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 
+from pyspeech.gpu import has_gpu
+
 
 class Terminated(KeyboardInterrupt):
     """SIGTERM (kill, a batch system) or SIGUSR2 (Slurm, before the time is up) asked the run to end."""
@@ -81,11 +83,6 @@ class PeakMemory:
                     if line.startswith("VmHWM:"):
                         return int(line.split()[1]) // 1024
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-
-
-def has_gpu() -> bool:
-    """Whether this machine has an NVIDIA GPU; instant, as torch would not be."""
-    return os.path.exists("/dev/nvidia0")
 
 
 def num_cores() -> int:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import torch
 from torch.nn import functional
 
+from pyspeech.compat import autocast, full_precision, run_recurrent
 from pyspeech.features.stft import MagnitudeStft, StftConfig
 from pyspeech.sad import segment_rnn
 from pyspeech.sad.config import NetworkConfig
@@ -137,13 +138,13 @@ class RnnLayer(torch.nn.Module):
 
     def forward(self, features: torch.Tensor, valid: torch.Tensor | None = None) -> torch.Tensor:
         if valid is None:
-            outputs, _ = self.gru(features)
+            outputs, _ = run_recurrent(self.gru, features)
         else:
             # The backward direction has to start at each recording's own end.
             lengths = valid.sum(1).cpu().clamp(min=1)
             packed = torch.nn.utils.rnn.pack_padded_sequence(features, lengths, batch_first=True, enforce_sorted=False)
             outputs, _ = torch.nn.utils.rnn.pad_packed_sequence(
-                self.gru(packed)[0], batch_first=True, total_length=features.shape[1]
+                run_recurrent(self.gru, packed)[0], batch_first=True, total_length=features.shape[1]
             )
         return self.classify(*outputs.chunk(2, dim=2))
 
@@ -162,7 +163,9 @@ class SegmentRnnLayer(RnnLayer):
         self.reach = self.length - 1
 
     def forward(self, features: torch.Tensor, valid: torch.Tensor | None = None) -> torch.Tensor:
-        scores = self.classify(*segment_rnn.last_outputs(features, self.gru, self.length, self.shift))
+        with autocast(features.device, enabled=False):  # as run_recurrent
+            outputs = segment_rnn.last_outputs(full_precision(features), self.gru, self.length, self.shift)
+        scores = self.classify(*outputs)
         if valid is not None:
             counts = segment_rnn.num_segments(valid.sum(1, keepdim=True), self.length, self.shift)
             scores = scores * (torch.arange(scores.shape[1], device=scores.device) < counts)
@@ -170,5 +173,8 @@ class SegmentRnnLayer(RnnLayer):
 
 
 def highest_score(logits: torch.Tensor) -> torch.Tensor:
-    """(B, T, outputs) -> (B, T): the highest output's sigmoid, squashed to SQUASH to 1 - SQUASH."""
-    return SQUASH + (1 - 2 * SQUASH) * torch.sigmoid(logits.amax(dim=2))
+    """(B, T, outputs) -> (B, T): the highest output's sigmoid, squashed to SQUASH to 1 - SQUASH.
+
+    In bf16 the sigmoid of 6.3 would be 1, and its gradient 0.
+    """
+    return SQUASH + (1 - 2 * SQUASH) * torch.sigmoid(full_precision(logits).amax(dim=2))

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from torch.nn import functional
 
+from pyspeech.compat import autocast
+
 if TYPE_CHECKING:
     import torch
 
@@ -17,7 +19,8 @@ def compute_loss(model: SadNetwork, batch: dict[str, Any]) -> tuple[torch.Tensor
     targets, context = batch["targets"], model.context
     scores = model(batch["samples"], batch["valid"], context, context).float()
     exist = batch["valid"][:, context : context + targets.shape[1]]
-    losses = functional.binary_cross_entropy(scores, targets, reduction="none")
+    with autocast(scores.device, enabled=False):  # CUDA's refuses this loss
+        losses = functional.binary_cross_entropy(scores, targets, reduction="none")
     loss = (losses * exist).sum() / exist.sum()
     correct = (((scores > 0.5) == (targets > 0.5)) & exist).sum() / exist.sum()
     seconds = exist.sum().item() * model.stft.config.frame_shift

@@ -11,7 +11,7 @@ they were in training.
 import torch
 from torch import nn
 
-from pyspeech.compat import autocast
+from pyspeech.compat import autocast, run_recurrent
 from pyspeech.spoofing.config import DetectorConfig, LogMelConfig
 
 FAKE, GENUINE = 0, 1  # the outputs, and the targets
@@ -44,7 +44,7 @@ class LcnnBlstm(nn.Module):
         frames = maps.permute(2, 0, 1, 3).flatten(2)
         hidden = frames
         for layer in self.blstm:
-            hidden = layer(hidden)[0]
+            hidden = run_recurrent(layer, hidden)[0]
         if self.config.residual:
             hidden = hidden + frames
         return self.output(hidden.mean(dim=0))

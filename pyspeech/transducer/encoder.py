@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from pyspeech.compat import full_precision, run_recurrent
+
 if TYPE_CHECKING:
     from pyspeech.transducer.config import TransducerConfig
 
@@ -68,7 +70,7 @@ def run_lstm(
         return inputs.new_zeros(inputs.shape[0], inputs.shape[1], lstm.hidden_size), state
     small = not lstm.training and inputs.shape[0] * inputs.shape[1] < SMALL and inputs.device.type == "cpu"
     with _without_onednn if small else contextlib.nullcontext():
-        return lstm(inputs, tuple(part.contiguous() for part in state))
+        return run_recurrent(lstm, inputs, tuple(part.contiguous() for part in state))
 
 
 class _WithoutOnednn:
@@ -126,4 +128,4 @@ class LidHead(torch.nn.Module):
         """encoded (..., D) -> log posteriors (..., languages)."""
         for layer in self.layers[:-1]:
             encoded = torch.relu(layer(encoded))
-        return torch.log_softmax(self.layers[-1](encoded), dim=-1)
+        return torch.log_softmax(full_precision(self.layers[-1](encoded)), dim=-1)

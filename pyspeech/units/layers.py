@@ -11,6 +11,8 @@ import math
 import torch
 from torch.nn import functional
 
+from pyspeech.compat import full_precision
+
 QUERIES_AT_ONCE = 1024  # frames that attend at once, out of training: bounds the memory for long recordings
 
 
@@ -20,11 +22,11 @@ def length_mask(lengths: torch.Tensor, size: int) -> torch.Tensor:
 
 
 def add_positions(sequence: torch.Tensor) -> torch.Tensor:
-    """Sinusoidal positions (Vaswani et al. 2017, section 3.5) added to (B, T, D), D even."""
+    """Sinusoidal positions (Vaswani et al. 2017, section 3.5) added to (B, T, D), D even: in fp32, also to bf16."""
     length, dim = sequence.shape[1:]
     rates = torch.exp(torch.arange(0, dim, 2, device=sequence.device) * (-math.log(10000.0) / dim))
     angles = torch.arange(length, device=sequence.device)[:, None] * rates
-    return sequence + torch.stack([angles.sin(), angles.cos()], dim=2).flatten(1).to(sequence.dtype)
+    return sequence + torch.stack([angles.sin(), angles.cos()], dim=2).flatten(1)
 
 
 class TransformerLayer(torch.nn.Module):
@@ -103,4 +105,5 @@ class MultiscaleConvolution(torch.nn.Module):
 
     def forward(self, sequence: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         outputs = torch.cat([convolution(sequence, mask) for convolution in self.convolutions], dim=2)
-        return functional.leaky_relu(self.norm(outputs))
+        # CUDA's autocast normalises in fp32 by itself, that of a CPU in torch 1.13 refuses bf16.
+        return functional.leaky_relu(self.norm(full_precision(outputs)))

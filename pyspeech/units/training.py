@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from pyspeech.compat import autocast
 from pyspeech.errors import UserError
 from pyspeech.units.inverter import compress
 from pyspeech.units.layers import length_mask
@@ -63,7 +64,8 @@ class InverterTraining(torch.nn.Module):
         "spectral_db" is the error of the linear magnitudes relative to their energy.
         """
         config, target = self.inverter.config, batch["magnitudes"]
-        codes, code_lengths = self._vqvae[0].encode(batch["features"], batch["lengths"])
+        with autocast(target.device, enabled=False):  # the codes that synthesis will have
+            codes, code_lengths = self._vqvae[0].encode(batch["features"], batch["lengths"])
         predicted = self.inverter(codes, code_lengths, batch["speakers"])[:, : target.shape[1]]
         mask = length_mask(batch["lengths"], target.shape[1])
         loss = mean_square(predicted - compress(target, config), mask) / config.bins

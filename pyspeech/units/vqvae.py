@@ -16,6 +16,7 @@ import math
 import torch
 from torch.nn import functional
 
+from pyspeech.compat import autocast, full_precision
 from pyspeech.errors import UserError
 from pyspeech.units.config import VqVaeConfig  # noqa: F401 (belongs to this module; imports fast where it stands)
 from pyspeech.units.layers import Convolution, ResidualConvolution, TransformerLayer, add_positions, length_mask
@@ -123,6 +124,8 @@ class Encoder(torch.nn.Module):
         features = functional.pad(features, (0, 0, 0, size - features.shape[1]))
         # What stands behind an utterance's end may be anything, and infinity times zero is not zero.
         hidden = self.input(features.masked_fill(~length_mask(lengths, size)[:, :, None], 0.0))
+        # Under autocast layers compute in bf16; what they are added to, and the vectors that choose codes, are in fp32.
+        hidden = full_precision(hidden)
         if self.config.kind == "transformer":
             # Scaled as in Vaswani et al. 2017, section 3.4: else positions are louder than what stands there.
             hidden = add_positions(hidden * math.sqrt(self.config.dim))
@@ -131,11 +134,12 @@ class Encoder(torch.nn.Module):
             mask = length_mask(lengths, hidden.shape[1])
             for layer in layers:  # pyright: ignore[reportGeneralTypeIssues]
                 hidden = layer(hidden, mask)
-            hidden = halve(hidden, mask)
+            hidden = full_precision(halve(hidden, mask))
             if self.config.kind == "conv":
                 hidden = functional.leaky_relu(hidden)
             lengths = (lengths + 1) // 2
-        return self.output(self.norm(hidden)).float(), lengths
+        with autocast(hidden.device, enabled=False):
+            return self.output(self.norm(hidden)).float(), lengths
 
 
 class Decoder(torch.nn.Module):

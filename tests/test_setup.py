@@ -23,7 +23,7 @@ FAKE_PYTHON = r"""#!/usr/bin/env bash
 echo "$*" >>{calls}
 case "$*" in
     *ensurepip*) echo "{version}" ;;
-    "-c "*) exec {real} -I "$@" ;;
+    "-c "*) exec "{real}" -I "$@" ;;
     "-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" && cp "$0" "$3/bin/pytest" ;;
     "-m pip "*) if [ -e {folder}/pip ]; then . {folder}/pip; fi ;;
     "-m pyspeech.compat") if [ -e {folder}/broken ]; then cat {folder}/broken; exit 1; fi

@@ -1,7 +1,7 @@
 """Mean and variance normalisation of spectra for the SAD networks.
 
-The paper normalises the magnitude spectrum per bin. Over what, it does not say; over a 4 s crop in training and a whole file
-in testing the network would see two kinds of input. Here each frame is normalised over a window that slides with it, the
+The paper mentions no normalisation of the magnitude spectrum. Over a 4 s crop in training and a whole file in testing the
+network would see two kinds of input. Here each frame is normalised over a window that slides with it, the
 frames up to `half` to either side, fewer at the recording's ends. So training crops, short clips and hours of radio are
 treated alike, and a change of level or noise within a recording is forgotten as soon as it leaves the window.
 """

@@ -110,8 +110,8 @@ def report(scores, differences, note, command, remarks=(), calibrated=True):
     parts = ["## Table 3: EER in %", table_3(scores),
              "R: reverberation, N: noise, M: music, SM: masks on the spectrogram, MC: anonymisation with a McAdams "
              "coefficient. With several seeds: mean ± standard deviation. The paper's first rows are trained on Train+Dev.; "
-             "here, as in its text, dev chooses the epoch, and the last rows alone are trained on all sets, for a fixed number "
-             "of steps. Its figures are for ADD 2022, whose validation set is not public."]
+             "here dev chooses the epoch, and the last rows alone are trained on all sets, for a fixed number of steps. Its "
+             "figures are for ADD 2022, whose validation set is not public."]
     parts += [difference_note(one) for one in differences]
     parts += ["## 95 % intervals, and Cllr in bits", interval_table(scores),
               "Bootstrap over the utterances; with several seeds of the mean of their error rates. " +

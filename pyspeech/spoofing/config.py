@@ -84,7 +84,7 @@ class CropConfig:
 class AugmentConfig:
     """What becomes of a training crop: anonymised, heard in a room, with noise, with music, each by itself.
 
-    The paper names the kinds and the coefficients; how often, and the SNRs, are a choice (the SNRs from those of Kaldi's x-vectors).
+    The paper names the kinds and the coefficients; how often, and the SNRs, are a choice (their ends are Kaldi's x-vectors').
     """
 
     mcadams: float = 0.5  # probability; 0 switches off, here and below

@@ -50,7 +50,7 @@ def usable_gpus() -> tuple[list[str], str]:
 
 def switched_off() -> bool:
     """Whether the user asked for the CPU."""
-    return os.environ.get("PYSPEECH_DEVICE") == "cpu"
+    return os.environ.get("PYSPEECH_DEVICE", "").lower() == "cpu"
 
 
 def require_usable() -> None:

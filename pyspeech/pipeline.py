@@ -34,6 +34,7 @@ from pyspeech.experiment.records import Records
 from pyspeech.experiment.runner import MARK, REPORT, Experiment, Run, describe_os_error
 from pyspeech.gpu import has_gpu, require_usable
 from pyspeech.launch import ROOT
+from pyspeech.terminal import open_closed_streams
 
 __all__ = ["Experiment", "Recipe", "folder_or", "requirement", "stages_at_once"]  # all that a recipe needs of the engine
 
@@ -132,9 +133,7 @@ class Recipe:
         Returns the Experiment once the last of all stages is done, else None (--help, or a --stop-stage before it).
         Exits with status 1 after an error, 130 after Ctrl-C, 143 after SIGTERM.
         """
-        for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-            if getattr(sys, name) is None:  # closed by the caller (>&-): the next file must not get its number
-                setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
+        open_closed_streams()
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 # Names that the terminal cannot show.

@@ -181,9 +181,17 @@ def stop_at_interrupt(wanted: bool = True) -> Iterator[list[bool]]:
         signal.signal(signal.SIGINT, before)
 
 
+def open_closed_streams() -> None:
+    """The null device for each standard stream that the caller has closed (>&-): the next file must not get its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
+
+
 def exit_after(main: Callable[[], int | str | None]) -> NoReturn:
     """Run a tool's main() and exit with the status that it returns; an error of the user's, and a file that cannot be
     read or written, is one line, and status 1."""
+    open_closed_streams()
     try:
         status = main()
     except UserError as error:

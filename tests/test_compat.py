@@ -181,7 +181,7 @@ def test_cuda_that_does_not_start_is_no_reason_to_train_on_the_cpu(new, monkeypa
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert new.default_device() == torch.device("cpu")
     monkeypatch.setattr("pyspeech.gpu._installed", lambda: [Gpu("NVIDIA X")])
-    with pytest.raises(UserError, match="torch cannot use the GPU: CUDA finds none; .* --device cpu"):
+    with pytest.raises(UserError, match="torch cannot use the GPU: CUDA finds none; .* PYSPEECH_DEVICE=cpu"):
         new.default_device()
     assert new.named_device("cpu") == torch.device("cpu")
     monkeypatch.setenv("PYSPEECH_DEVICE", "cpu")

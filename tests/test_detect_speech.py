@@ -2,11 +2,12 @@
 
 import json
 import os
+import subprocess
 
 import numpy as np
 import pytest
 import soundfile
-from tool_harness import run_tool
+from tool_harness import run_tool, tool_command
 
 from pyspeech.audio.io import read_audio, stream_audio
 from pyspeech.errors import UserError
@@ -70,6 +71,12 @@ def edges(tmp_path_factory):
     done = run(folder, "-o", output, "--format", "json", "--scores")
     found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in output.iterdir()}
     return folder, found, done
+
+
+def test_a_closed_standard_output_is_no_traceback(tmp_path):
+    command = ["bash", "-c", 'exec "$@" >&-', "-", *tool_command("detect_speech", write_bursts(tmp_path))]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYSPEECH_ENV": "system"})
+    assert done.returncode == 0 and "1 recording" in done.stderr and "Traceback" not in done.stderr, done.stderr
 
 
 def test_bad_files_are_named_and_nothing_else_is_lost(edges):

@@ -39,7 +39,7 @@ def has_gpu() -> bool:
 def usable_gpus() -> tuple[list[str], str]:
     """(names of the GPUs to use, why those that are there cannot be used and what to do, or "")."""
     found = [] if switched_off() else visible_gpus()
-    version, compiled = _torch()
+    version, compiled = torch_kernels()
     for gpu in found:
         if gpu.capability and compiled is not None and not has_kernels(*gpu.capability, compiled):
             other = [name for name, architectures in KERNELS.values() if has_kernels(*gpu.capability, architectures)]
@@ -62,7 +62,7 @@ def require_usable() -> None:
 
 def visible_gpus() -> list[Gpu]:
     """The machine's GPUs that CUDA_VISIBLE_DEVICES leaves, numbered as nvidia-smi does; like CUDA up to the first unknown."""
-    gpus, text = _installed(), os.environ.get("CUDA_VISIBLE_DEVICES")
+    gpus, text = installed_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES")
     if text is None:
         return gpus
     chosen = []
@@ -95,7 +95,7 @@ def has_kernels(major: int, minor: int, compiled: Sequence[str]) -> bool:
 
 
 @functools.lru_cache(maxsize=None)
-def _torch():
+def torch_kernels() -> tuple[str, tuple[str, ...] | None]:
     """(version of torch, the architectures it has kernels for): None where only torch itself knows."""
     try:
         version = importlib.metadata.version("torch")
@@ -107,7 +107,7 @@ def _torch():
 
 
 @functools.lru_cache(maxsize=None)
-def _installed():
+def installed_gpus() -> list[Gpu]:
     """The GPUs of this machine, or container. nvidia-smi is not asked where there is no device, for it takes a second."""
     devices = [path for pattern in DEVICES for path in glob.glob(pattern)]
     if not devices:

@@ -125,8 +125,10 @@ def test_known_hashes_are_not_computed_again(folder, monkeypatch):
     recorded = Artifacts(folder).fingerprints(["one.txt", "out"])
     files = Artifacts(folder)
     files.learn(recorded)
-    monkeypatch.setattr(artifacts, "_content_hash", lambda path: pytest.fail("read again"))
-    assert files.fingerprints(["one.txt", "out"]) == recorded
+    with monkeypatch.context() as patch:
+        patch.setattr("builtins.open", lambda path, *_: pytest.fail(f"{path}: read again"))
+        again = files.fingerprints(["one.txt", "out"])
+    assert again == recorded
 
 
 def test_links_in_a_folder(folder, tmp_path):

@@ -103,7 +103,7 @@ def test_a_lock_from_another_machine_says_how_to_remove_it(tmp_path):
 def test_a_lock_file_cut_short_is_free(tmp_path, text):
     (tmp_path / ".lock").write_text(text, encoding="latin-1")
     with folder_lock(tmp_path, "x", pytest.fail):
-        pass
+        assert json.loads((tmp_path / ".lock").read_text(encoding="utf-8"))["pid"] == os.getpid()
 
 
 def test_a_forked_worker_does_not_keep_the_lock(tmp_path):

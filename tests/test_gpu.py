@@ -33,12 +33,12 @@ def machine(tmp_path, monkeypatch):
             (programs / "nvidia-smi").write_text("#!/bin/sh\ncat <<'E'\n" + "\n".join(lines) + "\nE\n")
             (programs / "nvidia-smi").chmod(0o755)
         monkeypatch.setattr(importlib.metadata, "version", lambda package: version)
-        gpu._installed.cache_clear()
-        gpu._torch.cache_clear()
+        gpu.installed_gpus.cache_clear()
+        gpu.torch_kernels.cache_clear()
 
     yield make
-    gpu._installed.cache_clear()
-    gpu._torch.cache_clear()
+    gpu.installed_gpus.cache_clear()
+    gpu.torch_kernels.cache_clear()
 
 
 def test_a_machine_without_a_gpu_is_not_asked_for_its_name(machine):

@@ -274,7 +274,7 @@ def test_vectors_that_choose_codes_are_no_multiples_of_bf16(name):
 
 def test_the_codes_an_inverter_learns_from_are_those_of_synthesis():
     model, compute_loss, batch, _ = make("inverter")
-    vqvae, seen = model._vqvae[0], []
+    vqvae, seen = model.frozen[0], []
     expected = vqvae.encode(batch["features"], batch["lengths"])[0]
     model.inverter.register_forward_pre_hook(lambda layer, inputs: seen.append(inputs[0]))
     with CudaRules(), autocast("cpu"):
@@ -310,7 +310,7 @@ def test_ten_steps_as_on_the_cpu(name, bf16, exact, tmp_path):
 def move(model, batch):
     """Both on the GPU, with the VQ-VAE that an inverter does not own."""
     if isinstance(model, units_training.InverterTraining):
-        model._vqvae[0].cuda()
+        model.frozen[0].cuda()
     return model.cuda(), moved(batch, "cuda")
 
 

@@ -638,4 +638,4 @@ def test_launch_does_not_loop(launching):
 
 def test_launch_is_valid_for_old_pythons():
     for name in ("launch.py", "__init__.py"):
-        ast.parse((REPOSITORY / "pyspeech" / name).read_text(), feature_version=(3, 6))
+        assert ast.parse((REPOSITORY / "pyspeech" / name).read_text(), feature_version=(3, 6)).body

@@ -56,7 +56,7 @@ class InverterTraining(torch.nn.Module):
                 f"inverter option repeat={inverter.config.repeat}: expected {vqvae.config.stride}, the stride of the VQ-VAE"
             )
         self.inverter = inverter
-        self._vqvae = (vqvae.eval(),)  # in a tuple: torch does not find it there
+        self.frozen = (vqvae.eval(),)  # in a tuple: torch does not find it there
 
     def forward(self, batch: dict[str, Any]) -> tuple[torch.Tensor, dict[str, float]]:
         """batch: as UnitDataset makes them with magnitudes -> (loss, values to log).
@@ -65,7 +65,7 @@ class InverterTraining(torch.nn.Module):
         """
         config, target = self.inverter.config, batch["magnitudes"]
         with autocast(target.device, enabled=False):  # the codes that synthesis will have
-            codes, code_lengths = self._vqvae[0].encode(batch["features"], batch["lengths"])
+            codes, code_lengths = self.frozen[0].encode(batch["features"], batch["lengths"])
         predicted = self.inverter(codes, code_lengths, batch["speakers"])[:, : target.shape[1]]
         mask = length_mask(batch["lengths"], target.shape[1])
         loss = mean_square(predicted - compress(target, config), mask) / config.bins

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyspeech
-from pyspeech.compat import load_checkpoint, save_checkpoint
 from pyspeech.errors import UserError
 
 if TYPE_CHECKING:
@@ -38,6 +37,8 @@ def write(folder: str | Path, kind: str, model: torch.nn.Module, **content: Any)
 
     content: dataclasses (which become dicts), dicts, lists, tuples (which become lists), tensors and plain values.
     """
+    from pyspeech.compat import save_checkpoint
+
     content = {**content, "model": model.state_dict()}
     header = {"kind": kind, "format": FORMAT, "version": pyspeech.__version__}
     save_checkpoint(Path(folder) / MODEL_FILE, {**header, **_plain(content)})
@@ -49,6 +50,8 @@ def read(place: str | Path, kind: str, build: Callable[[dict[str, Any]], Built])
     UserError in one line that names the file where there is none, it is damaged (its checksums are verified), of another
     kind or format, or where `build` finds that its content does not fit together.
     """
+    from pyspeech.compat import load_checkpoint  # here, as tools import this module for --help, too
+
     path = Path(place)
     path = path / MODEL_FILE if path.is_dir() or path.name != MODEL_FILE else path
     recipe = _recipe(kind)

@@ -10,7 +10,8 @@ from tiny_zerospeech import RATE, TEST_SPEAKERS, VOICES, phone_sound, sentence
 from pyspeech.errors import UserError
 from pyspeech.features.fbank import fbank
 from pyspeech.units import voices
-from pyspeech.units.voices import fit_voice, log_likelihoods, mel_cepstral_distortion, nearness, spectrum_frames, voice_frames
+from pyspeech.units.voices import fit_voice, log_likelihoods, mel_cepstral_distortion, spectrum_frames, voice_frames
+from steps.units.voices import margin
 
 
 def phones(names, voice, seed=0, seconds=0.15):
@@ -100,16 +101,17 @@ def test_voices_are_told_apart():
         scores = log_likelihoods(said, fitted)
         assert max(scores, key=scores.get) == name
         other = next(voice for voice in VOICES if voice != name)
-        margin = scores[name] - scores[other]
-        assert nearness(said, fitted[name], fitted[other]) == pytest.approx(margin) and margin > 0
-        assert nearness(0.01 * said + 0.1, fitted[name], fitted[other]) == pytest.approx(margin, rel=0.01)
+        expected = scores[name] - scores[other]
+        assert margin(said, name, other, [name, other], fitted) == pytest.approx(expected) and expected > 0
+        assert margin(0.01 * said + 0.1, name, other, [name, other], fitted) == pytest.approx(expected, rel=0.01)
 
 
 def test_without_voiced_frames():
     voice = fit_voice([phones("aiueo", VOICES["V001"])])
     for samples in (np.zeros(0), np.zeros(1), np.zeros(RATE), 0.1 * np.random.default_rng(0).standard_normal(3200)):
         assert voice_frames(samples).shape == (0, 13)
-        assert log_likelihoods(samples, {"a": voice}) is None and nearness(samples, voice, voice) is None
+        assert log_likelihoods(samples, {"a": voice}) is None
+        assert margin(samples, "a", "b", ["a", "b"], {"a": voice, "b": voice}) is None
     with pytest.raises(UserError, match="^0 voiced frames in 2 recordings; expected at least 50"):
         fit_voice([np.zeros(RATE), np.zeros(RATE)])
     with pytest.raises(UserError, match="^0 voiced frames in 0 recordings"):

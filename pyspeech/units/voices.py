@@ -127,13 +127,6 @@ def log_likelihoods(samples: np.ndarray, voices: Mapping[str, Voice]) -> dict[st
     return {name: _mean_log_likelihood(frames, voice) for name, voice in voices.items()}
 
 
-def nearness(samples: np.ndarray, target: Voice, source: Voice) -> float | None:
-    """How much nearer samples (N,) at RATE are to one Voice than to another: nats a voiced frame, above 0 if nearer to
-    `target`; None where no frame is voiced."""
-    scores = log_likelihoods(samples, {"target": target, "source": source})
-    return None if scores is None else scores["target"] - scores["source"]
-
-
 def _mean_log_likelihood(frames, voice):
     root = np.linalg.cholesky(voice.covariance)
     whitened = np.linalg.solve(root, (frames - voice.mean).T)

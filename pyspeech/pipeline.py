@@ -54,8 +54,8 @@ class Recipe:
 
     conf: folder of the profiles, one YAML file each; the experiments lie beside it, in exp/<name>.
 
-    profile: the default profile; None: the defaults of the dataclass. For a real corpus it is "full" instead, where there
-    is a GPU and conf/full.yaml.
+    profile: the default profile; None: the defaults of the dataclass. For a real corpus it is "full" instead where there
+    is a GPU, and "small" where there is none, for recipes that have conf/full.yaml, conf/small.yaml.
 
     A real corpus is one for which the option that is declared by `pyspeech.experiment.config.folder_or` holds a folder
     and none of its names. The engine refuses what is neither. <name> is the name of the profile for the first of the
@@ -225,7 +225,8 @@ class Recipe:
         if profile is None:
             overrides = dict(config.split_override(text) for text in flags.overrides)
             real = self._corpus and overrides.get(self._corpus.key, self._corpus.names[0]) not in self._corpus.names
-            profile = "full" if real and "full" in self.profiles() and has_gpu() else self.default_profile
+            fitting = ("full" if has_gpu() else "small") if real else None
+            profile = fitting if fitting in self.profiles() else self.default_profile
         if profile is not None and profile not in self.profiles():
             guess = config.nearest(profile, self.profiles())
             default = ""

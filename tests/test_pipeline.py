@@ -517,9 +517,9 @@ class Voices:
 def test_profile_and_name_go_by_the_corpus(gpu, tmp_path, monkeypatch):
     monkeypatch.setattr("pyspeech.pipeline.has_gpu", lambda: gpu)
     monkeypatch.setitem(sys.modules, "pyspeech.compat", types.SimpleNamespace(describe_environment=lambda: "here"))
-    real = "full" if gpu else "mini"
+    real = "full" if gpu else "small"
     (tmp_path / "conf").mkdir()
-    for profile in ("mini", "full"):
+    for profile in ("mini", "small", "full"):
         (tmp_path / "conf" / f"{profile}.yaml").write_text("")
     corpus = tmp_path / "data" / "FSC"
     corpus.mkdir(parents=True)
@@ -537,8 +537,8 @@ def test_profile_and_name_go_by_the_corpus(gpu, tmp_path, monkeypatch):
     assert name(f"corpus={corpus}") == name(f"corpus={tmp_path / 'link'}") == f"FSC-{real}"
     assert name(f"corpus={corpus}", "language=English") == f"FSC-english-{real}"
     assert name(f"corpus={corpus}", "--profile", "mini") == "FSC-mini"
-    (tmp_path / "conf" / "full.yaml").unlink()
-    assert name(f"corpus={corpus}") == "FSC-mini"  # no such profile
+    (tmp_path / "conf" / f"{real}.yaml").unlink()
+    assert name(f"corpus={corpus}") == "FSC-mini"  # no such profile, whatever the other one
 
 
 def test_options_are_checked_before_anything_else(toy):

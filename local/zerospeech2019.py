@@ -10,8 +10,9 @@ https://download.zerospeech.com (registration): english (development) and surpri
 
 That tree, the speaker before the first underscore, and the lists' lines are certain: the challenge's evaluation and
 several published systems read them. Its bitrate_filelist.txt (`S002_0379088085.txt 4.891375`) came with the evaluation
-program, in share/2019/english; its ABX task came compiled (2019/ABXTasks/byCtxt_acSpkr.abx, not read here), so where
-an .item file lies, and its name, are not certain. vads.txt, the times of speech in each file, is not used.
+program, in share/2019/english. Its ABX task is compiled, 2019/ABXTasks/byCtxt_acSpkr.abx, for English alone
+(pyspeech/units/abx_task.py reads it); an .item file, wherever one lies, does as well. vads.txt, the times of speech in
+each file, is not used.
 
 Nothing depends on more than the folders' names, unit, voice, parallel and test, in upper or lower case: they are found
 wherever they lie, with train above them or without; what is above that is the language's name; lists and .item files

@@ -1,4 +1,4 @@
-"""The lists of ZeroSpeech 2019 (local/zerospeech2019.py): bitrate_filelist, synthesis.txt and .item files.
+"""The lists of ZeroSpeech 2019 (local/zerospeech2019.py): bitrate_filelist, synthesis.txt, .item and .abx files.
 
 Each is read from the corpus and written, of the usable test utterances, into the folder of the manifests. Everywhere
 `found` is the Language, `out` the folder, `test` {utterance: duration in seconds}.
@@ -9,6 +9,7 @@ import unicodedata
 
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write
+from pyspeech.units.abx_task import read_task
 from pyspeech.units.bitrate import listed_name, read_filelist
 
 ITEM_HEADER = "#file onset offset #phone prev-phone next-phone speaker"
@@ -67,25 +68,43 @@ def read_synthesis(path, voices):
 
 
 def write_items(found, out, test, log):
-    """Write abx.item from the .item file with the most lines of test utterances; returns its number of lines."""
+    """Write abx.item and return its number of lines: those of test utterances of the .item file that has the most, or,
+    where none has any, of the compiled task that has the most."""
     target = out / "abx.item"
-    rows, source = max(
-        ((read_items(path, test), path) for path in found.named("*.item")), key=lambda pair: len(pair[0]), default=([], None)
-    )
+    rows, source = _most_items(found, "*.item", read_items, test)
+    if not rows:
+        rows, other = _most_items(found, "*.abx", read_task_rows, test)
+        source = other or source
     if not rows:
         target.unlink(missing_ok=True)
-        others = [f"{source} names none"] if source else [f"{path} is compiled, not read" for path in found.named("*.abx")]
         log.warning(
-            "%s: no .item file with test utterances%s; there will be no ABX. Where one is added: --force "
+            "%s: no .item or .abx file with test utterances%s; there will be no ABX. Where one is added: --force "
             "--stage prepare --stop-stage prepare, then the rest",
             found.folder,
-            f" ({', '.join(others)})" if others else "",
+            f" ({source} names none)" if source else "",
         )
         return 0
-    log.info("ABX items: %d lines of %s", len(rows), source)
+    log.info("ABX items: %d of %s", len(rows), source)
     with atomic_write(target) as stream:
         stream.writelines(" ".join(row) + "\n" for row in [ITEM_HEADER.split(), *rows])
     return len(rows)
+
+
+def _most_items(found, pattern, read, test):
+    """(rows, path) of the file with the most rows; ([], None) where there is no file."""
+    return max(((read(path, test), path) for path in found.named(pattern)), key=lambda pair: len(pair[0]), default=([], None))
+
+
+def read_task_rows(path, test):
+    """As `read_items`, of a compiled ABX task; items that are whole files end with them."""
+    rows = []
+    for item in read_task(path, wanted=lambda name: _listed(name) in test):
+        name = _listed(item.file)
+        if name in test:
+            _check_onset(path, item.onset, name, test)
+            times = (repr(item.onset), repr(min(item.offset, max(test[name], item.onset))))
+            rows.append([name, *times, item.phone, *item.context, item.speaker])
+    return rows
 
 
 def read_items(path, test):
@@ -104,15 +123,23 @@ def read_items(path, test):
             onset, offset = 0.0, -1.0
         if len(fields) != 7 or not 0 <= onset <= offset < float("inf"):
             raise UserError(f"{path}, line {number}: '{line.strip()}'; expected `{ITEM_HEADER}`, times in seconds")
-        name = utterance_name(listed_name(fields[0].strip()))
+        name = _listed(fields[0])
         if name in test:
-            if onset > test[name]:
-                raise UserError(
-                    f"{path}, line {number}: an item begins at {onset:g} s, but {name} ends at "
-                    f"{test[name]:g} s; expected times in seconds from the beginning of the file"
-                )
+            _check_onset(f"{path}, line {number}", onset, name, test)
             rows.append([name, *fields[1:]])
     return rows
+
+
+def _listed(text):
+    return utterance_name(listed_name(text.strip()))
+
+
+def _check_onset(place, onset, name, test):
+    if onset > test[name]:
+        raise UserError(
+            f"{place}: an item begins at {onset:g} s, but {name} ends at {test[name]:g} s; "
+            "expected times in seconds from the beginning of the file"
+        )
 
 
 def _remark_absent(path, rows, test, log):

@@ -3,8 +3,8 @@
 
 FEATURES is a folder with a file for each that the items name, NAME.npy (frames, dim), NAME.npz (`features`, and `times`
 in seconds if they are known) or NAME.txt (a vector a line), or a Kaldi table of matrices (.scp, .ark). FILE has a
-header and lines `file onset offset phone phone-before phone-after speaker`. All triplets count; see
-pyspeech/units/abx.py for the rules.
+header and lines `file onset offset phone phone-before phone-after speaker`, or is a compiled task of ABXpy (.abx), such
+as ZeroSpeech distributes. All triplets count; see pyspeech/units/abx.py for the rules.
 """
 import sys
 from pathlib import Path
@@ -29,8 +29,9 @@ def main(arguments=None):
         raise UserError(f"--jobs {options.jobs} --frame-rate {options.frame_rate}; expected finite numbers above 0")
     # The work is in many small products of matrices: processes help there, threads do not.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    from pyspeech.units.abx import MODES, load_frames, read_items, score_modes
-    items = read_items(options.items)
+    from pyspeech.units.abx import MODES, load_frames, score_modes
+    from pyspeech.units.abx_task import read_item_file
+    items = read_item_file(options.items)
     frames = load_frames(items, options.features, options.frame_rate)
     result = {"distance": options.distance, "rule": options.rule, "items": len(items)}
     modes = MODES if options.mode == "both" else (options.mode,)
@@ -47,7 +48,7 @@ def main(arguments=None):
 
 def parser():
     parser = tool_parser(__doc__)
-    parser.add_argument("--items", metavar="FILE", required=True, help="tokens of phones (.item)")
+    parser.add_argument("--items", metavar="FILE", required=True, help="tokens of phones (.item, or a compiled task, .abx)")
     parser.add_argument("--features", metavar="FEATURES", required=True, help="folder of files, or x.scp, x.ark")
     parser.add_argument("--distance", choices=("cosine", "kl", "levenshtein"), default="cosine",
                         help="cosine: angle of vectors; kl: for probabilities; levenshtein: edits, for codes as they are "

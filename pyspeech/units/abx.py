@@ -40,7 +40,8 @@ class NoTriplets(UserError):
 
 
 class Item(NamedTuple):
-    """A token of a phone: onset and offset in seconds from the start of its file; context (phone before, phone after)."""
+    """A token of a phone: onset and offset in seconds from the start of its file, offset infinite where it ends with the file;
+    context (phone before, phone after)."""
 
     file: str
     onset: float
@@ -141,7 +142,7 @@ def load_frames(items: Sequence[Item], features: Path | str | dict, frame_rate: 
         of_file = [items[number] for number in numbers]
         first, last, outside, end = _frame_ranges(of_file, len(values), times, frame_rate, source)
         nearest += outside
-        late += [(source, end, item.offset) for item in of_file if item.offset > end]
+        late += [(source, end, item.offset) for item in of_file if end < item.offset < math.inf]
         for number, begin, end in zip(numbers, first, last):
             starts[number], lengths[number] = total, end - begin + 1
             parts.append(values[begin : end + 1])

@@ -91,6 +91,7 @@ ACCEPTED = {
         [
             "CropConfig.balanced",
             "DataConfig.augment",
+            "DataConfig.pooled",
             "DetectorConfig.residual",
             "LogMelConfig.remove_mean",
             "LossConfig.full",
@@ -99,6 +100,7 @@ ACCEPTED = {
             "TransducerConfig.lsp",
             "fearless.skip_bad",
             "indic.skip_bad",
+            "indic.steps_by_hours",
             "zerospeech.skip_bad",
             "add2022.skip_bad",
         ],

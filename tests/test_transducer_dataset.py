@@ -101,6 +101,19 @@ def test_an_epoch_has_every_utterance_once_in_batches_of_one_language():
     assert sum(language_of(a) != language_of(b) for a, b in zip(batches, batches[1:])) > 3
 
 
+def test_pooled_minibatches_mix_languages_by_duration():
+    cuts = unequal_cuts()
+    batches = list(language_sampler([*cuts, *fake_cuts("mr-IN", 9, 7)], list(LANGUAGES), 40, 8, seed=1, pooled=True))
+    assert sorted(sum(ids(batches), [])) == sorted(cut.id for cut in cuts)
+    mixed = 0
+    for batch in batches:
+        durations = [cut.duration for cut in batch]
+        assert len(batch) <= 8 and max(durations) * len(batch) <= 40
+        assert max(durations) - min(durations) < 3  # of 1 to 9 s
+        mixed += len({language_of([cut]) for cut in batch}) > 1
+    assert mixed > len(batches) / 2
+
+
 def test_minibatches_together():
     cuts = unequal_cuts()
     sampler = language_sampler(cuts, list(LANGUAGES), 40, 4, seed=1, together=6)

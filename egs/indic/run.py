@@ -23,8 +23,7 @@ from steps.systems import check_fixed, check_list, if_used
 
 @dataclass
 class Config:
-    # mini (synthetic), prompts (real voices), or the folder of a corpus
-    corpus: str = folder_or("mini", "prompts", what="a corpus")
+    corpus: str = folder_or("mini", "prompts", what="a corpus")  # mini (synthetic), prompts (real voices), or a folder
     kind: str = "mucs"  # the layout of that folder: mucs (also Microsoft's), fleurs, commonvoice or cmu_indic
     languages: List[str] = field(default_factory=list)  # codes such as hi-IN; empty: all that the corpus has
     scale: float = 1.0  # of the number of utterances of corpus=mini and prompts
@@ -38,10 +37,11 @@ class Config:
     loss: LossConfig = field(default_factory=LossConfig)
     data: DataConfig = field(default_factory=DataConfig)
     train: TrainConfig = field(default_factory=TrainConfig)  # of the multilingual systems
-    monolingual_steps: float = 0.5  # of train.max_steps, for each monolingual system,
+    monolingual_steps: float = 1.0  # of train.max_steps, for each monolingual system,
     monolingual_lr: float = 1.0  # whose learning rate is this share of train.lr
     finetune_steps: float = 0.2  # and for each finetuned one,
     finetune_lr: float = 0.5  # whose learning rate is this share of train.lr
+    steps_by_hours: bool = True  # both times the language's share of the hours: as many epochs for each
     search: SearchConfig = field(default_factory=SearchConfig)
     stop_after: List[int] = field(default_factory=lambda: [100, 30, 10])  # tau in encoder frames (Table 7) ...
     stop_below: List[float] = field(default_factory=lambda: [0.2, 0.5])  # ... and s_th
@@ -86,7 +86,7 @@ def features(exp, conf):
 
 for system, seed in SEEDS.items():
     part = "finetune" if seed else "monolingual"
-    own = [f"{part}_steps", f"{part}_lr"] if seed or system == "monolingual" else []
+    own = [f"{part}_steps", f"{part}_lr", "steps_by_hours"] if seed or system == "monolingual" else []
     recipe.stage(name=f"train_{system}",
                  about=f"Train {system}" + (f" from {seed}." if seed else "; the epoch is chosen on dev."),
                  config=["specaugment", "model", "loss", "data", "train", *own],

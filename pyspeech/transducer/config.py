@@ -93,6 +93,7 @@ class DataConfig:
     batch_seconds: float = 400.0  # of a minibatch, padding included
     max_utterances: int = 128  # of a minibatch
     minibatches: int = 1  # of a language each, that make a step; the paper does not say
+    pooled: bool = True  # minibatches of vanilla and one-hot mix the languages (section 3); the others' never do (4)
     speeds: List[float] = field(default_factory=list)  # copies of the training data at these speeds, such as 0.9 and 1.1
     augment: bool = True  # SpecAugment
 

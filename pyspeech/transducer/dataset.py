@@ -1,4 +1,5 @@
-"""Minibatches of utterances for transducers (Joshi et al. 2021, section 4): each of one language, drawn by hours.
+"""Minibatches of utterances for transducers: each of one language, drawn by hours (Joshi et al. 2021, section 4), or of
+the languages as they come (section 3, vanilla and one-hot).
 
     stats = GlobalStats.compute(frames for _, frames in compute_frames(cuts, fbank_config))
     sampler = language_sampler(cuts, languages, batch_seconds=200, max_utterances=32, seed=1)
@@ -39,15 +40,22 @@ CACHE_BYTES = 2 << 30  # 18 hours of log-mel frames; what comes later is compute
 
 
 def language_sampler(
-    cuts: Iterable[Cut], languages: Iterable[str], batch_seconds: float, max_utterances: int, seed: int, together: int = 1
+    cuts: Iterable[Cut],
+    languages: Iterable[str],
+    batch_seconds: float,
+    max_utterances: int,
+    seed: int,
+    together: int = 1,
+    pooled: bool = False,
 ) -> LanguageSampler:
     """A sampler for BatchLoader of CutSets, each of one of `languages` (codes); cuts of others are left out.
 
     batch_seconds: limit of a minibatch's seconds, padding included (the longest utterance times their number; an
     utterance longer than that is a minibatch of its own). max_utterances: limit of their number. together: minibatches,
-    of a language each, that make one CutSet; fewer at the end of an epoch.
+    of a language each, that make one CutSet; fewer at the end of an epoch. pooled: the languages are one set of
+    utterances, from which minibatches of similar durations are drawn, of whatever languages.
     """
-    return LanguageSampler(cuts, languages, batch_seconds, max_utterances, seed, together)
+    return LanguageSampler(cuts, languages, batch_seconds, max_utterances, seed, together, pooled)
 
 
 class LanguageSampler:
@@ -68,6 +76,7 @@ class LanguageSampler:
         max_utterances: int,
         seed: int,
         together: int = 1,
+        pooled: bool = False,
     ) -> None:
         if batch_seconds <= 0 or max_utterances < 1 or together < 1:
             raise UserError(
@@ -81,6 +90,8 @@ class LanguageSampler:
         for language, chosen in self.cuts.items():
             if not chosen:
                 raise UserError(f"no training utterances of language '{language}'; leave it out or check the corpus")
+        if pooled:
+            self.cuts = {"all": [cut for chosen in self.cuts.values() for cut in chosen]}
         self.batch_seconds, self.max_utterances = batch_seconds, max_utterances
         self.seed, self.epoch, self.together = seed, 0, together
 

@@ -1,8 +1,9 @@
 """What a training step of a transducer computes (Joshi et al. 2021, section 4.2): the RNN-T loss plus the LID loss.
 
 A batch is one of pyspeech.transducer.dataset: a minibatch of one language, as in the paper, so that only shared parameters
-and those of that language get a gradient, or several of them that make one step. The cross entropy of language
-identification is applied at every frame and added, times `lid_scale`; it reaches the encoder and the LID layers alone.
+and those of that language get a gradient, several of them that make one step, or one of mixed languages. The cross
+entropy of language identification is applied at every frame and added, times `lid_scale`; it reaches the encoder and
+the LID layers alone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Training of the systems of egs/indic (Joshi et al. 2021, sections 3, 4 and 6.1); the loss on dev chooses the weights."""
 from dataclasses import replace
 
-from steps.asr.corpus import cuts_of, languages_of, load_units, training_cuts
+from steps.asr.corpus import cuts_of, describe_corpus, languages_of, load_units, training_cuts
 
 STRUCTURES = {  # options of TransducerConfig
     "monolingual": {"structure": "monolingual"},
@@ -26,10 +26,19 @@ def train_system(exp, conf, system, seed=None):
     if STRUCTURES[system]["structure"] != "monolingual":
         train_model(exp, conf, system, languages, conf.train, system)
         return
-    share = conf.finetune_steps if seed else conf.monolingual_steps
+    shares = shares_of_steps(conf.finetune_steps if seed else conf.monolingual_steps, corpus, conf.steps_by_hours)
     for language in languages:
-        train = shorter(conf.train, share, conf.finetune_lr if seed else conf.monolingual_lr)
+        train = shorter(conf.train, shares[language], conf.finetune_lr if seed else conf.monolingual_lr)
         train_model(exp, conf, system, [language], train, f"{system}/{language}", seed)
+
+
+def shares_of_steps(share, corpus, by_hours):
+    """{language: share of the steps of a multilingual system that its own system takes}: `share`, or, by hours, so much of
+    the language's share of the training data, which makes as many epochs of each language (`share` of a multilingual
+    system's)."""
+    minutes = {language: sets["train"]["minutes"] for language, sets in describe_corpus(corpus).items() if "train" in sets}
+    total = sum(minutes.values())
+    return {language: share * (own / total if by_hours else 1) for language, own in minutes.items()}
 
 
 def shorter(train, share, lr):
@@ -55,9 +64,10 @@ def train_model(exp, conf, system, languages, train, name, seed=None):
     units = load_units(exp.dir / "units", languages, union=structure["structure"] in UNION)
     stats, stored = GlobalStats.load(exp.dir / "features" / "stats.json"), FrameStore(exp.dir / "features" / "frames")
     exp.log.info("%s: %s", name, ", ".join(f"{language} {units[language].size} symbols" for language in languages))
-    limits = conf.data.batch_seconds, conf.data.max_utterances
+    limits, pooled = (conf.data.batch_seconds, conf.data.max_utterances), conf.data.pooled and structure["structure"] in UNION
     dataset = UtteranceDataset(units, conf.features, stats, conf.specaugment if conf.data.augment else None, stored=stored)
-    sampler = language_sampler(training_cuts(conf, corpus, languages), languages, *limits, train.seed, conf.data.minibatches)
+    sampler = language_sampler(training_cuts(conf, corpus, languages), languages, *limits, train.seed, conf.data.minibatches,
+                               pooled)
     dev = cuts_of(corpus, "dev", languages)
     validate = dev_loss(UtteranceDataset(units, conf.features, stats, stored=stored), dev, limits) if dev else None
 

@@ -124,11 +124,11 @@ def check_file(path, check=check_audio, shortest=SHORTEST):
 def check_utterances(utterances, check, log):
     """([(utterance, audio properties), ...], [(audio path, what is wrong), ...]) of a list of Utterance, with progress.
 
-    check: utterance -> what `check_file` returns; called in threads.
+    Anything that has an `audio`, a path, will do for one. check: utterance -> what `check_file` returns; called in threads.
     """
     from tqdm import tqdm
 
-    log.info("checking the audio of %d utterances", len(utterances))
+    log.info("checking %d audio files", len(utterances))
     good, problems = [], []
     with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
         checks = pool.map(check, utterances)

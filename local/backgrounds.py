@@ -1,4 +1,17 @@
-"""Noise and music to be mixed with speech, from Debian packages, divided among the sets of a corpus.
+"""Noise, music and rooms to be mixed with speech: from folders of the user's, such as MUSAN and RIRS_NOISES, or from
+Debian packages, divided among the sets of a corpus.
+
+Folders: all audio in them and below, of any rate and length.
+
+    musan/{noise,music,speech}/*/*.wav                    MUSAN (https://www.openslr.org/17): 6, 42 and 60 h, 16 kHz
+    RIRS_NOISES/pointsource_noises/*.wav                  (https://www.openslr.org/28), 843 noises
+    RIRS_NOISES/simulated_rirs/*/*/*.wav                  60,000 impulse responses of simulated rooms
+    RIRS_NOISES/real_rirs_isotropic_noises/*.wav          measured ones of 1 to 8 channels, and noises beside them
+
+Of a folder that is the whole of one of these, the part is taken that is asked for; a file that is called noise is no
+room. Of an impulse response of several channels the first is taken, for their mean is that of no place in the room.
+
+Packages:
 
 Noise: sounds of animals, vehicles and instruments (tuxpaint-stamps-default; 0.2 to 15 s, each begins again until the
 speech ends). Music: that of a game, 22.05 kHz (fillets-ng-data, 15 pieces, 24 minutes). Every piece belongs to one of
@@ -6,14 +19,56 @@ train, adapt and eval, so that what an augmented training set has heard is not i
 """
 
 import re
+from pathlib import Path
+
+import numpy as np
 
 from local import voices
+from local.audio_checks import AUDIO_SUFFIXES, SHORTEST, check_file
 from local.splits import share_of
+from pyspeech.audio.io import find_files, read_audio, stream_audio
 from pyspeech.download import fetch_debian
 from pyspeech.unpack import unpack
 
 PARTS = (("train", 0.4), ("adapt", 0.7), ("eval", 1.0))  # and the upper edge of its share
+KINDS = {"noise": ("noise", "pointsource_noises"), "music": ("music",), "rooms": ()}  # and their parts of the corpora
+NOISE_FILE = re.compile(r"(?<![a-z])noise", re.IGNORECASE)
+LONGEST_ROOM = 10.0  # seconds: of no room that speech would be understood in
+LONGEST_SOUND = 600.0  # seconds; a longer recording is several
 SPOKEN = re.compile(r"_[a-z]{2}(_[a-zA-Z]{2})?$|_desc")  # names of letters and numbers, and descriptions
+
+
+def find_sounds(folder, kind):
+    """(the folder, or its part that has this kind; sorted paths of the audio files in it and below). kind: of KINDS."""
+    folder = Path(folder)
+    folder = next((folder / name for name in KINDS[kind] if (folder / name).is_dir()), folder)
+    paths = find_files(folder, AUDIO_SUFFIXES)
+    return folder, [path for path in paths if not (kind == "rooms" and NOISE_FILE.search(path.stem))]
+
+
+def check_sound(path, kind):
+    """As `check_file`, of a file of a kind of KINDS."""
+    if kind != "rooms":
+        return check_file(path, shortest=SHORTEST)
+    properties, problem = check_file(path, shortest=0.0)
+    if properties and properties["duration"] > LONGEST_ROOM:
+        return None, f"{properties['duration']:.1f} s long; expected an impulse response, of at most {LONGEST_ROOM:g} s"
+    return properties, problem
+
+
+def read_sounds(path, kind, rate):
+    """Yield the sounds of a file at `rate` Hz, (n,) float32: one, or several of a recording of more than ten minutes."""
+    if kind == "rooms":
+        yield read_audio(path, rate, channel=0)[0]
+        return
+    blocks = []
+    for block in stream_audio(path, rate):
+        blocks.append(block)
+        if sum(map(len, blocks)) >= LONGEST_SOUND * rate:
+            yield np.concatenate(blocks)
+            blocks = []
+    if blocks:
+        yield np.concatenate(blocks)
 
 
 def backgrounds(part):

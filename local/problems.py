@@ -31,8 +31,9 @@ def list_problems(folder, problems):
     return listing, "\n".join("  " + line for line in lines[:SHOWN]) + more
 
 
-def report_problems(name, folder, problems, total, skip_bad, log):
-    """List the problems of a corpus of `total` utterances, called `name` in messages, in the log and in `folder`.
+def report_problems(name, folder, problems, total, skip_bad, log, what="utterances"):
+    """List the problems of a corpus of `total` utterances (or `what` it is of), called `name` in messages, in the log and
+    in `folder`.
 
     UserError where they are more than isolated ones, at most 10 or 5 % of all, unless skip_bad.
     """
@@ -42,7 +43,7 @@ def report_problems(name, folder, problems, total, skip_bad, log):
         return
     if not (skip_bad or count <= TOLERATED and 2 * count <= total or count <= TOLERATED_SHARE * total):
         raise UserError(
-            f"{name}: {count} of {total} utterances have problems (list: {listing}); mend them, or "
+            f"{name}: {count} of {total} {what} have problems (list: {listing}); mend them, or "
             f"skip_bad=true leaves them out\n{shown}"
         )
-    log.warning("%s: left out %d of %d utterances that have problems (list: %s)\n%s", name, count, total, listing, shown)
+    log.warning("%s: left out %d of %d %s that have problems (list: %s)\n%s", name, count, total, what, listing, shown)

@@ -14,6 +14,7 @@ from pyspeech.features.config import SpecAugmentConfig
 from pyspeech.pipeline import Recipe, folder_or, requirement, stages_at_once
 from pyspeech.spoofing.config import AugmentConfig, CropConfig, DetectorConfig, LogMelConfig
 from pyspeech.training.config import TrainConfig
+from steps.spoof.augment import OPTIONS
 from steps.spoof.corpus import KINDS
 from steps.spoof.score import score_system
 from steps.spoof.train import SYSTEMS, train_system
@@ -61,8 +62,7 @@ def prepare(exp, conf):
     prepare_corpus(conf, exp.dir / "corpus", exp.log)
 
 
-@recipe.stage(config=["augment.noise", "augment.music", "augment.reverberation", "features.sampling_rate"],
-              outputs=["backgrounds"])
+@recipe.stage(config=[*OPTIONS, "features.sampling_rate", "skip_bad"], outputs=["backgrounds"], resumable=True)
 def backgrounds(exp, conf):
     """Noise, music and room impulse responses for training, which none of the other sets has."""
     from steps.spoof.augment import collect_backgrounds

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import List, Tuple
 
 from pyspeech.errors import requirement
+from pyspeech.experiment.config import folder_or
 from pyspeech.features.config import check_rate
 
 SHORT = ("zeros", "repeat")
@@ -94,6 +95,11 @@ class AugmentConfig:
     noise_snr: Tuple[float, float] = (0.0, 15.0)  # dB, drawn evenly from lowest to highest
     music: float = 0.3
     music_snr: Tuple[float, float] = (5.0, 15.0)
+    # what is mixed with speech: that of free packages, or all audio in a folder and below, of any rate
+    noise_dir: str = folder_or("packages", what="noises, such as musan/noise")
+    music_dir: str = folder_or("packages", what="music, such as musan/music")
+    # rooms made up by a simulation, or the impulse responses in a folder and below
+    room_dir: str = folder_or("simulated", what="impulse responses, such as RIRS_NOISES")
 
     def __post_init__(self) -> None:
         # YAML has lists alone.

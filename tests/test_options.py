@@ -133,7 +133,10 @@ ACCEPTED = {
         "indic.languages": ["[-1]", "[0]", "[nan]", "[inf]", "[x]"],
         "zerospeech.language": list(VALUES),
     },
-    "text for a form, which asks for no more": dict.fromkeys(["zerospeech.author", "zerospeech.affiliation"], list(VALUES)),
+    "text for a form, which asks for no more": {
+        **dict.fromkeys(["SubmissionConfig.author", "SubmissionConfig.affiliation"], [one for one in VALUES if one]),
+        "SubmissionConfig.code": list(VALUES),
+    },
 }
 
 

@@ -87,7 +87,7 @@ test_one_line_for_a_mistake = mistakes(
     (["systems=[trf]"], "; there is no trf"),
     (["corpus=/nowhere"], "/nowhere"),
     (["seeds=[]"], "at least one"),
-    (["systems=[conv128]"], "synthesis=trf128: expected one of systems=[conv128]"),
+    (["systems=[conv128]"], "synthesis=trf128_smooth_5e-3_jitter_0.05: expected one of systems=[conv128]"),
     (["spoken=0"], "at least 1"),
     (["recogniser=/nowhere/listen --fast"], "recogniser=/nowhere/listen --fast: no program /nowhere/listen"),
 )

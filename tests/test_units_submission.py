@@ -44,7 +44,7 @@ def made(corpus, tmp_path_factory):
             write_embedding(folder, language, utterance, codebook[rng.integers(0, 8, rng.integers(1, 9))])
         for name in synthesis_names(pairs).values():
             write_synthesis(folder, language, name, 0.1 * rng.standard_normal(800))
-    write_metadata(folder, "A. Author", "Ünïversity", "dtw_cosine", "a system", {"codes": 8}, code="https://example.org")
+    write_metadata(folder, "A. Author", "Ünïversity", "dtw_cosine", "a system", code="https://example.org")
     return folder
 
 
@@ -75,7 +75,6 @@ def test_what_is_written_is_right(made, corpus):
     assert yaml.safe_load((made / "2019/metadata.yaml").read_text()) == {
         "abx distance": "dtw_cosine",
         "system description": "a system",
-        "hyperparameters": {"codes": 8},
         "using parallel train": False,
         "using external data": False,
     }
@@ -103,7 +102,7 @@ def test_rows_keep_their_digits(tmp_path):
     write_synthesis(tmp_path, "english", "V_1.wav", [2.0])
     assert wave_problem(tmp_path / TEST / "V_1.wav") is None
     with pytest.raises(UserError, match="abx distance cosine: expected one of dtw_cosine"):
-        write_metadata(tmp_path, "a", "b", "cosine", "c", {})
+        write_metadata(tmp_path, "a", "b", "cosine", "c")
 
 
 def test_names_of_the_challenge():
@@ -157,7 +156,7 @@ def test_dimensions_and_distances(submission):
 def test_metadata_that_is_wrong(submission):
     top, track = submission / "metadata.yaml", submission / "2019/metadata.yaml"
     change(top, author=None, affiliation="", open_source="yes", team="x")
-    change(track, abx_distance="cosine", using_external_data=None, using_parallel_train="no", hyperparameters=None)
+    change(track, abx_distance="cosine", using_external_data=None, using_parallel_train="no", hyperparameters={"codes": 8})
     found = problems(submission)
     for line in [
         "metadata.yaml: no entry 'author'; expected text",
@@ -168,9 +167,11 @@ def test_metadata_that_is_wrong(submission):
         "2019/metadata.yaml: 'using parallel train' is 'no'; expected true or false",
         "2019/metadata.yaml: 'abx distance' is 'cosine'; expected one of dtw_cosine, dtw_kl, levenshtein",
         "2019/code: is not empty, but metadata.yaml says open source: false",
+        "2019/metadata.yaml: entry 'hyperparameters' is not expected; expected abx distance, system description, using "
+        "parallel train, using external data, auxiliary1 description, auxiliary2 description",
     ]:
         assert line in found
-    assert len(found) == 8
+    assert len(found) == 9
     top.write_text("just text")
     track.write_text("a: [1\nb: 2")
     found = problems(submission)
@@ -299,7 +300,9 @@ def test_against_the_corpus(submission, corpus):
 
 def test_tool(submission, corpus, tmp_path, capsys):
     assert validate_submission.main([str(submission), "--corpus", str(corpus)]) == 0
-    assert capsys.readouterr().out == f"{submission}: nothing wrong\n"
+    assert capsys.readouterr().out == (
+        f"{submission}: nothing wrong; the challenge wants the language surprise too (utils/merge_submissions.py)\n"
+    )
     (submission / "2019/metadata.yaml").unlink()
     run = run_tool("validate_submission", "submission", cwd=tmp_path)
     assert run.returncode == 1 and run.stderr == ""

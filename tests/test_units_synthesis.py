@@ -14,7 +14,7 @@ import torch
 from local.manifests import Utterance, write_manifest
 from pyspeech.features.config import MfccConfig
 from pyspeech.units.checkpoint import Bundle, save_pair
-from pyspeech.units.config import InverterConfig, VqVaeConfig
+from pyspeech.units.config import InverterConfig, SubmissionConfig, VqVaeConfig
 from pyspeech.units.inverter import Inverter
 from pyspeech.units.submission import check_submission, wave_problem
 from pyspeech.units.voices import Voice
@@ -55,9 +55,7 @@ def exp(tmp_path_factory):
     return SimpleNamespace(dir=folder, log=logging.getLogger("test"), profile="mini", overrides=())
 
 
-CONF = SimpleNamespace(
-    synthesis="trf128", seeds=[7], spoken=4, recogniser="", corpus="mini", author="N. N.", affiliation="none"
-)
+CONF = SimpleNamespace(synthesis="trf128", seeds=[7], spoken=4, recogniser="", corpus="mini", submission=SubmissionConfig())
 
 
 def test_pairs_without_a_list(exp):

@@ -21,7 +21,7 @@ from pyspeech.terminal import exit_after
 def main(arguments=None):
     """Returns the exit status: 0 where the submission is right, 1 otherwise."""
     options = parser().parse_args(arguments)
-    from pyspeech.units.submission import check_submission, printable
+    from pyspeech.units.submission import check_submission, missing_languages, printable
     folder = printable(options.folder)
     expected = None
     if options.corpus:
@@ -35,8 +35,10 @@ def main(arguments=None):
     if problems:
         print(f"{folder}: {len(problems)} problem{'s' * (len(problems) > 1)}")
     else:
+        missing = " and ".join(missing_languages(options.folder))
         print(f"{folder}: nothing wrong" + ("" if expected else
-              "; whether every test utterance is there was not checked (--corpus DIR checks that)"))
+              "; whether every test utterance is there was not checked (--corpus DIR checks that)") +
+              (f"; the challenge wants the language {missing} too (utils/merge_submissions.py)" if missing else ""))
     return 1 if problems else 0
 
 

@@ -12,7 +12,7 @@ from pyspeech.launch import ensure_environment
 ensure_environment()
 from pyspeech.features.config import MfccConfig
 from pyspeech.pipeline import Recipe, folder_or, requirement, stages_at_once
-from pyspeech.units.config import InverterConfig, UnitDataConfig, UnitTrainConfig, VqVaeConfig
+from pyspeech.units.config import InverterConfig, SubmissionConfig, UnitDataConfig, UnitTrainConfig, VqVaeConfig
 from steps.systems import check_fixed, check_list, check_systems, if_used, models_of
 from steps.units.corpus import MINI_LANGUAGES, prepare_corpus
 from steps.units.recognition import command_of
@@ -40,14 +40,13 @@ class Config:
     vqvae: VqVaeConfig = field(default_factory=VqVaeConfig)
     data: UnitDataConfig = field(default_factory=UnitDataConfig)
     train: UnitTrainConfig = field(default_factory=UnitTrainConfig)  # its seed is one of `seeds`
-    synthesis: str = "trf128"  # the system whose units, with the first seed, are spoken
+    synthesis: str = "trf128_smooth_5e-3_jitter_0.05"  # whose units, with the first seed, are spoken; the submitted one
     inverter: InverterConfig = field(default_factory=InverterConfig)
     inverter_data: UnitDataConfig = field(default_factory=UnitDataConfig)
     inverter_train: UnitTrainConfig = field(default_factory=UnitTrainConfig)
     spoken: int = 40  # test utterances to speak, each in every voice, where the corpus does not list them
     recogniser: str = ""  # command that prints a line of text for each audio file given; scores what is spoken
-    author: str = "anonymous"  # of the submission
-    affiliation: str = "none"
+    submission: SubmissionConfig = field(default_factory=SubmissionConfig)
 
     def check(self):
         """Raise UserError for options that make no sense, or not together; nested ones have been checked."""
@@ -96,7 +95,7 @@ recipe.stage(name="score_synthesis", about="How near the voices that speak are t
              outputs=["synthesis.json", "figures/sentence.png"])(score_synthesis)
 
 recipe.stage(name="submission", about="Units and speech in the format of ZeroSpeech 2020, checked.",
-             config=["corpus", "synthesis", "seeds", "spoken", "author", "affiliation"],
+             config=["corpus", "synthesis", "seeds", "spoken", "submission"],
              inputs=lambda conf: ["corpus", "models/synthesis", f"units/{conf.synthesis}", "wavs"],
              outputs=["submission"])(make_submission)
 

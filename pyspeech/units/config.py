@@ -125,6 +125,22 @@ class UnitTrainConfig(TrainConfig):
         require("average_best", self.average_best == 1, "1, as there is no validation")
 
 
+@dataclass
+class SubmissionConfig:
+    """What a submission to the challenge says of itself (pyspeech/units/submission.py)."""
+
+    author: str = "anonymous"
+    affiliation: str = "none"
+    # where the source is, as text; empty: the source is not open, which the challenge's validator refuses
+    code: str = "pyspeech (Apache-2.0), egs/zerospeech"
+
+    def check(self) -> None:
+        """Raise UserError for the first option that makes no sense."""
+        require = requirement("submission", self)
+        for name in ("author", "affiliation"):
+            require(name, getattr(self, name).strip() != "", "text")
+
+
 def _check_attention(require, config):
     require("heads", config.dim % config.heads == 0, f"a divisor of dim={config.dim}")
     require("dim", config.dim % 2 == 0, "an even number, as positions are pairs of sine and cosine")

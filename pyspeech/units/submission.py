@@ -2,7 +2,7 @@
 
     metadata.yaml                       author, affiliation, open source (true or false)
     2019/metadata.yaml                  abx distance (dtw_cosine, dtw_kl, levenshtein), system description,
-                                        hyperparameters, using parallel train, using external data (true or false)
+                                        using parallel train, using external data (true or false)
     2019/code/*                         where open source is true: the code, or the address of a public repository
     2019/english/test/S002_0379088085.txt     the units of a test utterance: a vector a line, single spaces between numbers
     2019/english/test/V002_0379088085.wav     it, spoken by V002 as the corpus's synthesis.txt asks: its name is the
@@ -14,10 +14,11 @@
 Certain, from the challenge's own validator and evaluation: the folders, the required entries and their types, that more
 entries or files in the upper folders are refused, that each test utterance has its .txt, each line of it as many
 numbers, in all of a language's files; that the .wav files are those of the list and have samples. Its ABX passes over
-lines of one number, hence at least two columns. Not certain: `hyperparameters`, which its instructions name but a
-version of its validator refuses (left out or there, it is right here); the format of the .wav files, of which only that
-Python's `wave` module must read them is known (here 16 kHz, mono, PCM, as the corpus). Stricter here than there: blank
-lines, numbers that are not finite, negative numbers under dtw_kl (its score is then 50), files that nothing asks for.
+lines of one number, hence at least two columns. Its instructions name an entry `hyperparameters`, which its validator
+refuses; so does this one. A version of that refuses any submission that is not open source. Not certain: the format of
+the .wav files, of which only that Python's `wave` module must read them is known (here 16 kHz, mono, PCM, as the corpus).
+Stricter here than there: blank lines, numbers that are not finite, negative numbers under dtw_kl (its score is then 50),
+files that nothing asks for.
 Two utterances of the corpus that would give one name (never so in the challenge's, but S1_sa1 and S2_sa1 would) keep
 their whole names: V001_S1_sa1.wav.
 """
@@ -42,7 +43,7 @@ RATE = 16000
 AUXILIARY = ("auxiliary_embedding1", "auxiliary_embedding2")
 TOP_ENTRIES = {"author": str, "affiliation": str, "open source": bool}
 TRACK_ENTRIES = {"abx distance": str, "system description": str, "using parallel train": bool, "using external data": bool}
-OPTIONAL_ENTRIES = {"hyperparameters": None, "auxiliary1 description": str, "auxiliary2 description": str}
+OPTIONAL_ENTRIES = {"auxiliary1 description": str, "auxiliary2 description": str}
 KINDS = {str: "text", bool: "true or false"}
 
 
@@ -82,16 +83,15 @@ def write_metadata(
     affiliation: str,
     distance: str,
     description: str,
-    hyperparameters: object,
     code: str | None = None,
     parallel: bool = False,
     external: bool = False,
 ) -> None:
     """Write both metadata.yaml of a submission.
 
-    distance: one of DISTANCES, that its units are meant for. hyperparameters: plain data. code: text that says where
-    the source is (then the submission is marked as open source and the text goes to 2019/code/README.txt); None: it is
-    not open. parallel, external: whether the parallel set, or data from elsewhere, was trained on.
+    distance: one of DISTANCES, that its units are meant for. code: text that says where the source is (then the
+    submission is marked as open source and the text goes to 2019/code/README.txt); None or "": it is not open.
+    parallel, external: whether the parallel set, or data from elsewhere, was trained on.
     """
     import yaml
 
@@ -99,11 +99,10 @@ def write_metadata(
         raise UserError(f"abx distance {distance}: expected one of {', '.join(DISTANCES)}")
     track = Path(folder) / TRACK
     contents = {
-        Path(folder) / "metadata.yaml": {"author": author, "affiliation": affiliation, "open source": code is not None},
+        Path(folder) / "metadata.yaml": {"author": author, "affiliation": affiliation, "open source": bool(code)},
         track / "metadata.yaml": {
             "abx distance": distance,
             "system description": description,
-            "hyperparameters": hyperparameters,
             "using parallel train": parallel,
             "using external data": external,
         },
@@ -111,9 +110,14 @@ def write_metadata(
     for path, entries in contents.items():
         with atomic_write(path) as stream:
             yaml.safe_dump(entries, stream, sort_keys=False, allow_unicode=True)
-    if code is not None:
+    if code:
         with atomic_write(track / "code" / "README.txt") as stream:
             stream.write(code.rstrip("\n") + "\n")
+
+
+def missing_languages(folder: Path | str) -> list[str]:
+    """Languages that the challenge wants and a submission does not have."""
+    return [language for language in LANGUAGES if not (Path(folder) / TRACK / language).is_dir()]
 
 
 def write_embedding(folder: Path | str, language: str, utterance: str, rows: ArrayLike) -> None:

@@ -4,6 +4,7 @@
     wavs/<voice>_<rest of the utterance's name>.wav   test utterances from their codes, 16 kHz, 16 bit
     submission/   units and speech in the format of ZeroSpeech 2020 (pyspeech/units/submission.py)
 """
+import json
 import shutil
 import zlib
 from dataclasses import asdict, replace
@@ -105,15 +106,17 @@ def make_submission(exp, conf):
     pairs = pairs_to_speak(exp.dir / "corpus", inverter.speakers, conf.spoken)
     for wave in submission.synthesis_names(pairs).values():
         shutil.copyfile(exp.dir / "wavs" / wave, folder / submission.TRACK / language / "test" / wave)
-    config = vqvae.model.config
+    config, about = vqvae.model.config, conf.submission
+    options = json.dumps({"features": asdict(vqvae.features), "vqvae": asdict(config),
+                          "inverter": asdict(inverter.model.config)}, indent=1)
     submission.write_metadata(
-        folder, conf.author, conf.affiliation, "dtw_cosine",
+        folder, about.author, about.affiliation, "dtw_cosine",
         f"{conf.synthesis}: VQ-VAE of {config.codes} codes, inverter, Griffin-Lim" +
         ("" if language == name else f"; the folder {language} holds the language {name} of corpus={conf.corpus}"),
-        {"vqvae": asdict(vqvae.model.config), "inverter": asdict(inverter.model.config)})
+        about.code and f"{about.code}\n\nOptions of the models ({name}):\n{options}")
     problems = submission.check_submission(folder, {language: expected_of(conf.corpus, name, cuts, pairs)})
     for path, problem in problems:
         exp.log.warning("%s: %s", path, problem)
-    missing = [other for other in submission.LANGUAGES if other != language]
-    exp.log.info("%s: %s; the challenge wants the language %s too, and this is %s alone", folder,
-                 f"{len(problems)} problems" if problems else "nothing wrong", " and ".join(missing), name)
+    exp.log.info("%s: %s; the challenge wants the language %s too, and this is %s alone (utils/merge_submissions.py joins two)",
+                 folder, f"{len(problems)} problems" if problems else "nothing wrong",
+                 " and ".join(submission.missing_languages(folder)), name)

@@ -340,11 +340,40 @@ def test_log_lines(tmp_path, caplog):
         " grad_norm ",
         " steps/s,",
         " audio-s/s,",
+        " % waiting for data,",
         " skipped 2,",
         " ETA 0:00:0",
     ):
         assert part in report[0]
     assert "finished at step 12, 2 skipped: weights of step 12" in lines[-1]
+
+
+def test_speed_is_that_of_steps_alone(tmp_path, monkeypatch):
+    """By a clock that data, loss and validation move: 3 s, 1 s and 100 s each. It is no part of the result."""
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+
+    def passes(seconds, value):
+        now[0] += seconds
+        return value
+
+    class Slow(Rows):
+        def __getitem__(self, indexes):
+            return passes(3.0, super().__getitem__(indexes))
+
+    trainer = build(
+        tmp_path,
+        replace(CONFIG, valid_every=2),
+        dataset=Slow(),
+        loss=lambda model, batch: passes(1.0, squared_error(model, batch)),
+        validate=lambda model: passes(100.0, {"loss": 0.0}),
+    )
+    trainer.run()
+    speeds = [point for point in trainer.position.history if "speed/waiting" in point]
+    assert [point["speed/waiting"] for point in speeds] == pytest.approx([0.75] * 3)
+    assert [point["speed/steps_per_second"] for point in speeds] == pytest.approx([0.25] * 3)
+    kept = load_checkpoint(tmp_path / "best.pt")["history"]
+    assert len(kept) == 9 and not any(name.startswith("speed") or name == "time" for point in kept for name in point)
 
 
 def test_bar_on_a_terminal(tmp_path, monkeypatch, capsys):

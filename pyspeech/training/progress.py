@@ -13,6 +13,35 @@ if TYPE_CHECKING:
     import logging
     from pathlib import Path
 
+    import torch
+
+
+class StepClock:
+    """What the steps since the last log line took: validations and checkpoints are left out.
+
+    On a GPU a step ends with reading its loss, so what is counted as computing is computed.
+    """
+
+    def __init__(self) -> None:
+        self.steps, self.seconds = 0, {"waiting": 0.0, "computing": 0.0}
+
+    def add(self, part: str, begun: float) -> None:
+        """Count the seconds since time.monotonic() was `begun` as waiting (for data), or as computing, which ends a step."""
+        self.seconds[part] += time.monotonic() - begun
+        self.steps += part == "computing"
+
+    def read(self, device: torch.device) -> dict[str, float]:
+        """{"speed/steps_per_second", "speed/waiting": the share of the time spent waiting for data, and on a GPU
+        "speed/gpu_gigabytes": the most that this process has held}; then counts anew."""
+        total = max(sum(self.seconds.values()), 1e-9)
+        values = {"speed/steps_per_second": self.steps / total, "speed/waiting": self.seconds["waiting"] / total}
+        if device.type == "cuda":
+            import torch
+
+            values["speed/gpu_gigabytes"] = torch.cuda.max_memory_reserved(device) / 2**30
+        self.steps, self.seconds = 0, dict.fromkeys(self.seconds, 0.0)
+        return values
+
 
 class Progress:
     """Reports of one run of the training loop; a context manager.
@@ -66,8 +95,17 @@ class Progress:
             if name not in ("step", "time"):
                 self._writer.add_scalar(name, value, point["step"], point["time"])
 
-    def line(self, step: int, epoch: int, values: Mapping[str, float], audio_seconds: float | None, skipped: int) -> None:
-        """A log line: {name: value}, the speed since the line before, steps skipped so far, time to go."""
+    def line(
+        self,
+        step: int,
+        epoch: int,
+        values: Mapping[str, float],
+        audio_seconds: float | None,
+        skipped: int,
+        speed: Mapping[str, float],
+    ) -> None:
+        """A log line: {name: value}, the speed since the line before, what StepClock has read, steps skipped so far, time
+        to go."""
         now, (then, last) = time.monotonic(), self._last_line
         self._last_line = (now, step)
         seconds = max(now - then, 1e-9)
@@ -76,6 +114,9 @@ class Progress:
         parts += [f"{(step - last) / seconds:.3g} steps/s"]
         if audio_seconds:
             parts.append(f"{audio_seconds / seconds:.4g} audio-s/s")
+        parts.append(f"{100 * speed['speed/waiting']:.0f} % waiting for data")
+        if "speed/gpu_gigabytes" in speed:
+            parts.append(f"{speed['speed/gpu_gigabytes']:.1f} GB")
         if skipped:
             parts.append(f"skipped {skipped}")
         if self.last_step and step > last:

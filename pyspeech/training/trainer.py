@@ -23,7 +23,7 @@ from pyspeech.training.config import CHANGEABLE, TrainConfig
 from pyspeech.training.data import to_device
 from pyspeech.training.interruption import Signals, TrainingInterrupted
 from pyspeech.training.optimization import learning_rate_factor
-from pyspeech.training.progress import Progress
+from pyspeech.training.progress import Progress, StepClock
 from pyspeech.training.randomness import RandomStream, get_random_state, seed_everything, set_random_state
 
 
@@ -42,7 +42,8 @@ class Position:
     best: list = field(default_factory=list)  # (metric, step) of the n best weights, the best first
     sums: dict = field(default_factory=dict)  # of the values of the updates since the last log line
     summed: int = 0  # the number of these updates
-    history: list = field(default_factory=list)  # TensorBoard's points: {"step": ..., "time": ..., "train/loss": ...}
+    # TensorBoard's points: {"step": ..., "time": ..., "train/loss": ..., "speed/waiting": ...}
+    history: list = field(default_factory=list)
 
 
 class Trainer:
@@ -90,6 +91,7 @@ class Trainer:
         self.bf16 = config.bf16 if config.bf16 is not None else _bf16_is_native(self.device)
         self.result = self.folder / "best.pt"
         self.position = Position()
+        self.clock = StepClock()
         self._saved = self._mark()
         self._base_lrs = [group["lr"] for group in optimizer.param_groups]
 
@@ -129,19 +131,21 @@ class Trainer:
         """The batches of this epoch that are left, as lists of `accumulate`: one list a step."""
         batches = iter(self.batches(self.position.epoch, self.position.consumed))
         while True:
+            begun = time.monotonic()
             try:
                 group = list(itertools.islice(batches, self.config.accumulate))
             except RuntimeError:
                 # A signal to the whole process group ends the workers too. Whatever was read is read again.
                 self._stop_if_interrupted()
                 raise
+            self.clock.add("waiting", begun)
             if not group:
                 return
             yield group
 
     def _step(self, group):
         """Update the weights by the mean gradient over the batches of `group`, unless something in it is not finite."""
-        position = self.position
+        position, begun = self.position, time.monotonic()
         self.model.train()
         factor = self.schedule(position.step, position.epoch)
         for parameters, lr in zip(self.optimizer.param_groups, self._base_lrs):
@@ -172,6 +176,7 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         position.step += 1
         position.consumed += len(group)
+        self.clock.add("computing", begun)
         self._count(bad_names, totals)
 
     def _count(self, bad_names, values):
@@ -203,8 +208,9 @@ class Trainer:
         audio_seconds = position.sums.pop("audio_seconds", None)
         values = {name: total / position.summed for name, total in position.sums.items()}
         values["lr"] = self.optimizer.param_groups[0]["lr"]
-        self.progress.line(position.step, position.epoch, values, audio_seconds, position.skipped)
-        self._record({f"train/{name}": value for name, value in {**values, "skipped": position.skipped}.items()})
+        speed = self.clock.read(self.device)
+        self.progress.line(position.step, position.epoch, values, audio_seconds, position.skipped, speed)
+        self._record({**{f"train/{name}": value for name, value in {**values, "skipped": position.skipped}.items()}, **speed})
         position.sums, position.summed = {}, 0
 
     def _record(self, values):
@@ -401,7 +407,7 @@ class Trainer:
                 "steps": steps,  # whose weights these are; more than one for a mean
                 "metrics": metrics,  # of these weights
                 "last_step": position.step,
-                "history": [{name: point[name] for name in point if name != "time"} for point in position.history],
+                "history": [without_times(point) for point in position.history],
                 "config": asdict(config),
                 "extra": self.extra,
                 "versions": describe_environment(),
@@ -414,6 +420,11 @@ class Trainer:
             ", ".join(map(str, steps)),
             self.result,
         )
+
+
+def without_times(point: dict[str, float]) -> dict[str, float]:
+    """A point of Position.history without what differs from run to run: the time of day and speeds."""
+    return {name: value for name, value in point.items() if name != "time" and not name.startswith("speed/")}
 
 
 def _bf16_is_native(device):

@@ -1,0 +1,63 @@
+"""Programs that benchmarks run: their lines, their end, the memory of all that they start."""
+
+import os
+import sys
+import time
+
+import pytest
+
+from pyspeech.experiment.programs import run_program
+
+
+def python(code):
+    return [sys.executable, "-c", code]
+
+
+def is_there(pid):
+    """Whether a process goes on; one that only waits for its parent does not."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as stream:
+            return stream.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_lines_and_status():
+    done = run_program(python("import sys; print('é'); print('two', file=sys.stderr); sys.exit(3)"))
+    assert (done.status, done.stopped) == (3, False) and sorted(done.lines) == ["two", "é"] and done.seconds > 0
+
+
+def test_killed_at_a_line_with_all_that_it_started():
+    code = "import os, time; pid = os.fork(); print('child', pid or os.getpid(), flush=True); time.sleep(60)"
+    seen = []
+    done = run_program(python(code), stop=lambda line: seen.append(line) or len(seen) == 2)
+    assert done.stopped and done.status == -9 and done.seconds < 50
+    pids = {int(line.split()[1]) for line in done.lines}
+    while any(map(is_there, pids)):
+        time.sleep(0.01)
+
+
+def test_killed_when_its_time_is_up():
+    done = run_program(python("import time; print('begun', flush=True); time.sleep(60)"), limit=0.5)
+    assert (done.status, done.stopped) == (-9, False) and done.seconds < 50
+
+
+def test_ends_with_what_runs_it():
+    def interrupt(line):
+        raise KeyboardInterrupt
+
+    code = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
+    seen = []
+    with pytest.raises(KeyboardInterrupt):
+        run_program(python(code), stop=lambda line: seen.append(int(line)) or interrupt(line))
+    assert not is_there(seen[0])
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="the system does not tell memory")
+def test_memory_of_all_processes_what_they_share_once():
+    code = (
+        "import os, time; own = bytearray(100 << 20); own[::4096] = b'x' * len(own[::4096])\n"
+        "pid = os.fork(); more = bytearray((20 if pid else 50) << 20); more[::4096] = b'x' * len(more[::4096]); time.sleep(2)"
+    )
+    done = run_program(python(code))
+    assert 170 <= done.gigabytes * 1024 <= 230

@@ -3,12 +3,14 @@
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from pyspeech.text.wer import score_utterances
 from steps.asr import figures
+from steps.asr.results import additions_note, corpus_note
 from steps.asr.tables import (
     PAPER_LANGUAGES,
     PAPER_TABLE_2,
@@ -28,6 +30,7 @@ from steps.asr.tables import (
     table_6,
     table_7,
     tables,
+    undecided_note,
     wer_table,
     word_error_rate,
 )
@@ -50,7 +53,8 @@ def model(errors, words, accuracy=None):
         }
     }
     if accuracy:
-        scores["lid"] = {"accuracy": accuracy, "confusion": {code: {code: 1} for code in accuracy}}
+        confusion = {code: {code: 1} for code in accuracy}
+        scores["lid"] = {"accuracy": accuracy, "undecided": dict.fromkeys(accuracy, 0.0), "confusion": confusion}
     return scores
 
 
@@ -146,6 +150,43 @@ def test_table_5_is_the_mean_of_the_languages():
     assert table_5({"models": FOUR}) is None
 
 
+def test_languages_of_one_script_are_not_decided():
+    """Hindi and Marathi in Devanagari: what a hypothesis's script leaves open is no error, and no average either."""
+    scores = model({"hi-IN": 1, "mr-IN": 1, "ta-IN": 1}, {"hi-IN": 9, "mr-IN": 9, "ta-IN": 9})
+    scores["lid"] = {"accuracy": {"hi-IN": 0.5, "mr-IN": None, "ta-IN": 1.0}, "confusion": {}}
+    scores["lid"]["undecided"] = {"hi-IN": 0.6, "mr-IN": 1.0, "ta-IN": 0.0}
+    results = {"models": {"vanilla": scores}}
+    rows = rows_of(table_5(results))
+    assert rows[0][:5] == ["Model", "hi-IN", "ta-IN", "mr-IN", "Avg."]
+    assert rows[2][:5] == ["Multilingual Vanilla", "50.0 (60.0 undecided)", "100.0", "– (100.0 undecided)", "–"]
+    assert undecided_note(results).startswith("Of hi-IN, mr-IN, which share their script")
+    assert one_row("vanilla", scores).endswith("LID: languages of one script are not decided")
+    scores["lid"]["undecided"] = dict.fromkeys(scores["lid"]["undecided"], 0.0)
+    assert not undecided_note(results)
+
+
+def test_notes_say_what_is_missing_and_what_is_added():
+    described = {code: {"train": {"utterances": 1, "minutes": 1.0}} for code in ("hi-IN", "ta-IN", "gu-IN", "mr-IN")}
+    note = corpus_note(SimpleNamespace(corpus="/data/MUCS"), described)
+    assert "It has no en-IN: the paper's figures of that and its averages are left out." in note and "| mr-IN" in note
+    assert "It has no" not in corpus_note(SimpleNamespace(corpus="prompts"), {"es": described["mr-IN"]})
+
+    def additions(dropout=0.0, speeds=(), augment=False, best=1):
+        return additions_note(
+            SimpleNamespace(
+                model=SimpleNamespace(dropout=dropout),
+                data=SimpleNamespace(speeds=speeds, augment=augment),
+                train=SimpleNamespace(average_best=best),
+            )
+        )
+
+    assert not additions()
+    assert additions(0.1, [0.9, 1.1], True, 5) == (
+        "Trained with what the paper does not mention: dropout 0.1; copies of the training data at the speeds 0.9, 1.1; "
+        "SpecAugment; the mean of the 5 best weights."
+    )
+
+
 def test_table_6_in_millions():
     table = table_6({"multi_softmax": {"run": 1234567, "paper_size": 68.549}, "monolingual": {"run": 999499}})
     assert head(table) == ["# of parameters", "Mono.", "MS"]
@@ -154,15 +195,9 @@ def test_table_6_in_millions():
 
 
 def stop(rule, tau, threshold, errors, t_avg, accuracy=0.9):
-    return {
-        "rule": rule,
-        "tau_frames": tau,
-        "threshold": threshold,
-        "errors": errors,
-        "words": 1000,
-        "t_avg": t_avg,
-        "lid_accuracy": accuracy,
-    }
+    figures = {"errors": errors, "words": 1000, "t_avg": t_avg, "lid_accuracy": accuracy}
+    hindi = {**figures, "words": 500}
+    return {"rule": rule, "tau_frames": tau, "threshold": threshold, **figures, "languages": {"hi-IN": hindi}}
 
 
 EARLY = [
@@ -173,25 +208,24 @@ EARLY = [
 ]
 
 
+def rows_of(table):
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
+
+
 def test_table_7_names_the_rule_and_finds_the_papers_settings():
-    rows = [line.split("|")[1:-1] for line in table_7(EARLY, ["hi-IN"], 30).splitlines()]
-    rows = [[cell.strip() for cell in row] for row in rows]
-    assert rows[0] == ["Rule", "tau", "tau ms", "s_th", "WER", "T_avg", "LID", "paper: WER", "T_avg", "LID"]
-    assert rows[2] == ["no early stopping", "∞", "∞", "∞", "20.00", "4.00", "90.0", "21.84", "4", "92.4"]
-    assert rows[3] == ["sum of log P (equation 1)", "30", "900", "0.5", "20.90", "1.80", "90.0", "23.14", "1.72", "90"]
-    assert rows[5] == ["mean P", "20", "600", "0.5", "20.50", "2.50", "87.6", "–", "–", "–"]
+    rows = rows_of(table_7(EARLY, ["hi-IN"], 30))
+    assert rows[0][:7] == ["Rule", "tau", "tau ms", "s_th", "WER", "T_avg", "LID"]
+    assert rows[0][7:] == ["hi-IN: WER", "T_avg", "LID", "paper: WER", "T_avg", "LID"]
+    assert rows[2][:7] == ["no early stopping", "∞", "∞", "∞", "20.00", "4.00", "90.0"]
+    assert rows[2][7:] == ["40.00", "4.00", "90.0", "21.84", "4", "92.4"]  # the paper's beside those of the same language
+    assert rows[3][:7] == ["sum of log P (equation 1)", "30", "900", "0.5", "20.90", "1.80", "90.0"]
+    assert rows[3][7:] == ["41.80", "1.80", "90.0", "23.14", "1.72", "90"]
+    assert rows[5][4:] == ["20.50", "2.50", "87.6", "41.00", "2.50", "87.6", "–", "–", "–"]
+    long = rows_of(table_7([stop("sum_logp", 1000, 0.2, 1, 1)], ["hi-IN"], 30))
+    assert long[2][1:3] == ["1000", "30000"] and long[2][10:] == ["21.97", "3.96", "92.1"]
     assert "paper" not in table_7(EARLY, ["es", "fr"], 30) and table_7([], ["hi-IN"], 30) is None
-    assert (
-        rows[3][4:]
-        == [
-            cell.strip()
-            for cell in table_7(  # frames twice as long: the same time
-                [{**EARLY[1], "tau_frames": 15}], ["hi-IN"], 60
-            )
-            .splitlines()[2]
-            .split("|")[5:-1]
-        ]
-    )
+    twice_as_long = rows_of(table_7([{**EARLY[1], "tau_frames": 15}], ["hi-IN"], 60))  # frames; the same time
+    assert twice_as_long[2][4:] == rows[3][4:]
     infinite = [{**EARLY[0], "tau_frames": math.inf, "threshold": 0.2}]
     assert "| no early stopping |   ∞ |      ∞ |  0.2 |" in table_7(infinite, ["es"], 30)
 

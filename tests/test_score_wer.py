@@ -79,6 +79,7 @@ def test_manifests_give_languages_speakers_and_lid(tmp_path, capsys, kind):
     scores = json.loads((tmp_path / "out.json").read_text())
     assert scores["lid"] == {
         "accuracy": {"en-IN": 1, "hi-IN": 0.5},
+        "undecided": {"en-IN": 0, "hi-IN": 0},
         "confusion": {"en-IN": {"en-IN": 2}, "hi-IN": {"en-IN": 1, "hi-IN": 1}},
     }
     assert {code: (entry["errors"], entry["words"]) for code, entry in scores["languages"].items()} == {

@@ -17,6 +17,7 @@ from pyspeech.text.wer import (
     rate,
     relative_reduction,
     score_utterances,
+    several,
     write_errs,
     write_recogs,
 )
@@ -184,6 +185,17 @@ def test_lid_accuracy_and_confusion():
     lid = score_utterances(items)["lid"]
     assert lid["accuracy"] == {"hi-IN": pytest.approx(1 / 3), "ta-IN": 1}
     assert lid["confusion"] == {"hi-IN": {"hi-IN": 1, "none": 1, "ta-IN": 1}, "ta-IN": {"ta-IN": 1}}
+    assert lid["undecided"] == {"hi-IN": 0, "ta-IN": 0}
+
+
+def test_what_fits_several_languages_is_neither_right_nor_wrong():
+    both = several(["mr-IN", "hi-IN"])
+    spoken = [("hi-IN", both), ("hi-IN", both), ("hi-IN", "hi-IN"), ("hi-IN", "ta-IN"), ("mr-IN", both), ("ta-IN", both)]
+    items = [utterance(str(number), "x", "x", code, predicted=found) for number, (code, found) in enumerate(spoken)]
+    lid = score_utterances(items)["lid"]
+    assert lid["accuracy"] == {"hi-IN": 0.5, "mr-IN": None, "ta-IN": 0}  # for Tamil, both are wrong
+    assert lid["undecided"] == {"hi-IN": 0.5, "mr-IN": 1, "ta-IN": 0}
+    assert lid["confusion"]["mr-IN"] == {"hi-IN or mr-IN": 1} and several([]) == "none"
 
 
 def test_clear_errors():

@@ -15,7 +15,7 @@ from pyspeech.pipeline import Recipe, folder_or, requirement, stages_at_once
 from pyspeech.training.config import TrainConfig
 from pyspeech.transducer.config import DataConfig, LossConfig, SearchConfig, TransducerConfig
 from steps.asr.corpus import KINDS, compute_features, make_units, prepare_corpus
-from steps.asr.results import report
+from steps.asr.results import LID, read_by_report, report
 from steps.asr.score import decode_system, stop_early
 from steps.asr.train import SEEDS, train_system
 from steps.systems import check_fixed, check_list, if_used
@@ -43,7 +43,7 @@ class Config:
     finetune_lr: float = 0.5  # whose learning rate is this share of train.lr
     steps_by_hours: bool = True  # both times the language's share of the hours: as many epochs for each
     search: SearchConfig = field(default_factory=SearchConfig)
-    stop_after: List[int] = field(default_factory=lambda: [100, 30, 10])  # tau in encoder frames (Table 7) ...
+    stop_after: List[int] = field(default_factory=lambda: [1000, 100, 30, 10])  # tau in encoder frames (Table 7) ...
     stop_below: List[float] = field(default_factory=lambda: [0.2, 0.5])  # ... and s_th
 
     def check(self):
@@ -95,16 +95,15 @@ for system, seed in SEEDS.items():
                  cpus=2, gpus=1, hours=48, resumable=True)(partial(train_system, system=system, seed=seed))
     recipe.stage(name=f"decode_{system}", about=f"Recognise the test sets with {system}; its row of the tables.",
                  config=["search"], inputs=if_used(system, "corpus", f"models/{system}"), cpus=2, gpus=1, resumable=True,
-                 outputs=if_used(system, f"decoded/{system}", f"scores/{system}.json"))(partial(decode_system, system=system))
+                 outputs=if_used(system, f"decoded/{system}", f"scores/{system}.json"),
+                 version=2)(partial(decode_system, system=system))
 
-LID = "multi_softmax_lid"
-recipe.stage(name="early_stopping", about="WER against active decoders (Table 7).", inputs=if_used(LID, f"decoded/{LID}"),
-             config=["stop_after", "stop_below"], outputs=if_used(LID, "early_stopping.json"))(partial(stop_early, system=LID))
+recipe.stage(name="early_stopping", about="WER against active decoders (Table 7).", config=["stop_after", "stop_below"],
+             version=2, inputs=if_used(LID, f"decoded/{LID}"),
+             outputs=if_used(LID, "early_stopping.json"))(partial(stop_early, system=LID))
 
-recipe.stage(name="results", about="The paper's tables and plots.", config=["corpus", "systems", "features", "model"],
-             inputs=lambda conf: ["corpus", "units", *(f"scores/{name}.json" for name in conf.systems),
-                                  *if_used(LID, "early_stopping.json")(conf)],
-             outputs=["results.json", "RESULTS.md", "figures"])(report)
+recipe.stage(name="results", about="The paper's tables and plots.", outputs=["results.json", "RESULTS.md", "figures"],
+             config=["corpus", "systems", "features", "model", "data", "train.average_best"], inputs=read_by_report)(report)
 
 if __name__ == "__main__":
     recipe.main()

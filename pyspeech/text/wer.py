@@ -13,7 +13,8 @@ Speakers may be drawn instead, which allows for utterances of one speaker being 
 for that interval to mean something, hence utterances are the default.
 
 An utterance is a tuple (id, language, speaker, ref, hyp, predicted_language): ref and hyp are text, words separated by
-white space, "" where there are none; language, speaker and predicted_language are None where unknown.
+white space, "" where there are none; language, speaker and predicted_language are None where unknown. A hypothesis
+that fits several languages alike has them all as predicted_language, as `several` joins them.
 """
 
 from collections import Counter
@@ -31,6 +32,7 @@ Utterance = tuple[str, str | None, str | None, str, str, str | None]
 EPSILON = " "  # stands for no word in an alignment; no word can equal it, for words hold no white space
 UNDETERMINED = "und"  # the language of utterances without one (the code that BCP 47 has for it)
 NO_LANGUAGE = "none"  # the predicted language where the recogniser gave none
+OR = " or "  # between several predicted languages
 DRAWS_AT_ONCE = 1_000_000
 
 
@@ -78,11 +80,12 @@ def score_utterances(
     the bootstrap draws. The order of the utterances does not matter. Returns plain data:
     {"languages": {code: {"errors", "words", "sub", "del", "ins", "utterances", "ci": [low, high] or None}},
      "average": the same over all languages,
-     "lid": {"accuracy": {code: fraction}, "confusion": {code: {predicted code: utterances}}}}
+     "lid": {"accuracy": {code: fraction or None}, "undecided": {code: fraction}, "confusion": {code: {predicted: utterances}}}}
     "ci" is the 95 % interval of the WER. "lid" is of the utterances whose language is known, and there where any of these
-    has a predicted one; an utterance without one then counts as wrong, as "none". With characters=True each entry also
-    has "character_errors" and "characters". UserError where there are no utterances, one is there twice, or a speaker
-    is missing but needed.
+    has a predicted one; an utterance without one then counts as wrong, as "none". One with several predicted languages,
+    its own among them, is undecided: neither right nor wrong, and left out of the accuracy. With characters=True each
+    entry also has "character_errors" and "characters". UserError where there are no utterances, one is there twice, or a
+    speaker is missing but needed.
     """
     utterances = _checked(utterances)
     counts = [_utterance_counts(utterance, characters) for utterance in utterances]
@@ -225,12 +228,25 @@ def _utterance_counts(utterance, characters):
     return counts
 
 
+def several(languages: Iterable[str]) -> str:
+    """The predicted language of an utterance that fits so many alike; "none" for none of them."""
+    return OR.join(sorted(languages)) or NO_LANGUAGE
+
+
 def _score_lid(utterances):
     confusion = {}
     for utterance in utterances:
         confusion.setdefault(_code(utterance), Counter())[utterance[5] or NO_LANGUAGE] += 1
-    accuracy = {code: row[code] / sum(row.values()) for code, row in confusion.items()}
-    return {"accuracy": accuracy, "confusion": {code: dict(sorted(row.items())) for code, row in confusion.items()}}
+    totals = {code: sum(row.values()) for code, row in confusion.items()}
+    undecided = {
+        code: sum(count for predicted, count in row.items() if predicted != code and code in predicted.split(OR))
+        for code, row in confusion.items()
+    }
+    return {
+        "accuracy": {code: rate(row[code], totals[code] - undecided[code]) for code, row in confusion.items()},
+        "undecided": {code: undecided[code] / totals[code] for code in confusion},
+        "confusion": {code: dict(sorted(row.items())) for code, row in confusion.items()},
+    }
 
 
 def write_recogs(path: Path | str, utterances: Iterable[Utterance]) -> None:

@@ -6,9 +6,10 @@ from steps.asr import tables
 from steps.asr.corpus import SETS, describe_corpus, languages_of, load_units
 from steps.asr.figures import plot_confusion, plot_trade_off, plot_wer
 from steps.asr.train import STRUCTURES, UNION
-from steps.systems import read_scores
+from steps.systems import if_used, read_scores
 from steps.tables import markdown_table
 
+LID = "multi_softmax_lid"  # the system whose decoders are stopped early
 NOTES = {
     "mini": "Corpus mini: synthetic speech of eSpeak NG, a few hundred short utterances a language in random word order, "
             "simulated; the paper's figures beside ours are for thousands of hours of human speech, so only the order is "
@@ -18,12 +19,17 @@ NOTES = {
 }
 
 
+def read_by_report(conf):
+    """What `report` reads, as patterns."""
+    return ["corpus", "units", *(f"scores/{name}.json" for name in conf.systems), *if_used(LID, "early_stopping.json")(conf)]
+
+
 def report(exp, conf):
     """results.json, RESULTS.md and figures/ in the experiment folder."""
     models = {}
     for scores in read_scores(exp.dir / "scores", conf.systems).values():
         models.update(scores)
-    stopping = json.loads((exp.dir / "early_stopping.json").read_text()) if "multi_softmax_lid" in conf.systems else []
+    stopping = json.loads((exp.dir / "early_stopping.json").read_text()) if LID in conf.systems else []
     results = {"corpus": describe_corpus(exp.dir / "corpus"), "models": models, "early_stopping": stopping,
                "parameters": parameters(exp, conf)}
     frame_ms = round(1000 * conf.features.frame_seconds)
@@ -34,7 +40,8 @@ def report(exp, conf):
     for model, scores in models.items():
         if "lid" in scores:
             plot_confusion(scores["lid"]["confusion"], figures / f"confusion_{model}.png", model)
-    exp.publish(results, tables.report(results, corpus_note(conf, results["corpus"]), exp.command, frame_ms))
+    note = "\n\n".join(filter(None, [corpus_note(conf, results["corpus"]), additions_note(conf)]))
+    exp.publish(results, tables.report(results, note, exp.command, frame_ms))
 
 
 def corpus_note(conf, described):
@@ -43,7 +50,22 @@ def corpus_note(conf, described):
         (sets[name]["utterances"], f"{sets[name]['minutes']:.1f}") if name in sets else (0, 0)))]
             for language, sets in described.items()]
     table = markdown_table(["language", *(f"{name} {of}" for name in SETS for of in ("utterances", "min"))], rows)
-    return NOTES.get(conf.corpus, f"Corpus {conf.corpus}.") + "\n\n" + table
+    missing = [language for language in tables.PAPER_LANGUAGES if language not in described]
+    note = NOTES.get(conf.corpus, f"Corpus {conf.corpus}.")
+    if 0 < len(missing) < len(tables.PAPER_LANGUAGES):
+        note += f" It has no {', '.join(missing)}: the paper's figures of that and its averages are left out."
+    return note + "\n\n" + table
+
+
+def additions_note(conf):
+    """What the trainings had that the paper does not mention; None where that is nothing."""
+    speeds = ", ".join(f"{speed:g}" for speed in conf.data.speeds)
+    added = [f"dropout {conf.model.dropout:g}" if conf.model.dropout else None,
+             f"copies of the training data at the speeds {speeds}" if speeds else None,
+             "SpecAugment" if conf.data.augment else None,
+             f"the mean of the {conf.train.average_best} best weights" if conf.train.average_best > 1 else None]
+    added = "; ".join(filter(None, added))
+    return added and f"Trained with what the paper does not mention: {added}."
 
 
 def parameters(exp, conf):

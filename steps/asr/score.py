@@ -56,7 +56,7 @@ def decode_language(exp, conf, system, language, cuts, folder):
             supervision = cut.supervisions[0]
             log_posteriors, by_language = identified(result, bundle) if structure.get("lid") else (None, {})
             lines.append({"id": cut.id, "speaker": supervision.speaker, "ref": normalize(supervision.text or "", language),
-                          "hyp": result.text, "predicted": None if told else result.language or "none",
+                          "hyp": result.text, "predicted": None if told else predicted_language(result, bundle),
                           "by_language": by_language})
             if structure.get("lid"):
                 posteriors[cut.id] = log_posteriors.astype(np.float32)
@@ -66,6 +66,14 @@ def decode_language(exp, conf, system, language, cuts, folder):
             np.savez(stream, languages=bundle.model.languages, **named)
     with atomic_write(folder / f"{language}.jsonl") as stream:
         stream.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+
+
+def predicted_language(result, bundle):
+    """The language of a Recognition whose language nobody told; where the text of a vanilla model fits several alike, all."""
+    from pyspeech.text.scripts import languages_of as fitting
+    from pyspeech.text.wer import several
+
+    return result.language or several(fitting(result.text, bundle.units[bundle.model.languages[0]].languages))
 
 
 def identified(result, bundle):
@@ -118,29 +126,36 @@ def stop_early(exp, conf, system):
 
 
 def stopped_early(folder, settings):
-    """Errors, words, T_avg and LID accuracy with each setting, from the posteriors that were decoded with; None for each
-    where nothing was decoded.
+    """Errors, words, T_avg and LID accuracy with each setting, of all languages and of each ("languages"), from the
+    posteriors that were decoded with; None for each where nothing was decoded.
 
     The search of a language does not depend on the others', so one decoding with all of them serves all settings.
     """
     import numpy as np
 
-    from pyspeech.text.wer import score_utterances
-    from pyspeech.transducer.early_stopping import overall_t_avg, run
+    from pyspeech.text.wer import align, count_errors
+    from pyspeech.transducer.early_stopping import run
 
     lines, log_posteriors, codes = [], [], []
-    for language, entries in read_decoded(folder).items():
+    for language, decoded in read_decoded(folder).items():
         with np.load(folder / f"{language}.npz") as stored:
             codes = stored["languages"].tolist()
-            log_posteriors += [stored[f"utterance {line['id']}"] for line in entries]
-        lines += [(line, language) for line in entries]
+            log_posteriors += [stored[f"utterance {line['id']}"] for line in decoded]
+        lines += [(line, language) for line in decoded]
     entries = []
     for setting in settings if lines else []:
-        stopped = run(log_posteriors, setting)
-        utterances = [(line["id"], language, line["speaker"], line["ref"], line["by_language"][codes[chosen]], codes[chosen])
-                      for (line, language), (chosen, _) in zip(lines, stopped)]
-        average = score_utterances(utterances, resamples=1)["average"]
-        correct = sum(utterance[1] == utterance[5] for utterance in utterances)
-        entries.append({"errors": average["errors"], "words": average["words"],
-                        "t_avg": overall_t_avg([t_avg for _, t_avg in stopped]), "lid_accuracy": correct / len(utterances)})
+        rows = {language: [] for _, language in lines}
+        for (line, language), (chosen, t_avg) in zip(lines, run(log_posteriors, setting)):
+            counts = count_errors(align(line["ref"].split(), line["by_language"][codes[chosen]].split()))
+            rows[language].append({**counts, "t_avg": t_avg, "correct": codes[chosen] == language})
+        entries.append({**pooled(sum(rows.values(), [])), "languages": {code: pooled(own) for code, own in rows.items()}})
     return entries or [None] * len(settings)
+
+
+def pooled(rows):
+    """The figures of an early stopping from those of its utterances."""
+    from pyspeech.transducer.early_stopping import overall_t_avg
+
+    return {"errors": sum(row["errors"] for row in rows), "words": sum(row["words"] for row in rows),
+            "t_avg": overall_t_avg([row["t_avg"] for row in rows]),
+            "lid_accuracy": sum(row["correct"] for row in rows) / len(rows)}

@@ -3,9 +3,10 @@
 Plain data in, Markdown out. Every function takes any set of languages and any subset of the models:
 
 results = {"models": {model: {"languages": {code: {"errors", "words", "sub", "del", "ins", "utterances", "ci"}},
-                              "average": the same, "lid": {"accuracy": {code: fraction}, "confusion": {...}}}},
+                              "average": the same, "lid": {"accuracy": {code: fraction or None}, "undecided": {code: fraction},
+                                                           "confusion": {...}}}},
            "early_stopping": [{"rule", "tau_frames", "threshold", "errors", "words", "t_avg", "lid_accuracy",
-                               "dev": {"errors", "words", "t_avg", "lid_accuracy"}}],
+                               "languages": {code: {"errors", "words", "t_avg", "lid_accuracy"}}, "dev": the same}],
            "parameters": {model: {"run": number of parameters, "paper_size": millions of parameters}}}
 
 A model's entry is what pyspeech.text.wer.score_utterances returns ("average", for its interval, and "lid" may be
@@ -81,8 +82,9 @@ NOTES = {
        "paper's 87.7 (its 90.09 is 90.78 by the same rule).",
     6: "Paper's size: the same structure with the paper's layers and vocabularies, counted. Its figures for the "
        "vanilla and the onehot model need a larger union of symbols than its vocabularies have.",
-    7: "T_avg: decoders active per frame, from 1 to the number of languages. tau is in encoder frames; the paper's are of "
-       "30 ms (its text: 30 frames are 900 ms; its table says ms), and its figures stand beside the same time.",
+    7: "T_avg: decoders active per frame, from 1 to the number of languages. First the figures of all languages together; "
+       "the paper's are of Hindi alone, and so are those beside them. tau is in encoder frames; the paper's are of 30 ms (its "
+       "text: 30 frames are 900 ms; its table says ms), and its figures stand beside the same time.",
 }
 
 
@@ -140,11 +142,24 @@ def table_5(results):
     for model in in_order(results["models"], MODELS):
         scores = results["models"][model]
         if "lid" in scores:
-            accuracy = [scores["lid"]["accuracy"].get(code) for code in languages]
-            mean = None if None in accuracy else sum(accuracy) / len(accuracy)
-            rows.append([MODELS.get(model, model), *(percent(value, 1) for value in [*accuracy, mean]),
+            rows.append([MODELS.get(model, model), *(_accuracy(scores["lid"], code) for code in languages),
+                         percent(mean_accuracy(scores["lid"], languages), 1),
                          *_paper_cells(PAPER_TABLE_5.get(model), languages, averages=("Avg.",), form="g")])
     return markdown_table(["Model", *languages, "Avg.", *_paper_header(languages, ("Avg.",))], rows) if rows else None
+
+
+def mean_accuracy(lid, languages):
+    """The mean over the languages; None where one of them is missing or has utterances that nothing decides about."""
+    accuracy = [lid["accuracy"].get(code) for code in languages]
+    return None if None in accuracy or any(lid["undecided"].values()) else sum(accuracy) / len(accuracy)
+
+
+def undecided_note(results):
+    """Which languages a model without language identification cannot tell from each other; None where it tells all."""
+    codes = {code for scores in results["models"].values() if "lid" in scores
+             for code, share in scores["lid"]["undecided"].items() if share}
+    return codes and (f"Of {', '.join(in_order(codes, PAPER_LANGUAGES))}, which share their script with another language, some "
+                      "hypotheses fit several languages alike: undecided, in % of the utterances, and not in the accuracy.")
 
 
 def table_6(parameters):
@@ -164,8 +179,8 @@ def table_6(parameters):
 
 
 def table_7(early_stopping, languages, frame_ms):
-    """Table 7: a row for each setting, the paper's figures beside where it has the same one, tau compared as a time (and
-    Hindi is there).
+    """Table 7: a row for each setting: the figures of all languages together; where there is Hindi, its own, and beside them
+    the paper's, which are of Hindi, where it has the same setting, tau compared as a time.
 
     None where there are no settings.
     """
@@ -177,12 +192,19 @@ def table_7(early_stopping, languages, frame_ms):
         tau, threshold = setting(entry)
         stops = math.isfinite(tau) and math.isfinite(threshold)
         cells = [RULES.get(entry["rule"], entry["rule"]) if stops else "no early stopping", _number(tau),
-                 _number(tau * frame_ms), _number(threshold), percent(word_error_rate(entry)), f"{entry['t_avg']:.2f}",
-                 percent(entry["lid_accuracy"], 1)]
+                 _number(tau * frame_ms), _number(threshold), *_stopping_cells(entry)]
         paper = PAPER_TABLE_7.get((tau * frame_ms / PAPER_FRAME_MS, threshold) if stops else (math.inf, math.inf), (None,) * 3)
-        rows.append(cells + [decimals(value, "g") for value in paper if with_paper])
-    header = ["Rule", "tau", "tau ms", "s_th", "WER", "T_avg", "LID"] + ["paper: WER", "T_avg", "LID"] * with_paper
+        if with_paper:
+            cells += _stopping_cells(entry["languages"][PAPER_TABLE_7_LANGUAGE]) + [decimals(value, "g") for value in paper]
+        rows.append(cells)
+    header = ["Rule", "tau", "tau ms", "s_th"]
+    for title in ["", f"{PAPER_TABLE_7_LANGUAGE}: ", "paper: "] if with_paper else [""]:
+        header += [f"{title}WER", "T_avg", "LID"]
     return markdown_table(header, rows)
+
+
+def _stopping_cells(entry):
+    return [percent(word_error_rate(entry)), f"{entry['t_avg']:.2f}", percent(entry["lid_accuracy"], 1)]
 
 
 def setting(entry):
@@ -253,8 +275,8 @@ def one_row(model, scores):
     if interval:
         line += f", 95 % interval {percent(interval[0])} to {percent(interval[1])}"
     if "lid" in scores:
-        accuracy = list(scores["lid"]["accuracy"].values())
-        line += f"; LID accuracy {percent(sum(accuracy) / len(accuracy), 1)} %"
+        accuracy = percent(mean_accuracy(scores["lid"], languages), 1)
+        line += f"; LID accuracy {accuracy} %" if accuracy else "; LID: languages of one script are not decided"
     return line
 
 
@@ -271,7 +293,7 @@ def report(results, corpus_note, command, frame_ms):
     parts = []
     for number, table in tables(results, frame_ms).items():
         parts += [f"## {TITLES[number]}", table, NOTES[number]]
-        note = stopping_note(results["early_stopping"]) if number == 7 else None
+        note = {5: undecided_note(results), 7: stopping_note(results["early_stopping"])}.get(number)
         if note:
             parts.append(note)
     parts += ["## 95 % confidence intervals of the WER, in %", interval_table(results)]
@@ -304,6 +326,12 @@ def _paper_cells(row, languages, averages, form=".2f"):
     if row is None:
         return [None] * len(_paper_header(languages, averages))
     return [format(value, form) for value in _paper_figures(row, languages, averages).values()]
+
+
+def _accuracy(lid, code):
+    """"96.0", or with utterances that are not decided "96.0 (40.0 undecided)"."""
+    share = lid["undecided"].get(code)
+    return (percent(lid["accuracy"].get(code), 1) or "–") + (f" ({percent(share, 1)} undecided)" if share else "")
 
 
 def _with_interval(entry):

@@ -13,6 +13,7 @@ from pyspeech.errors import UserError
 from pyspeech.features.config import FbankConfig, SpecAugmentConfig
 from pyspeech.features.fbank import GlobalStats, fbank, stack
 from pyspeech.features.frame_store import FrameStore, write_store
+from pyspeech.features.warping import warp_log_mel
 from pyspeech.text.normalize import normalize
 from pyspeech.text.units import GraphemeUnits
 from pyspeech.training.data import BatchLoader
@@ -390,3 +391,20 @@ def test_errors_name_the_file_or_cut(tmp_path, cuts):
     strange = make_cut("strange", cuts[0].recording, "xx", "one")
     with pytest.raises(UserError, match="strange: language 'xx'; expected one of en-IN, hi-IN"):
         dataset[[strange]]
+
+
+def test_utterances_in_the_voices_of_other_vocal_tracts(cuts):
+    """A factor of its own for each, from 1 / warp to warp, of its log-mel frames before all else; none for validation."""
+    stats = stats_of(cuts)
+    dataset, plain = UtteranceDataset(UNITS, CONFIG, stats, warp=1.4), UtteranceDataset(UNITS, CONFIG, stats)
+    np.random.seed(3)
+    batch, again = dataset[cuts]["features"], dataset[cuts]["features"]
+    assert not torch.equal(batch, again)
+    np.random.seed(3)
+    for row, cut in zip(batch, cuts):
+        factor = 1.4 ** np.random.uniform(-1, 1)
+        warped = warp_log_mel(fbank(read_samples(cut, CONFIG.sampling_rate), CONFIG), factor, CONFIG)
+        expected = stack(stats.apply(warped), CONFIG)
+        assert torch.allclose(row[: len(expected)], expected, atol=1e-4)
+    before = np.random.get_state()[1].tolist()
+    assert torch.equal(plain[cuts]["features"], plain[cuts]["features"]) and np.random.get_state()[1].tolist() == before

@@ -7,22 +7,34 @@ again. Deltas are warped as the cepstra that they are differences of. So feature
 """
 
 import functools
+import math
 
+import numpy as np
 import torch
 
-from pyspeech.features.config import MfccConfig  # noqa: F401 (belongs to this module; imports fast where it stands)
+from pyspeech.features.config import FbankConfig, MfccConfig  # noqa: F401 (belongs to this module; imports fast where it stands)
 from pyspeech.features.fbank import LOW_FREQUENCY
 from pyspeech.features.mfcc import cosine_transform
 
 
 def warp(frames: torch.Tensor, factor: float, config: MfccConfig) -> torch.Tensor:
     """frames (F, config.dim) as `raw_features` gives them -> the same with all frequencies `factor` > 0 times as high."""
-    matrix = _filters_matrix(config.log_mel.num_bins, config.sampling_rate, factor)
     if config.kind == "log_mel":
-        return (frames.double() @ matrix).float()
+        return warp_log_mel(frames, factor, config.log_mel)
+    matrix = _filters_matrix(config.log_mel.num_bins, config.sampling_rate, factor)
     forth, back = _transforms(config.mel_filters, config.cepstra)
     parts = frames.double().view(len(frames), 3, config.cepstra) @ (back @ matrix @ forth)
     return parts.flatten(1).float()
+
+
+def warp_log_mel(frames: torch.Tensor, factor: float, config: FbankConfig) -> torch.Tensor:
+    """Log-mel frames (F, num_bins), also relative to a mean -> the same with all frequencies `factor` > 0 times as high."""
+    return (frames.double() @ _filters_matrix(config.num_bins, config.sampling_rate, factor)).float()
+
+
+def draw_factor(largest: float) -> float:
+    """A factor from 1 / largest to largest, whose logarithm is uniform, drawn from numpy's global generator."""
+    return math.exp(np.random.uniform(-1, 1) * math.log(largest))
 
 
 def _filters_matrix(num_bins, sampling_rate, factor):

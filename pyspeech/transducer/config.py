@@ -95,6 +95,7 @@ class DataConfig:
     minibatches: int = 1  # of a language each, that make a step; the paper does not say
     pooled: bool = True  # minibatches of vanilla and one-hot mix the languages (section 3); the others' never do (4)
     speeds: List[float] = field(default_factory=list)  # copies of the training data at these speeds, such as 0.9 and 1.1
+    warp: float = 1.0  # utterances are heard with all frequencies up to this many times as high, or low; 1: as they are
     augment: bool = True  # SpecAugment
 
     def check(self) -> None:
@@ -105,6 +106,7 @@ class DataConfig:
             require(name, getattr(self, name) >= 1, "at least 1")
         good = all(0 < speed < math.inf and speed != 1 for speed in self.speeds) and len(set(self.speeds)) == len(self.speeds)
         require("speeds", good, "positive numbers other than 1, each once")
+        require("warp", 1 <= self.warp <= 3, "1 to 3")
 
 
 @dataclass

@@ -7,8 +7,8 @@ the languages as they come (section 3, vanilla and one-hot).
     loader = BatchLoader(dataset, sampler, seed=1)              # pyspeech.training.data
 
 A cut is one utterance, with one supervision: its raw text and its language's code. The sampler draws from a generator
-of its own, which follows from seed and epoch; SpecAugment draws from numpy's global one, which the loader seeds by
-epoch and batch. So an epoch can be entered anywhere with the batches that it would have had.
+of its own, which follows from seed and epoch; SpecAugment and the warp draw from numpy's global one, which the loader
+seeds by epoch and batch. So an epoch can be entered anywhere with the batches that it would have had.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pyspeech.cuts import DURATION_JITTER, read_samples, split_batches, supervis
 from pyspeech.errors import UserError
 from pyspeech.features.fbank import fbank, stack
 from pyspeech.features.specaugment import spec_augment
+from pyspeech.features.warping import draw_factor, warp_log_mel
 from pyspeech.text.normalize import normalize
 from pyspeech.training import distributed
 
@@ -144,7 +145,8 @@ class UtteranceDataset(torch.utils.data.Dataset):
     units: {language code: units} (encode(text) -> list of symbols); the order of its languages is that of the indices
     in the batch. stats: GlobalStats. specaugment: SpecAugmentConfig, or None for validation.
     stored: FrameStore of log-mel frames, or None; those that it lacks are computed. cache: whether these stay in memory,
-    up to CACHE_BYTES in each process.
+    up to CACHE_BYTES in each process. warp: vocal tract length perturbation (pyspeech.features.warping) by factors up to
+    this one; 1 for none.
     """
 
     def __init__(
@@ -155,11 +157,12 @@ class UtteranceDataset(torch.utils.data.Dataset):
         specaugment: SpecAugmentConfig | None = None,
         cache: bool = True,
         stored: FrameStore | None = None,
+        warp: float = 1.0,
     ) -> None:
         if specaugment is not None:
             specaugment.check()
         self.units, self.languages = units, list(units)
-        self.config, self.stats, self.specaugment = fbank_config, stats, specaugment
+        self.config, self.stats, self.specaugment, self.warp = fbank_config, stats, specaugment, warp
         self.frames = FrameReader(fbank_config, CACHE_BYTES if cache else 0, stored)
 
     def __getitem__(self, cuts: Iterable[Cut]) -> dict[str, torch.Tensor]:
@@ -173,7 +176,10 @@ class UtteranceDataset(torch.utils.data.Dataset):
         """
         features, tokens, languages = [], [], []
         for cut in cuts:
-            frames = self.stats.apply(self.frames(cut))
+            frames = self.frames(cut)
+            if self.warp > 1:
+                frames = warp_log_mel(frames, draw_factor(self.warp), self.config)
+            frames = self.stats.apply(frames)
             if self.specaugment is not None:
                 frames = spec_augment(frames, self.specaugment)
             features.append(stack(frames, self.config))

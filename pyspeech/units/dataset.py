@@ -17,7 +17,6 @@ pairing of one voice's sounds with another's serves it as well. The paper has no
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +29,7 @@ from pyspeech.errors import UserError
 from pyspeech.features.fbank import GlobalStats
 from pyspeech.features.mfcc import normalise, raw_features
 from pyspeech.features.stft import MagnitudeStft
-from pyspeech.features.warping import warp
+from pyspeech.features.warping import draw_factor, warp
 
 if TYPE_CHECKING:
     from lhotse import CutSet
@@ -143,8 +142,7 @@ class UnitDataset(torch.utils.data.Dataset):
         if self.warp <= 1:
             return parts
         features, raw = parts
-        factor = math.exp(np.random.uniform(-1, 1) * math.log(self.warp))
-        return [normalise(warp(raw, factor, self.features), self.features, self.read.stats), features]
+        return [normalise(warp(raw, draw_factor(self.warp), self.features), self.features, self.read.stats), features]
 
     def _crop_frames(self):
         """Frames that the pieces of a batch have at most, or None for whole utterances."""

@@ -65,7 +65,8 @@ def train_model(exp, conf, system, languages, train, name, seed=None):
     stats, stored = GlobalStats.load(exp.dir / "features" / "stats.json"), FrameStore(exp.dir / "features" / "frames")
     exp.log.info("%s: %s", name, ", ".join(f"{language} {units[language].size} symbols" for language in languages))
     limits, pooled = (conf.data.batch_seconds, conf.data.max_utterances), conf.data.pooled and structure["structure"] in UNION
-    dataset = UtteranceDataset(units, conf.features, stats, conf.specaugment if conf.data.augment else None, stored=stored)
+    dataset = UtteranceDataset(units, conf.features, stats, conf.specaugment if conf.data.augment else None, stored=stored,
+                               warp=conf.data.warp)
     sampler = language_sampler(training_cuts(conf, corpus, languages), languages, *limits, train.seed, conf.data.minibatches,
                                pooled)
     dev = cuts_of(corpus, "dev", languages)

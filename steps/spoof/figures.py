@@ -14,6 +14,7 @@ def envelopes(samples, coefficients=COEFFICIENTS, rate=16000, points=513):
 
     from pyspeech.errors import UserError
     from pyspeech.spoofing import mcadams
+    from pyspeech.spoofing.roots import find_roots, multiply_out
 
     window, shift = mcadams.analysis_window(rate)
     samples = np.asarray(samples, dtype=np.float64)
@@ -21,11 +22,11 @@ def envelopes(samples, coefficients=COEFFICIENTS, rate=16000, points=513):
         raise UserError(f"a vowel of {len(samples)} samples at {rate} Hz: expected at least {len(window)}, not all 0")
     frames = np.lib.stride_tricks.sliding_window_view(samples, len(window))[::shift] * window
     loudest = frames[np.argmax(np.sum(np.square(frames), axis=1))]
-    poles = mcadams.find_poles(mcadams.burg(loudest[:, None]))
+    poles = find_roots(mcadams.burg(loudest[:, None])[0])
     angles = np.linspace(0, np.pi, points)
     levels = {}
     for coefficient in coefficients:
-        predictor = mcadams.polynomial(mcadams.move_poles(poles, coefficient))[:, 0]
+        predictor = multiply_out(mcadams.move_poles(poles, coefficient))[:, 0]
         response = np.exp(-1j * np.outer(angles, np.arange(len(predictor)))) @ predictor
         levels[coefficient] = -20 * np.log10(np.maximum(np.abs(response), 1e-12))
     return np.linspace(0, rate / 2, points), levels

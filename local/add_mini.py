@@ -48,7 +48,7 @@ from pathlib import Path
 import numpy as np
 
 from local import voices
-from local.audio_files import digest, worker_pool, write_audio
+from local.audio_files import digest, write_audio
 from local.backgrounds import backgrounds
 from local.manifests import Utterance, clear, write_manifest
 from local.shortcuts import check_corpus
@@ -59,6 +59,7 @@ from pyspeech.audio.io import stream_audio
 from pyspeech.download import fetch_debian
 from pyspeech.errors import UserError
 from pyspeech.unpack import unpack
+from pyspeech.workers import worker_pool
 
 SEED = 2022
 SHORTEST, LONGEST = 1.3, 4.0  # seconds

@@ -64,20 +64,3 @@ def digest(paths):
         samples, _ = soundfile.read(str(path), dtype="int16")
         total.update(path.name.encode() + samples.astype("<i2").tobytes())
     return total.hexdigest()
-
-
-def worker_pool(jobs):
-    """A pool of `jobs` processes, forked, that make audio and end with this one."""
-    import multiprocessing
-
-    return multiprocessing.get_context("fork").Pool(jobs, initializer=_end_with_parent)
-
-
-def _end_with_parent():
-    """Have the kernel end this worker when its parent ends, even by kill -9 (Linux; prctl(2), PR_SET_PDEATHSIG)."""
-    import contextlib
-    import ctypes
-    import signal
-
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)

@@ -29,7 +29,7 @@ from pathlib import Path
 import numpy as np
 
 from local import voices
-from local.audio_files import digest, worker_pool, write_audio
+from local.audio_files import digest, write_audio
 from local.manifests import clear_split, write_split
 from local.synthesis.radio import RATE
 from local.synthesis.stream_scene import Transmission, render
@@ -37,6 +37,7 @@ from pyspeech.download import fetch_debian, fetch_pypi
 from pyspeech.sad.formats import write_reference
 from pyspeech.sad.segments import clip, union
 from pyspeech.unpack import unpack
+from pyspeech.workers import worker_pool
 
 log = logging.getLogger(__name__)
 

@@ -50,7 +50,8 @@ class Recipe:
     raises UserError for the first option that makes no sense, best by `pyspeech.errors.requirement`; without one it is a
     ValueError here. The whole may have a `check` too, for its own options and for those that must fit each other. All
     are called when the command line is read, before anything else is looked at or done, --dry-run included. Stages may
-    rely on them. A class names options that change no result in its attribute `without_effect`.
+    rely on them. A class names options that change no result in its attribute `without_effect`; only a stage that declares
+    one by its own name runs again for it.
 
     conf: folder of the profiles, one YAML file each; the experiments lie beside it, in exp/<name>.
 

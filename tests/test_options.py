@@ -48,7 +48,8 @@ ACCEPTED = {
         ["0"],
     ),
     "0: none is kept, each is read or computed again": dict.fromkeys(
-        ["CropConfig.cache_gigabytes", "DatasetConfig.cache_hours", "UnitDataConfig.cache_gigabytes"], ["0"]
+        ["CropConfig.cache_gigabytes", "DatasetConfig.cache_hours", "UnitDataConfig.cache_gigabytes", "DataConfig.stored_gb"],
+        ["0"],
     ),
     "0: none of these layers": dict.fromkeys(["InverterConfig.layers", "VqVaeConfig.layers"], ["0"]),
     "0: that part of the loss has no weight, the others stay": dict.fromkeys(
@@ -108,7 +109,7 @@ ACCEPTED = {
     ),
     "inf: no limit (other options still bound a batch)": {
         **dict.fromkeys(["DataConfig.batch_seconds", "UnitDataConfig.batch_seconds", "DatasetConfig.cache_hours"], ["inf"]),
-        **dict.fromkeys(["SearchConfig.prune", "TrainConfig.clip_norm"], ["inf"]),
+        **dict.fromkeys(["SearchConfig.prune", "TrainConfig.clip_norm", "DataConfig.stored_gb"], ["inf"]),
     },
     "null, or nothing: off, or chosen by itself": dict.fromkeys(
         [

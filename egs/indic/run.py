@@ -78,11 +78,9 @@ def units(exp, conf):
     make_units(conf, exp.dir / "corpus", exp.dir / "units", exp.log)
 
 
-@recipe.stage(config=["features", "data.speeds"], inputs=["corpus"], outputs=["features"], cpus=2)
-def features(exp, conf):
-    """Log-mel frames for all trainings, their mean and variance."""
-    compute_features(conf, exp.dir / "corpus", exp.dir / "features", exp.log)
-
+recipe.stage(name="features", about="Log-mel frames for all trainings, their mean and variance.", inputs=["corpus"],
+             config=["features", "data.speeds", "data.stored_gb"], outputs=["features"], cpus=2, hours=4,
+             resumable=True)(compute_features)
 
 for system, seed in SEEDS.items():
     part = "finetune" if seed else "monolingual"
@@ -90,7 +88,7 @@ for system, seed in SEEDS.items():
     recipe.stage(name=f"train_{system}",
                  about=f"Train {system}" + (f" from {seed}." if seed else "; the epoch is chosen on dev."),
                  config=["specaugment", "model", "loss", "data", "train", *own],
-                 inputs=if_used(system, "corpus", "units", "features", *([f"models/{seed}"] if seed else [])),
+                 inputs=if_used(system, "corpus", "units", "features/*.json", *([f"models/{seed}"] if seed else [])),
                  outputs=if_used(system, f"models/{system}"), scratch=if_used(system, f"training/{system}"),
                  cpus=2, gpus=1, hours=48, resumable=True)(partial(train_system, system=system, seed=seed))
     recipe.stage(name=f"decode_{system}", about=f"Recognise the test sets with {system}; its row of the tables.",

@@ -1,7 +1,6 @@
 """Several stages of a run at once, each in a process of its own, forked from the one that decides which is next."""
 
 import contextlib
-import ctypes
 import logging
 import os
 import signal
@@ -12,8 +11,7 @@ from typing import Any
 from pyspeech.experiment import stages as graph
 from pyspeech.experiment.logs import FORMAT, TIME_FORMAT, ScreenHandler
 from pyspeech.experiment.process import num_cores, termination_as_exception
-
-_PR_SET_PDEATHSIG = 1
+from pyspeech.workers import die_with
 
 
 class StageFailed(Exception):
@@ -74,7 +72,7 @@ def _start(stage, threads, run):
         return pid
     status = 1
     try:
-        _die_with(parent)
+        die_with(parent)
         _prepare(stage, threads)
         with termination_as_exception():
             run()
@@ -89,14 +87,6 @@ def _start(stage, threads, run):
         with contextlib.suppress(OSError):
             sys.stdout.flush()
         os._exit(status)
-
-
-def _die_with(parent):
-    """Be killed when the process `parent` is."""
-    with contextlib.suppress(OSError, AttributeError):  # Linux alone has it
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def _prepare(stage, threads):

@@ -149,7 +149,9 @@ class Plan:
         if recorded["version"] != stage.version:
             reasons.append(f"its version changed, {recorded['version']} -> {stage.version}")
         declared = {
-            key: value for key, value in config.below(self.options, stage.config).items() if key not in self.without_effect
+            key: value
+            for key, value in config.below(self.options, stage.config).items()
+            if key not in self.without_effect or key in stage.config
         }
         changes = config_changes(recorded["config"], declared, self.options, self.defaults)
         if changes:

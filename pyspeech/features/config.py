@@ -72,12 +72,13 @@ class FbankConfig:
         """Samples from log-mel frame to log-mel frame."""
         return self.sampling_rate * self.shift_ms // 1000
 
+    def log_mel_frames(self, num_samples: int) -> int:
+        """Log-mel frames of a signal of `num_samples`: none for an empty one, at least one for any other."""
+        return 1 + max(0, num_samples - self.window) // self.shift if num_samples else 0
+
     def num_frames(self, num_samples: int) -> int:
         """Encoder frames of a signal of `num_samples`: none for an empty one, at least one for any other."""
-        if num_samples == 0:
-            return 0
-        log_mel_frames = 1 + max(0, num_samples - self.window) // self.shift
-        return -(-log_mel_frames // self.stack_shift)
+        return -(-self.log_mel_frames(num_samples) // self.stack_shift)
 
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""

@@ -209,6 +209,11 @@ class GlobalStats:
         for frames in utterances:
             frames = frames.double().cpu()
             count, total, squares = count + len(frames), total + frames.sum(dim=0), squares + frames.square().sum(dim=0)
+        return cls.from_sums(count, total, squares)
+
+    @classmethod
+    def from_sums(cls, count: int, total: torch.Tensor, squares: torch.Tensor) -> GlobalStats:
+        """Of `count` frames, from their sum and the sum of their squares (num_bins,) float64. UserError for no frame."""
         if count == 0:
             raise UserError("mean and variance of the features: no audio in the training set")
         mean = total / count

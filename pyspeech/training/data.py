@@ -27,7 +27,7 @@ class BatchLoader:
                made in the first epoch.
     sampler    a lhotse sampler, or anything that can be iterated anew for each epoch (a list, a torch sampler); for
                this loader alone. `set_epoch(epoch)` is called where it exists. It may draw from the global generators.
-    names      what messages call the batch: the ids of its cuts, or the sampler's item as text.
+    names      what messages call the batch: `dataset.names(item)` where it exists; the ids of its cuts, or the item as text.
 
     One epoch at a time: asking for a new iterator ends the one before.
     """
@@ -83,7 +83,7 @@ class _SeededDataset(torch.utils.data.Dataset):
 
     def __getitem__(self, position):
         epoch, index, rank, item = position
-        names = item_names(item)
+        names = getattr(self.dataset, "names", item_names)(item)
         try:
             with RandomStream(2, self.seed, epoch, index, rank):
                 return names, self.dataset[item]

@@ -97,10 +97,14 @@ class DataConfig:
     speeds: List[float] = field(default_factory=list)  # copies of the training data at these speeds, such as 0.9 and 1.1
     warp: float = 1.0  # utterances are heard with all frequencies up to this many times as high, or low; 1: as they are
     augment: bool = True  # SpecAugment
+    stored_gb: float = 100.0  # of log-mel frames on disk, 17 h a GB; those beyond are computed in every training
+
+    without_effect = ("stored_gb",)
 
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("data", self)
+        require("stored_gb", self.stored_gb >= 0, "at least 0")
         require("batch_seconds", self.batch_seconds > 0, "a positive number")
         for name in ("max_utterances", "minibatches"):
             require(name, getattr(self, name) >= 1, "at least 1")

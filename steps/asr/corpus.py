@@ -2,18 +2,16 @@
 
     corpus/{train,dev,test}.jsonl.gz   Lhotse cuts, one an utterance; supervision.language is a code such as hi-IN
     units/<code>.json, units/union.json
-    features/stats.json, features/frames, features/options.json
+    features/stats.json, features/frames/{train,dev}, features/options.json
 """
 from dataclasses import asdict
 from pathlib import Path
 
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
-from steps.cuts import load_cuts as load_set
 
 KINDS = ("mucs", "fleurs", "commonvoice", "cmu_indic")  # layouts of a corpus
 SETS = ("train", "dev", "test")
-STORED_BYTES = 4 << 30  # 37 hours of log-mel frames; those of what comes later are computed in every training
 
 
 def prepare_corpus(conf, out, log):
@@ -38,12 +36,22 @@ def prepare_corpus(conf, out, log):
 
 def load_cuts(corpus, name, language=None):
     """The cuts of a set as a list, of one language where one is given; empty where there is none."""
-    return [cut for cut in load_set(corpus, name) if language in (None, cut.supervisions[0].language)]
+    from lhotse.serialization import deserialize_item
+
+    return [deserialize_item(cut) for cut, supervision in set_fields(corpus, name)
+            if language in (None, supervision["language"])]
+
+
+def set_fields(corpus, name):
+    """(cut, its supervision) of each utterance of a set, as dicts, one at a time; none where the corpus lacks the set."""
+    from pyspeech.utterances import read_lines, supervision_fields
+
+    return map(supervision_fields, read_lines(Path(corpus) / f"{name}.jsonl.gz"))
 
 
 def languages_of(corpus):
     """Codes of the languages with training data, sorted: all, as a corpus is prepared with those wanted alone."""
-    found = sorted({cut.supervisions[0].language for cut in load_cuts(corpus, "train")})
+    found = sorted({supervision["language"] for _, supervision in set_fields(corpus, "train")})
     if not found:
         raise UserError(f"{corpus}: no training utterance in any language")
     return found
@@ -53,13 +61,12 @@ def describe_corpus(corpus):
     """{language: {set: {"utterances", "minutes", "words"}}}"""
     described = {}
     for name in SETS:
-        for cut in load_cuts(corpus, name):
-            supervision = cut.supervisions[0]
-            entry = described.setdefault(supervision.language, {}).setdefault(
+        for cut, supervision in set_fields(corpus, name):
+            entry = described.setdefault(supervision["language"], {}).setdefault(
                 name, {"utterances": 0, "minutes": 0.0, "words": 0})
             entry["utterances"] += 1
-            entry["minutes"] += cut.duration / 60
-            entry["words"] += len(supervision.text.split())
+            entry["minutes"] += cut["duration"] / 60
+            entry["words"] += len(supervision["text"].split())
     return {language: described[language] for language in sorted(described)}
 
 
@@ -68,9 +75,10 @@ def make_units(conf, corpus, folder, log):
     from pyspeech.text.normalize import normalize
     from pyspeech.text.units import GraphemeUnits, SentencePieceUnits, save_units
 
-    made = {}
-    for language in languages_of(corpus):
-        texts = [normalize(cut.supervisions[0].text, language) for cut in load_cuts(corpus, "train", language)]
+    made, by_language = {}, {language: [] for language in languages_of(corpus)}
+    for _, supervision in set_fields(corpus, "train"):
+        by_language[supervision["language"]].append(normalize(supervision["text"], supervision["language"]))
+    for language, texts in by_language.items():
         made[language] = (GraphemeUnits.build(texts, language=language) if conf.units == "grapheme"
                           else SentencePieceUnits.train(texts, conf.pieces, language=language))
         log.info("%s: %d symbols", language, made[language].size)
@@ -87,35 +95,43 @@ def load_units(folder, languages, union=False):
     return {language: load(Path(folder) / f"{'union' if union else language}.json") for language in languages}
 
 
-def compute_features(conf, corpus, out, log):
-    """Log-mel frames of train and dev for all trainings: out/frames, and out/stats.json, the mean and standard deviation
-    of the training features, all languages together. Of a large corpus the first STORED_BYTES are stored.
+def compute_features(exp, conf):
+    """Log-mel frames of train, its copies at other speeds, and dev, for all trainings: features/frames/{train,dev}, up to
+    data.stored_gb; and features/stats.json, their mean and standard deviation over the training set as it is, all
+    languages together. Goes on where it was killed.
 
-    out/options.json are the options of the features: what is trained on them is out of date when one of them changes,
+    features/options.json are the options of the features: what is trained on them is out of date when one of them changes,
     be it one (such as stack_shift) that frames and statistics do not show.
     """
-    from pyspeech.features.fbank import GlobalStats
-    from pyspeech.features.frame_store import FrameStore, write_store
-    from pyspeech.transducer.dataset import FrameReader, compute_frames
+    import numpy as np
 
-    languages = languages_of(corpus)
-    cuts = training_cuts(conf, corpus, languages) + cuts_of(corpus, "dev", languages)
-    count = write_store(out / "frames", compute_frames(cuts, conf.features, jobs=2), conf.features.num_bins, STORED_BYTES)
-    log.info("frames of %d of %d utterances stored", count, len(cuts))
-    read = FrameReader(conf.features, stored=FrameStore(out / "frames"))
-    GlobalStats.compute(map(read, cuts_of(corpus, "train", languages))).save(out / "stats.json")
+    from pyspeech.experiment.process import num_cores
+    from pyspeech.features.frame_store import check_space, choose_rows, frame_bytes, write_store
+    from pyspeech.transducer.dataset import compute_frames
+
+    corpus, out, num_bins, rate = exp.dir / "corpus", exp.dir / "features", conf.features.num_bins, conf.features.sampling_rate
+    sets = {name: read_utterances(conf, corpus, name) for name in ("dev", "train")}
+    seconds = np.concatenate([utterances.durations for utterances in sets.values()])
+    frames = np.array([conf.features.log_mel_frames(samples) for samples in np.rint(seconds * rate).astype(int).tolist()])
+    chosen = choose_rows(frames, num_bins, conf.data.stored_gb * 1e9)
+    wanted, stored = frame_bytes(frames, num_bins), frame_bytes(frames[chosen], num_bins)
+    check_space(out / "frames", stored, "data.stored_gb")
+    exp.log.info("frames of %d utterances take %.2f GB; %s", len(chosen), wanted / 1e9, "all are stored" if chosen.all() else
+                 f"{stored / 1e9:.2f} GB of them are stored (data.stored_gb), the others computed in each training")
+
+    def write(name, rows, counted):
+        utterances = sets[name]
+        return write_store(out / "frames" / name, lambda row: compute_frames(utterances[row], conf.features), rows,
+                           np.arange(len(rows)) < counted, num_bins, num_cores(), exp.log)
+
+    write("dev", chosen[: len(sets["dev"])], 0)
+    stats = write("train", chosen[len(sets["dev"]) :], sets["train"].originals)
+    stats.save(out / "stats.json")
     write_json(out / "options.json", asdict(conf.features))
 
 
-def cuts_of(corpus, name, languages):
-    """The cuts of a set in these languages, as a list."""
-    wanted = set(languages)
-    return [cut for cut in load_cuts(corpus, name) if cut.supervisions[0].language in wanted]
+def read_utterances(conf, corpus, name):
+    """The Utterances of a set, of the training set with its copies at other speeds: the rows of features/frames/<set>."""
+    from pyspeech.utterances import Utterances
 
-
-def training_cuts(conf, corpus, languages):
-    """The training cuts of these languages, with their copies at other speeds, as a list."""
-    from pyspeech.transducer.dataset import perturb_speed
-
-    cuts = cuts_of(corpus, "train", languages)
-    return list(perturb_speed(cuts, conf.data.speeds)) if conf.data.speeds else cuts
+    return Utterances.read(Path(corpus) / f"{name}.jsonl.gz", conf.data.speeds if name == "train" else ())

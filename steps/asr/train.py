@@ -1,7 +1,7 @@
 """Training of the systems of egs/indic (Joshi et al. 2021, sections 3, 4 and 6.1); the loss on dev chooses the weights."""
 from dataclasses import replace
 
-from steps.asr.corpus import cuts_of, describe_corpus, languages_of, load_units, training_cuts
+from steps.asr.corpus import describe_corpus, languages_of, load_units, read_utterances
 
 STRUCTURES = {  # options of TransducerConfig
     "monolingual": {"structure": "monolingual"},
@@ -55,22 +55,26 @@ def train_model(exp, conf, system, languages, train, name, seed=None):
     from pyspeech.features.fbank import GlobalStats
     from pyspeech.features.frame_store import FrameStore
     from pyspeech.training.run import train as run_training
+    from pyspeech.transducer.batching import LanguageSampler
     from pyspeech.transducer.checkpoint import save_model
-    from pyspeech.transducer.dataset import UtteranceDataset, language_sampler
+    from pyspeech.transducer.dataset import UtteranceDataset
     from pyspeech.transducer.training import TransducerTraining, compute_loss
 
     corpus = exp.dir / "corpus"
     structure = STRUCTURES[system]
     units = load_units(exp.dir / "units", languages, union=structure["structure"] in UNION)
-    stats, stored = GlobalStats.load(exp.dir / "features" / "stats.json"), FrameStore(exp.dir / "features" / "frames")
+    stats = GlobalStats.load(exp.dir / "features" / "stats.json")
     exp.log.info("%s: %s", name, ", ".join(f"{language} {units[language].size} symbols" for language in languages))
     limits, pooled = (conf.data.batch_seconds, conf.data.max_utterances), conf.data.pooled and structure["structure"] in UNION
-    dataset = UtteranceDataset(units, conf.features, stats, conf.specaugment if conf.data.augment else None, stored=stored,
-                               warp=conf.data.warp)
-    sampler = language_sampler(training_cuts(conf, corpus, languages), languages, *limits, train.seed, conf.data.minibatches,
-                               pooled)
-    dev = cuts_of(corpus, "dev", languages)
-    validate = dev_loss(UtteranceDataset(units, conf.features, stats, stored=stored), dev, limits) if dev else None
+
+    def make_dataset(part, specaugment=None, warp=1.0):
+        return UtteranceDataset(read_utterances(conf, corpus, part), units, conf.features, stats, specaugment,
+                                FrameStore(exp.dir / "features" / "frames" / part), warp)
+
+    dataset, dev = make_dataset("train", conf.specaugment if conf.data.augment else None, conf.data.warp), make_dataset("dev")
+    sampler = LanguageSampler(dataset.utterances, languages, *limits, train.seed, conf.data.minibatches, pooled)
+    present = [language for language in languages if language in dev.utterances.codes]
+    validate = dev_loss(dev, present, limits) if present else None
 
     def make_training():
         return TransducerTraining(make_model(exp, conf, structure, units, seed), conf.loss, train.warmup_steps)
@@ -95,21 +99,20 @@ def make_model(exp, conf, structure, units, seed=None):
     return to_monolingual(bundle.model, language, symbols_in_union(bundle.units[language], own) if union else None).train()
 
 
-def dev_loss(dataset, cuts, limits):
+def dev_loss(dataset, languages, limits):
     """validate(model) -> {"loss": of dev, the mean over the languages, so that a small one counts as much}."""
     from pyspeech.training.data import to_device
-    from pyspeech.transducer.dataset import language_sampler
+    from pyspeech.transducer.batching import LanguageSampler
 
-    present = sorted({cut.supervisions[0].language for cut in cuts})
-    sampler = language_sampler(cuts, present, *limits, seed=0)
+    sampler = LanguageSampler(dataset.utterances, languages, *limits, seed=0)
 
     def validate(training):
         device = training.batches.device
-        sums = {language: [0.0, 0] for language in present}
-        for chosen in sampler:
-            batch = to_device(dataset[chosen], device)
+        sums = {language: [0.0, 0] for language in languages}
+        for rows in sampler:
+            batch = to_device(dataset[rows], device)
             frames = int(batch["lengths"].sum())
-            entry = sums[chosen[0].supervisions[0].language]
+            entry = sums[dataset.languages[int(batch["languages"][0])]]
             entry[0] += training(batch)[0].item() * frames
             entry[1] += frames
         losses = {language: total / frames for language, (total, frames) in sums.items()}

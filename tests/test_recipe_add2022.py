@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow  # the recipe runs, is killed and resumed
 
 # A few steps on short pieces, a checkpoint in the middle.
 OPTIONS = """
-    --profile quick --jobs 1 skip_bad=true systems=[none,rnm_sm_mc0.8,pooled_rnm_sm] repeated=[none] seeds=[1,2]
+    --profile quick --jobs 1 skip_bad=true systems=[none,rnm_sm_mc0.8,traindev_rnm,pooled_rnm_sm] repeated=[none] seeds=[1,2]
     data.samples=8192 data.hop=8192 data.batch_size=4 train.max_steps=4 train.valid_every=2 train.save_every=2
     train.log_every=2 train.warmup_steps=0
 """
@@ -58,9 +58,11 @@ def test_tables_scores_and_figures(corpus, undisturbed):
     assert {name: entry["seeds"] for name, entry in scores.items()} == {
         "none": [1, 2],
         "rnm_sm_mc0.8": [1],
+        "traindev_rnm": [1],
         "pooled_rnm_sm": [1],
     }
     assert set(scores["none"]["sets"]) == {"dev", "adapt"} and scores["pooled_rnm_sm"]["sets"] == {}  # eval has no labels
+    assert set(scores["traindev_rnm"]["sets"]) == {"adapt"}
     for entry in [*scores["none"]["sets"].values(), *scores["rnm_sm_mc0.8"]["sets"].values()]:
         low, high = entry["interval"]
         assert all(0 <= value <= 1 for value in entry["eer"]) and 0 <= low <= high <= 1

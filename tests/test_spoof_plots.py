@@ -7,6 +7,7 @@ import scipy.signal
 
 from pyspeech.errors import UserError
 from steps.spoof.figures import COEFFICIENTS, envelopes, histograms, plot_envelopes, plot_histograms
+from steps.spoof.vowels import SIZE, find_vowel
 
 RATE = 16000
 FORMANTS = (700, 1800, 3600)  # Hz
@@ -44,6 +45,28 @@ def test_envelope_is_that_of_the_spectrum():
     smooth = scipy.ndimage.maximum_filter1d(spectrum, 15)
     difference = (levels[1.0] - smooth)[(frequencies > 300) & (frequencies < 4500)]
     assert np.std(difference) < 4 and len(spectrum) == len(frequencies)
+
+
+def test_an_a_is_found_among_other_sounds(rng):
+    """Of pulses through formants: neither another vowel, nor one that is not voiced, nor the louder noise."""
+    others = [vowel(0.3, places) for places in ((300, 2300, 3000), (350, 800, 2300), (500, 1800, 2500))]
+    whispered = rng.standard_normal(4800)
+    for place in (750, 1250, 2600):
+        pole = 0.98 * np.exp(2j * np.pi * place / RATE)
+        whispered = scipy.signal.lfilter([1.0], np.poly([pole, pole.conjugate()]).real, whispered)
+    parts = [*others, whispered, vowel(0.3, (750, 1250, 2600)), 2 * rng.standard_normal(3200)]
+    parts = [part / np.abs(part).max() + 1e-3 * rng.standard_normal(len(part)) for part in parts]
+    found = find_vowel(np.concatenate(parts))
+    begin = sum(map(len, parts[:4]))
+    assert begin <= found.start <= begin + 4800 - SIZE
+    assert found.formants == pytest.approx((750, 1250, 2600), rel=0.05)
+    assert found.pitch == pytest.approx(100, rel=0.02) and 0.9 < found.strength <= 1
+    assert find_vowel(np.concatenate([*parts[:4], parts[5]])) is None
+
+
+def test_no_a_in_silence_and_in_scraps(rng):
+    for samples in (np.zeros(0), np.zeros(RATE), np.ones(5), rng.standard_normal(RATE)):
+        assert find_vowel(samples) is None
 
 
 def test_no_vowel_is_said():

@@ -49,6 +49,17 @@ def test_difference_of_all_and_of_unseen_engines(exp):
     assert "engines alone that train and dev do not have" in note and f"EER of none {100 * unseen['first']:.2f} %" in note
 
 
+def test_the_papers_figures_stand_beside_its_training_data():
+    """Those of Train+Dev. beside ours of Train only where ours of Train+Dev. are not there."""
+    entry = {"seeds": [1], "sets": {"eval": {"eer": [0.25]}}}
+    alone = tables.table_3({"rnm": entry}).splitlines()
+    assert "| Train " in alone[-1] and "33.40" in alone[-1]
+    train, both = tables.table_3({"rnm": entry, "traindev_rnm": entry}).splitlines()[-2:]
+    assert "33.40" not in train and "| Train+Dev. " in both and "33.40" in both and "25.00" in both
+    assert "no independent test" in tables.choice_note({"traindev_rnm": entry})
+    assert "first rows are trained on Train+Dev." in tables.choice_note({"rnm": entry})
+
+
 def test_min_tdcf_stands_beside_the_error_rates(tmp_path, caplog):
     """Where there are scores of speaker verification; where those make no sense, a warning and no figure."""
     log = logging.getLogger("pyspeech.test")

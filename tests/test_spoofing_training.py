@@ -1,6 +1,7 @@
 """The loss, masks, validation, and a tiny training that learns and resumes exactly."""
 
 import functools
+import json
 import logging
 import math
 import types
@@ -17,7 +18,7 @@ from pyspeech.spoofing.checkpoint import load_model
 from pyspeech.spoofing.config import AugmentConfig, CropConfig, DetectorConfig, LogMelConfig
 from pyspeech.spoofing.dataset import CropDataset, UtteranceSampler
 from pyspeech.spoofing.detector import score_utterances
-from pyspeech.spoofing.formats import KINDS
+from pyspeech.spoofing.formats import KINDS, read_scores
 from pyspeech.spoofing.networks import LcnnBlstm
 from pyspeech.spoofing.scoring import equal_error_rate
 from pyspeech.spoofing.training import compute_loss, mask, validation
@@ -26,8 +27,10 @@ from pyspeech.training.data import BatchLoader
 from pyspeech.training.optimization import make_optimizer
 from pyspeech.training.randomness import seed_everything
 from pyspeech.training.trainer import Trainer
+from steps.spoof.results import own_probability
+from steps.spoof.score import score_system
 from steps.spoof.tables import TABLE_3
-from steps.spoof.train import SYSTEMS, augment_config, seeds_of, train_config, train_detector
+from steps.spoof.train import SYSTEMS, augment_config, chosen_by, seeds_of, train_config, train_detector, trained_on
 
 DATA = CropConfig(samples=4096, hop=4096, batch_size=8)
 MASKS = SpecAugmentConfig(frequency_masks=1, frequency_width=8, time_masks=1, time_width=4)
@@ -153,11 +156,53 @@ def test_a_system_is_trained_calibrated_and_saved(cuts, tmp_path, rng):
     train_detector(exp, conf, "rnm_sm_mc0.9", 7, backgrounds)
     detector = load_model(tmp_path / "models" / "rnm_sm_mc0.9" / "7")
     scores = score_utterances(detector.model, DATA, [cut.load_audio()[0] for cut in dev])
+    assert read_scores(tmp_path / "models/rnm_sm_mc0.9/7/dev.txt") == dict(zip((cut.id for cut in dev), scores.tolist()))
     genuine, fake = ([score for score, cut in zip(scores, dev) if cut.supervisions[0].text == kind] for kind in KINDS)
     error, threshold = equal_error_rate(genuine, fake)
     assert detector.threshold == pytest.approx(threshold) and detector.calibration == fit_calibration(genuine, fake)
     saved = load_checkpoint(tmp_path / "training" / "rnm_sm_mc0.9" / "7" / "best.pt")
     assert saved["metrics"]["eer"] == error and saved["config"]["seed"] == 7
+
+
+def test_adapt_chooses_for_a_system_that_is_trained_on_train_and_dev(cuts, tmp_path, rng, monkeypatch):
+    """Dev is trained on; adapt chooses, calibrates, and is not scored again when it is scored."""
+    from pyspeech.spoofing import detector as module
+
+    (tmp_path / "corpus").mkdir()
+    sets = {"train": cuts}
+    sets.update({name: write_corpus(tmp_path / name, 6, seed, longest=0.6) for seed, name in enumerate(("dev", "adapt"), 1)})
+    for name, found in sets.items():
+        found.to_file(tmp_path / "corpus" / f"{name}.jsonl.gz")
+    conf = types.SimpleNamespace(
+        features=LogMelConfig(),
+        network=DetectorConfig(),
+        data=DATA,
+        augment=AugmentConfig(noise=1.0, music=0.0, reverberation=0.0),
+        specaugment=MASKS,
+        train=TrainConfig(max_steps=2, log_every=1, minimize="eer"),
+        pooled_steps=0.5,
+        seeds=[7],
+        repeated=[],
+    )
+    exp = types.SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"))
+    train_detector(exp, conf, "traindev_rnm", 7, {"noises": [rng.standard_normal(9000)]})
+    saved = load_checkpoint(tmp_path / "training/traindev_rnm/7/best.pt")
+    detector = load_model(tmp_path / "models/traindev_rnm/7")
+    scores = read_scores(tmp_path / "models/traindev_rnm/7/adapt.txt")
+    genuine, fake = ([scores[cut.id] for cut in sets["adapt"] if cut.supervisions[0].text == kind] for kind in KINDS)
+    assert saved["metrics"]["eer"] == equal_error_rate(genuine, fake)[0]
+    assert detector.calibration == fit_calibration(genuine, fake)
+    scored = []
+    usual = module.score_utterances
+    monkeypatch.setattr(module, "score_utterances", lambda model, crop, all: usual(model, crop, scored.extend(all) or scored))
+    score_system(exp, conf, "traindev_rnm")
+    assert scored == []
+    calibrated = read_scores(tmp_path / "scores/traindev_rnm/7/adapt.txt")
+    assert calibrated == {name: detector.calibration.log_likelihood_ratio(score) for name, score in scores.items()}
+    figures = json.loads((tmp_path / "scores/traindev_rnm.json").read_text())
+    assert set(figures["sets"]) == {"adapt"}
+    own = own_probability(np.array(list(calibrated.values())), figures["calibrations"][0])
+    np.testing.assert_allclose(own, 1 / (1 + np.exp(-np.array(list(scores.values())))), rtol=1e-6)
 
 
 def test_systems_are_the_rows_of_table_3():
@@ -170,8 +215,13 @@ def test_systems_are_the_rows_of_table_3():
         shares = (("R", config.reverberation), ("N", config.noise), ("M", config.music))
         kinds = [letter for letter, share in shares if share]
         kinds += ["SM"] * ("masks" in options) + ["MC ({})".format(*config.coefficients)] * (config.mcadams > 0)
-        train = train_config(conf, name, 1)
-        assert (train.max_steps, train.patience) == ((50, None) if name.startswith("pooled") else (100, 3))
-        found[name] = "+".join(kinds) or "none"
-    assert found == {name: row[1] for name, row in TABLE_3.items()}
+        sets, chooses = trained_on(name), chosen_by(name)
+        assert chooses not in sets and chooses == {1: "dev", 2: "adapt", 3: None}[len(sets)]
+        for chosen in (True, False):
+            train = train_config(conf, name, 1, chosen)
+            stops = (50 if "dev" in sets else 100, None)  # where no set is left
+            assert (train.max_steps, train.patience) == ((100, 3) if chosen else stops)
+        data = "+".join({"train": "Train", "dev": "Dev.", "adapt": "Adp."}[one] for one in sets)
+        found[name] = (data, "+".join(kinds) or "none")
+    assert found == {name: row[:2] for name, row in TABLE_3.items()}
     assert seeds_of(conf, "rnm") == [1, 2] and seeds_of(conf, "none") == [1]

@@ -38,7 +38,7 @@ class Config:
     augment: AugmentConfig = field(default_factory=AugmentConfig)
     specaugment: SpecAugmentConfig = field(default_factory=SpecAugmentConfig)
     train: TrainConfig = field(default_factory=TrainConfig)  # its seed is one of `seeds`
-    pooled_steps: float = 1.0  # of train.max_steps, for the systems trained on all sets, which no set is left to stop
+    pooled_steps: float = 1.0  # of train.max_steps, for systems that are trained on every set that could choose weights
 
     def check(self):
         """Raise UserError for options that make no sense, or not together; nested ones have been checked."""
@@ -77,7 +77,7 @@ def envelopes(exp, conf):
 
 
 for system, options in SYSTEMS.items():
-    own = ["pooled_steps"] if "pooled" in options else []
+    own = ["pooled_steps"] if "sets" in options else []
     recipe.stage(name=f"train_{system}", about=f"Train {system}.",
                  config=["features", "network", "data", "augment", "specaugment", "train", *own],
                  inputs=if_used(system, "corpus", "backgrounds"), outputs=models_of(system),

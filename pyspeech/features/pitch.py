@@ -33,17 +33,29 @@ def fundamental_frequency(samples: np.ndarray | torch.Tensor, config: FbankConfi
 
     config: FbankConfig with stack_shift=1 (MfccConfig.log_mel); F is config.num_frames(N).
     """
+    frequency, strength, energy = periodicity(samples, config)
+    if len(energy) == 0:
+        return frequency
+    voiced = (strength > VOICING) & (energy > energy.max() * 10 ** (-QUIET / 10)) & (energy > 0)
+    return _median(frequency, voiced)
+
+
+def periodicity(samples: np.ndarray | torch.Tensor, config: FbankConfig) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Of each frame, whether voiced or not, each (F,) float32: the best candidate's frequency in Hz, its strength (the
+    autocorrelation there, 1 for a periodic signal; 0 where there is none), the mean square of the frame.
+
+    samples, config: as of `fundamental_frequency`.
+    """
     samples = torch.as_tensor(samples).float()
     count, size = config.num_frames(len(samples)), round(WINDOW * config.sampling_rate)
     if count == 0:
-        return samples.new_zeros(0)
+        return samples.new_zeros(0), samples.new_zeros(0), samples.new_zeros(0)
     before = (size - config.window) // 2
     whole = functional.pad(samples, (before, max(0, (count - 1) * config.shift + size - before - len(samples))))
     frames = whole.unfold(0, size, config.shift)[:count]
     results = [_estimate(block, config.sampling_rate) for block in frames.split(BLOCK)]
     frequency, strength, energy = (torch.cat(parts) for parts in zip(*results))
-    voiced = (strength > VOICING) & (energy > energy.max() * 10 ** (-QUIET / 10)) & (energy > 0)
-    return _median(frequency, voiced)
+    return frequency, strength, energy
 
 
 def _estimate(frames, rate):

@@ -31,6 +31,10 @@ class Calibration:
         """Natural logarithm; of a number, or of an array (n,)."""
         return self.slope * score + self.offset
 
+    def score(self, ratio: Score) -> Score:
+        """The score that has this log-likelihood ratio; of a number, or of an array (n,)."""
+        return (ratio - self.offset) / self.slope
+
     def probability(self, score: Score, prior: float = 0.5) -> Score:
         """P(genuine), 0 to 1, where a share of `prior` is genuine before anything is heard; of a number or an array."""
         if not 0 < prior < 1:

@@ -41,15 +41,15 @@ def kind_of(folder):
     return "asvspoof2019" if any("asvspoof2019_la" in name.lower() for name in names) else "add2022"
 
 
-def development_cuts(corpus):
-    """The cuts of dev whose label is known; [] where they are not of both kinds and so can choose nothing."""
-    cuts = [cut for cut in load_cuts(corpus, "dev") if cut.supervisions[0].text]
+def choosing_cuts(corpus, name):
+    """The cuts of a set whose label is known; [] where they are not of both kinds and so can choose nothing."""
+    cuts = [cut for cut in load_cuts(corpus, name) if cut.supervisions[0].text]
     return cuts if {cut.supervisions[0].text for cut in cuts} == {"genuine", "fake"} else []
 
 
-def training_cuts(corpus, pooled):
-    """The cuts to train with: those of train, or pooled with dev and adapt. UserError where labels are missing."""
-    cuts = [cut for name in (("train", "dev", "adapt") if pooled else ("train",)) for cut in load_cuts(corpus, name)]
+def training_cuts(corpus, sets):
+    """The cuts of some sets, to train with. UserError where labels are missing."""
+    cuts = [cut for name in sets for cut in load_cuts(corpus, name)]
     unlabelled = [cut.id for cut in cuts if not cut.supervisions[0].text]
     if unlabelled:
         raise UserError(f"{len(unlabelled)} training utterances have no label, {unlabelled[0]} for one; give their label "

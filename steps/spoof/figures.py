@@ -32,7 +32,7 @@ def envelopes(samples, coefficients=COEFFICIENTS, rate=16000, points=513):
     return np.linspace(0, rate / 2, points), levels
 
 
-def plot_envelopes(frequencies, levels, path):
+def plot_envelopes(frequencies, levels, path, title=""):
     """Figure 2: what `envelopes` returns; the envelope of coefficient 1, the speech itself, in solid black."""
     import math
 
@@ -42,10 +42,12 @@ def plot_envelopes(frequencies, levels, path):
     for place, (coefficient, level) in enumerate(sorted(levels.items())):
         style = {"color": "k", "zorder": 3} if coefficient == 1 else {
             "color": colormaps["coolwarm"](place / max(1, len(levels) - 1)), "linestyle": "--"}
-        axis.plot(frequencies / 1000, level, label=f"{coefficient:g}", **style)
+        label = f"α = {coefficient:.1f}" + " (original)" * (coefficient == 1)
+        axis.plot(frequencies / 1000, level, label=label, **style)
     axis.axvline(frequencies[-1] / math.pi / 1000, color="0.6", linestyle=":", linewidth=1)  # 1 rad stays where it is
     axis.set(xlabel="frequency / kHz", ylabel="level / dB", xlim=(0, frequencies[-1] / 1000))
-    axis.legend(title="McAdams coefficient", fontsize=8)
+    axis.set_title(title, fontsize=9)
+    axis.legend(fontsize=8)
     axis.grid(alpha=0.3)
     save(figure, path)
 

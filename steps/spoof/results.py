@@ -4,7 +4,7 @@ import json
 from steps.cuts import load_cuts
 from steps.det_plot import plot_det
 from steps.spoof import tables
-from steps.spoof.corpus import development_cuts
+from steps.spoof.corpus import choosing_cuts
 from steps.spoof.figures import envelopes, plot_envelopes, plot_histograms
 from steps.spoof.score import divide, labels_of_set, read_seeds, scored_sets
 from steps.systems import read_scores
@@ -13,7 +13,8 @@ NOTES = {"mini": "Corpus mini: recordings of people from free packages, and fake
                  "synthesisers made of them and of texts, all through the same recording chain (local/add_mini.py); "
                  "training has engines of textbooks alone, so only the order of the systems means anything, if their "
                  "intervals let it."}
-HISTOGRAMS = ("rnm_sm", "rnm_sm_mc0.8")  # the two panels of Figure 3
+SEARCHED = 50  # genuine utterances, for the vowel of Figure 2
+HISTOGRAMS = ("rnm_sm", "rnm_sm_mc0.8")  # the two panels of Figure 3, trained on Train+Dev. where that was done
 
 
 def report(exp, conf):
@@ -28,24 +29,34 @@ def report(exp, conf):
     for name in ("adapt", "eval", "dev"):  # the paper's Figure 3 is of the adaptation set
         divided = divided_scores(exp, seeds, name)
         if divided:
-            plot_scores(divided, name, figures)
+            calibrations = {system: entry["calibrations"][0] for system, entry in scores.items()}
+            plot_scores(divided, calibrations, name, figures)
             break
     note = NOTES.get(conf.corpus, f"Corpus {conf.corpus}.") + "\n\n" + tables.corpus_table(counts(exp.dir / "corpus"))
     remarks = [tables.shortcut_note(shortcuts)] if shortcuts else []
     exp.publish({"scores": scores, "differences": compared, "shortcuts": shortcuts},
                 tables.report(scores, compared, note, exp.command, remarks,
-                              calibrated=bool(development_cuts(exp.dir / "corpus"))))
+                              calibrated=bool(choosing_cuts(exp.dir / "corpus", "dev"))))
 
 
-def plot_scores(divided, name, folder):
-    """Figure 3 (histograms of probabilities) and detection error curves of a set: {system: (genuine, fake) scores}."""
+def plot_scores(divided, calibrations, name, folder):
+    """Figure 3 (histograms of the networks' own probabilities) and detection error curves of a set.
+
+    divided: {system: (genuine, fake) calibrated scores}; calibrations: {system: the fields of its Calibration}.
+    """
+    prefix = "traindev_" if all(f"traindev_{system}" in divided for system in HISTOGRAMS) else ""
+    panels = [prefix + system for system in HISTOGRAMS if prefix + system in divided]
+    plot_histograms({f"{system}, {name}": tuple(own_probability(scores, calibrations[system]) for scores in divided[system])
+                     for system in panels or list(divided)[:2]}, folder / "histograms.png")
+    plot_det({f"{system}, {name}": scores for system, scores in divided.items()}, folder / "det.png")
+
+
+def own_probability(ratios, calibration):
+    """What the network itself says, (n,) from 0 to 1: of calibrated scores (n,), the logistic function of the mean log odds
+    of an utterance's windows that they were. calibration: the fields of a Calibration."""
     from pyspeech.spoofing.calibration import Calibration
 
-    panels = [system for system in HISTOGRAMS if system in divided] or list(divided)[:2]
-    probability = Calibration().probability  # the scores are calibrated
-    plot_histograms({f"{system}, {name}": tuple(probability(scores) for scores in divided[system])
-                     for system in panels}, folder / "histograms.png")
-    plot_det({f"{system}, {name}": scores for system, scores in divided.items()}, folder / "det.png")
+    return Calibration().probability(Calibration(**calibration).score(ratios))
 
 
 def divided_scores(exp, seeds, name):
@@ -75,9 +86,27 @@ def counts(corpus):
 
 
 def plot_vowel(exp):
-    """Figure 2: envelopes of the vowel-like second of a genuine training utterance under each coefficient."""
-    from pyspeech.cuts import read_samples
+    """Figure 2: envelopes of an /a/ of a genuine training utterance under each coefficient.
 
-    cut = next(cut for cut in load_cuts(exp.dir / "corpus", "train") if cut.supervisions[0].text == "genuine")
-    rate = 16000
-    plot_envelopes(*envelopes(read_samples(cut, rate), rate=rate), exp.dir / "figures" / "envelopes.png")
+    It is the most strongly voiced one of the first SEARCHED utterances that have one; where none has, as in a corpus without
+    vowels, the loudest frame of the first utterance stands for it, and the figure says so.
+    """
+    from itertools import islice
+
+    from pyspeech.cuts import read_samples
+    from steps.spoof.vowels import RATE, SIZE, find_vowel
+
+    genuine = (cut for cut in load_cuts(exp.dir / "corpus", "train") if cut.supervisions[0].text == "genuine")
+    read = ((cut, read_samples(cut, RATE)) for cut in islice(genuine, SEARCHED))
+    found = [(cut, samples, find_vowel(samples)) for cut, samples in read]
+    vowels = [one for one in found if one[2]]
+    if vowels:
+        cut, samples, vowel = max(vowels, key=lambda one: one[2].strength)
+        samples = samples[vowel.start:vowel.start + SIZE]
+        title = (f"/a/ of {cut.id} at {vowel.start / RATE:.2f} s, {vowel.pitch:.0f} Hz, formants at "
+                 + ", ".join(f"{frequency:.0f}" for frequency in vowel.formants) + " Hz")
+    else:
+        cut, samples, _ = found[0]
+        title = f"no /a/ found; the loudest frame of {cut.id}"
+    exp.log.info("Figure 2: %s", title)
+    plot_envelopes(*envelopes(samples, rate=RATE), exp.dir / "figures" / "envelopes.png", title)

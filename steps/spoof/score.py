@@ -1,40 +1,47 @@
 """Scores of the detectors of egs/add2022 on dev, adapt and eval, and their error rates."""
+from dataclasses import asdict
+
 from pyspeech.files import write_json
 from steps.cuts import load_cuts
-from steps.spoof.train import SYSTEMS
+from steps.spoof.train import trained_on
 from steps.systems import seeds_of
 
 SETS = ("dev", "adapt", "eval")
 COMPARED = (("none", "rnm_sm"), ("none", "rnm_sm_mc0.8"), ("rnm_sm", "rnm_sm_mc0.8"),
-            ("pooled_rnm_sm", "pooled_rnm_sm_mc0.8"))
+            ("traindev_rnm_sm", "traindev_rnm_sm_mc0.8"), ("pooled_rnm_sm", "pooled_rnm_sm_mc0.8"))
 
 
 def scored_sets(system):
     """The sets that a system has not been trained on."""
-    return ("eval",) if SYSTEMS[system].get("pooled") else SETS
+    return [name for name in SETS if name not in trained_on(system)]
 
 
 def score_system(exp, conf, system):
-    """scores/<system>/<seed>/<set>.txt, score files of log-likelihood ratios calibrated on dev; scores/<system>.json, its
-    figures, and the same on the screen."""
+    """scores/<system>/<seed>/<set>.txt, score files of calibrated log-likelihood ratios; scores/<system>.json, its
+    figures, and the same on the screen. What training has scored to calibrate on is not scored again."""
     from pyspeech.compat import default_device
     from pyspeech.spoofing.checkpoint import load_model
     from pyspeech.spoofing.dataset import UtteranceReader
     from pyspeech.spoofing.detector import score_utterances
-    from pyspeech.spoofing.formats import write_scores
+    from pyspeech.spoofing.formats import read_scores, write_scores
 
+    calibrations = []
     for seed in seeds_of(conf, system):
         (exp.dir / "scores" / system / str(seed)).mkdir(parents=True)  # a corpus may have none of the sets
-        detector = load_model(exp.dir / "models" / system / str(seed), default_device())
+        model = exp.dir / "models" / system / str(seed)
+        detector = load_model(model, default_device())
+        calibrations.append(detector.calibration)
         read = UtteranceReader(detector.sampling_rate)
         for name in scored_sets(system):
             cuts = load_cuts(exp.dir / "corpus", name)
             if cuts:
-                scores = score_utterances(detector.model, detector.crop, map(read, cuts))
-                ratios = detector.calibration.log_likelihood_ratio(scores)
+                scores = read_scores(model / f"{name}.txt") if (model / f"{name}.txt").exists() else {}
+                others = [cut for cut in cuts if cut.id not in scores]
+                found = score_utterances(detector.model, detector.crop, map(read, others))
+                scores.update(zip((cut.id for cut in others), found.tolist()))
                 write_scores(exp.dir / "scores" / system / str(seed) / f"{name}.txt",
-                             {cut.id: value for cut, value in zip(cuts, ratios.tolist())})
-    figures = system_figures(exp, conf, system)
+                             {cut.id: detector.calibration.log_likelihood_ratio(scores[cut.id]) for cut in cuts})
+    figures = {**system_figures(exp, conf, system), "calibrations": [asdict(calibration) for calibration in calibrations]}
     write_json(exp.dir / "scores" / f"{system}.json", figures)
     for name, entry in figures["sets"].items():
         exp.log.info("%s, %s: EER %s %%", system, name, ", ".join(f"{100 * value:.2f}" for value in entry["eer"]))

@@ -1,20 +1,33 @@
-"""Training of the systems of egs/add2022: the rows of Table 3 of Li et al. 2022, and one without augmentation."""
+"""Training of the systems of egs/add2022: the rows of Table 3 of Li et al. 2022, the same trained on train alone, which
+dev chooses the weights of, and one without augmentation."""
 from dataclasses import replace
 
 from steps.systems import seeds_of
 
 COMMON = {"rnm": True}  # reverberation, noise and music
 MASKED = {**COMMON, "masks": True}  # and masks on the spectrogram
-SYSTEMS = {
-    "none": {},
+AUGMENTED = {
     "rnm": COMMON,
     "rnm_sm": MASKED,
     # and McAdams anonymisation, by its coefficient
     **{f"rnm_sm_mc{coefficient}": {**MASKED, "coefficient": coefficient} for coefficient in (0.9, 0.8, 0.7, 0.6)},
-    # trained on train, dev and adapt together
-    "pooled_rnm_sm": {**MASKED, "pooled": True},
-    "pooled_rnm_sm_mc0.8": {**MASKED, "coefficient": 0.8, "pooled": True},
 }
+SYSTEMS = {
+    "none": {},
+    **AUGMENTED,
+    **{f"traindev_{name}": {**options, "sets": ("train", "dev")} for name, options in AUGMENTED.items()},
+    **{f"pooled_{name}": {**AUGMENTED[name], "sets": ("train", "dev", "adapt")} for name in ("rnm_sm", "rnm_sm_mc0.8")},
+}
+
+
+def trained_on(system):
+    """The sets whose utterances a system is trained on."""
+    return SYSTEMS[system].get("sets", ("train",))
+
+
+def chosen_by(system):
+    """The set that chooses a system's weights: dev, or adapt where that is trained on; None where both are."""
+    return next((name for name in ("dev", "adapt") if name not in trained_on(system)), None)
 
 
 def augment_config(conf, system):
@@ -27,12 +40,14 @@ def augment_config(conf, system):
     return replace(config, coefficients=[options["coefficient"]])
 
 
-def train_config(conf, system, seed):
-    """The TrainConfig of a system. A pooled one has no set left that could choose weights: it stops early."""
+def train_config(conf, system, seed, chosen):
+    """The TrainConfig of a system; chosen: whether there is a set to choose its weights by. Where that is not so as dev has
+    gone into training, it stops early."""
     train = replace(conf.train, seed=seed)
-    if not SYSTEMS[system].get("pooled"):
+    if chosen:
         return train
-    shorter = {name: max(1, round(conf.pooled_steps * getattr(train, name))) for name in ("max_steps", "max_epochs")
+    share = conf.pooled_steps if "dev" in trained_on(system) else 1
+    shorter = {name: max(1, round(share * getattr(train, name))) for name in ("max_steps", "max_epochs")
                if getattr(train, name) is not None}
     return replace(train, **shorter, patience=None, average_best=1)
 
@@ -51,8 +66,8 @@ def train_detector(exp, conf, system, seed, backgrounds):
     """One detector in training/<system>/<seed>, then models/<system>/<seed>/model.pt.
 
     backgrounds: {"noises", "musics", "rirs": lists of arrays (n,) at the features' sampling rate}, as far as they are
-    used. The set dev chooses the weights, as train.minimize says, and the threshold and the calibration are made on it;
-    for a pooled system the latter alone, on what it has been trained on.
+    used. The set of `chosen_by` chooses the weights, as train.minimize says, and the threshold and the calibration are made
+    on it; where there is none the latter alone, on dev, which the system may have been trained on.
     """
     from functools import partial
 
@@ -61,30 +76,34 @@ def train_detector(exp, conf, system, seed, backgrounds):
     from pyspeech.spoofing.networks import LcnnBlstm
     from pyspeech.spoofing.training import compute_loss, validation
     from pyspeech.training.run import train as run_training
-    from steps.spoof.corpus import development_cuts, training_cuts
+    from steps.spoof.corpus import choosing_cuts, training_cuts
 
-    options, train, rate = SYSTEMS[system], train_config(conf, system, seed), conf.features.sampling_rate
-    cuts, dev = training_cuts(exp.dir / "corpus", options.get("pooled", False)), development_cuts(exp.dir / "corpus")
+    options, rate, corpus = SYSTEMS[system], conf.features.sampling_rate, exp.dir / "corpus"
+    cuts, name = training_cuts(corpus, trained_on(system)), chosen_by(system)
+    choosing = choosing_cuts(corpus, name) if name else []
     disturb = partial(augment, rate=rate, config=augment_config(conf, system), **backgrounds)
     dataset, sampler = CropDataset(conf.data, rate, disturb), UtteranceSampler(cuts, conf.data, seed)
     loss = partial(compute_loss, specaugment=conf.specaugment if options.get("masks") else None)
     exp.log.info("%s, seed %d: %d utterances", system, seed, len(cuts))
-    if not dev:
-        exp.log.warning("no labelled dev set with genuine and fake utterances: %s keeps its last weights, its scores are "
-                        "not calibrated, and its threshold is 0", system)
-    validate = validation(dev, conf.data, rate) if dev and not options.get("pooled") else None
-    model = run_training(lambda: LcnnBlstm(conf.network, conf.features), dataset, sampler, loss, train,
+    known, calibration = (name, choosing) if choosing else ("dev", choosing_cuts(corpus, "dev"))
+    if not choosing and name:
+        exp.log.warning("no labelled %s set with genuine and fake utterances: %s keeps its last weights%s", name, system,
+                        "" if calibration else ", its scores are not calibrated, and its threshold is 0")
+    validate = validation(choosing, conf.data, rate) if choosing else None
+    model = run_training(lambda: LcnnBlstm(conf.network, conf.features), dataset, sampler, loss,
+                         train_config(conf, system, seed, bool(choosing)),
                          exp.dir / "training" / system / str(seed), validate, exp.log)
-    save_calibrated(exp.dir / "models" / system / str(seed), model, conf.data, dev)
+    save_calibrated(exp.dir / "models" / system / str(seed), model, conf.data, known, calibration)
 
 
-def save_calibrated(folder, model, crop, cuts):
-    """Write the detector with the calibration and the threshold that its scores of `cuts` give; without cuts, as it is."""
+def save_calibrated(folder, model, crop, name, cuts):
+    """Write the detector with the calibration and the threshold that its scores of `cuts`, of the set `name`, give, and
+    those scores, before calibration, to <name>.txt beside it; without cuts, the detector as it is."""
     from pyspeech.spoofing.calibration import Calibration, fit_calibration
     from pyspeech.spoofing.checkpoint import save_model
     from pyspeech.spoofing.dataset import UtteranceReader
     from pyspeech.spoofing.detector import Detector, score_utterances
-    from pyspeech.spoofing.formats import label_of
+    from pyspeech.spoofing.formats import label_of, write_scores
     from pyspeech.spoofing.scoring import equal_error_rate
 
     if not cuts:
@@ -92,6 +111,7 @@ def save_calibrated(folder, model, crop, cuts):
         return
     read = UtteranceReader(model.log_mel.config.sampling_rate)
     scores = score_utterances(model.eval(), crop, map(read, cuts))
+    write_scores(folder / f"{name}.txt", {cut.id: score for cut, score in zip(cuts, scores.tolist())})
     genuine, fake = ([score for score, cut in zip(scores, cuts) if label_of(cut).genuine is kind]
                      for kind in (True, False))
     save_model(folder, Detector(model, crop, fit_calibration(genuine, fake), equal_error_rate(genuine, fake)[1]))

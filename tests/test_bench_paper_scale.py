@@ -1,0 +1,34 @@
+"""utils/bench/paper_scale.py at a thousandth of a corpus's size."""
+
+import json
+
+import numpy as np
+import pytest
+import soundfile
+from tiny_corpora import voiced
+from tool_harness import run_tool
+
+
+@pytest.mark.slow
+def test_a_recipe(tmp_path):
+    recordings = tmp_path / "recordings"
+    recordings.mkdir()
+    soundfile.write(recordings / "a.wav", voiced(40, np.random.default_rng(1)), 8000)
+    options = ["--recipes", "zerospeech", "--scale", "0.004", "--seconds", "5", "--recordings", recordings]
+    options += ["--folder", tmp_path, "--json", tmp_path / "scale.json", "--set", "data.batch_seconds=60"]
+    done = run_tool("bench/paper_scale", *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads((tmp_path / "scale.json").read_text())["recipes"]["zerospeech"]
+    assert [row["part"] for row in rows] == ["corpus", "prepare", "epoch", "resume"]
+    laid_out, prepared, epoch, resumed = rows
+    assert laid_out["files"] == 24 + 4 + 10 + 2 and all(row["seconds"] > 0 and row["gigabytes"] > 0 for row in rows[1:])
+    assert "unit 24, voice 14, test 2" in prepared["note"]
+    assert epoch["batches"] == epoch["read"] + 1 > 1 and epoch["audio"] < 24 * 4.0  # crops of 4 s at most
+    assert resumed["note"] == f"from batch {epoch['batches'] // 2}"
+
+
+def test_a_stage_that_fails_is_told(tmp_path):
+    (tmp_path / "zerospeech").mkdir()
+    done = run_tool("bench/paper_scale", "--recipes", "zerospeech", "--folder", tmp_path)
+    assert done.returncode == 1 and "prepare ...: status 1" not in done.stdout
+    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1 and "no audio in folders" in done.stderr

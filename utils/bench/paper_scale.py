@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""Corpora of the official sizes, through all that comes before the first step of a training: seconds and peak memory.
+
+A corpus is laid out from hard links to a few recordings (local/full_size.py), and the recipe's own stages run on it with
+`--profile full`: the corpus's manifests, output symbols, features and statistics, whatever the recipe has. Then the data of
+one training are read as its stage reads them, only that nothing is trained: from a new process to the first batch (`first`),
+an epoch of batches, as much of it as --seconds allow (`x real time`: seconds of audio a second, of each process that reads),
+and from another new process to the batch in the middle of the epoch (`resume`). Memory is that of a command with all
+that it starts.
+
+All of it is kept in --folder, where one is named; what is there is not done again. `--scale 0.01` is for a trial.
+"""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from pyspeech.launch import ROOT, ensure_environment
+
+ensure_environment()
+
+import contextlib
+import json
+import os
+import runpy
+import tempfile
+import time
+from typing import NamedTuple
+
+from pyspeech.arguments import add_json, length, tool_parser, whole_number
+from pyspeech.errors import UserError
+from pyspeech.experiment.process import duration
+from pyspeech.experiment.programs import run_program
+from pyspeech.files import write_json
+from pyspeech.terminal import exit_after
+from steps.tables import decimals, markdown_table
+
+BEGUN = time.monotonic()
+
+
+class Plan(NamedTuple):
+    """corpus: as local/full_size.py calls it; stages: those before the trainings; training: the stage whose data are read;
+    options: what narrows the recipe to it; seconds: seconds(batch, configuration) of audio."""
+
+    corpus: str
+    stages: tuple
+    training: str
+    options: tuple
+    seconds: object
+
+
+PLANS = {
+    "fearless": Plan("fearless", ("prepare",), "train_cnn", ("simulated=never",),
+                     lambda batch, conf: len(batch["samples"]) * conf.data.crop_seconds),
+    "zerospeech": Plan("zerospeech", ("prepare",), "train_trf128", ("seeds=[42]",), lambda batch, conf: batch["seconds"]),
+    "add2022": Plan("add2022", ("prepare", "backgrounds"), "train_rnm_sm_mc0.8", ("seeds=[42]",),
+                    lambda batch, conf: batch["seconds"]),
+    "indic": Plan("mucs", ("prepare", "units", "features"), "train_multi_softmax_lid", (),
+                  lambda batch, conf: float(batch["lengths"].sum()) * conf.features.stack_shift * conf.features.frame_shift),
+}
+
+
+def main(arguments=None):
+    options = parser().parse_args(arguments)
+    if options.read:
+        print(json.dumps(read(options)))
+        return
+    results = {"scale": options.scale, "recipes": {}}
+    with contextlib.ExitStack() as stack:
+        folder = options.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="paper-scale-")))
+        for recipe in options.recipes:
+            rows = results["recipes"][recipe] = []
+            for row in measure(recipe, folder.absolute(), options):
+                rows.append(row)
+                print(f"{recipe} {row['part']}: {row['seconds']:.1f} s; {row['note']}", flush=True)
+                if options.json:
+                    write_json(options.json, results)
+    print("\n" + table(results), end="")
+
+
+def parser():
+    parser = tool_parser(__doc__)
+    parser.add_argument("--recipes", nargs="+", choices=PLANS, default=list(PLANS), metavar="RECIPE",
+                        help=f"of {', '.join(PLANS)} (default: all)")
+    parser.add_argument("--scale", type=share, default=1.0, help="of the numbers of files (default: 1)")
+    parser.add_argument("--recordings", type=Path, metavar="DIR",
+                        help="speech to cut the files from (default: the AMI clips of the mini corpora)")
+    parser.add_argument("--seconds", type=length, default=120.0, help="that an epoch is read for, at most (default: 120)")
+    parser.add_argument("--folder", type=Path, help="of corpora and experiments, kept (default: a temporary one)")
+    parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="further options of the recipes")
+    parser.add_argument("--read", choices=PLANS, help="only read a training's data, in this process, and print JSON")
+    parser.add_argument("--skip", type=batches, default=0, help="batches of the epoch before the first that --read takes")
+    add_json(parser)
+    return parser
+
+
+def share(text):
+    value = length(text, least=1e-6)
+    return whole_number(text) if value > 1 else value
+
+
+def batches(text):
+    return whole_number(text, least=0)
+
+
+def measure(recipe, folder, options):
+    """Yield {"part", "seconds", "gigabytes", "note"} of each thing that is done, with further figures of some."""
+    plan, corpus, experiment = PLANS[recipe], folder / PLANS[recipe].corpus, folder / f"{recipe}-exp"
+    if not corpus.exists():
+        yield lay_out(plan.corpus, corpus, options)
+    arguments = ["--profile", "full", "--device", "cpu", "--jobs", "1", "--exp", experiment]
+    arguments += settings_of(plan, corpus, options)
+    script = os.path.join(ROOT, "egs", recipe, "run.py")
+    for stage in plan.stages:
+        done = finish([sys.executable, script, "--stage", stage, "--stop-stage", stage, *arguments])
+        yield {"part": stage, "seconds": done.seconds, "gigabytes": done.gigabytes, "note": said_of(done.lines)}
+    command = [sys.executable, os.path.abspath(__file__), "--read", recipe, "--folder", folder, "--seconds", options.seconds]
+    command += ["--set", *options.set] if options.set else []
+    done = finish(command)
+    found = json.loads(done.lines[-1])
+    note = (f"first batch after {found['first']:.1f} s; {found['read']} of {found['batches']} batches, "
+            f"{found['audio'] / 3600:.1f} h, at {found['speed']:.0f} x real time, {found['workers'] or 'no'} workers")
+    yield {"part": "epoch", "seconds": found["seconds"], "gigabytes": done.gigabytes, "note": note, **found}
+    middle = found["batches"] // 2
+    done = finish([*command, "--skip", middle, "--seconds", 0.001])
+    found = json.loads(done.lines[-1])
+    yield {"part": "resume", "seconds": found["first"], "gigabytes": done.gigabytes, "note": f"from batch {middle}"}
+
+
+def lay_out(name, corpus, options):
+    from local import full_size
+
+    begun = time.monotonic()
+    made = full_size.lay_out(name, options.recordings or packaged_recordings(), corpus, options.scale)
+    note = f"{made['files']} files, {made['hours']:.1f} h"
+    return {"part": "corpus", "seconds": time.monotonic() - begun, "gigabytes": None, "note": note, **made}
+
+
+def packaged_recordings():
+    """The folder of the AMI clips."""
+    from local import voices
+
+    return next(iter(voices.fetch_ami()[0].values())).parent
+
+
+def settings_of(plan, corpus, options):
+    return [f"corpus={corpus}", *plan.options, *options.set]
+
+
+def finish(command):
+    done = run_program(list(map(str, command)))
+    if done.status:
+        errors = [line for line in done.lines if " ERROR " in line] or done.lines[-1:] or [""]
+        raise UserError(f"{' '.join(map(str, command[1:4]))} ...: status {done.status}: {errors[0]}")
+    return done
+
+
+def said_of(lines):
+    """What a stage said last but that it is done: that it is up to date, for one."""
+    said = [line.partition(" INFO ")[2] for line in lines if " INFO " in line]
+    return next((text for text in reversed(said) if ": done in " not in text and ": runs (" not in text), "")
+
+
+def read(options):
+    """{"first", "seconds", "read", "batches", "audio", "speed", "workers"} of the training's data, from batch --skip on."""
+    import logging
+
+    from pyspeech.experiment.runner import Experiment
+    from pyspeech.training import run
+
+    plan, folder = PLANS[options.read], options.folder.absolute()
+    settings = settings_of(plan, folder / plan.corpus, options)
+    os.environ["PYSPEECH_DEVICE"] = "cpu"
+    recipe = runpy.run_path(os.path.join(ROOT, "egs", options.read, "run.py"), run_name="recipe")["recipe"]
+    conf = recipe.configure("full", settings)[1]
+    stage = next(stage for stage in recipe.stages if stage.name == plan.training)
+    found = {}
+
+    class Read(Exception):
+        """The stage is to go no further."""
+
+    def read_instead(make_model, dataset, sampler, compute_loss, config, *others, **more):
+        found.update(read_batches(dataset, sampler, config, options, lambda batch: plan.seconds(batch, conf)))
+        raise Read
+
+    run.train = read_instead  # which the stage calls with what it would train on
+    with contextlib.suppress(Read):
+        stage.function(Experiment(folder / f"{options.read}-exp", logging.getLogger(), "full", tuple(settings)), conf)
+    return found
+
+
+def read_batches(dataset, sampler, config, options, seconds_of):
+    """The figures of `read` but those of the whole epoch; all batches are made as in training."""
+    from pyspeech.training.data import BatchLoader
+
+    loader = BatchLoader(dataset, sampler, config.seed, config.num_workers)
+    audio, count, first = 0.0, 0, None
+    for _, batch in loader(0, options.skip):
+        if first is None:
+            first = time.monotonic() - BEGUN
+            begun = time.monotonic()  # the first has waited for workers to begin
+            continue
+        audio, count = audio + seconds_of(batch), count + 1
+        if time.monotonic() - begun > options.seconds:
+            break
+    elapsed = time.monotonic() - begun
+    return {"first": first, "seconds": elapsed, "read": count, "audio": audio, "workers": config.num_workers,
+            "speed": audio / elapsed / max(1, config.num_workers),
+            "batches": None if options.skip else count_batches(sampler)}
+
+
+def count_batches(sampler):
+    """Those of the first epoch."""
+    if hasattr(sampler, "set_epoch"):
+        sampler.set_epoch(0)
+    return sum(1 for _ in sampler)
+
+
+def table(results):
+    """The results as Markdown."""
+    rows = [[f"{recipe} {row['part']}", duration(row["seconds"]) if row["seconds"] >= 60 else f"{row['seconds']:.1f} s",
+             decimals(row["gigabytes"], ".2f"), row["note"]]
+            for recipe, found in results["recipes"].items() for row in found]
+    return markdown_table(["", "time", "GB", ""], rows)
+
+
+if __name__ == "__main__":
+    exit_after(main)

@@ -234,9 +234,33 @@ def test_network_from_a_file_is_the_network_on_its_samples(edges, network):
     middle = float(np.median(scores))
     found = load_detector("seg_rnn", network, threshold=middle)(path)
     assert np.abs(found.scores - scores).max() < 1e-5 and found.duration == 20.0 and found.frame_shift == 0.01
-    called = segments_to_frames(found.speech, len(scores))
-    clear = np.abs(scores - middle) > 1e-5
+    called = segments_to_frames(found.speech - found.frame_offset, len(scores))
+    inside = np.arange(len(scores)) < len(scores) - 2  # the times of the last two lie behind the end
+    clear = (np.abs(scores - middle) > 1e-5) & inside
     assert np.array_equal(called[clear], (scores > middle)[clear]) and 0 < called.mean() < 1
+
+
+@pytest.mark.parametrize("blocks", [0.05, 0.77, 20.0])
+def test_perfect_scores_give_the_labels(network, tmp_path, monkeypatch, blocks):
+    """Frames are scored by their labels as samples come in: the segments are the labels, to half the shift of the frames."""
+    from pyspeech.sad.config import StftConfig
+    from pyspeech.sad.dataset import frame_targets
+
+    def score_stream(model, parts):
+        stft, before = model.stft.config, 0
+        scores = []
+        for part in parts:
+            begun, before = stft.num_frames(before), before + len(part)
+            scores.append(frame_targets(np.array(BURSTS), begun, stft.num_frames(before) - begun, stft))
+        return np.concatenate(scores).astype(float)
+
+    monkeypatch.setattr("pyspeech.sad.decoding.score_stream", score_stream)
+    monkeypatch.setattr(
+        "pyspeech.sad.detector.stream_audio", lambda *where, **options: stream_audio(*where, block_seconds=blocks, **options)
+    )
+    found = load_detector("seg_rnn", network)(write_bursts(tmp_path))
+    assert found.frame_offset == StftConfig().frame_offset == 0.02
+    assert np.abs(found.speech - BURSTS).max() <= 0.005 + 1e-9
 
 
 def test_tuned_threshold_and_smoothing_are_used(edges, network, tmp_path):

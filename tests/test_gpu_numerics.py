@@ -118,7 +118,8 @@ def sad(temporal):
     valid[1, -context - 20 :] = False  # a recording that ends within the crop: packed sequences
     targets = (torch.arange(frames) // 15 % 2).float().repeat(3, 1)
     gains = torch.nn.functional.pad(targets, (context, context)).repeat_interleave(80, dim=1) + 0.01
-    batch = {"samples": torch.randn(3, gains.shape[1]) * gains, "valid": valid, "targets": targets}
+    labelled = valid[:, context : context + frames]
+    batch = {"samples": torch.randn(3, gains.shape[1]) * gains, "valid": valid, "targets": targets, "labelled": labelled}
 
     def score(model, batch):
         return model(batch["samples"], batch["valid"], context, context)

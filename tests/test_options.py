@@ -69,6 +69,7 @@ ACCEPTED = {
         ],
         ["0"],
     ),
+    "0 seconds: no collar": {"fearless.collars": ["[0]"]},
     "0: no margin": dict.fromkeys(
         [
             "StatisticalConfig.edge_db",
@@ -127,6 +128,7 @@ ACCEPTED = {
         "zerospeech.kmeans": ["[]"],
         "zerospeech.repeated": ["[]"],
         "add2022.repeated": ["[]"],
+        **dict.fromkeys(["GridConfig.lengths", "GridConfig.shifts"], ["[]"]),
     },
     "[]: all that there are": {"indic.languages": ["[]"]},
     "nothing: none is run": {"zerospeech.recogniser": [""]},

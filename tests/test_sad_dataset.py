@@ -10,8 +10,10 @@ from pyspeech.audio.io import read_audio
 from pyspeech.errors import UserError
 from pyspeech.sad.augmentation import augment
 from pyspeech.sad.config import DatasetConfig, NetworkConfig, StftConfig
-from pyspeech.sad.dataset import AudioReader, CropDataset, crop_sampler, frame_targets
+from pyspeech.sad.dataset import AudioReader, CropDataset, crop_sampler, frame_targets, frames_before
 from pyspeech.sad.networks import SadNetwork
+from pyspeech.sad.scoring import score_pair
+from pyspeech.sad.segments import frames_to_segments
 from pyspeech.sad.training import compute_loss
 
 STFT = StftConfig()
@@ -43,15 +45,37 @@ def batch_of(streams, seed=0, context=50, **options):
     return dataset[next(iter(crop_sampler(streams, config, seed=0, shuffle=False)))]
 
 
-def test_targets_are_speech_where_any_sample_of_the_window_is():
+def test_targets_are_speech_where_the_middle_of_the_window_is():
     speech = np.array([[0.1, 0.2], [0.5, 0.5005], [0.7, 0.8]])
     found = frame_targets(speech, 0, 100, STFT)
     is_speech = np.zeros(9000, dtype=bool)
     for start, end in np.rint(speech * 8000).astype(int):
         is_speech[start:end] = True
-    assert found.tolist() == [is_speech[t * 80 : t * 80 + 400].any() for t in range(100)]
+    assert found.tolist() == [is_speech[t * 80 + 200] for t in range(100)]
     assert frame_targets(speech, 15, 10, STFT).tolist() == found[15:25].tolist()
     assert not frame_targets(np.zeros((0, 2)), 0, 5, STFT).any()
+
+
+@pytest.mark.parametrize("speech_seconds, gap_seconds", [(4.0, 8.0), (2.0, 4.0), (1.0, 2.0)])
+@pytest.mark.parametrize("stft", [STFT, StftConfig(n_fft=256, window=256, shift=160)])
+def test_the_labels_of_frames_are_the_reference_up_to_half_a_shift(rng, stft, speech_seconds, gap_seconds):
+    """Scores that are the labels make segments whose borders are the reference's, and so no error but that of the grid."""
+    seconds = 600.0
+    lengths = rng.uniform(0.5, 1.5, 200) * np.tile([gap_seconds, speech_seconds], 100)
+    borders = np.round(np.cumsum(lengths), 3)
+    speech = borders[borders < seconds - 1][: (borders < seconds - 1).sum() // 2 * 2].reshape(-1, 2)
+    targets = frame_targets(speech, 0, stft.num_frames(round(seconds * 8000)), stft)
+    found = frames_to_segments(targets, stft.frame_shift, seconds, stft.frame_offset)
+    assert found.shape == speech.shape and len(speech) > 40
+    assert np.abs(found - speech).max() <= stft.frame_shift / 2 + 1e-4  # a sample
+    assert abs((found - speech).mean()) < stft.frame_shift / 10  # neither early nor late
+    reference, position = [], 0.0
+    for start, end in speech:
+        reference += [(position, start, "NS"), (start, end, "S")]
+        position = end
+    dcf = score_pair([*reference, (position, seconds, "NS")], found, collar=0.0)["dcf"]
+    assert 0 < dcf < 0.5 * stft.frame_shift / speech_seconds  # each border is off by a quarter of a shift on average
+    assert score_pair([*reference, (position, seconds, "NS")], found, collar=0.5)["p_fa"] == 0
 
 
 @pytest.mark.parametrize("cache_hours", [0.0, 1.0])
@@ -74,8 +98,36 @@ def test_samples_and_targets_belong_together(streams, cache_hours):
 def test_a_recording_shorter_than_a_crop_is_padded(streams):
     batch = batch_of(streams)
     assert batch["valid"][10].tolist() == [False] * 50 + [True] * 150 + [False] * 100
-    assert batch["targets"][10].nonzero()[:, 0].tolist() == list(range(46, 100))
+    assert batch["targets"][10].nonzero()[:, 0].tolist() == list(range(48, 98))
+    assert batch["labelled"][10].tolist() == [True] * 148 + [False] * 52
+    assert batch["labelled"][:10].all()
     assert batch["samples"][10, : 50 * 80].abs().max() == 0
+
+
+def test_no_crop_reaches_beyond_the_labels(streams):
+    """Audio goes on behind the end of the labels; no frame whose middle lies there is a training example."""
+    from lhotse import CutSet
+
+    long = streams["long"].truncate(duration=7.3)
+    short = streams["long"].truncate(duration=1.1)
+    frames = [frames_before(seconds, STFT) for seconds in (7.3, 1.1)]
+    assert frames == [sum(t * 80 + 200 < round(seconds * 8000) for t in range(2000)) for seconds in (7.3, 1.1)]
+    assert frames_before(0.0, STFT) == 0
+    dataset = CropDataset(CutSet.from_cuts([long]), DatasetConfig(augment=0.0, crop_seconds=2.0), STFT, 10)
+    recording = np.append(noise(20.0), 0)
+    for seed in range(10):
+        np.random.seed(seed)
+        for batch in (dataset[windows] for windows in crop_sampler(CutSet.from_cuts([long]), dataset.config, seed)):
+            assert batch["labelled"].all()
+            for samples in np.rint(batch["samples"].numpy() * 32768).astype(int):
+                inside = np.flatnonzero(samples)[0]
+                (place,) = [p for p in np.flatnonzero(recording == samples[inside]) if recording[p + 1] == samples[inside + 1]]
+                first = (place - inside) // 80 + 10
+                assert first + 200 <= frames[0]
+    dataset = CropDataset(CutSet.from_cuts([short]), DatasetConfig(augment=0.0, crop_seconds=2.0), STFT, 10)
+    batch = dataset[next(iter(crop_sampler(CutSet.from_cuts([short]), dataset.config, 0)))]
+    assert batch["labelled"][0].tolist() == [True] * frames[1] + [False] * (200 - frames[1])
+    assert batch["valid"].sum() == 210  # the audio is there, and normalises what is labelled
 
 
 def test_same_seed_same_batch(streams):
@@ -102,16 +154,16 @@ def test_augmentation_keeps_length_and_is_finite():
     assert np.array_equal(augment(np.zeros(100, np.float32), 8000, 1.0), np.zeros(100))
 
 
-def test_loss_ignores_frames_that_do_not_exist(streams):
+def test_loss_ignores_frames_without_a_label(streams):
     torch.manual_seed(0)
     model = SadNetwork(NetworkConfig(channels=[4, 8], rnn_size=8, context_seconds=0.5), STFT).eval()
     batch = batch_of(streams)
     with torch.no_grad():
         loss, values = compute_loss(model, batch)
-        changed = {**batch, "targets": torch.where(batch["valid"][:, 50:250], batch["targets"], torch.tensor(1.0))}
+        changed = {**batch, "targets": torch.where(batch["labelled"], batch["targets"], torch.tensor(1.0))}
         assert compute_loss(model, changed)[0] == loss
         rows = [compute_loss(model, {name: value[row : row + 1] for name, value in batch.items()}) for row in range(11)]
-    frames = batch["valid"][:, 50:250].sum(1)
+    frames = batch["labelled"].sum(1)
     expected = sum(row[0] * count for row, count in zip(rows, frames)) / frames.sum()
     assert loss.item() == pytest.approx(expected.item(), rel=1e-4)
     assert values["audio_seconds"] == pytest.approx(frames.sum().item() * 0.01)

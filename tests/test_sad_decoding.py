@@ -6,8 +6,8 @@ import pytest
 from pyspeech.errors import UserError
 from pyspeech.sad.scoring import score_pair
 from pyspeech.sad.segments import frames_to_segments
-from pyspeech.sad.smoothing import SMOOTHINGS, decide, hmm_smooth, hmm_smooth_thresholds, median_filter
-from pyspeech.sad.thresholds import sweep
+from pyspeech.sad.smoothing import SMOOTHINGS, decide, hmm_smooth, hmm_smooth_thresholds, majority, median_filter
+from pyspeech.sad.thresholds import sweep, sweep_decisions
 
 
 @pytest.mark.parametrize("length", [1, 3, 25])
@@ -102,22 +102,57 @@ def made_up_recordings():
     return scores, references, durations
 
 
-@pytest.mark.parametrize("collar", [0.0, 0.25, 0.5])
+COLLARS = (0.0, 0.25, 0.5)
+
+
+def official_dcf(decisions, references, durations, collar, offset):
+    """The mean over the recordings of what the official scorer gives for the segments that the decisions make."""
+    files = []
+    for decided, reference, duration in zip(decisions, references, durations):
+        speech = frames_to_segments(decided, duration=duration, offset=offset)
+        files.append(round(score_pair(reference, speech, collar)["dcf"], 5))
+    return np.mean(files)
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.02])
 @pytest.mark.parametrize("smoothing", ["none", "median", "hmm"])
-def test_sweep_is_the_official_dcf_at_each_threshold(smoothing, collar):
+def test_sweep_is_the_official_dcf_at_each_threshold(smoothing, offset):
     scores, references, durations = made_up_recordings()
-    found = sweep(scores, references, durations, smoothing, collar, num_thresholds=21)
-    assert found.thresholds[[0, 1, -1]] == pytest.approx([0, 0.05, 1])
-    for threshold, dcf in zip(found.thresholds, found.dcf):
-        files = []
-        for frame_scores, reference, duration in zip(scores, references, durations):
-            speech = frames_to_segments(decide(frame_scores, threshold, smoothing), duration=duration)
-            files.append(round(score_pair(reference, speech, collar)["dcf"], 5))
-        assert dcf == pytest.approx(np.mean(files), abs=1.1e-5)
-    assert found.best_dcf == found.dcf.min() < found.dcf[0]
-    assert found.dcf[list(found.thresholds).index(found.threshold)] == found.best_dcf
+    swept = sweep(scores, references, durations, smoothing, COLLARS, frame_offset=offset, num_thresholds=21)
+    assert len(swept) == len(COLLARS)
+    for collar, found in zip(COLLARS, swept):
+        assert found.thresholds[[0, 1, -1]] == pytest.approx([0, 0.05, 1])
+        for threshold, dcf in zip(found.thresholds, found.dcf):
+            decisions = [decide(frame_scores, threshold, smoothing) for frame_scores in scores]
+            assert dcf == pytest.approx(official_dcf(decisions, references, durations, collar, offset), abs=1.1e-5)
+        assert found.best_dcf == found.dcf.min() < found.dcf[0]
+        assert found.dcf[list(found.thresholds).index(found.threshold)] == found.best_dcf
+    assert swept[0].best_dcf > swept[-1].best_dcf
+
+
+def test_sweep_of_any_decisions():
+    """As of a detector whose threshold is no score: here one that calls a frame speech by the scores around it."""
+    scores, references, durations = made_up_recordings()
+    means = [np.convolve(frame_scores, np.ones(9) / 9, mode="same") for frame_scores in scores]
+    thresholds = np.linspace(-3, 3, 13)
+    deciders = [lambda threshold, mean=mean: mean > 0.5 + threshold / 10 for mean in means]
+    swept = sweep_decisions(deciders, thresholds, references, durations, COLLARS)
+    for collar, found in zip(COLLARS, swept):
+        expected = [
+            official_dcf([decider(threshold) for decider in deciders], references, durations, collar, 0.0)
+            for threshold in thresholds
+        ]
+        assert found.dcf == pytest.approx(expected, abs=1.1e-5)
+        assert found.threshold == thresholds[np.argmin(found.dcf)]
+
+
+def test_majority():
+    votes = [np.array(row, bool) for row in ([1, 1, 0, 0, 1], [1, 0, 1, 0, 1], [1, 1, 0, 0, 0])]
+    assert majority(votes).tolist() == [True, True, False, False, True]
+    assert majority(votes[:1]).tolist() == votes[0].tolist()
+    assert majority(votes[:2]).tolist() == [True, False, False, False, True]  # a tie is not speech
 
 
 def test_sweep_has_201_thresholds():
-    found = sweep(*made_up_recordings())
+    (found,) = sweep(*made_up_recordings())
     assert len(found.thresholds) == len(found.dcf) == 201

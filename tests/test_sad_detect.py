@@ -1,6 +1,5 @@
 """Detectors over the streams of a corpus: each stream read once for the systems that share what is worked out of it."""
 
-import logging
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -11,10 +10,10 @@ from tiny_corpora import RATE, radio_stream
 
 from pyspeech.errors import UserError
 from pyspeech.sad import statistical
-from pyspeech.sad.config import StatisticalConfig
+from pyspeech.sad.config import StatisticalConfig, StftConfig
 from pyspeech.sad.formats import read_hypothesis
 from pyspeech.sad.segments import frames_to_segments
-from steps.sad import detect, score
+from steps.sad import detect
 
 SECONDS = 30.0
 CONFIG = StatisticalConfig()
@@ -50,13 +49,13 @@ def read(monkeypatch):
 
 def test_statistical_pair(cuts, read, tmp_path):
     """The decisions of two runs of the detector, from one look at each stream."""
-    folders = {tmp_path / "a": "hmm", tmp_path / "b": "threshold"}
+    folders = {tmp_path / "a": ("hmm", 0.0), tmp_path / "b": ("threshold", 0.0), tmp_path / "c": ("hmm", 9.5)}
     detect.detect_statistical(cuts, CONFIG, folders)
     assert read == ["stream_3.wav", "stream_4.wav"]
-    for folder, decision in folders.items():
+    for folder, (decision, threshold) in folders.items():
         for cut in cuts:
             samples, _ = soundfile.read(detect.cut_path(cut), dtype="float32")
-            alone = statistical.detect(samples, RATE, replace(CONFIG, decision=decision)).decisions
+            alone = statistical.detect(samples, RATE, replace(CONFIG, decision=decision), threshold).decisions
             expected = frames_to_segments(alone, CONFIG.frame_shift, SECONDS)
             assert len(expected) and read_hypothesis(folder / f"{cut.recording_id}.txt").tolist() == expected.tolist()
 
@@ -81,7 +80,8 @@ def test_webrtc_modes(cuts, read, tmp_path):
 @pytest.mark.parametrize(
     "run, options",
     [
-        (lambda cuts, folders: detect.detect_statistical(cuts, CONFIG, folders), ("hmm", "threshold")),
+        (lambda cuts, folders: detect.detect_statistical(cuts, CONFIG, folders), (("hmm", 0.0), ("threshold", 0.0))),
+        (lambda cuts, folders: detect.detect_baseline(cuts, np.ones(5) / 5**0.5, folders), (0.3, 0.6)),
         (detect.detect_webrtc, (0, 3)),
     ],
 )
@@ -100,22 +100,23 @@ def test_files_that_are_there_are_kept(cuts, read, tmp_path, run, options):
     assert read == ["stream_3.wav"]
 
 
-def test_stage_reads_each_stream_twice(cuts, read, tmp_path, monkeypatch):
-    monkeypatch.setattr(score, "scored_sets", lambda corpus: ["dev"])
-    monkeypatch.setattr(score, "load_cuts", lambda corpus, name: cuts)
-    monkeypatch.setattr(score, "score_systems", lambda *arguments: None)
-    monkeypatch.setattr(score, "draw_statistical", lambda *arguments: None)
-    monkeypatch.setattr(score, "table_2", lambda *arguments: "")
-    monkeypatch.setattr(score, "with_best_webrtc", lambda *arguments: None)
-    exp = SimpleNamespace(dir=tmp_path / "exp", log=logging.getLogger(__name__))
-    score.detect_without_training(exp, CONFIG)
-    assert sorted(read) == ["stream_3.wav"] * 2 + ["stream_4.wav"] * 2
-    systems = ["statistical", "threshold", "webrtc0", "webrtc1", "webrtc2", "webrtc3"]
-    assert sorted(path.name for path in (exp.dir / "hypotheses").iterdir()) == systems
-    assert all(len(list((exp.dir / "hypotheses" / system / "dev").iterdir())) == 2 for system in systems)
+def test_majority_of_networks(tmp_path):
+    """A frame is speech where two of three networks, each at its own threshold, say so; it stands for the middle of its
+    window."""
+    scores = {"one": [0.9, 0.9, 0.1, 0.6, 0.1], "two": [0.3, 0.1, 0.3, 0.3, 0.1], "three": [0.1, 0.9, 0.9, 0.1, 0.1]}
+    for system, values in scores.items():
+        (tmp_path / system / "dev").mkdir(parents=True)
+        np.save(tmp_path / system / "dev" / "r.npy", np.array(values, np.float32))
+    cut = SimpleNamespace(recording_id="r", duration=0.05)
+    voters = [(tmp_path / "one", 0.5, "none"), (tmp_path / "two", 0.2, "none"), (tmp_path / "three", 0.5, "none")]
+    stft = StftConfig()
+    for chosen, expected in ((voters, [[0.0, 0.05]]), (voters[:1], [[0.0, 0.04]]), (voters[2:], [[0.03, 0.05]])):
+        folder = tmp_path / str(len(chosen)) / str(expected)
+        detect.detect_networks([cut], "dev", chosen, stft, folder)
+        assert read_hypothesis(folder / "r.txt").tolist() == expected
 
 
 def test_errors(cuts, read, tmp_path):
     with pytest.raises(UserError, match="decision=viterbi: expected hmm or threshold"):
-        detect.detect_statistical(cuts, CONFIG, {tmp_path / "a": "viterbi"})
+        detect.detect_statistical(cuts, CONFIG, {tmp_path / "a": ("viterbi", 0.0)})
     assert read == []

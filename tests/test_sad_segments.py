@@ -40,6 +40,14 @@ def test_duration_bounds_the_last_frame():
     assert pairs(frames_to_segments([True], 0.01, duration=0.0)) == []
 
 
+def test_offset():
+    """Frames in the middle of windows: the first one's decision holds from 0 on, the last one's up to the end."""
+    assert pairs(frames_to_segments([False, True, True, False], 0.01, 0.08, 0.02)) == [(0.03, 0.05)]
+    assert pairs(frames_to_segments([True, False, True], 0.01, 0.08, 0.02)) == [(0, 0.03), (0.04, 0.08)]
+    assert pairs(frames_to_segments([False, False, True], 0.01, 0.03, 0.02)) == []
+    assert pairs(frames_to_segments([True], 0.01, offset=0.02)) == [(0, 0.03)]
+
+
 def test_very_long():
     decisions = np.tile([True] * 3 + [False] * 2, 1_000_000)  # 14 hours
     segments = frames_to_segments(decisions)

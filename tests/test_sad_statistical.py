@@ -39,6 +39,21 @@ def test_finds_transmissions(stream):
     assert found[speech].mean() > 0.97 and found[~speech].mean() < 0.15
 
 
+@pytest.mark.parametrize("decision", ["hmm", "threshold"])
+def test_another_threshold_is_another_detection(stream, decision):
+    """What is found once can be decided at any threshold; the higher, the less is speech."""
+    config, samples = replace(CONFIG, decision=decision), stream[0]
+    found = detect(samples, RATE, config)
+    shares = []
+    for threshold in (-25.0, -3.0, 0.0, 3.0, 25.0):
+        again = found.decide(threshold)
+        np.testing.assert_array_equal(again, detect(samples, RATE, config, threshold).decisions)
+        shares.append(again.mean())
+    assert shares == sorted(shares, reverse=True) and shares[0] > shares[-1] == 0
+    nothing = detect(np.zeros(8000), RATE, config)
+    assert not nothing.decide(-1000.0).any()
+
+
 def test_equation_1(rng):
     """|W X|^2 with W from the equation as it stands."""
     power = rng.exponential(size=(10, 7)).astype(np.float32)

@@ -115,7 +115,7 @@ def output(recording, speech, found, channel, options, several, first):
     from pyspeech.audio.recordings import file_stem
     from pyspeech.sad.formats import CSV_HEADER, FORMATS as WRITERS, render
     scores = found.scores if options.scores and options.format == "json" else None
-    content = (speech, found.duration, found.frame_shift, scores, channel)
+    content = (speech, found.duration, found.frame_shift, scores, channel, found.frame_offset)
     name = shown_name(recording)
     text = render(options.format, name, *content)
     if options.output:

@@ -9,18 +9,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from pyspeech.launch import ensure_environment
 
 ensure_environment()
-from pyspeech.pipeline import Recipe, folder_or, requirement
-from pyspeech.sad.config import DatasetConfig, NetworkConfig, StatisticalConfig, StftConfig
+from pyspeech.pipeline import Recipe, folder_or
+from pyspeech.sad.config import DatasetConfig, GridConfig, NetworkConfig, StatisticalConfig, StftConfig
 from pyspeech.training.config import TrainConfig
-from steps.systems import check_fixed
-
-COMMON = ["compress", "context_seconds", "channels", "outputs"]
-NETWORKS = {  # and the network options that each depends on
-    "cnn": [*COMMON, "cnn_channels"], "rnn": [*COMMON, "rnn_size", "rnn_merge"],
-    "seg_rnn": [*COMMON, "rnn_size", "rnn_merge", "segment_length", "segment_shift"],
-}
-UNTRAINED = "{statistical,threshold,webrtc0,webrtc1,webrtc2,webrtc3}"
-RATE = 8000  # Hz, of the corpora and so of every detector here
+from steps.sad.options import check_options, if_grid, network_options
+from steps.sad.systems import FIXED, NETWORKS, TUNED, VOTE, pattern
 
 
 @dataclass
@@ -29,22 +22,17 @@ class Config:
     skip_bad: bool = False  # leave out files that fail the corpus checks instead of stopping
     minutes: List[int] = field(default_factory=lambda: [80, 20, 30])  # of simulated train, dev and eval streams
     simulated: str = "auto"  # simulated streams beside a real corpus: always, never, or auto (where train is under 2 h)
+    collars: List[float] = field(default_factory=lambda: [0.0, 0.5])  # seconds: a table, tuned for its own, of each
     statistical: StatisticalConfig = field(default_factory=StatisticalConfig)
     features: StftConfig = field(default_factory=StftConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
     data: DatasetConfig = field(default_factory=DatasetConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
+    grid: GridConfig = field(default_factory=GridConfig)  # of Figure 7
 
     def check(self):
         """Raise UserError for options that make no sense, or not together; nested ones have been checked."""
-        require = requirement("", self)
-        require("simulated", self.simulated in ("always", "never", "auto"), "always, never or auto")
-        for name in ("statistical", "features"):
-            require(f"{name}.sampling_rate", getattr(self, name).sampling_rate == RATE, f"{RATE} Hz, as all streams are read")
-        require("data.crop_seconds", self.data.crop_seconds >= self.features.frame_shift, "at least features.frame_shift")
-        check_fixed(self, "network.temporal")
-        require("minutes", len(self.minutes) == 3 and min(self.minutes) >= 1, "three numbers, 1 or more each")
-        require("train.minimize", self.train.minimize == "dcf", "dcf, which is what is measured on dev")
+        check_options(self)
 
 
 recipe = Recipe("Fearless Steps speech activity detection", Config, Path(__file__).resolve().with_name("conf"), "mini")
@@ -57,24 +45,25 @@ def prepare(exp, conf):
     prepare_fearless(conf, exp.dir / "corpus", exp.log)
 
 
-@recipe.stage(config=["statistical"], inputs=["corpus"], resumable=True,
-              outputs=[f"hypotheses/{UNTRAINED}", f"scores/{UNTRAINED}.json", "figures/statistical"])
+@recipe.stage(config=["statistical", "collars"], inputs=["corpus"], resumable=True, version=2,
+              outputs=[f"hypotheses/{pattern(TUNED + FIXED)}", f"scores/{pattern(TUNED + FIXED)}.json",
+                       f"sweeps/{pattern(TUNED)}.json", "figures/statistical"])
 def statistical(exp, conf):
-    """Statistical SAD, and WebRTC beside it, on every set; their rows of the table; Figures 2 and 3."""
-    from steps.sad.score import detect_without_training
-    detect_without_training(exp, conf.statistical)
+    """Statistical SAD, and a GMM baseline and WebRTC beside it, on every set; their rows of the table; Figures 2 and 3."""
+    from steps.sad.untrained import detect_without_training
+    detect_without_training(exp, conf.statistical, conf.collars)
 
 
-for system, own in NETWORKS.items():
-    @recipe.stage(name=f"train_{system}", about=f"Train the {system} network; the epoch is chosen on dev.",
-                  config=["features", "data", "train", *(f"network.{option}" for option in own)], inputs=["corpus"],
+for system in NETWORKS:
+    @recipe.stage(name=f"train_{system}", about=f"Train the {system} network; the epoch is chosen on dev.", version=2,
+                  config=["features", "data", "train", "collars", *network_options(system)], inputs=["corpus"],
                   outputs=[f"training/{system}"], cpus=2, gpus=1, hours=12, resumable=True)
     def train(exp, conf, system=system):
-        from steps.sad.train import train_network
-        train_network(exp, conf, system)
+        from steps.sad.train import train_system
+        train_system(exp, conf, system)
 
 
-@recipe.stage(inputs=["corpus", "training/{cnn,rnn,seg_rnn}/model.pt"], outputs=["frame_scores"],
+@recipe.stage(inputs=["corpus", f"training/{pattern(NETWORKS)}/model.pt"], outputs=["frame_scores"],
               cpus=2, gpus=1, resumable=True)
 def decode(exp, conf):
     """Speech scores of every network for every frame of dev and the eval sets."""
@@ -82,13 +71,21 @@ def decode(exp, conf):
     score_networks(exp, NETWORKS)
 
 
-@recipe.stage(inputs=["corpus", "frame_scores", "training/{cnn,rnn,seg_rnn}/model.pt"],
-              outputs=["models/{cnn,rnn,seg_rnn}/model.pt", "sweeps.json", "hypotheses/{cnn,rnn,seg_rnn}",
-                       "scores/{cnn,rnn,seg_rnn}.json"])
+@recipe.stage(config=["collars"], inputs=["corpus", "frame_scores", f"training/{pattern(NETWORKS)}/model.pt"], version=2,
+              outputs=[f"models/{pattern(NETWORKS)}/model.pt", f"sweeps/{pattern(NETWORKS)}.json",
+                       f"hypotheses/{pattern([*NETWORKS, VOTE])}", f"scores/{pattern([*NETWORKS, VOTE])}.json"])
 def tune(exp, conf):
-    """Thresholds from dev (paper, Figure 6), the decisions at them, and their scores."""
+    """Thresholds from dev (paper, Figure 6), the decisions at them and by majority voting, and their scores."""
     from steps.sad.score import tune_thresholds
-    tune_thresholds(exp, NETWORKS)
+    tune_thresholds(exp, NETWORKS, conf.collars)
+
+
+@recipe.stage(config=["features", "data", "train", "network", "collars", "grid"], resumable=True, cpus=2, gpus=1, hours=144,
+              inputs=["corpus", "training/seg_rnn/model.pt"], outputs=if_grid("training/grid", "grid.json"))
+def grid(exp, conf):
+    """Segment RNNs of other lengths and shifts (paper, Figure 7), measured on dev; each is kept once it is there."""
+    from steps.sad.grid import train_grid
+    train_grid(exp, conf)
 
 
 @recipe.stage(inputs=["corpus", "models/{cnn,seg_rnn}/model.pt"], config=["statistical"], outputs=["speed.json"])
@@ -98,8 +95,9 @@ def speed(exp, conf):
     measure_speed(exp, conf.statistical, ["cnn", "seg_rnn"])
 
 
-@recipe.stage(inputs=["corpus", "scores/*.json", "sweeps.json", "speed.json"], config=["corpus"],
-              outputs=["results.json", "RESULTS.md", "figures/thresholds.png"])
+@recipe.stage(inputs=if_grid("grid.json", always=["corpus", "{scores,sweeps}/*.json", "speed.json"]),
+              outputs=if_grid("figures/grid.png", always=["results.json", "RESULTS.md", "figures/thresholds.png"]),
+              config=["corpus", "collars", "grid"], version=2)
 def results(exp, conf):
     """The tables and figures."""
     from steps.sad.results import report

@@ -27,6 +27,11 @@ class StftConfig:
         """Seconds from frame to frame."""
         return self.shift / self.sampling_rate
 
+    @property
+    def frame_offset(self) -> float:
+        """Seconds at which the time of frame 0 begins: a frame stands for the `shift` samples in the middle of its window."""
+        return (self.window - self.shift) / 2 / self.sampling_rate
+
     def num_frames(self, num_samples: int) -> int:
         """Frames of a signal of `num_samples`: every sample is in one."""
         return (num_samples + self.shift - 1) // self.shift

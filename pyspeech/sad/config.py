@@ -65,6 +65,27 @@ class DatasetConfig:
 
 
 @dataclass
+class GridConfig:
+    """Segment RNNs that are trained beside the table's (Figure 7): all pairs of these with no more shift than length."""
+
+    lengths: List[int] = field(default_factory=list)  # of segments, frames; []: none
+    shifts: List[int] = field(default_factory=list)  # frames
+
+    def check(self) -> None:
+        """Raise UserError for the first option that makes no sense."""
+        require = requirement("grid", self)
+        for name in ("lengths", "shifts"):
+            values = getattr(self, name)
+            require(
+                name, all(value >= 1 for value in values) and len(set(values)) == len(values), "numbers from 1 on, each once"
+            )
+        require("shifts", bool(self.shifts) == bool(self.lengths), f"{'some' if self.lengths else 'none'}, as of grid.lengths")
+        least, most = min(self.lengths, default=0), max(self.lengths, default=0)
+        good = not self.shifts or min(self.shifts) <= least and max(self.shifts) <= most
+        require("shifts", good, f"a shift of at most {least} frames for the shortest segments, and none beyond {most}")
+
+
+@dataclass
 class StatisticalConfig:
     decision: str = "hmm"  # hmm, or threshold: the adaptive threshold of section 2.1 alone
     sampling_rate: int = 8000  # Hz

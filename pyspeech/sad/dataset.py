@@ -45,7 +45,7 @@ def crop_sampler(streams: Iterable[DataCut], config: DatasetConfig, seed: int, s
 class CropDataset(torch.utils.data.Dataset):
     """dataset[windows]: a batch of random crops, near the windows, with their frame labels.
 
-    streams: cuts, each of a whole recording. config: DatasetConfig, stft: StftConfig. context: frames to either side of a crop
+    streams: cuts, each of a recording up to the end of its labels, beyond which no crop trains. config: DatasetConfig, stft: StftConfig. context: frames to either side of a crop
     that the batch brings along for the normalisation (SadNetwork.context).
     """
 
@@ -54,6 +54,7 @@ class CropDataset(torch.utils.data.Dataset):
         self.config, self.stft, self.context = config, stft, context
         self.crop = round(config.crop_seconds / stft.frame_shift)  # frames
         self.speech = {cut.recording_id: union([(part.start, part.end) for part in cut.supervisions]) for cut in streams}
+        self.end = {cut.recording_id: cut.end for cut in streams}  # of the labels, seconds
         hours = sum(cut.duration for cut in streams) / 3600
         self.audio = AudioReader(stft.sampling_rate, keep=hours <= config.cache_hours)
 
@@ -62,7 +63,8 @@ class CropDataset(torch.utils.data.Dataset):
 
         samples  (B, (T + 2 C - 1) * shift + window) float32
         valid    (B, T + 2 C) bool, frames that exist
-        targets  (B, T) float32, 1 where any sample of the frame's window is speech
+        targets  (B, T) float32, 1 where the middle of the frame's window is speech
+        labelled (B, T) bool, frames whose middle lies within the labels: those that the loss counts
         """
         examples = [self._example(window) for window in windows]
         return {name: torch.from_numpy(np.stack([example[name] for example in examples])) for name in examples[0]}
@@ -70,8 +72,9 @@ class CropDataset(torch.utils.data.Dataset):
     def _example(self, window):
         stft = self.stft
         total = stft.num_frames(self.audio.num_samples(window.recording))
+        labelled = min(total, frames_before(self.end[window.recording_id], stft))
         middle = window.start / stft.frame_shift + np.random.uniform(-0.5, 0.5) * self.crop
-        core = int(np.clip(round(middle), 0, max(0, total - self.crop)))
+        core = int(np.clip(round(middle), 0, max(0, labelled - self.crop)))
         frames = np.arange(core - self.context, core + self.crop + self.context)
         length = (len(frames) - 1) * stft.shift + stft.window
         samples = self.audio.read(window.recording, int(frames[0]) * stft.shift, length)
@@ -80,19 +83,26 @@ class CropDataset(torch.utils.data.Dataset):
             "samples": augment(samples, stft.sampling_rate, self.config.augment),
             "valid": (frames >= 0) & (frames < total),
             "targets": targets.astype(np.float32),
+            "labelled": core + np.arange(self.crop) < labelled,
         }
 
 
 def frame_targets(speech: np.ndarray, first: int, count: int, stft: StftConfig) -> np.ndarray:
     """Labels of the frames first to first + count: speech float64 (n, 2), seconds, disjoint and sorted -> bool (count,).
 
-    A frame is speech if any sample of its window is.
+    A frame is speech if the middle of its window is, so the labels of frames begin and end half a shift at most before or
+    after speech does.
     """
-    begin = (first + np.arange(count)) * stft.shift
+    middle = (first + np.arange(count)) * stft.shift + stft.window // 2
     samples = np.rint(speech * stft.sampling_rate)
-    started = np.searchsorted(samples[:, 0], begin + stft.window, side="left")  # before the window's end
-    ended = np.searchsorted(samples[:, 1], begin, side="right")  # at the window's start, or earlier
+    started = np.searchsorted(samples[:, 0], middle, side="right")
+    ended = np.searchsorted(samples[:, 1], middle, side="right")
     return started > ended
+
+
+def frames_before(seconds: float, stft: StftConfig) -> int:
+    """The number of frames the middle of whose windows comes before a time."""
+    return max(0, -(-(round(seconds * stft.sampling_rate) - stft.window // 2) // stft.shift))
 
 
 class AudioReader:

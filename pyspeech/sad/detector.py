@@ -31,13 +31,15 @@ class SpeechFound:
     """What a detector found in a recording.
 
     speech: float64 (n, 2), seconds. duration: seconds. scores: float32 (T,), one every frame_shift seconds. Scores are
-    log-likelihood ratios of the statistical system, and between 0 and 1 of a network; higher is speech.
+    log-likelihood ratios of the statistical system, and between 0 and 1 of a network; higher is speech. The time that the
+    first stands for begins at frame_offset.
     """
 
     speech: np.ndarray
     duration: float
     scores: np.ndarray
     frame_shift: float
+    frame_offset: float = 0.0
 
 
 def load_detector(
@@ -79,10 +81,10 @@ def load_detector(
 
 
 def _detect(decide, sampling_rate, path, channel=None, start=0.0, duration=None):
-    """decide(blocks of samples) gives frame decisions (T,), scores (T,) and seconds from frame to frame."""
+    """decide(blocks of samples) gives frame decisions (T,), scores (T,), the shift and the offset of the frames."""
     audio = Watched(stream_audio(path, sampling_rate, channel, start=start, duration=duration))
     try:
-        decisions, scores, frame_shift = decide(audio)
+        decisions, scores, shift, offset = decide(audio)
     except UserError as error:
         name = "standard input" if str(path) == "-" else str(path)
         if str(error).startswith(name):
@@ -97,15 +99,15 @@ def _detect(decide, sampling_rate, path, channel=None, start=0.0, duration=None)
             else " (if it has channels that cancel each other when mixed, choose one of them with --channel)",
         )
     seconds = audio.count / sampling_rate
-    speech = frames_to_segments(decisions, frame_shift, seconds)
-    return SpeechFound(speech, seconds, scores.astype(np.float32), frame_shift)
+    speech = frames_to_segments(decisions, shift, seconds, offset)
+    return SpeechFound(speech, seconds, scores.astype(np.float32), shift, offset)
 
 
 def _by_statistics(config, threshold, blocks):
     from pyspeech.sad.statistical import detect_stream
 
     found = detect_stream(blocks, config, threshold)
-    return found.decisions, found.llr, config.frame_shift
+    return found.decisions, found.llr, config.frame_shift, 0.0
 
 
 def _by_network(network, threshold, blocks):
@@ -113,4 +115,5 @@ def _by_network(network, threshold, blocks):
     from pyspeech.sad.smoothing import decide
 
     scores = score_stream(network, blocks)
-    return decide(scores, threshold, network.smoothing), scores, network.stft.config.frame_shift
+    stft = network.stft.config
+    return decide(scores, threshold, network.smoothing), scores, stft.frame_shift, stft.frame_offset

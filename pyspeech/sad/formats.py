@@ -178,10 +178,11 @@ def _audacity(recording, speech, duration):
     return "".join(f"{start:.3f}\t{end:.3f}\tspeech\n" for start, end in _pairs(speech, duration))
 
 
-def _json(recording, speech, duration, frame_shift=None, scores=None):
+def _json(recording, speech, duration, frame_shift=None, scores=None, frame_offset=0.0):
     record = {"recording": recording, "duration": round(float(duration), 3), "speech": _pairs(speech, duration)}
     if scores is not None:
-        record.update(frame_shift=frame_shift, scores=[round(float(score), 4) for score in scores])
+        scores = [round(float(score), 4) for score in scores]
+        record.update(frame_shift=frame_shift, frame_offset=frame_offset, scores=scores)
     return json.dumps(record, ensure_ascii=False) + "\n"
 
 
@@ -269,11 +270,12 @@ def render(
     frame_shift: float | None = None,
     scores: Sequence[float] | np.ndarray | None = None,
     channel: int = 0,
+    frame_offset: float = 0.0,
 ) -> str:
     """Return the text of one recording's speech segments in a format of FORMATS.
 
-    recording: name (str). speech: (n, 2) seconds. duration: seconds. frame_shift (seconds) and scores (T,) are kept by
-    "json" alone; giving them with another format is a ValueError. channel: counted from 0, for the formats that tell it
+    recording: name (str). speech: (n, 2) seconds. duration: seconds. frame_shift, frame_offset (seconds) and scores
+    (T,) are kept by "json" alone; giving scores with another format is a ValueError. channel: counted from 0, for the formats that tell it
     (rttm, lhotse).
     """
     to_text, _ = FORMATS[format]
@@ -281,4 +283,4 @@ def render(
         return to_text(recording, speech, duration, **({"channel": channel} if format in WITH_CHANNEL else {}))
     if format != "json":
         raise ValueError(f"format {format} has no place for frame scores")
-    return _json(recording, speech, duration, frame_shift, scores)
+    return _json(recording, speech, duration, frame_shift, scores, frame_offset)

@@ -1,7 +1,7 @@
 """Speech segments and frame decisions: conversion both ways, union, complement, clean-up of a detector's output.
 
 Segments are float64 arrays of shape (n, 2): start and end in seconds, sorted, disjoint. Frame t stands for the time
-[t * frame_shift, (t + 1) * frame_shift).
+[offset + t * frame_shift, offset + (t + 1) * frame_shift), in the middle of the window that its score is of.
 """
 
 import numpy as np
@@ -51,17 +51,21 @@ def complement(segments: ArrayLike, duration: float) -> np.ndarray:
     return bounds[bounds[:, 1] > bounds[:, 0]]
 
 
-def frames_to_segments(decisions: ArrayLike, frame_shift: float = 0.01, duration: float | None = None) -> np.ndarray:
+def frames_to_segments(
+    decisions: ArrayLike, frame_shift: float = 0.01, duration: float | None = None, offset: float = 0.0
+) -> np.ndarray:
     """Turn frame decisions into speech segments.
 
-    decisions: bool (T,). frame_shift: seconds. duration: the recording's length in seconds, where known: nothing goes
-    beyond it, and the last frame's decision holds until it (the end of a file is shorter than a window and has no frame
-    of its own). Returns float64 (n, 2).
+    decisions: bool (T,). frame_shift, offset: seconds. The first frame's decision holds from 0 on. duration: the
+    recording's length in seconds, where known: nothing goes beyond it, and the last frame's decision holds until it (the
+    end of a file is shorter than a window and has no frame of its own). Returns float64 (n, 2).
     """
     decisions = np.asarray(decisions, dtype=bool).reshape(-1)
     padded = np.concatenate(([False], decisions, [False]))
     edges = np.flatnonzero(padded[1:] != padded[:-1])  # starts and ends in turn
-    segments = np.round(edges.reshape(-1, 2) * frame_shift, DECIMALS)
+    segments = np.round(edges.reshape(-1, 2) * frame_shift + offset, DECIMALS)
+    if len(segments) and decisions[0]:
+        segments[0, 0] = 0.0
     if duration is None or len(segments) == 0:
         return segments
     if decisions[-1]:

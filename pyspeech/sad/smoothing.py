@@ -6,7 +6,7 @@ segment RNN needs neither: its any-segment rule is part of its scores.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,6 +35,11 @@ def decide(scores: ArrayLike, threshold: float, smoothing: str = "none") -> np.n
     if smoothing != "none":
         raise UserError(f"smoothing {smoothing!r}: expected one of {', '.join(SMOOTHINGS)}")
     return decisions
+
+
+def majority(decisions: Sequence[np.ndarray]) -> np.ndarray:
+    """Frames that more than half of the detectors call speech (section 4.3): decisions, bool (T,) of each -> bool (T,)."""
+    return 2 * np.sum(decisions, axis=0) > len(decisions)
 
 
 def check_scores(scores: ArrayLike) -> None:

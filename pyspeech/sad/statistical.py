@@ -32,14 +32,25 @@ LARGEST_SAMPLE = 1e12  # beyond it, energies leave the range of float32
 class Detection:
     """What was decided for each of the T frames, and the tracks that led there. Levels are 10 log10 of energies."""
 
+    config: StatisticalConfig
     decisions: np.ndarray  # bool (T,), speech
+    told: np.ndarray  # bool (T,), frames that tell something: the others are noise at any threshold
+    clear: np.ndarray  # bool (T,), frames of which denoising leaves much: a stretch without one is no speech
     llr: np.ndarray  # float64 (T,), log p(x | speech) - log p(x | noise), within +-largest_ratio, for any threshold
     level: np.ndarray  # (T,) dB, log CSBE
     noise_threshold: np.ndarray  # (T,) dB, below it a frame teaches the noise mixture ...
     speech_threshold: np.ndarray  # (T,) dB, ... and above it the speech mixture
     noise: object  # gmm.GaussianMixture of the noise and ...
     speech: object  # ... of the speech levels; None where nothing was to be told apart
-    frame_shift: float  # seconds
+
+    def decide(self, threshold: float) -> np.ndarray:
+        """The decisions (T,) at another threshold, nats, as of `decide`."""
+        config = self.config
+        # A low threshold does not turn the other frames into speech.
+        biased = self.llr - np.where(self.told, threshold, max(threshold, 0.0))
+        decisions = viterbi(biased) if config.decision == "hmm" else biased > 0
+        decisions = fill_pauses(decisions, round(config.fill_seconds / config.frame_shift))
+        return drop_segments(decisions, self.clear)
 
 
 def detect(
@@ -98,12 +109,11 @@ def decide(energies: FrameEnergies, config: StatisticalConfig, threshold: float 
         noise, speech = (gmm.fit(*gmm.histogram(level[kind]), variance_floor=VARIANCE_FLOOR) for kind in (is_noise, is_speech))
         llr = likelihood_ratio(level, noise, speech, config)
     llr = np.where(told, llr, -config.largest_ratio)
-    # A low threshold does not turn the other frames into speech.
-    biased = llr - np.where(told, threshold, max(threshold, 0.0))
-    decisions = viterbi(biased) if config.decision == "hmm" else biased > 0
-    decisions = fill_pauses(decisions, round(config.fill_seconds / config.frame_shift))
-    decisions = drop_segments(decisions, denoised >= received * 10 ** (config.peak_residual_db / 10))
-    return Detection(decisions, llr, level, noise_threshold, speech_threshold, noise, speech, config.frame_shift)
+    clear = denoised >= received * 10 ** (config.peak_residual_db / 10)
+    nothing = np.zeros(len(llr), bool)
+    found = Detection(config, nothing, told, clear, llr, level, noise_threshold, speech_threshold, noise, speech)
+    found.decisions = found.decide(threshold)
+    return found
 
 
 def _checked(blocks, config):
@@ -193,7 +203,5 @@ def _stretches(decisions):
 
 
 def _nothing(num_frames, config):
-    low = np.full(num_frames, -np.inf)
-    return Detection(
-        np.zeros(num_frames, bool), np.full(num_frames, -config.largest_ratio), low, low, low, None, None, config.frame_shift
-    )
+    low, llr, never = np.full(num_frames, -np.inf), np.full(num_frames, -config.largest_ratio), np.zeros(num_frames, bool)
+    return Detection(config, never, never, never, llr, low, low, low, None, None)

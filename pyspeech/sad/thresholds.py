@@ -1,10 +1,11 @@
 """The decision threshold, tuned on a development set (Heitkaemper et al. 2020, section 4.2, Figure 6): the DCF of 201.
 
-The scored seconds of speech and non-speech in every frame are worked out once. Without smoothing, or with the median filter
-(which may as well be applied to the scores), the DCF at all thresholds then follows from two histograms of the scores.
+The scored seconds of speech and non-speech in every frame are worked out once, for each collar. Without smoothing, or with
+the median filter (which may as well be applied to the scores), the DCF at all thresholds then follows from histograms of the
+scores; other decisions, such as those of an HMM, are made once for each threshold, for all collars together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,53 +15,92 @@ from pyspeech.sad.smoothing import check_scores, hmm_smooth_thresholds, median_f
 
 NUM_THRESHOLDS = 201
 
+Reference = Sequence[tuple[float, float, str]]
+
 
 @dataclass
 class Sweep:
-    thresholds: np.ndarray  # (n,), 0 to 1
+    thresholds: np.ndarray  # (n,)
     dcf: np.ndarray  # (n,), fractions, the official mean over the recordings
     threshold: float  # the best one
     best_dcf: float
 
 
 def sweep(
-    scores: Sequence[np.ndarray],
-    references: Sequence[Sequence[tuple[float, float, str]]],
+    scores: Iterable[np.ndarray],
+    references: Sequence[Reference],
     durations: Sequence[float],
     smoothing: str = "none",
-    collar: float = 0.0,
+    collars: Sequence[float] = (0.0,),
     frame_shift: float = 0.01,
+    frame_offset: float = 0.0,
     num_thresholds: int = NUM_THRESHOLDS,
-) -> Sweep:
-    """DCF against the threshold, on recordings with reference labels.
+) -> list[Sweep]:
+    """DCF against the threshold, on recordings with reference labels: a Sweep for each of the collars (seconds).
 
-    scores: list of (T,) frame scores. references: list of (start, end, label) lists as `read_reference` gives them.
-    durations: list of seconds of audio. smoothing: "none", "median" or "hmm". collar: seconds. The DCF is what the
-    official scorer gives for the segments that the decisions make (to rounding of float sums).
-    UserError for NaN scores.
+    scores: (T,) frame scores, 0 to 1, of each recording. references: (start, end, label) lists as `read_reference` gives
+    them. durations: seconds of audio. smoothing: "none", "median" or "hmm". frame_shift, frame_offset: seconds, see
+    segments.py. The DCF is what the official scorer gives for the segments that the decisions make (to rounding of float
+    sums). UserError for NaN scores.
     """
     thresholds = np.linspace(0, 1, num_thresholds)
-    total = np.zeros(num_thresholds)
-    for frame_scores, reference, duration in zip(scores, references, durations):
+
+    def called(frame_scores, weigh):
         check_scores(frame_scores)
-        speech, nonspeech = scored_time(reference, collar)
-        weights = [_seconds_per_frame(kind, len(frame_scores), duration, frame_shift) for kind in (speech, nonspeech)]
         if smoothing == "hmm":
-            called = _seconds_called_by_hmm(frame_scores, weights, thresholds)
-        else:
-            smooth = median_filter(frame_scores) if smoothing == "median" else frame_scores
-            called = [_seconds_above(smooth, weight, thresholds) for weight in weights]
-        hits, false_alarms = (_rate(seconds, kind) for seconds, kind in zip(called, (speech, nonspeech)))
-        miss = 1 - hits if len(speech) else 0.0
-        total += np.round(MISS_WEIGHT * miss + FALSE_ALARM_WEIGHT * false_alarms, 5)
-    dcf = total / len(scores)
-    best = int(np.argmin(dcf))
-    return Sweep(thresholds, dcf, float(thresholds[best]), float(dcf[best]))
+            return _seconds_called(hmm_smooth_thresholds(frame_scores, thresholds), weigh)
+        smooth = median_filter(frame_scores) if smoothing == "median" else frame_scores
+        return [_seconds_above(smooth, weight, thresholds) for weight in weigh(len(smooth))]
+
+    return _sweep(thresholds, called, scores, references, durations, collars, frame_shift, frame_offset)
 
 
-def _seconds_per_frame(segments, num_frames, duration, frame_shift):
-    """Seconds of the disjoint segments (n, 2) in each frame [t * shift, (t + 1) * shift), the last one cut at `duration`."""
-    borders = np.minimum(np.arange(num_frames + 1) * frame_shift, duration)
+def sweep_decisions(
+    recordings: Iterable[Callable[[float], np.ndarray]],
+    thresholds: np.ndarray,
+    references: Sequence[Reference],
+    durations: Sequence[float],
+    collars: Sequence[float] = (0.0,),
+    frame_shift: float = 0.01,
+    frame_offset: float = 0.0,
+) -> list[Sweep]:
+    """The same for any way to decide. recordings: of each, a function that gives its decisions, bool (T,), at a threshold.
+    thresholds: (n,), any numbers."""
+
+    def called(decide, weigh):
+        return _seconds_called((decide(float(threshold)) for threshold in thresholds), weigh)
+
+    return _sweep(thresholds, called, recordings, references, durations, collars, frame_shift, frame_offset)
+
+
+def _sweep(thresholds, called, recordings, references, durations, collars, frame_shift, frame_offset):
+    """called(recording, weigh): the seconds called speech at each threshold, (n,) for each row of weigh(T), which gives
+    the scored seconds of T frames: of speech and of non-speech, for each collar in turn."""
+    totals = np.zeros((len(collars), len(thresholds)))
+    for recording, reference, duration in zip(recordings, references, durations):
+        kinds = [kind for collar in collars for kind in scored_time(reference, collar)]
+
+        def weigh(num_frames):
+            borders = _frame_borders(num_frames, duration, frame_shift, frame_offset)
+            return [_seconds_between(kind, borders) for kind in kinds]
+
+        rates = [_rate(seconds, kind) for seconds, kind in zip(called(recording, weigh), kinds)]
+        for total, speech, hits, false_alarms in zip(totals, kinds[::2], rates[::2], rates[1::2]):
+            miss = 1 - hits if len(speech) else 0.0
+            total += np.round(MISS_WEIGHT * miss + FALSE_ALARM_WEIGHT * false_alarms, 5)
+    dcfs = totals / len(references)
+    return [Sweep(thresholds, dcf, float(thresholds[dcf.argmin()]), float(dcf.min())) for dcf in dcfs]
+
+
+def _frame_borders(num_frames, duration, frame_shift, frame_offset):
+    """The times (T + 1,) that `frames_to_segments` takes frames for: the first from 0 on, the last up to `duration`."""
+    borders = np.minimum(np.arange(num_frames + 1) * frame_shift + frame_offset, duration)
+    borders[0], borders[-1] = 0.0, duration
+    return borders
+
+
+def _seconds_between(segments, borders):
+    """Seconds of the disjoint segments (n, 2) between each two of the borders (T + 1,), (T,)."""
     # Covered time up to t: over the ends of the segments before t, plus what of the current one lies before t.
     starts, ends = segments[:, 0], segments[:, 1]
     before = np.concatenate(([0.0], np.cumsum(ends - starts)))
@@ -76,9 +116,13 @@ def _seconds_above(scores, weights, thresholds):
     return np.cumsum(histogram[::-1])[::-1][1:]
 
 
-def _seconds_called_by_hmm(scores, weights, thresholds):
-    called = [[weight[decided].sum() for weight in weights] for decided in hmm_smooth_thresholds(scores, thresholds)]
-    return np.array(called).T
+def _seconds_called(decisions, weigh):
+    """For each of the decisions (T,), one a threshold, the weights of the frames that are called speech."""
+    rows, weights = [], None
+    for decided in decisions:
+        weights = np.stack(weigh(len(decided))) if weights is None else weights
+        rows.append(weights @ decided)
+    return np.array(rows).T
 
 
 def _rate(seconds, segments):

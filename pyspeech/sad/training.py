@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 
 def compute_loss(model: SadNetwork, batch: dict[str, Any]) -> tuple[torch.Tensor, dict[str, float]]:
-    """Binary cross entropy, the mean over the frames that exist (paper, section 3): (loss, values to log)."""
+    """Binary cross entropy, the mean over the frames that have a label (paper, section 3): (loss, values to log)."""
     targets, context = batch["targets"], model.context
     scores = model(batch["samples"], batch["valid"], context, context).float()
-    exist = batch["valid"][:, context : context + targets.shape[1]]
+    labelled = batch["labelled"]
     with autocast(scores.device, enabled=False):  # CUDA's refuses this loss
         losses = functional.binary_cross_entropy(scores, targets, reduction="none")
-    loss = (losses * exist).sum() / exist.sum()
-    correct = (((scores > 0.5) == (targets > 0.5)) & exist).sum() / exist.sum()
-    seconds = exist.sum().item() * model.stft.config.frame_shift
+    count = labelled.sum().clamp(min=1)
+    loss = (losses * labelled).sum() / count
+    correct = (((scores > 0.5) == (targets > 0.5)) & labelled).sum() / count
+    seconds = labelled.sum().item() * model.stft.config.frame_shift
     return loss, {"accuracy": correct.item(), "audio_seconds": seconds}

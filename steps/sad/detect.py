@@ -9,8 +9,7 @@ from pathlib import Path
 from pyspeech.audio.io import stream_audio
 from pyspeech.sad.formats import write_hypothesis
 from pyspeech.sad.segments import frames_to_segments
-
-SAMPLING_RATE = 8000  # of every detector here; other rates are resampled on reading
+from steps.sad.systems import SAMPLING_RATE
 
 
 def cut_path(cut):
@@ -19,22 +18,43 @@ def cut_path(cut):
 
 
 def detect_statistical(cuts, config, folders):
-    """Statistical SAD (paper, section 2) of every stream. folders: {folder of hypotheses: its `decision`, hmm or
-    threshold}; a stream is read once, for all of them."""
+    """Statistical SAD (paper, section 2) of every stream. folders: {folder of hypotheses: (its `decision`, hmm or
+    threshold; its log-likelihood ratio from which on a frame is speech)}; a stream is read once, for all of them."""
     from dataclasses import replace
 
     from pyspeech.sad.stat_energies import frame_energies
     from pyspeech.sad.statistical import decide
 
-    configs = {folder: replace(config, decision=decision) for folder, decision in folders.items()}
+    configs = {folder: replace(config, decision=decision) for folder, (decision, _) in folders.items()}
     for each in configs.values():
         each.check()
 
     def detect(cut, wanted):
         energies = frame_energies(stream_audio(cut_path(cut), SAMPLING_RATE), config)
-        return [decide(energies, configs[folder]).decisions for folder in wanted]
+        return [decide(energies, configs[folder], folders[folder][1]).decisions for folder in wanted]
 
     _write_hypotheses(cuts, detect, folders, config.frame_shift)
+
+
+def baseline_features(cut):
+    """The features of Combo-SAD of a stream, as pyspeech.sad.combo gives them."""
+    import numpy as np
+
+    from pyspeech.sad.combo import combo_features
+
+    return combo_features(np.concatenate(list(stream_audio(cut_path(cut), SAMPLING_RATE))), SAMPLING_RATE)
+
+
+def detect_baseline(cuts, direction, folders):
+    """Combo-SAD of every stream. direction: see pyspeech.sad.combo. folders: {folder of hypotheses: its threshold}; a
+    stream is read once, for all of them."""
+    from pyspeech.sad.combo import HOP_SECONDS, combo_scores
+
+    def detect(cut, wanted):
+        scores = combo_scores(baseline_features(cut), direction)
+        return [scores > folders[folder] for folder in wanted]
+
+    _write_hypotheses(cuts, detect, folders, HOP_SECONDS)
 
 
 def detect_webrtc(cuts, folders):
@@ -74,23 +94,29 @@ def score_streams(model, cuts, folder, progress):
                 np.save(stream, scores)
 
 
-def detect_network(cuts, scores_folder, frame_shift, threshold, smoothing, folder):
-    """Hypotheses from the stored scores of a network, one every `frame_shift` seconds, at one threshold."""
-    from pyspeech.sad.smoothing import decide
+def detect_networks(cuts, name, voters, stft, folder):
+    """Hypotheses of the set `name` from stored scores of networks: the decisions of one, or the majority of several.
+
+    voters: for each network (folder of its scores, threshold, smoothing). stft: StftConfig, whose frames the scores are of.
+    """
+    from pyspeech.sad.smoothing import decide, majority
 
     def detect(cut, wanted):
-        return [decide(read_scores(scores_folder, cut), threshold, smoothing)]
+        return [majority([decide(read_scores(scores / name, cut), *how) for scores, *how in voters])]
 
-    _write_hypotheses(cuts, detect, [folder], frame_shift)
+    _write_hypotheses(cuts, detect, [folder], stft.frame_shift, stft.frame_offset)
 
 
-def sweep_scores(scores, cuts, references, smoothing, frame_shift):
-    """The DCF without collar at 201 thresholds: a pyspeech.sad.thresholds.Sweep. `scores`: one (T,) a cut."""
+def labels_of_dev(exp, cuts):
+    """What a threshold is tuned on, as pyspeech.sad.thresholds takes it: the label rows and the seconds of each cut of dev."""
+    return read_references(exp.dir / "corpus" / "reference" / "dev", cuts), [cut.duration for cut in cuts]
+
+
+def read_references(folder, cuts):
+    """The label rows of each cut."""
     from pyspeech.sad.formats import read_reference
-    from pyspeech.sad.thresholds import sweep
 
-    labels = [read_reference(Path(references) / f"{cut.recording_id}.txt") for cut in cuts]
-    return sweep(scores, labels, [cut.duration for cut in cuts], smoothing, frame_shift=frame_shift)
+    return [read_reference(Path(folder) / f"{cut.recording_id}.txt") for cut in cuts]
 
 
 def read_scores(folder, cut):
@@ -100,11 +126,12 @@ def read_scores(folder, cut):
     return np.load(Path(folder) / f"{cut.recording_id}.npy")
 
 
-def _write_hypotheses(cuts, detect, folders, frame_shift=0.01):
+def _write_hypotheses(cuts, detect, folders, frame_shift=0.01, frame_offset=0.0):
     """detect(cut, wanted) gives the decisions (T,) for the folders `wanted`: those without the stream's file."""
     for cut in cuts:
         paths = {folder: Path(folder) / f"{cut.recording_id}.txt" for folder in folders}
         wanted = [folder for folder, path in paths.items() if not path.exists()]
         if wanted:
             for folder, decisions in zip(wanted, detect(cut, wanted)):
-                write_hypothesis(paths[folder], frames_to_segments(decisions, frame_shift, cut.duration), cut.duration)
+                speech = frames_to_segments(decisions, frame_shift, cut.duration, frame_offset)
+                write_hypothesis(paths[folder], speech, cut.duration)

@@ -21,11 +21,12 @@ def draw_statistical(corpus, config, figures):
         plot_histogram(found, figures / "histogram.png")
 
 
-def draw_thresholds(sweeps, scores, path):
-    """Figure 6. sweeps: sweeps.json; scores: {system: as in scores/<system>.json}."""
-    curves = {f"{system} + {smoothing}": (sweep["thresholds"], sweep["dcf"])
+def draw_thresholds(sweeps, scores, collar, path):
+    """Figure 6. sweeps, scores: {system: as in sweeps/<system>.json and scores/<system>.json}; collar: seconds."""
+    key = f"{collar:g}"
+    curves = {f"{system} + {smoothing}": (sweep[key]["thresholds"], sweep[key]["dcf"])
               for system, by_smoothing in sweeps.items() for smoothing, sweep in by_smoothing.items()}
-    plot_thresholds(curves, path, {"statistical SAD": scores["statistical"]["dev"]["0"]["dcf"]})
+    plot_thresholds(curves, path, {"statistical SAD": scores["statistical"]["dev"][key]["dcf"]}, f"collar {key} s")
 
 
 def _spectrograms(samples, config):
@@ -84,7 +85,7 @@ def plot_histogram(found, path):
     save(figure, path)
 
 
-def plot_thresholds(sweeps, path, horizontal=None):
+def plot_thresholds(sweeps, path, horizontal=None, title=None):
     """Figure 6: DCF on dev against the decision threshold. `sweeps`: {label: (thresholds, dcf as a fraction)}."""
     figure, axis = new_figure(6, 3.6)
     for label, (thresholds, dcf) in sweeps.items():
@@ -92,7 +93,23 @@ def plot_thresholds(sweeps, path, horizontal=None):
     for label, value in (horizontal or {}).items():
         axis.axhline(100 * value, color="k", linestyle="--", label=label)
     lowest = min(min(dcf) for _, dcf in sweeps.values())
-    axis.set(xlabel="threshold α", ylabel="DCF on dev / %", ylim=(0, max(5, 500 * lowest)))
+    axis.set(xlabel="threshold α", ylabel="DCF on dev / %", ylim=(0, max(5, 500 * lowest)), title=title)
     axis.legend()
     axis.grid(alpha=0.3)
+    save(figure, path)
+
+
+def plot_grid(grid, cnn, frame_shift, path):
+    """Figure 7: DCF on dev of the segment RNN against its shift, a line for each length, a panel for each collar, and that
+    of CNN + HMM. grid: grid.json; cnn: {collar: its scores on dev}; frame_shift: seconds."""
+    figure, axes = new_figure(5.5 * len(cnn), 3.6, columns=len(cnn))
+    for axis, (collar, scores) in zip([axes] if len(cnn) == 1 else axes, cnn.items()):
+        for length in sorted({row["length"] for row in grid}):
+            cells = sorted((row["shift"], row["dcf"][collar]) for row in grid if row["length"] == length)
+            axis.plot([1000 * frame_shift * shift for shift, _ in cells], [100 * dcf for _, dcf in cells], "o-",
+                      label=f"L = {1000 * frame_shift * length:g} ms")
+        axis.axhline(100 * scores["dcf"], color="r", linestyle="--", label="CNN + HMM")
+        axis.set(xlabel="shift S / ms", ylabel="DCF on dev / %", title=f"collar {collar} s")
+        axis.legend()
+        axis.grid(alpha=0.3)
     save(figure, path)

@@ -5,8 +5,9 @@ from pathlib import Path
 from steps.cuts import load_cuts
 from steps.sad import tables
 from steps.sad.corpus import scored_sets
-from steps.sad.figures import draw_thresholds
-from steps.sad.score import COLLARS, with_best_webrtc
+from steps.sad.figures import draw_thresholds, plot_grid
+from steps.sad.options import cells
+from steps.sad.systems import NETWORKS
 from steps.systems import read_scores
 
 
@@ -14,12 +15,18 @@ def report(exp, conf):
     """results.json, RESULTS.md and figures/ in the experiment folder."""
     corpus = exp.dir / "corpus"
     scores, described = read_scores(exp.dir / "scores"), describe_corpus(corpus, conf)
-    sweeps, speeds = (json.loads((exp.dir / name).read_text()) for name in ("sweeps.json", "speed.json"))
-    draw_thresholds(sweeps, scores, exp.dir / "figures" / "thresholds.png")
-    points = {system: {smoothing: {key: found[key] for key in ("threshold", "best_dcf")}
-                       for smoothing, found in by_smoothing.items()} for system, by_smoothing in sweeps.items()}
-    exp.publish({"corpus": described, "scores": scores, "operating_points": points},
-                tables.report(with_best_webrtc(scores), scored_sets(corpus), COLLARS, speeds, described, exp.command))
+    sweeps, speeds = read_scores(exp.dir / "sweeps"), json.loads((exp.dir / "speed.json").read_text())
+    grid = json.loads((exp.dir / "grid.json").read_text()) if cells(conf.grid) else []
+    draw_thresholds({system: sweeps[system] for system in NETWORKS}, scores, conf.collars[0],
+                    exp.dir / "figures" / "thresholds.png")
+    if grid:
+        plot_grid(grid, scores["cnn"]["dev"], conf.features.frame_shift, exp.dir / "figures" / "grid.png")
+    points = {system: {smoothing: {collar: {key: found[key] for key in ("threshold", "best_dcf")}
+                                   for collar, found in by_collar.items()}
+                       for smoothing, by_collar in by_smoothing.items()} for system, by_smoothing in sweeps.items()}
+    exp.publish({"corpus": described, "scores": scores, "operating_points": points, "grid": grid},
+                tables.report(tables.with_best_webrtc(scores), scored_sets(corpus), conf.collars, speeds, grid,
+                              conf.features.frame_shift, described, exp.command))
 
 
 def describe_corpus(corpus, conf):

@@ -1,51 +1,47 @@
-"""What the stages of a SAD recipe do, one function a stage; `exp` is the engine's Experiment."""
+"""What the stages of a SAD recipe do to measure, one function a stage; `exp` is the engine's Experiment."""
 from pyspeech.files import write_json
 from steps.cuts import load_cuts
 from steps.sad import detect
 from steps.sad.corpus import scored_sets
-from steps.sad.figures import draw_statistical
-from steps.sad.tables import table_2
-
-COLLARS = [0.0, 0.5]  # seconds: without, and the Fearless Steps default
-WEBRTC_MODES = range(4)
-SMOOTHINGS = {"cnn": ["hmm", "median"], "rnn": ["hmm", "median"], "seg_rnn": ["none"]}  # the first is Table 2's
+from steps.sad.systems import FIXED, SMOOTHINGS, VOTE
 
 
-def detect_without_training(exp, config):
-    """Hypotheses and scores of the statistical SAD (whole, and the adaptive threshold alone) and of WebRTC; prints their
-    table; Figures 2 and 3."""
-    corpus, hypotheses = exp.dir / "corpus", exp.dir / "hypotheses"
-    for name in scored_sets(corpus):
-        cuts = load_cuts(corpus, name)
-        exp.log.info("%s: %d streams, %.1f min", name, len(cuts), sum(cut.duration for cut in cuts) / 60)
-        detect.detect_statistical(cuts, config, {hypotheses / "statistical" / name: config.decision,
-                                                 hypotheses / "threshold" / name: "threshold"})
-        detect.detect_webrtc(cuts, {hypotheses / f"webrtc{mode}" / name: mode for mode in WEBRTC_MODES})
-    scores = score_systems(exp, ["statistical", "threshold", *(f"webrtc{mode}" for mode in WEBRTC_MODES)])
-    draw_statistical(corpus, config, exp.dir / "figures" / "statistical")
-    exp.log.info("\n%s", table_2(with_best_webrtc(scores), scored_sets(corpus), COLLARS[0]))
+def hypotheses(exp, system, collar=None):
+    """The folder of a system's hypotheses, with a folder for each set; of those with a threshold, at that for a collar."""
+    folder = exp.dir / "hypotheses" / system
+    return folder if collar is None else folder / f"collar_{collar:g}"
 
 
-def score_systems(exp, systems):
+def score_systems(exp, systems, collars):
     """scores/<system>.json of each from its hypotheses: {set: {collar: {dcf, p_miss, p_fa, precision, recall, f1}}},
     fractions; sets without references are left out. Returns {system: the same}."""
     from pyspeech.sad.scoring import score_folders
 
     scores = {}
     for system in systems:
+        folders = {collar: hypotheses(exp, system, None if system in FIXED else collar) for collar in collars}
         scores[system] = {
-            reference.name: {f"{collar:g}": score_folders(reference, hypothesis, collar)["overall"] for collar in COLLARS}
-            for reference in sorted((exp.dir / "corpus" / "reference").iterdir()) if any(reference.glob("*.txt"))
-            for hypothesis in [exp.dir / "hypotheses" / system / reference.name] if hypothesis.is_dir()}
+            reference.name: {f"{collar:g}": score_folders(reference, folder / reference.name, collar)["overall"]
+                             for collar, folder in folders.items()}
+            for reference in sorted((exp.dir / "corpus" / "reference").iterdir())
+            if any(reference.glob("*.txt")) and (folders[collars[0]] / reference.name).is_dir()}
         write_json(exp.dir / "scores" / f"{system}.json", scores[system])
     return scores
 
 
-def with_best_webrtc(scores):
-    """The scores with "webrtc" for the aggressiveness that does best on dev, in place of all four."""
-    modes = [f"webrtc{mode}" for mode in WEBRTC_MODES]
-    best = min(modes, key=lambda mode: scores[mode]["dev"][f"{COLLARS[0]:g}"]["dcf"])
-    return {**{system: by_set for system, by_set in scores.items() if system not in modes}, "webrtc": scores[best]}
+def keep_sweeps(exp, system, by_smoothing, collars):
+    """Write sweeps/<system>.json: {smoothing: {collar: {thresholds, dcf, threshold, best_dcf}}}. by_smoothing: {smoothing: a
+    Sweep for each of the collars}, the system's own smoothing first; returns {collar: its threshold}."""
+    for smoothing, found in by_smoothing.items():
+        for collar, sweep in zip(collars, found):
+            exp.log.info("%s, smoothing %s, collar %g s: threshold %.3f, dev DCF %.2f %%", system, smoothing, collar,
+                         sweep.threshold, 100 * sweep.best_dcf)
+    write_json(exp.dir / "sweeps" / f"{system}.json", {
+        smoothing: {f"{collar:g}": {"thresholds": sweep.thresholds.tolist(), "dcf": sweep.dcf.tolist(),
+                                    "threshold": sweep.threshold, "best_dcf": sweep.best_dcf}
+                    for collar, sweep in zip(collars, found)} for smoothing, found in by_smoothing.items()})
+    own = next(iter(by_smoothing.values()))
+    return {collar: sweep.threshold for collar, sweep in zip(collars, own)}
 
 
 def score_networks(exp, systems):
@@ -64,35 +60,36 @@ def score_networks(exp, systems):
                                  lambda cuts: tqdm(cuts, unit="stream", disable=None))
 
 
-def tune_thresholds(exp, systems):
-    """The threshold with the lowest DCF on dev for each system and smoothing; hypotheses of all sets at it, their scores.
+def tune_thresholds(exp, systems, collars):
+    """The threshold with the lowest DCF on dev for each system, smoothing and collar; hypotheses of all sets at it, those
+    by majority of the systems, and their scores.
 
-    The network with its threshold and smoothing is models/<system>/model.pt, which utils/detect_speech.py takes.
+    The network with its smoothing and its threshold for the first collar is models/<system>/model.pt, which
+    utils/detect_speech.py takes.
     """
     from pyspeech.sad.checkpoint import load_model, save_model
+    from pyspeech.sad.thresholds import sweep
 
     corpus, scores = exp.dir / "corpus", exp.dir / "frame_scores"
     dev = load_cuts(corpus, "dev")
-    sweeps = {}
+    deciders = {collar: {} for collar in collars}
     for system in systems:
         model = load_model(exp.dir / "training" / system)
-        frame_shift = model.stft.config.frame_shift
-        for smoothing in SMOOTHINGS[system]:
-            found = detect.sweep_scores([detect.read_scores(scores / system / "dev", cut) for cut in dev], dev,
-                                        corpus / "reference" / "dev", smoothing, frame_shift)
-            exp.log.info("%s, smoothing %s: threshold %.3f, dev DCF %.2f %%", system, smoothing, found.threshold,
-                         100 * found.best_dcf)
-            sweeps.setdefault(system, {})[smoothing] = {
-                "thresholds": found.thresholds.tolist(), "dcf": found.dcf.tolist(),
-                "threshold": found.threshold, "best_dcf": found.best_dcf}
-        used = SMOOTHINGS[system][0]
-        threshold = sweeps[system][used]["threshold"]
-        save_model(exp.dir / "models" / system, model, threshold, used)
-        for name in scored_sets(corpus):
-            detect.detect_network(load_cuts(corpus, name), scores / system / name, frame_shift, threshold, used,
-                                  exp.dir / "hypotheses" / system / name)
-    score_systems(exp, systems)
-    write_json(exp.dir / "sweeps.json", sweeps)
+        stft = model.stft.config
+        thresholds = keep_sweeps(exp, system, {
+            smoothing: sweep((detect.read_scores(scores / system / "dev", cut) for cut in dev), *detect.labels_of_dev(exp, dev),
+                             smoothing, collars, stft.frame_shift, stft.frame_offset)
+            for smoothing in SMOOTHINGS[system]}, collars)
+        save_model(exp.dir / "models" / system, model, thresholds[collars[0]], SMOOTHINGS[system][0])
+        for collar in collars:
+            deciders[collar][system] = (scores / system, thresholds[collar], SMOOTHINGS[system][0])
+    for name in scored_sets(corpus):
+        cuts = load_cuts(corpus, name)
+        for collar in collars:
+            for system, voters in [*((system, [system]) for system in systems), (VOTE, systems)]:
+                chosen = [deciders[collar][voter] for voter in voters]
+                detect.detect_networks(cuts, name, chosen, stft, hypotheses(exp, system, collar) / name)
+    score_systems(exp, [*systems, VOTE], collars)
 
 
 def measure_speed(exp, config, systems):

@@ -2,38 +2,55 @@
 from dataclasses import replace
 
 from steps.cuts import load_cuts
-from steps.sad.detect import SAMPLING_RATE, cut_path, sweep_scores
+from steps.sad.detect import cut_path, labels_of_dev
+from steps.sad.systems import SAMPLING_RATE, SMOOTHINGS
+
+VALIDATION_THRESHOLDS = 41  # of the decisions that choose the weights: the DCF hardly changes between two of them
 
 
-def train_network(exp, conf, system):
-    """Train `system` (cnn, rnn or seg_rnn) in training/<system>, where model.pt is the result. Goes on after a kill."""
+def train_system(exp, conf, system):
+    """Train the network of a row of the table, cnn, rnn or seg_rnn, in training/<system>."""
+    network = replace(conf.network, temporal=system)
+    train_network(exp, conf, network, exp.dir / "training" / system, SMOOTHINGS[system][0])
+
+
+def train_network(exp, conf, network, folder, smoothing):
+    """Train a network, a NetworkConfig, in `folder`, where model.pt is the result. Goes on after a kill.
+
+    smoothing: of the decisions by which the weights are chosen, see pyspeech.sad.smoothing."""
     from pyspeech.sad.checkpoint import save_model
     from pyspeech.sad.dataset import CropDataset, crop_sampler
     from pyspeech.sad.networks import SadNetwork, context_frames
     from pyspeech.sad.training import compute_loss
     from pyspeech.training.run import train
 
-    corpus, folder = exp.dir / "corpus", exp.dir / "training" / system
-    streams, network = load_cuts(corpus, "train"), replace(conf.network, temporal=system)
+    streams = load_cuts(exp.dir / "corpus", "train")
     dataset = CropDataset(streams, conf.data, conf.features, context_frames(network, conf.features))
     sampler = crop_sampler(streams, conf.data, conf.train.seed)
-    validate = dev_validation(corpus, "median" if system != "seg_rnn" else "none")
+    validate = dev_validation(exp, smoothing, conf.collars)
     model = train(lambda: SadNetwork(network, conf.features), dataset, sampler, compute_loss, conf.train, folder, validate,
                   exp.log)
     save_model(folder, model)
 
 
-def dev_validation(corpus, smoothing):
-    """validate(model) -> {"dcf": the lowest on dev over the thresholds, a fraction}; dev audio stays in memory."""
-    from pyspeech.audio.io import read_audio
-    from pyspeech.sad.decoding import score_samples
-
-    cuts = load_cuts(corpus, "dev")
-    audio = [read_audio(cut_path(cut), SAMPLING_RATE)[0] for cut in cuts]
-
+def dev_validation(exp, smoothing, collars):
+    """validate(model) -> {"dcf": the mean over the collars of the lowest DCF on dev over the thresholds, a fraction}, and
+    that of each collar."""
     def validate(model):
-        scores = [score_samples(model, samples) for samples in audio]
-        return {"dcf": sweep_scores(scores, cuts, corpus / "reference" / "dev", smoothing,
-                                    model.stft.config.frame_shift).best_dcf}
+        found = sweep_dev(exp, model, smoothing, collars, VALIDATION_THRESHOLDS)
+        each = {f"dcf_{collar:g}": sweep.best_dcf for collar, sweep in zip(collars, found)}
+        return {"dcf": sum(each.values()) / len(each), **each}
 
     return validate
+
+
+def sweep_dev(exp, model, smoothing, collars, num_thresholds=None):
+    """A pyspeech.sad.thresholds.Sweep for each collar of the decisions of a network on dev; None: of all thresholds."""
+    from pyspeech.audio.io import stream_audio
+    from pyspeech.sad.decoding import score_stream
+    from pyspeech.sad.thresholds import NUM_THRESHOLDS, sweep
+
+    dev, stft = load_cuts(exp.dir / "corpus", "dev"), model.stft.config
+    scores = (score_stream(model, stream_audio(cut_path(cut), SAMPLING_RATE)) for cut in dev)
+    return sweep(scores, *labels_of_dev(exp, dev), smoothing, collars, stft.frame_shift, stft.frame_offset,
+                 num_thresholds or NUM_THRESHOLDS)

@@ -1,0 +1,37 @@
+"""Options of egs/fearless: whether they fit each other, and which stages depend on them."""
+import math
+
+from pyspeech.errors import requirement
+from steps.sad.systems import NETWORKS, SAMPLING_RATE
+from steps.systems import check_fixed
+
+
+def check_options(conf):
+    """Raise UserError for options of the recipe that make no sense, or not together."""
+    require = requirement("", conf)
+    require("simulated", conf.simulated in ("always", "never", "auto"), "always, never or auto")
+    for name in ("statistical", "features"):
+        require(f"{name}.sampling_rate", getattr(conf, name).sampling_rate == SAMPLING_RATE,
+                f"{SAMPLING_RATE} Hz, as all streams are read")
+    require("data.crop_seconds", conf.data.crop_seconds >= conf.features.frame_shift, "at least features.frame_shift")
+    check_fixed(conf, "network.temporal")
+    require("minutes", len(conf.minutes) == 3 and min(conf.minutes) >= 1, "three numbers, 1 or more each")
+    different = len(set(conf.collars)) == len(conf.collars) > 0
+    require("collars", different and all(0 <= collar < math.inf for collar in conf.collars),
+            "seconds, 0 or more each, at least one and none twice")
+    require("train.minimize", conf.train.minimize == "dcf", "dcf, which is what is measured on dev")
+
+
+def network_options(system):
+    """The options that a network depends on beside those of all."""
+    return [f"network.{option}" for option in NETWORKS[system]]
+
+
+def cells(grid):
+    """The cells of a GridConfig: [(segment length, shift)], frames; no shift beyond the length, as a frame would be in none."""
+    return [(length, shift) for length in grid.lengths for shift in grid.shifts if shift <= length]
+
+
+def if_grid(*paths, always=()):
+    """A function of the configuration: the paths `always`, and the others where it has cells of Figure 7."""
+    return lambda conf: [*always, *(paths if cells(conf.grid) else [])]

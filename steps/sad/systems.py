@@ -1,0 +1,20 @@
+"""The systems of egs/fearless, by name."""
+
+SAMPLING_RATE = 8000  # Hz, of the corpora and so of every detector; streams of other rates are resampled on reading
+
+COMMON = ["compress", "context_seconds", "channels", "outputs"]
+NETWORKS = {  # and the network options that each depends on
+    "cnn": [*COMMON, "cnn_channels"],
+    "rnn": [*COMMON, "rnn_size", "rnn_merge"],
+    "seg_rnn": [*COMMON, "rnn_size", "rnn_merge", "segment_length", "segment_shift"],
+}
+SMOOTHINGS = {"cnn": ["hmm", "median"], "rnn": ["hmm", "median"], "seg_rnn": ["none"]}  # the first is Table 2's
+VOTE = "vote"  # the majority of the networks
+TUNED = ["statistical", "baseline"]  # nothing to train, but a threshold from dev
+WEBRTC = [f"webrtc{mode}" for mode in range(4)]  # the number is its aggressiveness
+FIXED = ["untuned", "threshold", *WEBRTC]  # not even a threshold
+
+
+def pattern(systems):
+    """One path of each system, as the engine's patterns write it: {cnn,rnn}."""
+    return "{" + ",".join(systems) + "}"

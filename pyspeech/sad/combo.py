@@ -20,7 +20,7 @@ most by a tone that comes and goes. What the papers leave open (sizes, order, sm
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.fft import irfft, rfft
+from numpy.fft import irfft, rfft
 from scipy.ndimage import uniform_filter1d
 
 from pyspeech.sad import gmm
@@ -55,8 +55,8 @@ def combo_scores(features: np.ndarray, direction: np.ndarray) -> np.ndarray:
 
 def principal_direction(recordings: Sequence[np.ndarray]) -> np.ndarray:
     """The direction (5,), of length 1, in which the features (T, 5) of the recordings vary most; harmonicity rises in it."""
-    covariance = sum(features[heard].T @ features[heard] for features in recordings for heard in [~np.isnan(features[:, 0])])
-    _, directions = np.linalg.eigh(covariance)
+    heard = [features[~np.isnan(features[:, 0])] for features in recordings]
+    _, directions = np.linalg.eigh(np.sum([features.T @ features for features in heard], axis=0))
     return directions[:, -1] * (1 if directions[0, -1] >= 0 else -1)
 
 

@@ -1,6 +1,6 @@
 """Training batches for SAD networks: random 4 s crops of long recordings (Heitkaemper et al. 2020, end of section 3).
 
-    streams: cuts, each a whole recording, its supervisions are the speech
+    streams: cuts, each a recording up to the end of its labels; its supervisions are the speech
     sampler = crop_sampler(streams, config, seed)            # lhotse cuts, one a crop
     dataset = CropDataset(streams, config, stft, model.context)
     loss, values = compute_loss(model, dataset[cuts])          # pyspeech.sad.training
@@ -45,8 +45,9 @@ def crop_sampler(streams: Iterable[DataCut], config: DatasetConfig, seed: int, s
 class CropDataset(torch.utils.data.Dataset):
     """dataset[windows]: a batch of random crops, near the windows, with their frame labels.
 
-    streams: cuts, each of a recording up to the end of its labels, beyond which no crop trains. config: DatasetConfig, stft: StftConfig. context: frames to either side of a crop
-    that the batch brings along for the normalisation (SadNetwork.context).
+    streams: cuts, each of a recording up to the end of its labels, beyond which no crop trains. config: DatasetConfig, stft:
+    StftConfig. context: frames to either side of a crop that the batch brings along for the normalisation
+    (SadNetwork.context).
     """
 
     def __init__(self, streams: Iterable[DataCut], config: DatasetConfig, stft: StftConfig, context: int) -> None:

@@ -275,8 +275,8 @@ def render(
     """Return the text of one recording's speech segments in a format of FORMATS.
 
     recording: name (str). speech: (n, 2) seconds. duration: seconds. frame_shift, frame_offset (seconds) and scores
-    (T,) are kept by "json" alone; giving scores with another format is a ValueError. channel: counted from 0, for the formats that tell it
-    (rttm, lhotse).
+    (T,) are kept by "json" alone; giving scores with another format is a ValueError. channel: counted from 0, for the
+    formats that tell it (rttm, lhotse).
     """
     to_text, _ = FORMATS[format]
     if scores is None:

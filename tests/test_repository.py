@@ -133,7 +133,7 @@ def imports(path):
         ("pyspeech/units", "pyspeech.transducer pyspeech.sad pyspeech.spoofing"),
         ("pyspeech/transducer", "pyspeech.sad pyspeech.spoofing pyspeech.units"),
         *((f"pyspeech/{shared}", "pyspeech.sad pyspeech.spoofing pyspeech.transducer pyspeech.units")
-          for shared in ("audio", "features", "text", "training")),
+          for shared in ("audio", "features", "kaldi", "text", "training")),
         *((f"steps/{task}", " ".join(f"steps.{other}" for other in ("asr", "sad", "spoof", "units") if other != task))
           for task in ("asr", "sad", "spoof", "units")),
     ],

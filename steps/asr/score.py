@@ -4,8 +4,9 @@ import math
 
 from pyspeech.files import atomic_path, atomic_write, write_json
 from steps.asr.corpus import languages_of, load_cuts
-from steps.asr.tables import one_row
+from steps.asr.tables import chance_notes, one_row
 from steps.asr.train import STRUCTURES
+from steps.chance import warn
 
 AT_ONCE = 64  # utterances whose audio is in memory
 
@@ -29,6 +30,7 @@ def decode_system(exp, conf, system):
     write_json(exp.dir / "scores" / f"{system}.json", scored)
     for model, scores in scored.items():
         exp.log.info("%s", one_row(model, scores))
+        warn(exp.log, chance_notes(model, scores))
 
 
 def decode_language(exp, conf, system, language, cuts, folder):

@@ -14,6 +14,7 @@ missing). A tau or threshold of None or infinity stops nothing.
 """
 import math
 
+from steps.chance import chance_note, chance_section
 from steps.tables import bracketed, decimals, markdown_table, percent, report_text
 
 MODELS = {
@@ -280,6 +281,12 @@ def one_row(model, scores):
     return line
 
 
+def chance_notes(model, scores):
+    """A note for each language of a model that recognises next to nothing of it."""
+    return [chance_note(f"{MODELS.get(model, model)}, {code}", "wer", word_error_rate(entry), "test")
+            for code, entry in scores["languages"].items()]
+
+
 def tables(results, frame_ms):
     """{number of the table: Markdown} of those tables of the paper that `results` has models for."""
     made = {2: wer_table(results, PAPER_TABLE_2), 3: wer_table(results, PAPER_TABLE_3),
@@ -296,6 +303,7 @@ def report(results, corpus_note, command, frame_ms):
         note = {5: undecided_note(results), 7: stopping_note(results["early_stopping"])}.get(number)
         if note:
             parts.append(note)
+    parts += chance_section(note for model, scores in results["models"].items() for note in chance_notes(model, scores))
     parts += ["## 95 % confidence intervals of the WER, in %", interval_table(results)]
     for model in in_order(results["models"], MODELS):
         if "lid" in results["models"][model]:

@@ -1,9 +1,11 @@
 """What the stages of a SAD recipe do to measure, one function a stage; `exp` is the engine's Experiment."""
 from pyspeech.files import write_json
+from steps.chance import warn
 from steps.cuts import load_cuts
 from steps.sad import detect
 from steps.sad.corpus import scored_sets
 from steps.sad.systems import FIXED, SMOOTHINGS, VOTE
+from steps.sad.tables import chance_notes
 
 
 def hypotheses(exp, system, collar=None):
@@ -89,7 +91,7 @@ def tune_thresholds(exp, systems, collars):
             for system, voters in [*((system, [system]) for system in systems), (VOTE, systems)]:
                 chosen = [deciders[collar][voter] for voter in voters]
                 detect.detect_networks(cuts, name, chosen, stft, hypotheses(exp, system, collar) / name)
-    score_systems(exp, [*systems, VOTE], collars)
+    warn(exp.log, chance_notes(score_systems(exp, [*systems, VOTE], collars), collars[0]))
 
 
 def measure_speed(exp, config, systems):

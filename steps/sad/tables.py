@@ -1,5 +1,6 @@
 """The tables of Heitkaemper et al. 2020: ours, with the paper's figures beside."""
-from steps.sad.systems import WEBRTC
+from steps.chance import chance_note, chance_section
+from steps.sad.systems import NETWORKS, WEBRTC
 from steps.tables import decimals, markdown_table, percent, report_text
 
 SYSTEMS = {
@@ -84,6 +85,12 @@ def errors_table(results, sets, collar):
     return markdown_table(header, rows)
 
 
+def chance_notes(results, collar):
+    """A note for each network that detects next to nothing on dev."""
+    return [chance_note(SYSTEMS[system], "dcf", results[system].get("dev", {}).get(f"{collar:g}", {}).get("dcf"), "dev")
+            for system in NETWORKS if system in results]
+
+
 def report(results, sets, collars, speeds, grid, frame_shift, corpus, command):
     """RESULTS.md: the tables with a note on the corpus. `corpus` is what steps.sad.results.describe_corpus gives; grid:
     grid.json, empty where no cell was trained."""
@@ -96,6 +103,7 @@ def report(results, sets, collars, speeds, grid, frame_shift, corpus, command):
               "0.81; it gives the DCF of majority voting for eval alone."]
     for collar in collars:
         parts += [f"Missed and false speech, collar {collar:g} s:", errors_table(results, sets, collar)]
+    parts += chance_section(chance_notes(results, collars[0]))
     if grid:
         parts.append(f"## Figure 7: segment RNN, DCF on dev in %, by length and shift in frames of {1000 * frame_shift:g} ms")
         for collar in collars:

@@ -2,7 +2,9 @@
 from dataclasses import asdict
 
 from pyspeech.files import write_json
+from steps.chance import warn
 from steps.cuts import load_cuts
+from steps.spoof.tables import chance_of
 from steps.spoof.train import trained_on
 from steps.systems import seeds_of
 
@@ -43,6 +45,7 @@ def score_system(exp, conf, system):
                              {cut.id: detector.calibration.log_likelihood_ratio(scores[cut.id]) for cut in cuts})
     figures = {**system_figures(exp, conf, system), "calibrations": [asdict(calibration) for calibration in calibrations]}
     write_json(exp.dir / "scores" / f"{system}.json", figures)
+    warn(exp.log, [chance_of(system, figures)])
     for name, entry in figures["sets"].items():
         exp.log.info("%s, %s: EER %s %%", system, name, ", ".join(f"{100 * value:.2f}" for value in entry["eer"]))
         if "min_tdcf" in entry:

@@ -6,6 +6,7 @@ mean, "cllr": [...], "attacks": {attack: [...]}, "conditions": {condition: [...]
 """
 import statistics
 
+from steps.chance import chance_note, chance_section
 from steps.tables import bracketed, decimals, markdown_table, percent, report_text, spread
 
 # Augmentations, and the paper's EER in % on the adaptation and the validation set, of systems trained on Train+Dev.
@@ -116,6 +117,15 @@ def choice_note(scores):
     return " ".join([*said, "The paper's figures are for ADD 2022, whose validation set is not public."])
 
 
+def chance_of(system, entry):
+    """A note on a system that cannot be told from chance, by the first set that it was scored on: dev, if it was."""
+    name = next((name for name in SETS if name in entry["sets"]), None)
+    if name is None:
+        return None
+    found = entry["sets"][name]
+    return chance_note(system, "eer", statistics.mean(found["eer"]), name, found["interval"])
+
+
 def systems_of(scores):
     return [system for system in TABLE_3 if system in scores]
 
@@ -133,6 +143,7 @@ def report(scores, differences, note, command, remarks=(), calibrated=True):
     parts = ["## Table 3: EER in %", table_3(scores),
              "R: reverberation, N: noise, M: music, SM: masks on the spectrogram, MC: anonymisation with a McAdams "
              "coefficient. With several seeds: mean ± standard deviation. " + choice_note(scores)]
+    parts += chance_section(chance_of(system, scores[system]) for system in systems_of(scores))
     parts += [difference_note(one) for one in differences]
     parts += ["## 95 % intervals, and Cllr in bits", interval_table(scores),
               "Bootstrap over the utterances; with several seeds of the mean of their error rates. " +

@@ -1,8 +1,10 @@
 """Units of the test set and their scores in egs/zerospeech: ABX within and across speakers, bitrate, codes in use."""
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path, write_json
+from steps.chance import warn
 from steps.cuts import load_cuts
 from steps.systems import seeds_of
+from steps.units.tables import chance_notes
 from steps.units.train import SYSTEMS
 
 
@@ -20,6 +22,7 @@ def score_system(exp, conf, system):
         entries.append({"seed": seed, "codes": bundle.model.config.codes,
                         **score_units(exp, vectors, folder, rate, bundle.model.config.codes)})
         exp.log.info("%s, seed %d: %s", system, seed, one_line(entries[-1]))
+        warn(exp.log, chance_notes(system, entries[-1]))
     write_json(exp.dir / "scores" / f"{system}.json", entries)
 
 

@@ -4,7 +4,9 @@ scores: {system: [{"seed", "codes", "abx": {"within", "across"} in % or None, "b
 """
 import shlex
 
+from steps.chance import chance_note, chance_section, collapse_note
 from steps.tables import decimals, markdown_table, percent, report_text, spread
+from steps.units.train import SYSTEMS
 
 # Label, and the paper's ABX in % and bitrate in bit/s (English test set, its Tables 1 to 3); None where it has no figure.
 TABLES = {
@@ -73,6 +75,16 @@ def row(label, entries, paper=(None, None)):
             "/".join(map(str, used)) or None, len(entries), *(decimals(value, "g") for value in paper)]
 
 
+def chance_notes(system, entry):
+    """Notes on a system by one seed whose units say next to nothing: by ABX, across speakers where there is that, and by
+    the codes in use."""
+    name, abx = f"{system}, seed {entry['seed']}", entry["abx"] or {}
+    mode = "within" if abx.get("across") is None else "across"
+    error = None if abx.get(mode) is None else abx[mode] / 100
+    return [chance_note(name, "abx", error, f"test ({mode} speakers)"),
+            collapse_note(name, entry["used"], entry["codes"], "test")]
+
+
 def synthesis_parts(synthesis, model):
     """The section of speech from units. synthesis: of steps.units.voices.score_synthesis; model: its folder."""
     shown = [(f"{entry['source']} spoken by {entry['target']}", entry) for entry in synthesis["pairs"]]
@@ -112,6 +124,8 @@ def report(scores, note, command, synthesis=None, model=None):
     parts = []
     for title, table in tables(scores).items():
         parts += [f"## {title}", table]
+    parts += chance_section(note for system, entries in scores.items() if system in SYSTEMS for entry in entries
+                            for note in chance_notes(system, entry))
     parts.append("ABX in %, cosine, averaged as ZeroSpeech 2020 does; lower is better. The paper's figures are for the "
                  "English test set of the challenge.")
     parts += synthesis_parts(synthesis, model) if synthesis else []

@@ -1,0 +1,45 @@
+"""A training that has learnt next to nothing says so in one line, in the log and in RESULTS.md.
+
+Every measure here is an error that something which has not listened reaches too. What is no better than that, or not by
+more than chance explains, is worth no comparison: it wants more data, more steps, or gentler augmentation.
+"""
+from steps.tables import percent
+
+# {measure: (its name, the error as a fraction, who makes it)}
+MEASURES = {"eer": ("EER", 0.5, "a coin"), "dcf": ("DCF", 0.25, "calling everything speech"),
+            "wer": ("WER", 1.0, "an empty text"), "abx": ("ABX error", 0.5, "a coin")}
+NEAR = 0.9  # of that error, where there is no interval
+COLLAPSED = 2  # codes
+
+
+def chance_note(system, measure, value, where, interval=None):
+    """One line where a system's error is about that of having learnt nothing, else None, as for a value of None.
+
+    measure: of MEASURES; value: its error on the set `where`, a fraction; interval: its (low, high), which says what is
+    near; without one, what is less than a tenth better.
+    """
+    name, chance, who = MEASURES[measure]
+    if value is None or (interval[1] if interval else value / NEAR) < chance:
+        return None
+    limits = f" (95 % interval {percent(interval[0], 1)} to {percent(interval[1], 1)})" if interval else ""
+    return (f"{system} ended near chance: {name} {percent(value, 1)} %{limits} on {where}, and {who} makes "
+            f"{percent(chance, 0)} %")
+
+
+def collapse_note(system, used, codes, where):
+    """The same for a codebook of which at most COLLAPSED codes are in use; used: their number or perplexity, or None."""
+    if used is None or used > COLLAPSED:
+        return None
+    return f"{system} ended near chance: {used:g} of {codes} codes in use on {where}, so the units say nothing"
+
+
+def warn(log, notes):
+    """Each note that is one as a warning."""
+    for note in filter(None, notes):
+        log.warning("%s", note)
+
+
+def chance_section(notes):
+    """The parts of RESULTS.md for some notes: none where all are None."""
+    found = [note for note in notes if note]
+    return ["## Ended near chance", "\n".join(f"- {note}." for note in found)] if found else []

@@ -1,17 +1,20 @@
-"""The lock of an experiment folder."""
+"""The locks of an experiment folder and of its stages, on one machine and between machines."""
 
+import contextlib
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
 from pyspeech.errors import UserError
-from pyspeech.experiment.locks import birth_of, folder_lock
+from pyspeech.experiment import locks
+from pyspeech.experiment.locks import birth_of, folder_lock, stage_lock
 
 HOLDER = """
 import sys, time
@@ -35,9 +38,11 @@ def holder(tmp_path):
 
 def leave(folder, **holder):
     """A lock file as a run leaves it that could not release it."""
-    (folder / ".lock").write_text(
-        json.dumps({"host": socket.gethostname(), "pid": 1, "born": "then", "since": "2020", "command": "old", **holder})
-    )
+    text = json.dumps({"host": socket.gethostname(), "pid": 1, "born": "then", "since": "2020", "command": "old", **holder})
+    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT)
+    os.pwrite(descriptor, text.encode(), 0)  # in place: it is never seen empty, which would be a lock released
+    os.ftruncate(descriptor, len(text))
+    os.close(descriptor)
 
 
 def test_a_second_run_is_told_who_holds_it(tmp_path, holder):
@@ -91,12 +96,68 @@ def test_a_live_holder_counts_where_flock_does_not_reach(tmp_path):
             pass
 
 
-def test_a_lock_from_another_machine_says_how_to_remove_it(tmp_path):
-    leave(tmp_path, host="elsewhere", pid=7)
-    with pytest.raises(UserError) as caught:
-        with folder_lock(tmp_path, "x", pytest.fail):
-            pass
-    assert "process 7 on elsewhere" in str(caught.value) and f"rm {tmp_path / '.lock'}" in str(caught.value)
+@pytest.fixture
+def fast(monkeypatch):
+    """Heartbeats and patience in fractions of a second."""
+    for name, seconds in {"BEAT": 0.05, "LOST": 0.4, "PATIENCE": 0.02}.items():
+        monkeypatch.setattr(locks, name, seconds)
+
+
+def test_a_dead_lock_from_another_machine_is_watched_and_taken_over(tmp_path, fast):
+    """Whatever its clock said: nothing in the text is compared with the time here."""
+    leave(tmp_path, host="elsewhere", pid=7, since="2999-01-01", job="12", beat="000000000009")
+    said, begun = [], time.monotonic()
+    with folder_lock(tmp_path, "x", said.append):
+        assert time.monotonic() - begun > locks.LOST
+    assert "process 7 on elsewhere, job 12" in said[0] and f"rm {tmp_path / '.lock'}" in said[0]
+    assert said[1].startswith("taking over") and len(said) == 2
+
+
+@contextlib.contextmanager
+def beating(folder, seconds):
+    """A holder on another machine, whose heart goes on for so many seconds and then releases the lock."""
+
+    def beat():
+        for count in range(round(seconds / locks.BEAT)):
+            leave(folder, host="elsewhere", beat=f"{count:012d}")
+            time.sleep(locks.BEAT)
+        (folder / ".lock.train").write_text("")
+
+    leave(folder, host="elsewhere", beat="x")
+    thread = threading.Thread(target=beat)
+    thread.start()
+    yield
+    thread.join()
+
+
+def test_a_live_lock_from_another_machine_refuses_a_run(tmp_path, fast):
+    with beating(tmp_path, 2):
+        with pytest.raises(UserError, match="process 1 on elsewhere"):
+            with folder_lock(tmp_path, "x", lambda line: None):
+                pass
+
+
+def test_a_job_waits_for_the_stage_on_another_machine(tmp_path, fast):
+    os.symlink(".lock.train", tmp_path / ".lock")
+    said = []
+    with beating(tmp_path, 1):
+        begun = time.monotonic()
+        with stage_lock(tmp_path, "train", "x", said.append) as taken_over:
+            assert not taken_over and time.monotonic() - begun > 0.8
+    assert len(said) == 1 and said[0].endswith("waiting")
+
+
+def test_the_heart_beats_and_who_lost_the_lock_ends(tmp_path, fast, monkeypatch):
+    ended = threading.Event()
+    monkeypatch.setattr(locks.os, "kill", lambda pid, signum: ended.set())
+    with folder_lock(tmp_path, "x", pytest.fail):
+        beats = [json.loads((tmp_path / ".lock").read_text())["beat"]]
+        while len(beats) < 4:
+            beats += [beat for beat in [json.loads((tmp_path / ".lock").read_text())["beat"]] if beat != beats[-1]]
+        assert beats == sorted(beats)
+        leave(tmp_path, host="elsewhere", pid=9)
+        assert ended.wait(20)
+    assert json.loads((tmp_path / ".lock").read_text())["pid"] == 9  # not released: it is another's
 
 
 @pytest.mark.parametrize("text", ['{"host": "x', "[]", "\x00\xff", "null", "3"])

@@ -25,7 +25,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from pyspeech.errors import UserError, requirement
-from pyspeech.experiment import cli, config, stages
+from pyspeech.experiment import cli, cluster, config, site, stages
 from pyspeech.experiment.artifacts import Artifacts
 from pyspeech.experiment.config import folder_or
 from pyspeech.experiment.plan import Plan
@@ -118,7 +118,8 @@ class Recipe:
 
     def profiles(self) -> list[str]:
         """The names of the profiles, sorted."""
-        return sorted(path.stem for path in self.conf.glob("*.yaml")) if self.conf else []
+        files = self.conf.glob("*.yaml") if self.conf else ()
+        return sorted(path.stem for path in files if path.name != site.NAME)
 
     def configure(self, profile: str | None = None, overrides: Iterable[str] = ()) -> tuple[DictConfig, Any]:
         """(OmegaConf configuration, the same as dataclass) of a profile and key=value strings, every option checked.
@@ -173,8 +174,14 @@ class Recipe:
         else:
             run = self._make_run(flags, profile)
             with _usable(run.exp.dir):
+                if flags.cancel:
+                    cluster.cancel(run.exp.dir)
+                    return None
                 if flags.dry_run:
                     run.show()
+                    return None
+                if cluster.is_job_of(run.exp.dir):
+                    cluster.run_job(run)
                     return None
                 run.run()
                 if run.stages[-1].number != self.stages[-1].number:
@@ -219,14 +226,23 @@ class Recipe:
                 command=_published_command(profile, flags.overrides),
             ),
             command=lambda stage=None: shell_command(sys.argv[0], cli.repeat(flags, stage)),
+            driver=self._driver(flags, profile, folder),
         )
+
+    def _driver(self, flags, profile, folder):
+        """run -> the Driver that makes jobs of its stages, where --cluster asks for that."""
+        if not flags.cluster:
+            return None
+        options = site.load_site(self.conf, flags.site)
+        return lambda run: cluster.Driver(run, flags.cluster, options, cli.repeat_in_job(flags, profile, str(folder)))
 
     def _choose_profile(self, flags):
         profile = flags.profile
         if profile is None:
             overrides = dict(config.split_override(text) for text in flags.overrides)
             real = self._corpus and overrides.get(self._corpus.key, self._corpus.names[0]) not in self._corpus.names
-            fitting = ("full" if has_gpu() else "small") if real else None
+            gpu = real and (cluster.has_gpus(flags.cluster) if flags.cluster else has_gpu())
+            fitting = ("full" if gpu else "small") if real else None
             profile = fitting if fitting in self.profiles() else self.default_profile
         if profile is not None and profile not in self.profiles():
             guess = config.nearest(profile, self.profiles())

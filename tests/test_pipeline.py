@@ -307,14 +307,14 @@ def test_help_shows_everything(toy):
         "--dry-run",
         "profiles: mini, quick",
         "Corpus to manifests.",
-        "1 train    Train; goes on from the newest step. [1 CPU, 1 GPU, 12 h]",
+        "1 train    Train; goes on from the newest step. [1 CPU, 1 GPU, 4 GB, 12 h]",
         "train.steps=2 ",
         "how many updates of the weights [int]",
         "learning rate of Adam after the warm-up [float]",
         "seconds around a boundary that do not count",
     ):
         assert text in " ".join(output.split()) or text in output, text
-    assert toy("--list")[0].splitlines()[0] == "   0 prepare  Corpus to manifests. [2 CPUs, 1 h]"
+    assert toy("--list")[0].splitlines()[0] == "   0 prepare  Corpus to manifests. [2 CPUs, 4 GB, 1 h]"
 
 
 def test_a_failure_shows_its_end_the_log_and_how_to_go_on(toy):

@@ -76,6 +76,11 @@ class Artifacts:
         """{name: fingerprint} of everything that the patterns stand for; raises FileNotFoundError where missing."""
         return {name: self._fingerprint(name) for name in self.names(patterns)}
 
+    def state(self, patterns: Iterable[str | Path]) -> dict[str, str]:
+        """{name: sizes and times} of what there is of all that the patterns stand for: tells whether anything has changed."""
+        paths = {name: self.base / name for name in self.names(patterns)}
+        return {name: "%d %s" % _size_and_stamp(path) for name, path in paths.items() if path.exists()}
+
     def changes(self, recorded: Mapping[str, Mapping[str, Any]], patterns: Iterable[str | Path]) -> list[tuple[str, str]]:
         """[(name, "is missing" | "has changed" | "is new")] of what the patterns stand for, against a record."""
         expanded = expand(patterns)

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspeech.errors import UserError
-from pyspeech.experiment import config
+from pyspeech.experiment import config, site
 from pyspeech.experiment.process import shell_command
+from pyspeech.experiment.queues import QUEUES
 
 if TYPE_CHECKING:
     from pyspeech.experiment.stages import Stage
@@ -23,6 +24,8 @@ FLAGS = {
     "--exp": "DIR   keep everything this run makes in DIR",
     "--jobs": "N     run up to N stages at once, each with its share of the cores; 1: one after the other",
     "--device": "cpu   compute on the CPU, though there is a GPU",
+    "--cluster": "Q     run each stage as a job of the queue Q, slurm or sge, and follow; its options: cluster.KEY=VALUE",
+    "--cancel": "      end the jobs of this experiment",
     "--force": "      run the chosen stages again, though they are up to date",
     "--list": "      show the stages",
     "--dry-run": "      show what would run, and why",
@@ -38,9 +41,9 @@ class _Parser(argparse.ArgumentParser):
 def parse(arguments: Sequence[str], options: Mapping[str, config.Option]) -> argparse.Namespace:
     """The flags and `overrides` of a command line, as a namespace; options: {key: Option} for hints in UserErrors."""
     parser = _Parser(add_help=False, allow_abbrev=False)
-    for flag in ("--stage", "--stop-stage", "--profile", "--exp", "--jobs", "--device"):
+    for flag in ("--stage", "--stop-stage", "--profile", "--exp", "--jobs", "--device", "--cluster"):
         parser.add_argument(flag)
-    for flag in ("--force", "--list", "--dry-run"):
+    for flag in ("--force", "--list", "--dry-run", "--cancel"):
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--help", "-h", action="store_true")
     parser.add_argument("overrides", nargs="*")
@@ -53,6 +56,11 @@ def parse(arguments: Sequence[str], options: Mapping[str, config.Option]) -> arg
         raise UserError(f"--jobs {flags.jobs}: expected a number of stages, at least 1")
     if flags.device not in (None, "cpu"):
         raise UserError(f"--device {flags.device}: expected cpu; a GPU is used without it, where there is one")
+    flags.overrides, flags.site = site.split_overrides(flags.overrides)
+    if flags.cluster not in (None, *QUEUES):
+        raise UserError(f"--cluster {flags.cluster}: expected one of {', '.join(QUEUES)}")
+    if flags.site and not flags.cluster:
+        raise UserError(f"{site.PREFIX}{flags.site[0]}: an option of --cluster {'|'.join(QUEUES)}, which is not given")
     return flags
 
 
@@ -63,10 +71,20 @@ def repeat(flags: argparse.Namespace, stage: str | int | None = None) -> list[st
         "--exp": flags.exp,
         "--jobs": flags.jobs,
         "--device": flags.device,
+        "--cluster": flags.cluster,
         "--stage": stage or flags.stage,
         "--stop-stage": None if stage else flags.stop_stage,
     }
-    return [text for flag, value in chosen.items() if value is not None for text in (flag, value)] + flags.overrides
+    return [text for flag, value in chosen.items() if value is not None for text in (flag, value)] + [
+        *flags.overrides,
+        *(site.PREFIX + text for text in flags.site),
+    ]
+
+
+def repeat_in_job(flags: argparse.Namespace, profile: str | None, folder: str) -> list[str]:
+    """The arguments that a job of a cluster has beside its stage: what is decided where the jobs are submitted is said."""
+    said = {"--profile": profile, "--exp": folder, "--device": flags.device}
+    return [text for flag, value in said.items() if value is not None for text in (flag, value)] + flags.overrides
 
 
 def _unknown_flag(argument, options):

@@ -168,11 +168,16 @@ def resolve(config_class: type, profile_file: str | pathlib.Path | None = None, 
     """
     conf = OmegaConf.structured(config_class)
     if profile_file is not None:
-        options = _options(config_class)
-        for key, value in _leaves(_read_yaml(profile_file), options):
-            _assign(conf, options, key, value, f" (in {profile_file})")
+        read_into(conf, config_class, profile_file)
     override(conf, config_class, overrides)
     return conf
+
+
+def read_into(conf: DictConfig, config_class: type, file: str | pathlib.Path) -> None:
+    """Set options of an OmegaConf configuration as a YAML file has them; UserError that names the file."""
+    options = _options(config_class)
+    for key, value in _leaves(_read_yaml(file), options):
+        _assign(conf, options, key, value, f" (in {file})")
 
 
 def override(conf: DictConfig, config_class: type, overrides: Iterable[str]) -> None:

@@ -15,12 +15,13 @@ from typing import Any, Callable, Optional
 from omegaconf import DictConfig, OmegaConf
 
 from pyspeech.errors import UserError
-from pyspeech.experiment import config
-from pyspeech.experiment.locks import folder_lock
+from pyspeech.experiment import cluster, config
+from pyspeech.experiment.locks import folder_lock, stage_lock
 from pyspeech.experiment.logs import say, screen_log, stage_log
 from pyspeech.experiment.parallel import StageFailed, run_parallel
 from pyspeech.experiment.plan import Plan
 from pyspeech.experiment.process import PeakMemory, duration, short_path, termination_as_exception
+from pyspeech.experiment.stages import Stage
 from pyspeech.files import atomic_write, write_json
 
 REPORT = "RESULTS.md"  # what the last stage may leave, and the closing lines on the screen show
@@ -60,7 +61,8 @@ class Run:
 
     stages: those that the command selects, bound to the configuration; conf, plain_conf: the configuration as OmegaConf
     and as dataclass; header: what is printed below the title; command(stage=None): the command line that does the same
-    again (without --force), or that begins at a stage; jobs: stages at a time.
+    again (without --force), or that begins at a stage; jobs: stages at a time; driver(run): the cluster.Driver that makes
+    jobs of the stages, or None: they run here.
     """
 
     title: str
@@ -73,6 +75,7 @@ class Run:
     force: bool
     jobs: int
     command: Callable
+    driver: Optional[Callable] = None
 
     def show(self) -> None:
         """Print what would run, and why."""
@@ -89,20 +92,38 @@ class Run:
         begun = time.monotonic()
         with screen_log(), termination_as_exception():
             try:
-                with folder_lock(self.exp.dir, self.command(), self.exp.log.warning) as after_a_kill:
-                    self._check_inputs()
-                    if after_a_kill:
-                        self.plan.files.remove_temporary()
-                    self._run_stages()
+                if cluster.is_job_of(self.exp.dir):
+                    self._run_as_job(self.stages[0])
+                else:
+                    self._run_alone()
             except KeyboardInterrupt as error:
                 self._exit_interrupted(error)
         say(f"done in {duration(time.monotonic() - begun)}: {short_path(self.exp.dir)}")
 
+    def _run_alone(self):
+        """All stages, here, or as jobs of a cluster which this process follows."""
+        with folder_lock(self.exp.dir, self.command(), self.exp.log.warning) as after_a_kill:
+            if not self.driver:
+                cluster.refuse_while_queued(self.exp.dir)
+            self._check_inputs()
+            self._write_configuration()
+            if self.driver:
+                self.driver(self).submit_and_follow()
+                return
+            if after_a_kill:
+                self.plan.files.remove_temporary()
+            self._run_stages()
+
+    def _run_as_job(self, stage):
+        """One stage, for the driver that submitted it. Jobs of other stages may run in the same folder."""
+        with stage_lock(self.exp.dir, stage.name, self.command(), self.exp.log.warning):
+            cluster.when_visible(self._check_inputs)
+            self._run_stages()
+
     def _check_inputs(self):
         self.plan.check_inputs(self.stages, lambda stage: self.command(stage=stage.name))
 
-    def _run_stages(self):
-        records = self.plan.records
+    def _write_configuration(self):
         with atomic_write(self.exp.dir / MARK) as stream:
             stream.write(self.title + "\n")
         with atomic_write(self.exp.dir / "conf.yaml") as stream:
@@ -111,7 +132,9 @@ class Run:
         if self.force:  # all of them first: should this run be interrupted, the command without --force finishes it
             for stage in self.stages:
                 if not stage.idle:
-                    records.forget(stage.name)
+                    self.plan.records.forget(stage.name)
+
+    def _run_stages(self):
         if self.jobs > 1:
             self._run_in_parallel()
             return
@@ -155,13 +178,14 @@ class Run:
             self.exp.log.error(
                 "%s was ended by signal %d (%s)%s", error.stage, -error.status, signal.strsignal(-error.status), cause
             )
-            self._exit_failed(self._log_path(error.stage))
+            self._exit_failed(self.log_path(error.stage))
 
-    def _log_path(self, stage):
+    def log_path(self, stage: Stage) -> Path:
+        """The log file of a stage."""
         return self.exp.dir / "logs" / f"{stage.number}-{stage.name}.log"
 
     def _run_stage(self, stage, verdict, environment):
-        plan, log_path = self.plan, self._log_path(stage)
+        plan, log_path = self.plan, self.log_path(stage)
         facts = plan.facts(stage)
         attempts = 1 if verdict.fresh else (plan.records.attempt(stage.name) or {}).get("attempts", 1) + 1
         plan.records.forget_finished(stage.name)
@@ -194,6 +218,7 @@ class Run:
                     "cpus": stage.cpus,
                     "gpus": stage.gpus,
                     "hours": stage.hours,
+                    "memory": stage.memory,
                     "host": socket.gethostname(),
                     "environment": environment,
                 },
@@ -223,14 +248,19 @@ class Run:
             self._exit_failed(log_path)
 
     def _exit_failed(self, log_path):
-        say(f"log: {short_path(log_path)}\ngo on, once that is mended, with: {self.command()}", sys.stderr)
+        say(f"log: {short_path(log_path)}", sys.stderr)
+        self._say_how_to_go_on("go on, once that is mended,")
         sys.exit(1)
 
     def _exit_interrupted(self, error, log_path=None):
         if log_path:
             say(f"log: {short_path(log_path)}", sys.stderr)
-        say(f"interrupted; go on with: {self.command()}", sys.stderr)
+        self._say_how_to_go_on("interrupted; go on")
         sys.exit(128 + getattr(error, "signum", signal.SIGINT))
+
+    def _say_how_to_go_on(self, what):
+        if not cluster.is_job_of(self.exp.dir):  # a job's driver says it
+            say(f"{what} with: {self.command()}", sys.stderr)
 
 
 def _environment():

@@ -17,7 +17,7 @@ class Stage:
 
     config: dotted options (or groups of them) that its result depends on;
     inputs, outputs: what it reads and makes; scratch: its partial state, such as checkpoints;
-    cpus, gpus, hours: the resources that it needs;
+    cpus, gpus, hours, memory (GB): the resources that it needs;
     resumable: it goes on from its partial state after an interruption, instead of starting again;
     about: what it does, on one line, where the docstring of the function does not say it;
     version: raised by the author when its result changes for the same configuration;
@@ -34,6 +34,7 @@ class Stage:
     cpus: int = 1
     gpus: int = 0
     hours: float = 1
+    memory: float = 4
     resumable: bool = False
     about: str = ""
     version: int = 1
@@ -52,7 +53,7 @@ class Stage:
         needs = [f"{self.cpus} CPU{'s' if self.cpus > 1 else ''}"]
         if self.gpus:
             needs.append(f"{self.gpus} GPU{'s' if self.gpus > 1 else ''}")
-        return ", ".join([*needs, f"{self.hours:g} h"])
+        return ", ".join([*needs, f"{self.memory:g} GB", f"{self.hours:g} h"])
 
     def bind(self, conf: Any) -> Stage:
         """The stage with its patterns worked out, where they were declared as functions of the configuration."""

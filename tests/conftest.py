@@ -24,6 +24,7 @@ if environment_name() is None:  # a Python of the developer's own: the programs 
     os.environ["PYSPEECH_ENV"] = "system"
 
 import pytest
+import slurm_harness
 
 
 @pytest.fixture
@@ -60,3 +61,13 @@ def interrupt(monkeypatch):
 def corpus(made, tmp_path):
     """A copy to change of `made`, the corpus that a module makes once for its tests."""
     return shutil.copytree(made, tmp_path / made.name)
+
+
+@pytest.fixture(scope="session")
+def slurm():
+    """A private Slurm of three virtual nodes. `.ci/run` installs what it needs, and tests fail there where it is missing."""
+    why = slurm_harness.missing()
+    if why and os.environ.get("PYSPEECH_TEST_SLURM") != "required":
+        pytest.skip(why)
+    with slurm_harness.private_slurm() as running:
+        yield running

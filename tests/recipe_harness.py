@@ -87,6 +87,29 @@ class Recipe:
         self.run(*arguments, "--exp", folder)
         assert (folder / "results.json").read_bytes() == (undisturbed / "results.json").read_bytes()
 
+    def check_as_jobs(self, undisturbed, folder, slurm, killed, requeued, *arguments):
+        """With --cluster slurm, where the jobs of some stages are killed, and of others queued again, once each as soon as
+        they have begun: the same results.json as in the folder of an undisturbed local run, byte for byte."""
+        killed, requeued = set(killed), set(requeued)
+        for attempt in range(len(killed) + 1):
+            process = self.start("--cluster", "slurm", *arguments, "--exp", folder)
+            lines = []
+            for line in process.stdout:
+                lines.append(line)
+                stage = line.partition("[")[2].partition("]")[0]
+                if ": runs (" in line and stage in killed:
+                    killed.remove(stage)
+                    os.kill(json.loads((folder / f".lock.{stage}").read_text())["pid"], signal.SIGKILL)
+                if ": runs (" in line and stage in requeued:
+                    requeued.remove(stage)
+                    slurm.call("scontrol", "requeue", slurm.jobs()[stage][0])
+            status = process.wait()
+            if status == 0:
+                break
+            assert "FAILED by signal 9" in "".join(lines), "".join(lines)
+        assert not killed and not requeued and status == 0, "".join(lines)
+        assert (folder / "results.json").read_bytes() == (undisturbed / "results.json").read_bytes()
+
     def kill_in_stage(self, stage, seconds, folder, *arguments):
         """Run the recipe up to `stage`, and SIGKILL it and its children so long after that has begun.
 

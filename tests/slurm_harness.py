@@ -10,11 +10,13 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
 from pyspeech.experiment.locks import birth_of
 
+SBIN = ":/usr/sbin:/sbin"  # of Debian, where daemons are
 DAEMONS = ("slurmctld", "slurmd", "munged", "sbatch")
 CONFIGURATION = """
 ClusterName=tests
@@ -59,10 +61,29 @@ PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=10
 """
 
 
-def is_installed():
-    """Whether the packages are there."""
-    path = os.environ["PATH"] + ":/usr/sbin:/sbin"
-    return os.geteuid() == 0 and all(shutil.which(name, path=path) for name in DAEMONS)
+def missing():
+    """What keeps the tests from a Slurm of their own, or ""."""
+    path = os.environ["PATH"] + SBIN
+    if os.geteuid() == 0 and all(shutil.which(name, path=path) for name in DAEMONS):
+        return ""
+    return "needs root, and Slurm: apt-get install --no-install-recommends slurmctld slurmd slurm-client munge"
+
+
+@contextlib.contextmanager
+def private_slurm():
+    """A running Slurm, which this process and what it starts talk to."""
+    with tempfile.TemporaryDirectory(prefix="slurm") as folder:  # short: paths of sockets are at most 107 bytes
+        slurm = Slurm(Path(folder) / "s")
+        before = {name: os.environ.get(name) for name in ("SLURM_CONF", "PATH")}
+        os.environ.update(slurm.environment)
+        try:
+            with slurm:
+                yield slurm
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name)
+                if value is not None:
+                    os.environ[name] = value
 
 
 class Slurm:
@@ -70,8 +91,7 @@ class Slurm:
 
     def __init__(self, folder, nodes=3, cpus=2, memory=16000):
         self.folder, self.nodes = Path(folder), [f"n{index + 1}" for index in range(nodes)]
-        self.environment = {**os.environ, "SLURM_CONF": str(self.folder / "slurm.conf")}
-        self.environment["PATH"] += ":/usr/sbin:/sbin"
+        self.environment = {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": os.environ["PATH"] + SBIN}
         ports = _free_ports(nodes + 1)
         claims = f"NodeHostname={socket.gethostname()} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory}"
         lines = [f"NodeName={name} Port={port} {claims}" for name, port in zip(self.nodes, ports[1:])]
@@ -103,7 +123,7 @@ class Slurm:
 
     def call(self, *command):
         """What a command of Slurm's prints; it has to end well."""
-        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, env={**os.environ, **self.environment}, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, f"{command}: {done.stderr}"
         return done.stdout
 

@@ -1,40 +1,20 @@
-"""Stages as jobs of a Slurm that the tests bring up: the same results as of a local run, whatever ends the jobs or the driver.
-
-`.ci/run` installs Slurm's packages and sets PYSPEECH_TEST_SLURM=required, where these tests fail without them.
-"""
+"""Stages as jobs of a Slurm of the tests' own: the same results as of a local run, whatever ends the jobs or the driver."""
 
 import json
 import os
 import shutil
 import signal
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 import pytest
-from slurm_harness import Slurm, is_installed
 from toy_harness import Toy
-
-pytestmark = pytest.mark.skipif(
-    not is_installed() and os.environ.get("PYSPEECH_TEST_SLURM") != "required",
-    reason="needs root and Slurm: apt-get install slurmctld slurmd slurm-client munge",
-)
-
-
-@pytest.fixture(scope="module")
-def slurm():
-    folder = tempfile.mkdtemp(prefix="slurm")  # short: paths of sockets are at most 107 bytes
-    with Slurm(f"{folder}/s") as running:
-        yield running
-    shutil.rmtree(folder)
 
 
 @pytest.fixture
 def toy(slurm, tmp_path, monkeypatch):
     """The toy recipe, whose jobs go to the private Slurm; jobs that a failed test left are ended."""
-    for name in ("SLURM_CONF", "PATH"):
-        monkeypatch.setenv(name, slurm.environment[name])
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
     yield Toy(tmp_path / "töy folder")
     slurm.call("scancel", "--user=root")

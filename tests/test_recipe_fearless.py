@@ -26,6 +26,11 @@ def test_killed_and_resumed(corpus, undisturbed, tmp_path):
     FEARLESS.check_killed_and_resumed(undisturbed[0], tmp_path / "exp", f"corpus={corpus}")
 
 
+def test_as_jobs_of_a_cluster(corpus, undisturbed, tmp_path, slurm):
+    """Some of the jobs are killed, others queued again in the middle: the same results.json, byte for byte."""
+    FEARLESS.check_as_jobs(undisturbed[0], tmp_path / "exp", slurm, ["train_cnn", "decode"], ["train_rnn"], f"corpus={corpus}")
+
+
 def test_table_and_figures(corpus, undisturbed):
     folder, output = undisturbed
     assert shlex.quote(f"corpus={corpus}") in (folder / "RESULTS.md").read_text(encoding="utf-8")  # to be copied

@@ -97,15 +97,20 @@ def cancel(folder: Path) -> None:
     jobs = _patient(lambda: queue.jobs(prefix_of(folder)))
     if jobs:
         _patient(lambda: queue.cancel([job.id for job in jobs.values()]))
-        while _patient(lambda: queue.jobs(prefix_of(folder))):
-            time.sleep(POLL / 2)
-    _forget(folder)
+    _close(folder, queue)
     say(f"{short_path(folder)}: {len(jobs)} jobs cancelled; what they have done is kept")
 
 
 def has_gpus(queue: str) -> bool:
     """Whether jobs of this queue can have a GPU."""
     return _patient(QUEUES[queue].has_gpus)
+
+
+def _close(folder, queue):
+    """Note that all jobs of a folder are over, once the queue has none of them any more: cancelled ones take a moment."""
+    while _patient(lambda: queue.jobs(prefix_of(folder))):
+        time.sleep(POLL / 2)
+    _forget(folder)
 
 
 def _forget(folder):
@@ -149,7 +154,7 @@ class Driver:
         except KeyboardInterrupt:
             say("the jobs go on: the same command follows them again, --cancel ends them", sys.stderr)
             raise
-        _forget(self.folder)
+        _close(self.folder, self.queue)
         if failed:
             say(f"go on, once that is mended, with: {self.run.command()}", sys.stderr)
             sys.exit(1)

@@ -7,6 +7,7 @@ import ctypes
 import multiprocessing
 import os
 import signal
+import sys
 from collections.abc import Callable, Generator, Sequence
 from multiprocessing import connection
 from typing import Any, TypeVar
@@ -56,11 +57,10 @@ def in_processes(work: Callable[[Item], Result], items: Sequence[Item], jobs: in
 
 def _work(work, items, send, parent):
     """In a process of its own: send (False, result) for each item, then (True, None); (True, exception) where one fails."""
-    import torch
-
     die_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the parent ends this one
-    torch.set_num_threads(1)
+    if "torch" in sys.modules:  # some work needs none, and it takes seconds to load
+        sys.modules["torch"].set_num_threads(1)
     try:
         for item in items:
             send.send((False, work(item)))

@@ -1,0 +1,50 @@
+"""Many audio files checked by several processes: all of them, in order, and what a file's first frames do not tell."""
+
+import logging
+
+import numpy as np
+import pytest
+from tiny_audio import write_audio
+
+from local import audio_checks
+from local.audio_checks import check_audio, check_file, check_utterances
+from local.manifests import Utterance
+from pyspeech.errors import UserError
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_all_in_their_order(jobs, tmp_path, monkeypatch):
+    monkeypatch.setattr(audio_checks, "CHUNK", 4)
+    utterances = []
+    for number in range(11):
+        path = write_audio(tmp_path / f"{number}.wav", seconds=0.2 + number / 100)
+        utterances.append(Utterance(str(number), str(path), "", "en"))
+    (tmp_path / "5.wav").write_bytes(b"")
+    (tmp_path / "9.wav").unlink()
+    good, problems = check_utterances(utterances, lambda one: check_file(one.audio), logging.getLogger(), jobs)
+    expected = [number for number in range(11) if number not in (5, 9)]
+    assert [utterance.id for utterance, _ in good] == list(map(str, expected))
+    durations = [properties["duration"] for _, properties in good]
+    assert durations == pytest.approx([0.2 + number / 100 for number in expected], abs=1e-4)
+    assert problems == [(utterances[5].audio, "the audio file is empty (0 bytes)"), (utterances[9].audio, "no such audio file")]
+    assert check_utterances([], check_file, logging.getLogger(), jobs) == ([], [])
+
+
+def test_what_fails_is_raised(tmp_path):
+    def check(utterance):
+        raise UserError(f"{utterance.id}: no")
+
+    with pytest.raises(UserError, match="a: no"):
+        check_utterances([Utterance("a", "a.wav", "", "en")], check, logging.getLogger())
+
+
+def test_sound_and_faults_behind_the_first_frames(tmp_path):
+    """Silence is read until something is heard, floats to the end."""
+    samples = np.zeros(5 * audio_checks.BLOCK)
+    with pytest.raises(UserError, match="silent: all its samples are 0"):
+        check_audio(write_audio(tmp_path / "silent.wav", samples=samples))
+    samples[-1] = 0.5
+    assert check_audio(write_audio(tmp_path / "late.wav", samples=samples))["duration"] == len(samples) / 16000
+    samples[0], samples[-1] = 0.5, np.nan
+    with pytest.raises(UserError, match="not finite"):
+        check_audio(write_audio(tmp_path / "nan.wav", samples=samples, subtype="FLOAT"))

@@ -35,7 +35,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspeech.errors import UserError
+from pyspeech.errors import DownloadError, UserError
 
 log = logging.getLogger(__name__)
 
@@ -119,7 +119,7 @@ def _download(url, target, sha256):
             if error.code == 416:  # what is there is longer than the file: begin again
                 part.unlink(missing_ok=True)
             elif error.code < 500 and error.code not in (408, 429):
-                raise UserError(
+                raise DownloadError(
                     f"cannot download {target.name}: the server answered {error.code} {error.reason} for "
                     f"{_public(url)}; put the file at {target} yourself and run again"
                 ) from None
@@ -138,7 +138,7 @@ def _download(url, target, sha256):
             return
         part.unlink()
         failure = f"its SHA-256 is {found}, expected {sha256}"
-    raise UserError(
+    raise DownloadError(
         f"cannot download {target.name} from {_public(url)}: {failure}; check the network (or a proxy: "
         f"https_proxy) and run the same command again, it goes on where it stopped; or put the file at "
         f"{target}"
@@ -265,7 +265,7 @@ def index_urls() -> list[str]:
         try:
             from pip._internal.models.index import PyPI
         except ImportError:
-            raise UserError(
+            raise DownloadError(
                 "no package index known: pip is not in this environment; install pip into it or set PIP_INDEX_URL"
             ) from None
         main = PyPI.simple_url
@@ -325,7 +325,7 @@ def fetch_pypi(project: str, filename: str, sha256: str | None) -> Path:
             continue
         if filename in files:
             return fetch(files[filename], filename, sha256)
-    raise UserError(
+    raise DownloadError(
         f"cannot download {filename} of the package {project}: {problem}; check the network (or "
         f"PIP_INDEX_URL, https_proxy) and run the same command again, or put the file at {target}"
     )
@@ -375,7 +375,7 @@ def fetch_debian(packages: Collection[DebianPackage]) -> dict[str, Path]:
             found[package.name] = fetch(f"{mirror.rstrip('/')}/{package.pool}", package.filename, package.sha256)
         return found
     if not shutil.which("apt-get"):
-        raise UserError(
+        raise DownloadError(
             f"no apt-get on this machine to download {', '.join(p.name for p in wanted)}; set "
             f"PYSPEECH_DEBIAN_MIRROR to the address of a Debian mirror and run the same command again"
         )
@@ -418,7 +418,7 @@ def _apt_uris(packages):
         if answer.returncode:
             lines = (answer.stderr + update.stderr).splitlines()
             reason = next((line for line in lines if line.startswith("E:")), "apt-get failed")
-            raise UserError(
+            raise DownloadError(
                 f"apt cannot provide {', '.join(names)}: {reason}; check the network and the package "
                 f"sources in /etc/apt, then run the same command again"
             )
@@ -431,7 +431,7 @@ def _apt_uris(packages):
             found[filename.split("_", 1)[0]] = (uri, urllib.parse.unquote(filename), sha256)
     missing = sorted(set(names) - set(found))
     if missing:
-        raise UserError(f"apt names no file for {', '.join(missing)}; check the package sources in /etc/apt")
+        raise DownloadError(f"apt names no file for {', '.join(missing)}; check the package sources in /etc/apt")
     return found
 
 
@@ -461,7 +461,7 @@ def _fetch_apt(package, uri, filename, sha256):
     with locked(target):
         answer = _apt("download", package.name, folder=target.parent)
     if answer.returncode or not target.exists():
-        raise failure or UserError(f"apt cannot download {package.name}: {answer.stderr.strip().splitlines()[-1:]}")
+        raise failure or DownloadError(f"apt cannot download {package.name}: {answer.stderr.strip().splitlines()[-1:]}")
     if sha256 and file_sha256(target) != sha256:
         target.unlink()
         raise UserError(f"{filename}: apt's download does not have the SHA-256 {sha256}; run the same command again")

@@ -11,6 +11,10 @@ class UserError(Exception):
     """
 
 
+class DownloadError(UserError):
+    """What cannot be had here: no network, no index, no mirror. Whoever can do without goes on."""
+
+
 class OptionError(UserError):
     """An option of a configuration dataclass that makes no sense; `setting` is the message without the section.
 

@@ -1,5 +1,6 @@
 """Noise, music and rooms from folders laid out as MUSAN and RIRS_NOISES: what is taken, what is left out and named."""
 
+import json
 import logging
 import types
 
@@ -9,10 +10,11 @@ import soundfile
 
 from local import backgrounds
 from pyspeech.audio.io import read_audio
-from pyspeech.errors import UserError
+from pyspeech.errors import DownloadError, UserError
 from pyspeech.spoofing.augmentation import augment
 from pyspeech.spoofing.config import AugmentConfig, LogMelConfig
 from steps.spoof.augment import collect_backgrounds, load_backgrounds
+from steps.spoof.tables import sources_note
 
 LOG = logging.getLogger("test")
 
@@ -46,11 +48,12 @@ def rooms(tmp_path):
     return folder
 
 
-def settings(skip_bad=False, rate=16000, **options):
+def settings(skip_bad=False, rate=16000, corpus="/data/ADD2022", **options):
     return types.SimpleNamespace(
         augment=AugmentConfig(**{"noise": 0.0, "music": 0.0, "reverberation": 0.0, **options}),
         features=LogMelConfig(sampling_rate=rate),
         skip_bad=skip_bad,
+        corpus=corpus,
     )
 
 
@@ -122,11 +125,22 @@ def test_folders_of_something_else(musan, tmp_path):
         collected(tmp_path, reverberation=0.5, room_dir=str(long.parent))
 
 
-def test_without_a_network_a_line_says_how_to_go_on(tmp_path, monkeypatch):
+def test_without_a_network(tmp_path, monkeypatch, caplog):
+    """The mini corpus cannot be made without packages; with a corpus that is there, sounds are made up, and that is said."""
+
     def offline(part):
-        raise UserError("cannot download music.deb: no route to host")
+        raise DownloadError("cannot download music.deb: no route to host")
 
     monkeypatch.setattr(backgrounds, "backgrounds", offline)
-    with pytest.raises(UserError, match=r"no route to host; or name a folder of yours, augment.noise_dir=DIR"):
-        collected(tmp_path, noise=0.5)
-    assert len(collected(tmp_path, reverberation=0.5)["rirs"]) == 60  # which are made here
+    with pytest.raises(DownloadError, match="no route to host"):
+        collected(tmp_path, noise=0.5, corpus="mini")
+    found = collected(tmp_path, noise=0.5, music=0.5, reverberation=0.5, rate=8000)
+    assert "noise: made up, as packages cannot be had; better name a folder, augment.noise_dir=DIR" in caplog.text
+    described = json.loads((tmp_path / "backgrounds/sources.json").read_text())
+    assert described == {"noise": "60 made up, 10.0 min", "music": "60 made up, 10.0 min", "rooms": described["rooms"]}
+    assert "noise, 60 made up, 10.0 min; rooms" in sources_note(described)
+    for sounds in found.values():
+        assert len(sounds) == 60 and len({sound[100:200].tobytes() for sound in sounds}) == 60
+    for kind in ("noises", "musics"):
+        for sound in found[kind]:
+            assert len(sound) == 80000 and np.abs(sound).max() == pytest.approx(1, abs=1e-3) and np.std(sound[-8000:]) > 1e-3

@@ -11,6 +11,7 @@ from tiny_corpora import RATE, make_fearless
 
 from local import fearless_mini
 from local.manifests import write_split
+from pyspeech.errors import DownloadError, UserError
 from pyspeech.sad.formats import write_reference
 from steps.sad.corpus import prepare_fearless, scored_sets
 from steps.sad.results import describe_corpus
@@ -53,6 +54,27 @@ def test_simulated_streams_and_missing_labels_are_told(tmp_path, monkeypatch, si
     assert (
         added is None or f"Simulated, not of the corpus (human recordings through a simulated radio channel): {added}." in text
     )
+
+
+def test_without_a_network_the_corpus_is_all_there_is(tmp_path, monkeypatch, caplog):
+    """A corpus that has train and dev goes on; one that lacks dev, or was to have simulated streams, cannot."""
+
+    def offline(out, minutes):
+        raise DownloadError("cannot download voices.deb: no route to host")
+
+    monkeypatch.setattr(fearless_mini, "prepare", offline)
+    whole = make_fearless(tmp_path / "FSC", {"Train": 1, "Dev": 1, "Eval": 1}, 12.0)
+    conf = SimpleNamespace(corpus=str(whole), skip_bad=False, minutes=[1, 1, 1], simulated="auto")
+    prepare_fearless(conf, tmp_path / "out", logging.getLogger(__name__))
+    assert "going on without simulated streams: cannot download voices.deb" in caplog.text
+    assert describe_corpus(tmp_path / "out", conf)["train"]["simulated"] == 0
+    conf.simulated = "always"
+    with pytest.raises(DownloadError, match="no route to host"):
+        prepare_fearless(conf, tmp_path / "out", logging.getLogger(__name__))
+    conf.corpus = str(make_fearless(tmp_path / "short", {"Train": 1, "Eval": 1}, 12.0))
+    conf.simulated = "auto"
+    with pytest.raises(UserError, match="no labelled dev streams"):
+        prepare_fearless(conf, tmp_path / "short out", logging.getLogger(__name__))
 
 
 def test_the_mini_corpus_is_simulated_as_a_whole(tmp_path):

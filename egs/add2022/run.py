@@ -62,7 +62,7 @@ def prepare(exp, conf):
     prepare_corpus(conf, exp.dir / "corpus", exp.log)
 
 
-@recipe.stage(config=[*OPTIONS, "features.sampling_rate", "skip_bad"], outputs=["backgrounds"], resumable=True)
+@recipe.stage(config=OPTIONS, outputs=["backgrounds"], resumable=True, version=2)
 def backgrounds(exp, conf):
     """Noise, music and room impulse responses for training, which none of the other sets has."""
     from steps.spoof.augment import collect_backgrounds
@@ -98,7 +98,7 @@ def compare(exp, conf):
 
 
 @recipe.stage(config=["corpus", "systems"], outputs=["results.json", "RESULTS.md", "figures/scores"],
-              inputs=lambda conf: ["corpus", "differences.json",
+              inputs=lambda conf: ["corpus", "backgrounds/sources.json", "differences.json",
                                    *(f"scores/{name}{suffix}" for name in conf.systems for suffix in ("", ".json"))])
 def results(exp, conf):
     """Table 3, the histograms of Figure 3 and detection error curves."""

@@ -95,10 +95,10 @@ class AugmentConfig:
     noise_snr: Tuple[float, float] = (0.0, 15.0)  # dB, drawn evenly from lowest to highest
     music: float = 0.3
     music_snr: Tuple[float, float] = (5.0, 15.0)
-    # what is mixed with speech: that of free packages, or all audio in a folder and below, of any rate
-    noise_dir: str = folder_or("packages", what="noises, such as musan/noise")
-    music_dir: str = folder_or("packages", what="music, such as musan/music")
-    # rooms made up by a simulation, or the impulse responses in a folder and below
+    # what is mixed with speech: recordings from free packages, sounds made up (simulated), or all audio in a folder and below
+    noise_dir: str = folder_or("packages", "simulated", what="noises, such as musan/noise")
+    music_dir: str = folder_or("packages", "simulated", what="music, such as musan/music")
+    # rooms made up, or the impulse responses in a folder and below
     room_dir: str = folder_or("simulated", what="impulse responses, such as RIRS_NOISES")
 
     def __post_init__(self) -> None:

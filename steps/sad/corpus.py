@@ -1,7 +1,7 @@
 """The corpora of egs/fearless: which streams train, which tune, which are scored."""
 from pathlib import Path
 
-from pyspeech.errors import UserError
+from pyspeech.errors import DownloadError, UserError
 from steps.cuts import load_cuts
 
 ENOUGH_TRAINING_SECONDS = 2 * 3600  # less than this of a corpus's own: simulated streams are added
@@ -22,13 +22,26 @@ def prepare_fearless(conf, out, log):
     if conf.simulated == "always" or conf.simulated == "auto" and (short or not seconds["dev"]):
         log.info("the corpus has %.1f min of train and %.1f min of dev streams: simulated ones are added "
                  "(simulated=never leaves them out)", seconds["train"] / 60, seconds["dev"] / 60)
-        fearless_mini.prepare(out / "simulated", minutes=conf.minutes)
-        _add_simulated(out, "train")
-        if not seconds["dev"]:
-            _add_simulated(out, "dev")
+        added = _simulate(conf, out / "simulated", log)
+        for name in ["train"] * added + ["dev"] * (added and not seconds["dev"]):
+            _add_simulated(out, name)
     for name in ("train", "dev"):
         if not _seconds(out, name):
             raise UserError(f"corpus={conf.corpus}: no labelled {name} streams; simulated=always makes some")
+
+
+def _simulate(conf, out, log):
+    """Make simulated streams; False where what they are made of cannot be downloaded, if they were not asked for."""
+    from local import fearless_mini
+
+    try:
+        fearless_mini.prepare(out, minutes=conf.minutes)
+        return True
+    except DownloadError as error:
+        if conf.simulated == "always":
+            raise
+        log.warning("going on without simulated streams: %s", error)
+        return False
 
 
 def scored_sets(corpus):

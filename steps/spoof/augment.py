@@ -1,34 +1,38 @@
-"""What training in egs/add2022 mixes with speech, at the detector's rate: the user's folders, or packages and made-up rooms.
+"""What training in egs/add2022 mixes with speech, at the detector's rate: sounds of folders and packages, or made-up ones.
 
     backgrounds/{noise,music,rooms}/    pyspeech.audio.sound_store; a kind whose probability is 0 is missing
 """
 from functools import partial
 
-from pyspeech.errors import UserError
+from pyspeech.errors import DownloadError, UserError
 
-ROOMS = 60  # impulse responses that are made up
+SIMULATED = 60  # sounds of a kind, where they are made up
 # kind: (the option of how often it is heard, that of where it comes from, the argument of pyspeech.spoofing.augmentation)
 KINDS = {"noise": ("noise", "noise_dir", "noises"), "music": ("music", "music_dir", "musics"),
          "rooms": ("reverberation", "room_dir", "rirs")}
-OPTIONS = [f"augment.{option}" for probability, place, _ in KINDS.values() for option in (probability, place)]
+OPTIONS = ["corpus", "skip_bad", "features.sampling_rate",  # what `collect_backgrounds` depends on
+           *(f"augment.{option}" for probability, place, _ in KINDS.values() for option in (probability, place))]
 
 
 def collect_backgrounds(exp, conf):
-    """Fill backgrounds/; goes on after a kill. UserError for folders that cannot be used, and without a network, which
-    says how to do without."""
+    """Fill backgrounds/, and say in backgrounds/sources.json what with: {kind: text}. Goes on after a kill. UserError for
+    folders that cannot be used, and where packages cannot be downloaded, unless the corpus is a folder."""
     from tqdm import tqdm
 
     from pyspeech.audio.sound_store import SoundStore, write_sounds
+    from pyspeech.files import write_json
 
-    folder, rate = exp.dir / "backgrounds", conf.features.sampling_rate
+    folder, rate, described = exp.dir / "backgrounds", conf.features.sampling_rate, {}
     folder.mkdir(exist_ok=True)
     for kind, (probability, option, _) in KINDS.items():
         if getattr(conf.augment, probability):
-            names, read = sources(kind, getattr(conf.augment, option), conf, folder / kind, exp.log)
+            origin, names, read = sources(kind, getattr(conf.augment, option), conf, folder / kind, exp.log)
             with tqdm(desc=kind, total=len(names), disable=None) as progress:
                 write_sounds(folder / kind, names, partial(shown, read, progress))
             sounds = SoundStore(folder / kind)
-            exp.log.info("%s: %d sounds, %.1f min", kind, len(sounds), sounds.samples() / rate / 60)
+            described[kind] = f"{len(sounds)} {origin}, {sounds.samples() / rate / 60:.1f} min"
+            exp.log.info("%s: %s", kind, described[kind])
+    write_json(folder / "sources.json", described)
 
 
 def shown(read, progress, name):
@@ -37,22 +41,31 @@ def shown(read, progress, name):
 
 
 def sources(kind, value, conf, folder, log):
-    """(names of sounds, function of a name that gives them) of a kind; value: of its option."""
+    """(what they are, names of sounds, function of a name that gives them) of a kind; value: of its option."""
+    from local.backgrounds import backgrounds, read_sounds
+
     rate = conf.features.sampling_rate
+    if value == "packages":
+        try:
+            paths, origin = backgrounds("train")[kind], "of packages"
+        except DownloadError as error:
+            if conf.corpus == "mini":
+                raise
+            log.warning("%s: made up, as packages cannot be had; better name a folder, augment.%s_dir=DIR: %s", kind, kind,
+                        error)
+            value = "simulated"
     if value == "simulated":
-        return [str(number) for number in range(ROOMS)], lambda name: [make_room(int(name), rate)]
-    from local.backgrounds import read_sounds
-    paths = packaged(kind) if value == "packages" else usable(kind, value, conf.skip_bad, folder, log)
-    return [str(path) for path in paths], partial(read_sounds, kind=kind, rate=rate)
+        return "made up", [str(number) for number in range(SIMULATED)], partial(simulate, kind, rate)
+    if value != "packages":
+        paths, origin = usable(kind, value, conf.skip_bad, folder, log), f"of {value}"
+    return origin, [str(path) for path in paths], partial(read_sounds, kind=kind, rate=rate)
 
 
-def packaged(kind):
-    """Paths of the packages' sounds of a kind that are for training."""
-    from local.backgrounds import backgrounds
-    try:
-        return backgrounds("train")[kind]
-    except UserError as error:
-        raise UserError(f"{error}; or name a folder of yours, augment.{kind}_dir=DIR, or augment.{kind}=0") from None
+def simulate(kind, rate, name):
+    """The made-up sound of a kind, by its number, alone in a list."""
+    from local.synthesis.soundscape import make_music, make_noise
+
+    return [{"noise": make_noise, "music": make_music, "rooms": make_room}[kind](int(name), rate)]
 
 
 def usable(kind, value, skip_bad, folder, log):

@@ -34,6 +34,8 @@ def report(exp, conf):
             break
     note = NOTES.get(conf.corpus, f"Corpus {conf.corpus}.") + "\n\n" + tables.corpus_table(counts(exp.dir / "corpus"))
     remarks = [tables.shortcut_note(shortcuts)] if shortcuts else []
+    sources = json.loads((exp.dir / "backgrounds" / "sources.json").read_text(encoding="utf-8"))
+    note += "\n\n" + tables.sources_note(sources) * bool(sources)
     exp.publish({"scores": scores, "differences": compared, "shortcuts": shortcuts},
                 tables.report(scores, compared, note, exp.command, remarks,
                               calibrated=bool(choosing_cuts(exp.dir / "corpus", "dev"))))

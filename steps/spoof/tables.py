@@ -83,6 +83,11 @@ def corpus_table(counts):
     return markdown_table(["set", "genuine", "fake", "minutes"], rows)
 
 
+def sources_note(sources):
+    """What augmentation mixes with speech: {kind: what, of what}."""
+    return "Heard with the speech in training: " + "; ".join(f"{kind}, {text}" for kind, text in sources.items()) + "."
+
+
 def shortcut_note(shortcuts):
     """What a linear model makes of the files alone: {"files": {set: EER}, "mel": {set: EER}}."""
     def listed(kind):

@@ -51,14 +51,15 @@ def formants(samples, starts):
     where there are fewer."""
     import numpy as np
 
-    from pyspeech.spoofing import mcadams
+    from pyspeech.spoofing.mcadams import burg
+    from pyspeech.spoofing.roots import find_roots
 
     if len(starts) == 0:
         return np.zeros((0, 3))
     samples = np.asarray(samples, dtype=np.float64)
     emphasised = np.pad(np.append(samples[:1], samples[1:] - 0.97 * samples[:-1]), (0, SIZE))
     frames = np.stack([emphasised[start:start + SIZE] for start in starts], axis=1) * np.hamming(SIZE)[:, None]
-    poles = mcadams.find_poles(mcadams.burg(frames))
+    poles = find_roots(burg(frames)[0])
     bandwidth = -np.log(np.maximum(np.abs(poles), 1e-12)) * RATE / np.pi
     frequency = np.angle(poles) * RATE / (2 * np.pi)
     frequency = np.where((bandwidth < BROADEST) & (frequency > LOWEST), frequency, np.nan)

@@ -86,8 +86,11 @@ class PeakMemory:
 
 
 def num_cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """The cores that this process may use: those that the kernel gives it, and no more than its batch job asked for, as not
+    every cluster keeps jobs to that."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    asked = os.environ.get("SLURM_CPUS_PER_TASK") or os.environ.get("NSLOTS") or ""  # NSLOTS: Grid Engine
+    return min(cores, int(asked)) if asked.isdecimal() and int(asked) else cores
 
 
 def stages_at_once() -> int:

@@ -23,7 +23,7 @@ ACCEPTED = {
     "0: off": {
         **dict.fromkeys(["AugmentConfig.mcadams", "AugmentConfig.music", "AugmentConfig.noise"], ["0"]),
         "AugmentConfig.reverberation": ["0"],
-        "CropConfig.clean_epochs": ["0"],
+        "CropConfig.clean_batches": ["0"],
         "DatasetConfig.augment": ["0"],
         "FbankConfig.mean_frames": ["0"],
         "LossConfig.lid_scale": ["0"],

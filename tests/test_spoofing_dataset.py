@@ -161,23 +161,28 @@ def test_augmentation_follows_the_batch_alone(cuts):
     assert all(torch.equal(one[1], two[1]) for one, two in zip(first, epoch(0, workers=1)))
 
 
-def test_clean_epochs_come_first(cuts):
+def test_clean_batches_come_first(cuts):
     calls = []
 
     def augment(samples, rng):
         calls.append(len(samples))
         return -samples
 
-    data = dataclasses.replace(DATA, clean_epochs=2, balanced=True)
+    number = -(-len(cuts) // DATA.batch_size)
+    data = dataclasses.replace(DATA, clean_batches=number + 1, balanced=True)
     plain = BatchLoader(CropDataset(data, RATE), UtteranceSampler(cuts, data, seed=3), seed=3)
     loader = BatchLoader(CropDataset(data, RATE, augment), UtteranceSampler(cuts, data, seed=3), seed=3)
-    for epoch, clean in ((0, True), (1, True), (2, False), (1, True)):
+    for epoch, clean in ((0, number), (1, 1), (2, 0), (1, 1)):  # how many of an epoch's batches
         calls.clear()
         batches = [batch for _, batch in loader(epoch)]
-        assert [batch["clean"] for batch in batches] == [clean] * len(batches)
-        assert len(calls) == (0 if clean else len(cuts))
-        sign = 1 if clean else -1
-        assert all(torch.equal(batch["samples"], sign * other["samples"]) for batch, (_, other) in zip(batches, plain(epoch)))
+        assert [batch["clean"] for batch in batches] == [True] * clean + [False] * (number - clean)
+        assert len(calls) == sum(len(batch["samples"]) for batch in batches[clean:])
+        signs = [1] * clean + [-1] * (number - clean)
+        assert all(
+            torch.equal(batch["samples"], sign * other["samples"])
+            for sign, batch, (_, other) in zip(signs, batches, plain(epoch))
+        )
+    assert [batch["clean"] for _, batch in loader(1, consumed=1)] == [False] * (number - 1)  # after a resume
     assert not any((cut.custom or {}).get("as_it_is") for cut in cuts)
 
 

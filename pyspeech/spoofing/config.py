@@ -67,7 +67,7 @@ class CropConfig:
     hop: int = 32300  # samples from window to window of a longer utterance, in detection
     batch_size: int = 64  # pieces
     balanced: bool = False  # whether training draws both classes equally often, the smaller one repeatedly
-    clean_epochs: int = 0  # at the beginning, in which nothing is augmented or masked: a short training needs them
+    clean_batches: int = 0  # at the beginning, in which nothing is augmented or masked: a short training needs them
     cache_gigabytes: float = 2.0  # of audio is kept in memory, in each process that reads
 
     def check(self) -> None:
@@ -77,7 +77,7 @@ class CropConfig:
         require("short", self.short in SHORT, " or ".join(SHORT))
         require("hop", 1 <= self.hop <= self.samples, f"1 to samples={self.samples}, so that no sample is passed over")
         require("batch_size", self.batch_size >= (2 if self.balanced else 1), "at least 1, or 2 with balanced=true")
-        require("clean_epochs", self.clean_epochs >= 0, "at least 0")
+        require("clean_batches", self.clean_batches >= 0, "at least 0")
         require("cache_gigabytes", 0 <= self.cache_gigabytes < math.inf, "at least 0")
 
 

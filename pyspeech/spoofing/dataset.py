@@ -38,7 +38,7 @@ class UtteranceSampler:
 
     data: CropConfig. With data.balanced an epoch has as many utterances as before, but each batch is half genuine and
     half fake (one more where that is odd): of the larger class some are left to later epochs, of the smaller one all
-    return. In the first data.clean_epochs epochs cuts are marked, and CropDataset leaves them as they are. UserError
+    return. In the first data.clean_batches batches cuts are marked, and CropDataset leaves them as they are. UserError
     where there is no utterance of either class.
     """
 
@@ -61,8 +61,10 @@ class UtteranceSampler:
 
         rng = np.random.default_rng([self.seed, self.epoch])
         order = self._balanced_order(rng) if self.data.balanced else rng.permutation(len(self.cuts))
-        for batch in np.array_split(order, -(-len(order) // self.data.batch_size)):
-            yield CutSet.from_cuts(self._named(batch))
+        batches = np.array_split(order, -(-len(order) // self.data.batch_size))
+        for index, batch in enumerate(batches):
+            clean = self.epoch * len(batches) + index < self.data.clean_batches
+            yield CutSet.from_cuts(self._named(batch, clean))
 
     def _balanced_order(self, rng):
         """Genuine and fake in turn."""
@@ -73,14 +75,14 @@ class UtteranceSampler:
             drawn.append(np.concatenate([rng.permutation(indices) for _ in range(rounds)])[:half])
         return np.stack(drawn, axis=1).reshape(-1)[: len(self.cuts)]
 
-    def _named(self, indices):
+    def _named(self, indices, clean):
         """The cuts of a batch; one that is there again has another id, for a CutSet has each id once."""
         seen = {}
         for index in indices:
             cut = self.cuts[index]
             seen[cut.id] = seen.get(cut.id, -1) + 1
             named = cut if seen[cut.id] == 0 else cut.with_id(f"{cut.id}#{seen[cut.id]}")
-            yield named.with_custom(CLEAN, True) if self.epoch < self.data.clean_epochs else named
+            yield named.with_custom(CLEAN, True) if clean else named
 
 
 class CropDataset(torch.utils.data.Dataset):
@@ -101,7 +103,7 @@ class CropDataset(torch.utils.data.Dataset):
         samples  (B, data.samples) float32
         targets  (B,) int64, networks.GENUINE or FAKE
         seconds  float, the audio in all, without what fills crops up
-        clean    bool, whether they are as they were, and are to stay so (data.clean_epochs)
+        clean    bool, whether they are as they were, and are to stay so (data.clean_batches)
         """
         cuts = list(cuts)
         rng = np.random.default_rng(np.random.randint(2**32, size=4, dtype=np.uint64))

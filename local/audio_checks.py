@@ -133,7 +133,7 @@ def check_utterances(utterances, check, log, jobs=None):
     """
     from tqdm import tqdm
 
-    log.info("checking the audio of %d utterances", len(utterances))
+    log.info("checking %d audio files", len(utterances))
     starts = range(0, len(utterances), CHUNK)
 
     def check_chunk(start):

@@ -48,7 +48,7 @@ def test_simulated_streams_and_missing_labels_are_told(tmp_path, monkeypatch, si
     prepare_fearless(conf, tmp_path / "out", logging.getLogger(__name__))
     described = describe_corpus(tmp_path / "out", conf)
     assert described["eval"] == {"streams": 1, "simulated": 0, "minutes": 0.2, "speech": None}
-    text = report({}, scored_sets(tmp_path / "out"), [0.0], {}, described, "run")
+    text = report({}, scored_sets(tmp_path / "out"), [0.0], {}, {}, 0.01, described, "run")
     assert "eval 0.2 min (no labels)." in text
     assert ("Simulated" in text) == (added is not None)
     assert (
@@ -81,5 +81,5 @@ def test_the_mini_corpus_is_simulated_as_a_whole(tmp_path):
     simulate(tmp_path, None)
     described = describe_corpus(tmp_path, SimpleNamespace(corpus="mini"))
     assert described["dev"] == {"streams": 2, "simulated": 2, "minutes": 0.2, "speech": 0.5}
-    text = report({}, ["dev"], [0.0], {}, described, "run")
+    text = report({}, ["dev"], [0.0], {}, {}, 0.01, described, "run")
     assert "Simulated streams: human recordings" in text and "dev 0.2 min (50.0 % speech)." in text

@@ -1,9 +1,11 @@
 """utils/bench/gpu.py on a CPU, on a tiny corpus, and what it makes of its measurements."""
 
 import json
+import runpy
 
 import pytest
 import torch
+from recipe_harness import ROOT
 from tiny_corpora import make_fearless
 from tool_harness import assert_usage_error, run_tool
 
@@ -31,6 +33,17 @@ def test_a_recipe_that_fails_is_told(tmp_path):
     options = ["--device", "cpu", "--steps", 2, "--recipes", "fearless", "--no-tests", "--folder", tmp_path]
     done = run_tool("bench/gpu", *options, "--set", "corpus=/nowhere")
     assert done.returncode == 1 and "fearless's corpus: status 1: " in done.stdout and "/nowhere" in done.stdout
+
+
+@pytest.mark.parametrize("name", gpu.RECIPES)
+def test_its_trainings_are_the_recipes(name):
+    recipe, chosen = runpy.run_path(str(ROOT / "egs" / name / "run.py"))["recipe"], gpu.RECIPES[name]
+    conf = recipe.configure("full", chosen.options)[1]
+    stages = {stage.name: stage.bind(conf) for stage in recipe.stages}
+    assert list(stages).index(chosen.prepared) < min(map(list(stages).index, chosen.trainings))
+    for stage, (section, folder) in chosen.trainings.items():
+        assert section in stages[stage].config and hasattr(conf, section)
+        assert [path for path in [*stages[stage].scratch, *stages[stage].outputs] if f"training/{folder}".startswith(path)]
 
 
 def test_without_a_gpu(monkeypatch, capsys):

@@ -27,6 +27,12 @@ def test_lines_and_status():
     assert (done.status, done.stopped) == (3, False) and sorted(done.lines) == ["two", "é"] and done.seconds > 0
 
 
+def test_computing_of_what_it_has_waited_for():
+    code = "import os, time; pid = os.fork()\nwhile time.process_time() < (0.2 if pid else 0.5): pass\nif pid: os.wait()"
+    done = run_program(python(code))
+    assert 0.7 <= done.cpu_seconds < 2.0 and done.cpu_seconds < 3 * done.seconds
+
+
 def test_killed_at_a_line_with_all_that_it_started():
     code = "import os, time; os.fork(); os.write(1, b'%d\\n' % os.getpid()); time.sleep(60)"
     seen = []

@@ -18,11 +18,13 @@ LOOKING = 0.02  # ... which take at most this share of the time
 
 
 class Outcome(NamedTuple):
-    """What became of a program: its exit status (negative: the signal that ended it), seconds, the most gigabytes (2^30
-    bytes) that it and all that it started held at a time, its lines (standard output and error), whether `stop` ended it."""
+    """What became of a program: its exit status (negative: the signal that ended it), seconds, those of computing on all cores
+    by it and by what it has waited for, the most gigabytes (2^30 bytes) that it and all that it started held at a time, its
+    lines (standard output and error), whether `stop` ended it."""
 
     status: int
     seconds: float
+    cpu_seconds: float
     gigabytes: float | None
     lines: list[str]
     stopped: bool
@@ -49,13 +51,21 @@ def run_program(
                     if stop(lines[-1]):
                         stopped = True
                         _kill_group(process)
-                process.wait()
+                usage = _wait(process)
         except BaseException:
             _kill_group(process)
             raise
         finally:
             timer.cancel()
-    return Outcome(process.returncode, time.monotonic() - begun, peak.gigabytes, lines, stopped)
+    cpu_seconds = usage.ru_utime + usage.ru_stime
+    return Outcome(process.returncode, time.monotonic() - begun, cpu_seconds, peak.gigabytes, lines, stopped)
+
+
+def _wait(process):
+    """Wait for a subprocess.Popen: what it has used of the machine."""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return usage
 
 
 def _kill_group(process):

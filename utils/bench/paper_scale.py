@@ -3,10 +3,10 @@
 
 A corpus is laid out from hard links to a few recordings (local/full_size.py), and the recipe's own stages run on it with
 `--profile full`: the corpus's manifests, output symbols, features and statistics, whatever the recipe has. Then the data of
-one training are read as its stage reads them, only that nothing is trained: from a new process to the first batch (`first`),
-an epoch of batches, as much of it as --seconds allow (`x real time`: seconds of audio a second, of each process that reads),
-and from another new process to the batch in the middle of the epoch (`resume`). Memory is that of a command with all
-that it starts.
+one training are read as its stage reads them, only that nothing is trained: from a new process to the first batch, an epoch
+of batches, as much of it as --seconds allow (`x real time`: seconds of audio for a second of a core), and from another new
+process to the batch in the middle of the epoch (`resume`). `CPU` is the computing of all cores; memory is that of a command
+with all that it starts.
 
 All of it is kept in --folder, where one is named; what is there is not done again. `--scale 0.01` is for a trial.
 """
@@ -21,6 +21,7 @@ ensure_environment()
 import contextlib
 import json
 import os
+import resource
 import runpy
 import tempfile
 import time
@@ -55,7 +56,7 @@ PLANS = {
     "add2022": Plan("add2022", ("prepare", "backgrounds"), "train_rnm_sm_mc0.8", ("seeds=[42]",),
                     lambda batch, conf: batch["seconds"]),
     "indic": Plan("mucs", ("prepare", "units", "features"), "train_multi_softmax_lid", (),
-                  lambda batch, conf: float(batch["lengths"].sum()) * conf.features.stack_shift * conf.features.frame_shift),
+                  lambda batch, conf: float(batch["lengths"].sum()) * conf.features.frame_seconds),
 }
 
 
@@ -112,27 +113,32 @@ def measure(recipe, folder, options):
     script = os.path.join(ROOT, "egs", recipe, "run.py")
     for stage in plan.stages:
         done = finish([sys.executable, script, "--stage", stage, "--stop-stage", stage, *arguments])
-        yield {"part": stage, "seconds": done.seconds, "gigabytes": done.gigabytes, "note": said_of(done.lines)}
+        yield row_of(stage, done, said_of(done.lines))
     command = [sys.executable, os.path.abspath(__file__), "--read", recipe, "--folder", folder, "--seconds", options.seconds]
     command += ["--set", *options.set] if options.set else []
     done = finish(command)
     found = json.loads(done.lines[-1])
     note = (f"first batch after {found['first']:.1f} s; {found['read']} of {found['batches']} batches, "
             f"{found['audio'] / 3600:.1f} h, at {found['speed']:.0f} x real time, {found['workers'] or 'no'} workers")
-    yield {"part": "epoch", "seconds": found["seconds"], "gigabytes": done.gigabytes, "note": note, **found}
+    yield {**row_of("epoch", done, note), **found}
     middle = found["batches"] // 2
     done = finish([*command, "--skip", middle, "--seconds", 0.001])
     found = json.loads(done.lines[-1])
-    yield {"part": "resume", "seconds": found["first"], "gigabytes": done.gigabytes, "note": f"from batch {middle}"}
+    yield {**row_of("resume", done, f"batch {middle} after {found['first']:.1f} s"), "first": found["first"]}
+
+
+def row_of(part, done, note):
+    return {"part": part, "seconds": done.seconds, "cpu_seconds": done.cpu_seconds, "gigabytes": done.gigabytes, "note": note}
 
 
 def lay_out(name, corpus, options):
     from local import full_size
 
-    begun = time.monotonic()
+    begun, computed = time.monotonic(), time.process_time()
     made = full_size.lay_out(name, options.recordings or packaged_recordings(), corpus, options.scale)
     note = f"{made['files']} files, {made['hours']:.1f} h"
-    return {"part": "corpus", "seconds": time.monotonic() - begun, "gigabytes": None, "note": note, **made}
+    return {"part": "corpus", "seconds": time.monotonic() - begun, "cpu_seconds": time.process_time() - computed,
+            "gigabytes": None, "note": note, **made}
 
 
 def packaged_recordings():
@@ -161,7 +167,7 @@ def said_of(lines):
 
 
 def read(options):
-    """{"first", "seconds", "read", "batches", "audio", "speed", "workers"} of the training's data, from batch --skip on."""
+    """{"first", "read", "batches", "audio", "speed", "workers"} of the training's data, from batch --skip on."""
     import logging
 
     from pyspeech.experiment.runner import Experiment
@@ -189,23 +195,26 @@ def read(options):
 
 
 def read_batches(dataset, sampler, config, options, seconds_of):
-    """The figures of `read` but those of the whole epoch; all batches are made as in training."""
+    """The figures of `read`; all batches are made as in training."""
     from pyspeech.training.data import BatchLoader
 
-    loader = BatchLoader(dataset, sampler, config.seed, config.num_workers)
-    audio, count, first = 0.0, 0, None
+    loader, begun = BatchLoader(dataset, sampler, config.seed, config.num_workers), cores_seconds()
+    audio, count, end, first = 0.0, 0, float("inf"), None
     for _, batch in loader(0, options.skip):
-        if first is None:
-            first = time.monotonic() - BEGUN
-            begun = time.monotonic()  # the first has waited for workers to begin
-            continue
         audio, count = audio + seconds_of(batch), count + 1
-        if time.monotonic() - begun > options.seconds:
+        if first is None:
+            first, end = time.monotonic() - BEGUN, time.monotonic() + options.seconds
+        if time.monotonic() > end:
             break
-    elapsed = time.monotonic() - begun
-    return {"first": first, "seconds": elapsed, "read": count, "audio": audio, "workers": config.num_workers,
-            "speed": audio / elapsed / max(1, config.num_workers),
-            "batches": None if options.skip else count_batches(sampler)}
+    del loader, batch  # workers end, and their computing is known
+    return {"first": first, "read": count, "audio": audio, "workers": config.num_workers,
+            "speed": audio / (cores_seconds() - begun), "batches": None if options.skip else count_batches(sampler)}
+
+
+def cores_seconds():
+    """Seconds of computing by this process and by those that it has waited for."""
+    own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
 
 
 def count_batches(sampler):
@@ -217,10 +226,13 @@ def count_batches(sampler):
 
 def table(results):
     """The results as Markdown."""
-    rows = [[f"{recipe} {row['part']}", duration(row["seconds"]) if row["seconds"] >= 60 else f"{row['seconds']:.1f} s",
-             decimals(row["gigabytes"], ".2f"), row["note"]]
-            for recipe, found in results["recipes"].items() for row in found]
-    return markdown_table(["", "time", "GB", ""], rows)
+    rows = [[f"{recipe} {row['part']}", shown(row["seconds"]), shown(row["cpu_seconds"]), decimals(row["gigabytes"], ".2f"),
+             row["note"]] for recipe, found in results["recipes"].items() for row in found]
+    return markdown_table(["", "time", "CPU", "GB", ""], rows)
+
+
+def shown(seconds):
+    return duration(seconds) if seconds >= 60 else f"{seconds:.1f} s"
 
 
 if __name__ == "__main__":

@@ -2,10 +2,12 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
+from local.manifests import length_of
 from local.problems import printable
 from pyspeech.audio.headers import promised_frames
 from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES, UNKNOWN_LENGTH, stream_audio
@@ -17,6 +19,7 @@ from pyspeech.workers import in_processes
 AUDIO_SUFFIXES = SNDFILE_SUFFIXES + FFMPEG_SUFFIXES
 LOUDEST = 1e6  # samples beyond are damaged, whatever scale a file of floats has
 SHORTEST = 0.1  # seconds: less holds no word
+OVERSHOOT = 0.5  # seconds by which a segment may end after its recording, and ends with it: as Kaldi's extract-segments has it
 NOT_UTF8 = "its name is not UTF-8; rename it (convmv -f latin1 -t utf8)"
 BLOCK = 1 << 14  # frames that are read at a time: the first ones of most files tell that they are not silent
 CHUNK, THREADS = 512, 8  # files that a process checks at a time, and by how many threads
@@ -125,11 +128,37 @@ def check_file(path, check=check_audio, shortest=SHORTEST):
     return properties, None
 
 
+def utterance_check():
+    """A function: utterance -> what `check_file` returns of its audio; of a segment, also whether it lies in its recording,
+    which is looked at once for all of its segments that follow each other."""
+    check_recording = lru_cache(maxsize=1024)(check_file)
+
+    def check(utterance):
+        segment = utterance.segment
+        if segment is None:
+            return check_file(utterance.audio)
+        properties, problem = check_recording(utterance.audio)
+        if problem:
+            return None, problem
+        length = length_of(utterance, properties["duration"])
+        if segment.end > properties["duration"] + OVERSHOOT:
+            return None, f"a segment to {segment.end:g} s; its recording ends at {properties['duration']:.2f} s"
+        return (properties, None) if length >= SHORTEST else (None, f"a segment of {length:.3f} s of audio")
+
+    return check
+
+
+def _place(utterance):
+    """Where a problem is: an audio file, and which segment of it."""
+    return f"{utterance.audio}, {utterance.id}" if getattr(utterance, "segment", None) else utterance.audio
+
+
 def check_utterances(utterances, check, log, jobs=None):
     """([(utterance, audio properties), ...], [(audio path, what is wrong), ...]) of a list of Utterance, with progress.
 
-    check: utterance -> what `check_file` returns. Called in `jobs` processes, by default one a core, and in each of them by
-    threads: a core checks 2,500 files a second, and a file system that is far away takes its time for each.
+    Anything that has an `audio`, a path, will do for one. check: utterance -> what `check_file` returns. Called in `jobs`
+    processes, by default one a core, and in each of them by threads: a core checks 2,500 files a second, and a file system
+    that is far away takes its time for each.
     """
     from tqdm import tqdm
 
@@ -148,7 +177,7 @@ def check_utterances(utterances, check, log, jobs=None):
     good, problems = [], []
     for utterance, (properties, problem) in zip(utterances, (one for start in starts for one in found[start])):
         if problem:
-            problems.append((utterance.audio, problem))
+            problems.append((_place(utterance), problem))
         else:
             good.append((utterance, properties))
     return good, problems

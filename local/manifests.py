@@ -13,9 +13,18 @@ from pyspeech.files import atomic_write
 
 
 @dataclass(frozen=True)
+class Segment:
+    """What of a recording an utterance is: start and end in seconds."""
+
+    recording: str
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
 class Utterance:
-    """One transcribed audio file. id: unique in its corpus; text: as the corpus has it; split: train, dev or test;
-    custom: what else its supervision says, a dict."""
+    """One transcribed audio file, or a segment of it. id: unique in its corpus; text: as the corpus has it; split: train,
+    dev or test; custom: what else its supervision says, a dict."""
 
     id: str
     audio: str
@@ -24,6 +33,8 @@ class Utterance:
     speaker: str | None = None
     split: str = "train"
     custom: dict | None = field(default=None, hash=False)
+    gender: str | None = None
+    segment: Segment | None = None
 
 
 def clear(out, sets, *folders):
@@ -51,23 +62,43 @@ def write_manifest(path, rows):
 def _cut(utterance, audio, properties):
     """What lhotse's MonoCut.to_dict() gives, without the objects, which would take most of the time of a large corpus."""
     frames = round(properties["duration"] * properties["rate"])
-    whole = {"start": 0.0, "duration": frames / properties["rate"], "channel": 0}
-    said = {name: getattr(utterance, name) for name in ("text", "language", "speaker", "custom")}
-    supervision = {
-        "id": utterance.id,
-        "recording_id": utterance.id,
-        **whole,
-        **{name: value for name, value in said.items() if value is not None},
-    }
     recording = {
-        "id": utterance.id,
+        "id": utterance.segment.recording if utterance.segment else utterance.id,
         "sources": [{"type": "file", "channels": [0], "source": audio}],
         "sampling_rate": properties["rate"],
         "num_samples": frames,
-        "duration": whole["duration"],
+        "duration": frames / properties["rate"],
         "channel_ids": [0],
     }
-    return {"id": utterance.id, **whole, "supervisions": [supervision], "recording": recording, "type": "MonoCut"}
+    length = {"duration": _seconds(length_of(utterance, recording["duration"]), properties["rate"]), "channel": 0}
+    said = {name: getattr(utterance, name) for name in ("text", "language", "speaker", "gender", "custom")}
+    supervision = {
+        "id": utterance.id,
+        "recording_id": recording["id"],
+        "start": 0.0,
+        **length,
+        **{name: value for name, value in said.items() if value is not None},
+    }
+    start = utterance.segment.start if utterance.segment else 0.0
+    return {
+        "id": utterance.id,
+        "start": start,
+        **length,
+        "supervisions": [supervision],
+        "recording": recording,
+        "type": "MonoCut",
+    }
+
+
+def length_of(utterance, duration):
+    """Seconds of an utterance in an audio file of `duration` seconds; a segment ends where its file does, at the latest."""
+    return min(utterance.segment.end, duration) - utterance.segment.start if utterance.segment else duration
+
+
+def _seconds(value, rate):
+    """A difference of times in seconds without what rounding added: whole samples where it is some, else nanoseconds."""
+    samples = round(value * rate) / rate
+    return samples if abs(samples - value) < 1e-9 else round(value, 9)
 
 
 def write_split(out, split, streams):

@@ -11,9 +11,9 @@ import shutil
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from local.audio_checks import check_file, check_utterances
+from local.audio_checks import check_utterances, utterance_check
 from local.audio_files import readable_copy
-from local.manifests import write_manifest
+from local.manifests import length_of, write_manifest
 from local.problems import report_problems
 from local.splits import hold_out
 from pyspeech.errors import UserError
@@ -71,6 +71,7 @@ def _with_dev(good, share):
 def _checker(utterances):
     """utterance -> (audio properties, None) or (None, what is wrong), for `check_utterances`."""
     counts = Counter(utterance.id for utterance in utterances)
+    check_audio = utterance_check()
 
     def check(utterance):
         if counts[utterance.id] > 1:
@@ -78,11 +79,11 @@ def _checker(utterances):
         characters = len(normalize(utterance.text, utterance.language))
         if not characters:
             return None, f"its transcript {utterance.text.strip()!r} has no word"
-        properties, problem = check_file(utterance.audio)
-        if properties and characters > FASTEST * properties["duration"]:
+        properties, problem = check_audio(utterance)
+        seconds = length_of(utterance, properties["duration"]) if properties else 0.0
+        if properties and characters > FASTEST * seconds:
             return None, (
-                f"a transcript of {characters} characters for {properties['duration']:.2f} s of audio; expected "
-                f"at most {FASTEST} a second"
+                f"a transcript of {characters} characters for {seconds:.2f} s of audio; expected at most {FASTEST} a second"
             )
         return properties, problem
 

@@ -24,7 +24,7 @@ from steps.systems import check_fixed, check_list, if_used
 @dataclass
 class Config:
     corpus: str = folder_or("mini", "prompts", what="a corpus")  # mini (synthetic), prompts (real voices), or a folder
-    kind: str = "mucs"  # the layout of that folder: mucs (also Microsoft's), fleurs, commonvoice or cmu_indic
+    kind: str = "mucs"  # the layout of that folder: mucs (also Microsoft's), fleurs, commonvoice, cmu_indic or kaldi
     languages: List[str] = field(default_factory=list)  # codes such as hi-IN; empty: all that the corpus has
     scale: float = 1.0  # of the number of utterances of corpus=mini and prompts
     skip_bad: bool = False  # leave out any number of bad utterances instead of stopping at more than a few

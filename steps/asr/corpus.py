@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
 
-KINDS = ("mucs", "fleurs", "commonvoice", "cmu_indic")  # layouts of a corpus
+KINDS = ("mucs", "fleurs", "commonvoice", "cmu_indic", "kaldi")  # layouts of a corpus
 SETS = ("train", "dev", "test")
 
 
@@ -25,6 +25,9 @@ def prepare_corpus(conf, out, log):
     elif conf.kind == "mucs":
         from local import mucs
         mucs.prepare(conf.corpus, out, log, languages=conf.languages, skip_bad=conf.skip_bad)
+    elif conf.kind == "kaldi":
+        from local import kaldi
+        kaldi.prepare(conf.corpus, out, log, languages=conf.languages, skip_bad=conf.skip_bad)
     else:
         from local import speech_corpora
         speech_corpora.prepare(conf.kind, conf.corpus, out, log, languages=conf.languages, skip_bad=conf.skip_bad)

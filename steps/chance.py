@@ -30,7 +30,18 @@ def collapse_note(system, used, codes, where):
     """The same for a codebook of which at most COLLAPSED codes are in use; used: their number or perplexity, or None."""
     if used is None or used > COLLAPSED:
         return None
-    return f"{system} ended near chance: {used:g} of {codes} codes in use on {where}, so the units say nothing"
+    return f"{system} ended near chance: {used:.3g} of {codes} codes in use on {where}, so the units say nothing"
+
+
+def warn_of_training(log, system, folder, where="dev", measure=None, codes=None):
+    """Warn of a training in `folder` that ended near chance: by the metric `measure` of its result on the set `where`, or by
+    the last perplexity of a codebook of `codes`; nothing where it has no such metric."""
+    from pyspeech.compat import load_checkpoint
+
+    result = load_checkpoint(folder / "best.pt")
+    perplexities = [point["train/perplexity"] for point in result["history"] if "train/perplexity" in point]
+    warn(log, [chance_note(system, measure, result["metrics"].get(measure), where) if measure else None,
+               collapse_note(system, (perplexities or [None])[-1], codes, "train") if codes else None])
 
 
 def warn(log, notes):

@@ -6,13 +6,14 @@ import logging
 import numpy as np
 import pytest
 
+from pyspeech.compat import save_checkpoint
 from pyspeech.sad.scoring import score_pair
 from pyspeech.spoofing.scoring import eer_interval, equal_error_rate
 from pyspeech.text.wer import score_utterances
 from pyspeech.units import abx
 from pyspeech.units.abx import Item
 from steps.asr import score as asr_score, tables as asr_tables
-from steps.chance import MEASURES, chance_note, chance_section, collapse_note, warn
+from steps.chance import MEASURES, chance_note, chance_section, collapse_note, warn, warn_of_training
 from steps.sad import tables as sad_tables
 from steps.spoof import tables as spoof_tables
 from steps.units import tables as units_tables
@@ -62,6 +63,22 @@ def test_notes_are_warnings_and_a_section(caplog):
     assert [(record.levelname, record.message) for record in caplog.records] == [("WARNING", "x ended near chance: why")]
     assert chance_section(iter([None, "x ended", "y ended"])) == ["## Ended near chance", "- x ended.\n- y ended."]
     assert chance_section([None]) == []
+
+
+def test_training_says_it_by_its_best_validation_or_its_codebook(tmp_path, caplog):
+    def after(metrics, history, **options):
+        save_checkpoint(tmp_path / "best.pt", {"metrics": metrics, "history": history})
+        caplog.clear()
+        warn_of_training(logging.getLogger("stage"), "x", tmp_path, **options)
+        return [record.message for record in caplog.records]
+
+    assert after({"eer": 0.47, "loss": 0.7}, [], where="adapt", measure="eer") == [
+        "x ended near chance: EER 47.0 % on adapt, and a coin makes 50 %"
+    ]
+    assert not after({"eer": 0.3}, [], measure="eer") and not after({}, [], measure="eer")  # clear; no validation
+    history = [{"train/perplexity": 90.0}, {"train/perplexity": 1.0449}, {"valid/loss": 1.0}]
+    assert after({}, history, codes=128) == ["x ended near chance: 1.04 of 128 codes in use on train, so the units say nothing"]
+    assert not after({}, history[:1], codes=128) and not after({}, history[2:], codes=128)
 
 
 def lines_of(text):

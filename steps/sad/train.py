@@ -1,6 +1,7 @@
 """Training of one SAD network (Heitkaemper et al. 2020, sections 3 and 4.2); the DCF on dev chooses the weights."""
 from dataclasses import replace
 
+from steps.chance import warn_of_training
 from steps.cuts import load_cuts
 from steps.sad.detect import cut_path, labels_of_dev
 from steps.sad.systems import SAMPLING_RATE, SMOOTHINGS
@@ -30,6 +31,7 @@ def train_network(exp, conf, network, folder, smoothing):
     validate = dev_validation(exp, smoothing, conf.collars)
     model = train(lambda: SadNetwork(network, conf.features), dataset, sampler, compute_loss, conf.train, folder, validate,
                   exp.log)
+    warn_of_training(exp.log, folder.name, folder, measure="dcf")
     save_model(folder, model)
 
 

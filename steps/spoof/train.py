@@ -2,6 +2,7 @@
 dev chooses the weights of, and one without augmentation."""
 from dataclasses import replace
 
+from steps.chance import warn_of_training
 from steps.systems import seeds_of
 
 COMMON = {"rnm": True}  # reverberation, noise and music
@@ -90,9 +91,10 @@ def train_detector(exp, conf, system, seed, backgrounds):
         exp.log.warning("no labelled %s set with genuine and fake utterances: %s keeps its last weights%s", name, system,
                         "" if calibration else ", its scores are not calibrated, and its threshold is 0")
     validate = validation(choosing, conf.data, rate) if choosing else None
+    folder = exp.dir / "training" / system / str(seed)
     model = run_training(lambda: LcnnBlstm(conf.network, conf.features), dataset, sampler, loss,
-                         train_config(conf, system, seed, bool(choosing)),
-                         exp.dir / "training" / system / str(seed), validate, exp.log)
+                         train_config(conf, system, seed, bool(choosing)), folder, validate, exp.log)
+    warn_of_training(exp.log, f"{system}, seed {seed}", folder, name, measure="eer")
     save_calibrated(exp.dir / "models" / system / str(seed), model, conf.data, known, calibration)
 
 

@@ -1,6 +1,7 @@
 """Training of the systems of egs/zerospeech: the VQ-VAEs of Tables 1 to 3 of Tjandra et al. 2020."""
 from dataclasses import replace
 
+from steps.chance import warn_of_training
 from steps.cuts import load_cuts
 from steps.systems import seeds_of
 
@@ -50,6 +51,7 @@ def train_vqvae(exp, conf, system, seed):
     dataset = UnitDataset(speakers, features, conf.data, stats)
     training = run_training(exp, lambda: VqVaeTraining(VqVae(config, len(speakers))), dataset, cuts,
                             replace(conf.train, seed=seed), f"{system}/{seed}")
+    warn_of_training(exp.log, f"{system}, seed {seed}", exp.dir / "training" / system / str(seed), codes=config.codes)
     save_model(exp.dir / "models" / system / str(seed), training.vqvae, speakers, features, stats)
 
 

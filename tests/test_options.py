@@ -24,6 +24,7 @@ ACCEPTED = {
         **dict.fromkeys(["AugmentConfig.mcadams", "AugmentConfig.music", "AugmentConfig.noise"], ["0"]),
         "AugmentConfig.reverberation": ["0"],
         "CropConfig.clean_batches": ["0"],
+        "DataConfig.channel_db": ["0"],
         "DatasetConfig.augment": ["0"],
         "FbankConfig.mean_frames": ["0"],
         "LossConfig.lid_scale": ["0"],

@@ -57,6 +57,7 @@ class Config:
             require("systems", SEEDS[system] in (None, *self.systems), f"{SEEDS[system]} too, which {system} is trained from")
         for name in ("scale", "monolingual_steps", "monolingual_lr", "finetune_steps", "finetune_lr"):
             require(name, 0 < getattr(self, name) < float("inf"), "a positive number")
+        require("data.channel_db", not (self.data.channel_db and self.features.mean_frames), "0, as mean_frames takes it off")
         require("train.minimize", self.train.minimize == "loss", "loss")
         check_fixed(self, "model.structure", "model.lsp", "model.lid", "model.features")
         for name in ("stop_after", "stop_below"):

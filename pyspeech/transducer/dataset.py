@@ -5,8 +5,8 @@
     dataset = UtteranceDataset(utterances, units, fbank_config, stats, specaugment)
     loader = BatchLoader(dataset, sampler, seed=1)              # pyspeech.training.data
 
-A cut is one utterance, with one supervision: its raw text and its language's code. SpecAugment and the warp draw from
-numpy's global generator, which the loader seeds by epoch and batch.
+A cut is one utterance, with one supervision: its raw text and its language's code. SpecAugment, warp and channel draw
+from numpy's global generator, which the loader seeds by epoch and batch.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import torch
 
 from pyspeech.cuts import read_samples, supervision_of
 from pyspeech.errors import UserError
+from pyspeech.features.channel import random_channel
 from pyspeech.features.fbank import fbank, stack
 from pyspeech.features.frame_store import to_stored
 from pyspeech.features.specaugment import spec_augment
@@ -40,7 +41,7 @@ class UtteranceDataset(torch.utils.data.Dataset):
     in the batch. stats: GlobalStats. specaugment: SpecAugmentConfig, or None for validation.
     stored: FrameStore of the log-mel frames of these very rows, or None. Those that it lacks are computed each time, and
     rounded alike: how many are stored changes no batch. warp: vocal tract length perturbation (pyspeech.features.warping)
-    by factors up to this one; 1 for none.
+    by factors up to this one; 1 for none. channel_db: gains up to this (pyspeech.features.channel); 0 for none.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class UtteranceDataset(torch.utils.data.Dataset):
         specaugment: SpecAugmentConfig | None = None,
         stored: FrameStore | None = None,
         warp: float = 1.0,
+        channel_db: float = 0.0,
     ) -> None:
         fbank_config.check()
         if specaugment is not None:
@@ -62,7 +64,8 @@ class UtteranceDataset(torch.utils.data.Dataset):
                 "run the stage that writes them again"
             )
         self.utterances, self.units, self.languages = utterances, units, list(units)
-        self.config, self.stats, self.specaugment, self.stored, self.warp = fbank_config, stats, specaugment, stored, warp
+        self.config, self.stats, self.specaugment, self.stored = fbank_config, stats, specaugment, stored
+        self.warp, self.channel_db = warp, channel_db
 
     def names(self, rows: Iterable[int]) -> list[str]:
         """What messages call a batch of these rows: their ids."""
@@ -83,6 +86,8 @@ class UtteranceDataset(torch.utils.data.Dataset):
             frames = self._frames(row, cut)
             if self.warp > 1:
                 frames = warp_log_mel(frames, draw_factor(self.warp), self.config)
+            if self.channel_db > 0:
+                frames = random_channel(frames, self.channel_db, self.config)
             frames = self.stats.apply(frames)
             if self.specaugment is not None:
                 frames = spec_augment(frames, self.specaugment)

@@ -67,11 +67,13 @@ def train_model(exp, conf, system, languages, train, name, seed=None):
     exp.log.info("%s: %s", name, ", ".join(f"{language} {units[language].size} symbols" for language in languages))
     limits, pooled = (conf.data.batch_seconds, conf.data.max_utterances), conf.data.pooled and structure["structure"] in UNION
 
-    def make_dataset(part, specaugment=None, warp=1.0):
-        return UtteranceDataset(read_utterances(conf, corpus, part), units, conf.features, stats, specaugment,
-                                FrameStore(exp.dir / "features" / "frames" / part), warp)
+    def make_dataset(part, **perturbed):
+        return UtteranceDataset(read_utterances(conf, corpus, part), units, conf.features, stats,
+                                stored=FrameStore(exp.dir / "features" / "frames" / part), **perturbed)
 
-    dataset, dev = make_dataset("train", conf.specaugment if conf.data.augment else None, conf.data.warp), make_dataset("dev")
+    dataset = make_dataset("train", specaugment=conf.specaugment if conf.data.augment else None, warp=conf.data.warp,
+                           channel_db=conf.data.channel_db)
+    dev = make_dataset("dev")
     sampler = LanguageSampler(dataset.utterances, languages, *limits, train.seed, conf.data.minibatches, pooled)
     present = [language for language in languages if language in dev.utterances.codes]
     validate = dev_loss(dev, present, limits) if present else None

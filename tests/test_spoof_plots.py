@@ -6,6 +6,8 @@ import scipy.ndimage
 import scipy.signal
 
 from pyspeech.errors import UserError
+from pyspeech.spoofing.calibration import Calibration
+from steps.spoof import results
 from steps.spoof.figures import COEFFICIENTS, envelopes, histograms, plot_envelopes, plot_histograms
 from steps.spoof.vowels import SIZE, find_vowel
 
@@ -81,6 +83,26 @@ def test_histograms_count_everything():
     assert np.allclose(edges, np.arange(11) / 10)
     assert of_genuine.tolist() == [2, 0, 0, 0, 0, 1, 0, 0, 0, 2] and of_fake.tolist() == [3] + 9 * [0]
     assert histograms([], fake)[1].sum() == 0
+
+
+def test_figure_3_is_of_what_the_networks_say(tmp_path, monkeypatch):
+    """Not of calibrated probabilities; of the systems trained on Train+Dev. where both are there."""
+    shown = []
+    monkeypatch.setattr(results, "plot_histograms", lambda systems, path: shown.append(systems))
+    monkeypatch.setattr(results, "plot_det", lambda systems, path: None)
+    logits = (np.array([3.0, -0.5]), np.array([-2.0]))
+    names = ["rnm_sm", "rnm_sm_mc0.8", "traindev_rnm_sm", "traindev_rnm_sm_mc0.8"]
+    calibrations = {name: {"slope": 0.1 + index, "offset": 5.0 - index} for index, name in enumerate(names)}
+    divided = {
+        name: tuple(Calibration(**calibrations[name]).log_likelihood_ratio(scores) for scores in logits) for name in names
+    }
+    for count, expected in ((4, names[2:]), (3, names[:2]), (1, names[:1])):
+        some = {name: divided[name] for name in names[:count]}
+        results.plot_scores(some, calibrations, "adapt", tmp_path)
+        assert list(shown[-1]) == [f"{name}, adapt" for name in expected]
+        for panel in shown[-1].values():
+            for found, scores in zip(panel, logits):
+                np.testing.assert_allclose(found, 1 / (1 + np.exp(-scores)))
 
 
 def test_pictures_are_written_alike_each_time(tmp_path, rng):

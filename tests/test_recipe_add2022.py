@@ -73,6 +73,8 @@ def test_tables_scores_and_figures(corpus, undisturbed):
     assert "empty.wav" in (folder / "corpus" / "problems.txt").read_text()
     assert {path.name for path in (folder / "figures").rglob("*.png")} == {"envelopes.png", "histograms.png", "det.png"}
     assert ADD.would_run(folder, f"corpus={corpus}") == []
+    again = ADD.would_run(folder, f"corpus={corpus}", "augment.noise_dir=simulated")
+    assert {"backgrounds", "train_rnm_sm_mc0.8", "results"} < set(again) and "train_none" not in again
 
 
 def test_killed_and_resumed(corpus, undisturbed, tmp_path):

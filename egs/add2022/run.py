@@ -77,10 +77,10 @@ def envelopes(exp, conf):
 
 
 for system, options in SYSTEMS.items():
-    own = ["pooled_steps"] if "sets" in options else []
+    own = ["augment", "specaugment"] * bool(options) + ["pooled_steps"] * ("sets" in options)
     recipe.stage(name=f"train_{system}", about=f"Train {system}.",
-                 config=["features", "network", "data", "augment", "specaugment", "train", *own],
-                 inputs=if_used(system, "corpus", "backgrounds"), outputs=models_of(system),
+                 config=["features", "network", "data", "train", *own],
+                 inputs=if_used(system, "corpus", *["backgrounds"] * bool(options)), outputs=models_of(system),
                  scratch=if_used(system, f"training/{system}"), cpus=2, gpus=1, hours=24, resumable=True,
                  )(partial(train_system, system=system))
     recipe.stage(name=f"score_{system}", about=f"Score files of dev, adapt and eval by {system}, and its error rates.",

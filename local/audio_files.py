@@ -22,6 +22,11 @@ def write_audio(path, samples, rate):
         soundfile.write(str(temporary), samples, rate, subtype="PCM_16")
 
 
+def as_int16(samples):
+    """Samples (N,) of full scale 1 as the 16-bit numbers that are read as these; those of 16-bit files do not change."""
+    return np.clip(np.rint(samples * np.float32(32768)), -32768, 32767).astype(np.int16)
+
+
 def copy_mono(path, target, rate):
     """Copy audio of any kind and length to `target`: 16-bit WAV at `rate` Hz, channels mixed. Returns `target`."""
     import soundfile

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from local.audio_checks import check_file
-from local.audio_files import READABLE, copy_mono, safe_name, write_audio
+from local.audio_files import READABLE, as_int16, copy_mono, safe_name, write_audio
 from local.languages import choose_codes, language_code
 from local.manifests import Segment, Utterance
 from local.mucs import DEV_SHARE, GENERIC, SPLITS, split_of
@@ -181,7 +181,8 @@ def _usable(recording, place, folder, audio, segmented):
     if place.endswith("|") or re.search(r"\.ark:\d+$", place):
         try:
             if not target.exists():
-                write_audio(target, *read_audio(place))
+                samples, rate = read_audio(place)
+                write_audio(target, as_int16(samples), rate)
         except UserError as error:
             return None, str(error)
         return str(target), None

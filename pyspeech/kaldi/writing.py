@@ -18,27 +18,32 @@ from pathlib import Path
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write
 from pyspeech.kaldi.reading import KaldiUtterance
-from pyspeech.kaldi.rules import FORBIDDEN
+from pyspeech.kaldi.rules import FORBIDDEN, TABLES
 
 log = logging.getLogger(__name__)
+NAMES = ("utt2name", "spk2name", "reco2name", "utt2custom")  # tables of ours
 
 
 def write_data_dir(folder: Path | str, utterances: Sequence[KaldiUtterance], durations: dict[str, float]) -> None:
-    """Write the tables of a data directory into a folder, which is made where it is missing.
+    """Write the tables of a data directory into a folder, which is made where it is missing; utt2spk is the last of them.
 
     utterances: of different ids; their `audio` is what Kaldi shall read. durations: seconds of each recording, by its
-    name. There are no segments where each utterance is all of a recording of its own name. White space in texts becomes
-    single spaces. Languages and genders are written where all have one. UserError for what no id and no text can be.
+    name. Tables of before are removed, but for those of features. There are no segments where each utterance is all of a
+    recording of its own name. White space in texts becomes single spaces. Languages and genders are written where all have
+    one. UserError for what no id and no text can be.
     """
     folder = Path(folder)
     ids = kaldi_ids([(one.id, one.speaker) for one in utterances])
     rows = sorted(zip(ids, utterances), key=lambda row: row[0])
-    _write_speakers(folder, rows)
+    for name in (*TABLES, *NAMES):
+        if name not in ("feats.scp", "utt2num_frames"):
+            (folder / name).unlink(missing_ok=True)
     _write_recordings(folder, rows, durations)
     _write_texts(folder, rows)
     _write_where_all(folder / "utt2lang", [(key, one.language) for (key, _), one in rows])
     _write_json(folder / "utt2name", [(key, one.id) for (key, _), one in rows if key != one.id])
     _write_json(folder / "utt2custom", [(key, one.custom) for (key, _), one in rows if one.custom])
+    _write_speakers(folder, rows)
 
 
 def kaldi_ids(names: Sequence[tuple[str, str | None]]) -> list[tuple[str, str]]:
@@ -112,7 +117,6 @@ def _write_where_all(path, lines):
 
 
 def _write_speakers(folder, rows):
-    _write(folder / "utt2spk", (ids for ids, _ in rows))
     inverse, names, genders = [], [], []
     for speaker, group in groupby(sorted(rows, key=lambda row: row[0][::-1]), key=lambda row: row[0][1]):
         group = list(group)
@@ -123,6 +127,7 @@ def _write_speakers(folder, rows):
     _write(folder / "spk2utt", inverse)
     _write_json(folder / "spk2name", names)
     _write_where_all(folder / "spk2gender", genders)
+    _write(folder / "utt2spk", (ids for ids, _ in rows))
 
 
 def _write_recordings(folder, rows, durations):

@@ -227,8 +227,10 @@ def check_name(name: str) -> None:
 
 
 @contextlib.contextmanager
-def kaldi_table(path: Path | str) -> Iterator[Callable[[str, ArrayLike], None]]:
+def kaldi_table(path: Path | str, compressed: bool = False) -> Iterator[Callable[[str, ArrayLike], None]]:
     """Yield write(name, values), which puts the matrix values (N, D) into path.ark as float32; path.scp lists them.
+
+    compressed: Kaldi's own way for features, a byte a value, which is off by up to some hundredths of a column's range.
 
     Both are there, and whole, when the block has ended, and as they were before where it ends with an exception. A list
     is never there with an archive that is not its own. The list has the archive's whole path: tools may read it from
@@ -248,7 +250,9 @@ def kaldi_table(path: Path | str) -> Iterator[Callable[[str, ArrayLike], None]]:
                 if name in offsets:
                     raise UserError(f"{ark}: two utterances are named {name}; give them in two runs")
                 offsets[name] = stream.tell() + len(name.encode()) + 1
-                kaldiio.save_ark(stream, {name: np.asarray(values, dtype=np.float32)})
+                kaldiio.save_ark(
+                    stream, {name: np.asarray(values, dtype=np.float32)}, compression_method=2 if compressed else None
+                )
 
             yield write
         with contextlib.suppress(FileNotFoundError):

@@ -118,6 +118,7 @@ ACCEPTED = {
             "TrainConfig.bf16",
             "TrainConfig.clip_norm",
             "TrainConfig.max_epochs",
+            "TrainConfig.num_workers",
             "TrainConfig.patience",
             "TrainConfig.valid_every",
         ],

@@ -1,9 +1,11 @@
 """Batches from any position of an epoch, with lhotse's samplers and any number of workers; random streams."""
 
 import itertools
+import logging
 import random
 import warnings
 from collections import namedtuple
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ import torch
 
 from pyspeech.compat import prepare_lhotse
 from pyspeech.errors import UserError
+from pyspeech.experiment import process
+from pyspeech.training import data
 from pyspeech.training.data import BatchLoader, item_names, to_device
 from pyspeech.training.randomness import RandomStream, get_random_state, seed_everything, set_random_state
 
@@ -182,3 +186,24 @@ def test_random_stream():
     with pytest.raises(KeyError), RandomStream(1):
         raise KeyError(draws())
     assert random.getstate() == before
+
+
+@pytest.mark.parametrize(
+    "asked, device, cores, shared, expected",
+    [
+        (3, "cpu", 16, 9, 3),
+        (0, "cuda", 16, 9, 0),
+        (None, "cpu", 16, 9, 0),
+        (None, "cuda", 16, 9, 8),
+        (None, "cuda", 4, 9, 3),
+        (None, "cuda", 1, 9, 0),
+        (None, "cuda", 16, 0.06, 0),
+    ],
+)
+def test_workers_by_the_cores_of_the_stage(asked, device, cores, shared, expected, monkeypatch, caplog):
+    monkeypatch.setattr(data, "default_device", lambda: torch.device(device))
+    monkeypatch.setattr(process, "num_cores", lambda: 64)
+    monkeypatch.setenv(process.CORES, str(cores))
+    monkeypatch.setattr(data.shutil, "disk_usage", lambda path: SimpleNamespace(free=int(shared * 2**30)))
+    assert data.choose_workers(asked, logging.getLogger()) == expected
+    assert ("/dev/shm has 61 MB" in caplog.text) == (shared < 1)

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspeech.experiment import stages as graph
 from pyspeech.experiment.logs import FORMAT, TIME_FORMAT, ScreenHandler
-from pyspeech.experiment.process import num_cores, termination_as_exception
+from pyspeech.experiment.process import CORES, num_cores, termination_as_exception
 from pyspeech.workers import die_with
 
 
@@ -92,6 +92,7 @@ def _start(stage, threads, run):
 def _prepare(stage, threads):
     """Name the stage in each line, show no bars, which would overwrite each other, and compute with `threads`."""
     os.environ["TQDM_DISABLE"] = "1"
+    os.environ[CORES] = str(threads)
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
     for handler in logging.getLogger().handlers:
         if isinstance(handler, ScreenHandler):

@@ -20,6 +20,7 @@ class Terminated(KeyboardInterrupt):
         self.signum = signum
 
 
+CORES = "PYSPEECH_CORES"
 _SIGNALS = (signal.SIGTERM, signal.SIGUSR2)
 _handling = False
 
@@ -91,6 +92,11 @@ def num_cores() -> int:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     asked = os.environ.get("SLURM_CPUS_PER_TASK") or os.environ.get("NSLOTS") or ""  # NSLOTS: Grid Engine
     return min(cores, int(asked)) if asked.isdecimal() and int(asked) else cores
+
+
+def stage_cores() -> int:
+    """Those of them that this stage may use, where several run at a time (CORES, which says so, is set for each)."""
+    return min(num_cores(), int(os.environ.get(CORES) or num_cores()))
 
 
 def stages_at_once() -> int:

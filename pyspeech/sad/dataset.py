@@ -12,12 +12,13 @@ generator, which the loader seeds by epoch and batch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
+from pyspeech.cache import BoundedCache
 from pyspeech.cuts import read_samples
 from pyspeech.sad.augmentation import augment
 from pyspeech.sad.segments import union
@@ -57,7 +58,8 @@ class CropDataset(torch.utils.data.Dataset):
         self.speech = {cut.recording_id: union([(part.start, part.end) for part in cut.supervisions]) for cut in streams}
         self.end = {cut.recording_id: cut.end for cut in streams}  # of the labels, seconds
         hours = sum(cut.duration for cut in streams) / 3600
-        self.audio = AudioReader(stft.sampling_rate, keep=hours <= config.cache_hours)
+        recordings = [cut.recording for cut in streams if cut.recording and hours <= config.cache_hours]
+        self.audio = AudioReader(stft.sampling_rate, keep=recordings)
 
     def __getitem__(self, windows: Iterable[DataCut]) -> dict[str, torch.Tensor]:
         """windows: cuts. Returns tensors for B crops of T frames, with C frames of context to either side:
@@ -107,10 +109,11 @@ def frames_before(seconds: float, stft: StftConfig) -> int:
 
 
 class AudioReader:
-    """Pieces of recordings, at one sampling rate. With `keep`, whole recordings stay in memory as 16 bit."""
+    """Pieces of recordings, at one sampling rate. Those to `keep` stay in memory, whole, as 16 bit."""
 
-    def __init__(self, sampling_rate: int, keep: bool) -> None:
-        self.sampling_rate, self.keep, self.kept = sampling_rate, keep, {}
+    def __init__(self, sampling_rate: int, keep: Sequence[Recording] = ()) -> None:
+        self.sampling_rate, self.keep = sampling_rate, {recording.id for recording in keep}
+        self.cache = BoundedCache(sum(2 * self.num_samples(recording) + 8192 for recording in keep))
 
     def num_samples(self, recording: Recording) -> int:
         return round(recording.num_samples * self.sampling_rate / recording.sampling_rate)
@@ -120,16 +123,17 @@ class AudioReader:
         first, last = max(0, start), min(start + length, self.num_samples(recording))
         piece = np.zeros(length, np.float32)
         if last > first:
-            read = self._whole if self.keep else self._part
+            read = self._whole if recording.id in self.keep else self._part
             samples = read(recording, first, last)
             piece[first - start :][: len(samples)] = samples
         return piece
 
     def _whole(self, recording, first, last):
-        if recording.id not in self.kept:
-            samples = read_samples(recording.to_cut(), self.sampling_rate)
-            self.kept[recording.id] = np.clip(np.rint(samples * 32768), -32768, 32767).astype(np.int16)
-        return self.kept[recording.id][first:last] / np.float32(32768)
+        return self.cache.get(recording.id, lambda: self._samples(recording))[first:last] / np.float32(32768)
+
+    def _samples(self, recording):
+        samples = read_samples(recording.to_cut(), self.sampling_rate)
+        return np.clip(np.rint(samples * 32768), -32768, 32767).astype(np.int16)
 
     def _part(self, recording, first, last):
         # Whole seconds, which begin at a sample of either rate, and one more on either side, beyond which no filter of

@@ -68,7 +68,9 @@ class CropConfig:
     batch_size: int = 64  # pieces
     balanced: bool = False  # whether training draws both classes equally often, the smaller one repeatedly
     clean_batches: int = 0  # at the beginning, in which nothing is augmented or masked: a short training needs them
-    cache_gigabytes: float = 2.0  # of audio is kept in memory, in each process that reads
+    cache_gigabytes: float = 2.0  # of audio is kept in memory, by all processes that read it
+
+    without_effect = ("cache_gigabytes",)
 
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""

@@ -30,7 +30,7 @@ class TrainConfig:
     average_best: int = 1  # the result is the mean of this many best weights
     bf16: Optional[bool] = None  # None: where the GPU computes in it natively
     seed: int = 42
-    num_workers: int = 0  # processes that read data; 0: the training process itself
+    num_workers: Optional[int] = None  # processes that read data; 0: the training process itself; None: by the cores, on a GPU
 
     # The weights do not depend on these, for pyspeech.experiment.plan.
     without_effect = ("max_bad_steps", "log_every", "save_every", "keep_checkpoints", "num_workers")
@@ -46,8 +46,8 @@ class TrainConfig:
             require(name, getattr(self, name) >= 1, "at least 1")
         for name in ("max_steps", "max_epochs", "valid_every", "patience"):
             require(name, getattr(self, name) is None or getattr(self, name) >= 1, "at least 1, or null")
-        for name in ("warmup_steps", "num_workers"):
-            require(name, getattr(self, name) >= 0, "at least 0")
+        require("warmup_steps", self.warmup_steps >= 0, "at least 0")
+        require("num_workers", self.num_workers is None or self.num_workers >= 0, "at least 0, or null")
         require("seed", 0 <= self.seed < 2**63, "0 to 2^63 - 1")
         require("lr", math.isfinite(self.lr) and self.lr > 0, "a positive number")
         require("weight_decay", 0 <= self.weight_decay < math.inf, "0 or a positive number")

@@ -7,6 +7,9 @@ from the sampler, which reads manifests only, and dropped before they reach the 
 
 import collections
 import itertools
+import logging
+import os
+import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,8 +17,24 @@ import torch
 
 from pyspeech.compat import default_device
 from pyspeech.errors import UserError
+from pyspeech.experiment.process import stage_cores
 from pyspeech.training import distributed
 from pyspeech.training.randomness import RandomStream
+
+MOST_WORKERS = 8
+SHARED_BYTES = 1 << 30  # of shared memory, through which batches come from workers; containers often have 64 MB of it
+
+
+def choose_workers(asked: int | None, log: logging.Logger) -> int:
+    """How many processes read data: `asked`; None: for a training on a GPU one for each core of the stage but one, up to 8,
+    where there is shared memory for their batches; otherwise none, as training takes the cores itself."""
+    if asked is not None or default_device().type != "cuda":
+        return asked or 0
+    shared = shutil.disk_usage("/dev/shm").free if os.path.isdir("/dev/shm") else SHARED_BYTES
+    if shared < SHARED_BYTES:
+        log.warning("/dev/shm has %d MB: the training process reads its data itself; workers need 1 GB there", shared >> 20)
+        return 0
+    return min(MOST_WORKERS, stage_cores() - 1)
 
 
 class BatchLoader:

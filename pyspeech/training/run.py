@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
 from pyspeech.compat import default_device
-from pyspeech.training.data import BatchLoader
+from pyspeech.training.data import BatchLoader, choose_workers
 from pyspeech.training.optimization import make_optimizer
 from pyspeech.training.randomness import seed_everything
 from pyspeech.training.trainer import Trainer
 
 if TYPE_CHECKING:
-    import logging
     from pathlib import Path
 
     from pyspeech.training.config import TrainConfig
@@ -39,6 +39,7 @@ def train(
     """
     seed_everything(config.seed)
     model = make_model().to(default_device())
-    batches = BatchLoader(dataset, sampler, config.seed, config.num_workers)
+    workers = choose_workers(config.num_workers, log or logging.getLogger(__name__))
+    batches = BatchLoader(dataset, sampler, config.seed, workers)
     Trainer(model, make_optimizer(model, config), batches, compute_loss, config, folder, validate=validate, log=log).run()
     return model

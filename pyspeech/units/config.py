@@ -101,6 +101,8 @@ class UnitDataConfig:
     warp: float = 1.0  # the VQ-VAE hears voices with all frequencies up to this many times as high, or low; 1: as they are
     cache_gigabytes: float = 2.0  # of features kept in memory; those beyond are computed each time
 
+    without_effect = ("cache_gigabytes",)
+
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("data", self)

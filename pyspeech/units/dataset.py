@@ -174,7 +174,7 @@ class FeatureReader:
     """read(cut): [features (F, dim)] of the whole utterance, float32; behind them, where asked for, linear magnitudes
     (F, bins), and the features before they are normalised.
 
-    The first that are computed are kept in memory, up to cache_bytes.
+    The first that are computed are kept in memory, up to cache_bytes of all processes that were forked off.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class FeatureReader:
         self.cache = BoundedCache(cache_bytes)
 
     def __call__(self, cut: Cut) -> list[torch.Tensor]:
-        return self.cache.get(cut.id, lambda: self._compute(cut))
+        return list(map(torch.from_numpy, self.cache.get(cut.id, lambda: [part.numpy() for part in self._compute(cut)])))
 
     def _compute(self, cut):
         samples = torch.from_numpy(read_samples(cut, self.config.sampling_rate))

@@ -32,6 +32,19 @@ OPTIONS = """
 ZEROSPEECH = Recipe("zerospeech", *OPTIONS.split())
 
 
+@pytest.fixture(scope="module", autouse=True)
+def nothing_to_fetch(tmp_path_factory):
+    """A corpus in a folder needs neither the network nor what the mini corpus is made with: here no address can be reached,
+    nothing was fetched before, and nothing is in the end."""
+    cache = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPEECH_CACHE", str(cache))
+        for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+            patch.setenv(name, "http://127.0.0.1:9")
+        yield
+    assert list(cache.iterdir()) == []
+
+
 corpus, undisturbed = fixtures(ZEROSPEECH, make_zerospeech, "2019")
 
 

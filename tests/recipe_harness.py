@@ -102,7 +102,7 @@ class Recipe:
                     os.kill(json.loads((folder / f".lock.{stage}").read_text())["pid"], signal.SIGKILL)
                 if ": runs (" in line and stage in requeued:
                     requeued.remove(stage)
-                    slurm.call("scontrol", "requeue", slurm.jobs()[stage][0])
+                    slurm.call("scontrol", "requeue", slurm.jobs(folder)[stage][0])
             status = process.wait()
             if status == 0:
                 break

@@ -14,6 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from pyspeech.experiment.cluster import prefix_of
 from pyspeech.experiment.locks import birth_of
 
 SBIN = ":/usr/sbin:/sbin"  # of Debian, where daemons are
@@ -140,10 +141,11 @@ class Slurm:
         """Its slurmd dies; what it had started goes on, as where the network fails."""
         _end(self.folder / f"slurmd-{node}.pid")
 
-    def jobs(self):
-        """{last part of its name: (id, state, node)} of all jobs that wait or run."""
+    def jobs(self, folder):
+        """{stage: (id, state, node)} of the jobs of an experiment folder that wait or run."""
         lines = [line.split("|") for line in self.call("squeue", "-h", "-o", "%j|%i|%t|%N").splitlines()]
-        return {name.rpartition("-")[2]: tuple(rest) for name, *rest in lines}
+        prefix = prefix_of(folder)
+        return {name[len(prefix) :]: tuple(rest) for name, *rest in lines if name.startswith(prefix)}
 
 
 def _end(pid_file):

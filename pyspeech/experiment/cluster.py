@@ -148,9 +148,8 @@ class Driver:
 
     def submit_and_follow(self) -> None:
         """Submit what is missing, follow until all is over; exits with 1 where a stage failed."""
-        jobs = self._submit()
         try:
-            failed = self._follow(jobs)
+            failed = self._follow(self._submit())
         except KeyboardInterrupt:
             say("the jobs go on: the same command follows them again, --cancel ends them", sys.stderr)
             raise

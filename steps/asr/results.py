@@ -62,6 +62,8 @@ def additions_note(conf):
     speeds = ", ".join(f"{speed:g}" for speed in conf.data.speeds)
     added = [f"dropout {conf.model.dropout:g}" if conf.model.dropout else None,
              f"copies of the training data at the speeds {speeds}" if speeds else None,
+             f"voices of vocal tracts up to {conf.data.warp:g} times as short or long" if conf.data.warp > 1 else None,
+             f"gains of up to {conf.data.channel_db:g} dB that differ over frequency" if conf.data.channel_db else None,
              "SpecAugment" if conf.data.augment else None,
              f"the mean of the {conf.train.average_best} best weights" if conf.train.average_best > 1 else None]
     added = "; ".join(filter(None, added))

@@ -69,6 +69,16 @@ def test_other_features_are_trained_on_anew(corpus, undisturbed, tmp_path):
     assert INDIC.would_run(folder, *options) == [*stale, "early_stopping", "results"]
 
 
+def test_frames_that_are_not_stored_change_no_training(corpus, undisturbed, tmp_path):
+    folder = shutil.copytree(undisturbed[0], tmp_path / "exp")
+    frames = folder / "features" / "frames" / "train"
+    before = sum(path.stat().st_size for path in frames.glob("*.f16"))
+    options = [f"corpus={corpus}", f"data.stored_gb={before / 2e9}"]
+    INDIC.run("--stop-stage", "features", *options, "--exp", folder)
+    assert 0.2 * before < sum(path.stat().st_size for path in frames.glob("*.f16")) <= before / 2
+    assert INDIC.would_run(folder, *options) == []
+
+
 def test_one_language(corpus, tmp_path):
     """Named twice, and not as the manifests name it."""
     INDIC.run(

@@ -87,6 +87,8 @@ def write_store(
     size = max(SMALLEST, -(-total // MOST))
     log = log or logging.getLogger(__name__)
     write_json(folder / CONTENT, {"num_bins": num_bins, "rows": total, "shard": size})
+    for leftover in folder.glob(".*.tmp.*"):  # of processes that were killed
+        leftover.unlink()
     numbers = range(-(-total // size))
     left = [number for number in numbers if not _shard(folder, number, ".npz").exists()]
     if len(left) < len(numbers):

@@ -101,6 +101,13 @@ def test_ids_without_their_speaker_in_front_are_said_apart(tmp_path):
     ]
 
 
+def test_spaces_and_tabs_part_ids_from_the_rest(tmp_path):
+    (tmp_path / "text").write_text("a\tone two\n b \t one\ttwo \nc one\ttwo\nd\n")
+    assert [line[1:] for line in read_table(tmp_path / "text")] == [
+        ("a", "one two"), ("b", "one\ttwo"), ("c", "one\ttwo"), ("d", "")
+    ]  # fmt: skip
+
+
 def test_what_is_no_data_directory_and_many_faults(tmp_path):
     with pytest.raises(UserError, match="no such folder; expected a Kaldi data directory"):
         require_sound(tmp_path / "none")

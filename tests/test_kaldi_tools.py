@@ -1,5 +1,6 @@
 """utils/kaldi_export.py and utils/kaldi_import.py: what is exported keeps Kaldi's rules and comes back the same."""
 
+import gzip
 import json
 from dataclasses import asdict
 
@@ -25,9 +26,9 @@ RATE = 11025
 @pytest.fixture
 def manifest(tmp_path):
     """Five utterances: of plain files, of a FLAC file with a space in its name, of two parts of a long one; odd ids."""
-    paths = [
-        write_audio(tmp_path / "wav" / name, 0.7, RATE, seed=seed) for seed, name in enumerate(("a.wav", "b.wav", "c d.flac"))
-    ]
+    seconds = 11023.5 / RATE  # 11023 samples: lhotse rounds their duration down
+    names = ("a.wav", "b.wav", "c d.flac")
+    paths = [write_audio(tmp_path / "wav" / name, seconds, RATE, seed=seed) for seed, name in enumerate(names)]
     long = write_audio(tmp_path / "wav/long.wav", samples=noise(3.0, RATE), rate=RATE)
     whole = [(paths[0], "hi-IN-0 1", None), (paths[1], "hi-IN-02", "S-1"), (paths[2], "हि/é", "S")]
     rows = [
@@ -60,6 +61,18 @@ def test_a_manifest_comes_back_the_same(manifest, tmp_path, capsys):
         assert (source == expected["recording"]["sources"][0].pop("source")) == (name != "हि/é")
         assert back == expected
         np.testing.assert_array_equal(read_samples(after[name], RATE), read_samples(cut, RATE))
+
+
+def test_whole_files_come_back_without_segments(manifest, tmp_path):
+    with gzip.open(manifest, "rt") as stream:
+        lines = [line for line in stream if "part" not in line]
+    with gzip.open(tmp_path / "whole.jsonl.gz", "wt") as stream:
+        stream.writelines(lines)
+    kaldi_export.main([str(tmp_path / "whole.jsonl.gz"), str(tmp_path / "data")])
+    assert not (tmp_path / "data/segments").exists() and (tmp_path / "data/utt2name").exists()
+    kaldi_import.main([str(tmp_path / "data"), str(tmp_path / "back.jsonl.gz")])
+    before, after = cuts_of(tmp_path / "whole.jsonl.gz"), cuts_of(tmp_path / "back.jsonl.gz")
+    assert {key: cut.duration for key, cut in before.items()} == {key: cut.duration for key, cut in after.items()}
 
 
 def test_exported_twice_gives_the_same_tables(manifest, tmp_path):

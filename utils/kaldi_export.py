@@ -111,9 +111,10 @@ def collect(manifests, folder):
 def utterance(cut, supervision, recording, audio):
     from pyspeech.kaldi.reading import KaldiUtterance
 
-    start, end = cut.start + supervision.start, cut.start + supervision.end
-    start, end = max(start, 0.0), min(end, cut.recording.duration)
-    whole = start == 0 and end == cut.recording.duration
+    start = max(cut.start + supervision.start, 0.0)
+    end = start + supervision.duration    # lhotse's own `end` is rounded
+    whole = start == 0 and round(end * cut.recording.sampling_rate) >= cut.recording.num_samples
+    end = min(end, cut.recording.duration)
     return KaldiUtterance(
         id=cut.id if len(cut.supervisions) == 1 else supervision.id, recording=recording, audio=audio,
         speaker=supervision.speaker, start=None if whole else start, end=None if whole else end, text=supervision.text,

@@ -103,10 +103,11 @@ def read_table(path: Path) -> Iterator[Line]:
                 raise UserError(f"{path}, line {number}: no line end; is the file cut off?")
             if "\r" in line:
                 raise UserError(f"{path}, line {number}: a carriage return; convert the file (dos2unix)")
-            fields = re.split(r"[ \t]+", line.strip(" \t\n"), maxsplit=1)
-            if not fields[0]:
+            line = line.strip(" \t\n")
+            key = line.split(" ", 1)[0].split("\t", 1)[0]
+            if not key:
                 raise UserError(f"{path}, line {number}: empty; expected an id and what belongs to it")
-            yield Line(number, fields[0], fields[1] if len(fields) == 2 else "")
+            yield Line(number, key, line[len(key) :].lstrip(" \t"))
 
 
 def check_data_dir(folder: Path | str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from pyspeech.audio.io import read_audio
 from pyspeech.errors import DownloadError, UserError
 from pyspeech.spoofing.augmentation import augment
 from pyspeech.spoofing.config import AugmentConfig, LogMelConfig
+from steps.spoof import augment as augment_stage
 from steps.spoof.augment import collect_backgrounds, load_backgrounds
 from steps.spoof.tables import sources_note
 
@@ -132,15 +133,16 @@ def test_without_a_network(tmp_path, monkeypatch, caplog):
         raise DownloadError("cannot download music.deb: no route to host")
 
     monkeypatch.setattr(backgrounds, "backgrounds", offline)
+    monkeypatch.setattr(augment_stage, "SIMULATED", 12)
     with pytest.raises(DownloadError, match="no route to host"):
         collected(tmp_path, noise=0.5, corpus="mini")
     found = collected(tmp_path, noise=0.5, music=0.5, reverberation=0.5, rate=8000)
     assert "noise: made up, as packages cannot be had; better name a folder, augment.noise_dir=DIR" in caplog.text
     described = json.loads((tmp_path / "backgrounds/sources.json").read_text())
-    assert described == {"noise": "60 made up, 10.0 min", "music": "60 made up, 10.0 min", "rooms": described["rooms"]}
-    assert "noise, 60 made up, 10.0 min; rooms" in sources_note(described)
+    assert described == {"noise": "12 made up, 2.0 min", "music": "12 made up, 2.0 min", "rooms": described["rooms"]}
+    assert "noise, 12 made up, 2.0 min; rooms" in sources_note(described)
     for sounds in found.values():
-        assert len(sounds) == 60 and len({sound.tobytes() for sound in sounds}) == 60
+        assert len(sounds) == 12 and len({sound.tobytes() for sound in sounds}) == 12
     for kind in ("noises", "musics"):
         for sound in found[kind]:
             assert len(sound) == 80000 and np.abs(sound).max() == pytest.approx(1, abs=1e-3) and np.std(sound[-8000:]) > 1e-3

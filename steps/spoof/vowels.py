@@ -9,6 +9,7 @@ from dataclasses import dataclass
 RATE = 16000  # Hz, of the speech
 SIZE, SHIFT = 320, 160  # samples of a frame, and from frame to frame
 PERIODIC = 0.85  # autocorrelation
+HIGHEST = 180.0  # Hz: of a higher voice, linear prediction shows the harmonics instead of formants
 LEVEL = 0.1  # of the mean square of the loudest frame
 BROADEST = 400.0  # Hz: the bandwidth of a formant
 LOWEST = 200.0  # Hz: what is below is the voice itself
@@ -36,7 +37,7 @@ def find_vowel(samples):
 
     frames = FbankConfig(RATE, window_ms=1000 * SIZE // RATE, shift_ms=1000 * SHIFT // RATE, stack=1, stack_shift=1)
     pitch, strength, energy = (values.double().numpy() for values in periodicity(samples, frames))
-    candidates = np.flatnonzero((strength > PERIODIC) & (energy > LEVEL * energy.max(initial=0.0)))
+    candidates = np.flatnonzero((strength > PERIODIC) & (pitch < HIGHEST) & (energy > LEVEL * energy.max(initial=0.0)))
     found = np.full((len(strength), 3), np.nan)
     found[candidates] = formants(samples, candidates * SHIFT)
     good = [index for index in candidates if _is_open(found[index]) and _is_steady(found, index)]

@@ -44,7 +44,7 @@ def write_task(path, items, old=False, columns=("phone", "speaker"), keep=lambda
             found = [[index.index(value) for value in values] for index, values in labels.values()]
             group.create_dataset("indexed_data", data=np.array(found, np.uint8).T)
             if old:
-                task.create_dataset(f"triplets/{name}", data=np.array(triplets, np.uint8))
+                task.create_dataset(f"triplets/{name}", data=np.array(triplets, np.uint16))
             names.append(name)
             edges.append((len(rows), len(rows) + len(triplets)))
             rows += triplets

@@ -20,7 +20,8 @@ class BoundedCache:
 
     The first values are kept, up to `limit` bytes of all together; none that comes after one that did not fit. A value is
     an array, or a list of arrays; who gets one leaves it as it is. Processes that are forked off, such as the workers of a
-    DataLoader, share what is kept and the limit: what one of them has made, none makes again. Memory is taken as it fills.
+    DataLoader, share what is kept and the limit: what one of them has made, none makes again. Memory is taken as it fills;
+    where the system does not promise so much, nothing is kept.
     """
 
     def __init__(self, limit: int) -> None:
@@ -29,7 +30,11 @@ class BoundedCache:
             return
         self._most = 16 + self._limit // MEAN_BYTES
         self._slots = 2 * self._most
-        self._data = mmap.mmap(-1, self._limit)
+        try:
+            self._data = mmap.mmap(-1, self._limit)
+        except OSError:  # a system that promises no memory that it might not have
+            self._limit = 0
+            return
         # Of each slot the hash of its key (0: empty), and where its entry begins; behind them, how many bytes and slots are
         # taken.
         index = np.frombuffer(mmap.mmap(-1, 8 * (2 * self._slots + 2)), dtype=np.int64)

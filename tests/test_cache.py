@@ -1,5 +1,7 @@
 """The bounded cache: what is kept, of which sizes, and that it is made once, by whichever process."""
 
+import errno
+import mmap
 import multiprocessing
 import os
 
@@ -35,10 +37,17 @@ def test_the_first_values_are_kept_as_far_as_they_fit(rng):
     assert made == ["array", ("a", 1), "large", "small", "large", "small", "large", "small"]
 
 
-def test_no_room_keeps_nothing():
-    cache = BoundedCache(0)
-    first, second = (cache.get("x", lambda: np.zeros(1)) for _ in range(2))
-    assert first is not second
+def test_no_room_keeps_nothing(monkeypatch):
+    def refuse(*arguments):
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    caches = [BoundedCache(0)]
+    monkeypatch.setattr(mmap, "mmap", refuse)
+    for cache in [*caches, BoundedCache(10_000)]:
+        made = []
+        for _ in range(2):
+            assert counting(made)(cache, "x", np.ones(1)).tolist() == [1]
+        assert made == ["x", "x"]
 
 
 def test_many_small_values(rng):

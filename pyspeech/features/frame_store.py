@@ -83,6 +83,8 @@ def write_store(
 
     compute: compute(row) -> log-mel frames (F, num_bins) float32, called in `jobs` processes, for the rows of either.
     """
+    from tqdm import tqdm
+
     folder, total = Path(folder), len(stored)
     size = max(SMALLEST, -(-total // MOST))
     log = log or logging.getLogger(__name__)
@@ -98,7 +100,8 @@ def write_store(
         rows = range(number * size, min(total, (number + 1) * size))
         _write_shard(folder, number, rows, compute, stored, counted, num_bins)
 
-    for done, _ in enumerate(in_processes(write, left, jobs), start=len(numbers) - len(left) + 1):
+    shards = tqdm(in_processes(write, left, jobs), "frames", len(left), unit="shard", disable=None)
+    for done, _ in enumerate(shards, start=len(numbers) - len(left) + 1):
         if done * 10 // len(numbers) > (done - 1) * 10 // len(numbers):
             log.info("frames: %d of %d shards", done, len(numbers))
     return _merge(folder, numbers) if counted.any() else None

@@ -150,13 +150,12 @@ class Bench:
         """What is told of a training; {"problem": line} where it does not end well."""
         section, name = RECIPES[recipe].trainings[stage]
         folder, last = self.folder / recipe / "training" / name, self.options.steps
-        settings = {"max_epochs": "null", "valid_every": last, "log_every": 1, "save_every": max(1, last // 6)}
-        stages = ["--stage", stage, "--stop-stage", stage, *(f"{section}.{key}={value}" for key, value in settings.items())]
-        whole, found = [*stages, f"{section}.max_steps={last}"], {}
+        whole, found = ["--stage", stage, "--stop-stage", stage, *settings(recipe, last)], {}
         try:
             if self.options.device != "cpu":
                 say(f"{recipe} {stage}: {CPU_STEPS} steps on the CPU")
-                self._finish(recipe, *stages, f"{section}.max_steps={CPU_STEPS}", "--force", "--device", "cpu")
+                short = ["--stage", stage, "--stop-stage", stage, *settings(recipe, last, {section: CPU_STEPS})]
+                self._finish(recipe, *short, "--force", "--device", "cpu")
                 found["cpu"] = losses_of(read_result(folder))
             say(f"{recipe} {stage}: {last} steps")
             done = self._finish(recipe, *whole, "--force")
@@ -212,6 +211,15 @@ class Bench:
 
     def _over(self):
         return f"not done in {self.options.minutes:g} minutes (--minutes)"
+
+
+def settings(recipe, steps, others=None):
+    """Options of all trainings of a recipe, as one may need another's model; others: {section: another number of steps}."""
+    sections = [section for section, _ in RECIPES[recipe].trainings.values()]
+    values = {"max_epochs": "null", "valid_every": steps, "log_every": 1, "save_every": max(1, steps // 6)}
+    numbers = {**dict.fromkeys(sections, steps), **(others or {})}
+    return [f"{section}.{key}={value}" for section in sections
+            for key, value in {**values, "max_steps": numbers[section]}.items()]
 
 
 def say(text):

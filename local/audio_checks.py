@@ -13,7 +13,7 @@ from pyspeech.audio.headers import promised_frames
 from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES, UNKNOWN_LENGTH, stream_audio
 from pyspeech.audio.level import STEP
 from pyspeech.errors import UserError
-from pyspeech.experiment.process import num_cores
+from pyspeech.experiment.process import stage_cores
 from pyspeech.workers import in_processes
 
 AUDIO_SUFFIXES = SNDFILE_SUFFIXES + FFMPEG_SUFFIXES
@@ -157,8 +157,8 @@ def check_utterances(utterances, check, log, jobs=None):
     """([(utterance, audio properties), ...], [(audio path, what is wrong), ...]) of a list of Utterance, with progress.
 
     Anything that has an `audio`, a path, will do for one. check: utterance -> what `check_file` returns. Called in `jobs`
-    processes, by default one a core, and in each of them by threads: a core checks 2,500 files a second, and a file system
-    that is far away takes its time for each.
+    processes, by default one for each core of the stage, and there by threads: a core checks 2,500 files a second, and a file
+    system that is far away takes its time for each.
     """
     from tqdm import tqdm
 
@@ -171,7 +171,7 @@ def check_utterances(utterances, check, log, jobs=None):
 
     found = {}
     with tqdm(desc="check", total=len(utterances), disable=None) as bar:
-        for start, results in in_processes(check_chunk, starts, jobs or num_cores()):
+        for start, results in in_processes(check_chunk, starts, jobs or stage_cores()):
             found[start] = results
             bar.update(len(results))
     good, problems = [], []

@@ -196,9 +196,12 @@ def read(options):
 
 def read_batches(dataset, sampler, config, options, seconds_of):
     """The figures of `read`; all batches are made as in training."""
-    from pyspeech.training.data import BatchLoader
+    import logging
 
-    loader, begun = BatchLoader(dataset, sampler, config.seed, config.num_workers), cores_seconds()
+    from pyspeech.training.data import BatchLoader, choose_workers
+
+    workers = choose_workers(config.num_workers, logging.getLogger())
+    loader, begun = BatchLoader(dataset, sampler, config.seed, workers), cores_seconds()
     audio, count, end, first = 0.0, 0, float("inf"), None
     for _, batch in loader(0, options.skip):
         audio, count = audio + seconds_of(batch), count + 1
@@ -207,7 +210,7 @@ def read_batches(dataset, sampler, config, options, seconds_of):
         if time.monotonic() > end:
             break
     del loader, batch  # workers end, and their computing is known
-    return {"first": first, "read": count, "audio": audio, "workers": config.num_workers,
+    return {"first": first, "read": count, "audio": audio, "workers": workers,
             "speed": audio / (cores_seconds() - begun), "batches": None if options.skip else count_batches(sampler)}
 
 

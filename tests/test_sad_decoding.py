@@ -6,7 +6,15 @@ import pytest
 from pyspeech.errors import UserError
 from pyspeech.sad.scoring import score_pair
 from pyspeech.sad.segments import frames_to_segments
-from pyspeech.sad.smoothing import SMOOTHINGS, decide, hmm_smooth, hmm_smooth_thresholds, majority, median_filter
+from pyspeech.sad.smoothing import (
+    SMOOTHINGS,
+    decide,
+    decide_thresholds,
+    hmm_smooth,
+    hmm_smooth_thresholds,
+    majority,
+    median_filter,
+)
 from pyspeech.sad.thresholds import sweep, sweep_decisions
 
 
@@ -136,7 +144,8 @@ def test_sweep_of_any_decisions():
     means = [np.convolve(frame_scores, np.ones(9) / 9, mode="same") for frame_scores in scores]
     thresholds = np.linspace(-3, 3, 13)
     deciders = [lambda threshold, mean=mean: mean > 0.5 + threshold / 10 for mean in means]
-    swept = sweep_decisions(deciders, thresholds, references, durations, COLLARS)
+    decisions = ((decider(threshold) for threshold in thresholds) for decider in deciders)
+    swept = sweep_decisions(decisions, thresholds, references, durations, COLLARS)
     for collar, found in zip(COLLARS, swept):
         expected = [
             official_dcf([decider(threshold) for decider in deciders], references, durations, collar, 0.0)
@@ -144,6 +153,13 @@ def test_sweep_of_any_decisions():
         ]
         assert found.dcf == pytest.approx(expected, abs=1.1e-5)
         assert found.threshold == thresholds[np.argmin(found.dcf)]
+
+
+@pytest.mark.parametrize("smoothing", SMOOTHINGS)
+def test_decisions_at_many_thresholds_are_the_loop_over_them(smoothing):
+    scores, thresholds = made_up_recordings()[0][0], np.linspace(0, 1, 11)
+    together = np.array(list(decide_thresholds(scores, thresholds, smoothing)))
+    np.testing.assert_array_equal(together, [decide(scores, threshold, smoothing) for threshold in thresholds])
 
 
 def test_majority():

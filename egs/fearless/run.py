@@ -71,8 +71,8 @@ def decode(exp, conf):
     score_networks(exp, NETWORKS)
 
 
-@recipe.stage(config=["collars"], inputs=["corpus", "frame_scores", f"training/{pattern(NETWORKS)}/model.pt"], version=2,
-              outputs=[f"models/{pattern(NETWORKS)}/model.pt", f"sweeps/{pattern(NETWORKS)}.json",
+@recipe.stage(config=["collars"], inputs=["corpus", "frame_scores", f"training/{pattern(NETWORKS)}/model.pt"], version=3,
+              outputs=[f"models/{pattern(NETWORKS)}/model.pt", f"sweeps/{pattern([*NETWORKS, VOTE])}.json",
                        f"hypotheses/{pattern([*NETWORKS, VOTE])}", f"scores/{pattern([*NETWORKS, VOTE])}.json"])
 def tune(exp, conf):
     """Thresholds from dev (paper, Figure 6), the decisions at them and by majority voting, and their scores."""

@@ -37,6 +37,15 @@ def decide(scores: ArrayLike, threshold: float, smoothing: str = "none") -> np.n
     return decisions
 
 
+def decide_thresholds(scores: ArrayLike, thresholds: ArrayLike, smoothing: str = "none") -> Iterator[np.ndarray]:
+    """Yield `decide(scores, threshold, smoothing)` for each of the thresholds (n,); with the HMM, many at once."""
+    if smoothing == "hmm":
+        check_scores(scores)
+        yield from hmm_smooth_thresholds(scores, thresholds)
+    else:
+        yield from (decide(scores, threshold, smoothing) for threshold in np.asarray(thresholds).tolist())
+
+
 def majority(decisions: Sequence[np.ndarray]) -> np.ndarray:
     """Frames that more than half of the detectors call speech (section 4.3): decisions, bool (T,) of each -> bool (T,)."""
     return 2 * np.sum(decisions, axis=0) > len(decisions)

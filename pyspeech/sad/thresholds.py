@@ -5,13 +5,13 @@ the median filter (which may as well be applied to the scores), the DCF at all t
 scores; other decisions, such as those of an HMM, are made once for each threshold, for all collars together.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pyspeech.sad.scoring import FALSE_ALARM_WEIGHT, MISS_WEIGHT, scored_time
-from pyspeech.sad.smoothing import check_scores, hmm_smooth_thresholds, median_filter
+from pyspeech.sad.smoothing import check_scores, decide_thresholds, median_filter
 
 NUM_THRESHOLDS = 201
 
@@ -48,7 +48,7 @@ def sweep(
     def called(frame_scores, weigh):
         check_scores(frame_scores)
         if smoothing == "hmm":
-            return _seconds_called(hmm_smooth_thresholds(frame_scores, thresholds), weigh)
+            return _seconds_called(decide_thresholds(frame_scores, thresholds, smoothing), weigh)
         smooth = median_filter(frame_scores) if smoothing == "median" else frame_scores
         return [_seconds_above(smooth, weight, thresholds) for weight in weigh(len(smooth))]
 
@@ -56,7 +56,7 @@ def sweep(
 
 
 def sweep_decisions(
-    recordings: Iterable[Callable[[float], np.ndarray]],
+    recordings: Iterable[Iterable[np.ndarray]],
     thresholds: np.ndarray,
     references: Sequence[Reference],
     durations: Sequence[float],
@@ -64,13 +64,8 @@ def sweep_decisions(
     frame_shift: float = 0.01,
     frame_offset: float = 0.0,
 ) -> list[Sweep]:
-    """The same for any way to decide. recordings: of each, a function that gives its decisions, bool (T,), at a threshold.
-    thresholds: (n,), any numbers."""
-
-    def called(decide, weigh):
-        return _seconds_called((decide(float(threshold)) for threshold in thresholds), weigh)
-
-    return _sweep(thresholds, called, recordings, references, durations, collars, frame_shift, frame_offset)
+    """The same for any way to decide. recordings: of each, its decisions, bool (T,), at each of the thresholds (n,)."""
+    return _sweep(thresholds, _seconds_called, recordings, references, durations, collars, frame_shift, frame_offset)
 
 
 def _sweep(thresholds, called, recordings, references, durations, collars, frame_shift, frame_offset):

@@ -6,6 +6,7 @@ from steps.sad import detect
 from steps.sad.corpus import scored_sets
 from steps.sad.systems import FIXED, SMOOTHINGS, VOTE
 from steps.sad.tables import chance_notes
+from steps.sad.vote import tune_vote
 
 
 def hypotheses(exp, system, collar=None):
@@ -63,8 +64,8 @@ def score_networks(exp, systems):
 
 
 def tune_thresholds(exp, systems, collars):
-    """The threshold with the lowest DCF on dev for each system, smoothing and collar; hypotheses of all sets at it, those
-    by majority of the systems, and their scores.
+    """The threshold with the lowest DCF on dev for each system, smoothing and collar, and those for their majority;
+    hypotheses of all sets at them, and their scores.
 
     The network with its smoothing and its threshold for the first collar is models/<system>/model.pt, which
     utils/detect_speech.py takes.
@@ -84,13 +85,20 @@ def tune_thresholds(exp, systems, collars):
             for smoothing in SMOOTHINGS[system]}, collars)
         save_model(exp.dir / "models" / system, model, thresholds[collars[0]], SMOOTHINGS[system][0])
         for collar in collars:
-            deciders[collar][system] = (scores / system, thresholds[collar], SMOOTHINGS[system][0])
+            deciders[collar][system] = [(scores / system, thresholds[collar], SMOOTHINGS[system][0])]
+    votes = {}
+    for collar in collars:
+        voters, dcf = tune_vote(exp, [own for (own,) in deciders[collar].values()], stft, collar)
+        deciders[collar][VOTE] = voters
+        points = {system: threshold for system, (_, threshold, _) in zip(systems, voters)}
+        votes[f"{collar:g}"] = {"threshold": points, "best_dcf": dcf}
+        exp.log.info("majority, collar %g s: thresholds %s, dev DCF %.2f %%", collar, points, 100 * dcf)
+    write_json(exp.dir / "sweeps" / f"{VOTE}.json", {"majority": votes})
     for name in scored_sets(corpus):
         cuts = load_cuts(corpus, name)
-        for collar in collars:
-            for system, voters in [*((system, [system]) for system in systems), (VOTE, systems)]:
-                chosen = [deciders[collar][voter] for voter in voters]
-                detect.detect_networks(cuts, name, chosen, stft, hypotheses(exp, system, collar) / name)
+        for collar, by_system in deciders.items():
+            for system, voters in by_system.items():
+                detect.detect_networks(cuts, name, voters, stft, hypotheses(exp, system, collar) / name)
     warn(exp.log, chance_notes(score_systems(exp, [*systems, VOTE], collars), collars[0]))
 
 

@@ -39,9 +39,10 @@ def tune_statistical(exp, config, collars):
     from pyspeech.sad.thresholds import sweep_decisions
 
     dev = load_cuts(exp.dir / "corpus", "dev")
-    deciders = (detect_stream(stream_audio(detect.cut_path(cut), detect.SAMPLING_RATE), config).decide for cut in dev)
     ratios = np.linspace(-config.largest_ratio, config.largest_ratio, NUM_RATIOS)
-    found = sweep_decisions(deciders, ratios, *detect.labels_of_dev(exp, dev), collars, config.frame_shift)
+    detections = (detect_stream(stream_audio(detect.cut_path(cut), detect.SAMPLING_RATE), config) for cut in dev)
+    decisions = ((detection.decide(ratio) for ratio in ratios.tolist()) for detection in detections)
+    found = sweep_decisions(decisions, ratios, *detect.labels_of_dev(exp, dev), collars, config.frame_shift)
     return keep_sweeps(exp, "statistical", {config.decision: found}, collars)
 
 

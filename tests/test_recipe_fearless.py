@@ -35,7 +35,7 @@ def test_table_and_figures(corpus, undisturbed):
     folder, output = undisturbed
     assert shlex.quote(f"corpus={corpus}") in (folder / "RESULTS.md").read_text(encoding="utf-8")  # to be copied
     results = json.loads((folder / "results.json").read_text())
-    for system in ("statistical", "untuned", "baseline", "cnn", "rnn", "seg_rnn", "vote"):
+    for system in ("statistical", "untuned", "baseline", "cnn", "rnn", "seg_rnn", "vote", "vote_tuned"):
         for name in ("dev", "eval"):
             for collar in ("0", "0.5"):
                 scores = results["scores"][system][name][collar]
@@ -68,6 +68,11 @@ def test_thresholds_are_those_of_each_collar(undisturbed):
         if system in ("cnn", "rnn", "seg_rnn"):
             model = load_model(folder / "models" / system)
             assert (model.threshold, model.smoothing) == (points["0.5"]["threshold"], smoothing)
+    for collar, point in results["operating_points"]["vote_tuned"]["majority"].items():
+        dcf = results["scores"]["vote_tuned"]["dev"][collar]["dcf"]
+        assert dcf == pytest.approx(point["best_dcf"], abs=2e-5)
+        others = [results["scores"][name]["dev"][collar]["dcf"] for name in ("cnn", "rnn", "seg_rnn", "vote")]
+        assert dcf <= min(others) + 2e-5
     untuned, tuned = (results["scores"][name]["dev"] for name in ("untuned", "statistical"))
     assert all(tuned[collar]["dcf"] <= untuned[collar]["dcf"] + 1e-5 for collar in ("0", "0.5"))
 

@@ -13,7 +13,7 @@ from pyspeech.pipeline import Recipe, folder_or
 from pyspeech.sad.config import DatasetConfig, GridConfig, NetworkConfig, StatisticalConfig, StftConfig
 from pyspeech.training.config import TrainConfig
 from steps.sad.options import check_options, if_grid, network_options
-from steps.sad.systems import FIXED, NETWORKS, TUNED, VOTE, pattern
+from steps.sad.systems import FIXED, NETWORKS, TUNED, VOTES, pattern
 
 
 @dataclass
@@ -71,9 +71,9 @@ def decode(exp, conf):
     score_networks(exp, NETWORKS)
 
 
-@recipe.stage(config=["collars"], inputs=["corpus", "frame_scores", f"training/{pattern(NETWORKS)}/model.pt"], version=3,
-              outputs=[f"models/{pattern(NETWORKS)}/model.pt", f"sweeps/{pattern([*NETWORKS, VOTE])}.json",
-                       f"hypotheses/{pattern([*NETWORKS, VOTE])}", f"scores/{pattern([*NETWORKS, VOTE])}.json"])
+@recipe.stage(config=["collars"], inputs=["corpus", "frame_scores", f"training/{pattern(NETWORKS)}/model.pt"], version=4,
+              outputs=[f"models/{pattern(NETWORKS)}/model.pt", f"sweeps/{pattern([*NETWORKS, VOTES[1]])}.json",
+                       f"hypotheses/{pattern([*NETWORKS, *VOTES])}", f"scores/{pattern([*NETWORKS, *VOTES])}.json"])
 def tune(exp, conf):
     """Thresholds from dev (paper, Figure 6), the decisions at them and by majority voting, and their scores."""
     from steps.sad.score import tune_thresholds

@@ -4,8 +4,12 @@ from steps.chance import warn
 from steps.cuts import load_cuts
 from steps.sad import detect
 from steps.sad.corpus import scored_sets
+<<<<<<< HEAD
 from steps.sad.systems import FIXED, SMOOTHINGS, VOTE
 from steps.sad.tables import chance_notes
+=======
+from steps.sad.systems import FIXED, SMOOTHINGS, VOTES
+>>>>>>> 7422f3a (fearless: majority by the networks' own thresholds, and by thresholds tuned for it)
 from steps.sad.vote import tune_vote
 
 
@@ -86,20 +90,25 @@ def tune_thresholds(exp, systems, collars):
         save_model(exp.dir / "models" / system, model, thresholds[collars[0]], SMOOTHINGS[system][0])
         for collar in collars:
             deciders[collar][system] = [(scores / system, thresholds[collar], SMOOTHINGS[system][0])]
-    votes = {}
-    for collar in collars:
-        voters, dcf = tune_vote(exp, [own for (own,) in deciders[collar].values()], stft, collar)
-        deciders[collar][VOTE] = voters
+    votes, (own, together) = {}, VOTES
+    for collar, by_system in deciders.items():
+        by_system[own] = [voters[0] for voters in by_system.values()]
+        voters, dcf = tune_vote(exp, by_system[own], stft, collar)
+        by_system[together] = voters
         points = {system: threshold for system, (_, threshold, _) in zip(systems, voters)}
         votes[f"{collar:g}"] = {"threshold": points, "best_dcf": dcf}
         exp.log.info("majority, collar %g s: thresholds %s, dev DCF %.2f %%", collar, points, 100 * dcf)
-    write_json(exp.dir / "sweeps" / f"{VOTE}.json", {"majority": votes})
+    write_json(exp.dir / "sweeps" / f"{together}.json", {"majority": votes})
     for name in scored_sets(corpus):
         cuts = load_cuts(corpus, name)
         for collar, by_system in deciders.items():
             for system, voters in by_system.items():
                 detect.detect_networks(cuts, name, voters, stft, hypotheses(exp, system, collar) / name)
+<<<<<<< HEAD
     warn(exp.log, chance_notes(score_systems(exp, [*systems, VOTE], collars), collars[0]))
+=======
+    score_systems(exp, [*systems, *VOTES], collars)
+>>>>>>> 7422f3a (fearless: majority by the networks' own thresholds, and by thresholds tuned for it)
 
 
 def measure_speed(exp, config, systems):

@@ -9,7 +9,7 @@ NETWORKS = {  # and the network options that each depends on
     "seg_rnn": [*COMMON, "rnn_size", "rnn_merge", "segment_length", "segment_shift"],
 }
 SMOOTHINGS = {"cnn": ["hmm", "median"], "rnn": ["hmm", "median"], "seg_rnn": ["none"]}  # the first is Table 2's
-VOTE = "vote"  # the majority of the networks
+VOTES = ["vote", "vote_tuned"]  # the majority of the networks, by their own thresholds and by thresholds tuned together
 TUNED = ["statistical", "baseline"]  # nothing to train, but a threshold from dev
 WEBRTC = [f"webrtc{mode}" for mode in range(4)]  # the number is its aggressiveness
 FIXED = ["untuned", "threshold", *WEBRTC]  # not even a threshold

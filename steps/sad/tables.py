@@ -9,6 +9,7 @@ SYSTEMS = {
     "rnn": "RNN + HMM",
     "seg_rnn": "Seg. RNN",
     "vote": "Majority of the networks",
+    "vote_tuned": "Majority, thresholds tuned for it",
     "baseline": "Baseline (ours: Combo-SAD)",
     "untuned": "Stat. SAD, threshold 0",
     "threshold": "Stat. SAD, threshold of 2.1 alone",

@@ -4,12 +4,8 @@ from steps.chance import warn
 from steps.cuts import load_cuts
 from steps.sad import detect
 from steps.sad.corpus import scored_sets
-<<<<<<< HEAD
-from steps.sad.systems import FIXED, SMOOTHINGS, VOTE
-from steps.sad.tables import chance_notes
-=======
 from steps.sad.systems import FIXED, SMOOTHINGS, VOTES
->>>>>>> 7422f3a (fearless: majority by the networks' own thresholds, and by thresholds tuned for it)
+from steps.sad.tables import chance_notes
 from steps.sad.vote import tune_vote
 
 
@@ -104,11 +100,7 @@ def tune_thresholds(exp, systems, collars):
         for collar, by_system in deciders.items():
             for system, voters in by_system.items():
                 detect.detect_networks(cuts, name, voters, stft, hypotheses(exp, system, collar) / name)
-<<<<<<< HEAD
-    warn(exp.log, chance_notes(score_systems(exp, [*systems, VOTE], collars), collars[0]))
-=======
-    score_systems(exp, [*systems, *VOTES], collars)
->>>>>>> 7422f3a (fearless: majority by the networks' own thresholds, and by thresholds tuned for it)
+    warn(exp.log, chance_notes(score_systems(exp, [*systems, *VOTES], collars), collars[0]))
 
 
 def measure_speed(exp, config, systems):

@@ -1,6 +1,7 @@
 """Batches, the loss, a tiny training that resumes exactly, and checkpoints."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from pyspeech.units.dataset import DurationSampler, UnitDataset, corpus_stats, s
 from pyspeech.units.inverter import Inverter
 from pyspeech.units.training import VqVaeTraining, compute_loss
 from pyspeech.units.vqvae import VqVae
+from steps.units.train import kept_stats
 
 FEATURES = MfccConfig()
 SMALL = dict(dim=32, heads=2, feedforward=64, layers=1, codes=16, code_dim=8, speaker_dim=4, quantise_after=20)
@@ -211,3 +213,11 @@ def test_checkpoints(cuts, tmp_path):
     ):
         with pytest.raises(UserError, match=message):
             call()
+
+
+def test_statistics_are_computed_once(cuts, tmp_path, monkeypatch):
+    features = replace(FEATURES, prior_frames=50)
+    expected = corpus_stats(cuts, features)
+    assert kept_stats(tmp_path / "training", cuts, features) == expected
+    monkeypatch.setattr("pyspeech.units.dataset.corpus_stats", None)
+    assert kept_stats(tmp_path / "training", cuts, features) == expected

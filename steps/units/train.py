@@ -38,13 +38,13 @@ def train_system(exp, conf, system):
 def train_vqvae(exp, conf, system, seed):
     """One VQ-VAE in training/<system>/<seed>, then models/<system>/<seed>/model.pt."""
     from pyspeech.units.checkpoint import save_model
-    from pyspeech.units.dataset import UnitDataset, corpus_stats, speakers_of
+    from pyspeech.units.dataset import UnitDataset, speakers_of
     from pyspeech.units.training import VqVaeTraining
     from pyspeech.units.vqvae import VqVae
 
     cuts, features = load_cuts(exp.dir / "corpus", "unit"), features_of(conf, system)
     speakers = speakers_of(cuts)
-    stats = corpus_stats(cuts, features) if features.needs_stats else None
+    stats = kept_stats(exp.dir / "training" / system / str(seed), cuts, features) if features.needs_stats else None
     options = {name: value for name, value in SYSTEMS[system].items() if name != "features"}
     config = replace(conf.vqvae, features=features.dim, **options)
     exp.log.info("%s, seed %d: %d utterances of %d speakers", system, seed, len(cuts), len(speakers))
@@ -53,6 +53,17 @@ def train_vqvae(exp, conf, system, seed):
                             replace(conf.train, seed=seed), f"{system}/{seed}")
     warn_of_training(exp.log, f"{system}, seed {seed}", exp.dir / "training" / system / str(seed), codes=config.codes)
     save_model(exp.dir / "models" / system / str(seed), training.vqvae, speakers, features, stats)
+
+
+def kept_stats(folder, cuts, features):
+    """The GlobalStats of the cuts' features, in folder/stats.json once they are computed: a minute or two for 15 hours."""
+    from pyspeech.features.fbank import GlobalStats
+    from pyspeech.units.dataset import corpus_stats
+
+    path = folder / "stats.json"
+    if not path.exists():
+        corpus_stats(cuts, features).save(path)
+    return GlobalStats.load(path)
 
 
 def run_training(exp, make_training, dataset, cuts, config, name):

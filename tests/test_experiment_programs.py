@@ -6,20 +6,12 @@ import time
 
 import pytest
 
+from pyspeech.experiment.locks import birth_of
 from pyspeech.experiment.programs import run_program
 
 
 def python(code):
     return [sys.executable, "-c", code]
-
-
-def is_there(pid):
-    """Whether a process goes on; one that only waits for its parent does not."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as stream:
-            return stream.read().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def test_lines_and_status():
@@ -57,7 +49,7 @@ def test_ends_with_what_runs_it():
     seen = []
     with pytest.raises(KeyboardInterrupt):
         run_program(python(code), stop=lambda line: seen.append(int(line)) or interrupt(line))
-    assert not is_there(seen[0])
+    assert not birth_of(seen[0])
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="the system does not tell memory")

@@ -11,6 +11,7 @@ from test_pipeline_killed import files_of
 from toy_harness import Toy, repository
 
 from pyspeech.experiment import process
+from pyspeech.experiment.locks import birth_of
 
 # left and right each wait until the other has begun; "after" needs both. A stage that finds the file "fail" fails.
 RECIPE = '''
@@ -100,14 +101,6 @@ def hanging(run):
     return process, begun
 
 
-def is_alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8") as stream:
-            return stream.read().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
 def test_stages_that_need_nothing_of_each_other_run_at_once(run):
     output, errors = run("--jobs", "2")
     assert errors == "" and output.count("done in") == 5
@@ -128,7 +121,7 @@ def test_a_failure_stops_the_others_and_the_same_command_goes_on(run):
     (run.exp / "hang").touch()
     _, errors = run("--jobs", "2", status=1)
     assert "left was told to fail" in errors and "go on, once that is mended, with:" in errors and "--jobs 2" in errors
-    assert not is_alive((run.exp / "right.begun").read_text())
+    assert not birth_of((run.exp / "right.begun").read_text())
     (run.exp / "fail").unlink()
     (run.exp / "hang").unlink()
     assert "done in" in run("--jobs", "2")[0]
@@ -155,7 +148,7 @@ def test_ended_with_all_its_stages_and_resumed(run, number, status):
     process.send_signal(number)
     process.communicate(timeout=60)
     assert process.returncode == status
-    wait_until(lambda: not any(is_alive(path.read_text()) for path in begun))
+    wait_until(lambda: not any(birth_of(path.read_text()) for path in begun))
     (run.exp / "hang").unlink()
     assert "done in" in run("--jobs", "2")[0]
 

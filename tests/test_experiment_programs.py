@@ -32,7 +32,7 @@ def test_killed_at_a_line_with_all_that_it_started():
     assert done.stopped and done.status == -9 and done.seconds < 50
     pids = set(map(int, done.lines))
     assert len(pids) == 2
-    while any(map(is_there, pids)):
+    while any(map(birth_of, pids)):
         time.sleep(0.01)
 
 

@@ -12,6 +12,7 @@ import runpy
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -27,14 +28,14 @@ class Recipe:
     def __init__(self, name, *options):
         self.script, self.options = ROOT / "egs" / name / "run.py", [str(option) for option in options]
 
-    def start(self, *arguments, program=(), **options):
+    def start(self, *arguments, program=(), stdout=subprocess.PIPE, **options):
         """program: what runs the recipe, where not Python itself."""
         environment = {**os.environ, "PYSPEECH_ENV": "system", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
         return subprocess.Popen(
             [sys.executable, *map(str, [*program, self.script, *self.options, *arguments])],
             env=environment,
             text=True,
-            stdout=subprocess.PIPE,
+            stdout=stdout,
             stderr=subprocess.STDOUT,
             **options,
         )
@@ -91,23 +92,25 @@ class Recipe:
         """With --cluster slurm, where the jobs of some stages are killed, and of others queued again, once each as soon as
         they have begun: the same results.json as in the folder of an undisturbed local run, byte for byte."""
         killed, requeued = set(killed), set(requeued)
-        for attempt in range(len(killed) + 1):
-            process = self.start("--cluster", "slurm", *arguments, "--exp", folder)
-            lines = []
-            for line in process.stdout:
-                lines.append(line)
-                stage = line.partition("[")[2].partition("]")[0]
-                if ": runs (" in line and stage in killed:
-                    killed.remove(stage)
-                    os.kill(json.loads((folder / f".lock.{stage}").read_text())["pid"], signal.SIGKILL)
-                if ": runs (" in line and stage in requeued:
-                    requeued.remove(stage)
-                    slurm.call("scontrol", "requeue", slurm.jobs(folder)[stage][0])
-            status = process.wait()
-            if status == 0:
+        for _ in range(len(killed) + 1):
+            with tempfile.TemporaryFile("w+") as printed:
+                process = self.start("--cluster", "slurm", *arguments, "--exp", folder, stdout=printed)
+                while process.poll() is None:
+                    time.sleep(0.02)
+                    for stage in sorted(killed | requeued):
+                        pid = holder_of(folder, stage)
+                        if pid and stage in killed:
+                            os.kill(pid, signal.SIGKILL)
+                        elif pid:
+                            slurm.call("scontrol", "requeue", slurm.jobs(folder)[stage][0])
+                        if pid:
+                            killed.discard(stage), requeued.discard(stage)
+                printed.seek(0)
+                output = printed.read()
+            if process.returncode == 0:
                 break
-            assert "FAILED by signal 9" in "".join(lines), "".join(lines)
-        assert not killed and not requeued and status == 0, "".join(lines)
+            assert "FAILED by signal 9" in output, output
+        assert not killed and not requeued and process.returncode == 0, output
         assert (folder / "results.json").read_bytes() == (undisturbed / "results.json").read_bytes()
 
     def kill_in_stage(self, stage, seconds, folder, *arguments):
@@ -166,6 +169,14 @@ def mistakes(recipe, *cases):
         recipe.check_mistake(arguments, expected, tmp_path / "exp")
 
     return refused
+
+
+def holder_of(folder, stage):
+    """The process id of the job that runs a stage, from its lock, or None."""
+    try:
+        return json.loads((folder / f".lock.{stage}").read_text(encoding="utf-8"))["pid"]
+    except (OSError, ValueError):  # not begun, or over
+        return None
 
 
 def finished_record(folder, stage):

@@ -49,12 +49,7 @@ def real_pairs(polynomials: np.ndarray) -> np.ndarray:
     roots = GRID[place] + (GRID[place + 1] - GRID[place]) * before / (before - behind)
     chosen = polynomials[:, which]
     for _ in range(4):
-        value, slope = np.ones_like(roots), np.zeros_like(roots)
-        for coefficient in chosen[1:]:
-            slope *= roots
-            slope += value
-            value *= roots
-            value += coefficient
+        value, slope = evaluate(chosen, roots)
         roots -= value / slope
     number = np.bincount(which, minlength=count)
     index = np.arange(len(which)) - (np.cumsum(number) - number)[which]
@@ -62,6 +57,17 @@ def real_pairs(polynomials: np.ndarray) -> np.ndarray:
     pairs = np.full((order, count), np.nan)
     pairs[index[paired], which[paired]] = roots[paired]
     return pairs
+
+
+def evaluate(polynomials: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values and slopes (..., F) of polynomials (order + 1, F), the first coefficient 1, at places (..., F), by Horner's rule."""
+    value, slope = np.ones_like(places), np.zeros_like(places)
+    for coefficient in polynomials[1:]:
+        slope *= places
+        slope += value
+        value *= places
+        value += coefficient
+    return value, slope
 
 
 def complex_roots(polynomials: np.ndarray, pairs: np.ndarray) -> NDArray[np.complex128]:
@@ -99,12 +105,7 @@ def improve(state: Sequence[NDArray[np.complexfloating]], fixed: np.ndarray) -> 
     of the pairs that are fixed (P, F). All of one complex type, as numpy is slow where types mix.
     """
     roots, polynomials, sums, products = state
-    value, slope = np.ones_like(roots), np.zeros_like(roots)
-    for coefficient in polynomials[1:]:
-        slope *= roots
-        slope += value
-        value *= roots
-        value += coefficient
+    value, slope = evaluate(polynomials, roots)
     np.copyto(sums, -2 * roots.real, where=~fixed)
     np.copyto(products, roots.real**2 + roots.imag**2, where=~fixed)
     # The product of the distances to all other roots, those of its own pair first, and its derivative.

@@ -60,7 +60,7 @@ def real_pairs(polynomials: np.ndarray) -> np.ndarray:
 
 
 def evaluate(polynomials: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values and slopes (..., F) of polynomials (order + 1, F), the first coefficient 1, at places (..., F), by Horner's rule."""
+    """Values and slopes (..., F) of polynomials (order + 1, F), the first coefficient 1, at places (..., F): Horner's rule."""
     value, slope = np.ones_like(places), np.zeros_like(places)
     for coefficient in polynomials[1:]:
         slope *= places

@@ -60,7 +60,7 @@ def test_a_codebook_that_has_collapsed():
 
 def test_notes_are_warnings_and_a_section(caplog):
     warn(logging.getLogger("stage"), [None, "x ended near chance: why"])
-    assert [(record.levelname, record.message) for record in caplog.records] == [("WARNING", "x ended near chance: why")]
+    assert caplog.record_tuples == [("stage", logging.WARNING, "x ended near chance: why")]
     assert chance_section(iter([None, "x ended", "y ended"])) == ["## Ended near chance", "- x ended.\n- y ended."]
     assert chance_section([None]) == []
 

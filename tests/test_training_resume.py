@@ -79,7 +79,7 @@ def validate(model):
 def build_trainer(folder, config=CONFIG, loss=compute_loss, **options):
     model = build_model()
     sampler = torch.utils.data.BatchSampler(torch.utils.data.RandomSampler(range(43)), 4, drop_last=False)
-    batches = BatchLoader(NoisyCrops(), sampler, config.seed, config.num_workers)
+    batches = BatchLoader(NoisyCrops(), sampler, config.seed, config.num_workers or 0)
     return Trainer(
         model,
         make_optimizer(model, config),

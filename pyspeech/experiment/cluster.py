@@ -96,6 +96,7 @@ def cancel(folder: Path) -> None:
     queue = QUEUES[note["queue"]]
     jobs = _patient(lambda: queue.jobs(prefix_of(folder)))
     if jobs:
+        write_json(folder / MARK, {**note, "cancelled": True})  # first: a driver that sees them gone is to know why
         _patient(lambda: queue.cancel([job.id for job in jobs.values()]))
     _close(folder, queue)
     say(f"{short_path(folder)}: {len(jobs)} jobs cancelled; what they have done is kept")
@@ -237,7 +238,7 @@ class Driver:
             time.sleep(pause)
             pause = min(POLL_MOST, pause * 1.2)
             queued = _patient(lambda: self.queue.jobs(self.prefix))
-            if not submitted(self.folder):
+            if (submitted(self.folder) or {"cancelled": True}).get("cancelled"):
                 self.log.error("the jobs have been cancelled")
                 return True
             for stage in list(jobs):

@@ -32,6 +32,7 @@ def lost(slurm, tmp_path_factory):
     slurm.lose_node(node)
     yield toy, driver
     driver.kill()
+    slurm.start_node(node)  # ends what it had started
     toy.run("--cancel")
 
 

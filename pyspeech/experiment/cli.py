@@ -75,16 +75,18 @@ def repeat(flags: argparse.Namespace, stage: str | int | None = None) -> list[st
         "--stage": stage or flags.stage,
         "--stop-stage": None if stage else flags.stop_stage,
     }
-    return [text for flag, value in chosen.items() if value is not None for text in (flag, value)] + [
-        *flags.overrides,
-        *(site.PREFIX + text for text in flags.site),
-    ]
+    return [*_given(chosen), *flags.overrides, *(site.PREFIX + text for text in flags.site)]
 
 
 def repeat_in_job(flags: argparse.Namespace, profile: str | None, folder: str) -> list[str]:
     """The arguments that a job of a cluster has beside its stage: what is decided where the jobs are submitted is said."""
     said = {"--profile": profile, "--exp": folder, "--device": flags.device}
-    return [text for flag, value in said.items() if value is not None for text in (flag, value)] + flags.overrides
+    return [*_given(said), *flags.overrides]
+
+
+def _given(values):
+    """{flag: value} as arguments, those that have a value."""
+    return [text for flag, value in values.items() if value is not None for text in (flag, value)]
 
 
 def _unknown_flag(argument, options):

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pyspeech.errors import UserError
 from pyspeech.experiment import stages as graph
 from pyspeech.experiment.logs import FORMAT, say
-from pyspeech.experiment.process import short_path
+from pyspeech.experiment.process import batch_job, short_path
 from pyspeech.experiment.queues import QUEUES, Job, Queued, QueueError
 from pyspeech.experiment.site import PREFIX, Site, resources
 from pyspeech.files import write_json
@@ -278,17 +278,14 @@ class Driver:
             self.log.info("%s: job %s waits: %s", stage, job.id, job.reason)
         self._reasons[stage.name] = job.reason
 
-    def _log(self, stage):
-        return self.run.log_path(stage)
-
     def _skip_old_lines(self, stage):
-        for path in (self._log(stage), self._output(stage)):
+        for path in (self.run.log_path(stage), self._output(stage)):
             with contextlib.suppress(OSError):
                 self._offsets[path] = path.stat().st_size
 
     def _show_new_lines(self, stage) -> bool:
         """Print the timed lines that the stage's log has got, with the name of the stage; whether there were any."""
-        lines = [line for line in self._new_lines(self._log(stage)) if line[:4].isdecimal()]
+        lines = [line for line in self._new_lines(self.run.log_path(stage)) if line[:4].isdecimal()]
         for line in lines:
             date, clock, level, message = (line.split(" ", 3) + [""] * 3)[:4]
             text = FORMAT % {"asctime": f"{date} {clock}", "levelname": level, "message": f"[{stage.name}] {message}"}
@@ -322,7 +319,7 @@ class Driver:
         elif "CANCELLED" in knows:
             advice = ": somebody ended it"
         self.log.error("%s failed: job %s %s%s", stage, number, knows or "has left the queue without finishing it", advice)
-        say(f"log: {short_path(self._log(stage))}, what it printed: {short_path(self._output(stage))}", sys.stderr)
+        say(f"log: {short_path(self.run.log_path(stage))}, what it printed: {short_path(self._output(stage))}", sys.stderr)
 
 
 # In a job
@@ -366,10 +363,7 @@ def run_job(run: Run) -> None:
 def _comes_further(run, stage):
     """Whether the state of a stage has changed in one of the last few attempts of this job."""
     path = run.exp.dir / "stages" / f"{stage.name}.requeued.json"
-    now = {
-        "job": os.environ.get("SLURM_JOB_ID") or os.environ.get("JOB_ID"),
-        "state": run.plan.files.state(stage.scratch + stage.outputs),
-    }
+    now = {"job": batch_job(), "state": run.plan.files.state(stage.scratch + stage.outputs)}
     try:
         before = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspeech.errors import UserError
+from pyspeech.experiment.process import batch_job
 
 BEAT = 30.0  # seconds between heartbeats
 LOST = 180.0  # seconds without one after which a holder on another machine counts as dead: file systems show writes late
@@ -64,7 +65,7 @@ def _hold(path: Path, command: str, say: Callable[[str], object], wait: bool) ->
             "host": socket.gethostname(),
             "pid": os.getpid(),
             "born": birth_of(os.getpid()),
-            "job": os.environ.get("SLURM_JOB_ID") or os.environ.get("JOB_ID"),
+            "job": batch_job(),
             "since": time.strftime("%Y-%m-%d %H:%M:%S"),
             "command": command,
         }

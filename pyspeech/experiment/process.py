@@ -105,6 +105,11 @@ def stages_at_once() -> int:
     return 1 if has_gpu() else min(4, num_cores())
 
 
+def batch_job() -> str | None:
+    """The id of the batch job that this process is in, of Slurm or Grid Engine, or None."""
+    return os.environ.get("SLURM_JOB_ID") or os.environ.get("JOB_ID")
+
+
 def shell_command(program: str, arguments: Iterable[str]) -> str:
     """The command line that starts a script again from the present folder."""
     path = short_path(os.path.abspath(program))

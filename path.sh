@@ -9,8 +9,8 @@
 #                system (the Python on PATH, as it is). Where k2 cannot be had, torch2 is made, unless k2 is named.
 # PYTHON         the interpreter to make the environment from; otherwise PATH, pyenv and uv are searched.
 #
-# Everything goes into .venv beside this file. .venv/NAME/complete, written last, holds what the environment was made
-# from: without it the environment is made anew; where the requirements have changed since, it is brought up to date.
+# Everything goes into .venv beside this file. .venv/NAME/complete, written last, holds where and from what the environment
+# was made: without it the environment is made anew; where the requirements have changed since, it is brought up to date.
 
 # ---- What a sourcing shell runs too: valid in bash and zsh, no set -e, no names left behind. ----
 
@@ -48,18 +48,23 @@ _pyspeech_name() {
     esac
 }
 
-# What environment $1 is made from: its place (a virtual environment cannot be moved) and its requirement files.
+# What environment $1 is made from: its requirement files.
 _pyspeech_ingredients() {
-    echo "$PYSPEECH_ROOT/.venv/$1"
     cat "$PYSPEECH_ROOT/requirements/build.txt" "$PYSPEECH_ROOT/requirements/$1.txt"
     [ "$1" != k2 ] || cat "$PYSPEECH_ROOT/requirements/k2-wheel.txt"
+}
+
+# Whether environment $1 was once completed in this very place, as a virtual environment cannot be moved. The place may
+# have another name: a mount, or a link to the .venv of another copy of the repository.
+_pyspeech_stands() {
+    [ -x "$PYSPEECH_ROOT/.venv/$1/bin/python" ] && [ -r "$PYSPEECH_ROOT/.venv/$1/complete" ] &&
+        [ "$(head -n 1 "$PYSPEECH_ROOT/.venv/$1/complete")" -ef "$PYSPEECH_ROOT/.venv/$1" ]
 }
 
 # Whether environment $1 is complete and up to date.
 _pyspeech_ready() {
     [ "$1" = system ] && return 0
-    [ -x "$PYSPEECH_ROOT/.venv/$1/bin/python" ] && [ -r "$PYSPEECH_ROOT/.venv/$1/complete" ] &&
-        [ "$(cat "$PYSPEECH_ROOT/.venv/$1/complete")" = "$(_pyspeech_ingredients "$1")" ]
+    _pyspeech_stands "$1" && [ "$(tail -n +2 "$PYSPEECH_ROOT/.venv/$1/complete")" = "$(_pyspeech_ingredients "$1")" ]
 }
 
 # Leave the environments of this repository: PATH without them.
@@ -124,7 +129,7 @@ if [ -n "${ZSH_VERSION:-}" ] || [ "${BASH_SOURCE[0]}" != "$0" ]; then
         fi
     fi
     unset _pyspeech_env
-    unset -f _pyspeech_folder _pyspeech_name _pyspeech_ingredients _pyspeech_ready _pyspeech_leave _pyspeech_enter
+    unset -f _pyspeech_folder _pyspeech_name _pyspeech_ingredients _pyspeech_stands _pyspeech_ready _pyspeech_leave _pyspeech_enter
     eval "unset _pyspeech_status; return $_pyspeech_status"
 fi
 
@@ -275,14 +280,14 @@ install() {
     export PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONNOUSERSITE=1 TMPDIR="$venvs/tmp"
     rm -rf "$TMPDIR"
     mkdir "$TMPDIR" || return 1
-    if can_update "$1"; then
+    if _pyspeech_stands "$1"; then
         mv "$venv/complete" "$venv/complete.old" || return 1
     else
         echo "== making $venv with $python"
         rm -rf "$venv"
         part "$python" -m venv "$venv" || return 1
     fi
-    if install_packages "$1" && _pyspeech_ingredients "$1" >"$venv/complete.new"; then
+    if install_packages "$1" && { echo "$venv" && _pyspeech_ingredients "$1"; } >"$venv/complete.new"; then
         mv "$venv/complete.new" "$venv/complete"
         rm -f "$venv/complete.old"
     else
@@ -290,12 +295,6 @@ install() {
         [ ! -e "$venv/complete.old" ] || mv "$venv/complete.old" "$venv/complete"
         return 1
     fi
-}
-
-# Whether environment $1 was once completed in this very place.
-can_update() {
-    [ -x "$venvs/$1/bin/python" ] && [ -r "$venvs/$1/complete" ] &&
-        [ "$(head -n 1 "$venvs/$1/complete")" = "$venvs/$1" ]
 }
 
 install_packages() {
@@ -383,7 +382,7 @@ check_disk() {
 # Make or update environment env_name with $python.
 make_environment() {
     log=$venvs/$env_name.log
-    if ! can_update "$env_name"; then check_disk "$([ "$env_name" = k2 ] && echo 6 || echo 9)"; fi
+    if ! _pyspeech_stands "$env_name"; then check_disk "$([ "$env_name" = k2 ] && echo 6 || echo 9)"; fi
     say "making environment $env_name from $python, once; log: $log"
     SECONDS=0
     install "$env_name" >"$log" 2>&1 </dev/null &
@@ -452,9 +451,15 @@ main() {
 
     if [ $# = 0 ]; then set -- python -m pyspeech.compat; fi
     if [ "$1" = pytest ]; then
-        # All tests where the command names no file or folder, in whichever folder it is given.
+        # All tests where the command names no file or folder, in whichever folder it is given: a process a core takes
+        # files in turn, unless the command says otherwise (-n 0).
         for argument; do if [ -e "${argument%%::*}" ]; then named=yes; fi; done
-        if [ $named = no ]; then set -- "$@" "$PYSPEECH_ROOT/tests"; fi
+        if [ $named = no ]; then
+            shift
+            set -- "$@" "$PYSPEECH_ROOT/tests"
+            if [ "$env_name" != system ]; then set -- -n auto --dist loadfile "$@"; fi
+            set -- pytest "$@"
+        fi
     fi
     if ! type -P -- "$1" >/dev/null; then
         say "$1: no such command here, nor in environment $env_name"

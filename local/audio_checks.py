@@ -13,8 +13,7 @@ from pyspeech.audio.headers import promised_frames
 from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES, UNKNOWN_LENGTH, stream_audio
 from pyspeech.audio.level import STEP
 from pyspeech.errors import UserError
-from pyspeech.experiment.process import stage_cores
-from pyspeech.workers import in_processes
+from pyspeech.parts import file_state, fingerprint, in_parts
 
 AUDIO_SUFFIXES = SNDFILE_SUFFIXES + FFMPEG_SUFFIXES
 LOUDEST = 1e6  # samples beyond are damaged, whatever scale a file of floats has
@@ -153,29 +152,32 @@ def _place(utterance):
     return f"{utterance.audio}, {utterance.id}" if getattr(utterance, "segment", None) else utterance.audio
 
 
-def check_utterances(utterances, check, log, jobs=None):
+def check_utterances(utterances, check, log, jobs=None, what="audio files"):
     """([(utterance, audio properties), ...], [(audio path, what is wrong), ...]) of a list of Utterance, with progress.
 
-    Anything that has an `audio`, a path, will do for one. check: utterance -> what `check_file` returns. Called in `jobs`
-    processes, by default one for each core of the stage, and there by threads: a core checks 2,500 files a second, and a file
-    system that is far away takes its time for each.
+    Anything that has an `audio`, a path, will do for one. check: utterance -> what `check_file` returns, of it and of who
+    else is in the list. Called in `jobs` processes, by default one for each core of the stage, and there by threads: a core
+    checks 2,500 files a second, and a file system that is far away takes its time for each. What an interrupted stage has
+    checked is not read again, where the list and the file are the same. what: names these files among others of a stage.
     """
-    from tqdm import tqdm
+    log.info("checking %d %s", len(utterances), what)
+    everything = fingerprint([getattr(one, "id", one.audio) for one in utterances])
+    chunks = {f"{start:08d}": utterances[start : start + CHUNK] for start in range(0, len(utterances), CHUNK)}
 
-    log.info("checking %d audio files", len(utterances))
-    starts = range(0, len(utterances), CHUNK)
-
-    def check_chunk(start):
+    def by_threads(function, chunk):
         with ThreadPoolExecutor(THREADS) as pool:
-            return start, list(pool.map(check, utterances[start : start + CHUNK]))
+            return list(pool.map(function, chunk))
 
-    found = {}
-    with tqdm(desc="check", total=len(utterances), disable=None) as bar:
-        for start, results in in_processes(check_chunk, starts, jobs or stage_cores()):
-            found[start] = results
-            bar.update(len(results))
+    found = in_parts(
+        what,
+        lambda chunk: by_threads(check, chunk),
+        chunks,
+        jobs,
+        inputs=lambda chunk: (everything, by_threads(lambda one: (one, file_state(one.audio)), chunk)),
+        log=log,
+    )
     good, problems = [], []
-    for utterance, (properties, problem) in zip(utterances, (one for start in starts for one in found[start])):
+    for utterance, (properties, problem) in zip(utterances, (one for results in found.values() for one in results)):
         if problem:
             problems.append((_place(utterance), problem))
         else:

@@ -8,6 +8,7 @@ import numpy as np
 
 from pyspeech.audio.io import stream_audio
 from pyspeech.files import atomic_path
+from pyspeech.parts import file_state, fingerprint, in_parts
 
 READABLE = ("WAV", "WAVEX", "FLAC", "OGG", "MP3", "MPEG")
 
@@ -38,20 +39,37 @@ def copy_mono(path, target, rate):
     return target
 
 
-def readable_copy(utterance, properties, folder, log):
-    """(path, properties) of the utterance's audio, or of a mono WAV copy of it in `folder`.
-
-    Copied are files with several channels and formats that are not commonly read.
+def readable_copies(good, folder, log):
+    """[(utterance, path, properties), ...] of [(utterance, properties), ...]: of its audio, or of a mono WAV copy of it in
+    `folder`. Copied, by all cores of the stage, are files with several channels and formats that are not commonly read.
     """
-    import soundfile
+    others = {
+        fingerprint((utterance.id, folder)): (utterance, properties)
+        for utterance, properties in good
+        if properties["channels"] > 1 or properties["format"] not in READABLE
+    }
 
-    if properties["channels"] == 1 and properties["format"] in READABLE:
-        return os.path.abspath(utterance.audio), properties
-    target = copy_mono(utterance.audio, folder / f"{safe_name(utterance.id)}.wav", properties["rate"])
-    log.info(
-        "%s: %d channel(s), %s: mixed and copied to %s", utterance.audio, properties["channels"], properties["format"], target
-    )
-    return str(target), {**properties, "duration": soundfile.info(str(target)).duration}
+    def target(one):
+        return folder / f"{safe_name(one[0].id)}.wav"
+
+    def copy(one):
+        import soundfile
+
+        return soundfile.info(str(copy_mono(one[0].audio, target(one), one[1]["rate"]))).duration
+
+    def inputs(one):
+        return one, target(one), file_state(one[0].audio)
+
+    copied = in_parts("copies", copy, others, inputs=inputs, files=lambda one: [target(one)], log=log)
+    if others:
+        log.info("%d files of several channels or unusual formats: mixed and copied to %s", len(others), folder)
+    lengths = {utterance.id: copied[name] for name, (utterance, _) in others.items()}
+    return [
+        (one, str(target((one,))), {**properties, "duration": lengths[one.id]})
+        if one.id in lengths
+        else (one, os.path.abspath(one.audio), properties)
+        for one, properties in good
+    ]
 
 
 def safe_name(name):

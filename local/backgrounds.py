@@ -14,7 +14,9 @@ room. Of an impulse response of several channels the first is taken, for their m
 Packages:
 
 Noise: sounds of animals, vehicles and instruments (tuxpaint-stamps-default; 0.2 to 15 s, each begins again until the
-speech ends). Music: that of a game, 22.05 kHz (fillets-ng-data, 15 pieces, 24 minutes). Every piece belongs to one of
+speech ends). Music: that of a game, 22.05 kHz (fillets-ng-data, 15 pieces, 24 minutes). `more_backgrounds` has
+instruments, drums and loops (sonic-pi-samples), machines, explosions and music of a game (colobot-common-sounds), ringtones and
+notifications (lomiri-sounds) and music of another game (singularity-music). Every piece belongs to one of
 train, adapt and eval, so that what an augmented training set has heard is not in the others.
 """
 
@@ -35,6 +37,18 @@ KINDS = {"noise": ("noise", "pointsource_noises"), "music": ("music",), "rooms":
 NOISE_FILE = re.compile(r"(?<![a-z])noise", re.IGNORECASE)
 LONGEST_ROOM = 10.0  # seconds: of no room that speech would be understood in
 LONGEST_SOUND = 600.0  # seconds; a longer recording is several
+MORE = {
+    "sonic-pi-samples": {"noise": "usr/share/sonic-pi/samples/*.flac"},
+    "lomiri-sounds": {
+        "music": "usr/share/sounds/lomiri/ringtones/*.ogg",
+        "noise": "usr/share/sounds/lomiri/notifications/*.ogg",
+    },
+    "colobot-common-sounds": {"noise": "usr/share/games/colobot/sounds/*.wav", "music": "usr/share/games/colobot/music/*.ogg"},
+    "singularity-music": {"music": "usr/share/games/singularity/music/*.ogg"},
+}
+# Voices among these sounds, for who wants none: silero-vad takes most of each for speech (the Hebrew letters of a toy, a
+# ghost), or the spectrogram shows cries (sound070).
+VOICES = ("dreydl-gimmel", "dreydl-hay", "dreydl-nun", "dreydl-shin", "ghost", "sound070")
 SPOKEN = re.compile(r"_[a-z]{2}(_[a-zA-Z]{2})?$|_desc")  # names of letters and numbers, and descriptions
 
 
@@ -86,6 +100,16 @@ def backgrounds(part):
         "noise": sorted(path for path in noise if part_of(path.name) == part),
         "music": sorted(path for path in music.rglob("*.ogg") if part_of(path.name) == part),
     }
+
+
+def more_backgrounds(part):
+    """The same of MORE packages, for who wants many kinds of sounds; downloaded where not in the cache (155 MB)."""
+    archives, found = fetch_debian([voices.SOUNDS[name] for name in MORE]), {"noise": [], "music": []}
+    for name, patterns in MORE.items():
+        folder = unpack(archives[name], list(patterns.values()))
+        for kind, pattern in patterns.items():
+            found[kind] += sorted(path for path in folder.glob(pattern) if part_of(path.name) == part)
+    return found
 
 
 def part_of(name):

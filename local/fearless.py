@@ -32,6 +32,7 @@ from local.splits import SPLIT_WORDS
 from pyspeech.audio.io import find_audio, find_files
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write
+from pyspeech.parts import file_state, in_parts
 from pyspeech.sad.formats import NONSPEECH_LABELS, SPEECH_LABELS, UNSCORED_LABELS, read_reference
 from pyspeech.sad.segments import union
 
@@ -77,7 +78,7 @@ def prepare(corpus, out, skip_bad=False):
             f"Audio/Streams/Dev/*.wav) and labels in Transcripts/SAD/Dev/*.txt"
         )
     for split, rows in checked.items():
-        clear_split(out, split)
+        clear_split(out, split, keep=[copy_of(out, split, path) for path, properties, _ in rows if is_copied(properties)])
         if rows:
             write(out, split, rows)
     return {split: len(rows) for split, rows in checked.items() if rows}
@@ -253,17 +254,37 @@ def report(corpus, out, findings, skip_bad):
 # Writing
 
 
+def is_copied(properties):
+    """Whether an audio file is not used where it lies."""
+    return properties["channels"] > 1 or properties["format"] not in ("WAV", "WAVEX", "FLAC")
+
+
+def copy_of(out, split, path):
+    """Where the copy of an audio file is to be."""
+    return out / "audio" / split / f"{stream_name(path)}.wav"
+
+
+def stream_name(path):
+    return re.sub(r"\s+", " ", path.stem)
+
+
 def write(out, split, rows):
     """Manifest, references and converted audio of one split."""
     from lhotse import Recording
 
-    streams, converted, rates = [], 0, set()
-    for path, properties, labels in rows:
-        name = re.sub(r"\s+", " ", path.stem)
-        if properties["channels"] > 1 or properties["format"] not in ("WAV", "WAVEX", "FLAC"):
-            path = copy_mono(path, out / "audio" / split / f"{name}.wav", RATE)
-            converted += 1
-        recording = Recording.from_file(path.resolve(), recording_id=name)
+    copies = {path: copy_of(out, split, path) for path, properties, _ in rows if is_copied(properties)}
+    in_parts(
+        f"copies of {split}",
+        lambda paths: str(copy_mono(*paths, RATE)),
+        {copy.stem: (path, copy) for path, copy in copies.items()},
+        inputs=lambda paths: (paths, file_state(paths[0])),
+        files=lambda paths: paths[1:],
+        log=log,
+    )
+    streams, rates = [], set()
+    for path, _, labels in rows:
+        name = stream_name(path)
+        recording = Recording.from_file(copies.get(path, path).resolve(), recording_id=name)
         if recording.sampling_rate != RATE:
             rates.add(recording.sampling_rate)
             recording = recording.resample(RATE)
@@ -273,11 +294,11 @@ def write(out, split, rows):
             write_rows(out / "reference" / split / f"{name}.txt", name, labels)
         end = labels[-1][1] if labels is not None else None
         streams.append((recording, speech, end))
-    if converted:
+    if copies:
         log.info(
             "%s: %d streams with several channels or in a format other than WAV and FLAC were mixed and copied to %s",
             split,
-            converted,
+            len(copies),
             out / "audio" / split,
         )
     if rates:

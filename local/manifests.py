@@ -9,7 +9,7 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyspeech.files import atomic_write
+from pyspeech.files import atomic_write, is_temporary
 
 
 @dataclass(frozen=True)
@@ -37,17 +37,23 @@ class Utterance:
     segment: Segment | None = None
 
 
-def clear(out, sets, *folders):
-    """Remove what an earlier preparation left in `out`: the manifests of some sets first, and then some folders."""
+def clear(out, sets, *folders, keep=()):
+    """Remove what an earlier preparation left in `out`: the manifests of some sets first, and then what is in some folders,
+    but for the paths `keep`, which are going to be made, or have been by one that was killed."""
     for name in sets:
         (Path(out) / f"{name}.jsonl.gz").unlink(missing_ok=True)
+    keep = set(keep)
     for folder in folders:
-        shutil.rmtree(Path(out) / folder, ignore_errors=True)
+        if not keep:
+            shutil.rmtree(Path(out) / folder, ignore_errors=True)
+        for path in (Path(out) / folder).rglob("*"):
+            if path not in keep and not path.is_dir() and not is_temporary(path.name):
+                path.unlink()
 
 
-def clear_split(out, split):
+def clear_split(out, split, keep=()):
     """Remove what an earlier preparation with other settings left of a split of streams: manifest, audio, label files."""
-    clear(out, [split], f"audio/{split}", f"reference/{split}")
+    clear(out, [split], f"audio/{split}", f"reference/{split}", keep=keep)
 
 
 def write_manifest(path, rows):

@@ -18,7 +18,6 @@ recipe runs on human speech, and how far from it the synthetic corpus is.
 
 import gzip
 import logging
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,9 +28,11 @@ from local.manifests import Utterance, clear
 from local.splits import share_of, share_of_words
 from local.transcribed import SETS, write_corpus
 from pyspeech.download import fetch_debian
+from pyspeech.parts import in_parts
 from pyspeech.unpack import unpack
 
 RATE = 8000
+TASK = 50  # clips that a process copies at a time
 # language -> source whose voice is trained on, source whose voice is tested on
 SOURCES = {
     "es": ("tuxpaint", "asterisk"),
@@ -54,17 +55,17 @@ TEXTS = voices.debian_packages(
 )
 
 
-def prepare(folder, log=None, scale=1.0, jobs=2, clips=None, languages=()):
+def prepare(folder, log=None, scale=1.0, jobs=None, clips=None, languages=()):
     """Make the corpus in `folder`: spoken/<language>/*.flac and {train,dev,test}.jsonl.gz.
 
-    scale: share of the clips, at most 1. clips: {voice: [(path, text)]}, default `find_clips()`, which downloads about
-    220 MB into the cache once. languages: codes or names of those to take, all where empty. Manifests are written when
-    all audio is there. UserError where packages cannot be had, and for a language that the corpus does not have.
+    scale: share of the clips, at most 1. jobs: processes, by default the cores of the stage. clips: {voice: [(path,
+    text)]}, default `find_clips()`, which downloads about 220 MB into the cache once. languages: codes or names of those to
+    take, all where empty. Manifests are written when all audio is there; a stage that was killed goes on with the clips that
+    are missing (pyspeech.parts). UserError where packages cannot be had, and for a language that the corpus does not have.
     """
     languages = choose_codes(list(SOURCES), languages, "corpus=prompts")
     folder, log = Path(folder).resolve(), log or logging.getLogger(__name__)
     clips = clips or find_clips()
-    clear(folder, SETS, "spoken")
     chosen = []
     for language in languages:
         train, test = SOURCES[language]
@@ -77,7 +78,7 @@ def prepare(folder, log=None, scale=1.0, jobs=2, clips=None, languages=()):
                     split = split_of(text, tested=source == test, trained=source == train)
                     name = f"{language}-{split}-{source}-{len(chosen):05d}"
                     chosen.append(Utterance(name, str(path), text, language, voice, split))
-    written = copy_all(chosen, folder / "spoken", jobs)
+    written = copy_all(chosen, folder, jobs, log)
     write_corpus(written, folder, log, "the corpus of prompts")
 
 
@@ -91,16 +92,19 @@ def split_of(text, trained, tested):
     return "dev" if share < HELD_OUT["dev"] else "train"
 
 
-def copy_all(utterances, folder, jobs):
-    """Write the clips as mono 16-bit FLAC at 8 kHz, `jobs` at a time: the utterances with their new paths."""
+def copy_all(utterances, folder, jobs, log):
+    """Write the clips as mono 16-bit FLAC at 8 kHz to folder/spoken: the utterances with their new paths."""
+    written = [replace(one, audio=str(folder / "spoken" / one.language / f"{one.id}.flac")) for one in utterances]
+    pairs = list(zip(utterances, written))
+    clear(folder, SETS, "spoken", keep=[Path(one.audio) for one in written])
 
-    def copy(one):
-        target = folder / one.language / f"{one.id}.flac"
-        write_audio(target, voices.load_clip(one.audio, RATE), RATE)
-        return replace(one, audio=str(target))
+    def copy(some):
+        for one, target in some:
+            write_audio(Path(target.audio), voices.load_clip(one.audio, RATE), RATE)
 
-    with ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(copy, utterances))
+    parts = {f"{start:05d}": pairs[start : start + TASK] for start in range(0, len(pairs), TASK)}
+    in_parts("clips", copy, parts, jobs, files=lambda some: [Path(target.audio) for _, target in some], log=log)
+    return written
 
 
 def find_clips():

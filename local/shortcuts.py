@@ -12,6 +12,7 @@ import numpy as np
 from local.synthesis.recording_chain import frame_levels
 from local.synthesis.vocoders import mel_filters, stft
 from pyspeech.files import write_json
+from pyspeech.parts import file_state, in_parts
 from pyspeech.spoofing.scoring import equal_error_rate
 
 STATISTICS = (
@@ -33,6 +34,7 @@ STATISTICS = (
 # An error rate below it is worth a warning. How much the peaks exceed the RMS is the speech's own, in part: no channel
 # takes it away altogether, and a linear model gets about 35 % from it.
 SUSPICIOUS = 0.30
+CHUNK = 100  # cuts that a process measures at a time
 
 
 def file_statistics(samples):
@@ -67,6 +69,16 @@ def mel_statistics(samples):
     return np.concatenate([power.mean(axis=0) - power.mean(), power.std(axis=0)])
 
 
+def _measure(cuts):
+    """[(file_statistics, mel_statistics) of each cut]"""
+    whole = (np.rint(cut.load_audio()[0] * 32768.0).astype(np.int16) for cut in cuts)
+    return [(file_statistics(samples), mel_statistics(samples)) for samples in whole]
+
+
+def _states(cuts):
+    return [(cut.id, file_state(cut.recording.sources[0].source)) for cut in cuts]
+
+
 def linear_check(train, others, penalty=1e-2):
     """Fit on train, score others: {name: equal error rate}. train: (features (N, D), genuine (N,) bool); others:
     {name: the same}. penalty: of the squared weights."""
@@ -95,7 +107,7 @@ def linear_check(train, others, penalty=1e-2):
     return {name: float(equal_error_rate(scores[name][kinds], scores[name][~kinds])[0]) for name, (_, kinds) in others.items()}
 
 
-def check_corpus(folder, log):
+def check_corpus(folder, log, jobs=None):
     """Measure the corpus in `folder` (<set>.jsonl.gz) and write check.json: {"files": {set: EER}, "mel": {set: EER},
     "single": {statistic: {set: EER}}}; a warning where the files do better than SUSPICIOUS on dev or eval."""
     from lhotse import CutSet
@@ -103,17 +115,11 @@ def check_corpus(folder, log):
     sets = {}
     for part in ("train", "dev", "adapt", "eval"):
         if (folder / f"{part}.jsonl.gz").exists():
-            rows = [
-                (cut.load_audio()[0], cut.supervisions[0].text == "genuine")
-                for cut in CutSet.from_file(folder / f"{part}.jsonl.gz")
-            ]
-            whole = [np.rint(samples * 32768.0).astype(np.int16) for samples, _ in rows]
-            genuine = np.array([kind for _, kind in rows])
-            sets[part] = (
-                np.array([file_statistics(samples) for samples in whole]),
-                np.array([mel_statistics(samples) for samples in whole]),
-                genuine,
-            )
+            cuts = list(CutSet.from_file(folder / f"{part}.jsonl.gz"))
+            some = {f"{part}-{start:06d}": cuts[start : start + CHUNK] for start in range(0, len(cuts), CHUNK)}
+            rows = sum(in_parts("statistics", _measure, some, jobs, inputs=_states, log=log).values(), [])
+            genuine = np.array([cut.supervisions[0].text == "genuine" for cut in cuts])
+            sets[part] = (*(np.array(column) for column in zip(*rows)), genuine)
 
     def result(column, number):
         chosen = {part: (values[number][:, column], values[2]) for part, values in sets.items()}

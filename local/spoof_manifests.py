@@ -7,13 +7,12 @@ pyspeech/spoofing/formats.py has them: `text` "genuine" or "fake" (None where no
 channels, and formats that are not commonly read, are mixed to mono WAV files in mixed/<set>.
 """
 
-import shutil
 from collections import Counter, defaultdict
 from pathlib import Path, PurePosixPath
 
 from local.audio_checks import NOT_UTF8, check_file, check_utterances
-from local.audio_files import readable_copy
-from local.manifests import Utterance, write_manifest
+from local.audio_files import readable_copies
+from local.manifests import Utterance, clear, write_manifest
 from local.problems import printable, report_problems
 from pyspeech.errors import UserError
 from pyspeech.spoofing.formats import UNKNOWN, Label, read_labels, utterance_name
@@ -108,16 +107,15 @@ def write_sets(sets, out, log, name, skip_bad=False, problems=()):
     everything = [one for utterances in sets.values() for one in utterances]
     good, found = check_utterances(everything, lambda one: check_file(one.audio), log)
     report_problems(name, out, [*problems, *found], len(good) + len(found) + len(problems), skip_bad, log)
-    shutil.rmtree(out / "mixed", ignore_errors=True)
-    counts = {}
+    counts, used = {}, []
     for part in SETS:
-        rows = [
-            (one, *readable_copy(one, properties, out / "mixed" / part, log)) for one, properties in good if one.split == part
-        ]
+        rows = readable_copies([row for row in good if row[0].split == part], out / "mixed" / part, log)
+        used += [Path(path) for _, path, _ in rows]
         counts[part] = dict(Counter(one.text or "unlabelled" for one, _, _ in rows))
         _require_classes(part, counts[part], name, out)
         _remark(part, rows, log)
         write_manifest(out / f"{part}.jsonl.gz", rows)
+    clear(out, (), "mixed", keep=used)
     return {part: count for part, count in counts.items() if count}
 
 

@@ -7,13 +7,12 @@ used), the language's code, and the speaker where the corpus tells. Audio stays 
 files with several channels, and formats that are not commonly read, are mixed to mono WAV files in folder/mixed.
 """
 
-import shutil
 from collections import Counter, defaultdict
 from pathlib import Path
 
 from local.audio_checks import check_utterances, utterance_check
-from local.audio_files import readable_copy
-from local.manifests import length_of, write_manifest
+from local.audio_files import readable_copies
+from local.manifests import clear, length_of, write_manifest
 from local.problems import report_problems
 from local.splits import hold_out
 from pyspeech.errors import UserError
@@ -41,11 +40,11 @@ def write_corpus(utterances, folder, log, name="corpus", skip_bad=False, problem
     _remark_rates(good, log)
     if dev_share:
         good = _with_dev(good, dev_share)
-    mixed = folder / "mixed"
-    shutil.rmtree(mixed, ignore_errors=True)
-    good = [
-        (utterance, *readable_copy(utterance, properties, mixed / utterance.language, log)) for utterance, properties in good
-    ]
+    mixed, by_language = folder / "mixed", defaultdict(list)
+    for utterance, properties in good:
+        by_language[utterance.language].append((utterance, properties))
+    good = [row for language, rows in by_language.items() for row in readable_copies(rows, mixed / language, log)]
+    clear(folder, (), "mixed", keep=[Path(path) for _, path, _ in good])
     counts = defaultdict(dict)
     for split in SETS:
         chosen = [item for item in good if item[0].split == split]

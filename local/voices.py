@@ -3,6 +3,10 @@
     asterisk-core-sounds-*   telephone prompts, one voice a language, 8 kHz WAV
     tuxpaint-stamps-default  short descriptions, one voice a language, 44.1 kHz Ogg Vorbis
     fillets-ng-data-{cs,nl}  dialogues of a game, two main voices a language, 22.05 kHz Ogg Vorbis
+    asterisk-prompt-*        telephone prompts of other people, 8 kHz, WAV or GSM
+    festvox-ru               sentences that a man reads for a synthesiser, 16 kHz WAV
+    gcin-voice               syllables of Mandarin by two people, 44.1 kHz Ogg Vorbis
+    klettres, ktuberling     letters, syllables and words of children's games, one home recording a language, mostly 44.1 kHz
     pyannote-audio           the AMI clips (local/ami_clips.py): turns of 27 people in meetings, 16 kHz WAV
 
 Every name below is one voice, told from the others by speaker embeddings; but the English and the Spanish prompts name
@@ -60,10 +64,56 @@ PACKAGES = {
     **debian_packages(
         "codec2", "1.0.5-1", {"codec2-examples": "7af8cd128f269a1d8116993c9d2bd7d4d452fc17da46a09899aaca2b9bd993d4"}
     ),
+    **debian_packages(
+        "asterisk-prompt-it",
+        "1.4.22+mm20110907-3.1",
+        {"asterisk-prompt-it-menardi-wav": "3094530d98f8758ac275572d59624c41f60969fef883f34f4886d144f3dfeb21"},
+    ),
+    **debian_packages(
+        "asterisk-prompt-fr-armelle",
+        "20070613-2.2",
+        {"asterisk-prompt-fr-armelle": "162570b1a9b3512a98f06b89f60c7c17cf1b9b52297315adca9a4e5be728bea3"},
+    ),
+    **debian_packages(
+        "asterisk-prompt-es-co",
+        "0.20070403-2.1",
+        {"asterisk-prompt-es-co": "6702696e045514699e87dc8fb70f370717e5df91f821f7bec8dd0df1be008e83"},
+    ),
+    **debian_packages(
+        "festvox-ru", "0.5+dfsg-6", {"festvox-ru": "21ef3f0f2978ecf2e2eddb367cb0ff4a72572196d28dc69feb84f4177af5e6c4"}
+    ),
+    **debian_packages(
+        "gcin-voice", "0~20170223-3", {"gcin-voice": "6a0353f0294d06f7bd901bada3d5d9eec63b66c2ec029f92da3124d93d45de70"}
+    ),
+    **debian_packages(
+        "klettres", "22.12.3-1", {"klettres-data": "1186d257a19e84230856baea0b0b1ded8be9195080fcdb2588970b5cd937f5a8"}
+    ),
+    **debian_packages(
+        "ktuberling", "22.12.3-1", {"ktuberling-data": "fba44c875bfa31ea488dadd9263e87a4dcaea0bd47d28817f6c0dc6d2af970ed"}
+    ),
 }
+MUSIC_ON_HOLD = debian_packages(
+    "asterisk-moh-opsound",
+    "2.03-1.1",
+    {"asterisk-moh-opsound-wav": "8f9d808a729d305c2d3343993f21ca5e6829e411682618dc8ea7aa8bc24a566c"},
+)["asterisk-moh-opsound-wav"]
 FILLETS_DATA = debian_packages(
     "fillets-ng-data", "1.0.1-1.1", {"fillets-ng-data": "25de89afd8b1adf7bcace8290248a6a22c89cd42300317e69000e162c032cf84"}
 )["fillets-ng-data"]
+SOUNDS = {
+    **debian_packages(
+        "sonic-pi", "3.2.2~repack-8", {"sonic-pi-samples": "25f2312d2fae005e6ad0f4726b8ed3084e776006a5a132083506e960224ac79d"}
+    ),
+    **debian_packages(
+        "lomiri-sounds", "22.02-1", {"lomiri-sounds": "d4a8fd0247e43e784ad75c11312d1f0e08a0ced6a4cfaadde3dcf118ab4e9abf"}
+    ),
+    **debian_packages(
+        "colobot", "0.2.0-2", {"colobot-common-sounds": "819e799542eac69c95b072567b5584eb3e0b2bb900de13efa3684915747b1644"}
+    ),
+    **debian_packages(
+        "singularity-music", "007-2", {"singularity-music": "139ba1e408eeb0a72f1fff3760ca46558b9f81bed97dc8c0efa108c4007f4845"}
+    ),
+}
 AMI_CLIPS = (
     "pyannote-audio",
     "pyannote_audio-4.0.7.tar.gz",
@@ -99,6 +149,27 @@ VOICES = {
         )
         for language in ("cs", "nl")
         for size, letter, sex in (("small", "m", "f"), ("big", "v", "m"))
+    },
+    "menardi-it": ("asterisk-prompt-it-menardi-wav", "usr/share/asterisk/sounds/it_IT_f_Menardi/*.wav", "f"),
+    "armelle-fr": ("asterisk-prompt-fr-armelle", "usr/share/asterisk/sounds/fr/*.gsm", "f"),
+    "avatar-es": ("asterisk-prompt-es-co", "usr/share/asterisk/sounds/es/*.gsm", "f"),
+    "festvox-ru": ("festvox-ru", "usr/share/festival/voices/russian/msu_ru_nsh_clunits/wav/*.wav", "m"),
+    "gcin-3": ("gcin-voice", "usr/share/gcin-voice/ogg/*/3.ogg", "m"),
+    "gcin-5": ("gcin-voice", "usr/share/gcin-voice/ogg/*/5.ogg", "f"),
+    **{
+        f"klettres-{language}": ("klettres-data", f"usr/share/klettres/{language}/*.ogg", "f" if language in women else "m")
+        for women in ("ar cs en_GB es he it nb nl pt_BR ru tn uk lt".split(),)
+        for language in "ar cs da de en en_GB es fr he hu it lt ml nb nds nl pt_BR ru tn uk".split()
+    },
+    **{
+        f"ktuberling-{language}": (
+            "ktuberling-data",
+            f"usr/share/ktuberling/sounds/{language}/*.{suffix}",
+            "f" if language in women else "m",
+        )
+        for women in ("ca en fr ru sl uk".split(),)
+        for languages, suffix in (("ca da de el en lt ru sl uk wa", "ogg"), ("fr", "wav"))
+        for language in languages.split()
     },
 }
 LONGEST = 12.0  # seconds, of a clip with a text

@@ -26,7 +26,6 @@ import contextlib
 import fnmatch
 import os
 import re
-import shutil
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,8 +33,8 @@ from pathlib import Path
 import numpy as np
 
 from local.audio_checks import AUDIO_SUFFIXES, check_audio, check_file, check_utterances
-from local.audio_files import readable_copy
-from local.manifests import Utterance, write_manifest
+from local.audio_files import readable_copies
+from local.manifests import Utterance, clear, write_manifest
 from local.problems import report_problems
 from local.zerospeech2019_lists import read_synthesis, utterance_name, write_bitrate_filelist, write_items, write_synthesis
 from pyspeech.audio.headers import promised_frames
@@ -113,17 +112,16 @@ def prepare(corpus, out, log, language=None, skip_bad=False):
     if found.audio["parallel"]:
         log.info("%s: %d parallel utterances are not used", found.folder, len(found.audio["parallel"]))
     good, problems, total = check_sets(sets, log)
-    shutil.rmtree(out / "mixed", ignore_errors=True)
     report_problems(f"corpus={corpus}", out, problems, total, skip_bad, log)
+    used = []
     for part in SETS:
         if not good[part]:
             raise UserError(f"corpus={corpus}: no usable {part} utterance in {found.folder}; see {out / 'problems.txt'}")
-        rows = [
-            (utterance, *readable_copy(utterance, properties, out / "mixed" / part, log))
-            for utterance, properties in good[part]
-        ]
+        rows = readable_copies(good[part], out / "mixed" / part, log)
+        used += [Path(path) for _, path, _ in rows]
         write_manifest(out / f"{part}.jsonl.gz", rows)
         _remark(part, good[part], log)
+    clear(out, (), "mixed", keep=used)
     test = {utterance.id: properties["duration"] for utterance, properties in good["test"]}
     known = set(test) & {utterance.id for part in ("unit", "voice") for utterance, _ in good[part]}
     if known:

@@ -33,7 +33,6 @@ import logging
 import math
 import re
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -46,9 +45,11 @@ from local.synthesis.espeak import phonemes
 from pyspeech.download import fetch_debian
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write
+from pyspeech.parts import in_parts
 from pyspeech.unpack import unpack
 
 RATE = 16000
+TASK = 50  # clips that a process converts at a time
 SETS = ("unit", "voice", "test")
 # language -> voices, with their names as speakers
 SPEAKERS = {
@@ -67,29 +68,31 @@ _DIALOG = re.compile(
 )
 
 
-def prepare(out, log=None, scale=1.0, languages=("cs",), jobs=2, clips=None, where=None):
+def prepare(out, log=None, scale=1.0, languages=("cs",), jobs=None, clips=None, where=None):
     """Make the corpus in the folder `out`: the files listed on top; manifests are written when all else is there.
 
     scale: share of the training clips, at most 1; of the test clips it is the square root, for ABX needs pairs.
     languages: of "cs", "nl"; with both, the phones of abx.item begin with "cs:" or "nl:", so that none are compared
-    across languages. jobs: clips that are converted at a time. clips: {voice: [(path, text)]}, default `find_clips()`,
-    which downloads up to 142 MB into the cache once. where: as for `local.synthesis.espeak.synthesize`. Returns {set: number of
-    utterances, "items": lines of abx.item}; no such file where there is none. UserError where packages cannot be had,
-    for an unknown language, and for a scale that leaves no utterance in a set.
+    across languages. jobs: processes, by default the cores of the stage. clips: {voice: [(path, text)]}, default
+    `find_clips()`, which downloads up to 142 MB into the cache once. where: as for `local.synthesis.espeak.synthesize`. A
+    stage that was killed goes on with the clips that are missing (pyspeech.parts). Returns {set: number of utterances,
+    "items": lines of abx.item}; no such file where there is none. UserError where packages cannot be had, for an unknown
+    language, and for a scale that leaves no utterance in a set.
     """
     out, log = Path(out).resolve(), log or logging.getLogger(__name__)
     for language in languages:
         if language not in SPEAKERS:
             raise UserError(f"language '{language}'; expected some of {', '.join(SPEAKERS)}")
     clips = clips or find_clips(languages)
-    clear(out, SETS, "wavs")
-    rows, segments, items = [], {}, []
+    rows, segments, items, chosen = [], {}, [], {}
     for language in languages:
-        chosen, transcripts = choose(clips, language, scale, log, where)
+        chosen[language] = choose(clips, language, scale, log, where)
         for split in ("train", "test"):
-            if split not in {one.split for one in chosen}:
+            if split not in {one.split for one in chosen[language][0]}:
                 raise UserError(f"scale={scale}: no {split} utterance of {language} is left; expected a larger share")
-        converted, features = convert(chosen, out / "wavs", jobs)
+    clear(out, SETS, "wavs", keep=[audio_path(out, one) for utterances, _ in chosen.values() for one in utterances])
+    for language, (utterances, transcripts) in chosen.items():
+        converted, features = convert(utterances, out, jobs, log)
         found = align(converted, features, transcripts, log)
         tested = {one.id: one.speaker for one, _ in converted if one.split == "test"}
         prefix = f"{language}:" if len(languages) > 1 else ""
@@ -119,23 +122,33 @@ def split_of(text):
     return "test" if share_of_words(text) < HELD_OUT else "train"
 
 
-def convert(utterances, folder, jobs):
+def audio_path(out, one):
+    return out / "wavs" / f"{one.id}.flac"
+
+
+def convert(utterances, out, jobs, log):
     """Write clips as mono 16-bit FLAC at 16 kHz: ([(utterance, audio properties)], {id: features (T, 39) float32})."""
     from pyspeech.features.config import MfccConfig
     from pyspeech.features.mfcc import compute_features
 
     def one_clip(one):
         samples = voices.load_clip(one.audio, RATE)
-        write_audio(folder / f"{one.id}.flac", samples, RATE)
+        write_audio(audio_path(out, one), samples, RATE)
         config = MfccConfig(sampling_rate=BANDS[one.language], normalise="none")
         return len(samples), compute_features(voices.load_clip(one.audio, config.sampling_rate), config).numpy()
 
-    features, rows = {}, []
-    with ThreadPoolExecutor(jobs) as pool:
-        for one, (length, frames) in zip(utterances, pool.map(one_clip, utterances)):
-            features[one.id] = frames
-            rows.append((one, {"rate": RATE, "duration": length / RATE}))
-    return rows, features
+    parts = {utterances[start].id: utterances[start : start + TASK] for start in range(0, len(utterances), TASK)}
+    found = in_parts(
+        "clips",
+        lambda some: [one_clip(one) for one in some],
+        parts,
+        jobs,
+        files=lambda some: [audio_path(out, one) for one in some],
+        log=log,
+    )
+    converted = list(zip(utterances, sum(found.values(), [])))
+    rows = [(one, {"rate": RATE, "duration": length / RATE}) for one, (length, _) in converted]
+    return rows, {one.id: features for one, (_, features) in converted}
 
 
 def align(rows, features, transcripts, log):
@@ -205,11 +218,7 @@ def _write(out, rows, segments, items, log):
         log.warning("no phones in one context by all voices: there will be no ABX; a larger scale has more utterances")
     rows = sorted(rows, key=lambda row: row[0].id)
     parts = {
-        part: [
-            (one, str(out / "wavs" / f"{one.id}.flac"), audio)
-            for one, audio in rows
-            if (one.split == "test") == (part == "test")
-        ]
+        part: [(one, str(audio_path(out, one)), audio) for one, audio in rows if (one.split == "test") == (part == "test")]
         for part in SETS
     }
     with atomic_write(out / "bitrate_filelist") as stream:

@@ -2,6 +2,7 @@
 is expected."""
 
 import argparse
+from pathlib import Path
 
 
 def tool_parser(description: str | None) -> argparse.ArgumentParser:
@@ -21,7 +22,16 @@ def add_device(parser: argparse.ArgumentParser) -> None:
 
 
 def add_json(parser: argparse.ArgumentParser, what: str = "all figures") -> None:
-    parser.add_argument("--json", metavar="FILE", help=f"write {what}, with all digits, to FILE as well")
+    parser.add_argument("--json", metavar="FILE", type=new_file, help=f"write {what}, with all digits, to FILE as well")
+
+
+def new_file(text: str) -> str:
+    """The path of a file to write, in a folder that exists: a slip of the pen should not make folders."""
+    path = Path(text)
+    if path.is_dir() or not path.parent.is_dir():
+        reason = "is a folder" if path.is_dir() else f"there is no folder {path.parent}"
+        raise argparse.ArgumentTypeError(f"{text}: {reason}; expected a file to write")
+    return text
 
 
 def whole_number(text: str, least: int = 1) -> int:

@@ -428,7 +428,9 @@ def _apt_uris(packages):
         if match:
             uri, filename, checksum = match.groups()
             sha256 = checksum.split(":", 1)[1] if checksum.upper().startswith("SHA256:") else None
-            found[filename.split("_", 1)[0]] = (uri, urllib.parse.unquote(filename), sha256)
+            # The archive's own names have no epoch ("1:" before a version).
+            name = re.sub(r"_\d+:", "_", urllib.parse.unquote(filename), count=1)
+            found[filename.split("_", 1)[0]] = (uri, name, sha256)
     missing = sorted(set(names) - set(found))
     if missing:
         raise DownloadError(f"apt names no file for {', '.join(missing)}; check the package sources in /etc/apt")

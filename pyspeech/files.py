@@ -4,22 +4,38 @@ import contextlib
 import errno
 import json
 import os
+import re
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
+
+from pyspeech.errors import UserError
+
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # a file can take no more
+_MORE = 1 << 20  # bytes that it is then tried with
+
+_TEMPORARY = re.compile(r"\.\d+\.tmp\..+")
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file of this name is a half-written one of `atomic_path`, left behind where its process was killed."""
+    return _TEMPORARY.fullmatch(name) is not None
 
 
 @contextlib.contextmanager
 def atomic_path(path: Path | str) -> Iterator[Path]:
     """Yield a temporary Path in the folder of `path` (same suffixes); on success it is synced and renamed to `path`.
 
-    On any exception the temporary file is removed and `path` stays as it was. IsADirectoryError where it is a folder.
+    On any exception the temporary file is removed and `path` stays as it was. IsADirectoryError where it is a folder;
+    OSError that names `path` where the disk is full, whatever the library that was writing has made of it.
     """
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{os.getpid()}.tmp.{path.name}")
+    # Processes of two machines, or containers, may have the same id.
+    temporary = path.with_name(f".{os.getpid()}{secrets.randbelow(10**6):06d}.tmp.{path.name}")
     try:
         yield temporary
         descriptor = os.open(temporary, os.O_RDONLY)
@@ -28,9 +44,26 @@ def atomic_path(path: Path | str) -> Iterator[Path]:
         finally:
             os.close(descriptor)
         os.replace(temporary, path)
+    except Exception as error:
+        _raise_if_full(error, temporary, path)
+        raise
     finally:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
+
+
+def _raise_if_full(error, temporary, path):
+    """OSError with the name of the file where an exception came of a disk that is full, a quota or a limit. Python's own has
+    no name; numpy's tells how many items were written, soundfile's says "System error"."""
+    number = getattr(error, "errno", None)
+    if number is None and not isinstance(error, UserError) and temporary.exists():
+        try:
+            with open(temporary, "ab") as stream:
+                stream.write(bytes(_MORE))
+        except OSError as why:
+            number = why.errno
+    if number in FULL:
+        raise OSError(number, os.strerror(number), str(path)) from error
 
 
 @contextlib.contextmanager
@@ -40,6 +73,20 @@ def atomic_write(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
     with atomic_path(path) as temporary:
         with open(temporary, mode, encoding=encoding) as stream:
             yield stream
+
+
+def read_late(path: Path | str) -> str:
+    """The text (UTF-8) of a file that another machine may just have made; OSError where it cannot be read.
+
+    NFS remembers for up to a minute that a name was looked for in vain. Opening the folder has it ask the server again
+    (close-to-open consistency).
+    """
+    path = Path(path)
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        os.close(os.open(path.parent, os.O_RDONLY))
+        return path.read_text(encoding="utf-8")
 
 
 def write_json(path: Path | str, value: object) -> None:

@@ -4,6 +4,7 @@ This file and pyspeech/__init__.py must be valid for every Python since 3.6: the
 """
 
 import os
+import signal
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
@@ -26,12 +27,17 @@ def ensure_environment():
 
     Returns at once where the script already runs there, where PYSPEECH_ENV=system asks for the Python at hand, and in
     an interactive session. Arguments, working directory and environment variables stay as they are.
+    From here on Ctrl-C ends a script without a traceback, until its main() sees to that (pyspeech.terminal.take_interrupts).
     """
+    main = sys.modules["__main__"]
+    if hasattr(main, "__file__") and sys._getframe(1).f_globals is vars(main):
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
     if not os.environ.get("PYSPEECH_ENV"):  # zsh drops it after `PYSPEECH_ENV=torch2 source path.sh`
         for name in ("k2", "torch2"):
             if os.path.realpath(sys.prefix) == os.path.realpath(os.path.join(ROOT, ".venv", name)):
                 os.environ["PYSPEECH_ENV"] = name
-    if environment_name() or not hasattr(sys.modules["__main__"], "__file__"):
+    if environment_name() or not hasattr(main, "__file__"):
         os.environ.pop(_MARK, None)
         return
     path_sh = os.path.join(ROOT, "path.sh")

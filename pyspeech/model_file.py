@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import torch
 
 MODEL_FILE = "model.pt"
+ONNX_FILE = "model.onnx"  # beside it, where it was exported
 FORMAT = 1  # of the content as a whole; another number for what this code could not read, or would misread
 KINDS = {  # where recipes leave models of each kind
     "SAD network": "egs/fearless/exp/NAME/models/SYSTEM",

@@ -25,7 +25,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from pyspeech.errors import UserError, requirement
-from pyspeech.experiment import cli, cluster, config, site, stages
+from pyspeech.experiment import cli, cluster, config, job, ranks, site, stages
 from pyspeech.experiment.artifacts import Artifacts
 from pyspeech.experiment.config import folder_or
 from pyspeech.experiment.plan import Plan
@@ -34,7 +34,7 @@ from pyspeech.experiment.records import Records
 from pyspeech.experiment.runner import MARK, REPORT, Experiment, Run, describe_os_error
 from pyspeech.gpu import has_gpu, require_usable
 from pyspeech.launch import ROOT
-from pyspeech.terminal import open_closed_streams
+from pyspeech.terminal import open_closed_streams, take_interrupts
 
 __all__ = ["Experiment", "Recipe", "folder_or", "requirement", "stages_at_once"]  # all that a recipe needs of the engine
 
@@ -136,6 +136,7 @@ class Recipe:
         Exits with status 1 after an error, 130 after Ctrl-C, 143 after SIGTERM.
         """
         open_closed_streams()
+        take_interrupts()
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 # Names that the terminal cannot show.
@@ -180,8 +181,11 @@ class Recipe:
                 if flags.dry_run:
                     run.show()
                     return None
-                if cluster.is_job_of(run.exp.dir):
-                    cluster.run_job(run)
+                if run.place.rank:
+                    run.take_part()
+                    return None
+                if job.is_job_of(run.exp.dir):
+                    job.run_job(run)
                     return None
                 run.run()
                 if run.stages[-1].number != self.stages[-1].number:
@@ -197,6 +201,7 @@ class Recipe:
 
     def _make_run(self, flags, profile):
         selected = self._select(flags)
+        place, gpus = ranks.place_of(self.stages[selected], flags), int(flags.gpus or 1)
         conf, plain_conf = self.configure(profile, flags.overrides)
         folder = self._folder(flags, plain_conf, profile)
         for path in (sys.argv[0], str(folder)):
@@ -217,7 +222,7 @@ class Recipe:
             conf=conf,
             plain_conf=plain_conf,
             force=flags.force,
-            jobs=int(flags.jobs or self.jobs),
+            jobs=1 if gpus > 1 else int(flags.jobs or self.jobs),
             exp=Experiment(
                 folder,
                 logging.getLogger("pyspeech.stage"),
@@ -227,6 +232,9 @@ class Recipe:
             ),
             command=lambda stage=None: shell_command(sys.argv[0], cli.repeat(flags, stage)),
             driver=self._driver(flags, profile, folder),
+            gpus=gpus,
+            place=place,
+            another=lambda stage: ranks.command(stage.name, cli.repeat_in_job(flags, profile, str(folder))),
         )
 
     def _driver(self, flags, profile, folder):
@@ -234,6 +242,7 @@ class Recipe:
         if not flags.cluster:
             return None
         options = site.load_site(self.conf, flags.site)
+        site.check_stages(flags.site, self.stages)
         return lambda run: cluster.Driver(run, flags.cluster, options, cli.repeat_in_job(flags, profile, str(folder)))
 
     def _choose_profile(self, flags):
@@ -299,6 +308,8 @@ class Recipe:
                 raise ValueError(
                     f"{stage}: config names '{key}', which is no option" + (f"; did you mean '{guess}'?" if guess else "")
                 )
+        if stage.shards > 1 and not stage.resumable:
+            raise ValueError(f"{stage}: shards={stage.shards}, so it has to be resumable")
         if any(stage.name == other.name for other in self.stages):
             raise ValueError(f"two stages are named '{stage.name}'")
 

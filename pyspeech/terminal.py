@@ -181,6 +181,20 @@ def stop_at_interrupt(wanted: bool = True) -> Iterator[list[bool]]:
         signal.signal(signal.SIGINT, before)
 
 
+_interrupts = []  # the signals of Ctrl-C that came
+
+
+def take_interrupts() -> None:
+    """Ctrl-C is a KeyboardInterrupt again: pyspeech.launch let it end the process while modules were loaded."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, _interrupt)
+
+
+def _interrupt(signum, _):
+    _interrupts.append(signum)
+    raise KeyboardInterrupt
+
+
 def open_closed_streams() -> None:
     """The null device for each standard stream that the caller has closed (>&-): the next file must not get its number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
@@ -192,15 +206,19 @@ def exit_after(main: Callable[[], int | str | None]) -> NoReturn:
     """Run a tool's main() and exit with the status that it returns; an error of the user's, and a file that cannot be
     read or written, is one line, and status 1."""
     open_closed_streams()
+    take_interrupts()
     try:
         status = main()
-    except UserError as error:
-        status = f"error: {error}"
-    except KeyboardInterrupt:
-        status = 130
-    except BrokenPipeError:  # `| head` has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 1
-    except OSError as error:
-        status = "error: " + ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
+    except (KeyboardInterrupt, Exception) as error:
+        if isinstance(error, KeyboardInterrupt) or _interrupts:  # modules that Ctrl-C keeps from loading raise what they like
+            status = 130
+        elif isinstance(error, UserError):
+            status = f"error: {error}"
+        elif isinstance(error, BrokenPipeError):  # `| head` has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            status = 1
+        elif isinstance(error, OSError):
+            status = "error: " + ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
+        else:
+            raise
     sys.exit(status)

@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Callable, Generator, Sequence
 from multiprocessing import connection
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pyspeech.errors import UserError
 
@@ -22,15 +22,15 @@ _PR_SET_PDEATHSIG = 1
 def in_processes(work: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Generator[Result, None, None]:
     """Yield work(item) of each of `items`, as they are done, computed by `jobs` forked processes of one thread each.
 
-    Process k takes the items k, k + jobs and so on, so items should be of about the same size. What `work` raises is
-    raised here, UserError where a process was killed; the others are then ended, as they are when the caller is.
+    A process that is done with an item takes the next one. What `work` raises is raised here, UserError where a process
+    was killed; the others are then ended, as they are when the caller is.
     """
     context = multiprocessing.get_context("fork")
-    processes, open_ends = [], []
+    processes, open_ends, following = [], [], context.Value("l", 0)
     try:
-        for number in range(min(jobs, len(items))):
+        for _ in range(min(jobs, len(items))):
             receive, send = context.Pipe(duplex=False)
-            arguments = (work, items[number::jobs], send, os.getpid())
+            arguments = (work, items, following, send, os.getpid())
             process = context.Process(target=_work, args=arguments, daemon=True)
             process.start()
             send.close()
@@ -55,15 +55,20 @@ def in_processes(work: Callable[[Item], Result], items: Sequence[Item], jobs: in
             process.join()
 
 
-def _work(work, items, send, parent):
-    """In a process of its own: send (False, result) for each item, then (True, None); (True, exception) where one fails."""
+def _work(work, items, following, send, parent):
+    """In a process of its own: send (False, result) for each item that it takes, then (True, None); (True, exception) where
+    one fails. following: the number of the next item, which all processes share."""
     die_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the parent ends this one
     if "torch" in sys.modules:  # some work needs none, and it takes seconds to load
         sys.modules["torch"].set_num_threads(1)
     try:
-        for item in items:
-            send.send((False, work(item)))
+        while True:
+            with following.get_lock():
+                number, following.value = following.value, following.value + 1
+            if number >= len(items):
+                break
+            send.send((False, work(items[number])))
         send.send((True, None))
     except Exception as error:
         send.send((True, error))
@@ -83,8 +88,3 @@ def die_with(parent: int) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
-
-
-def worker_pool(jobs: int) -> Any:
-    """A pool of `jobs` processes, forked, that end with this one."""
-    return multiprocessing.get_context("fork").Pool(jobs, initializer=die_with, initargs=(os.getpid(),))

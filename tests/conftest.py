@@ -71,3 +71,19 @@ def slurm():
         pytest.skip(why)
     with slurm_harness.private_slurm() as running:
         yield running
+
+
+@pytest.fixture
+def grid_engine(tmp_path, monkeypatch):
+    """A stand-in for Grid Engine on the PATH: a function that gives the arguments of each qsub so far."""
+    programs, state = tmp_path / "programs", tmp_path / "state"
+    programs.mkdir(), state.mkdir()
+    for name in ("qsub", "qstat", "qdel", "qconf"):
+        (programs / name).write_text(f"#!/bin/sh\nexec '{sys.executable}' {programs / 'fake' / name} \"$@\"\n")
+        (programs / name).chmod(0o755)
+        (programs / "fake").mkdir(exist_ok=True)
+        shutil.copy(Path(__file__).with_name("fake_grid_engine.py"), programs / "fake" / name)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setenv("FAKE_GRID_ENGINE", str(state))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    return lambda: [path.read_text() for path in sorted(state.glob("*.submitted"))]

@@ -2,9 +2,10 @@
 """Stands in for qsub, qstat, qdel and qconf of Grid Engine, as their manual pages describe them, for the tests.
 
 Linked under these names. Jobs run at once on this machine; the folder in FAKE_GRID_ENGINE holds a file for each that waits or
-runs. A job that exits with 99 is run again, as by -r y.
+runs, and a mark for each that was deleted. A job that exits with 99 is run again, as by -r y.
 """
 
+import contextlib
 import json
 import os
 import shlex
@@ -22,11 +23,20 @@ ENTRY = "<job_list state='x'><JB_job_number>{number}</JB_job_number><JB_name>{na
 def jobs():
     found = {}
     for path in sorted(HOME.glob("*.json")):
-        try:
-            found[path.stem] = json.loads(path.read_text())
-        except (OSError, ValueError):  # over, or being written
-            continue
-    return found
+        if not deleted(path.stem).exists():
+            found[path.stem] = read(path)
+    return {number: job for number, job in found.items() if job}
+
+
+def read(path):
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError):  # over, or being written
+        return {}
+
+
+def deleted(number):
+    return HOME / f"{number}.deleted"
 
 
 def note(number, job):
@@ -50,20 +60,25 @@ def qsub(arguments):
             os.dup2(os.open(os.devnull, os.O_RDWR), descriptor)
         while set(held) & set(jobs()):
             time.sleep(0.05)
-        run(number, job, options["-o"])
+        tasks = int(options.get("-t", "1-1").partition("-")[2])  # of an array, one after the other
+        for task in range(1, tasks + 1):
+            run(number, {**job, "last": task == tasks}, options["-o"], task)
         os._exit(0)
     print(number)
 
 
-def run(number, job, path):
-    environment = {**os.environ, "JOB_ID": number}
+def run(number, job, path, task):
+    environment = {**os.environ, "JOB_ID": number, "SGE_TASK_ID": str(task)}
     status = 99
     while status == 99 and number in jobs():  # qdel takes it out
         with open(path, "a") as output:
             process = subprocess.Popen(["bash", HOME / f"{number}.sh"], stdout=output, stderr=output, env=environment)
             note(number, {**job, "state": "r", "pid": process.pid})
+            if deleted(number).exists():  # while it was being started
+                process.kill()
             status = process.wait()
-    (HOME / f"{number}.json").unlink(missing_ok=True)
+    if job["last"]:
+        (HOME / f"{number}.json").unlink(missing_ok=True)
 
 
 def qstat(arguments):
@@ -73,11 +88,11 @@ def qstat(arguments):
 
 
 def qdel(arguments):
+    for number in arguments:  # all of them first: one may wait for another
+        deleted(number).touch()
     for number in arguments:
-        job = jobs().get(number, {})
-        (HOME / f"{number}.json").unlink(missing_ok=True)
-        if "pid" in job:
-            os.kill(job["pid"], signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError, KeyError):
+            os.kill(read(HOME / f"{number}.json")["pid"], signal.SIGKILL)
 
 
 def qconf(arguments):

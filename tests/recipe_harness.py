@@ -12,7 +12,6 @@ import runpy
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -88,31 +87,6 @@ class Recipe:
         self.run(*arguments, "--exp", folder)
         assert (folder / "results.json").read_bytes() == (undisturbed / "results.json").read_bytes()
 
-    def check_as_jobs(self, undisturbed, folder, slurm, killed, requeued, *arguments):
-        """With --cluster slurm, where the jobs of some stages are killed, and of others queued again, once each as soon as
-        they have begun: the same results.json as in the folder of an undisturbed local run, byte for byte."""
-        killed, requeued = set(killed), set(requeued)
-        for _ in range(len(killed) + 1):
-            with tempfile.TemporaryFile("w+") as printed:
-                process = self.start("--cluster", "slurm", *arguments, "--exp", folder, stdout=printed)
-                while process.poll() is None:
-                    time.sleep(0.02)
-                    for stage in sorted(killed | requeued):
-                        pid = holder_of(folder, stage)
-                        if pid and stage in killed:
-                            os.kill(pid, signal.SIGKILL)
-                        elif pid:
-                            slurm.call("scontrol", "requeue", slurm.jobs(folder)[stage][0])
-                        if pid:
-                            killed.discard(stage), requeued.discard(stage)
-                printed.seek(0)
-                output = printed.read()
-            if process.returncode == 0:
-                break
-            assert "FAILED by signal 9" in output, output
-        assert not killed and not requeued and process.returncode == 0, output
-        assert (folder / "results.json").read_bytes() == (undisturbed / "results.json").read_bytes()
-
     def kill_in_stage(self, stage, seconds, folder, *arguments):
         """Run the recipe up to `stage`, and SIGKILL it and its children so long after that has begun.
 
@@ -169,14 +143,6 @@ def mistakes(recipe, *cases):
         recipe.check_mistake(arguments, expected, tmp_path / "exp")
 
     return refused
-
-
-def holder_of(folder, stage):
-    """The process id of the job that runs a stage, from its lock, or None."""
-    try:
-        return json.loads((folder / f".lock.{stage}").read_text(encoding="utf-8"))["pid"]
-    except (OSError, ValueError):  # not begun, or over
-        return None
 
 
 def finished_record(folder, stage):

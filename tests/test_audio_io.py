@@ -288,6 +288,8 @@ def test_find_audio(tmp_path):
     assert found == [tmp_path / name for name in (*below, "día 1/tres.ogg", "odd.name")]
     with pytest.raises(UserError, match="no audio files"):
         find_audio([_folder(tmp_path / "bare")])
+    with pytest.raises(UserError, match="^'': expected the name of a recording or a folder"):
+        find_audio([""])
     with pytest.raises(UserError, match="absent: no such file or folder"):
         find_audio([tmp_path / "absent"])
 

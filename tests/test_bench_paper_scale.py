@@ -12,7 +12,7 @@ from tiny_corpora import voiced
 from tool_harness import run_tool
 
 from local.full_size import LAYOUTS
-from utils.bench.paper_scale import PLANS
+from steps.benchmark.plans import PLANS
 
 
 @pytest.mark.slow

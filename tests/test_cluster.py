@@ -2,14 +2,17 @@
 
 import json
 import os
-import shutil
 import signal
-import sys
 import time
-from pathlib import Path
 
 import pytest
 from toy_harness import Toy
+
+from pyspeech.errors import UserError
+from pyspeech.experiment import one_job
+from pyspeech.experiment.one_job import run_one_job
+from pyspeech.experiment.queues import Job
+from pyspeech.experiment.site import Site
 
 
 @pytest.fixture
@@ -25,7 +28,7 @@ def toy(slurm, tmp_path, monkeypatch):
 def lost(slurm, tmp_path_factory):
     """(toy, its driver) of a training whose node was lost, at the start: Slurm takes its time to notice."""
     toy = Toy(tmp_path_factory.mktemp("lost") / "toy")
-    driver = drive(toy, "train.steps=24", TOY_SLEEP="1.5")
+    driver = drive(toy, **toy.hold(1))
     wait_until(lambda: history(toy) == 1)
     node = slurm.jobs(toy.exp)["train"][2]
     slurm.call("scontrol", "update", f"nodename={node}", "state=drain", "reason=test")  # other tests get other nodes
@@ -61,6 +64,14 @@ def history(toy):
     return path.read_text(encoding="utf-8").count("\n") if path.exists() else 0
 
 
+def attempts(toy):
+    """The number of the attempt at the training that goes on."""
+    try:
+        return json.loads((toy.exp / "stages" / "train.attempt.json").read_text(encoding="utf-8"))["attempts"]
+    except (OSError, ValueError):
+        return 0
+
+
 def drive(toy, *arguments, **environment):
     return toy.start("--cluster", "slurm", *arguments, **environment)
 
@@ -90,33 +101,35 @@ def test_jobs_give_what_a_local_run_gives(toy, local, slurm):
 
 def test_the_driver_is_dispensable(toy, local, slurm):
     """Killed twice, the jobs go on; while they do, others are refused, and the same command follows them to the end."""
-    driver = drive(toy, "train.steps=6", TOY_SLEEP="1.5")
+    driver = drive(toy, **toy.hold(1))
     wait_until(lambda: history(toy) == 1)
     driver.send_signal(signal.SIGKILL)
     driver.communicate()
     assert "are in the queue of slurm (score, table, train)" in toy.error()
     assert "submitted with other options" in toy.error("--cluster", "slurm", "train.steps=7")
-    driver = drive(toy, "train.steps=6")
+    driver = drive(toy)
     assert any("stage 1 train: is job" in line for line in iter(driver.stdout.readline, ""))
-    assert "is in use by process" in toy.error("--cluster", "slurm", "train.steps=6")
+    assert "is in use by process" in toy.error("--cluster", "slurm")
     driver.send_signal(signal.SIGINT)
     assert "the jobs go on" in finish(driver, 130)[1]
-    assert len(slurm.jobs(toy.exp)) >= 2
-    output, _ = toy("--cluster", "slurm", "train.steps=6")
-    assert "is job" in output and ": job" not in output  # none was submitted
-    assert toy.results() == local("train.steps=6")
+    assert set(slurm.jobs(toy.exp)) == {"train", "score", "table"}
+    driver = drive(toy)
+    assert any("stage 3 table: is job" in line for line in iter(driver.stdout.readline, ""))
+    toy.hold(3)
+    assert ": job" not in finish(driver)[0]  # none was submitted
+    assert toy.results() == local()
 
 
 def test_cancelled_jobs_are_gone_and_the_same_command_goes_on(toy, local, slurm):
     assert "no jobs of this folder are known" in toy("--cancel")[0]
-    driver = drive(toy, "train.steps=9", TOY_SLEEP="1.5")
-    wait_until(lambda: history(toy) >= 1)
+    driver = drive(toy, **toy.hold(1))
+    wait_until(lambda: history(toy) == 1)
     assert "3 jobs cancelled" in toy("--cancel")[0]
     assert slurm.jobs(toy.exp) == {}
     assert "have been cancelled" in finish(driver, 1)[1]
-    assert 1 <= history(toy) < 9
-    toy("--cluster", "slurm", "train.steps=9")
-    assert toy.results() == local("train.steps=9") and toy.record("train")["attempts"] == 2
+    assert history(toy) == 1
+    toy("--cluster", "slurm")
+    assert toy.results() == local() and toy.record("train")["attempts"] == 2
 
 
 def test_a_failure_is_explained_and_what_needs_it_cancelled(toy, local, slurm):
@@ -131,24 +144,26 @@ def test_a_failure_is_explained_and_what_needs_it_cancelled(toy, local, slurm):
 
 def test_preempted_killed_and_out_of_time(toy, local, slurm):
     """Each ends the job of the training in the middle of it; it goes on in the same step."""
-    driver = drive(toy, "train.steps=7", TOY_SLEEP="0.8")
+    driver = drive(toy, **toy.hold(1))
     wait_until(lambda: history(toy) == 1)
     slurm.call("scancel", "--batch", "--signal=USR2", slurm.jobs(toy.exp)["train"][0])  # as Slurm does before the time is up
-    wait_until(lambda: history(toy) == 3)
+    wait_until(lambda: attempts(toy) == 2)
+    toy.hold(2)
+    wait_until(lambda: history(toy) == 2)
     slurm.call("scontrol", "requeue", slurm.jobs(toy.exp)["train"][0])  # as at a preemption: SIGTERM, and queued again
-    wait_until(lambda: history(toy) == 5)
+    wait_until(lambda: attempts(toy) == 3)
+    toy.hold(3)
     finish(driver)
     assert "queued again, to go on where it stopped" in (toy.exp / "logs" / "1-train.job").read_text(encoding="utf-8")
-    assert toy.results() == local("train.steps=7") and toy.record("train")["attempts"] == 3
+    assert toy.results() == local() and toy.record("train")["attempts"] == 3
 
 
 def test_time_that_is_never_enough(toy, slurm):
     """A stage that comes no further is given up, with what to change; and one that cannot go on at once."""
     toy("--stop-stage", "prepare")
-    driver = drive(toy, TOY_SLEEP="30")
-    for fruitless in range(3):
-        wait_until(lambda: toy.exp.joinpath("logs/1-train.log").exists())
-        wait_until(lambda: f"attempt {fruitless + 1}" in toy.exp.joinpath("logs/1-train.log").read_text())
+    driver = drive(toy, **toy.hold(0))
+    for attempt in (1, 2, 3):
+        wait_until(lambda: attempts(toy) == attempt)
         slurm.call("scancel", "--batch", "--signal=USR2", slurm.jobs(toy.exp)["train"][0])
     errors = finish(driver, 1)[1]
     assert "3 attempts have come no further; give it more with cluster.hours.train=HOURS" in errors
@@ -157,10 +172,11 @@ def test_time_that_is_never_enough(toy, slurm):
 def test_a_lost_node(lost, local):
     """Slurm starts the job again elsewhere while the lost node's process goes on: the second waits, and finds it done."""
     toy, driver = lost
+    wait_until(lambda: ": waiting" in (toy.exp / "logs" / "1-train.job").read_text(encoding="utf-8"), 120)  # the second
+    toy.hold(3)
     finish(driver)
-    assert toy.results() == local("train.steps=24")
+    assert toy.results() == local()
     assert toy.record("train")["attempts"] == 1  # by the first
-    assert "waiting" in (toy.exp / "logs" / "1-train.job").read_text(encoding="utf-8")  # said by the second
 
 
 def test_too_little_memory(toy, slurm):
@@ -171,7 +187,29 @@ def test_too_little_memory(toy, slurm):
     assert "stage 2 score failed: job" in errors and "it had 0.05 GB, give it more with cluster.memory.score=GB" in errors
 
 
+def test_a_job_that_is_no_stage(slurm, tmp_path, capsys, monkeypatch):
+    """It is followed to its end, and how that was is said; where one of its name is in the queue, that one is followed."""
+    job, go_on = Job("pyspeech-test-one", "", str(tmp_path / "printed"), memory=0.5), tmp_path / "go on"
+    script = f"until [ -e '{go_on}' ]; do sleep 0.1; done; echo first"
+    monkeypatch.setenv("LOGNAME", "nobody")  # as sudo may leave it
+    slurm.call("sbatch", "--job-name=pyspeech-test-one", "--mem=100", f"--output={job.output}", "--wrap", script)
+    usual = one_job.say
+    monkeypatch.setattr(one_job, "say", lambda line, *stream: (usual(line, *stream), go_on.touch()))
+    run_one_job("slurm", Site(), job, ["echo", "second"])
+    output = capsys.readouterr().out
+    assert output.startswith("is job ") and "first" in output and "second" not in output
+    run_one_job("slurm", Site(), job, ["bash", "-c", "echo second; exit 3"])
+    printed = capsys.readouterr()
+    assert "second" in printed.out and "first" not in printed.out and "FAILED with status 3" in printed.err
+    with pytest.raises(UserError, match="slurm refused the job: .*partition"):
+        run_one_job("slurm", Site(partition="nowhere"), job, ["echo"])
+
+
 def test_options_of_the_site(toy):
+    assert "option cluster.hours.trian: no stage 'trian'; did you mean 'train'?" in toy.error(
+        "--cluster", "slurm", "cluster.hours.trian=2"
+    )
+    assert "cluster.shards.train: stage train does not split" in toy.error("--cluster", "slurm", "cluster.shards.train=2")
     assert "no option 'partitoin'" in toy.error("--cluster", "slurm", "cluster.partitoin=x")
     assert "expected one of slurm, sge" in toy.error("--cluster", "pbs")
     assert "an option of --cluster" in toy.error("cluster.partition=x")
@@ -182,20 +220,10 @@ def test_options_of_the_site(toy):
 
 
 @pytest.fixture
-def grid(tmp_path, monkeypatch):
+def grid(grid_engine, tmp_path):
     """The toy recipe beside a stand-in for Grid Engine; submitted(): the arguments of each qsub."""
-    programs, state = tmp_path / "programs", tmp_path / "state"
-    programs.mkdir(), state.mkdir()
-    for name in ("qsub", "qstat", "qdel", "qconf"):
-        (programs / name).write_text(f"#!/bin/sh\nexec '{sys.executable}' {programs / 'fake' / name} \"$@\"\n")
-        (programs / name).chmod(0o755)
-        (programs / "fake").mkdir(exist_ok=True)
-        shutil.copy(Path(__file__).with_name("fake_grid_engine.py"), programs / "fake" / name)
-    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
-    monkeypatch.setenv("FAKE_GRID_ENGINE", str(state))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
     toy = Toy(tmp_path / "toy")
-    toy.submitted = lambda: [path.read_text() for path in sorted(state.glob("*.submitted"))]
+    toy.submitted = grid_engine
     return toy
 
 
@@ -213,13 +241,15 @@ def test_grid_engine(grid, local):
 
 
 def test_grid_engine_requeues_and_cancels(grid, local):
-    driver = grid.start("--cluster", "sge", TOY_SLEEP="0.5")
+    driver = grid.start("--cluster", "sge", **grid.hold(1))
     wait_until(lambda: history(grid) == 1)
     running = json.loads((grid.folder.parent / "state" / "2.json").read_text())
     os.kill(running["pid"], signal.SIGUSR2)  # -notify, before the time is up
+    wait_until(lambda: attempts(grid) == 2)
+    grid.hold(3)
     finish(driver)
     assert grid.results() == local() and grid.record("train")["attempts"] == 2
-    driver = grid.start("--cluster", "sge", "train.steps=5", TOY_SLEEP="0.5")
+    driver = grid.start("--cluster", "sge", "train.steps=5", **grid.hold(1))
     wait_until(lambda: history(grid) == 1)
     assert "3 jobs cancelled" in grid("--cancel")[0]
     assert "have been cancelled" in finish(driver, 1)[1]

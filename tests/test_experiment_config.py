@@ -105,6 +105,11 @@ def test_null_is_none_where_none_is_allowed():
     assert make("note=007").note == "007"
 
 
+def test_names_of_a_dictionary_may_have_dots():
+    """As those of stages do, train_mc0.8."""
+    assert make("weights.a.b=2", "weights.c=1", "weights.a.b=3").weights == {"a.b": 3.0, "c": 1.0}
+
+
 @pytest.mark.parametrize(
     "override, message",
     [
@@ -129,6 +134,7 @@ def test_null_is_none_where_none_is_allowed():
         ("anything=1", "option 'anything' takes a list in brackets, got 1"),
         ("sizes=[1,", "option 'sizes' takes a list in brackets, each a whole number, got '[1,'"),
         ("weights.x=heavy", "option 'weights.x' takes a number, got 'heavy'"),
+        ("weights.x.y=heavy", "option 'weights.x.y' takes a number, got 'heavy'"),
         ("train.steps=-1", "train.steps=-1: expected 0 or more"),
         ("corpus=do${a}llar", f"option 'corpus': Interpolation key 'a' not found; {config.REFERENCE}"),
         ("corpus=${x:1}", f"option 'corpus': Unsupported interpolation type x; {config.REFERENCE}"),

@@ -1,6 +1,7 @@
 """Programs that benchmarks run: their lines, their end, the memory of all that they start."""
 
 import os
+import signal
 import sys
 import time
 
@@ -41,9 +42,11 @@ def test_killed_when_its_time_is_up():
     assert (done.status, done.stopped) == (-9, False) and done.seconds < 50
 
 
-def test_ends_with_what_runs_it():
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ends_with_what_runs_it(number):
     def interrupt(line):
-        raise KeyboardInterrupt
+        os.kill(os.getpid(), number)
+        time.sleep(10)
 
     code = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
     seen = []

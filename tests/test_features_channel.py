@@ -34,6 +34,14 @@ def test_gains_are_a_line_over_the_bins(monkeypatch):
         assert change[:, bin].numpy() == pytest.approx(-8 + 12 * bin / 39, abs=1e-3)
 
 
+def test_more_corners_are_at_equal_distances(monkeypatch):
+    monkeypatch.setattr(np.random, "uniform", lambda low, high, count: np.array([6.0, -3.0, 9.0, 0.0])[:count])
+    frames = fbank(NOISE, CONFIG)
+    change = (random_channel(frames, 10, CONFIG, corners=4) - frames).mean(dim=0) * 10 / math.log(10)
+    assert change[[0, 13, 26, 39]].tolist() == pytest.approx([6, -3, 9, 0], abs=1e-3)
+    assert change[5].item() == pytest.approx(6 - 9 * 5 / 13, abs=1e-3)
+
+
 def test_what_has_no_energy_gets_none():
     frames = to_stored(fbank(np.zeros(16000), CONFIG))  # half precision, as it is stored
     for _ in range(5):

@@ -225,7 +225,7 @@ def train(folder, model, compute_loss, batch, steps, bf16=False):
     config = TrainConfig(max_steps=steps, lr=1e-3)
     batches = lambda epoch, consumed: iter([(["utterance"], batch)])  # noqa: E731
     trainer = Trainer(model, make_optimizer(model, config), batches, recorded, config, folder, log=logging.getLogger("x"))
-    trainer.bf16 = bf16
+    trainer.stepper.bf16 = bf16
     trainer.run()
     assert trainer.position.skipped == 0
     return losses

@@ -1,7 +1,9 @@
 """The mini corpus of genuine and fake speech: engines, recording chain, sets that share nothing, shortcuts."""
 
+import gzip
 import json
 import logging
+import random
 import shutil
 from collections import Counter, defaultdict
 from dataclasses import replace
@@ -9,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import soundfile
+from kill_harness import killed_until_it_ends
 from scipy.signal.windows import hann
 from tiny_audio import read_cuts
 
@@ -18,6 +21,8 @@ from local.synthesis.recording_chain import MARGIN, RATE
 from pyspeech.errors import UserError
 from pyspeech.features.config import MfccConfig
 from pyspeech.features.pitch import fundamental_frequency
+from pyspeech.files import is_temporary
+from pyspeech.parts import kept_in
 from pyspeech.spoofing.formats import labels_of
 
 log = logging.getLogger("test")
@@ -341,16 +346,46 @@ def test_without_an_engine(sources, monkeypatch, caplog):
 
 
 @pytest.mark.network
-def test_what_a_killed_run_left_is_made_anew(corpus, sources, tmp_path, monkeypatch):
+def test_killed_while_it_is_made(sources, tmp_path, monkeypatch):
+    """SIGKILL again and again: the corpus of an undisturbed run."""
+    monkeypatch.setattr(add_mini, "GENUINE", dict.fromkeys(FEW, 2))
+    monkeypatch.setattr(add_mini, "FEWEST", 1)
+    monkeypatch.setattr(add_mini, "TASK", 2)
+    monkeypatch.setattr(add_mini, "SETS", {part: voices[:1] for part, voices in add_mini.SETS.items()})
+    quick = replace(sources, engines={name: sources.engines[name] for name in ("espeak", "lpc")})
+
+    def make(folder):
+        with kept_in(folder / "parts"):
+            add_mini.prepare(folder / "corpus", log, sources=quick)
+
+    make(tmp_path / "whole")
+    folder = tmp_path / "killed"
+    assert killed_until_it_ends(lambda: make(folder), folder, random.Random(3), 120) > 1
+    assert contents(folder) == contents(tmp_path / "whole")
+
+
+def contents(folder):
+    """{name: bytes} of the files of a corpus; manifests unpacked, without the folder's own name."""
+    paths = [path for path in (folder / "corpus").rglob("*") if path.is_file() and not is_temporary(path.name)]
+    assert len(paths) > 20
+    found = {path.relative_to(folder): path.read_bytes() for path in paths}
+    plain = {name: gzip.decompress(data) for name, data in found.items() if name.suffix == ".gz"}
+    return {**found, **{name: data.replace(str(folder).encode(), b"") for name, data in plain.items()}}
+
+
+@pytest.mark.network
+def test_what_another_plan_left_is_removed(corpus, sources, tmp_path, monkeypatch):
     folder = shutil.copytree(corpus[0], tmp_path / "again")
 
     def dies(*arguments):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(add_mini, "make_all", dies)
+    monkeypatch.setattr(add_mini, "SETS", {part: voices[:1] for part, voices in add_mini.SETS.items()})
     with pytest.raises(KeyboardInterrupt):
-        add_mini.prepare(folder, log, scale=0.01, sources=sources)
-    assert not list(folder.glob("*.jsonl.gz")) and not list(folder.rglob("*.flac")) and not list(folder.glob("*.json"))
+        add_mini.prepare(folder, log, scale=0.001, sources=sources)
+    assert not list(folder.glob("*.jsonl.gz")) and not list(folder.glob("*.json"))
+    assert {path.stem for path in folder.rglob("*.flac")} <= {f"{part}-{number:05d}" for part in FEW for number in range(7)}
 
 
 @pytest.mark.network

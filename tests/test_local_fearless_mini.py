@@ -7,6 +7,7 @@ import pytest
 import soundfile
 from tiny_audio import read_cuts
 from tiny_corpora import voiced
+from tiny_scenes import made_up_transcript
 
 from local import audio_files, fearless_mini, voices
 from local.synthesis import radio, stream_scene
@@ -28,18 +29,7 @@ words on a second line.
 Okay.
 """
 WRITTEN = "audio/*/sim_*.wav"
-MADE_UP_DIGEST = "fe0253d2a515982a1a84107750a9693db3a8cec2dd08da5e24f5278e1e986c8f"
-
-
-def made_up_transcript(count=200, seed=0):
-    """Exchanges of CC and CDR every few seconds."""
-    rng = np.random.default_rng(seed)
-    starts = np.cumsum(rng.uniform(2.0, 8.0, count))
-    roles = ("CC", "CDR", "LMP")
-    return [
-        fearless_mini.Transmission(float(round(start)), roles[index % 3], float(rng.uniform(0.5, 3.0)))
-        for index, start in enumerate(starts)
-    ]
+MADE_UP_DIGEST = "e9d4bbb225a4624f6fcbdf6ce20f41e691bddce4176073ffc85156e6c200ab12"
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +64,9 @@ def test_transcript(tmp_path):
 def test_windows_are_apart_and_as_dense_as_asked():
     rng = np.random.Generator(np.random.PCG64(3))
     transcript = made_up_transcript(400)
-    windows = fearless_mini.choose_windows(rng, transcript, 60.0, [0.2, 0.35, 0.5])
-    density = [sum(one.seconds for one in window) / 60.0 for window in windows]
+    seconds = [60.0, 60.0, 30.0]
+    windows = fearless_mini.choose_windows(rng, transcript, seconds, [0.2, 0.35, 0.5])
+    density = [sum(one.seconds for one in window) / length for window, length in zip(windows, seconds)]
     assert density[0] < density[1] < density[2]
     used = [
         {
@@ -86,9 +77,9 @@ def test_windows_are_apart_and_as_dense_as_asked():
         for window in windows
     ]
     assert not used[0] & used[1] and not used[1] & used[2] and not used[0] & used[2]
-    assert all(0.0 <= one.start < 60.0 for window in windows for one in window)
+    assert all(0.0 <= one.start < length for window, length in zip(windows, seconds) for one in window)
     with pytest.raises(ValueError, match="stretches"):
-        fearless_mini.choose_windows(rng, transcript, 900.0, [0.3] * 10)
+        fearless_mini.choose_windows(rng, transcript, [900.0] * 10, [0.3] * 10)
 
 
 def test_clips_are_used_once_before_any_is_used_again(sources):
@@ -121,7 +112,7 @@ def test_corpus(sources, tmp_path):
 
 
 def test_nothing_is_left_of_an_earlier_corpus(sources, tmp_path):
-    fearless_mini.prepare(tmp_path, minutes=(0, 10, 0), jobs=2, sources=sources)
+    fearless_mini.prepare(tmp_path, minutes=(0, 5, 0), jobs=2, sources=sources)
     assert len(list((tmp_path / "reference/dev").iterdir())) == 2
     fearless_mini.prepare(tmp_path, minutes=(0, 0.25, 0), jobs=1, sources=sources)
     for folder in ("audio/dev", "reference/dev"):
@@ -157,11 +148,16 @@ def test_speech_is_where_the_labels_say(tmp_path):
     clip = np.concatenate([np.zeros(800), 0.3 * voiced(1.0, np.random.default_rng(0)), np.zeros(800)])
     talkers = stream_scene.draw_talkers(rng, ["CC"], {"a": "m"})
     talkers["CC"].snr, talkers["CC"].burst, talkers["CC"].quindar, talkers["CC"].strength = 18.0, -60.0, None, 0.0
-    track, speech = stream_scene.converse(rng, transcript, talkers, 90 * 8000, lambda voice, seconds: clip)
+    track, speech, keyed = stream_scene.converse(rng, transcript, talkers, 90 * 8000, lambda voice, seconds: clip)
     inside = segments_to_frames(speech, len(track), 1 / 8000)
     assert len(speech) >= 15
-    keyed = ~inside & (np.abs(track) > 0)
-    measured = radio.level(track[inside]) - radio.level(track[keyed])
+    carrier = ~inside & (np.abs(track) > 0)
+    measured = radio.level(track[inside]) - radio.level(track[carrier])
+    heard = np.zeros(len(track), bool)
+    for first, last, noise in keyed:
+        heard[first:last] = True
+        assert noise == talkers["CC"].level - 18.0
+    assert heard[inside].all() and not track[~heard].any()
     assert radio.level(track[inside]) == pytest.approx(talkers["CC"].level, abs=2.5)
     assert 10.0 < measured < 26.0
 
@@ -188,8 +184,8 @@ def test_render_edges():
 
 
 def test_plan_shares_the_minutes():
-    assert [stream[:2] for stream in fearless_mini.plan((10, 5, 0))] == [("train", 0), ("train", 1), ("dev", 0)]
-    assert fearless_mini.plan((12, 5, 2))[0][2] == 360.0 and fearless_mini.plan((12, 5, 2))[-1] == ("eval", 0, 120.0)
+    assert [stream[:2] for stream in fearless_mini.plan((5, 2, 0))] == [("train", 0), ("train", 1), ("dev", 0)]
+    assert fearless_mini.plan((6, 5, 2))[0][2] == 180.0 and fearless_mini.plan((6, 5, 2))[-1] == ("eval", 0, 120.0)
 
 
 def test_splits_have_different_people():

@@ -7,36 +7,16 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 
 import pytest
+from kill_harness import kill_at_event
 from toy_harness import Toy, repository
 
 
 @pytest.fixture
 def toy(tmp_path):
     return Toy(tmp_path / "ré cipe [1]")
-
-
-def kill_at_event(folder, number):
-    """Before a command: kill -9 it at its `number`-th change of a file or folder below `folder`."""
-    seen = [0]
-
-    def changes(event, arguments):
-        if event == "open":
-            return isinstance(arguments[0], (str, bytes, os.PathLike)) and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
-        return event in ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate")
-
-    def hook(event, arguments):
-        if changes(event, arguments):
-            path = arguments[0]
-            if isinstance(path, int) or os.path.abspath(os.fsdecode(path)).startswith(str(folder)):
-                seen[0] += 1
-                if seen[0] == number:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-    sys.addaudithook(hook)
 
 
 def files_of(exp):
@@ -198,7 +178,7 @@ def wait_for(process, text):
 
 @pytest.mark.parametrize("signum, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGUSR2, 140)])
 def test_a_signal_ends_the_run_with_the_command_to_go_on(toy, signum, status):
-    process = toy.start("--profile", "mini", "collar=1", TOY_SLEEP="0.2")
+    process = toy.start("--profile", "mini", "collar=1", **toy.hold(1))
     wait_for(process, "INFO step 1")
     process.send_signal(signum)
     output, errors = process.communicate(timeout=60)
@@ -253,12 +233,13 @@ for _ in range(20):
 
 
 def test_a_second_run_on_the_same_folder_is_refused(toy):
-    first = toy.start("collar=1", TOY_SLEEP="0.3")
+    first = toy.start("collar=1", **toy.hold(0))
     wait_for(first, "stage 1 train: runs")
     error = toy.error("collar=2")
     assert f"is in use by process {first.pid} on {socket.gethostname()} since " in error and "run.py collar=1;" in error
     toy("--exp", "other", "--stop-stage", "0")  # another folder is free
     toy("--dry-run")  # looking is allowed
+    toy.hold(3)
     first.communicate(timeout=60)
     assert first.returncode == 0 and toy.results().count("1.0") == 2
 

@@ -4,6 +4,7 @@ import json
 import shlex
 
 import pytest
+from job_harness import check_as_jobs
 from recipe_harness import Recipe, fixtures, mistakes
 from tiny_corpora import make_fearless
 
@@ -27,15 +28,21 @@ def test_killed_and_resumed(corpus, undisturbed, tmp_path):
 
 
 def test_as_jobs_of_a_cluster(corpus, undisturbed, tmp_path, slurm):
-    """Some of the jobs are killed, others queued again in the middle: the same results.json, byte for byte."""
-    FEARLESS.check_as_jobs(undisturbed[0], tmp_path / "exp", slurm, ["train_cnn", "decode"], ["train_rnn"], f"corpus={corpus}")
+    """A job is killed in each kind of stage, one preempted, one out of time, the driver killed twice: the same results.json,
+    byte for byte. A lost node: test_cluster.py."""
+    kinds = {"kill": ["prepare", "statistical", "train_cnn", "decode", "grid", "results"], "requeue": ["train_rnn"],
+             "time": ["train_seg_rnn"], "driver": ["tune", "speed"]}  # fmt: skip
+    disturbances = {stage: [how] for how, stages in kinds.items() for stage in stages}
+    options = [f"corpus={corpus}", "cluster.shards.decode=1", "cluster.shards.grid=1"]  # arrays: test_cluster_arrays.py
+    check_as_jobs(FEARLESS, undisturbed[0], tmp_path / "exp", slurm, disturbances, *options)
 
 
 def test_table_and_figures(corpus, undisturbed):
     folder, output = undisturbed
     assert shlex.quote(f"corpus={corpus}") in (folder / "RESULTS.md").read_text(encoding="utf-8")  # to be copied
     results = json.loads((folder / "results.json").read_text())
-    for system in ("statistical", "untuned", "baseline", "cnn", "rnn", "seg_rnn", "vote", "vote_tuned"):
+    untrained = ("statistical", "voicing", "untuned", "voicing_untuned", "baseline")
+    for system in (*untrained, "cnn", "rnn", "seg_rnn", "vote", "vote_tuned"):
         for name in ("dev", "eval"):
             for collar in ("0", "0.5"):
                 scores = results["scores"][system][name][collar]
@@ -56,6 +63,7 @@ def test_thresholds_are_those_of_each_collar(undisturbed):
     results = json.loads((folder / "results.json").read_text())
     for system, smoothing in (
         ("statistical", "hmm"),
+        ("voicing", "hmm"),
         ("baseline", "none"),
         ("cnn", "hmm"),
         ("rnn", "hmm"),
@@ -73,8 +81,9 @@ def test_thresholds_are_those_of_each_collar(undisturbed):
         assert dcf == pytest.approx(point["best_dcf"], abs=2e-5)
         others = [results["scores"][name]["dev"][collar]["dcf"] for name in ("cnn", "rnn", "seg_rnn", "vote")]
         assert dcf <= min(others) + 2e-5
-    untuned, tuned = (results["scores"][name]["dev"] for name in ("untuned", "statistical"))
-    assert all(tuned[collar]["dcf"] <= untuned[collar]["dcf"] + 1e-5 for collar in ("0", "0.5"))
+    for pair in (("untuned", "statistical"), ("voicing_untuned", "voicing")):
+        untuned, tuned = (results["scores"][name]["dev"] for name in pair)
+        assert all(tuned[collar]["dcf"] <= untuned[collar]["dcf"] + 1e-5 for collar in ("0", "0.5"))
 
 
 def test_figure_7(undisturbed):

@@ -44,6 +44,7 @@ BAD = {
         "data.speeds=[-1.0]",
         "data.warp=0.5",
         "data.channel_db=3.0",
+        "data.channel_corners=1",
         "pieces=0",
         "stop_after=[-5]",
         "features.stack=0",
@@ -72,6 +73,7 @@ BAD = {
         "inverter.bins=7",
         "inverter_train.seed=7",
     ],
+    "detector": ["train_minutes=[1]", "eval_minutes=[1, 1, 0]", "features.sampling_rate=16000", "network.temporal=cnn"],
     "add2022": ["network.dropout=1.0", "data.samples=0", "train.lr=-1.0", "train.seed=7", "features.sampling_rate=100"],
 }
 

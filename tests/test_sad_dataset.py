@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+from scipy.signal import resample_poly
 from tiny_training import descend
 
 from pyspeech.audio.io import read_audio
 from pyspeech.errors import UserError
 from pyspeech.sad.augmentation import augment
 from pyspeech.sad.config import DatasetConfig, NetworkConfig, StftConfig
-from pyspeech.sad.dataset import AudioReader, CropDataset, crop_sampler, frame_targets, frames_before
+from pyspeech.sad.dataset import AudioReader, CropDataset, crop_sampler, frame_targets, frames_before, play
 from pyspeech.sad.networks import SadNetwork
 from pyspeech.sad.scoring import score_pair
 from pyspeech.sad.segments import frames_to_segments
@@ -130,11 +131,57 @@ def test_no_crop_reaches_beyond_the_labels(streams):
     assert batch["valid"].sum() == 210  # the audio is there, and normalises what is labelled
 
 
+@pytest.mark.parametrize("percent", [80, 125])
+def test_a_crop_at_another_speed_has_its_labels_there(tmp_path, percent):
+    """A tone that is the speech sounds where the targets say, at a frequency that the speed has moved."""
+    from lhotse import CutSet, MonoCut, Recording, SupervisionSegment
+
+    time = np.arange(20 * 8000) / 8000
+    speech = [(2.0, 4.0), (5.0, 9.5), (11.0, 12.0), (13.0, 18.0)]
+    sounding = sum((time >= start) & (time < end) for start, end in speech)
+    soundfile.write(tmp_path / "tone.wav", 0.5 * sounding * np.sin(2 * np.pi * 800 * time), 8000, subtype="PCM_16")
+    recording = Recording.from_file(tmp_path / "tone.wav", recording_id="tone")
+    parts = [SupervisionSegment(f"{start}", "tone", start, end - start) for start, end in speech]
+    streams = CutSet.from_cuts([MonoCut("tone", 0.0, 20.0, 0, recording=recording, supervisions=parts)])
+    dataset = CropDataset(streams, DatasetConfig(augment=0.0, crop_seconds=4.0, speed=30), STFT, 50)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(np.random, "randint", lambda low, high: percent - 100)
+        batch = dataset[crop_sampler(streams, dataset.config, 0, shuffle=False).__iter__().__next__()]
+    frames = batch["samples"].unfold(1, STFT.window, STFT.shift)[:, 50:450]
+    loud = frames[:, :, 160:240].square().mean(2) > 0.01  # the middle of the window
+    assert 0.3 < batch["targets"].mean() < 0.9
+    assert (loud == (batch["targets"] > 0.5))[batch["labelled"]].float().mean() > 0.98
+    spectrum = torch.fft.rfft(frames[(batch["targets"] > 0.5) & loud] * torch.hann_window(STFT.window), n=8000).abs()
+    assert np.median(spectrum.argmax(1).numpy()) == pytest.approx(800 * percent / 100, abs=10)
+
+
+@pytest.mark.parametrize("speed", [50, 88, 99, 107, 150])
+def test_playing_at_another_speed_is_resampling(rng, speed):
+    for count in (1, 99, 100, 4321):
+        samples = rng.standard_normal(count).astype(np.float32)
+        expected = resample_poly(samples.astype(np.float64), 100, speed)
+        np.testing.assert_allclose(play(samples, speed), expected, atol=3e-6)
+
+
+def test_speed_of_crops_changes_nothing_where_it_is_none(streams):
+    for name, value in batch_of(streams, speed=0).items():
+        assert torch.equal(value, batch_of(streams)[name])
+
+
 def test_same_seed_same_batch(streams):
     for augmented in (0.0, 0.7):
         one, two, other = (batch_of(streams, seed, augment=augmented) for seed in (1, 1, 2))
         assert all(torch.equal(one[name], two[name]) for name in one)
         assert not torch.equal(one["samples"], other["samples"])
+
+
+def test_the_sampler_splits_nothing(streams, monkeypatch):
+    """What lhotse takes from the environment, BatchLoader does."""
+    config = DatasetConfig(crop_seconds=2.0, batch_size=1)
+    alone = [[cut.id for cut in batch] for batch in crop_sampler(streams, config, seed=3)]
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    assert [[cut.id for cut in batch] for batch in crop_sampler(streams, config, seed=3)] == alone and len(alone) == 11
 
 
 def test_sampler_covers_all_audio(streams):

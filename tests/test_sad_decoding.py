@@ -1,5 +1,7 @@
 """From scores to decisions, and the threshold sweep against the official scorer's figures at each threshold."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -51,6 +53,16 @@ def test_hmm_removes_short_bursts_and_fills_short_gaps():
 def test_outermost_thresholds(smoothing, threshold, speech):
     scores = np.random.default_rng(0).uniform(1e-3, 1 - 1e-3, 400).astype(np.float32)
     assert np.all(decide(scores, threshold, smoothing) == speech)
+
+
+@pytest.mark.parametrize("smoothing", SMOOTHINGS)
+def test_stretches_without_a_peak_are_no_speech(rng, smoothing):
+    scores = np.clip(np.repeat(rng.random(100), 20) + 0.1 * rng.standard_normal(2000), 0, 1)
+    plain, found = decide(scores, 0.5, smoothing), decide(scores, 0.5, smoothing, 0.9)
+    for speech, stretch in itertools.groupby(range(2000), lambda frame: plain[frame]):
+        frames = list(stretch)
+        assert (found[frames] == (speech and scores[frames].max() > 0.9)).all()
+    assert 0 < found.sum() < plain.sum()
 
 
 def test_unknown_smoothing():

@@ -9,6 +9,8 @@ import soundfile
 from tiny_corpora import RATE, radio_stream
 
 from pyspeech.errors import UserError
+from pyspeech.experiment.process import CORES
+from pyspeech.parts import kept_in
 from pyspeech.sad import statistical
 from pyspeech.sad.config import StatisticalConfig, StftConfig
 from pyspeech.sad.formats import read_hypothesis
@@ -35,7 +37,8 @@ def cuts(tmp_path):
 
 @pytest.fixture
 def read(monkeypatch):
-    """The names of the files read so far."""
+    """The names of the files read so far, by this process, as it is the only one."""
+    monkeypatch.setenv(CORES, "1")
     names = []
     stream_audio = detect.stream_audio
 
@@ -49,13 +52,15 @@ def read(monkeypatch):
 
 def test_statistical_pair(cuts, read, tmp_path):
     """The decisions of two runs of the detector, from one look at each stream."""
-    folders = {tmp_path / "a": ("hmm", 0.0), tmp_path / "b": ("threshold", 0.0), tmp_path / "c": ("hmm", 9.5)}
+    plain = replace(CONFIG, voicing=False)
+    options = ((CONFIG, 0.0), (replace(plain, decision="threshold"), 0.0), (plain, 9.5))
+    folders = {tmp_path / name: each for name, each in zip("abc", options)}
     detect.detect_statistical(cuts, CONFIG, folders)
     assert read == ["stream_3.wav", "stream_4.wav"]
-    for folder, (decision, threshold) in folders.items():
+    for folder, (config, threshold) in folders.items():
         for cut in cuts:
             samples, _ = soundfile.read(detect.cut_path(cut), dtype="float32")
-            alone = statistical.detect(samples, RATE, replace(CONFIG, decision=decision), threshold).decisions
+            alone = statistical.detect(samples, RATE, config, threshold).decisions
             expected = frames_to_segments(alone, CONFIG.frame_shift, SECONDS)
             assert len(expected) and read_hypothesis(folder / f"{cut.recording_id}.txt").tolist() == expected.tolist()
 
@@ -80,24 +85,28 @@ def test_webrtc_modes(cuts, read, tmp_path):
 @pytest.mark.parametrize(
     "run, options",
     [
-        (lambda cuts, folders: detect.detect_statistical(cuts, CONFIG, folders), (("hmm", 0.0), ("threshold", 0.0))),
+        (
+            lambda cuts, folders: detect.detect_statistical(cuts, CONFIG, folders),
+            ((CONFIG, 0.0), (replace(CONFIG, decision="threshold"), 0.0)),
+        ),
         (lambda cuts, folders: detect.detect_baseline(cuts, np.ones(5) / 5**0.5, folders), (0.3, 0.6)),
         (detect.detect_webrtc, (0, 3)),
     ],
 )
 def test_files_that_are_there_are_kept(cuts, read, tmp_path, run, options):
-    """As a killed stage leaves them: the first stream done by one system, the other by both."""
-    folders = dict(zip((tmp_path / "a", tmp_path / "b"), options))
-    run(cuts, folders)
-    first, other = (tmp_path / name / "stream_3.txt" for name in "ab")
-    done = first.read_bytes()
-    first.unlink()
-    other.write_text("kept")
-    read.clear()
-    run(cuts, folders)
-    assert read == ["stream_3.wav"] and first.read_bytes() == done and other.read_text() == "kept"
-    run(cuts, folders)
-    assert read == ["stream_3.wav"]
+    """As a killed stage leaves them: a stream of which one file is missing is read again, the others are not."""
+    folders = dict(zip((tmp_path / "a" / "dev", tmp_path / "b" / "dev"), options))
+    with kept_in(tmp_path / "parts"):
+        run(cuts, folders)
+        first = tmp_path / "a/dev/stream_3.txt"
+        done = first.read_bytes()
+        first.unlink()
+        (tmp_path / "b/dev/stream_4.txt").write_text("kept")
+        read.clear()
+        run(cuts, folders)
+        assert read == ["stream_3.wav"] and first.read_bytes() == done
+        run(cuts, folders)
+        assert read == ["stream_3.wav"] and (tmp_path / "b/dev/stream_4.txt").read_text() == "kept"
 
 
 def test_majority_of_networks(tmp_path):
@@ -118,5 +127,5 @@ def test_majority_of_networks(tmp_path):
 
 def test_errors(cuts, read, tmp_path):
     with pytest.raises(UserError, match="decision=viterbi: expected hmm or threshold"):
-        detect.detect_statistical(cuts, CONFIG, {tmp_path / "a": ("viterbi", 0.0)})
+        detect.detect_statistical(cuts, CONFIG, {tmp_path / "a": (replace(CONFIG, decision="viterbi"), 0.0)})
     assert read == []

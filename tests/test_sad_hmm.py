@@ -107,3 +107,24 @@ def test_errors():
         viterbi(np.zeros((3, 2)))
     with pytest.raises(ValueError, match="stay=1.0"):
         HmmConfig(stay=1.0)
+
+
+@pytest.mark.parametrize("begin", [-20.0, 5.0])
+def test_long_pauses_take_few_rounds(rng, monkeypatch, begin):
+    """However many chunks pass on what came before them, they are not decoded one after the other."""
+    counts = {"_forward": 0, "_trace_back": 0}
+
+    def counted(name, plain):
+        def run(*arguments):
+            counts[name] += 1
+            return plain(*arguments)
+
+        return run
+
+    for name in counts:
+        monkeypatch.setattr(hmm, name, counted(name, getattr(hmm, name)))
+    ratio = np.clip(-15 + 5 * rng.standard_normal(200 * CHUNK), -20, -2)
+    ratio[:300] = begin
+    ratio[-1000:-700] = 5.0
+    assert np.array_equal(viterbi(ratio), viterbi_sequential(ratio))
+    assert max(counts.values()) <= 8

@@ -7,9 +7,11 @@ import torch
 from pyspeech.errors import UserError
 from pyspeech.sad.checkpoint import load_model, save_model
 from pyspeech.sad.config import NetworkConfig, StftConfig
-from pyspeech.sad.decoding import fuse, score_samples, score_stream
+from pyspeech.sad.decoding import PieceCollector, score_blocks, score_samples, score_stream
 from pyspeech.sad.networks import SadNetwork
 from pyspeech.sad.normalisation import normalise
+from pyspeech.sad.piece_network import fuse
+from pyspeech.sad.pieces import Geometry
 
 SYSTEMS = ("cnn", "rnn", "seg_rnn")
 
@@ -100,16 +102,22 @@ def test_padding_changes_nothing(temporal):
 @pytest.mark.parametrize(
     "temporal, options", [("cnn", {}), ("seg_rnn", {}), ("seg_rnn", {"segment_length": 25, "segment_shift": 10})]
 )
-def test_chunks_score_like_the_whole(temporal, options, compress):
+def test_pieces_score_like_the_whole(temporal, options, compress):
     model = make_model(temporal, compress=compress, **options)
     samples = radio(67.123)
     for signal in (samples, samples * (np.arange(len(samples)) % 120000 > 80000)):  # the second has gaps of 10 s
         whole = score_whole(model, signal)
         assert whole.std() > 0.01
         np.testing.assert_allclose(score_samples(model, signal), whole, atol=1e-5)
+        for piece in (333, 2000):
+            np.testing.assert_allclose(score_in_pieces(model, signal, piece), whole, atol=1e-5)
 
 
-def test_chunks_of_the_rnn_forget_like_the_whole():
+def score_in_pieces(model, samples, piece):
+    return np.concatenate(list(score_blocks(model, [samples], piece)))
+
+
+def test_the_rnn_in_windows_scores_like_the_whole_where_it_forgets():
     model = make_model("rnn")
     for name, bias in model.temporal.gru.named_parameters():
         if name.startswith("bias_ih"):
@@ -118,6 +126,30 @@ def test_chunks_of_the_rnn_forget_like_the_whole():
     whole = score_whole(model, samples)
     assert whole.std() > 1e-3
     np.testing.assert_allclose(score_samples(model, samples), whole, atol=1e-5)
+
+
+def test_where_the_rnn_is_cut_does_not_matter():
+    """Also to one that never forgets, and so is not the same in windows as over the whole."""
+    model = make_model("rnn")
+    for name, bias in model.temporal.gru.named_parameters():
+        if name.startswith("bias_ih"):
+            bias.data[8:16] = 4.0
+    samples = radio(20.0)
+    scores = score_samples(model, samples)
+    assert np.abs(scores - score_whole(model, samples)).max() > 1e-3
+    for piece in (200, 1000):
+        np.testing.assert_allclose(score_in_pieces(model, samples, piece), scores, atol=1e-5)
+
+
+@pytest.mark.parametrize("temporal", SYSTEMS)
+def test_a_score_depends_on_no_more_than_the_geometry_says(temporal):
+    model = make_model(temporal, segment_length=10, segment_shift=3)
+    geometry = Geometry.of(model.config, model.stft.config)
+    samples, frame = radio(30.0), 1440
+    scores = score_samples(model, samples)
+    samples[: (frame - geometry.margin - geometry.hop) * 80] = 0
+    samples[(frame + geometry.margin + geometry.hop) * 80 + 128 :] = 0
+    assert scores[frame] == pytest.approx(score_samples(model, samples)[frame], abs=1e-6)
 
 
 @pytest.mark.parametrize("block", [1000, 12345, 10**6])
@@ -129,14 +161,12 @@ def test_blocks_of_any_length_score_like_one(block):
 
 
 def test_a_stream_is_not_held_in_memory():
-    from pyspeech.sad.decoding import _ChunkScorer
-
-    scorer = _ChunkScorer(make_model("cnn"))
+    pieces = PieceCollector(Geometry(2, 10, 60, 4, 2000), StftConfig())
     held = []
     for _ in range(40):
-        list(scorer.add(radio(5)))
-        held.append(sum(len(piece) for piece in scorer.pieces) / 8000)
-    assert max(held) < 60  # of the 200 s
+        list(pieces.add(radio(5)))
+        held.append(sum(map(len, pieces.samples)) / 8000)
+    assert max(held) < 30  # of the 200 s
 
 
 @pytest.mark.parametrize("temporal", SYSTEMS)
@@ -156,6 +186,20 @@ def test_steady_signals_are_zeros_to_the_network(kind, compress):
     magnitudes = SadNetwork().stft(torch.from_numpy(samples.astype(np.float32))[None])
     features = normalise(magnitudes, None, 100, compress)
     assert features.abs().max() < 0.05
+
+
+@pytest.mark.parametrize("compress", ["log", "none"])
+def test_frames_that_only_count_for_others_change_nothing(compress):
+    torch.manual_seed(0)
+    magnitudes, valid = torch.rand(2, 30, 3) + 0.1, torch.rand(2, 30) > 0.2
+    whole = normalise(magnitudes, valid, 5, compress)
+    assert torch.equal(normalise(magnitudes, valid, 5, compress, left=4, right=7), whole[:, 4:23])
+
+
+def test_training_scores_as_evaluation_does_without_gradients():
+    """The way of the GRU that training takes."""
+    model, samples = make_model("rnn"), torch.from_numpy(radio(3))[None]
+    assert torch.allclose(model(samples), torch.from_numpy(score_whole(model, samples[0].numpy()))[None], atol=1e-5)
 
 
 def test_normalisation_is_the_mean_over_the_frames_around():

@@ -44,9 +44,9 @@ def test_another_threshold_is_another_detection(stream, decision):
     """What is found once can be decided at any threshold; the higher, the less is speech."""
     config, samples = replace(CONFIG, decision=decision), stream[0]
     found = detect(samples, RATE, config)
-    shares = []
-    for threshold in (-25.0, -3.0, 0.0, 3.0, 25.0):
-        again = found.decide(threshold)
+    shares, thresholds = [], (-25.0, -3.0, 0.0, 3.0, 25.0)
+    for threshold, again in zip(thresholds, found.decide_each(thresholds)):
+        np.testing.assert_array_equal(again, found.decide(threshold))
         np.testing.assert_array_equal(again, detect(samples, RATE, config, threshold).decisions)
         shares.append(again.mean())
     assert shares == sorted(shares, reverse=True) and shares[0] > shares[-1] == 0

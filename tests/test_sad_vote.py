@@ -47,7 +47,7 @@ def official_dcf(exp, voters, collar):
 @pytest.mark.parametrize("collar", [0.0, 0.5])
 def test_no_threshold_alone_does_better(exp, collar):
     voters = [(exp.dir / smoothing, 0.77, smoothing) for smoothing in SMOOTHINGS]
-    found, dcf = vote.descend(exp, voters, STFT, collar)
+    found, dcf = vote.descend(exp, voters, STFT, collar, vote.Decisions())
     assert [voter[::2] for voter in found] == [voter[::2] for voter in voters] and found != voters
     assert dcf == pytest.approx(official_dcf(exp, found, collar), abs=1.1e-5) and dcf < official_dcf(exp, voters, collar)
     for index, (scores, _, smoothing) in enumerate(found):
@@ -57,8 +57,13 @@ def test_no_threshold_alone_does_better(exp, collar):
 
 
 def test_best_thresholds_stay(exp):
-    voters, dcf = vote.descend(exp, [(exp.dir / smoothing, 0.5, smoothing) for smoothing in SMOOTHINGS], STFT, 0.0)
-    assert vote.descend(exp, voters, STFT, 0.0) == (voters, dcf)
+    start, decisions = [(exp.dir / smoothing, 0.5, smoothing) for smoothing in SMOOTHINGS], vote.Decisions()
+    voters, dcf = vote.descend(exp, start, STFT, 0.0, decisions)
+    assert (
+        vote.descend(exp, voters, STFT, 0.0, decisions)
+        == vote.descend(exp, voters, STFT, 0.0, vote.Decisions())
+        == (voters, dcf)
+    )
 
 
 def test_one_of_them_alone(exp):

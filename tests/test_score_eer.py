@@ -122,13 +122,18 @@ def test_bad_options(tmp_path, capsys, arguments, message):
     assert_usage_error(capsys, score_eer.main, [*write_set(tmp_path), *arguments], message)
 
 
-@pytest.mark.parametrize("option, name", [("--json", "."), ("--json", "/"), ("--det", "folder.png")])
-def test_a_folder_is_no_file_to_write_and_the_figures_are_shown(tmp_path, capsys, monkeypatch, option, name):
+@pytest.mark.parametrize("name", [".", "/"])
+def test_a_folder_is_no_file_to_write(tmp_path, capsys, name):
+    arguments = [*write_set(tmp_path), "--json", name]
+    assert_usage_error(capsys, score_eer.main, arguments, f"--json: {name}: is a folder; expected a file to write")
+
+
+def test_a_folder_in_the_place_of_the_curve_and_the_figures_are_shown(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.png").mkdir()
     with pytest.raises(IsADirectoryError) as error:  # one line, as exit_after says it
-        score_eer.main([*write_set(tmp_path), option, name])
-    assert error.value.filename == name and "Cllr 0.7371 bit" in capsys.readouterr().out
+        score_eer.main([*write_set(tmp_path), "--det", "folder.png"])
+    assert error.value.filename == "folder.png" and "Cllr 0.7371 bit" in capsys.readouterr().out
 
 
 def test_one_draw_of_two_speakers(tmp_path):

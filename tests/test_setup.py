@@ -176,6 +176,20 @@ def test_a_repository_that_was_moved_gets_its_environment_anew(machine):
     assert len(machine.calls("-m venv")) == 2
 
 
+def test_a_copy_that_links_the_environment_of_another_uses_it_as_it_stands(machine):
+    machine.python("3.10")
+    machine.run("true")
+    first = machine.root
+    machine.root = machine.folder / "copy"
+    shutil.copytree(first, machine.root, ignore=shutil.ignore_patterns(".venv"))
+    (machine.root / ".venv").symlink_to(first / ".venv")
+    done = machine.run("python", "x")
+    assert (done.stdout, done.stderr) == ("ran in k2 with x\n", "") and len(machine.calls("-m venv")) == 1
+    (machine.root / "requirements" / "k2.txt").write_text("# another\n")
+    assert machine.run("true").returncode == 0
+    assert len(machine.calls("-m venv")) == 1 and len(machine.calls("-m pip install")) == 6
+
+
 PIP = "-m pip install --no-input --progress-bar off"
 
 
@@ -403,12 +417,15 @@ def test_free_memory_is_kept_unless_told_otherwise(machine):
     assert machine.run(*show, PYSPEECH_ENV="system", MALLOC_TRIM_THRESHOLD_="1").stdout == f"{2**25} 1\n"
 
 
+IN_TURN = "-n auto --dist loadfile"
+
+
 def test_pytest_without_a_path_runs_all_tests_from_any_folder(machine):
     machine.python("3.10")
     machine.run("true")
     (machine.root / "tests").mkdir()
     (machine.root / "tests/test_x.py").touch()
-    assert machine.run("pytest", "-q", cwd="/").stdout == f"ran in k2 with -q {machine.root}/tests\n"
+    assert machine.run("pytest", "-q", cwd="/").stdout == f"ran in k2 with {IN_TURN} -q {machine.root}/tests\n"
     named = machine.run("pytest", "tests/test_x.py::test_y", cwd=machine.root)
     assert named.stdout == "ran in k2 with tests/test_x.py::test_y\n"
 
@@ -530,7 +547,7 @@ def test_ci_runs_the_tests_of_both_environments_and_fails_where_one_fails(integr
 def test_ci_checks_style_and_types_before_the_tests(integration):
     done = integration.bash('bash "re po/.ci/run"')
     ran = [line.split(" with ")[1] for line in done.stdout.splitlines() if line.startswith("ran in")]
-    assert ran == [*CHECKS, *[f"--durations=10 {integration.root}/tests"] * 2]
+    assert ran == [*CHECKS, *[f"{IN_TURN} --durations=10 {integration.root}/tests"] * 2]
     assert integration.calls("-m pip install --quiet") == ["-m pip install --quiet -r requirements/check.txt"]
     integration.bash('bash "re po/.ci/check"')
     assert len(integration.calls("-m pip install --quiet")) == 1
@@ -547,7 +564,7 @@ def test_ci_fails_where_a_check_fails_and_runs_all_others(integration, broken):
         integration.script(path.name, text, folder=path.parent)
     done = integration.bash('bash "re po/.ci/run"')
     ran = [line.split(" with ")[1] for line in done.stdout.splitlines() if line.startswith("ran in")]
-    assert ran == [*(check for check in CHECKS if check != broken), *[f"--durations=10 {integration.root}/tests"] * 2]
+    assert ran == [*(check for check in CHECKS if check != broken), *[f"{IN_TURN} --durations=10 {integration.root}/tests"] * 2]
     assert done.returncode == 1 and "failed: style and types" in done.stdout
 
 

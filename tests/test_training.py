@@ -2,7 +2,6 @@
 
 import logging
 import math
-import socket
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,7 @@ import torch
 
 from pyspeech.compat import load_checkpoint, save_checkpoint
 from pyspeech.errors import UserError
-from pyspeech.training import checkpoint, distributed
+from pyspeech.training import checkpoint
 from pyspeech.training.config import TrainConfig
 from pyspeech.training.data import BatchLoader
 from pyspeech.training.optimization import learning_rate_factor, make_optimizer
@@ -395,28 +394,3 @@ def test_bf16(tmp_path):
     build(tmp_path / "default", replace(CONFIG, max_steps=1), loss=loss).run()
     build(tmp_path / "bf16", replace(CONFIG, max_steps=1, bf16=True), loss=loss).run()
     assert seen == [torch.float32, torch.bfloat16]
-
-
-def test_one_process():
-    assert (distributed.rank(), distributed.world_size(), distributed.gather("a")) == (0, 1, ["a"])
-
-
-def _gather(rank, port, results):
-    torch.distributed.init_process_group("gloo", f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
-    results.put((distributed.rank(), distributed.world_size(), distributed.gather({"rank": distributed.rank()})))
-    torch.distributed.destroy_process_group()
-
-
-def test_two_processes():
-    with socket.socket() as stream:
-        stream.bind(("127.0.0.1", 0))
-        port = stream.getsockname()[1]
-    context = torch.multiprocessing.get_context("fork")
-    results = context.Queue()
-    processes = [context.Process(target=_gather, args=(rank, port, results)) for rank in range(2)]
-    for process in processes:
-        process.start()
-    gathered = sorted((results.get(timeout=60) for _ in processes), key=lambda result: result[0])
-    for process in processes:
-        process.join()
-    assert gathered == [(rank, 2, [{"rank": 0}, {"rank": 1}]) for rank in range(2)]

@@ -132,6 +132,13 @@ def test_error_of_the_data_set_stays_one_line(num_workers):
         next(BatchLoader(Broken(), ["a"], seed=0, num_workers=num_workers)(0))
 
 
+def test_a_sampler_that_splits_is_refused(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    with pytest.raises(ValueError, match="SimpleCutSampler: made with world_size=2; expected 1"):
+        BatchLoader(RandomCrops(), simple_sampler(), seed=5)
+
+
 def test_empty_sampler():
     assert list(BatchLoader(RandomCrops(), [], seed=0)(0)) == []
 

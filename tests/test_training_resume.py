@@ -138,12 +138,15 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
+def run_undisturbed(folder):
     torch.set_num_threads(1)
-    folder = tmp_path_factory.mktemp("undisturbed")
     build_trainer(folder).run()
     return all_results(folder)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    return run_undisturbed(tmp_path_factory.mktemp("undisturbed"))
 
 
 def start(folder, num_workers, *arguments):

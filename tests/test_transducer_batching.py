@@ -145,16 +145,3 @@ def test_split_batches():
         more = [*batch, following[0]]
         assert len(more) > 4 or max(cut.duration for cut in more) * len(more) > 30
     assert split_batches([], 30, 4) == []
-
-
-def test_processes_have_the_same_language_at_a_time(monkeypatch):
-    cuts, batches = unequal_cuts(), []
-    for rank in range(2):
-        monkeypatch.setattr("pyspeech.training.distributed.rank", lambda rank=rank: rank)
-        monkeypatch.setattr("pyspeech.training.distributed.world_size", lambda: 2)
-        batches.append(batches_of(sampler_of(cuts), cuts))
-    assert len(batches[0]) == len(batches[1])
-    assert list(map(language_of, batches[0])) == list(map(language_of, batches[1]))
-    ids = [[[cut.id for cut in batch] for batch in part] for part in batches]
-    assert {name for part in ids for batch in part for name in batch} == {cut.id for cut in cuts}
-    assert sum(a != b for a, b in zip(*ids)) >= len(batches[0]) - len(LANGUAGES)

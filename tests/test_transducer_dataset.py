@@ -11,7 +11,7 @@ from pyspeech.cuts import read_samples
 from pyspeech.errors import UserError
 from pyspeech.features.config import FbankConfig, SpecAugmentConfig
 from pyspeech.features.fbank import GlobalStats, fbank, stack
-from pyspeech.features.frame_store import FrameStore, write_store
+from pyspeech.features.frame_store import FrameStore, Rows, write_stores
 from pyspeech.features.warping import warp_log_mel
 from pyspeech.text.normalize import normalize
 from pyspeech.text.units import GraphemeUnits
@@ -88,7 +88,8 @@ def test_stats_normalise_the_training_set(cuts):
 def store(cuts, tmp_path_factory):
     """The frames of every other cut, stored."""
     folder, rows = tmp_path_factory.mktemp("frames"), np.arange(len(cuts))
-    write_store(folder, lambda row: compute_frames(cuts[row], CONFIG), rows % 2 == 0, rows < 0, CONFIG.num_bins, 2)
+    half = Rows(folder, lambda row: compute_frames(cuts[row], CONFIG), rows % 2 == 0, rows < 0)
+    write_stores({"half": half}, CONFIG.num_bins, 2)
     return FrameStore(folder)
 
 

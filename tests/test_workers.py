@@ -1,5 +1,6 @@
 """Work in several processes: every item once, what fails is raised here, and nothing stays behind."""
 
+import multiprocessing
 import os
 import signal
 import time
@@ -12,7 +13,14 @@ from pyspeech.workers import in_processes
 
 @pytest.mark.parametrize("jobs", [1, 3, 20])
 def test_every_item_once_in_other_processes(jobs):
-    found = list(in_processes(lambda item: (item, os.getpid()), list(range(10)), jobs))
+    together = multiprocessing.get_context("fork").Barrier(min(jobs, 10))
+
+    def work(item):
+        if item < min(jobs, 10):
+            together.wait(60)  # none is done with its first before all have one
+        return item, os.getpid()
+
+    found = list(in_processes(work, list(range(10)), jobs))
     assert sorted(item for item, _ in found) == list(range(10))
     assert len({pid for _, pid in found}) == min(jobs, 10) and os.getpid() not in {pid for _, pid in found}
     assert list(in_processes(abs, [], jobs)) == []

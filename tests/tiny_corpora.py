@@ -13,7 +13,7 @@ def voiced(seconds, rng, rate=RATE):
     from scipy.signal import lfilter
 
     time = np.arange(int(seconds * rate)) / rate
-    pitch = rng.uniform(90, 220) * (1 + 0.1 * np.sin(2 * np.pi * rng.uniform(0.3, 1.0) * time))
+    pitch = rng.uniform(90, 220) * (1 + 0.15 * np.sin(2 * np.pi * rng.uniform(2.0, 4.0) * time))
     pulses = np.diff(np.floor(np.cumsum(pitch / rate)), prepend=0.0)
     signal = pulses
     for formant in rng.uniform((400, 1000), (800, 2200)):

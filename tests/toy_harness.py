@@ -6,10 +6,12 @@ import runpy
 import shutil
 import subprocess
 import sys
-import traceback
 from pathlib import Path
 
+from kill_harness import end_with
+
 import pyspeech.pipeline  # noqa: F401  loaded once here, so that a forked command need not
+from pyspeech.files import atomic_write
 
 repository = Path(__file__).resolve().parents[1]
 
@@ -24,6 +26,13 @@ class Toy:
         (folder / "conf" / "mini.yaml").write_text("train: {steps: 3}\n", encoding="utf-8")
         (folder / "conf" / "quick.yaml").write_text("train: {steps: 2}\n", encoding="utf-8")
         self.exp = folder / "exp" / "mini"
+
+    def hold(self, steps=1):
+        """TOY_HOLD=... of commands whose training waits after so many steps, until this is called again with more."""
+        path = self.folder.parent / "steps"
+        with atomic_write(path) as stream:
+            stream.write(str(steps))
+        return {"TOY_HOLD": str(path)}
 
     def start(self, *arguments, **environment):
         """A running command, as a Popen."""
@@ -45,32 +54,24 @@ class Toy:
         outputs = [self.folder.parent / name for name in ("stdout", "stderr")]
         child = os.fork()
         if child == 0:
-            self._become_command(arguments, cwd or self.folder, before, environment, outputs)
+            end_with(lambda: self._become_command(arguments, cwd or self.folder, before, environment, outputs), 70)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         return (status, *(path.read_text(encoding="utf-8") for path in outputs))
 
     def _become_command(self, arguments, cwd, before, environment, outputs):
-        status = 70
+        for number, path in enumerate(outputs, start=1):
+            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+        sys.stdout, sys.stderr = (open(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))
+        os.chdir(cwd)
+        os.environ.update(environment)
+        sys.argv = [os.path.relpath(self.folder / "run.py"), *arguments]
+        if before:
+            before()
         try:
-            for number, path in enumerate(outputs, start=1):
-                os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
-            sys.stdout, sys.stderr = (open(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))
-            os.chdir(cwd)
-            os.environ.update(environment)
-            sys.argv = [os.path.relpath(self.folder / "run.py"), *arguments]
-            if before:
-                before()
-            try:
-                runpy.run_path(sys.argv[0], run_name="__main__")
-                status = 0
-            except SystemExit as error:
-                status = error.code or 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(status)
+            runpy.run_path(sys.argv[0], run_name="__main__")
+        except SystemExit as error:
+            return error.code or 0
+        return 0
 
     def __call__(self, *arguments, status=0, **options):
         """(standard output, standard error) of a command that ends with this status."""

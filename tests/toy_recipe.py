@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A small recipe that the engine's tests copy to a folder of their own and run; it stands in for one of egs/.
 
-TOY_SLEEP: seconds that each step of a stage takes. TOY_FAIL: a way for `score` to fail.
+TOY_SLEEP: seconds that each step of a stage takes. TOY_HOLD: a file with the number of steps that `train` may do, which waits
+for more then. TOY_FAIL: a way for `score` to fail.
 """
 
 import os
@@ -65,6 +66,11 @@ def step():
     time.sleep(float(os.environ.get("TOY_SLEEP", 0)))
 
 
+def wait_for_leave(done):
+    while "TOY_HOLD" in os.environ and done >= int(Path(os.environ["TOY_HOLD"]).read_text() or 0):
+        time.sleep(0.02)
+
+
 @recipe.stage(config=["corpus"], outputs=["manifests/{train,dev}.txt"], cpus=2)
 def prepare(exp, conf):
     """Corpus to manifests."""
@@ -93,6 +99,7 @@ def train(exp, conf):
     history = state.read_text(encoding="utf-8") if state.exists() else ""
     assert exp.fresh <= (not history), "partial state was left for a stage that starts from nothing"
     while history.count("\n") < conf.train.steps:
+        wait_for_leave(history.count("\n"))
         step()
         data = (exp.dir / "manifests" / "train.txt").read_text(encoding="utf-8")
         history += f"step {history.count(chr(10))} lr {conf.train.optimiser.lr} {data}"

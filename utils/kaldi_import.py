@@ -67,7 +67,7 @@ def parser():
 
 def write_cuts(folder, manifest, skip_bad):
     from local.audio_checks import check_utterances, utterance_check
-    from local.audio_files import readable_copy
+    from local.audio_files import readable_copies
     from local.kaldi import read_utterances
     from local.manifests import write_manifest
     from local.problems import report_problems
@@ -79,7 +79,7 @@ def write_cuts(folder, manifest, skip_bad):
     report_problems(str(folder), manifest.parent, problems + found, total, skip_bad, log)
     if not good:
         raise UserError(f"{folder}: no utterance that can be used")
-    write_manifest(manifest, [(one, *readable_copy(one, properties, audio, log)) for one, properties in good])
+    write_manifest(manifest, readable_copies(good, audio, log))
     print(f"{manifest}: {len(good)} utterances")
 
 

@@ -17,7 +17,7 @@ ensure_environment()
 import math
 import os
 
-from pyspeech.arguments import tool_parser
+from pyspeech.arguments import new_file, tool_parser
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
 from pyspeech.terminal import exit_after
@@ -61,8 +61,8 @@ def parser():
                         help="order of the averages: that of ZeroSpeech 2020, or contexts and speakers of X together as "
                              "Libri-light and fastabx do (default: zerospeech2020)")
     parser.add_argument("--jobs", metavar="N", type=int, default=1, help="processes (default: 1)")
-    parser.add_argument("--json", metavar="FILE", help="write the figures, with all digits, to FILE as well; null where "
-                        "the items have no triplets")
+    parser.add_argument("--json", metavar="FILE", type=new_file,
+                        help="write the figures, with all digits, to FILE as well; null where the items have no triplets")
     return parser
 
 

@@ -55,7 +55,7 @@ recipe = Recipe("Fake audio detection", Config, conf=Path(__file__).resolve().wi
                 jobs=stages_at_once)
 
 
-@recipe.stage(config=["corpus", "kind", "scale", "skip_bad"], outputs=["corpus"], cpus=2)
+@recipe.stage(config=["corpus", "kind", "scale", "skip_bad"], outputs=["corpus"], cpus=2, resumable=True)
 def prepare(exp, conf):
     """Corpus to Lhotse manifests: train, dev, adapt, eval; checks that the files alone give nothing away."""
     from steps.spoof.corpus import prepare_corpus
@@ -82,9 +82,9 @@ for system, options in SYSTEMS.items():
                  config=["features", "network", "data", "train", *own],
                  inputs=if_used(system, "corpus", *["backgrounds"] * bool(options)), outputs=models_of(system),
                  scratch=if_used(system, f"training/{system}"), cpus=2, gpus=1, hours=24, resumable=True,
-                 )(partial(train_system, system=system))
+                 trains=True, version=2)(partial(train_system, system=system))
     recipe.stage(name=f"score_{system}", about=f"Score files of dev, adapt and eval by {system}, and its error rates.",
-                 inputs=models_of(system, "corpus"), cpus=2, gpus=1,
+                 inputs=models_of(system, "corpus"), cpus=2, gpus=1, resumable=True, shards=4,
                  outputs=if_used(system, f"scores/{system}", f"scores/{system}.json"),
                  )(partial(score_system, system=system))
 

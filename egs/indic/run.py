@@ -67,7 +67,7 @@ class Config:
 recipe = Recipe("Streaming multilingual RNN-T", Config, Path(__file__).resolve().parent / "conf", "mini", jobs=stages_at_once)
 
 
-@recipe.stage(config=["corpus", "kind", "languages", "scale", "skip_bad"], outputs=["corpus"], cpus=2)
+@recipe.stage(config=["corpus", "kind", "languages", "scale", "skip_bad"], outputs=["corpus"], cpus=2, resumable=True)
 def prepare(exp, conf):
     """Corpus to Lhotse manifests, one cut an utterance."""
     prepare_corpus(conf, exp.dir / "corpus", exp.log)
@@ -81,7 +81,7 @@ def units(exp, conf):
 
 recipe.stage(name="features", about="Log-mel frames for all trainings, their mean and variance.", inputs=["corpus"],
              config=["features", "data.speeds", "data.stored_gb"], outputs=["features"], cpus=2, hours=4,
-             resumable=True)(compute_features)
+             resumable=True, shards=8)(compute_features)
 
 for system, seed in SEEDS.items():
     part = "finetune" if seed else "monolingual"
@@ -91,11 +91,12 @@ for system, seed in SEEDS.items():
                  config=["specaugment", "model", "loss", "data", "train", *own],
                  inputs=if_used(system, "corpus", "units", "features/*.json", *([f"models/{seed}"] if seed else [])),
                  outputs=if_used(system, f"models/{system}"), scratch=if_used(system, f"training/{system}"),
-                 cpus=2, gpus=1, hours=48, resumable=True)(partial(train_system, system=system, seed=seed))
+                 cpus=2, gpus=1, hours=48, resumable=True, trains=True, version=2,
+                 )(partial(train_system, system=system, seed=seed))
     recipe.stage(name=f"decode_{system}", about=f"Recognise the test sets with {system}; its row of the tables.",
                  config=["search"], inputs=if_used(system, "corpus", f"models/{system}"), cpus=2, gpus=1, resumable=True,
                  outputs=if_used(system, f"decoded/{system}", f"scores/{system}.json"),
-                 version=2)(partial(decode_system, system=system))
+                 version=2, shards=4)(partial(decode_system, system=system))
 
 recipe.stage(name="early_stopping", about="WER against active decoders (Table 7).", config=["stop_after", "stop_below"],
              version=2, inputs=if_used(LID, f"decoded/{LID}"),

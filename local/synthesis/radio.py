@@ -143,8 +143,13 @@ def clip_softly(samples, limit):
 def tone(length, frequency, amount, phase=0.0, edge=0.005):
     """Sine of RMS `amount`: (length,), with edges of `edge` seconds. A Quindar tone is 2525 or 2475 Hz for 250 ms."""
     time = np.arange(length) / RATE
-    ramp = np.clip(np.minimum(time, time[::-1]) / edge, 0.0, 1.0)
-    return amount * np.sqrt(2.0) * ramp * np.sin(2.0 * np.pi * (frequency * time + phase))
+    return amount * np.sqrt(2.0) * tone_edges(length, edge) * np.sin(2.0 * np.pi * (frequency * time + phase))
+
+
+def tone_edges(length, edge):
+    """Gain (length,) that rises and falls within `edge` seconds at the ends."""
+    time = np.arange(length) / RATE
+    return np.clip(np.minimum(time, time[::-1]) / edge, 0.0, 1.0)
 
 
 def hum(rng, length, base):

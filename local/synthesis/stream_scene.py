@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from local.synthesis import radio
+from local.synthesis import radio, receiver
 from local.synthesis.radio import RATE, amplitude, chance, uniform
 from pyspeech.sad.segments import segments_to_frames
 
@@ -132,7 +132,7 @@ def mark_speech(clip, bridge=0.3, pad=0.04, depth=30.0, margin=9.0):
     return np.clip(np.array(merged).reshape(-1, 2) + [-pad, pad], 0.0, len(clip) / RATE)
 
 
-def say(rng, talker, seconds, take_clip):
+def say(rng, talker, seconds, take_clip, marking=None):
     """Clips of the talker's voice for about `seconds`: (samples (N,), speech segments (n, 2) in seconds).
 
     `take_clip(voice, seconds)` gives the next clip, float64 at 8 kHz. What lies more than about 12 dB below the noise
@@ -143,7 +143,7 @@ def say(rng, talker, seconds, take_clip):
     pieces, marks, position, wanted = [], [], 0.0, seconds
     for _ in range(20):
         clip = resample_poly(take_clip(talker.voice, wanted), 100, talker.speed)
-        found = mark_speech(clip, depth=min(30.0, talker.snr + 14.0))
+        found = mark_speech(clip, depth=min(30.0, talker.snr + 14.0), **(marking or {}))
         if not len(found):
             continue
         first = max(int(found[0, 0] * RATE) - RATE // 20, 0)
@@ -201,12 +201,13 @@ def add(track, piece, start):
         track[first:last] += piece[first - start : last - start]
 
 
-def converse(rng, transmissions, talkers, length, take_clip):
-    """All transmissions of a stream: (track (length,), speech segments as a list of (start, end) in seconds)."""
-    track, speech, free = np.zeros(length), [], 0.0
+def converse(rng, transmissions, talkers, length, take_clip, marking=None):
+    """All transmissions of a stream: (track (length,), speech segments as a list of (start, end) in seconds, and where
+    somebody is keyed, as a list of (first sample, end, dB of the noise that is heard with the words))."""
+    track, speech, keyed, free = np.zeros(length), [], [], 0.0
     for one in transmissions:
         talker = talkers[one.role]
-        words, marks = say(rng, talker, one.seconds, take_clip)
+        words, marks = say(rng, talker, one.seconds, take_clip, marking)
         waiting = free > one.start  # the talk is dense: answers come at once
         start = max(one.start + rng.random(), free + uniform(rng, -0.15, 0.5 if waiting else 1.6))
         if not len(marks) or start + len(words) / RATE + 1.0 > length / RATE or start > one.start + 30.0:
@@ -222,7 +223,8 @@ def converse(rng, transmissions, talkers, length, take_clip):
             add(track, radio.tone(tones, 2525.0, loud), first - tones)
             add(track, radio.tone(tones, 2475.0, loud), first + len(received))
         speech += [(start + a, start + b) for a, b in marks]
-    return track, speech
+        keyed.append((first, first + len(received), talker.level - talker.snr))
+    return track, speech, keyed
 
 
 def background(rng, length, floor):
@@ -322,14 +324,26 @@ def murmur(rng, length, talkers, floor, take_clip):
     return track
 
 
+def receiver_level(rng, talkers, floor):
+    """Level in dB of an open receiver: 18 to 32 dB over the background, but heard beside the talkers, and no louder than
+    they are."""
+    levels = [talker.level for talker in talkers.values()]
+    audible = np.median(levels) + uniform(rng, -20.0, -4.0)
+    return float(min(max(floor + uniform(rng, 18.0, 32.0), audible), max(levels) + uniform(rng, -6.0, 3.0)))
+
+
+def control_gain(rng, track, quickest):
+    """A track (length,) behind a level control drawn at random, which takes `quickest` to 6 seconds to turn up again."""
+    busy = np.quantile(radio.envelope(track, 0.01, 0.1, 200), 0.9)
+    strength, attack, release = uniform(rng, 0.3, 0.9), uniform(rng, 0.005, 0.1), uniform(rng, quickest, 6.0)
+    return track * radio.gain_control(track, busy, strength, attack, release, uniform(rng, 3.0, 14.0), 80)
+
+
 def record(rng, track):
     """The recorder: level control, tape response and hiss, drop-outs, a coder's holes, level, offset: within +-1."""
     length = len(track)
     if chance(rng, 0.45):
-        busy = np.quantile(radio.envelope(track, 0.01, 0.1, 200), 0.9)
-        track = track * radio.gain_control(
-            track, busy, uniform(rng, 0.3, 0.9), uniform(rng, 0.005, 0.1), uniform(rng, 1.0, 6.0), uniform(rng, 3.0, 14.0), 80
-        )
+        track = control_gain(rng, track, 1.0)
     if chance(rng, 0.3):
         track = radio.clip_softly(track, np.quantile(np.abs(track), uniform(rng, 0.97, 0.9995)))
     track = radio.convolve(track, radio.channel_kernel(rng, uniform(rng, 30.0, 250.0), uniform(rng, 2300.0, 3900.0)))
@@ -344,20 +358,22 @@ def record(rng, track):
     return np.clip(track + (uniform(rng, -0.004, 0.004) if chance(rng, 0.3) else 0.0), -1.0, 1.0)
 
 
-def render(rng, transmissions, seconds, voices, take_clip, signals):
+def render(rng, transmissions, seconds, voices, take_clip, signals, marking=None):
     """One stream: samples float64 (seconds * 8000,) within +-1 and its speech segments, a list of (start, end).
 
     transmissions: list of Transmission, times from the start of the stream. voices: {name: "f" or "m"}.
     take_clip(voice, seconds): the next clip, float64 at 8 kHz. signals: list of float64 arrays, sounds that are no
-    speech.
+    speech. marking: `bridge` and `pad` of `mark_speech`, where these shall not be its own.
     """
     length = int(round(seconds * RATE))
     talkers = draw_talkers(rng, sorted({one.role for one in transmissions}), voices)
     floor = min(talker.level - talker.snr for talker in talkers.values()) - 25.0 * rng.random() ** 1.5
     floor -= 30.0 if chance(rng, 0.15) else 0.0  # squelched: next to nothing between transmissions
-    track, speech = converse(rng, transmissions, talkers, length, take_clip)
+    track, speech, keyed = converse(rng, transmissions, talkers, length, take_clip, marking)
     track += background(rng, length, floor)
     track += interference(rng, length, talkers, speech, signals)
     if chance(rng, 0.3):
         track += murmur(rng, length, talkers, floor, take_clip)
+    if chance(rng, 0.75):
+        track += receiver.open_receiver(rng, length, receiver_level(rng, talkers, floor), keyed)
     return record(rng, track), speech

@@ -103,7 +103,10 @@ def find_audio(paths: Iterable[Path | str]) -> list[Path]:
     that does not exist and for a folder without audio.
     """
     found = []
-    for path in map(Path, paths):
+    for name in paths:
+        if not str(name):
+            raise UserError("'': expected the name of a recording or a folder; is a variable of the shell empty?")
+        path = Path(name)
         if path.is_dir():
             inside = find_files(path, SNDFILE_SUFFIXES + FFMPEG_SUFFIXES)
             if not inside:

@@ -179,15 +179,16 @@ def _located(text, table):
 # A file for each recording, in the folder of a tool's -o.
 
 
-def check_output(folder: Path | str, recordings: Sequence[Recording]) -> None:
-    """Make the folder, and see to it that each recording has its own file there; UserError where that cannot be."""
+def check_output(folder: Path | str, recordings: Sequence[Recording], option: str = "-o") -> None:
+    """Make the folder, and see to it that each recording has its own file there; UserError, of an option, where that cannot
+    be."""
     ((stem, count),) = Counter(map(file_stem, recordings)).most_common(1)
     if count > 1:
-        raise UserError(f"-o {folder}: {count} recordings would be written to '{stem}'; give them in separate runs")
+        raise UserError(f"{option} {folder}: {count} recordings would be written to '{stem}'; give them in separate runs")
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"-o {folder}: cannot make this folder: {error.strerror}") from None
+        raise UserError(f"{option} {folder}: cannot make this folder: {error.strerror}") from None
 
 
 def file_stem(recording: Recording) -> str:

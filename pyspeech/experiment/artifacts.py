@@ -17,8 +17,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pyspeech.files import is_temporary
+
 HASH_LIMIT = 4 << 30  # bytes; what is larger (feature archives, corpora) is judged by sizes and times alone
-_TEMPORARY = re.compile(r"\.\d+\.tmp\..+")  # half-written files of pyspeech.files.atomic_path
 
 
 def expand_braces(pattern: str) -> list[str]:
@@ -109,7 +110,7 @@ class Artifacts:
     def remove_temporary(self) -> None:
         """Delete the half-written files that a killed process left anywhere in the experiment folder."""
         for leftover in list(self.base.rglob(".*.tmp.*")):
-            if _TEMPORARY.fullmatch(leftover.name) and leftover.is_file():
+            if is_temporary(leftover.name) and leftover.is_file():
                 leftover.unlink()
 
     def _name(self, path):
@@ -140,7 +141,7 @@ def _files(folder):
         links = [name for name in folders if os.path.islink(os.path.join(parent, name))]
         for name in files + links:
             path = os.path.join(parent, name)
-            if not _TEMPORARY.fullmatch(name):
+            if not is_temporary(name):
                 found.append((os.path.relpath(path, folder), path))
     return sorted(found)
 

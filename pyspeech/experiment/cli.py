@@ -23,6 +23,7 @@ FLAGS = {
     "--profile": "NAME  take the options of conf/NAME.yaml",
     "--exp": "DIR   keep everything this run makes in DIR",
     "--jobs": "N     run up to N stages at once, each with its share of the cores; 1: one after the other",
+    "--gpus": "N     train on N GPUs, with --device cpu in N processes; train.accumulate has to be N or more",
     "--device": "cpu   compute on the CPU, though there is a GPU",
     "--cluster": "Q     run each stage as a job of the queue Q, slurm or sge, and follow; its options: cluster.KEY=VALUE",
     "--cancel": "      end the jobs of this experiment",
@@ -41,7 +42,7 @@ class _Parser(argparse.ArgumentParser):
 def parse(arguments: Sequence[str], options: Mapping[str, config.Option]) -> argparse.Namespace:
     """The flags and `overrides` of a command line, as a namespace; options: {key: Option} for hints in UserErrors."""
     parser = _Parser(add_help=False, allow_abbrev=False)
-    for flag in ("--stage", "--stop-stage", "--profile", "--exp", "--jobs", "--device", "--cluster"):
+    for flag in ("--stage", "--stop-stage", "--profile", "--exp", "--jobs", "--gpus", "--device", "--cluster"):
         parser.add_argument(flag)
     for flag in ("--force", "--list", "--dry-run", "--cancel"):
         parser.add_argument(flag, action="store_true")
@@ -54,6 +55,10 @@ def parse(arguments: Sequence[str], options: Mapping[str, config.Option]) -> arg
         config.split_override(argument)
     if flags.jobs is not None and not (flags.jobs.isdecimal() and int(flags.jobs) >= 1):
         raise UserError(f"--jobs {flags.jobs}: expected a number of stages, at least 1")
+    if flags.gpus is not None and not (flags.gpus.isdecimal() and int(flags.gpus) >= 1):
+        raise UserError(f"--gpus {flags.gpus}: expected a number of GPUs, at least 1")
+    if int(flags.gpus or 1) > 1 and int(flags.jobs or 1) > 1:
+        raise UserError(f"--jobs {flags.jobs} --gpus {flags.gpus}: one stage at a time has all GPUs; leave one of them out")
     if flags.device not in (None, "cpu"):
         raise UserError(f"--device {flags.device}: expected cpu; a GPU is used without it, where there is one")
     flags.overrides, flags.site = site.split_overrides(flags.overrides)
@@ -70,6 +75,7 @@ def repeat(flags: argparse.Namespace, stage: str | int | None = None) -> list[st
         "--profile": flags.profile,
         "--exp": flags.exp,
         "--jobs": flags.jobs,
+        "--gpus": flags.gpus,
         "--device": flags.device,
         "--cluster": flags.cluster,
         "--stage": stage or flags.stage,

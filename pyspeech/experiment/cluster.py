@@ -1,11 +1,12 @@
-"""Stages as jobs of a batch system: submitted, followed, cancelled; and what a job does that ends before its stage.
+"""Stages as jobs of a batch system: submitted, followed, cancelled.
 
     driver    the command with --cluster: submits a job for each stage that is not up to date, with the resources that it
               declares, after those that make its inputs, and then follows. It is dispensable: it may be killed, and the
               same command finds the jobs again by their names, <folder's hash>-<stage>.
     job       the same command with --stage X --stop-stage X, in the environment variable of `job_variable`: it holds the
-              lock of its stage, not the folder's, waits for files that a shared file system shows late, and has itself
-              queued again when its time is up and its stage can go on where it stopped.
+              lock of its stage, not the folder's (pyspeech/experiment/job.py).
+    array     of a stage with shards: jobs that each make a share of its parts, and leave a record of it. The stage's own job
+              comes after them and finds its parts there. Only shares without a record are submitted again.
 
 What became of a stage is decided by the records of the experiment folder alone; the queue is asked only whether a job
 still waits or runs.
@@ -14,54 +15,36 @@ still waits or runs.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import shlex
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.errors import UserError
 from pyspeech.experiment import stages as graph
+from pyspeech.experiment.job import SHARE, VARIABLE, job_variable, prefix_of
 from pyspeech.experiment.logs import FORMAT, say
-from pyspeech.experiment.process import batch_job, short_path
-from pyspeech.experiment.queues import QUEUES, Job, Queued, QueueError
-from pyspeech.experiment.site import PREFIX, Site, resources
+from pyspeech.experiment.process import short_path
+from pyspeech.experiment.queues import QUEUES, Job, Queued, QueueError, patient
+from pyspeech.experiment.records import shard_name
+from pyspeech.experiment.site import PREFIX, Site, resources, shards
 from pyspeech.files import write_json
+from pyspeech.parts import Share
 
 if TYPE_CHECKING:
     from pyspeech.experiment.runner import Run
     from pyspeech.experiment.stages import Stage
 
 MARK = ".cluster"  # the file in an experiment folder that says which queue has its jobs
-VARIABLE = "PYSPEECH_JOB"  # "<queue>:<prefix of the names>", in the environment of jobs
 POLL = 2.0  # seconds between looks at the queue, at first; they get rarer, up to
 POLL_MOST = 15.0
 GRACE = 20.0  # seconds after which a job that has left the queue without a record has failed: records may show late
-LATE = 120.0  # seconds that a job waits for inputs, which another node has just written
+ARRAY = ".shards"  # at the end of the names of arrays, behind that of the stage
 LAST_LINES = 8  # of a job that failed, on the screen
-FRUITLESS = 3  # attempts at a stage without progress until it fails
-
-Result = TypeVar("Result")
-
-
-def prefix_of(folder: Path) -> str:
-    """What the names of an experiment folder's jobs begin with."""
-    return f"pyspeech-{hashlib.blake2b(os.fsencode(os.path.realpath(folder)), digest_size=5).hexdigest()}-"
-
-
-def job_variable(queue: str, folder: Path) -> str:
-    """What VARIABLE holds in the jobs of an experiment folder."""
-    return f"{queue}:{prefix_of(folder)}"
-
-
-def is_job_of(folder: Path) -> bool:
-    """Whether this process is a job that a driver submitted for this experiment folder."""
-    return os.environ.get(VARIABLE, "").partition(":")[2] == prefix_of(folder)
 
 
 def submitted(folder: Path) -> dict[str, Any] | None:
@@ -77,7 +60,7 @@ def refuse_while_queued(folder: Path) -> None:
     """UserError where jobs of this folder wait or run: a plain run would meet them."""
     note = submitted(folder)
     if note:
-        jobs = _patient(lambda: QUEUES[note["queue"]].jobs(prefix_of(folder)))
+        jobs = patient(lambda: QUEUES[note["queue"]].jobs(prefix_of(folder)))
         if jobs:
             names = ", ".join(sorted(name[len(prefix_of(folder)) :] for name in jobs))
             raise UserError(
@@ -94,22 +77,33 @@ def cancel(folder: Path) -> None:
         say(f"{short_path(folder)}: no jobs of this folder are known")
         return
     queue = QUEUES[note["queue"]]
-    jobs = _patient(lambda: queue.jobs(prefix_of(folder)))
+    jobs = patient(lambda: queue.jobs(prefix_of(folder)))
     if jobs:
         write_json(folder / MARK, {**note, "cancelled": True})  # first: a driver that sees them gone is to know why
-        _patient(lambda: queue.cancel([job.id for job in jobs.values()]))
+        _end(queue, prefix_of(folder), [job.id for job in jobs.values()])
     _close(folder, queue)
     say(f"{short_path(folder)}: {len(jobs)} jobs cancelled; what they have done is kept")
 
 
 def has_gpus(queue: str) -> bool:
     """Whether jobs of this queue can have a GPU."""
-    return _patient(QUEUES[queue].has_gpus)
+    return patient(QUEUES[queue].has_gpus)
+
+
+def _end(queue, prefix, numbers):
+    """Cancel those of the jobs that are still in the queue: one that is over may be refused, however often it is asked."""
+
+    def cancel():
+        there = {job.id for job in queue.jobs(prefix).values()}
+        if there.intersection(numbers):
+            queue.cancel([number for number in numbers if number in there])
+
+    patient(cancel)
 
 
 def _close(folder, queue):
     """Note that all jobs of a folder are over, once the queue has none of them any more: cancelled ones take a moment."""
-    while _patient(lambda: queue.jobs(prefix_of(folder))):
+    while patient(lambda: queue.jobs(prefix_of(folder))):
         time.sleep(POLL / 2)
     _forget(folder)
 
@@ -117,20 +111,6 @@ def _close(folder, queue):
 def _forget(folder):
     with contextlib.suppress(FileNotFoundError):
         (folder / MARK).unlink()
-
-
-def _patient(ask: Callable[[], Result]) -> Result:
-    """What ask() returns; a queue that cannot be asked for a while is said once, and asked again."""
-    told, pause = "", POLL
-    while True:
-        try:
-            return ask()
-        except QueueError as error:
-            if str(error) != told:
-                say(f"{error}; asking again", sys.stderr)
-                told = str(error)
-            time.sleep(pause)
-            pause = min(2 * pause, 60)
 
 
 class Driver:
@@ -145,6 +125,8 @@ class Driver:
         self.prefix = prefix_of(self.folder)
         self._offsets: dict[Path, int] = {}
         self._reasons: dict[str, str] = {}
+        self._arrays: dict[str, str] = {}  # the ids of arrays, by stage
+        self._made: dict[str, int] = {}  # the shares that were made when it was looked last, by stage
         self._recorded: dict[str, Any] = {}  # records of stages as they were before their jobs
 
     def submit_and_follow(self) -> None:
@@ -161,7 +143,7 @@ class Driver:
 
     def _submit(self) -> dict[Stage, str]:
         """{stage: id of its job} of all stages that are not up to date; those that were in the queue are taken over."""
-        queued = _patient(lambda: self.queue.jobs(self.prefix))
+        queued = patient(lambda: self.queue.jobs(self.prefix))
         note = submitted(self.folder)
         if queued and (note or {}).get("arguments") != self.arguments:
             known = shlex.join((note or {}).get("arguments", ["?"]))
@@ -184,31 +166,55 @@ class Driver:
                 continue
             self._skip_old_lines(stage)
             self._recorded[stage.name] = self.run.plan.records.finished(stage.name)
+            array = queued.get(f"{self.prefix}{stage.name}{ARRAY}")
+            if array:
+                self._arrays[stage.name] = array.id
             if job:
                 self.log.info("%s: is job %s", stage, job.id)
                 jobs[stage] = job.id
                 continue
             if stage.gpus and has_gpus is None:
-                has_gpus = os.environ.get("PYSPEECH_DEVICE") != "cpu" and _patient(self.queue.has_gpus)
+                has_gpus = os.environ.get("PYSPEECH_DEVICE") != "cpu" and patient(self.queue.has_gpus)
+                if not has_gpus and self.run.gpus > 1 and os.environ.get("PYSPEECH_DEVICE") != "cpu":
+                    raise UserError(f"--gpus {self.run.gpus}: the cluster has no GPU; --device cpu trains in as many processes")
                 if not has_gpus:
                     self.log.info(
                         "no GPU is asked for: %s", "--device cpu" if os.environ.get("PYSPEECH_DEVICE") else "there is none"
                     )
             after = [jobs[other] for other in graph.producers(stage, self.run.plan.stages) if other in jobs]
+            missing = [] if array else self._missing_shares(stage, verdict)
+            if missing:
+                self._arrays[stage.name] = self._submit_one(stage, after, bool(has_gpus), missing)
+                self.log.info("%s: array %s of %d jobs", stage, self._arrays[stage.name], len(missing))
+            after += [self._arrays[stage.name]] if stage.name in self._arrays else []
             jobs[stage] = self._submit_one(stage, after, bool(has_gpus))
             self.log.info("%s: job %s (%s)", stage, jobs[stage], verdict.reason)
         return jobs
 
-    def _submit_one(self, stage, after, with_gpus):
+    def _missing_shares(self, stage, verdict):
+        """The shares of a stage for which jobs are to be submitted."""
+        count = shards(self.site, stage)
+        if not count or stage.trains and self.run.gpus > 1:
+            return []
+        if verdict.fresh:  # what there is belongs to something else
+            return [Share(index, count) for index in range(count)]
+        return self.run.plan.records.missing_shares(stage.name, count)
+
+    def _submit_one(self, stage, after, with_gpus, shares=()):
+        """The id of a new job, or of an array, a job for each of the shares."""
         hours, memory = resources(self.site, stage)
+        tasks = max(self.run.gpus, stage.gpus if with_gpus else 1) if stage.trains else 1
         output = self._output(stage)
         output.parent.mkdir(parents=True, exist_ok=True)
         job = Job(
-            self.prefix + stage.name,
-            self._script(stage),
+            self.prefix + stage.name + ARRAY * bool(shares),
+            self._script(stage, tasks, shares),
             str(output),
+            tasks=tasks,
+            array=len(shares),
+            at_once=self.site.at_once,
             cpus=stage.cpus,
-            gpus=stage.gpus if with_gpus else 0,
+            gpus=(tasks if stage.trains else stage.gpus) if with_gpus else 0,
             hours=hours,
             memory=memory,
             after=after,
@@ -218,7 +224,7 @@ class Driver:
         except QueueError as error:
             raise UserError(f"{stage}: {self.queue.name} refused the job: {error} (options of the site: {PREFIX}*)") from None
 
-    def _script(self, stage):
+    def _script(self, stage, tasks, shares):
         """The same command for one stage. `exec`: the warning before the time is up reaches the batch process alone."""
         command = [os.path.abspath(sys.argv[0]), "--stage", stage.name, "--stop-stage", stage.name, *self.arguments]
         if not os.access(command[0], os.X_OK):
@@ -226,10 +232,24 @@ class Driver:
         threads = f'export OMP_NUM_THREADS="${{OMP_NUM_THREADS:-{stage.cpus}}}"'
         variable = f"export {VARIABLE}={shlex.quote(job_variable(self.queue.name, self.folder))}"
         where = f"cd {shlex.quote(os.getcwd())} || exit 1"
-        return "\n".join(["#!/bin/bash", *self.site.setup, where, threads, variable, f"exec {shlex.join(command)}", ""])
+        run = self.queue.in_processes(shlex.join(command), tasks, stage.cpus)
+        chosen = self._choose_share(stage, shares)
+        return "\n".join(["#!/bin/bash", *chosen, *self.site.setup, where, threads, variable, *run, ""])
 
-    def _output(self, stage):
-        return self.folder / "logs" / f"{stage.number}-{stage.name}.job"
+    def _choose_share(self, stage, shares):
+        """Lines that tell a task of an array which share it is to make, and have it print into a file of its own."""
+        if not shares:
+            return []
+        indexes, count = " ".join(str(share.index) for share in shares), shares[0].count
+        name = str(self._output(stage).with_suffix(""))
+        return [
+            f"shares=({indexes})",
+            f'export {SHARE}="${{shares[{self.queue.task}]}}/{count}"',
+            f'exec >> {shlex.quote(name)}".shard${{{SHARE}/\\//of}}.job" 2>&1',
+        ]
+
+    def _output(self, stage, share=None):
+        return self.folder / "logs" / f"{stage.number}-{shard_name(stage.name, share)}.job"
 
     def _follow(self, jobs: dict[Stage, str]) -> bool:
         """Show what the jobs log until all are over; whether a stage failed."""
@@ -237,18 +257,18 @@ class Driver:
         while jobs:
             time.sleep(pause)
             pause = min(POLL_MOST, pause * 1.2)
-            queued = _patient(lambda: self.queue.jobs(self.prefix))
+            queued = patient(lambda: self.queue.jobs(self.prefix))
             if (submitted(self.folder) or {"cancelled": True}).get("cancelled"):
                 self.log.error("the jobs have been cancelled")
                 return True
             for stage in list(jobs):
                 if stage not in jobs:  # cancelled with what it needs
                     continue
-                if self._show_new_lines(stage):
+                over = self.run.plan.records.finished(stage.name) not in (None, self._recorded[stage.name])
+                if self._show_shares(stage, over) | self._show_new_lines(stage):
                     pause = POLL
                 state = queued.get(self.prefix + stage.name)
-                if self.run.plan.records.finished(stage.name) not in (None, self._recorded[stage.name]):
-                    self._show_new_lines(stage)
+                if over:
                     del jobs[stage]
                 elif state:
                     gone.pop(stage, None)
@@ -269,7 +289,8 @@ class Driver:
     def _cancel_what_needs(self, stage, jobs):
         for other in list(jobs):
             if stage in graph.upstream([other], self.run.plan.stages):
-                _patient(lambda number=jobs.pop(other): self.queue.cancel([number]))
+                numbers = [jobs.pop(other), *filter(None, [self._arrays.get(other.name)])]
+                _end(self.queue, self.prefix, numbers)
                 self.log.error("%s: not run, it needs %s", other, stage)
 
     def _show_reason(self, stage: Stage, job: Queued) -> None:
@@ -277,6 +298,21 @@ class Driver:
         if job.reason and job.reason not in ("Dependency", "None", "Priority") and self._reasons.get(stage.name) != job.reason:
             self.log.info("%s: job %s waits: %s", stage, job.id, job.reason)
         self._reasons[stage.name] = job.reason
+
+    def _show_shares(self, stage, over) -> bool:
+        """Say how many jobs of an array have made their share, where more have; whether it did.
+
+        A stage that is over has made all, and its shares are no longer recorded one by one.
+        """
+        if stage.name not in self._arrays:
+            return False
+        count = shards(self.site, stage)
+        done = count if over else count - len(self.run.plan.records.missing_shares(stage.name, count))
+        more = done > self._made.get(stage.name, 0)
+        if more:
+            self.log.info("%s: %d of %d shares are made", stage, done, count)
+            self._made[stage.name] = done
+        return more
 
     def _skip_old_lines(self, stage):
         for path in (self.run.log_path(stage), self._output(stage)):
@@ -294,19 +330,15 @@ class Driver:
 
     def _new_lines(self, path) -> Iterable[str]:
         """The whole lines behind what was read before."""
-        try:
-            with open(path, "rb") as stream:
-                stream.seek(self._offsets.get(path, 0))
-                data = stream.read()
-        except OSError:
-            return []
-        whole = data[: data.rfind(b"\n") + 1]
-        self._offsets[path] = self._offsets.get(path, 0) + len(whole)
-        return whole.decode("utf-8", "replace").splitlines()
+        lines, self._offsets[path] = whole_lines(path, self._offsets.get(path, 0))
+        return lines
 
     def _explain(self, stage, number):
         """Say how a job that left no record has ended, as far as anybody knows, and what to change."""
-        printed = list(self._new_lines(self._output(stage)))[-LAST_LINES:]
+        failed = self.run.plan.records.missing_shares(stage.name, shards(self.site, stage))[:1] if self._arrays else []
+        share = failed[0] if failed and self._output(stage, failed[0]).exists() else None
+        number = self._arrays.get(stage.name) or number if share else number
+        printed = list(self._new_lines(self._output(stage, share)))[-LAST_LINES:]
         if printed:
             say("\n".join(printed), sys.stderr)
         knows = self.queue.became(number)
@@ -319,55 +351,17 @@ class Driver:
         elif "CANCELLED" in knows:
             advice = ": somebody ended it"
         self.log.error("%s failed: job %s %s%s", stage, number, knows or "has left the queue without finishing it", advice)
-        say(f"log: {short_path(self.run.log_path(stage))}, what it printed: {short_path(self._output(stage))}", sys.stderr)
+        log, output = self.run.log_path(stage, share), self._output(stage, share)
+        say(f"log: {short_path(log)}, what it printed: {short_path(output)}", sys.stderr)
 
 
-# In a job
-
-
-def when_visible(make: Callable[[], Result]) -> Result:
-    """make(), tried again for LATE seconds while it raises UserError: a file system that machines share shows late what
-    another one wrote. What is still missing then is named by the error."""
-    deadline = time.monotonic() + LATE
-    while True:
-        try:
-            return make()
-        except UserError:
-            if time.monotonic() > deadline:
-                raise
-        time.sleep(POLL)
-
-
-def run_job(run: Run) -> None:
-    """Run the one stage of a job. Where its time is up (SIGUSR2) and the stage can go on, the job is queued again, unless
-    several attempts in a row have come no further."""
-    queue = QUEUES[os.environ[VARIABLE].partition(":")[0]]
-    stage = run.stages[0]
+def whole_lines(path, offset) -> tuple[list[str], int]:
+    """The whole lines of a file from an offset on, and the offset behind them; none where there is no file."""
     try:
-        run.run()
-    except SystemExit as ended:
-        if ended.code != 128 + signal.SIGUSR2:
-            raise
-        if not stage.resumable:
-            why = "it cannot go on where it stopped"
-        elif not _comes_further(run, stage):
-            why = f"{FRUITLESS} attempts have come no further"
-        else:
-            say(f"{stage}: its time of this job is up: queued again, to go on where it stopped")
-            sys.exit(queue.requeue())
-        line = f"{stage} failed: its time of this job is up, and {why}; give it more with {PREFIX}hours.{stage.name}=HOURS"
-        say(line, sys.stderr)
-        sys.exit(1)
-
-
-def _comes_further(run, stage):
-    """Whether the state of a stage has changed in one of the last few attempts of this job."""
-    path = run.exp.dir / "stages" / f"{stage.name}.requeued.json"
-    now = {"job": batch_job(), "state": run.plan.files.state(stage.scratch + stage.outputs)}
-    try:
-        before = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        before = {}
-    fruitless = before.get("fruitless", 0) + 1 if {key: before.get(key) for key in now} == now else 0
-    write_json(path, {**now, "fruitless": fruitless})
-    return fruitless < FRUITLESS - 1
+        with open(path, "rb") as stream:
+            stream.seek(offset)
+            data = stream.read()
+    except OSError:
+        return [], offset
+    whole = data[: data.rfind(b"\n") + 1]
+    return whole.decode("utf-8", "replace").splitlines(), offset + len(whole)

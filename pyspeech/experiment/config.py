@@ -328,10 +328,16 @@ def _find(options, key, where):
     """The Option of a key; inside a dict-typed option any key goes."""
     if key in options:
         return options[key]
-    for option in options.values():
-        if key.startswith(option.key + ".") and typing.get_origin(option.type) is dict:
-            return Option(key, typing.get_args(option.type)[1], option.owner)
+    holder = _holder(options, key)
+    if holder:
+        return Option(key, typing.get_args(holder.type)[1], holder.owner)
     raise unknown_option(key, options, where)
+
+
+def _holder(options, key):
+    """The dict-typed Option that a key lies in, or None."""
+    found = (option for option in options.values() if key.startswith(option.key + "."))
+    return next((option for option in found if typing.get_origin(option.type) is dict), None)
 
 
 def _parse(kind, text):
@@ -354,11 +360,14 @@ def _parse(kind, text):
 
 
 def _assign(conf, options, key, value, where):
-    option = _find(options, key, where)
+    option, holder = _find(options, key, where), _holder(options, key)
     if option.names and isinstance(value, str) and value not in option.names and os.path.isdir(value):
         value = str(pathlib.Path(value)) if os.path.isabs(value) else os.path.abspath(value)  # both without slashes at the end
     try:
-        OmegaConf.update(conf, key, value, merge=False)
+        if holder:  # what is left of the key is one name, which may have dots
+            OmegaConf.select(conf, holder.key)[key[len(holder.key) + 1 :]] = value
+        else:
+            OmegaConf.update(conf, key, value, merge=False)
     except OmegaConfBaseException as error:
         shown = "nothing" if value is None else repr(value)
         reason = f" ({_first_line(error)}); {REFERENCE}" if "${" in str(value) else ""

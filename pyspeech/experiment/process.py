@@ -105,6 +105,11 @@ def stages_at_once() -> int:
     return 1 if has_gpu() else min(4, num_cores())
 
 
+def model_processes() -> int:
+    """How many processes a stage computes with a network in: one for each of its cores, or one for a GPU."""
+    return 1 if has_gpu() else stage_cores()
+
+
 def batch_job() -> str | None:
     """The id of the batch job that this process is in, of Slurm or Grid Engine, or None."""
     return os.environ.get("SLURM_JOB_ID") or os.environ.get("JOB_ID")

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pyspeech.experiment.process import termination_as_exception
+
 LEAST_PAUSE = 0.2  # seconds between two looks at a program's memory ...
 LOOKING = 0.02  # ... which take at most this share of the time
 
@@ -37,11 +39,12 @@ def run_program(
     limit: float = float("inf"),
 ) -> Outcome:
     """Run `command` in a process group of its own, to its end; the group is killed (SIGKILL) after a line for which
-    stop(line) is true, after `limit` seconds, and where this process is interrupted."""
+    stop(line) is true, after `limit` seconds, and where this process is interrupted, by Ctrl-C or SIGTERM."""
     begun, lines, stopped = time.monotonic(), [], False
     pipes: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     text: Any = {"encoding": "utf-8", "errors": "replace"}
-    with subprocess.Popen(list(map(str, command)), env=environment, start_new_session=True, **pipes, **text) as process:
+    started = subprocess.Popen(list(map(str, command)), env=environment, start_new_session=True, **pipes, **text)
+    with termination_as_exception(), started as process:
         timer = threading.Timer(min(limit, threading.TIMEOUT_MAX), _kill_group, [process])
         timer.start()
         try:

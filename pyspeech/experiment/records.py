@@ -1,4 +1,6 @@
-"""What an experiment folder remembers of its stages: stages/<name>.json once finished, <name>.attempt.json while begun.
+"""What an experiment folder remembers of its stages: stages/<name>.json once finished, <name>.attempt.json while begun,
+and of one that has not finished <name>.parts, what pyspeech.parts keeps, and <name>.shard<i>of<n>.json for each share of
+these that a job of a cluster has made.
 
 Both hold the facts that decide whether the stage is up to date: its declared version, the options that it declared
 with their values, and the fingerprints of its inputs; a finished record adds those of its outputs and what it cost.
@@ -7,12 +9,21 @@ A record is removed before its stage starts and written (whole, or not at all) a
 
 import contextlib
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pyspeech.experiment.config import show
-from pyspeech.files import write_json
+from pyspeech.files import read_late, write_json
+from pyspeech.parts import Share
+
+FACTS = ("version", "config", "inputs")  # of a record: what decides whether a stage is up to date
+
+
+def shard_name(stage: str, share: Share | None) -> str:
+    """The name of a stage, or of a share of its parts, in names of files."""
+    return f"{stage}.shard{share.index}of{share.count}" if share else stage
 
 
 class Records:
@@ -36,6 +47,8 @@ class Records:
     def finish(self, stage: str, record: Mapping[str, Any]) -> None:
         write_json(self.folder / f"{stage}.json", record)
         self._remove(f"{stage}.attempt.json")
+        with contextlib.suppress(OSError):  # what is left, as a lost node still writes there, goes when the stage begins anew
+            self._remove_parts(stage)
 
     def forget_finished(self, stage: str) -> None:
         self._remove(f"{stage}.json")
@@ -44,6 +57,27 @@ class Records:
         """Neither finished nor begun."""
         self._remove(f"{stage}.json")
         self._remove(f"{stage}.attempt.json")
+        self._remove_parts(stage)
+
+    def parts(self, stage: str) -> Path:
+        """The folder of what an unfinished attempt has made in parts."""
+        return self.folder / f"{stage}.parts"
+
+    def finish_share(self, stage: str, share: Share, record: Mapping[str, Any]) -> None:
+        write_json(self.folder / f"{shard_name(stage, share)}.json", record)
+
+    def missing_shares(self, stage: str, count: int) -> list[Share]:
+        """The shares of the present attempt that are not made yet; all where there is no attempt."""
+        attempt = self.attempt(stage)
+        shares = [Share(index, count) for index in range(count)]
+        found = [(share, self._read(f"{shard_name(stage, share)}.json")) for share in shares]
+        return [share for share, record in found if not attempt or not record or facts_of(record) != facts_of(attempt)]
+
+    def _remove_parts(self, stage):
+        for shard in self.folder.glob(f"{stage}.shard*of*.json"):
+            shard.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(self.parts(stage))
 
     def _remove(self, name):
         with contextlib.suppress(FileNotFoundError):
@@ -51,7 +85,7 @@ class Records:
 
     def _read(self, name):
         try:
-            record = json.loads((self.folder / name).read_text(encoding="utf-8"))
+            record = json.loads(read_late(self.folder / name))
         except (FileNotFoundError, NotADirectoryError, ValueError):
             return None
         whole = (
@@ -61,6 +95,11 @@ class Records:
             and _are_fingerprints(record.get("inputs"))
         )
         return record if whole else None
+
+
+def facts_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a record, or of an attempt, decides whether it holds for the present stage."""
+    return {key: record[key] for key in FACTS if key in record}
 
 
 def _are_fingerprints(value):

@@ -15,14 +15,17 @@ from typing import Any, Callable, Optional
 from omegaconf import DictConfig, OmegaConf
 
 from pyspeech.errors import UserError
-from pyspeech.experiment import cluster, config
+from pyspeech.experiment import cluster, config, job, ranks
 from pyspeech.experiment.locks import folder_lock, stage_lock
 from pyspeech.experiment.logs import say, screen_log, stage_log
 from pyspeech.experiment.parallel import StageFailed, run_parallel
 from pyspeech.experiment.plan import Plan
 from pyspeech.experiment.process import PeakMemory, duration, short_path, termination_as_exception
+from pyspeech.experiment.records import facts_of, shard_name
 from pyspeech.experiment.stages import Stage
 from pyspeech.files import atomic_write, write_json
+from pyspeech.parts import Share, ShareDone, kept_in
+from pyspeech.training.distributed import Place
 
 REPORT = "RESULTS.md"  # what the last stage may leave, and the closing lines on the screen show
 MARK = ".recipe"  # the file in an experiment folder that has the title of its recipe
@@ -62,7 +65,8 @@ class Run:
     stages: those that the command selects, bound to the configuration; conf, plain_conf: the configuration as OmegaConf
     and as dataclass; header: what is printed below the title; command(stage=None): the command line that does the same
     again (without --force), or that begins at a stage; jobs: stages at a time; driver(run): the cluster.Driver that makes
-    jobs of the stages, or None: they run here.
+    jobs of the stages, or None: they run here; gpus: processes of a stage that trains; place: which of several processes,
+    that the environment tells of, this one is; another(stage): the command of another process of such a stage.
     """
 
     title: str
@@ -76,6 +80,9 @@ class Run:
     jobs: int
     command: Callable
     driver: Optional[Callable] = None
+    gpus: int = 1
+    place: Place = Place()
+    another: Optional[Callable] = None
 
     def show(self) -> None:
         """Print what would run, and why."""
@@ -92,7 +99,7 @@ class Run:
         begun = time.monotonic()
         with screen_log(), termination_as_exception():
             try:
-                if cluster.is_job_of(self.exp.dir):
+                if job.is_job_of(self.exp.dir):
                     self._run_as_job(self.stages[0])
                 else:
                     self._run_alone()
@@ -115,10 +122,37 @@ class Run:
             self._run_stages()
 
     def _run_as_job(self, stage):
-        """One stage, for the driver that submitted it. Jobs of other stages may run in the same folder."""
-        with stage_lock(self.exp.dir, stage.name, self.command(), self.exp.log.warning):
-            cluster.when_visible(self._check_inputs)
-            self._run_stages()
+        """One stage, or a share of it, for the driver that submitted it. Jobs of other stages may run in the same folder."""
+        share = job.share()
+        with self._stage_lock(shard_name(stage.name, share)):
+            job.when_visible(self._check_inputs)
+            if share:
+                self._run_share(stage, share)
+            else:
+                self._run_stages()
+
+    def _stage_lock(self, name):
+        return stage_lock(self.exp.dir, name, self.command(), self.exp.log.warning)
+
+    def _run_share(self, stage, share):
+        """Make a share of a stage's parts. The first of its jobs clears away what is of another attempt."""
+        plan, log_path = self.plan, self.log_path(stage, share)
+        with self._stage_lock(stage.name):
+            verdict = self._decide(stage)
+            if verdict and verdict.fresh:
+                self._begin(stage, verdict, attempts=0)
+        if not verdict:
+            return
+        attempt = plan.records.attempt(stage.name) or {}
+        header = {"command": self.command(), "environment": _environment()}
+        with stage_log(log_path, f"{stage}, share {share.index + 1} of {share.count}", header) as log_file:
+            self.exp.log.info("%s: share %d of %d, log: %s", stage, share.index + 1, share.count, short_path(log_path))
+            started, begun, memory = time.time(), time.monotonic(), PeakMemory()
+            with self._failures_explained(stage, log_path, log_file), contextlib.suppress(ShareDone):
+                self._call(stage, fresh=False, share=share)
+            costs = _costs(stage, started, time.monotonic() - begun, memory)
+            plan.records.finish_share(stage.name, share, {**facts_of(attempt), **costs})
+            self.exp.log.info("%s: share %d of %d made", stage, share.index + 1, share.count)
 
     def _check_inputs(self):
         self.plan.check_inputs(self.stages, lambda stage: self.command(stage=stage.name))
@@ -146,6 +180,31 @@ class Run:
                 say(environment)
             if verdict:
                 self._run_stage(stage, verdict, environment)
+            elif self.place.size > 1:
+                with ranks.together(self.place) as agree:
+                    agree(None)
+
+    def take_part(self) -> None:
+        """Be another process of the training in which process 0 runs the stage; without locks, records and logs."""
+        with ranks.alongside(self.place), ranks.together(self.place) as agree:
+            found = agree()
+            if found is not None:
+                stage = self.stages[0]
+                if job.is_job_of(self.exp.dir):
+                    job.when_visible(self._check_inputs)
+                stage.function(dataclasses.replace(self.exp, fresh=found), self.plain_conf)
+
+    def _call(self, stage, fresh, share=None):
+        """Call the stage's function, in this process and in those that train with it; with a share, for that alone."""
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(kept_in(self.plan.records.parts(stage.name), share))
+            place = self.place
+            if stage.trains and max(self.gpus, place.size) > 1:
+                if place.size == 1:
+                    command = self.another(stage)  # pyright: ignore[reportOptionalCall]
+                    place = stack.enter_context(ranks.started(command, self.gpus, self.exp.log.error))
+                stack.enter_context(ranks.together(place))(fresh)
+            stage.function(dataclasses.replace(self.exp, fresh=fresh), self.plain_conf)
 
     def _decide(self, stage):
         """The Verdict on a stage that is to run, or None, which is said."""
@@ -163,14 +222,7 @@ class Run:
         try:
             # The environment is described where a stage runs: this process must not load torch, whose threads do not
             # survive a fork.
-            run_parallel(
-                self.stages,
-                self.plan.stages,
-                self.jobs,
-                self._decide,
-                lambda stage, verdict: self._run_stage(stage, verdict, _environment()),
-                learn,
-            )
+            run_parallel(self.stages, self.plan.stages, self.jobs, self._decide, self._run_in_its_process, learn)
         except StageFailed as error:
             if error.status > 0:
                 sys.exit(error.status)
@@ -180,50 +232,48 @@ class Run:
             )
             self._exit_failed(self.log_path(error.stage))
 
-    def log_path(self, stage: Stage) -> Path:
-        """The log file of a stage."""
-        return self.exp.dir / "logs" / f"{stage.number}-{stage.name}.log"
+    def _run_in_its_process(self, stage, verdict):
+        """Run a stage of several at once; what its records, beside its own work, meet on a full disk is said here."""
+        try:
+            self._run_stage(stage, verdict, _environment())
+        except OSError as error:
+            if error.errno not in FULL_OR_FORBIDDEN:
+                raise
+            self.exp.log.error("%s failed: %s", stage, describe_os_error(error))
+            self._exit_failed(self.log_path(stage))
+
+    def log_path(self, stage: Stage, share: Optional[Share] = None) -> Path:
+        """The log file of a stage, or of a share of it."""
+        return self.exp.dir / "logs" / f"{stage.number}-{shard_name(stage.name, share)}.log"
+
+    def _begin(self, stage, verdict, attempts):
+        """The recorded facts of a new attempt at a stage."""
+        records, facts = self.plan.records, self.plan.facts(stage)
+        records.forget_finished(stage.name)
+        if verdict.fresh:
+            records.forget(stage.name)
+            self.plan.files.remove([*stage.outputs, *stage.scratch])
+        records.begin(stage.name, {**facts, "attempts": attempts})
+        return facts
 
     def _run_stage(self, stage, verdict, environment):
         plan, log_path = self.plan, self.log_path(stage)
-        facts = plan.facts(stage)
         attempts = 1 if verdict.fresh else (plan.records.attempt(stage.name) or {}).get("attempts", 1) + 1
-        plan.records.forget_finished(stage.name)
-        if verdict.fresh:
-            plan.records.forget(stage.name)
-            plan.files.remove([*stage.outputs, *stage.scratch])
-        plan.records.begin(stage.name, {**facts, "attempts": attempts})
+        facts = self._begin(stage, verdict, attempts)
         settings = ", ".join(f"{key}={config.show(value)}" for key, value in facts["config"].items())
         header = {"command": self.command(), "configuration": settings, "environment": environment}
         with stage_log(log_path, f"{stage}, attempt {attempts}", header) as log_file:
             self.exp.log.info("%s: runs (%s), log: %s", stage, verdict.reason, short_path(log_path))
-            started, memory = time.time(), PeakMemory()
+            started, begun, memory = time.time(), time.monotonic(), PeakMemory()
             with self._failures_explained(stage, log_path, log_file):
-                stage.function(dataclasses.replace(self.exp, fresh=verdict.fresh), self.plain_conf)
+                self._call(stage, verdict.fresh)
                 missing = plan.files.missing(stage.outputs)
                 if missing:
                     raise UserError(f"it ended without making {', '.join(missing)}, which it declares as output")
-            finished = time.time()
-            plan.records.finish(
-                stage.name,
-                {
-                    **facts,
-                    "outputs": plan.files.fingerprints(stage.outputs),
-                    "number": stage.number,
-                    "attempts": attempts,
-                    "started": _clock(started),
-                    "finished": _clock(finished),
-                    "seconds": round(finished - started, 3),
-                    "peak_memory_mb": memory.megabytes(),
-                    "cpus": stage.cpus,
-                    "gpus": stage.gpus,
-                    "hours": stage.hours,
-                    "memory": stage.memory,
-                    "host": socket.gethostname(),
-                    "environment": environment,
-                },
-            )
-            self.exp.log.info("%s: done in %s", stage, duration(finished - started))
+            made = {**facts, "outputs": plan.files.fingerprints(stage.outputs), "number": stage.number, "attempts": attempts}
+            costs = _costs(stage, started, time.monotonic() - begun, memory)
+            plan.records.finish(stage.name, {**made, **costs, "environment": environment})
+            self.exp.log.info("%s: done in %s", stage, duration(costs["seconds"]))
 
     @contextlib.contextmanager
     def _failures_explained(self, stage, log_path, log_file):
@@ -259,7 +309,7 @@ class Run:
         sys.exit(128 + getattr(error, "signum", signal.SIGINT))
 
     def _say_how_to_go_on(self, what):
-        if not cluster.is_job_of(self.exp.dir):  # a job's driver says it
+        if not job.is_job_of(self.exp.dir):  # a job's driver says it
             say(f"{what} with: {self.command()}", sys.stderr)
 
 
@@ -267,6 +317,22 @@ def _environment():
     from pyspeech.compat import describe_environment  # loads torch: seconds
 
     return describe_environment()
+
+
+def _costs(stage, started, seconds, memory):
+    """What a record says beside the facts: when it ran, where, what it needed and what it had asked for. seconds: by a clock
+    that nobody sets."""
+    return {
+        "started": _clock(started),
+        "finished": _clock(started + seconds),
+        "seconds": round(seconds, 3),
+        "peak_memory_mb": memory.megabytes(),
+        "cpus": stage.cpus,
+        "gpus": stage.gpus,
+        "hours": stage.hours,
+        "memory": stage.memory,
+        "host": socket.gethostname(),
+    }
 
 
 def describe_os_error(error: OSError) -> str:

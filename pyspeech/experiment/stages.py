@@ -17,8 +17,12 @@ class Stage:
 
     config: dotted options (or groups of them) that its result depends on;
     inputs, outputs: what it reads and makes; scratch: its partial state, such as checkpoints;
-    cpus, gpus, hours, memory (GB): the resources that it needs;
+    cpus, gpus, hours, memory (GB): the resources that it needs; cpus and memory those of each process of a training;
+    trains: it takes as many GPUs, or processes of the CPU, as --gpus says (on a cluster at least `gpus`): all of these call
+    its function, and with it pyspeech.training.run.train, which gives one of them the model, to make something of it;
     resumable: it goes on from its partial state after an interruption, instead of starting again;
+    shards: how many jobs of a cluster share what it does by `pyspeech.parts.in_parts`, before one job makes the whole of it;
+        it is resumable; 0 or 1: a single job;
     about: what it does, on one line, where the docstring of the function does not say it;
     version: raised by the author when its result changes for the same configuration;
     idle: set by `bind` where the configuration leaves it nothing to make: it is up to date, whatever it made before.
@@ -36,6 +40,8 @@ class Stage:
     hours: float = 1
     memory: float = 4
     resumable: bool = False
+    trains: bool = False
+    shards: int = 0
     about: str = ""
     version: int = 1
     idle: bool = False
@@ -53,7 +59,7 @@ class Stage:
         needs = [f"{self.cpus} CPU{'s' if self.cpus > 1 else ''}"]
         if self.gpus:
             needs.append(f"{self.gpus} GPU{'s' if self.gpus > 1 else ''}")
-        return ", ".join([*needs, f"{self.memory:g} GB", f"{self.hours:g} h"])
+        return ", ".join([*needs, f"{self.memory:g} GB", f"{self.hours:g} h", *[f"{self.shards} shards"] * (self.shards > 1)])
 
     def bind(self, conf: Any) -> Stage:
         """The stage with its patterns worked out, where they were declared as functions of the configuration."""

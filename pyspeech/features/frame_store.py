@@ -5,20 +5,22 @@
     folder/00000.npz        counts (n,): frames of each of these rows, -1 where they are not stored; and, over the frames
                             of the rows that count for the statistics, their number, sum and sum of squares (fp64)
 
-The .npz of a shard is written last: a shard that has one is whole. So what was killed goes on at the shards that it was
-in. Shards and what is in them follow from the rows alone, sums are added in their order: any number of processes
-gives the same bytes. Frames are read where they lie, no more of them than is asked for: a store of any size takes no
-memory of the process that reads it, but the system's cache where there is room.
+A shard is a part of its stage (pyspeech.parts): what was killed goes on at the shards that are missing. Shards and what is
+in them follow from the rows alone, sums are added in their order: any number of processes gives the same bytes. Frames are
+read where they lie, no more of them than is asked for: a store of any size takes no memory of the process that reads it, but
+the system's cache where there is room.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -26,7 +28,7 @@ import torch
 from pyspeech.errors import UserError
 from pyspeech.features.fbank import GlobalStats
 from pyspeech.files import atomic_path, atomic_write, write_json
-from pyspeech.workers import in_processes
+from pyspeech.parts import in_parts
 
 CONTENT = "store.json"
 SMALLEST, MOST = 64, 256  # rows of a shard at least, where there are as many; shards at most: each is an open file
@@ -60,7 +62,10 @@ def check_space(folder: Path | str, wanted: int, option: str) -> None:
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    there = sum(path.stat().st_size for path in folder.rglob("*.f16"))
+    there = 0
+    for path in folder.rglob("*.f16"):
+        with contextlib.suppress(FileNotFoundError):  # half-written by another job a moment ago
+            there += path.stat().st_size
     free = shutil.disk_usage(folder).free
     if wanted > there + free:
         raise UserError(
@@ -69,70 +74,87 @@ def check_space(folder: Path | str, wanted: int, option: str) -> None:
         )
 
 
-def write_store(
-    folder: Path | str,
-    compute: Callable[[int], torch.Tensor],
-    stored: np.ndarray,
-    counted: np.ndarray,
-    num_bins: int,
-    jobs: int,
-    log: logging.Logger | None = None,
-) -> GlobalStats | None:
-    """Write the frames of the rows `stored` (N,) bool, and give mean and variance over those `counted` (N,) bool; None
-    where that is no row. Goes on where it was killed, if the rows are the same.
+class Rows(NamedTuple):
+    """What a store is made of.
 
-    compute: compute(row) -> log-mel frames (F, num_bins) float32, called in `jobs` processes, for the rows of either.
+    compute: compute(row) -> log-mel frames (F, num_bins) float32, for each row that is stored (N,) bool, or counted (N,)
+    bool, for mean and variance.
     """
-    from tqdm import tqdm
 
-    folder, total = Path(folder), len(stored)
+    folder: Path
+    compute: Callable[[int], torch.Tensor]
+    stored: np.ndarray
+    counted: np.ndarray
+
+
+def write_stores(
+    stores: Mapping[str, Rows], num_bins: int, jobs: int | None = None, log: logging.Logger | None = None
+) -> dict[str, GlobalStats | None]:
+    """Write some stores, {name: Rows}, by `in_parts`: {name: mean and variance over its counted rows}, None where these are
+    none."""
+    shards = {name: _shards(rows, num_bins) for name, rows in stores.items()}
+    in_parts(
+        "frames",
+        _write_shard,
+        {f"{name}-{shard.number:05d}": shard for name, some in shards.items() for shard in some},
+        jobs,
+        inputs=lambda shard: (shard.num_bins, shard.rows, shard.stored.tolist(), shard.counted.tolist()),
+        files=lambda shard: [_path(shard.folder, shard.number, suffix) for suffix in (".f16", ".npz")],
+        log=log,
+    )
+    return {name: _merge(rows.folder, shards[name]) if rows.counted.any() else None for name, rows in stores.items()}
+
+
+class _Shard(NamedTuple):
+    folder: Path
+    number: int
+    rows: range
+    compute: Callable[[int], torch.Tensor]
+    stored: np.ndarray  # of these rows
+    counted: np.ndarray
+    num_bins: int
+
+
+def _shards(store, num_bins):
+    total = len(store.stored)
     size = max(SMALLEST, -(-total // MOST))
-    log = log or logging.getLogger(__name__)
-    write_json(folder / CONTENT, {"num_bins": num_bins, "rows": total, "shard": size})
-    for leftover in folder.glob(".*.tmp.*"):  # of processes that were killed
-        leftover.unlink()
-    numbers = range(-(-total // size))
-    left = [number for number in numbers if not _shard(folder, number, ".npz").exists()]
-    if len(left) < len(numbers):
-        log.info("%d of %d shards of frames are there", len(numbers) - len(left), len(numbers))
-
-    def write(number):
-        rows = range(number * size, min(total, (number + 1) * size))
-        _write_shard(folder, number, rows, compute, stored, counted, num_bins)
-
-    shards = tqdm(in_processes(write, left, jobs), "frames", len(left), unit="shard", disable=None)
-    for done, _ in enumerate(shards, start=len(numbers) - len(left) + 1):
-        if done * 10 // len(numbers) > (done - 1) * 10 // len(numbers):
-            log.info("frames: %d of %d shards", done, len(numbers))
-    return _merge(folder, numbers) if counted.any() else None
+    write_json(store.folder / CONTENT, {"num_bins": num_bins, "rows": total, "shard": size})
+    pieces = [range(first, min(total, first + size)) for first in range(0, total, size)]
+    return [
+        _Shard(
+            store.folder, number, rows, store.compute, store.stored[rows.start : rows.stop],
+            store.counted[rows.start : rows.stop], num_bins,
+        )
+        for number, rows in enumerate(pieces)
+    ]  # fmt: skip
 
 
-def _write_shard(folder, number, rows, compute, stored, counted, num_bins):
-    counts, sums = np.full(len(rows), -1, dtype=np.int64), [0, np.zeros(num_bins), np.zeros(num_bins)]
-    with atomic_write(_shard(folder, number, ".f16"), "wb") as stream:
-        for place, row in enumerate(rows):
-            if not stored[row] and not counted[row]:
+def _write_shard(shard):
+    counts, sums = np.full(len(shard.rows), -1, dtype=np.int64), [0, np.zeros(shard.num_bins), np.zeros(shard.num_bins)]
+    with atomic_write(_path(shard.folder, shard.number, ".f16"), "wb") as stream:
+        for place, row in enumerate(shard.rows):
+            if not shard.stored[place] and not shard.counted[place]:
                 continue
-            frames = compute(row)
-            if stored[row]:
+            frames = shard.compute(row)
+            if shard.stored[place]:
                 counts[place] = len(frames)
                 stream.write(frames.numpy().astype(DTYPE).tobytes())
-            if counted[row]:
+            if shard.counted[place]:
                 wide = frames.double().numpy()
                 sums = [sums[0] + len(wide), sums[1] + wide.sum(axis=0), sums[2] + np.square(wide).sum(axis=0)]
-    with atomic_path(_shard(folder, number, ".npz")) as temporary, open(temporary, "wb") as stream:
+    with atomic_path(_path(shard.folder, shard.number, ".npz")) as temporary, open(temporary, "wb") as stream:
         np.savez(stream, counts=counts, frames=sums[0], sum=sums[1], squares=sums[2])
 
 
-def _merge(folder, numbers):
+def _merge(folder, shards):
     count, total, squares = 0, 0.0, 0.0
-    for number in numbers:
-        with np.load(_shard(folder, number, ".npz")) as content:
+    for shard in shards:
+        with np.load(_path(folder, shard.number, ".npz")) as content:
             count, total, squares = count + content["frames"], total + content["sum"], squares + content["squares"]
     return GlobalStats.from_sums(int(count), torch.as_tensor(total), torch.as_tensor(squares))
 
 
-def _shard(folder, number, suffix):
+def _path(folder, number, suffix):
     return folder / f"{number:05d}{suffix}"
 
 
@@ -157,9 +179,9 @@ class FrameStore:
         self._files = {}
 
     def _load_counts(self, number):
-        with np.load(_shard(self.folder, number, ".npz")) as content:
+        with np.load(_path(self.folder, number, ".npz")) as content:
             counts = content["counts"]
-        path, expected = _shard(self.folder, number, ".f16"), int(counts.clip(0).sum()) * self._frame_bytes
+        path, expected = _path(self.folder, number, ".f16"), int(counts.clip(0).sum()) * self._frame_bytes
         if path.stat().st_size != expected:
             raise UserError(
                 f"{path}: {path.stat().st_size} bytes, expected {expected}; remove {self.folder}, run its stage again"
@@ -175,15 +197,20 @@ class FrameStore:
         return self._counts >= 0
 
     def get(self, row: int) -> torch.Tensor | None:
+        """UserError where the file has been damaged, as far as the frames tell."""
         count = int(self._counts[row])
         if count < 0:
             return None
         # Read at a place: workers that were forked share these files, and would share a position in them.
         data = os.pread(self._file(row // self._size), count * self._frame_bytes, int(self._firsts[row]) * self._frame_bytes)
         frames = np.frombuffer(data, DTYPE).astype(np.float32)
+        # Of other content that takes the place of a block of 4 kB, some half-precision number is not finite nearly always.
+        if len(data) < count * self._frame_bytes or not np.isfinite(frames).all():
+            path = _path(self.folder, row // self._size, ".f16")
+            raise UserError(f"{path}: damaged in the frames of row {row}; remove {self.folder}, run its stage again")
         return torch.from_numpy(frames).reshape(-1, self.num_bins)
 
     def _file(self, number):
         if number not in self._files:
-            self._files[number] = open(_shard(self.folder, number, ".f16"), "rb", buffering=0)  # noqa: SIM115
+            self._files[number] = open(_path(self.folder, number, ".f16"), "rb", buffering=0)  # noqa: SIM115
         return self._files[number].fileno()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspeech import model_file
@@ -11,15 +12,17 @@ from pyspeech.sad.networks import SadNetwork
 from pyspeech.sad.smoothing import SMOOTHINGS
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import torch
 
 KIND = "SAD network"
 
 
 def save_model(folder: str | Path, model: SadNetwork, threshold: float = 0.5, smoothing: str = "none") -> None:
-    """Write `folder`/model.pt; threshold, smoothing: of its scores (see smoothing.decide)."""
+    """Write `folder`/model.pt; threshold, smoothing: of its scores (see smoothing.decide).
+
+    A model.onnx in the folder is of the model before, and removed.
+    """
+    (Path(folder) / model_file.ONNX_FILE).unlink(missing_ok=True)
     model_file.write(
         folder, KIND, model, network=model.config, stft=model.stft.config, threshold=float(threshold), smoothing=smoothing
     )

@@ -11,6 +11,7 @@ from pyspeech.errors import requirement
 from pyspeech.features.config import StftConfig  # noqa: F401 (one import for a recipe)
 
 TEMPORAL_LAYERS = ("cnn", "rnn", "seg_rnn")
+SMOOTHINGS = ("none", "median", "hmm")
 
 
 @dataclass
@@ -49,10 +50,32 @@ class NetworkConfig:
 
 
 @dataclass
+class OperatingPoint:
+    """How a network's scores become segments."""
+
+    threshold: float = 0.5  # speech is what scores more
+    smoothing: str = "none"  # of the frame decisions (see smoothing.py): none, median or hmm
+    peak: float = 0.0  # a stretch of speech without a frame that scores more than this is none (hysteresis); 0: any is
+    min_silence: float = 0.0  # seconds; shorter pauses are filled, then ...
+    min_speech: float = 0.0  # seconds; ... shorter segments dropped, then ...
+    pad: float = 0.0  # seconds; ... this much added before and after each
+
+    def check(self) -> None:
+        """Raise UserError for the first option that makes no sense."""
+        require = requirement("operating point", self)
+        for name in ("threshold", "peak"):
+            require(name, 0 <= getattr(self, name) <= 1, "0 to 1")
+        require("smoothing", self.smoothing in SMOOTHINGS, f"one of {', '.join(SMOOTHINGS)}")
+        for name in ("min_silence", "min_speech", "pad"):
+            require(name, 0 <= getattr(self, name) < math.inf, "seconds, 0 or more")
+
+
+@dataclass
 class DatasetConfig:
     crop_seconds: float = 4.0
     batch_size: int = 24  # crops
     augment: float = 0.5  # probability of each disturbance of a crop (see augmentation.py); 0: none (the paper)
+    speed: int = 0  # percent by which crops are played faster or slower at most, so in other voices too; 0: none (the paper)
     cache_hours: float = 10.0  # a corpus of up to this much audio is kept in memory, 58 MB an hour at 8 kHz
 
     def check(self) -> None:
@@ -61,6 +84,7 @@ class DatasetConfig:
         require("crop_seconds", 0 < self.crop_seconds < math.inf, "a positive number")
         require("batch_size", self.batch_size >= 1, "at least 1")
         require("augment", 0 <= self.augment <= 1, "0 to 1")
+        require("speed", 0 <= self.speed <= 50, "0 to 50 percent")
         require("cache_hours", self.cache_hours >= 0, "0 or more")
 
 
@@ -88,6 +112,7 @@ class GridConfig:
 @dataclass
 class StatisticalConfig:
     decision: str = "hmm"  # hmm, or threshold: the adaptive threshold of section 2.1 alone
+    voicing: bool = True  # its likelihood beside that of the energies, for noise that switches on and off; false: the paper
     sampling_rate: int = 8000  # Hz
     n_fft: int = 256  # samples of the Hann window
     hop: int = 80  # samples from frame to frame
@@ -111,6 +136,14 @@ class StatisticalConfig:
     peak_residual_db: float = -15.0  # and a stretch of speech of which it nowhere leaves this much
     largest_ratio: float = 20.0  # nats; what one frame can contribute
     fill_seconds: float = 0.3  # shorter pauses belong to the speech around them
+    voicing_seconds: float = 1.0  # within which a voice is voiced somewhere
+    voicing_against: float = 25.0  # nats against speech where there is no more voicing than of noise ...
+    voicing_favour: float = 2.0  # ... and at most for it
+    glide_nats: float = 250.0  # for a second in which the pitch glides ...
+    glide_share: float = 0.045  # ... against a second that is harmonic, times this share ...
+    phrase_seconds: float = 6.0  # ... both within so much time ...
+    talk_seconds: float = 60.0  # ... or so much; the higher ratio counts ...
+    prior_nats: float = 10.0  # ... less this: that nobody may be speaking
 
     @property
     def frame_shift(self) -> float:
@@ -141,10 +174,19 @@ class StatisticalConfig:
             "speech_margin",
             "least_margin_db",
             "fill_seconds",
+            "voicing_seconds",
+            "voicing_against",
+            "voicing_favour",
+            "glide_nats",
+            "glide_share",
+            "phrase_seconds",
+            "talk_seconds",
+            "prior_nats",
         ):
             require(name, getattr(self, name) >= 0, "0 or more")
         for name in ("residual_db", "peak_residual_db"):
             require(name, getattr(self, name) < 0, "less than 0 dB, as denoising adds nothing")
+        require("voicing", not self.voicing or self.sampling_rate >= 4000, "false at a sampling rate below 4000 Hz")
         require(
             "most_margin_db", self.most_margin_db >= self.least_margin_db, f"at least least_margin_db={self.least_margin_db:g}"
         )

@@ -12,6 +12,7 @@ generator, which the loader seeds by epoch and batch.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,8 @@ def crop_sampler(streams: Iterable[DataCut], config: DatasetConfig, seed: int, s
 
     prepare_lhotse()
     windows = CutSet.from_cuts(streams).drop_supervisions().cut_into_windows(config.crop_seconds).to_eager()
-    return SimpleCutSampler(windows, max_cuts=config.batch_size, shuffle=shuffle, seed=seed)
+    # All of them, whatever processes there are: BatchLoader shares them out.
+    return SimpleCutSampler(windows, max_cuts=config.batch_size, shuffle=shuffle, seed=seed, world_size=1, rank=0)
 
 
 class CropDataset(torch.utils.data.Dataset):
@@ -73,30 +75,63 @@ class CropDataset(torch.utils.data.Dataset):
         return {name: torch.from_numpy(np.stack([example[name] for example in examples])) for name in examples[0]}
 
     def _example(self, window):
-        stft = self.stft
+        stft, percent = self.stft, self.config.speed
+        speed = 100 + np.random.randint(-percent, percent + 1) if percent else 100  # of what is heard, in percent
         total = stft.num_frames(self.audio.num_samples(window.recording))
         labelled = min(total, frames_before(self.end[window.recording_id], stft))
         middle = window.start / stft.frame_shift + np.random.uniform(-0.5, 0.5) * self.crop
-        core = int(np.clip(round(middle), 0, max(0, labelled - self.crop)))
-        frames = np.arange(core - self.context, core + self.crop + self.context)
+        core = int(np.clip(round(middle), 0, max(0, labelled - self.crop * speed // 100)))
+        frames = core + np.arange(-self.context, self.crop + self.context) * speed / 100  # in frames of the recording
         length = (len(frames) - 1) * stft.shift + stft.window
-        samples = self.audio.read(window.recording, int(frames[0]) * stft.shift, length)
-        targets = frame_targets(self.speech[window.recording_id], core, self.crop, stft)
+        samples = self._read(window.recording, round(frames[0] * stft.shift), length, speed)
+        targets = frame_targets(self.speech[window.recording_id], core, self.crop, stft, speed / 100)
         return {
             "samples": augment(samples, stft.sampling_rate, self.config.augment),
             "valid": (frames >= 0) & (frames < total),
             "targets": targets.astype(np.float32),
-            "labelled": core + np.arange(self.crop) < labelled,
+            "labelled": frames[self.context :][: self.crop] < labelled,
         }
 
+    def _read(self, recording, start, length, speed):
+        """float32 (length,) from sample `start` of a recording on, played at `speed` percent."""
+        if speed == 100:
+            return self.audio.read(recording, start, length)
+        return play(self.audio.read(recording, start, -(-length * speed // 100)), speed)[:length]
 
-def frame_targets(speech: np.ndarray, first: int, count: int, stft: StftConfig) -> np.ndarray:
-    """Labels of the frames first to first + count: speech float64 (n, 2), seconds, disjoint and sorted -> bool (count,).
+
+def play(samples: np.ndarray, speed: int) -> np.ndarray:
+    """samples (N,) played at `speed` percent: float32 (ceil(100 N / speed),), as scipy's resample_poly has it.
+
+    What becomes of `speed` samples and those around them is one row of a matrix product, a quarter of the time.
+    """
+    reach, weights = _weights(speed)
+    count = -(-100 * len(samples) // speed)
+    rows = -(-count // 100)
+    padded = np.zeros((rows - 1) * speed + len(weights), np.float32)
+    inside = samples[: len(padded) - reach]
+    padded[reach : reach + len(inside)] = inside
+    frames = np.lib.stride_tricks.sliding_window_view(padded, len(weights))[::speed]
+    return (np.ascontiguousarray(frames) @ weights).reshape(-1)[:count]
+
+
+@functools.lru_cache(maxsize=None)
+def _weights(speed):
+    """(R, weights (R + speed + R, 100)): of `speed` samples and R to either side for the 100 samples that they become."""
+    from scipy.signal import resample_poly
+
+    reach = 10 * max(100, speed) // 100 + 1  # of its filter
+    impulses = resample_poly(np.eye(3 * speed), 100, speed, axis=1)
+    return reach, np.ascontiguousarray(impulses[speed - reach : 2 * speed + reach, 100:200], np.float32)
+
+
+def frame_targets(speech: np.ndarray, first: int, count: int, stft: StftConfig, speed: float = 1.0) -> np.ndarray:
+    """Labels of `count` frames, the first of which begins with frame `first` of the recording, played at `speed`: speech
+    float64 (n, 2), seconds, disjoint and sorted -> bool (count,).
 
     A frame is speech if the middle of its window is, so the labels of frames begin and end half a shift at most before or
     after speech does.
     """
-    middle = (first + np.arange(count)) * stft.shift + stft.window // 2
+    middle = first * stft.shift + speed * (np.arange(count) * stft.shift + stft.window // 2)
     samples = np.rint(speech * stft.sampling_rate)
     started = np.searchsorted(samples[:, 0], middle, side="right")
     ended = np.searchsorted(samples[:, 1], middle, side="right")

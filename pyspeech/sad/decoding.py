@@ -1,116 +1,129 @@
-"""Scores of whole recordings from a trained SAD network, in bounded memory.
+"""Scores of whole recordings from a trained SAD network, in torch or in ONNX Runtime, in bounded memory.
 
-A recording is scored in chunks. Each chunk is given the frames around it that its scores depend on: those of the
-normalisation window (twice over for log magnitudes: the level of their floor, then their mean), of the convolutions (2 a
-block) and of the segments, so that the chunks' scores are those of the whole recording. The bidirectional GRU over all
-frames ("rnn") depends on every frame; it is given RNN_CONTEXT_SECONDS to either side, so its scores are close, not exact
-(training shows it 4 s at a time).
+A recording is scored in pieces (see pieces.py), each as soon as all that it depends on is there. The scores are those of the
+whole recording, up to rounding, however it is cut.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import torch
+
+from pyspeech.sad.config import NetworkConfig, StftConfig
+from pyspeech.sad.pieces import Geometry
 
 if TYPE_CHECKING:
     from pyspeech.sad.networks import SadNetwork
 
-CHUNK_SECONDS = 20.0
-RNN_CONTEXT_SECONDS = 4.0
+
+class Scorer(Protocol):
+    """What scores pieces: a PieceNetwork in torch, or an OnnxNetwork."""
+
+    network: NetworkConfig
+    stft_config: StftConfig
+    geometry: Geometry
+    workers: int  # pieces that it scores at a time
+
+    def score_piece(self, samples: np.ndarray, num_frames: int, first: int, count: int) -> np.ndarray: ...
 
 
-def score_samples(model: SadNetwork, samples: np.ndarray) -> np.ndarray:
+def score_samples(model: SadNetwork | Scorer, samples: np.ndarray) -> np.ndarray:
     """Speech score of every frame: samples (N,) float, at the model's sampling rate -> float32 (ceil(N / shift),)."""
-    return np.concatenate([np.zeros(0, np.float32), *score_blocks(model, [samples])])
+    return score_stream(model, [samples])
 
 
-def score_stream(model: SadNetwork, blocks: Iterable[np.ndarray]) -> np.ndarray:
+def score_stream(model: SadNetwork | Scorer, blocks: Iterable[np.ndarray]) -> np.ndarray:
     """The same for an iterable of blocks (n,) of samples, of any lengths, as of `stream_audio`: hours in little memory."""
     return np.concatenate([np.zeros(0, np.float32), *score_blocks(model, blocks)])
 
 
-def score_blocks(model: SadNetwork, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-    """Yield the scores (n,) of consecutive chunks of frames while the blocks of samples come in."""
-    scorer = _ChunkScorer(model)
-    for block in blocks:
-        yield from scorer.add(np.asarray(block, dtype=np.float32))
-    yield from scorer.finish()
+def score_blocks(
+    model: SadNetwork | Scorer, blocks: Iterable[np.ndarray], piece: int | None = None, workers: int | None = None
+) -> Iterator[np.ndarray]:
+    """Yield the scores (n,) of consecutive pieces of frames while the blocks of samples come in.
+
+    piece: frames, rounded up to hops; None: as many as there is memory for. workers: pieces that are scored at a time, each
+    by one thread; None: one for each core in ONNX Runtime, one in torch, which has threads of its own.
+    """
+    scorer = as_scorer(model)
+    pieces = PieceCollector(scorer.geometry, scorer.stft_config, piece)
+    workers = scorer.workers if workers is None else workers
+
+    def jobs():
+        for block in blocks:
+            yield from pieces.add(np.asarray(block, dtype=np.float32))
+        yield from pieces.finish()
+
+    if workers == 1:
+        for job in jobs():
+            yield scorer.score_piece(*job)
+    else:
+        yield from _in_order(scorer.score_piece, jobs(), workers)
 
 
-class _ChunkScorer:
-    """Collects samples, scores a chunk as soon as all that it depends on is there, and forgets what no later one needs."""
+def as_scorer(model: SadNetwork | Scorer) -> Scorer:
+    """What scores pieces for this model."""
+    if hasattr(model, "score_piece"):
+        return model  # pyright: ignore[reportReturnType]
+    from pyspeech.sad.piece_network import PieceNetwork
 
-    def __init__(self, model):
-        self.model = fuse(model)
-        self.device = next(model.parameters()).device
-        self.stft = stft = model.stft.config
-        beyond_cnn = model.temporal.reach
-        if beyond_cnn is None:
-            beyond_cnn = round(RNN_CONTEXT_SECONDS / stft.frame_shift)
-        self.reach = model.cnn.reach + beyond_cnn
-        # Chunks start where a segment does.
-        grid = model.config.segment_shift
-        self.chunk = max(1, round(CHUNK_SECONDS / stft.frame_shift / grid)) * grid
-        self.reach = -(-self.reach // grid) * grid
-        windows = 2 if model.config.compress == "log" else 1  # that normalise applies one after the other
-        self.margin = self.reach + windows * model.context
-        self.pieces, self.first = [], 0  # samples from frame `first` on
+    return PieceNetwork(model)  # pyright: ignore[reportArgumentType, reportReturnType]
+
+
+def _in_order(function: Callable, jobs: Iterable[tuple], workers: int) -> Iterator[np.ndarray]:
+    """Yield function(*job) of each job, of which `workers` are computed at a time and no more than these wait."""
+    pending: deque[Future] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        for job in jobs:
+            pending.append(pool.submit(function, *job))
+            if len(pending) > workers:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+
+
+class PieceCollector:
+    """Collects samples, gives a piece out as soon as all that it depends on is there, and forgets what no later one needs.
+
+    A piece is (samples, frames that they are, first frame to be scored, number of frames to be scored).
+    """
+
+    def __init__(self, geometry: Geometry, stft: StftConfig, piece: int | None = None) -> None:
+        self.stft, self.margin = stft, geometry.margin
+        self.piece = geometry.largest if piece is None else max(1, -(-piece // geometry.hop)) * geometry.hop
+        self.samples, self.first = [], 0  # samples from frame `first` on
         self.num_samples = 0
-        self.done = 0  # frames scored
+        self.done = 0  # frames in pieces that were given out
 
-    def add(self, block):
-        self.pieces.append(block)
+    def add(self, block: np.ndarray) -> Iterator[tuple[np.ndarray, int, int, int]]:
+        """Yield the pieces that are complete with a further block of samples, float32 (n,)."""
+        self.samples.append(block)
         self.num_samples += len(block)
-        if self._missing(self.done + self.chunk + self.margin) <= 0:
-            self.pieces = [np.concatenate(self.pieces)]
-            while self._missing(self.done + self.chunk + self.margin) <= 0:
-                yield self._score(self.done + self.chunk, self.done + self.chunk + self.margin)
+        while self._missing(self.done + self.piece + self.margin) <= 0:
+            yield self._take(self.done + self.piece, self.done + self.piece + self.margin)
 
-    def finish(self):
+    def finish(self) -> Iterator[tuple[np.ndarray, int, int, int]]:
+        """Yield the pieces up to the end of the recording."""
         num_frames = self.stft.num_frames(self.num_samples)
-        self.pieces = [np.concatenate([np.zeros(0, np.float32), *self.pieces])]
         while self.done < num_frames:
-            end = min(self.done + self.chunk, num_frames)
-            yield self._score(end, min(end + self.margin, num_frames))
+            end = min(self.done + self.piece, num_frames)
+            yield self._take(end, min(end + self.margin, num_frames))
 
     def _missing(self, num_frames):
         """Samples still needed before `num_frames` frames are whole."""
         return (num_frames - 1) * self.stft.shift + self.stft.window - self.num_samples
 
-    def _score(self, end, known):
-        """Scores of frames done to end, from the frames up to `known`."""
-        samples = self.pieces[0]
-        start = max(0, self.done - self.margin)
-        if start > self.first:
-            samples = samples[(start - self.first) * self.stft.shift :]
-            self.pieces, self.first = [samples], start
-        count = known - start
-        samples = samples[: (count - 1) * self.stft.shift + self.stft.window]
-        left = max(0, self.done - self.reach) - start
-        right = known - min(known, end + self.reach)
-        with torch.inference_mode():
-            batch = torch.from_numpy(np.ascontiguousarray(samples))[None].to(self.device)
-            valid = torch.ones(1, count, dtype=torch.bool, device=self.device)
-            scores = self.model(batch, valid, left, right)[0].float().cpu().numpy()
-        skipped = self.done - start - left
-        scores = scores[skipped : skipped + end - self.done]
-        self.done = end
-        return scores
-
-
-def fuse(model: SadNetwork) -> SadNetwork:
-    """A copy for scoring: in evaluation mode, batch normalisation made part of the convolutions (equal up to rounding)."""
-    fused = copy.deepcopy(model).eval()
-    for block in fused.cnn.blocks:
-        _fuse_block(block)
-    return fused.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
-
-
-def _fuse_block(block):
-    for index, (convolution, norm) in enumerate(zip(block.convolutions, block.norms)):
-        block.convolutions[index] = torch.nn.utils.fusion.fuse_conv_bn_eval(convolution, norm)
-        block.norms[index] = torch.nn.Identity()
+    def _take(self, end, known):
+        """The piece of the frames done to end, with the frames up to `known`."""
+        held = self.samples[0] if len(self.samples) == 1 else np.concatenate([np.zeros(0, np.float32), *self.samples])
+        count = known - self.first
+        samples = held[: (count - 1) * self.stft.shift + self.stft.window]
+        samples = np.pad(samples, (0, max(0, self.stft.window - len(samples))))
+        piece = samples, count, self.done - self.first, end - self.done
+        self.done, start = end, max(0, end - self.margin)
+        self.samples, self.first = [held[(start - self.first) * self.stft.shift :]], start
+        return piece

@@ -1,28 +1,39 @@
 """One call from an audio file to its speech segments, for every system of this repository.
 
-    detect = load_detector("statistical")
+    detect = load_detector()
     found = detect("call.wav")            # found.speech: (n, 2) seconds
 
-Files are read as streams: any sampling rate, hours of audio in bounded memory. The statistical system needs no model. A
+Files are read as streams: any sampling rate, hours of audio in bounded memory. By default the detector is the one that comes
+with this package (shipped/README.md): turns, or words with point="words". The statistical system needs no model. A further
 network is a folder as egs/fearless/run.py leaves it: `model.pt`, with the threshold and the smoothing that were best
-on the development set.
+on the development set; or the ONNX file that utils/export_onnx.py makes of it, which needs no torch.
 """
+
+from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pyspeech.audio.io import stream_audio
 from pyspeech.audio.level import STEP, Watched
 from pyspeech.errors import UserError
-from pyspeech.sad.segments import frames_to_segments
+from pyspeech.model_file import ONNX_FILE
+from pyspeech.sad.config import OperatingPoint, StatisticalConfig
+from pyspeech.sad.segments import decided_segments
+
+if TYPE_CHECKING:
+    from pyspeech.sad.decoding import Scorer
 
 NETWORKS = ("cnn", "rnn", "seg_rnn")
-SYSTEMS = ("statistical", *NETWORKS)
+STATISTICAL = {"statistical": True, "statistical_plain": False}  # whether it looks at the voicing; the paper's does not
+SYSTEMS = ("shipped", *STATISTICAL, *NETWORKS)
+SHIPPED = Path(__file__).parent / "shipped" / "detector.onnx"  # made by egs/detector/run.py
 log = logging.getLogger(__name__)
 
 
@@ -43,44 +54,93 @@ class SpeechFound:
 
 
 def load_detector(
-    system: str = "statistical", model: str | Path | None = None, threshold: float | None = None
+    system: str | None = None,
+    model: str | Path | None = None,
+    threshold: float | None = None,
+    point: str | None = None,
+    **tidying: float | None,
 ) -> Callable[..., SpeechFound]:
     """Return a function `detect(path, channel=None, start=0.0, duration=None)` -> SpeechFound.
 
-    system: one of SYSTEMS. model: the folder of a trained network, or the model.pt in it. threshold: of the scores;
-    None keeps the system's own (0 for log-likelihood ratios; for a network, what was best on its development set).
+    system: one of SYSTEMS; None takes the network that the model holds, "shipped" without one. model: the folder of a
+    trained network, or its model.pt, or an ONNX file; of a folder with both, ONNX is taken. point: the name of one of the
+    model's operating points;
+    None takes its first. threshold: of the scores, instead of the system's own (0 for log-likelihood ratios). tidying:
+    min_silence, min_speech and pad, seconds, instead of the operating point's own.
     path, channel, start and duration are as `pyspeech.audio.io.stream_audio` takes them. UserError where the network is
     missing or of another system, and for a threshold that is no number; those of `detect` begin with the path, and it
     warns of silence.
     """
-    if threshold is not None and np.isnan(threshold):
-        raise UserError("threshold nan: expected a number")
-    if system == "statistical":
-        from pyspeech.sad.config import StatisticalConfig
+    found, chosen = choose_system(system, model, threshold, point, **tidying)
+    if isinstance(found, StatisticalConfig):
+        return partial(_detect, partial(_by_statistics, found, chosen.threshold), found.sampling_rate, chosen)
+    return partial(_detect, partial(_by_network, found, chosen), found.stft_config.sampling_rate, chosen)
 
-        config = StatisticalConfig()
-        return partial(_detect, partial(_by_statistics, config, 0.0 if threshold is None else threshold), config.sampling_rate)
-    if system not in NETWORKS:
+
+def choose_system(
+    system: str | None, model: str | Path | None, threshold: float | None, point: str | None, **tidying: float | None
+) -> tuple[StatisticalConfig | Scorer, OperatingPoint]:
+    """The options of a statistical system, or what scores for a network, and the operating point; arguments as of
+    `load_detector`."""
+    if system in STATISTICAL:
+        points = {"default": OperatingPoint(0.0)}
+        chosen = choose_point(system, points, point, threshold=threshold, **tidying)
+        return StatisticalConfig(voicing=STATISTICAL[system]), chosen
+    scorer, points = find_scorer(system, model)
+    return scorer, choose_point(model or SHIPPED, points, point, threshold=threshold, **tidying)
+
+
+def find_scorer(system: str | None, model: str | Path | None) -> tuple[Scorer, dict[str, OperatingPoint]]:
+    """`load_scorer` of the network that `load_detector` is asked for."""
+    if system is not None and system not in SYSTEMS:
         raise UserError(f"system '{system}'; expected one of {', '.join(SYSTEMS)}")
-    if model is None:
+    if system == "shipped" and model is not None:
+        raise UserError(f"system 'shipped' has a model of its own; expected none, found {model}")
+    if model is None and system not in (None, "shipped"):
         raise UserError(f"system '{system}': expected the folder of a trained network")
+    system, model = (None, SHIPPED) if model is None else (system, model)
+    scorer, points = load_scorer(model)
+    found = scorer.network.temporal
+    if system not in (None, found):
+        raise UserError(f"{model}: holds a {found} network, not {system}; use --system {found} or another folder")
+    return scorer, points
+
+
+def load_scorer(model: str | Path) -> tuple[Scorer, dict[str, OperatingPoint]]:
+    """What scores pieces for a model (see `load_detector`), and its operating points, the default first."""
+    path = Path(model)
+    exported = path if path.suffix == ".onnx" else path / ONNX_FILE
+    if exported == path or exported.is_file():
+        from pyspeech.sad.onnx_network import OnnxNetwork
+
+        network = OnnxNetwork(exported)
+        return network, network.points
     from pyspeech.compat import default_device
     from pyspeech.sad.checkpoint import load_model
+    from pyspeech.sad.piece_network import PieceNetwork
 
-    network = load_model(model, default_device())
-    if network.config.temporal != system:
-        raise UserError(
-            f"{model}: holds a {network.config.temporal} network, not {system}; use --system "
-            f"{network.config.temporal} or another folder"
-        )
-    return partial(
-        _detect,
-        partial(_by_network, network, network.threshold if threshold is None else threshold),
-        network.stft.config.sampling_rate,
-    )
+    trained = load_model(path, default_device())
+    own = OperatingPoint(trained.threshold, trained.smoothing)  # pyright: ignore[reportArgumentType]
+    return PieceNetwork(trained), {"default": own}
 
 
-def _detect(decide, sampling_rate, path, channel=None, start=0.0, duration=None):
+def choose_point(
+    model: object, points: dict[str, OperatingPoint], name: str | None = None, **changes: float | None
+) -> OperatingPoint:
+    """The operating point of that name, or else the first; with what is given (not None) in place of its own. With a threshold
+    that is given, speech is all that scores more: no peak."""
+    if name is not None and name not in points:
+        raise UserError(f"{model}: has no operating point '{name}'; it has {', '.join(points)}")
+    given = {field: value for field, value in changes.items() if value is not None}
+    for field, value in given.items():
+        if np.isnan(value):
+            raise UserError(f"{field} nan: expected a number")
+    if "threshold" in given:
+        given.setdefault("peak", 0.0)
+    return replace(points[name or next(iter(points))], **given)  # pyright: ignore[reportArgumentType]
+
+
+def _detect(decide, sampling_rate, point, path, channel=None, start=0.0, duration=None):
     """decide(blocks of samples) gives frame decisions (T,), scores (T,), the shift and the offset of the frames."""
     audio = Watched(stream_audio(path, sampling_rate, channel, start=start, duration=duration))
     try:
@@ -99,8 +159,9 @@ def _detect(decide, sampling_rate, path, channel=None, start=0.0, duration=None)
             else " (if it has channels that cancel each other when mixed, choose one of them with --channel)",
         )
     seconds = audio.count / sampling_rate
-    speech = frames_to_segments(decisions, shift, seconds, offset)
-    return SpeechFound(speech, seconds, scores.astype(np.float32), shift, offset)
+    return SpeechFound(
+        decided_segments(decisions, point, shift, seconds, offset), seconds, scores.astype(np.float32), shift, offset
+    )
 
 
 def _by_statistics(config, threshold, blocks):
@@ -110,10 +171,10 @@ def _by_statistics(config, threshold, blocks):
     return found.decisions, found.llr, config.frame_shift, 0.0
 
 
-def _by_network(network, threshold, blocks):
+def _by_network(scorer, point, blocks):
     from pyspeech.sad.decoding import score_stream
     from pyspeech.sad.smoothing import decide
 
-    scores = score_stream(network, blocks)
-    stft = network.stft.config
-    return decide(scores, threshold, network.smoothing), scores, stft.frame_shift, stft.frame_offset
+    scores = score_stream(scorer, blocks)
+    stft = scorer.stft_config
+    return decide(scores, point.threshold, point.smoothing, point.peak), scores, stft.frame_shift, stft.frame_offset

@@ -11,12 +11,14 @@ Both equal the frame-by-frame `viterbi_sequential` exactly:
 - Scores are rounded to multiples of 2^-20, so every sum is exact in float64, however the recording is cut.
 - Forward: each chunk starts from a guess of its initial score vector; afterwards a chunk whose guess differs from the
   vector its predecessor ended with starts anew from that vector, until none differs. The first chunk's start is the true
-  one, so by induction all are. Survivors merge within some dozen frames, so two or three rounds are the rule.
+  one, so by induction all are. Survivors merge within some dozen frames, so two or three rounds are the rule. Not where
+  nothing happens: a chunk all of noise passes on what it started with, so those after it start anew at once.
 - Backward, the same from the end: each chunk is traced back from a guess of its last state, and again where that is not
   the state that its successor was entered from. The last chunk's last state is the true one.
 """
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,11 +57,18 @@ def viterbi_thresholds(llr: ArrayLike, thresholds: ArrayLike, config: HmmConfig 
     llr: (T,) as for `viterbi`. thresholds: (n,) natural logarithm, in any order. Several are decoded at once, but no
     more than SIDE_BY_SIDE chunks, so memory does not grow with n.
     """
-    config = config or HmmConfig()
-    llr, thresholds = np.asarray(llr, np.float64), np.asarray(thresholds, np.float64)
-    at_once = max(1, SIDE_BY_SIDE // max(1, -(-len(llr) // CHUNK)))
-    for first in range(0, len(thresholds), at_once):
-        yield from _decode(np.stack([_checked(llr - bias) for bias in thresholds[first : first + at_once]]), config)
+    llr = np.asarray(llr, np.float64)
+    return viterbi_each((llr - threshold for threshold in np.asarray(thresholds, np.float64)), config)
+
+
+def viterbi_each(sequences: Iterable[ArrayLike], config: HmmConfig | None = None) -> Iterator[np.ndarray]:
+    """Yield `viterbi` of each of the sequences (T,), all of one length: several are decoded at once, as above."""
+    config, sequences = config or HmmConfig(), iter(sequences)
+    for first in sequences:
+        checked = _checked(first)
+        at_once = max(1, SIDE_BY_SIDE // max(1, -(-len(checked) // CHUNK)))
+        rows = [checked, *map(_checked, itertools.islice(sequences, at_once - 1))]
+        yield from _decode(np.stack(rows), config)
 
 
 def viterbi_sequential(llr: ArrayLike, config: HmmConfig | None = None) -> np.ndarray:
@@ -71,18 +80,71 @@ def viterbi_sequential(llr: ArrayLike, config: HmmConfig | None = None) -> np.nd
     scores = np.zeros(num_states)
     moved = np.zeros((len(llr), num_states), bool)
     for t, ratio in enumerate(llr):
-        arriving = np.roll(scores, 1) + move
-        scores = scores + stay
-        moved[t] = arriving > scores
-        scores = np.maximum(arriving, scores)
-        scores[config.states :] += ratio
-        scores -= scores.max()
+        scores, moved[t] = _step(scores, ratio, stay, move, config.states)
     decisions = np.zeros(len(llr), bool)
     state = int(scores.argmax())
     for t in range(len(llr) - 1, -1, -1):
         decisions[t] = state >= config.states
         state = (state - moved[t, state]) % num_states
     return decisions
+
+
+def _step(scores, ratio, stay, move, states):
+    """One frame: scores (S,) -> scores (S,), the largest 0, and which states were entered by a move, bool (S,)."""
+    arriving = np.roll(scores, 1) + move
+    scores = scores + stay
+    moved = arriving > scores
+    scores = np.maximum(arriving, scores)
+    scores[states:] += ratio
+    return scores - scores.max(), moved
+
+
+class OnlineViterbi:
+    """`viterbi` while the frames come in: a frame is decided once the best paths into all states agree on its class.
+
+    They do so within some dozen frames, unless the ratios stay near 0; there is no bound. What is decided is never revised:
+    joined, the decisions are those of `viterbi`.
+    """
+
+    def __init__(self, config: HmmConfig | None = None) -> None:
+        self.config = config or HmmConfig()
+        self._scores = np.zeros(2 * self.config.states)
+        self._moved = np.zeros((0, 2 * self.config.states), bool)  # of the frames that are not decided
+
+    @property
+    def pending(self) -> int:
+        """Frames that are not decided yet."""
+        return len(self._moved)
+
+    def add(self, llr: ArrayLike) -> np.ndarray:
+        """Decisions, bool (n,), of the next frames, which further ratios (T,), as of `viterbi`, leave no choice for."""
+        self._forward(_checked(llr))
+        classes = self._trace(np.arange(len(self._scores)))
+        open_frames = np.flatnonzero((classes != classes[:, :1]).any(1))
+        decided = open_frames[0] if len(open_frames) else len(classes)
+        self._moved = self._moved[decided:]
+        return classes[:decided, 0]
+
+    def finish(self) -> np.ndarray:
+        """Decisions of the frames that are left, bool (n,), by the best of all paths."""
+        classes = self._trace(np.array([self._scores.argmax()]))
+        self.__init__(self.config)
+        return classes[:, 0]
+
+    def _forward(self, llr):
+        stay, move = _transition_scores(self.config)
+        scores, moved = self._scores, np.zeros((len(llr), len(self._scores)), bool)
+        for t, ratio in enumerate(llr):
+            scores, moved[t] = _step(scores, ratio, stay, move, self.config.states)
+        self._scores, self._moved = scores, np.concatenate([self._moved, moved])
+
+    def _trace(self, states):
+        """The class of each undecided frame on the paths into `states` (n,): bool (T, n)."""
+        classes = np.zeros((len(self._moved), len(states)), bool)
+        for t in range(len(self._moved) - 1, -1, -1):
+            classes[t] = states >= self.config.states
+            states = (states - self._moved[t, states]) % len(self._scores)
+        return classes
 
 
 def _checked(llr: ArrayLike) -> np.ndarray:
@@ -134,9 +196,21 @@ def _find_starts(chunks, is_first, config):
     while len(pending):
         end[:, pending] = _forward(chunks[:, pending], start[:, pending], config)
         expected = np.where(is_first, 0.0, np.roll(end, 1, axis=1))
-        pending = np.flatnonzero((expected != start).any(0))
-        start[:, pending] = expected[:, pending]
+        changed = (expected != start).any(0)
+        kept = (end == start).reshape(2, config.states, -1).all(1)  # by a chunk all of one class; the other's follow its ratios
+        source = _passed_on(changed, kept.any(0) & ~is_first)
+        news = (expected[:, source] != start).reshape(2, config.states, -1).any(1)
+        pending = np.flatnonzero(changed | (source >= 0) & (kept & news).any(0))
+        start[:, pending] = expected[:, source[pending]]
     return start, end
+
+
+def _passed_on(changed, keeps):
+    """For each chunk, the nearest one at or before it that `changed`, if all after that one up to it are such as `keeps`
+    (what comes in comes out, so far), otherwise -1: both bool (K,) -> int (K,)."""
+    place = np.arange(len(changed))
+    nearest = np.maximum.accumulate(np.where(changed | ~keeps, place, -1))
+    return np.where((nearest >= 0) & changed[nearest], nearest, -1)
 
 
 def _forward(llr, start, config, moved=None):
@@ -176,9 +250,11 @@ def _trace_back_all(moved, last, is_first, config):
     pending = np.arange(len(last))
     while len(pending):
         decisions[:, pending], entered[pending] = _trace_back(moved, pending, last[pending], config)
-        expected = np.where(np.roll(is_first, -1), last, np.roll(entered, -1))
-        pending = np.flatnonzero(expected != last)
-        last = expected
+        is_last = np.roll(is_first, -1)
+        expected = np.where(is_last, last, np.roll(entered, -1))
+        source = _passed_on((expected != last)[::-1], ((entered == last) & ~is_last)[::-1])[::-1]
+        pending = np.flatnonzero(source >= 0)
+        last[pending] = expected[len(last) - 1 - source[pending]]
     return decisions
 
 

@@ -15,11 +15,12 @@ from collections.abc import Sequence
 import torch
 from torch.nn import functional
 
-from pyspeech.compat import autocast, full_precision, run_recurrent
+from pyspeech.compat import autocast, full_precision, is_autocast, run_recurrent
 from pyspeech.features.stft import MagnitudeStft, StftConfig
-from pyspeech.sad import segment_rnn
+from pyspeech.sad import gru, segment_rnn
 from pyspeech.sad.config import NetworkConfig
 from pyspeech.sad.normalisation import normalise
+from pyspeech.sad.pieces import context_frames
 
 SQUASH = 1e-3  # scores lie in SQUASH to 1 - SQUASH: the loss stays finite whatever the labels
 POOLING = 4
@@ -54,17 +55,12 @@ class SadNetwork(torch.nn.Module):
         magnitudes = self.stft(samples, None if valid is None else valid.shape[1])
         if magnitudes.shape[1] <= left + right:
             return magnitudes.new_zeros(len(magnitudes), 0)
-        features = normalise(magnitudes, valid, self.context, self.config.compress)
-        core = slice(left, features.shape[1] - right)
+        features = normalise(magnitudes, valid, self.context, self.config.compress, left, right)
         if valid is not None:
-            valid = None if valid[:, core].all() else valid[:, core]
-        scores = self.temporal(self.cnn(features[:, core], valid), valid)
+            valid = valid[:, left : valid.shape[1] - right]
+            valid = None if valid.all() else valid
+        scores = self.temporal(self.cnn(features, valid), valid)
         return scores if valid is None else scores * valid
-
-
-def context_frames(config: NetworkConfig, stft: StftConfig) -> int:
-    """Frames to either side that a frame is normalised over."""
-    return round(config.context_seconds / stft.frame_shift)
 
 
 class CnnFrontEnd(torch.nn.Module):
@@ -79,7 +75,6 @@ class CnnFrontEnd(torch.nn.Module):
             inputs = outputs
         self.blocks = torch.nn.ModuleList(blocks)
         self.num_features = inputs * num_bins
-        self.reach = 2 * len(blocks)  # frames to either side that an output frame sees
         # Twice as fast as the default on a CPU.
         self.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
@@ -111,8 +106,6 @@ class CnnBlock(torch.nn.Module):
 class CnnLayer(torch.nn.Module):
     """Table 1, first row: two 1-D convolutions."""
 
-    reach = 2
-
     def __init__(self, inputs: int, config: NetworkConfig) -> None:
         super().__init__()
         self.hidden = torch.nn.Conv1d(inputs, config.cnn_channels, 3, padding=1)
@@ -127,8 +120,6 @@ class CnnLayer(torch.nn.Module):
 class RnnLayer(torch.nn.Module):
     """Table 1, second row: a bidirectional GRU over all frames and a linear classifier."""
 
-    reach = None  # all frames of the recording
-
     def __init__(self, inputs: int, config: NetworkConfig) -> None:
         super().__init__()
         self.merge = config.rnn_merge
@@ -137,14 +128,18 @@ class RnnLayer(torch.nn.Module):
         self.classifier = torch.nn.Linear(config.rnn_size, config.outputs)
 
     def forward(self, features: torch.Tensor, valid: torch.Tensor | None = None) -> torch.Tensor:
+        if valid is None and torch.is_grad_enabled() and features.device.type == "cpu" and not is_autocast(features.device):
+            return self.classify(*gru.outputs(self.gru, features))
         if valid is None:
             outputs, _ = run_recurrent(self.gru, features)
         else:
             # The backward direction has to start at each recording's own end.
             lengths = valid.sum(1).cpu().clamp(min=1)
             packed = torch.nn.utils.rnn.pack_padded_sequence(features, lengths, batch_first=True, enforce_sorted=False)
+            # The GRU's own initial state would be one of a fixed number of recordings once traced.
+            state = features.new_zeros(2, features.shape[0], self.gru.hidden_size)
             outputs, _ = torch.nn.utils.rnn.pad_packed_sequence(
-                run_recurrent(self.gru, packed)[0], batch_first=True, total_length=features.shape[1]
+                run_recurrent(self.gru, packed, state)[0], batch_first=True, total_length=features.shape[1]
             )
         return self.classify(*outputs.chunk(2, dim=2))
 
@@ -160,7 +155,6 @@ class SegmentRnnLayer(RnnLayer):
     def __init__(self, inputs: int, config: NetworkConfig) -> None:
         super().__init__(inputs, config)
         self.length, self.shift = config.segment_length, config.segment_shift
-        self.reach = self.length - 1
 
     def forward(self, features: torch.Tensor, valid: torch.Tensor | None = None) -> torch.Tensor:
         with autocast(features.device, enabled=False):  # as run_recurrent

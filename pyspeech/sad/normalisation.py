@@ -14,28 +14,33 @@ from torch.nn import functional
 FLOOR = 1e-3  # of the window's root mean square magnitude: 60 dB down
 SILENCE = 1e-10  # absolute floor, for digital silence: far below a rounding step of any audio
 LOG_SCALE = math.log(10)  # normalised log magnitudes are in units of 20 dB
+ALL = slice(None)
 LEAST_DEVIATION = 0.1  # of linear magnitudes, as a fraction of their mean: keeps a constant tone from blowing up
 
 
-def normalise(magnitudes: torch.Tensor, valid: torch.Tensor | None, half: int, compress: str) -> torch.Tensor:
+def normalise(
+    magnitudes: torch.Tensor, valid: torch.Tensor | None, half: int, compress: str, left: int = 0, right: int = 0
+) -> torch.Tensor:
     """Spectra (B, T, F) to network features (B, T, F), zero on average, that do not depend on the recording's gain.
 
-    valid: (B, T) bool, frames that exist, or None for all; the others do not count. half: frames to either side.
+    valid: (B, T) bool, frames that exist, or None for all; the others do not count. half: frames to either side. left, right:
+    frames at the start and at the end that only count for others' windows: (B, T - left - right, F) without them.
     compress: "log": log magnitudes less their mean; "none": magnitudes less their mean, by their standard deviation.
     A constant spectrum (silence, a steady tone) gives zeros.
     """
-    window = SlidingMean(magnitudes, valid, half)
+    window, core = SlidingMean(magnitudes, valid, half), slice(left, magnitudes.shape[1] - right)
     if compress == "none":
-        mean = window(magnitudes)
-        variance = (window(magnitudes.double().square()) - mean.square()).clamp(min=0)
-        return ((magnitudes - mean) / (variance.sqrt() + LEAST_DEVIATION * mean + SILENCE)).to(magnitudes.dtype)
+        mean = window(magnitudes, core)
+        variance = (window(magnitudes.double().square(), core) - mean.square()).clamp(min=0)
+        return ((magnitudes[:, core] - mean) / (variance.sqrt() + LEAST_DEVIATION * mean + SILENCE)).to(magnitudes.dtype)
     level = window(magnitudes.square().mean(2, keepdim=True)).clamp(min=0).sqrt().to(magnitudes.dtype)
     logs = torch.maximum(magnitudes, (FLOOR * level).clamp(min=SILENCE)).log()
-    return ((logs - window(logs)) / LOG_SCALE).to(magnitudes.dtype)
+    return ((logs[:, core] - window(logs, core)) / LOG_SCALE).to(magnitudes.dtype)
 
 
 class SlidingMean:
-    """Means over the valid frames at most `half` away, (B, T, F) -> float64 (B, T, F), by differences of a running sum.
+    """Means over the valid frames at most `half` away, (B, T, F) -> float64 (B, T', F) of the T' frames of `core`, by
+    differences of a running sum.
 
     In double precision the place at which a recording is cut into chunks leaves no trace once the features are rounded.
     """
@@ -46,12 +51,12 @@ class SlidingMean:
         frames = torch.arange(num_frames, device=like.device)
         self.start, self.end = (frames - half).clamp(min=0), (frames + half + 1).clamp(max=num_frames)
         present = like.new_ones(batch, num_frames) if valid is None else valid
-        self.count = self._sums(present[:, :, None]).clamp(min=1)
+        self.count = self._sums(present[:, :, None], ALL).clamp(min=1)
 
-    def __call__(self, values: torch.Tensor) -> torch.Tensor:
+    def __call__(self, values: torch.Tensor, core: slice = ALL) -> torch.Tensor:
         values = values if self.valid is None else values * self.valid
-        return self._sums(values) / self.count
+        return self._sums(values, core) / self.count[:, core]
 
-    def _sums(self, values):
+    def _sums(self, values, core):
         running = functional.pad(values.double().cumsum(1), (0, 0, 1, 0))
-        return running[:, self.end] - running[:, self.start]
+        return running[:, self.end[core]] - running[:, self.start[core]]

@@ -42,7 +42,7 @@ def last_outputs(features: torch.Tensor, gru: torch.nn.GRU, length: int, shift: 
     count = num_segments(num_frames, length, shift)
     # All utterances in one row of frames, each padded to a multiple of the shift, so that one strided view gives the n-th
     # frames of all segments. The few segments that reach from one utterance into the next are dropped at the end.
-    padded_count = -(-((count - 1) * shift + length) // shift)
+    padded_count = count - 1 + (length + shift - 1) // shift  # no division of a negative number: ONNX rounds that up
     frames = _pad_frames(features, padded_count * shift).reshape(1, -1, size)
     frames = _pad_frames(frames, frames.shape[1] + length)[0]
     total = batch * padded_count
@@ -65,7 +65,7 @@ def any_segment(scores: torch.Tensor, length: int, shift: int, num_frames: int) 
 
 
 def _pad_frames(features, num_frames):
-    return functional.pad(features, (0, 0, 0, max(0, num_frames - features.shape[1])))
+    return functional.pad(features, (0, 0, 0, num_frames - features.shape[1]))
 
 
 def _forward_direction(frames, gru, length, shift, count):
@@ -73,12 +73,19 @@ def _forward_direction(frames, gru, length, shift, count):
 
     States are columns: the gates are then contiguous blocks of rows, which halves the time on a CPU.
     """
-    size = gru.hidden_size
-    gate_bias, candidate_bias = gru.bias_hh_l0[: 2 * size], gru.bias_hh_l0[2 * size :, None]
-    gate_weight, candidate_weight = gru.weight_hh_l0[: 2 * size], gru.weight_hh_l0[2 * size :]
-    gate_projection, candidate_projection = _project(frames, gru.weight_ih_l0, gru.bias_ih_l0, gate_bias)
-    span = (count - 1) * shift + 1
+    rows = 2 * gru.hidden_size
+    projections = _project(frames, gru.weight_ih_l0, gru.bias_ih_l0, gru.bias_hh_l0[:rows])
+    recurrent = (gru.weight_hh_l0, gru.bias_hh_l0[rows:, None])
+    if torch.is_grad_enabled() and not torch._C._get_tracing_state():  # an export has no use for the gradient
+        return _Recurrence.apply(*projections, *recurrent, length, shift, count)
+    return _recur(*projections, *recurrent, length, shift, count)
 
+
+def _recur(gate_projection, candidate_projection, weight, candidate_bias, length, shift, count, keep=None):
+    """The steps of `_forward_direction`. keep: called with (step, reset and update gates, recurrent part of the candidate,
+    candidate, new state) of each."""
+    size = len(candidate_projection)
+    span = (count - 1) * shift + 1
     state = None
     for step in range(length):
         gate_input = gate_projection[:, step : step + span : shift]
@@ -86,12 +93,58 @@ def _forward_direction(frames, gru, length, shift, count):
         if state is None:
             gates, candidate = torch.sigmoid(gate_input), candidate_bias
         else:
-            gates = torch.addmm(gate_input, gate_weight, state).sigmoid_()
-            candidate = torch.addmm(candidate_bias, candidate_weight, state)
+            gates = torch.addmm(gate_input, weight[: 2 * size], state).sigmoid_()
+            candidate = torch.addmm(candidate_bias, weight[2 * size :], state)
         reset, update = gates[:size], gates[size:]
         new = torch.addcmul(candidate_input, reset, candidate).tanh_()
         state = new - update * new if state is None else new + update * (state - new)
+        if keep is not None:
+            keep(step, gates, candidate, new, state)
     return state
+
+
+class _Recurrence(torch.autograd.Function):
+    """`_recur` with its gradient by hand: what autograd does, but the inputs' gradients are summed in place instead of in a
+    whole tensor of zeros for every step, and the weights' is one product over all steps."""
+
+    @staticmethod
+    def forward(ctx, gate_projection, candidate_projection, weight, candidate_bias, length, shift, count):
+        size, like = len(candidate_projection), candidate_projection
+        gates, candidates, news, states = (like.new_empty(length, rows, count) for rows in (2 * size, size, size, size))
+
+        def keep(step, *values):
+            for stored, value in zip((gates, candidates, news, states), values):
+                stored[step] = value
+
+        state = _recur(gate_projection, candidate_projection, weight, candidate_bias, length, shift, count, keep)
+        ctx.save_for_backward(weight, gates, candidates, news, states)
+        ctx.shape = gate_projection.shape[1], length, shift, count
+        return state
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, state_grad):  # pyright: ignore[reportIncompatibleMethodOverride]
+        weight, gates, candidates, news, states = ctx.saved_tensors
+        num_frames, length, shift, count = ctx.shape
+        size, span = weight.shape[1], (count - 1) * shift + 1
+        input_grad = weight.new_zeros(3 * size, num_frames)  # of the reset and update gates and the candidate
+        weight_grad = torch.zeros_like(weight)
+        bias_grad = weight.new_zeros(size, 1)
+        local = weight.new_empty(3 * size, count)  # gradients before the activations
+        for step in reversed(range(length)):
+            reset, update, new = gates[step, :size], gates[step, size:], news[step]
+            before = states[step - 1] if step else torch.zeros_like(new)
+            candidate_grad = state_grad * (1 - update) * (1 - new * new)
+            local[:size] = candidate_grad * candidates[step] * reset * (1 - reset)
+            local[size : 2 * size] = state_grad * (before - new) * update * (1 - update)
+            local[2 * size :] = candidate_grad
+            input_grad[:, step : step + span : shift] += local
+            local[2 * size :] *= reset
+            bias_grad += local[2 * size :].sum(1, keepdim=True)
+            if step:
+                weight_grad.addmm_(local, before.t())
+                state_grad = torch.addmm(state_grad * update, weight.t(), local)
+        return input_grad[: 2 * size], input_grad[2 * size :], weight_grad, bias_grad, None, None, None
 
 
 def _backward_direction(last_frames, gru):

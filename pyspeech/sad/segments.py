@@ -4,8 +4,15 @@ Segments are float64 arrays of shape (n, 2): start and end in seconds, sorted, d
 [offset + t * frame_shift, offset + (t + 1) * frame_shift), in the middle of the window that its score is of.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import ArrayLike
+
+if TYPE_CHECKING:
+    from pyspeech.sad.config import OperatingPoint
 
 # Times are rounded to 1e-9 s, so that 7 * 0.01 is 0.07 and prints as such; no audio is sampled finer than that.
 DECIMALS = 9
@@ -108,7 +115,79 @@ def tidy(
     return segments
 
 
+def decided_segments(
+    decisions: ArrayLike, point: OperatingPoint, frame_shift: float, duration: float | None = None, offset: float = 0.0
+) -> np.ndarray:
+    """`frames_to_segments`, then `tidy` with the least lengths and the pad of an operating point: (n, 2) seconds."""
+    segments = frames_to_segments(decisions, frame_shift, duration, offset)
+    return tidy(segments, float("inf") if duration is None else duration, point.min_speech, point.min_silence, point.pad)
+
+
 def total(segments: ArrayLike) -> float:
     """Return the summed length of disjoint segments (n, 2), in seconds."""
     segments = as_segments(segments)
     return float(np.sum(segments[:, 1] - segments[:, 0]))
+
+
+class OnlineSegments:
+    """`tidy(frames_to_segments(...), ...)` while the decisions come in: a segment is given out once nothing can join it.
+
+    frame_shift, offset: seconds, as of `frames_to_segments`; min_speech, min_silence, pad: as of `tidy`.
+    """
+
+    def __init__(
+        self, frame_shift: float, offset: float = 0.0, min_speech: float = 0.0, min_silence: float = 0.0, pad: float = 0.0
+    ) -> None:
+        self.frame_shift, self.offset = frame_shift, offset
+        self._tidying = min_speech, min_silence, pad
+        self._count = 0  # frames decided
+        self._open = None  # the first frame of a stretch of speech that goes on
+        self._closed = []  # (first frame, first one behind it) of stretches that a further one may join
+
+    def add(self, decisions: ArrayLike) -> np.ndarray:
+        """Segments (n, 2), seconds, that are final with further decisions, bool (T,)."""
+        self._collect(decisions)
+        _, min_silence, pad = self._tidying
+        final = 0
+        for index, (_, end) in enumerate(self._closed):
+            following = self._closed[index + 1][0] if index + 1 < len(self._closed) else self._open
+            pause = round(((self._count if following is None else following) - end) * self.frame_shift, DECIMALS)
+            if pause >= min_silence and pause > 2 * pad:
+                final = index + 1
+        return self._give(final)
+
+    def finish(self, duration: float) -> np.ndarray:
+        """Those that are left, where the recording is `duration` seconds long."""
+        going_on = self._open is not None
+        if going_on:
+            self._closed.append((self._open, self._count))
+            self._open = None
+        return self._give(len(self._closed), duration, going_on)
+
+    def _collect(self, decisions):
+        for decided in _runs(np.asarray(decisions, dtype=bool)):
+            speech, length = decided
+            if speech and self._open is None:
+                self._open = self._count
+            elif not speech and self._open is not None:
+                self._closed.append((self._open, self._count))
+                self._open = None
+            self._count += length
+
+    def _give(self, number, duration=float("inf"), to_the_end=False):
+        taken, self._closed = self._closed[:number], self._closed[number:]
+        segments = np.round(np.array(taken, dtype=float).reshape(-1, 2) * self.frame_shift + self.offset, DECIMALS)
+        if taken and taken[0][0] == 0:
+            segments[0, 0] = 0.0
+        if to_the_end and len(segments):
+            segments[-1, 1] = max(segments[-1, 1], duration)
+        return tidy(segments, duration, *self._tidying)
+
+
+def _runs(decisions):
+    """(decision, number of frames) of each stretch of equal decisions, bool (T,)."""
+    if len(decisions) == 0:
+        return []
+    borders = np.flatnonzero(np.diff(decisions)) + 1
+    starts = np.concatenate(([0], borders))
+    return list(zip(decisions[starts].tolist(), np.diff(np.append(starts, len(decisions))).tolist()))

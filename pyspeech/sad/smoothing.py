@@ -13,19 +13,48 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pyspeech.errors import UserError
+from pyspeech.sad.config import SMOOTHINGS, OperatingPoint
+from pyspeech.sad.segments import decided_segments
 
 if TYPE_CHECKING:
     from pyspeech.sad.hmm import HmmConfig
 
-SMOOTHINGS = ("none", "median", "hmm")
 MEDIAN_FRAMES = 25
 
 
-def decide(scores: ArrayLike, threshold: float, smoothing: str = "none") -> np.ndarray:
-    """Frame scores (T,) in (0, 1) to decisions (T,) bool: speech where the score exceeds `threshold`, then smoothed.
+def find_speech(
+    scores: ArrayLike, point: OperatingPoint, frame_shift: float, duration: float | None = None, offset: float = 0.0
+) -> np.ndarray:
+    """Speech segments (n, 2), seconds, of frame scores (T,) at an operating point; the others as of `frames_to_segments`."""
+    decisions = decide(scores, point.threshold, point.smoothing, point.peak)
+    return decided_segments(decisions, point, frame_shift, duration, offset)
+
+
+def decide(scores: ArrayLike, threshold: float, smoothing: str = "none", peak: float = 0.0) -> np.ndarray:
+    """Frame scores (T,) in (0, 1) to decisions (T,) bool: speech where the score exceeds `threshold`, then smoothed, then
+    without the stretches of speech that have no score above `peak` (0: all stay).
 
     UserError for scores that are NaN, and for an unknown smoothing.
     """
+    decisions = _smooth(scores, threshold, smoothing)
+    return decisions if peak <= 0 else keep_peaks(decisions, np.asarray(scores) > peak)
+
+
+def keep_peaks(decisions: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Decisions (T,) bool without the stretches of speech that have no frame in which `high`, bool (T,), is true.
+
+    That a stretch begins and ends at a low threshold and has to reach a high one is hysteresis. Noise that resembles a voice
+    for a moment scores above a low threshold, but seldom far above.
+    """
+    starts, ends = np.flatnonzero(np.diff(decisions, prepend=False, append=False)).reshape(-1, 2).T
+    reached = np.concatenate(([0], np.cumsum(high)))
+    kept = decisions.copy()
+    for start, end in zip(starts, ends):
+        kept[start:end] = reached[end] > reached[start]
+    return kept
+
+
+def _smooth(scores, threshold, smoothing):
     check_scores(scores)
     if smoothing == "hmm":
         return hmm_smooth(scores, threshold)
@@ -99,6 +128,79 @@ def hmm_smooth_thresholds(scores: ArrayLike, thresholds: ArrayLike, config: HmmC
     from pyspeech.sad.hmm import viterbi_thresholds
 
     yield from viterbi_thresholds(_logit(scores), _logit(thresholds), config)
+
+
+class OnlineDecisions:
+    """`decide` while the scores come in; joined, what `add` and `finish` return is what `decide` returns.
+
+    Without smoothing a frame is decided at once, by the median filter after half its length of further frames, and by the
+    HMM as soon as the best paths agree (see hmm.OnlineViterbi). With a peak, a stretch of speech waits until it is reached, or
+    until the stretch is over.
+    """
+
+    def __init__(self, threshold: float, smoothing: str = "none", peak: float = 0.0) -> None:
+        self.threshold, self.smoothing, self.peak = threshold, smoothing, peak
+        self._high = np.zeros(0, bool)  # whether the peak is reached: of the frames that are not given out yet
+        self._waiting = np.zeros(0, bool)  # decisions of a stretch of speech that has not reached it
+        self._speaking = False  # whether the last frame given out was speech
+        self._before = None  # the decisions that the median of the next frame begins with; None at the start
+        self._viterbi = None
+        if smoothing == "hmm":
+            from pyspeech.sad.hmm import OnlineViterbi
+
+            self._viterbi = OnlineViterbi()
+
+    def add(self, scores: ArrayLike) -> np.ndarray:
+        """Decisions, bool (n,), of the next frames that are decided with further scores (T,). UserError as of `decide`."""
+        decisions = self._smooth(scores)
+        if self.peak <= 0:
+            return decisions
+        self._high = np.concatenate([self._high, np.asarray(scores) > self.peak])
+        return self._confirm(decisions)
+
+    def finish(self) -> np.ndarray:
+        """Those of the frames that are left."""
+        decisions = self._finish_smoothing()
+        return decisions if self.peak <= 0 else self._confirm(decisions, last=True)
+
+    def _confirm(self, decisions, last=False):
+        """`keep_peaks` of what waits and of further decisions, but for a stretch at their end that may still reach it."""
+        held = np.concatenate([self._waiting, decisions])
+        high = self._high[: len(held)].copy()
+        if self._speaking and len(high):
+            high[0] = True  # the stretch that goes on has reached it
+        kept = keep_peaks(held, high)
+        count = len(held)
+        if not last and count and held[-1] and not kept[-1]:
+            count -= int(np.argmin(held[::-1])) if not held.all() else len(held)
+        self._waiting, self._high = held[count:], self._high[count:]
+        self._speaking = bool(kept[count - 1]) if count else self._speaking
+        return kept[:count]
+
+    def _smooth(self, scores):
+        check_scores(scores)
+        if self._viterbi is not None:
+            return self._viterbi.add(_logit(scores) - _logit(self.threshold))
+        decisions = decide(scores, self.threshold, "none" if self.smoothing == "median" else self.smoothing)
+        return self._median(decisions, last=False) if self.smoothing == "median" else decisions
+
+    def _finish_smoothing(self):
+        if self._viterbi is not None:
+            return self._viterbi.finish()
+        return self._median(np.zeros(0, bool), last=True) if self.smoothing == "median" else np.zeros(0, bool)
+
+    def _median(self, decisions, last):
+        half = MEDIAN_FRAMES // 2
+        if self._before is None:
+            if len(decisions) == 0:
+                return decisions
+            self._before = np.repeat(decisions[:1], half)
+        held = np.concatenate(
+            [self._before, decisions, np.repeat((decisions if len(decisions) else self._before)[-1:], half * last)]
+        )
+        count = max(0, len(held) - 2 * half)
+        self._before = held[count:]
+        return median_filter(held)[half : half + count]
 
 
 def _logit(probability):

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.fft import rfft
 
+from pyspeech.sad.voicing import VoicingTracks, voicing_step, voicing_tracks, voicing_window
+
 if TYPE_CHECKING:
     from pyspeech.sad.config import StatisticalConfig
 
@@ -32,12 +34,13 @@ TINY = np.float32(1e-37)
 
 @dataclass
 class FrameEnergies:
-    """Tracks of one number per frame, (T,), in squared samples times the window's energy."""
+    """Tracks of one number per frame, (T,), in squared samples times the window's energy; and of the voicing."""
 
     csbe: np.ndarray  # float32, combined sub-band energy of the processed signal, not yet smoothed
     received: np.ndarray  # float32, energy above the high-pass before denoising
     denoised: np.ndarray  # float32, energy above the high-pass after denoising
     muted: np.ndarray  # bool, most samples are digital zeros (a gap in the recording): the frame tells nothing
+    voicing: VoicingTracks | None = None  # of ceil(T / voicing_step) windows, where the configuration wants it
 
 
 def frame_energies(blocks: Iterable[np.ndarray], config: StatisticalConfig) -> FrameEnergies:
@@ -48,8 +51,12 @@ def frame_energies(blocks: Iterable[np.ndarray], config: StatisticalConfig) -> F
     """
     filters = band_filters(config)
     context = config.iterations * window_blocks(config) * MEAN_FRAMES
+    if config.voicing:
+        context = max(context, voicing_context(config))
     window = np.hanning(config.n_fft + 1)[:-1].astype(np.float32)
-    parts = []
+    nothing = np.zeros(0, np.float32)
+    parts = [FrameEnergies(nothing, nothing, nothing, np.zeros(0, bool))]
+    voicing = []
     for samples, left, core in _chunks(blocks, config, context):
         power, muted = power_spectra(samples, window, config)
         received = power @ filters["passed"]
@@ -60,18 +67,45 @@ def frame_energies(blocks: Iterable[np.ndarray], config: StatisticalConfig) -> F
                 combine_bands(processed[rows], filters), received[rows], processed[rows] @ filters["passed"], muted[rows]
             )
         )
-    if not parts:
-        nothing = np.zeros(0, np.float32)
-        return FrameEnergies(nothing, nothing, nothing, np.zeros(0, bool))
-    return FrameEnergies(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(FrameEnergies)))
+        if config.voicing:
+            voicing.append(_chunk_voicing(samples, left, core, config))
+    energies = _joined(parts)
+    energies.voicing = _joined(voicing) if voicing else None
+    return energies
+
+
+def _joined(parts):
+    """Parts of tracks one after the other."""
+    tracks = {field.name: [getattr(part, field.name) for part in parts] for field in fields(parts[0])}
+    return type(parts[0])(**{name: np.concatenate(values) for name, values in tracks.items() if values[0] is not None})
+
+
+def voicing_context(config: StatisticalConfig) -> int:
+    """Frames on either side of some that the windows of their voicing reach into, a multiple of step and MEAN_FRAMES."""
+    unit = max(voicing_step(config.frame_shift), MEAN_FRAMES)  # powers of two
+    return unit * -(-voicing_window(config.sampling_rate) // (unit * config.hop))
+
+
+def _chunk_voicing(samples, left, core, config):
+    """The voicing of the `core` frames behind the `left` first ones of a chunk of `_chunks`; windows are centred on frames."""
+    step = voicing_step(config.frame_shift)
+    hop, size = step * config.hop, voicing_window(config.sampling_rate)
+    count = -(-core // step)
+    first = (config.n_fft - config.hop) // 2 + left * config.hop - (size - hop) // 2
+    end = first + (count - 1) * hop + size
+    samples = np.pad(samples, (max(0, -first), max(0, end - len(samples))))
+    first = max(0, first)
+    return voicing_tracks(samples[first : first + (count - 1) * hop + size], hop, config.sampling_rate)
 
 
 def power_spectra(samples: np.ndarray, window: np.ndarray, config: StatisticalConfig) -> tuple[np.ndarray, np.ndarray]:
     """|X(t,f)|^2 of the frames that lie whole in `samples` (N,): float32 (T, n_fft / 2 + 1), and muted, bool (T,)."""
     frames = np.lib.stride_tricks.sliding_window_view(samples, config.n_fft)[:: config.hop]
     power = np.empty((len(frames), config.n_fft // 2 + 1), np.float32)
+    windowed = np.empty((FFT_FRAMES, config.n_fft), np.float32)  # once: memory that is new each time takes longer
     for start in range(0, len(frames), FFT_FRAMES):
-        spectrum = rfft(frames[start : start + FFT_FRAMES] * window)
+        part = frames[start : start + FFT_FRAMES]
+        spectrum = rfft(np.multiply(part, window, out=windowed[: len(part)]))
         power[start : start + FFT_FRAMES] = spectrum.real**2 + spectrum.imag**2  # pyright: ignore[reportAttributeAccessIssue]
     zeros = np.concatenate(([0], np.cumsum(samples == 0, dtype=np.int32)))
     begin = np.arange(len(frames)) * config.hop

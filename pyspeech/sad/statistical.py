@@ -5,12 +5,14 @@
           -> a Gaussian mixture for noise and one for speech, in the log domain                          (Figure 3)
           -> Viterbi decoding with 5 noise and 5 speech states                                           (hmm.py)
 
-No training, no labels. Only ratios of energies matter, so a gain changes nothing. Two safeguards are not in the paper: a
+No training, no labels. Only ratios of energies matter, so a gain changes nothing. Three things are not in the paper: a
 frame of which denoising leaves next to nothing is noise, whatever its class (a fit of two classes always finds two, also in
-noise alone), and short pauses between words belong to the speech around them, as people label it.
+noise alone); short pauses between words belong to the speech around them, as people label it; and the emissions of the HMM
+have a second stream beside the energies, the voicing (voicing.py), as if independent of them given the class. It tells a
+voice from the noise of a receiver that opens and closes; `voicing=False` leaves it out.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,8 +21,10 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d, uniform_filter1d
 from pyspeech.errors import UserError
 from pyspeech.sad import gmm
 from pyspeech.sad.config import StatisticalConfig
-from pyspeech.sad.hmm import viterbi
+from pyspeech.sad.gliding import voice_llr
+from pyspeech.sad.hmm import viterbi_each
 from pyspeech.sad.stat_energies import FrameEnergies, frame_energies
+from pyspeech.sad.voicing import voicing_llr, voicing_step
 
 FEWEST_FRAMES = 10  # of a class, to fit a mixture to it
 GRID = 800  # points at which the log-likelihood ratio is worked out
@@ -45,12 +49,17 @@ class Detection:
 
     def decide(self, threshold: float) -> np.ndarray:
         """The decisions (T,) at another threshold, nats, as of `decide`."""
+        (decisions,) = self.decide_each([threshold])
+        return decisions
+
+    def decide_each(self, thresholds: Iterable[float]) -> Iterator[np.ndarray]:
+        """Yield the decisions (T,) at each of the thresholds."""
         config = self.config
         # A low threshold does not turn the other frames into speech.
-        biased = self.llr - np.where(self.told, threshold, max(threshold, 0.0))
-        decisions = viterbi(biased) if config.decision == "hmm" else biased > 0
-        decisions = fill_pauses(decisions, round(config.fill_seconds / config.frame_shift))
-        return drop_segments(decisions, self.clear)
+        biased = (self.llr - np.where(self.told, threshold, max(threshold, 0.0)) for threshold in thresholds)
+        for decisions in viterbi_each(biased) if config.decision == "hmm" else (row > 0 for row in biased):
+            decisions = fill_pauses(decisions, round(config.fill_seconds / config.frame_shift))
+            yield drop_segments(decisions, self.clear)
 
 
 def detect(
@@ -108,6 +117,10 @@ def decide(energies: FrameEnergies, config: StatisticalConfig, threshold: float 
     else:
         noise, speech = (gmm.fit(*gmm.histogram(level[kind]), variance_floor=VARIANCE_FLOOR) for kind in (is_noise, is_speech))
         llr = likelihood_ratio(level, noise, speech, config)
+    if config.voicing and config.decision == "hmm":
+        llr = np.where(told, llr + frame_voicing_llr(energies, config), -config.largest_ratio)
+        llr = np.clip(llr, -config.largest_ratio, config.largest_ratio)
+        llr = np.maximum(llr + frame_voice_llr(energies, llr > 0, config), -config.largest_ratio)
     llr = np.where(told, llr, -config.largest_ratio)
     clear = denoised >= received * 10 ** (config.peak_residual_db / 10)
     nothing = np.zeros(len(llr), bool)
@@ -175,6 +188,42 @@ def likelihood_ratio(
     grid = np.linspace(level.min(), level.max(), GRID)
     ratio = np.maximum.accumulate(gmm.log_likelihood(speech, grid) - gmm.log_likelihood(noise, grid))
     return np.interp(level, grid, np.clip(ratio, -config.largest_ratio, config.largest_ratio))
+
+
+def frame_voicing_llr(energies: FrameEnergies, config: StatisticalConfig) -> np.ndarray:
+    """The log-likelihood ratio of the voicing around each frame, float64 (T,); see `voicing_llr`. ValueError where the
+    energies were worked out without it."""
+    tracks = _voicing_of(energies)
+    step, num_frames = voicing_step(config.frame_shift), len(energies.muted)
+    length = max(1, round(config.voicing_seconds / (step * config.frame_shift)))
+    muted = np.pad(energies.muted, (0, -num_frames % step), mode="edge").reshape(-1, step).sum(axis=1)
+    heard = muted == 0
+    llr = voicing_llr(tracks, heard, length, config.voicing_against, config.voicing_favour)
+    return np.repeat(llr, step)[:num_frames]
+
+
+def frame_voice_llr(energies: FrameEnergies, called: np.ndarray, config: StatisticalConfig) -> np.ndarray:
+    """The log-likelihood ratio of gliding pitch around each frame, 0 or less, float64 (T,); see `voice_llr`. called: bool (T,),
+    the frames that would be speech without it. ValueError as of `frame_voicing_llr`."""
+    step, num_frames = voicing_step(config.frame_shift), len(called)
+    windows = np.pad(called, (0, -num_frames % step)).reshape(-1, step).sum(axis=1) > 0
+    reach = (config.phrase_seconds, config.talk_seconds)
+    llr = voice_llr(
+        _voicing_of(energies),
+        windows,
+        step * config.frame_shift,
+        reach,
+        config.glide_share,
+        config.glide_nats,
+        config.prior_nats,
+    )
+    return np.repeat(llr, step)[:num_frames]
+
+
+def _voicing_of(energies):
+    if energies.voicing is None:
+        raise ValueError("energies without voicing; expected those of frame_energies with config.voicing")
+    return energies.voicing
 
 
 def fill_pauses(decisions: np.ndarray, longest: int) -> np.ndarray:

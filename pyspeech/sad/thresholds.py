@@ -84,7 +84,18 @@ def _sweep(thresholds, called, recordings, references, durations, collars, frame
             miss = 1 - hits if len(speech) else 0.0
             total += np.round(MISS_WEIGHT * miss + FALSE_ALARM_WEIGHT * false_alarms, 5)
     dcfs = totals / len(references)
-    return [Sweep(thresholds, dcf, float(thresholds[dcf.argmin()]), float(dcf.min())) for dcf in dcfs]
+    return [_best(thresholds, dcf) for dcf in dcfs]
+
+
+def _best(thresholds, dcf):
+    return Sweep(thresholds, dcf, float(thresholds[dcf.argmin()]), float(dcf.min()))
+
+
+def together(recordings: Sequence[Sequence[Sweep]]) -> list[Sweep]:
+    """The Sweeps of some recordings, from those of each by itself: a Sweep for each collar. Added in their order, so that
+    it is, to the last bit, what one sweep of all gives."""
+    by_collar = zip(*recordings)
+    return [_best(sweeps[0].thresholds, sum(sweep.dcf for sweep in sweeps) / len(sweeps)) for sweeps in by_collar]
 
 
 def _frame_borders(num_frames, duration, frame_shift, frame_offset):

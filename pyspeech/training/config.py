@@ -20,7 +20,7 @@ class TrainConfig:
     schedule: str = "constant"  # or "cosine": down to 0 at max_steps
     warmup_steps: int = 0  # the learning rate rises linearly over these steps, under either schedule
     clip_norm: Optional[float] = 5.0  # total gradient norm at most this
-    accumulate: int = 1  # batches a step; their gradients are averaged
+    accumulate: int = 1  # batches a step, of all processes together; their gradients are averaged
     max_bad_steps: int = 20  # stop after this many steps in a row with a non-finite loss or gradient
     log_every: int = 50  # steps
     valid_every: Optional[int] = None  # steps; None: at the end of each epoch

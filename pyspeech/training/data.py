@@ -2,7 +2,8 @@
 
 The state of a lhotse sampler runs ahead of training by the batches that workers have prefetched; resuming from it would
 skip them. What is counted instead is the batches that the training loop has consumed. To resume, that many are drawn
-from the sampler, which reads manifests only, and dropped before they reach the data set, which would read audio.
+from the sampler, which reads manifests only, and dropped before they reach the data set, which would read audio. So are those
+of other processes: each process draws the whole sequence, and reads every batch whose index, modulo their number, is its own.
 """
 
 import collections
@@ -38,20 +39,25 @@ def choose_workers(asked: int | None, log: logging.Logger) -> int:
 
 
 class BatchLoader:
-    """`loader(epoch, consumed)`: an iterator over (names, batch) of an epoch from the batch of index `consumed` on.
+    """`loader(epoch, consumed)`: an iterator over (names, batch) of an epoch from the batch of index `consumed` on, of those
+    that are this process's.
 
     dataset    `dataset[item]` makes a batch of what the sampler yields. It draws random crops, noise and the like from
-               the global generators of python, numpy or torch, which are seeded for each batch by (seed, epoch, index,
-               rank). Nothing else in it may change from batch to batch: each worker has its own copy of it,
-               made in the first epoch.
+               the global generators of python, numpy or torch, which are seeded for each batch by (seed, epoch, index).
+               Nothing else in it may change from batch to batch: each worker has its own copy of it, made in the
+               first epoch.
     sampler    a lhotse sampler, or anything that can be iterated anew for each epoch (a list, a torch sampler); for
                this loader alone. `set_epoch(epoch)` is called where it exists. It may draw from the global generators.
+               It knows nothing of processes: ValueError for a lhotse sampler that splits (made with world_size=1 and rank=0
+               it does not, whatever RANK and WORLD_SIZE are in the environment).
     names      what messages call the batch: `dataset.names(item)` where it exists; the ids of its cuts, or the item as text.
 
     One epoch at a time: asking for a new iterator ends the one before.
     """
 
     def __init__(self, dataset: Any, sampler: Any, seed: int, num_workers: int = 0) -> None:
+        if getattr(sampler, "world_size", 1) != 1:
+            raise ValueError(f"{type(sampler).__name__}: made with world_size={sampler.world_size}; expected 1, and rank=0")
         self._positions = _Positions(sampler, seed)
         self._loader = torch.utils.data.DataLoader(
             _SeededDataset(dataset, seed),
@@ -65,15 +71,31 @@ class BatchLoader:
 
     def __call__(self, epoch: int, consumed: int = 0) -> Iterator[tuple[list[str], Any]]:
         self._positions.epoch, self._positions.consumed = epoch, consumed
-        for names, batch in self._loader:
+        for names, batch in self._batches():
             if isinstance(batch, UserError):
                 # A new one: `batch` would refer to itself through this frame, and keep the workers alive.
                 raise UserError(*batch.args)
             yield names, batch
 
+    def _batches(self):
+        """Those of the torch DataLoader; WorkerLost where one of its processes is gone."""
+        try:
+            yield from self._loader
+        except RuntimeError as error:
+            if "DataLoader worker" not in str(error):  # torch has no class of its own for it
+                raise
+            raise WorkerLost(
+                f"a process that reads data has ended ({str(error).splitlines()[0]}); out of memory? "
+                "Lower num_workers, or give the training more memory"
+            ) from error
+
+
+class WorkerLost(UserError):
+    """A process that reads data was killed, by the kernel for want of memory or with the whole group of processes."""
+
 
 class _Positions:
-    """A sampler of (epoch, index, rank, item) that begins at the item of index `consumed`."""
+    """A sampler of (epoch, index, item) of this process, from the item of index `consumed` on."""
 
     def __init__(self, sampler, seed):
         self.sampler, self.seed = sampler, seed
@@ -87,13 +109,14 @@ class _Positions:
                 self.sampler.set_epoch(epoch)
             items = iter(self.sampler)
             collections.deque(itertools.islice(items, consumed), maxlen=0)
-        end = object()
+        rank, size, end = distributed.rank(), distributed.world_size(), object()
         for index in itertools.count(consumed):
             with stream:
                 item = next(items, end)
             if item is end:
                 return
-            yield epoch, index, distributed.rank(), item
+            if index % size == rank:
+                yield epoch, index, item
 
 
 class _SeededDataset(torch.utils.data.Dataset):
@@ -101,10 +124,10 @@ class _SeededDataset(torch.utils.data.Dataset):
         self.dataset, self.seed = dataset, seed
 
     def __getitem__(self, position):
-        epoch, index, rank, item = position
+        epoch, index, item = position
         names = getattr(self.dataset, "names", item_names)(item)
         try:
-            with RandomStream(2, self.seed, epoch, index, rank):
+            with RandomStream(2, self.seed, epoch, index, 0):  # the 0 stays: without it all published figures would move
                 return names, self.dataset[item]
         except UserError as error:
             # Returned, for an exception that leaves a worker comes back with the worker's traceback as its message.

@@ -1,35 +1,209 @@
-"""Which process of a training run this is; the one place that knows.
+"""The processes of one training: which of them this is, and what they agree on.
 
-One process today. The samplers of lhotse split the batches by the same rank and world size, and a checkpoint holds the
-random state of each rank.
+Each process has a GPU, or a share of the cores, and runs the same code: what is collective here is called by all of them,
+in the same order. Small things, Python objects, go over gloo, which notices at once that a process has ended; tensors of
+GPUs go over NCCL. Whatever the processes are, and however many, is decided before: by the environment, as torchrun,
+or Slurm's srun, or pyspeech.experiment.ranks set it.
+
+    WORLD_SIZE                        processes in all
+    RANK, or Slurm's SLURM_PROCID     which of them this is, from 0
+    LOCAL_RANK or SLURM_LOCALID       which of those of its machine, from 0: the GPU that it takes
+    MASTER_ADDR, MASTER_PORT          where process 0 is found
 """
 
-from typing import Any
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pyspeech.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
+
+Result = TypeVar("Result")
+TIMEOUT = timedelta(minutes=15)  # for which a process waits for others; a validation, which they wait for, takes less
+
+
+class Elsewhere(UserError):
+    """Another process of this training has failed; it says why."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which of `size` processes a process is, and which of those of its machine."""
+
+    rank: int = 0
+    size: int = 1
+    local_rank: int = 0
+
+
+def from_environment() -> Place:
+    """The Place that the environment names; that of a process alone where it names none. UserError for half of one."""
+    size = _number("WORLD_SIZE")
+    if size is None or size == 1:
+        return Place()
+    rank, local_rank = _number("RANK", "SLURM_PROCID"), _number("LOCAL_RANK", "SLURM_LOCALID")
+    missing = [name for name in ("MASTER_ADDR", "MASTER_PORT") if not os.environ.get(name)]
+    missing += ["RANK"] * (rank is None) + ["LOCAL_RANK"] * (local_rank is None)
+    if missing:
+        raise UserError(f"WORLD_SIZE={size} in the environment without {', '.join(missing)}: set them all, or unset it")
+    assert rank is not None and local_rank is not None
+    if rank >= size:
+        raise UserError(f"RANK={rank} in the environment: expected less than WORLD_SIZE={size}")
+    return Place(rank, size, local_rank)
+
+
+def _number(*names):
+    """The first of these environment variables that is set, an int; None where none is."""
+    for name in names:
+        text = os.environ.get(name, "")
+        if text and not text.isdecimal():
+            raise UserError(f"{name}={text} in the environment: expected a number")
+        if text:
+            return int(text)
+    return None
+
+
+def join(place: Place) -> None:
+    """Become one of several processes, until `leave`; returns once all are there. For a Place of one process, and for a
+    process that has joined before, nothing."""
+    import torch
+    from torch import distributed
+
+    from pyspeech.compat import default_device
+
+    global _tensor_group
+    if place.size == 1 or _joined():
+        return
+    device = default_device()
+    if device.type == "cuda":
+        torch.cuda.set_device(place.local_rank % torch.cuda.device_count())
+    with _loss_noticed():
+        distributed.init_process_group("gloo", rank=place.rank, world_size=place.size, timeout=TIMEOUT)
+        _tensor_group = distributed.new_group(backend="nccl", timeout=TIMEOUT) if device.type == "cuda" else None
+
+
+_tensor_group: Any = None  # of tensors on GPUs; None: the group of all else
+
+
+def leave() -> None:
+    """Be a process alone again."""
+    if _joined():
+        from torch import distributed
+
+        distributed.destroy_process_group()
+
+
+@contextlib.contextmanager
+def threads(number: int) -> Iterator[None]:
+    """torch computes with so many threads, unless the user has said with how many."""
+    import torch
+
+    before = torch.get_num_threads()
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def rank() -> int:
-    """Index of this process, from 0; the process of rank 0 writes the files."""
-    group = _process_group()
-    return group.get_rank() if group else 0
+    """Index of this process, from 0; process 0 validates, and writes the files."""
+    from torch import distributed
+
+    return distributed.get_rank() if _joined() else 0
 
 
 def world_size() -> int:
     """Number of processes that train together."""
-    group = _process_group()
-    return group.get_world_size() if group else 1
+    from torch import distributed
+
+    return distributed.get_world_size() if _joined() else 1
 
 
-def gather(value: Any) -> list[Any]:
-    """The `value` of every rank as a list in the order of ranks, on every rank."""
-    group = _process_group()
-    if not group:
+def _joined():
+    from torch import distributed
+
+    return distributed.is_available() and distributed.is_initialized()
+
+
+def gather(value: Result) -> list[Result]:
+    """The `value` of every process, plain data, as a list in the order of ranks, on every process."""
+    if world_size() == 1:
         return [value]
-    values = [None] * group.get_world_size()
-    group.all_gather_object(values, value)
+    from torch import distributed
+
+    values: list[Any] = [None] * world_size()
+    with _loss_noticed():
+        distributed.all_gather_object(values, value)
     return values
 
 
-def _process_group():
+def from_first(make: Callable[[], Result]) -> Result:
+    """What make() gives in process 0, plain data and tensors on the CPU, on every process. What it raises there is raised
+    there, and Elsewhere on the others."""
+    if world_size() == 1:
+        return make()
     from torch import distributed
 
-    return distributed if distributed.is_available() and distributed.is_initialized() else None
+    outcome: list[Any] = [None, None]
+    failure = None
+    if rank() == 0:
+        try:
+            outcome = [make(), None]
+        except Exception as error:
+            failure, outcome = error, [None, str(error) or type(error).__name__]
+    with _loss_noticed():
+        distributed.broadcast_object_list(outcome, src=0)
+    if failure is not None:
+        raise failure
+    if outcome[1] is not None:
+        raise Elsewhere(outcome[1])
+    return outcome[0]
+
+
+def add_up(tensors: Sequence[torch.Tensor]) -> None:
+    """Put in place of each of `tensors` its sum over the processes, the same bits on all of them."""
+    if world_size() == 1 or not tensors:
+        return
+    import torch
+    from torch import distributed
+
+    flat = torch.cat([tensor.reshape(-1) for tensor in tensors])
+    with _loss_noticed():
+        distributed.all_reduce(flat, group=_tensor_group)
+    for tensor, total in zip(tensors, flat.split([tensor.numel() for tensor in tensors])):
+        tensor.copy_(total.view_as(tensor))
+
+
+def copy_from(tensors: Sequence[torch.Tensor], source: int) -> None:
+    """Put in place of each of `tensors`, of any types, those of the process `source`, bit for bit."""
+    if world_size() == 1 or not tensors:
+        return
+    import torch
+    from torch import distributed
+
+    flat = torch.cat([tensor.detach().contiguous().reshape(-1).view(torch.uint8) for tensor in tensors])
+    with _loss_noticed():
+        distributed.broadcast(flat, src=source, group=_tensor_group)
+    sizes = [tensor.numel() * tensor.element_size() for tensor in tensors]
+    for tensor, part in zip(tensors, flat.split(sizes)):
+        tensor.detach().copy_(part.clone().view(tensor.dtype).view(tensor.shape))
+
+
+@contextlib.contextmanager
+def _loss_noticed() -> Iterator[None]:
+    """What torch raises where another process has ended, or does not answer, as one line."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise Elsewhere(
+            f"another process of this training has ended, or has not answered for {TIMEOUT.total_seconds() / 60:g} minutes "
+            f"({' '.join(str(error).split())[:160]}); what it said stands above; training goes on from the last checkpoint"
+        ) from error

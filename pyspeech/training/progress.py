@@ -23,12 +23,25 @@ class StepClock:
     """
 
     def __init__(self) -> None:
-        self.steps, self.seconds = 0, {"waiting": 0.0, "computing": 0.0}
+        self.steps, self.seconds, self._since = 0, {"waiting": 0.0, "computing": 0.0}, time.monotonic()
 
-    def add(self, part: str, begun: float) -> None:
-        """Count the seconds since time.monotonic() was `begun` as waiting (for data), or as computing, which ends a step."""
-        self.seconds[part] += time.monotonic() - begun
-        self.steps += part == "computing"
+    def begin(self) -> None:
+        """A step begins, by waiting for its data."""
+        self._since = time.monotonic()
+
+    def has_read(self) -> None:
+        """Its data is there, and is computed with from now on."""
+        self._add("waiting")
+
+    def end(self) -> None:
+        """It is done."""
+        self._add("computing")
+        self.steps += 1
+
+    def _add(self, part):
+        now = time.monotonic()
+        self.seconds[part] += now - self._since
+        self._since = now
 
     def read(self, device: torch.device) -> dict[str, float]:
         """{"speed/steps_per_second", "speed/waiting": the share of the time spent waiting for data, and on a GPU
@@ -122,3 +135,19 @@ class Progress:
         if self.last_step and step > last:
             parts.append(f"ETA {timedelta(seconds=round((self.last_step - step) * seconds / (step - last)))}")
         self.log.info(", ".join(parts))
+
+
+class NoProgress(contextlib.nullcontext):
+    """Tells nothing: of the processes of a training that are not the first."""
+
+    def __enter__(self) -> NoProgress:
+        return self
+
+    def advance(self, last_step: int | None) -> None:
+        pass
+
+    def record(self, point: Mapping[str, Any]) -> None:
+        pass
+
+    def line(self, *values: Any) -> None:
+        pass

@@ -1,13 +1,16 @@
 """The training loop.
 
-It reads top to bottom: `run` resumes and loops over the epochs, `_step` updates the weights once, `_between_steps`
-validates and saves, `_finish` writes the result. What must survive a kill is the model, the optimiser, the random state
-and a `Position`; a checkpoint holds these four.
+It reads top to bottom: `run` resumes and loops over the epochs, `_step` updates the weights once (pyspeech.training.step),
+`_between_steps` validates and saves, `_finish` writes the result. What must survive a kill is the model, the optimiser and a
+`Position`; a checkpoint holds these three.
+
+Several processes run this loop at once, each with the same weights and the same Position. Process 0 alone reads and writes
+the folder, validates and reports; the others learn from it what came of that, an error included.
 """
 
-import itertools
 import logging
 import math
+import signal
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
@@ -16,15 +19,16 @@ from typing import Any
 
 import torch
 
-from pyspeech.compat import autocast, describe_environment, load_checkpoint, save_checkpoint
+from pyspeech.compat import describe_environment, load_checkpoint, save_checkpoint
 from pyspeech.errors import UserError
 from pyspeech.training import checkpoint, distributed
 from pyspeech.training.config import CHANGEABLE, TrainConfig
-from pyspeech.training.data import to_device
+from pyspeech.training.data import WorkerLost
 from pyspeech.training.interruption import Signals, TrainingInterrupted
 from pyspeech.training.optimization import learning_rate_factor
-from pyspeech.training.progress import Progress, StepClock
-from pyspeech.training.randomness import RandomStream, get_random_state, seed_everything, set_random_state
+from pyspeech.training.progress import NoProgress, Progress, StepClock
+from pyspeech.training.randomness import RandomStream
+from pyspeech.training.step import Stepper
 
 
 @dataclass
@@ -52,7 +56,8 @@ class Trainer:
     model          on the device to train on; its parameters and buffers are what is saved
     optimizer      over the model's parameters (make_optimizer, or any); the schedule multiplies its learning rates
     batches        batches(epoch, consumed) iterates over (names, batch) of an epoch from the batch of index `consumed`
-                   on, the same ones each time: a BatchLoader
+                   on, the same ones each time; of several processes, over those whose index modulo their number is this
+                   process's rank: a BatchLoader
     compute_loss   compute_loss(model, batch) -> (loss, values): a scalar tensor, the mean over the batch, and
                    {name: number} to log beside it; "audio_seconds", the audio in the batch, is logged as a speed
     config         TrainConfig
@@ -63,8 +68,9 @@ class Trainer:
     log            a logging.Logger
     extra          plain data stored in best.pt, such as the network's configuration, for whoever loads the model
 
-    compute_loss and validate draw random numbers from the global generators of python, numpy and torch. Call
-    seed_everything(config.seed) before building the model.
+    compute_loss and validate draw random numbers from the global generators of python, numpy and torch, which follow from
+    the seed, and for compute_loss from the epoch and the batch. Call seed_everything(config.seed) before building the model.
+    A step has `config.accumulate` batches, of all processes together: UserError where these are more.
     """
 
     def __init__(
@@ -83,16 +89,24 @@ class Trainer:
         config.check()
         if validate is None and (config.average_best > 1 or config.patience):
             raise UserError("training options average_best, patience: they need a validation, and there is none")
-        self.model, self.optimizer, self.batches, self.compute_loss = model, optimizer, batches, compute_loss
+        if config.accumulate < distributed.world_size():
+            raise UserError(
+                f"training option accumulate={config.accumulate}: expected at least {distributed.world_size()}, as each of the "
+                f"{distributed.world_size()} processes needs a batch of a step, which has `accumulate` of all of them"
+            )
+        self.model, self.optimizer, self.batches = model, optimizer, batches
         self.config, self.folder, self.validate, self.extra = config, Path(folder), validate, extra
         self.schedule = schedule or (lambda step, epoch: learning_rate_factor(config, step))
         self.log = log or logging.getLogger(__name__)
+        if distributed.rank():
+            self.log = logging.Logger("silent", logging.CRITICAL)
         self.device = next(model.parameters()).device
-        self.bf16 = config.bf16 if config.bf16 is not None else _bf16_is_native(self.device)
+        bf16 = config.bf16 if config.bf16 is not None else _bf16_is_native(self.device)
+        self.stepper = Stepper(model, optimizer, compute_loss, config.clip_norm, config.seed, bf16)
         self.result = self.folder / "best.pt"
         self.position = Position()
         self.clock = StepClock()
-        self._saved = self._mark()
+        self._saved, self._asked_to_stop = self._mark(), 0
         self._base_lrs = [group["lr"] for group in optimizer.param_groups]
 
     def run(self) -> Path:
@@ -101,83 +115,72 @@ class Trainer:
         Raises TrainingInterrupted after SIGTERM or SIGUSR2 (at the next step, with a checkpoint saved), and UserError
         where the checkpoint is of another configuration, an epoch has no batch, or too many steps in a row are skipped.
         """
-        checkpoint.remove_leftovers(self.folder)
+        distributed.from_first(lambda: checkpoint.remove_leftovers(self.folder))
         self._resume()
-        if self._is_over() and self._result_stands():
+        if self._is_over() and distributed.from_first(self._result_stands):
             self.log.info("already finished at step %d: %s", self.position.step, self.result)
             return self.result
-        position = self.position
-        with (
-            Signals() as self.signals,
-            Progress(self.folder, self.log, position.step, self._last_step(), position.history) as self.progress,
-        ):
+        with Signals() as self.signals, self._report_to() as self.progress:
             self._between_steps()  # a validation may be due
             while not self._is_over():
-                for group in self._groups():
-                    self._step(group)
-                    self._between_steps()
-                    if self._is_over():
-                        break
-                else:
-                    if position.consumed == 0:
-                        raise UserError(f"epoch {position.epoch} has no batch: the sampler yields nothing")
-                    position.epoch, position.consumed, position.epoch_start = position.epoch + 1, 0, position.step
-                    self._between_steps()
+                self._rest_of_epoch()
             self._save()
-        self._finish()
+        distributed.from_first(self._finish)
         return self.result
 
-    def _groups(self):
-        """The batches of this epoch that are left, as lists of `accumulate`: one list a step."""
-        batches = iter(self.batches(self.position.epoch, self.position.consumed))
-        while True:
-            begun = time.monotonic()
-            try:
-                group = list(itertools.islice(batches, self.config.accumulate))
-            except RuntimeError:
-                # A signal to the whole process group ends the workers too. Whatever was read is read again.
-                self._stop_if_interrupted()
-                raise
-            self.clock.add("waiting", begun)
-            if not group:
-                return
-            yield group
+    def _report_to(self):
+        position = self.position
+        if distributed.rank():
+            return NoProgress()
+        return Progress(self.folder, self.log, position.step, self._last_step(), position.history)
 
-    def _step(self, group):
-        """Update the weights by the mean gradient over the batches of `group`, unless something in it is not finite."""
-        position, begun = self.position, time.monotonic()
-        self.model.train()
+    def _rest_of_epoch(self):
+        """The steps that are left of this epoch, as far as training is not over before."""
+        position = self.position
+        batches = iter(self.batches(position.epoch, position.consumed))
+        while self._step(batches):
+            self._between_steps()
+            if self._is_over():
+                return
+        if position.consumed == 0:
+            raise UserError(f"epoch {position.epoch} has no batch: the sampler yields nothing")
+        position.epoch, position.consumed, position.epoch_start = position.epoch + 1, 0, position.step
+        self._between_steps()
+
+    def _step(self, batches):
+        """One update of the weights; whether there was a batch left for it."""
+        position = self.position
         factor = self.schedule(position.step, position.epoch)
         for parameters, lr in zip(self.optimizer.param_groups, self._base_lrs):
             parameters["lr"] = lr * factor
-        # The forward pass changes statistics (batch normalisation, codebooks): kept, to undo that in a skipped step.
-        buffers = [buffer.clone() for buffer in self.model.buffers()]
-
-        bad_names, totals = [], {}
-        for names, batch in group:
-            with autocast(self.device, enabled=self.bf16, dtype=torch.bfloat16):
-                loss, values = self.compute_loss(self.model, to_device(batch, self.device))
-            if not math.isfinite(loss.item()):
-                bad_names += names
-                continue
-            (loss / len(group)).backward()
-            for name, value in {"loss": loss.item(), **values}.items():
-                totals[name] = totals.get(name, 0.0) + float(value) / (1 if name == "audio_seconds" else len(group))
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm or math.inf)
-        totals["grad_norm"] = norm.item()
-        if not bad_names and not math.isfinite(totals["grad_norm"]):
-            bad_names = [name for names, _ in group for name in names]
-
-        if bad_names:
-            for buffer, before in zip(self.model.buffers(), buffers):
-                buffer.copy_(before)
-        else:
-            self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        self.clock.begin()
+        outcome = self.stepper.step(
+            position.epoch, position.consumed, lambda: self._read(batches), lambda: int(self.signals.caught or 0)
+        )
+        self._asked_to_stop = outcome.signal
+        if outcome.unread:
+            self._stop_if_asked()
+        if outcome.count == 0:
+            return False
         position.step += 1
-        position.consumed += len(group)
-        self.clock.add("computing", begun)
-        self._count(bad_names, totals)
+        position.consumed += outcome.count
+        self.clock.end()
+        self._count(outcome.bad, outcome.values)
+        return True
+
+    def _read(self, batches):
+        """[(index, names, batch)] of this process's batches of the next step."""
+        consumed, rank, size = self.position.consumed, distributed.rank(), distributed.world_size()
+        own = range(consumed + (rank - consumed) % size, consumed + self.config.accumulate, size)
+        try:
+            return [(index, *named) for index, named in zip(own, batches)]
+        except WorkerLost as error:
+            # A signal to the whole process group ends the workers too. Whatever was read is read again.
+            if self.signals.caught:
+                raise InterruptedError from error
+            raise
+        finally:
+            self.clock.has_read()
 
     def _count(self, bad_names, values):
         """Book-keeping after a step: add its values up, or count it as skipped."""
@@ -219,11 +222,12 @@ class Trainer:
 
     def _between_steps(self):
         """Stop, validate and save, where that is due; after a resume nothing is done twice."""
-        self._stop_if_interrupted()
+        self._stop_if_asked()
         if self._validation_is_due():
             self._validate()
             self._save()
-            self._stop_if_interrupted()
+            self._asked_to_stop = max(distributed.gather(int(self.signals.caught or 0)))
+            self._stop_if_asked()
         elif self.position.step % self.config.save_every == 0:
             self._save()
 
@@ -236,7 +240,7 @@ class Trainer:
     def _validate(self):
         """Measure the weights, and keep them if they are among the n best."""
         position, config = self.position, self.config
-        metrics = self._measure()
+        metrics = distributed.from_first(self._measure)
         self.log.info("step %d, validation: %s", position.step, _text(metrics))
         self._record({f"valid/{name}": value for name, value in metrics.items()})
 
@@ -245,11 +249,13 @@ class Trainer:
         is_best = not position.best or value < position.best[0][0]
         position.without_best = 0 if is_best else position.without_best + 1
         position.best = sorted(position.best + [(value, position.step)])[: config.average_best]
-        if (value, position.step) in position.best and distributed.rank() == 0:
-            save_checkpoint(
-                self.folder / f"best-{position.step}.pt",
-                {"model": self.model.state_dict(), "step": position.step, "metrics": metrics},
-            )
+        if (value, position.step) in position.best:
+            distributed.from_first(lambda: self._write_best(metrics))
+
+    def _write_best(self, metrics):
+        step = self.position.step
+        content = {"model": self.model.state_dict(), "step": step, "metrics": metrics}
+        save_checkpoint(self.folder / f"best-{step}.pt", content)
 
     def _measure(self):
         self.model.eval()
@@ -278,50 +284,51 @@ class Trainer:
             bounds.append(max(position.step, round(steps_an_epoch * self.config.max_epochs)))
         return min(bounds, default=None)
 
-    def _stop_if_interrupted(self):
-        caught = self.signals.caught
-        if caught:
+    def _stop_if_asked(self):
+        """Where a signal has asked any of the processes to stop: all of them do, behind the same step."""
+        if self._asked_to_stop:
+            number = signal.Signals(self._asked_to_stop)
             self._save()
             raise TrainingInterrupted(
-                f"training stopped by {caught.name} at step {self.position.step}, saved in "
+                f"training stopped by {number.name} at step {self.position.step}, saved in "
                 f"{self.folder}; the same command goes on from there",
-                caught,
+                number,
             )
 
     def _save(self):
         """Write a checkpoint of this position, unless there is one, and remove what it makes superfluous."""
-        if self._mark() == self._saved:
-            return
+        if self._mark() != self._saved:
+            distributed.from_first(self._write_checkpoint)
+            self._saved = self._mark()
+
+    def _write_checkpoint(self):
         position = self.position
-        random_states = distributed.gather(get_random_state())
-        if distributed.rank() == 0:
-            save_checkpoint(
-                self.folder / f"checkpoint-{position.step}.pt",
-                {
-                    "model": self.model.state_dict(),
-                    "optimizer": self.optimizer.state_dict(),
-                    "position": asdict(position),
-                    "random": random_states,
-                    "config": asdict(self.config),
-                    "extra": self.extra,
-                    "versions": describe_environment(),
-                },
-            )
-            checkpoint.remove_older(self.folder, self.config.keep_checkpoints)
-            # Only now: without this checkpoint, the one before would have had need of them.
-            checkpoint.remove_best_except(self.folder, [step for _, step in position.best])
-        self._saved = self._mark()
+        save_checkpoint(
+            self.folder / f"checkpoint-{position.step}.pt",
+            {
+                "model": self.model.state_dict(),
+                "optimizer": self.optimizer.state_dict(),
+                "position": asdict(position),
+                "config": asdict(self.config),
+                "extra": self.extra,
+                "versions": describe_environment(),
+            },
+        )
+        checkpoint.remove_older(self.folder, self.config.keep_checkpoints)
+        # Only now: without this checkpoint, the one before would have had need of them.
+        checkpoint.remove_best_except(self.folder, [step for _, step in position.best])
 
     def _mark(self):
         return self.position.step, self.position.epoch, self.position.validated
 
     def _resume(self):
-        """Take everything from the newest checkpoint that loads, or seed the random numbers of a new run."""
-        count = sum(parameter.numel() for parameter in self.model.parameters())
-        self.log.info("%d parameters, on %s%s", count, self.device, ", bf16" if self.bf16 else "")
-        found = checkpoint.load_newest(self.folder, self.log)
+        """Take everything from the newest checkpoint that loads; a new run has the weights that process 0 has."""
+        count, size = sum(parameter.numel() for parameter in self.model.parameters()), distributed.world_size()
+        together = f", {size} processes" if size > 1 else ""
+        self.log.info("%d parameters, on %s%s%s", count, self.device, ", bf16" if self.stepper.bf16 else "", together)
+        found = distributed.from_first(lambda: checkpoint.load_newest(self.folder, self.log))
         if found is None:
-            seed_everything(self.config.seed + distributed.rank())
+            distributed.copy_from([*self.model.parameters(), *self.model.buffers()], 0)
             return
         path, content = found
         self._check_same_run(path, content)
@@ -331,8 +338,7 @@ class Trainer:
         except (RuntimeError, ValueError) as error:
             raise self._refusal(path, f"does not fit the model: {' '.join(str(error).split())[:300]}") from error
         self.position = position = Position(**content["position"])
-        position.best = [(value, step) for value, step in position.best if self._best_exists(step)]
-        set_random_state(content["random"][distributed.rank()])
+        position.best = distributed.from_first(lambda: [pair for pair in position.best if self._best_exists(pair[1])])
         self._saved = self._mark()
         self.log.info(
             "resumed from %s: step %d, epoch %d, %d batches into it", path, position.step, position.epoch, position.consumed
@@ -350,8 +356,6 @@ class Trainer:
                 raise self._refusal(path, f"beyond {name}={getattr(config, name)} already")
         if content["extra"] != self.extra:
             raise self._refusal(path, f"trained with {content['extra']}, and now {self.extra}")
-        if len(content["random"]) != distributed.world_size():
-            raise self._refusal(path, f"saved by {len(content['random'])} processes, not {distributed.world_size()}")
 
     def _refusal(self, path, reason):
         return UserError(

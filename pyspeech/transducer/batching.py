@@ -15,7 +15,6 @@ import numpy as np
 
 from pyspeech.cuts import DURATION_JITTER, split_batches
 from pyspeech.errors import UserError
-from pyspeech.training import distributed
 
 if TYPE_CHECKING:
     from pyspeech.utterances import Utterances
@@ -34,7 +33,7 @@ class LanguageSampler:
     that have minibatches left: by systematic sampling, so that the share of each is its share of the hours to within one
     minibatch, and steps differ little in their languages. The minibatches of a step have the same rank among the
     durations of their languages, as far as what is left allows, so that little of them is padding when they are encoded
-    together. With several processes all of them have minibatches of the same language at a time.
+    together.
     """
 
     def __init__(
@@ -65,15 +64,13 @@ class LanguageSampler:
 
     def __iter__(self) -> Iterator[np.ndarray]:
         rng = np.random.default_rng([self.seed, self.epoch])
-        rank, world_size = distributed.rank(), distributed.world_size()
         seconds = {language: float(self.durations[rows].sum()) for language, rows in self.rows.items()}
         left = {language: self._batches(rows, rng) for language, rows in self.rows.items()}
         while left:
             step, place = [], rng.random()
             for language in draw_languages({language: seconds[language] for language in left}, self.together, rng):
-                batches = [_pop(left[language], place) for _ in range(min(world_size, len(left[language])))]
-                if batches:  # the languages drawn before may have taken the last one
-                    step.append(batches[rank % len(batches)])
+                if left[language]:  # the languages drawn before may have taken the last one
+                    step.append(_pop(left[language], place))
             left = {language: batches for language, batches in left.items() if batches}
             yield np.concatenate(step)
 

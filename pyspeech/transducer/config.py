@@ -97,6 +97,7 @@ class DataConfig:
     speeds: List[float] = field(default_factory=list)  # copies of the training data at these speeds, such as 0.9 and 1.1
     warp: float = 1.0  # utterances are heard with all frequencies up to this many times as high, or low; 1: as they are
     channel_db: float = 0.0  # gains, at either end of the spectrum, up to which utterances are heard through another line
+    channel_corners: int = 2  # frequencies, from the lowest to the highest, at which these gains are drawn
     augment: bool = True  # SpecAugment
     stored_gb: float = 100.0  # of log-mel frames on disk, 17 h a GB; those beyond are computed in every training
 
@@ -112,6 +113,7 @@ class DataConfig:
         good = all(0 < speed < math.inf and speed != 1 for speed in self.speeds) and len(set(self.speeds)) == len(self.speeds)
         require("speeds", good, "positive numbers other than 1, each once")
         require("warp", 1 <= self.warp <= 3, "1 to 3")
+        require("channel_corners", self.channel_corners >= 2, "at least 2")
         require("channel_db", 0 <= self.channel_db <= 60, "0 (none) to 60")
 
 

@@ -41,7 +41,8 @@ class UtteranceDataset(torch.utils.data.Dataset):
     in the batch. stats: GlobalStats. specaugment: SpecAugmentConfig, or None for validation.
     stored: FrameStore of the log-mel frames of these very rows, or None. Those that it lacks are computed each time, and
     rounded alike: how many are stored changes no batch. warp: vocal tract length perturbation (pyspeech.features.warping)
-    by factors up to this one; 1 for none. channel_db: gains up to this (pyspeech.features.channel); 0 for none.
+    by factors up to this one; 1 for none. channel_db: gains up to this, drawn at channel_corners
+    frequencies (pyspeech.features.channel); 0 for none.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class UtteranceDataset(torch.utils.data.Dataset):
         stored: FrameStore | None = None,
         warp: float = 1.0,
         channel_db: float = 0.0,
+        channel_corners: int = 2,
     ) -> None:
         fbank_config.check()
         if specaugment is not None:
@@ -65,7 +67,7 @@ class UtteranceDataset(torch.utils.data.Dataset):
             )
         self.utterances, self.units, self.languages = utterances, units, list(units)
         self.config, self.stats, self.specaugment, self.stored = fbank_config, stats, specaugment, stored
-        self.warp, self.channel_db = warp, channel_db
+        self.warp, self.channel_db, self.corners = warp, channel_db, channel_corners
 
     def names(self, rows: Iterable[int]) -> list[str]:
         """What messages call a batch of these rows: their ids."""
@@ -87,7 +89,7 @@ class UtteranceDataset(torch.utils.data.Dataset):
             if self.warp > 1:
                 frames = warp_log_mel(frames, draw_factor(self.warp), self.config)
             if self.channel_db > 0:
-                frames = random_channel(frames, self.channel_db, self.config)
+                frames = random_channel(frames, self.channel_db, self.config, self.corners)
             frames = self.stats.apply(frames)
             if self.specaugment is not None:
                 frames = spec_augment(frames, self.specaugment)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 class TransducerTraining(torch.nn.Module):
-    """A Transducer with what its training has to remember: how many batches it has seen, for the warm-up of the loss.
+    """A Transducer with what its training has to remember: how many batches it has seen, for the warm-up of the loss; of a step
+    of several, the first alone counts (pyspeech.training.step).
 
     transducer: Transducer. loss: LossConfig. warmup_batches: over which the scales of the losses go to their final values.
     """

@@ -15,8 +15,9 @@ reconstruction was worse (0.70 of the variance, not 0.59) and fewer codes were i
 A code with fewer than `revive_below` vectors a batch, on average, is put in the place of a random vector of the batch. With
 a tenth of a vector instead of one, most codes stay unused for good.
 
-All state is in buffers, so a checkpoint goes on exactly and a step can be undone by putting the buffers back. Random choices
-come from torch's global generator on the CPU.
+All state is in buffers, so a checkpoint goes on exactly and a step can be undone by putting the buffers back. Of a step of
+several batches, the codebook learns from the first (pyspeech.training.step). Random choices come from torch's global generator
+on the CPU.
 """
 
 from __future__ import annotations

@@ -108,8 +108,7 @@ def compute_features(exp, conf):
     """
     import numpy as np
 
-    from pyspeech.experiment.process import num_cores
-    from pyspeech.features.frame_store import check_space, choose_rows, frame_bytes, write_store
+    from pyspeech.features.frame_store import Rows, check_space, choose_rows, frame_bytes, write_stores
     from pyspeech.transducer.dataset import compute_frames
 
     corpus, out, num_bins, rate = exp.dir / "corpus", exp.dir / "features", conf.features.num_bins, conf.features.sampling_rate
@@ -122,13 +121,13 @@ def compute_features(exp, conf):
     exp.log.info("frames of %d utterances take %.2f GB; %s", len(chosen), wanted / 1e9, "all are stored" if chosen.all() else
                  f"{stored / 1e9:.2f} GB of them are stored (data.stored_gb), the others computed in each training")
 
-    def write(name, rows, counted):
-        utterances = sets[name]
-        return write_store(out / "frames" / name, lambda row: compute_frames(utterances[row], conf.features), rows,
-                           np.arange(len(rows)) < counted, num_bins, num_cores(), exp.log)
+    def rows(name, stored, counted):
+        return Rows(out / "frames" / name, lambda row: compute_frames(sets[name][row], conf.features), stored,
+                    np.arange(len(stored)) < counted)
 
-    write("dev", chosen[: len(sets["dev"])], 0)
-    stats = write("train", chosen[len(sets["dev"]) :], sets["train"].originals)
+    dev = rows("dev", chosen[: len(sets["dev"])], 0)
+    train = rows("train", chosen[len(sets["dev"]) :], sets["train"].originals)
+    stats = write_stores({"dev": dev, "train": train}, num_bins, log=exp.log)["train"]
     stats.save(out / "stats.json")
     write_json(out / "options.json", asdict(conf.features))
 

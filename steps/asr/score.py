@@ -2,30 +2,40 @@
 import json
 import math
 
+from pyspeech.experiment.process import model_processes
 from pyspeech.files import atomic_path, atomic_write, write_json
+from pyspeech.parts import in_parts
 from steps.asr.corpus import languages_of, load_cuts
 from steps.asr.tables import chance_notes, one_row
 from steps.asr.train import STRUCTURES
 from steps.chance import warn
 
-AT_ONCE = 64  # utterances whose audio is in memory
+AT_ONCE = 64  # utterances that are recognised at a time: what a kill can lose
 
 
 def decode_system(exp, conf, system):
     """decoded/<system>/<language>.jsonl, an utterance a line; errs- and recogs- files; scores/<system>.json, and the same
     on the screen.
 
-    With language identification also decoded/<system>/dev, for early stopping to be chosen on. Files that are there
-    already are kept: a stage that was killed goes on with the next language.
+    With language identification also decoded/<system>/dev, for early stopping to be chosen on. A stage that was killed goes
+    on with the utterances that are missing.
     """
     corpus, folder = exp.dir / "corpus", exp.dir / "decoded" / system
+    parts = {}
     for language in languages_of(corpus):
-        for name, place in {"test": folder, **({"dev": folder / "dev"} if STRUCTURES[system].get("lid") else {})}.items():
-            cuts = list(load_cuts(corpus, name, language))
+        for name in ("test", *["dev"] * bool(STRUCTURES[system].get("lid"))):
+            cuts = load_cuts(corpus, name, language)
             if not cuts:
                 exp.log.warning("%s: no %s utterances", language, name)
-            elif not (place / f"{language}.jsonl").exists():
-                decode_language(exp, conf, system, language, cuts, place)
+            parts.update({f"{name} {language} {first:07d}": (name, language, cuts[first : first + AT_ONCE])
+                          for first in range(0, len(cuts), AT_ONCE)})
+    decode = recognizer(exp, conf, system)
+    found = in_parts("utterances", lambda part: decode(*part[1:]), parts, model_processes(), log=exp.log)
+    decoded = {}
+    for (name, language, _), utterances in zip(parts.values(), found.values()):
+        decoded.setdefault((folder if name == "test" else folder / name, language), []).extend(utterances)
+    for (place, language), utterances in decoded.items():
+        write_decoded(place, language, utterances)
     scored = score_system(folder, system)
     write_json(exp.dir / "scores" / f"{system}.json", scored)
     for model, scores in scored.items():
@@ -33,8 +43,12 @@ def decode_system(exp, conf, system):
         warn(exp.log, chance_notes(model, scores))
 
 
-def decode_language(exp, conf, system, language, cuts, folder):
-    """Recognise utterances of one language, whose code only systems that need it are told."""
+def recognizer(exp, conf, system):
+    """A function: (language, its cuts) -> [(what decoded/<system>/<language>.jsonl has of each, log posteriors of the
+    languages (T, languages) float32 or None, the codes of these languages)]. Only systems that need the language's code are
+    told it."""
+    from functools import lru_cache
+
     import numpy as np
     import torch
 
@@ -44,28 +58,38 @@ def decode_language(exp, conf, system, language, cuts, folder):
     from pyspeech.transducer.checkpoint import load_model
     from pyspeech.transducer.recognizer import recognize
 
-    structure = STRUCTURES[system]
+    structure, place = STRUCTURES[system], exp.dir / "models" / system
     told = structure["structure"] != "vanilla" and not structure.get("lid")
-    place = exp.dir / "models" / system
-    bundle = load_model(place / language if structure["structure"] == "monolingual" else place, default_device())
-    lines, posteriors = [], {}
-    for first in range(0, len(cuts), AT_ONCE):
-        chosen = cuts[first : first + AT_ONCE]
-        samples = [read_samples(cut, bundle.fbank.sampling_rate) for cut in chosen]
+    load = lru_cache(maxsize=1)(lambda folder: load_model(folder, default_device()))
+
+    def decode(language, cuts):
+        bundle = load(place / language if structure["structure"] == "monolingual" else place)
+        samples = [read_samples(cut, bundle.fbank.sampling_rate) for cut in cuts]
         with torch.inference_mode():
-            found = recognize(bundle, samples, language if told else None, conf.search)
-        for cut, result in zip(chosen, found):
+            results = recognize(bundle, samples, language if told else None, conf.search)
+        found = []
+        for cut, result in zip(cuts, results):
             supervision = cut.supervisions[0]
             log_posteriors, by_language = identified(result, bundle) if structure.get("lid") else (None, {})
-            lines.append({"id": cut.id, "speaker": supervision.speaker, "ref": normalize(supervision.text or "", language),
-                          "hyp": result.text, "predicted": None if told else predicted_language(result, bundle),
-                          "by_language": by_language})
-            if structure.get("lid"):
-                posteriors[cut.id] = log_posteriors.astype(np.float32)
-    if posteriors:
+            line = {"id": cut.id, "speaker": supervision.speaker, "ref": normalize(supervision.text or "", language),
+                    "hyp": result.text, "predicted": None if told else predicted_language(result, bundle),
+                    "by_language": by_language}
+            posteriors = None if log_posteriors is None else log_posteriors.astype(np.float32)
+            found.append((line, posteriors, bundle.model.languages))
+        return found
+
+    return decode
+
+
+def write_decoded(folder, language, utterances):
+    """folder/<language>.jsonl and, with language identification, <language>.npz, of what a `recognizer` gives."""
+    import numpy as np
+
+    lines, posteriors, languages = zip(*utterances)
+    if posteriors[0] is not None:
         with atomic_path(folder / f"{language}.npz") as temporary, open(temporary, "wb") as stream:
-            named = {f"utterance {key}": value for key, value in posteriors.items()}
-            np.savez(stream, languages=bundle.model.languages, **named)
+            named = {f"utterance {line['id']}": value for line, value in zip(lines, posteriors)}
+            np.savez(stream, languages=languages[0], **named)
     with atomic_write(folder / f"{language}.jsonl") as stream:
         stream.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 

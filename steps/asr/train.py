@@ -72,7 +72,7 @@ def train_model(exp, conf, system, languages, train, name, seed=None):
                                 stored=FrameStore(exp.dir / "features" / "frames" / part), **perturbed)
 
     dataset = make_dataset("train", specaugment=conf.specaugment if conf.data.augment else None, warp=conf.data.warp,
-                           channel_db=conf.data.channel_db)
+                           channel_db=conf.data.channel_db, channel_corners=conf.data.channel_corners)
     dev = make_dataset("dev")
     sampler = LanguageSampler(dataset.utterances, languages, *limits, train.seed, conf.data.minibatches, pooled)
     present = [language for language in languages if language in dev.utterances.codes]
@@ -83,7 +83,8 @@ def train_model(exp, conf, system, languages, train, name, seed=None):
 
     training = run_training(make_training, dataset, sampler, compute_loss, train, exp.dir / "training" / name, validate,
                             exp.log)
-    save_model(exp.dir / "models" / name, training.transducer, units, stats, conf.features)
+    if training is not None:  # it is one process's of several
+        save_model(exp.dir / "models" / name, training.transducer, units, stats, conf.features)
 
 
 def make_model(exp, conf, structure, units, seed=None):

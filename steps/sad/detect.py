@@ -1,12 +1,14 @@
 """Detectors over the streams of a corpus: statistical SAD, WebRTC, trained networks. Shared by SAD recipes.
 
 Each function takes cuts (a Lhotse CutSet with one cut a stream) and writes one official hypothesis file a stream, so
-that `utils/score_sad.py` can score any of the folders again. Files that are there already are kept: a stage that was
-killed goes on where it stopped.
+that `utils/score_sad.py` can score any of the folders again. A stream is a part of its stage (pyspeech.parts): one that was
+killed goes on with the streams that are missing.
 """
+from dataclasses import astuple
 from pathlib import Path
 
 from pyspeech.audio.io import stream_audio
+from pyspeech.parts import fingerprint, in_parts
 from pyspeech.sad.formats import write_hypothesis
 from pyspeech.sad.segments import frames_to_segments
 from steps.sad.systems import SAMPLING_RATE
@@ -18,22 +20,20 @@ def cut_path(cut):
 
 
 def detect_statistical(cuts, config, folders):
-    """Statistical SAD (paper, section 2) of every stream. folders: {folder of hypotheses: (its `decision`, hmm or
-    threshold; its log-likelihood ratio from which on a frame is speech)}; a stream is read once, for all of them."""
-    from dataclasses import replace
-
+    """Statistical SAD (paper, section 2) of every stream. folders: {folder of hypotheses: (its StatisticalConfig, of which
+    only `decision` and `voicing` may differ from `config`, which has voicing if any has; its log-likelihood ratio from
+    which on a frame is speech)}; a stream is read once, for all of them."""
     from pyspeech.sad.stat_energies import frame_energies
     from pyspeech.sad.statistical import decide
 
-    configs = {folder: replace(config, decision=decision) for folder, (decision, _) in folders.items()}
-    for each in configs.values():
+    for each, _ in folders.values():
         each.check()
 
-    def detect(cut, wanted):
+    def detect(cut):
         energies = frame_energies(stream_audio(cut_path(cut), SAMPLING_RATE), config)
-        return [decide(energies, configs[folder], folders[folder][1]).decisions for folder in wanted]
+        return [decide(energies, *how).decisions for how in folders.values()]
 
-    _write_hypotheses(cuts, detect, folders, config.frame_shift)
+    _write_hypotheses("statistical", cuts, detect, folders, config.frame_shift)
 
 
 def baseline_features(cut):
@@ -50,11 +50,11 @@ def detect_baseline(cuts, direction, folders):
     stream is read once, for all of them."""
     from pyspeech.sad.combo import HOP_SECONDS, combo_scores
 
-    def detect(cut, wanted):
+    def detect(cut):
         scores = combo_scores(baseline_features(cut), direction)
-        return [scores > folders[folder] for folder in wanted]
+        return [scores > threshold for threshold in folders.values()]
 
-    _write_hypotheses(cuts, detect, folders, HOP_SECONDS)
+    _write_hypotheses("baseline", cuts, detect, folders, HOP_SECONDS)
 
 
 def detect_webrtc(cuts, folders):
@@ -63,10 +63,10 @@ def detect_webrtc(cuts, folders):
     import numpy as np
     import webrtcvad
 
-    def detect(cut, wanted):
-        detectors = [webrtcvad.Vad(folders[folder]) for folder in wanted]
+    def detect(cut):
+        detectors = [webrtcvad.Vad(mode) for mode in folders.values()]
         rest = np.zeros(0, np.int16)
-        decisions = [[] for _ in wanted]
+        decisions = [[] for _ in detectors]
         for block in stream_audio(cut_path(cut), SAMPLING_RATE):
             samples = np.concatenate([rest, np.clip(block * 32768, -32768, 32767).astype(np.int16)])
             whole = len(samples) // 80 * 80
@@ -76,22 +76,18 @@ def detect_webrtc(cuts, folders):
             rest = samples[whole:]
         return [np.array(decided, dtype=bool) for decided in decisions]
 
-    _write_hypotheses(cuts, detect, folders)
+    _write_hypotheses("webrtc", cuts, detect, folders)
 
 
-def score_streams(model, cuts, folder, progress):
-    """Network scores (T,) of every stream into `folder`/<recording>.npy (float32, one a frame)."""
+def write_scores(model, cut, path):
+    """Network scores (T,) of a stream into an array file (float32, one a frame)."""
     import numpy as np
 
     from pyspeech.files import atomic_write
     from pyspeech.sad.decoding import score_stream
 
-    for cut in progress(cuts):
-        path = Path(folder) / f"{cut.recording_id}.npy"
-        if not path.exists():
-            scores = score_stream(model, stream_audio(cut_path(cut), SAMPLING_RATE))
-            with atomic_write(path, "wb") as stream:
-                np.save(stream, scores)
+    with atomic_write(path, "wb") as stream:
+        np.save(stream, score_stream(model, stream_audio(cut_path(cut), SAMPLING_RATE)))
 
 
 def detect_networks(cuts, name, voters, stft, folder):
@@ -101,10 +97,10 @@ def detect_networks(cuts, name, voters, stft, folder):
     """
     from pyspeech.sad.smoothing import decide, majority
 
-    def detect(cut, wanted):
+    def detect(cut):
         return [majority([decide(read_scores(scores / name, cut), *how) for scores, *how in voters])]
 
-    _write_hypotheses(cuts, detect, [folder], stft.frame_shift, stft.frame_offset)
+    _write_hypotheses(f"networks {fingerprint(folder)}", cuts, detect, {folder: voters}, stft.frame_shift, stft.frame_offset)
 
 
 def labels_of_dev(exp, cuts):
@@ -120,18 +116,40 @@ def read_references(folder, cuts):
 
 
 def read_scores(folder, cut):
-    """What `score_streams` stored for a stream: float32 (T,)."""
+    """What `write_scores` stored for a stream: float32 (T,)."""
     import numpy as np
 
     return np.load(Path(folder) / f"{cut.recording_id}.npy")
 
 
-def _write_hypotheses(cuts, detect, folders, frame_shift=0.01, frame_offset=0.0):
-    """detect(cut, wanted) gives the decisions (T,) for the folders `wanted`: those without the stream's file."""
-    for cut in cuts:
-        paths = {folder: Path(folder) / f"{cut.recording_id}.txt" for folder in folders}
-        wanted = [folder for folder, path in paths.items() if not path.exists()]
-        if wanted:
-            for folder, decisions in zip(wanted, detect(cut, wanted)):
-                speech = frames_to_segments(decisions, frame_shift, cut.duration, frame_offset)
-                write_hypothesis(paths[folder], speech, cut.duration)
+def sweep_in_parts(kind, cuts, sweep, exp):
+    """What a sweep over the streams of dev gives, a Sweep for each collar, a stream a part. sweep: sweep(cut, [its label rows],
+    [its seconds]) -> that of the stream alone. kind: as for `in_parts`."""
+    (found,) = sweeps_in_parts(kind, cuts, {"": sweep}, exp).values()
+    return found
+
+
+def sweeps_in_parts(kind, cuts, sweeps, exp):
+    """The same for several of them, {name: sweep}: {name: what it gives}."""
+    from pyspeech.sad.thresholds import Sweep, together
+
+    parts = {f"{name} {cut.recording_id}".strip(): (sweep, cut, [labels], [seconds])
+             for name, sweep in sweeps.items() for cut, labels, seconds in zip(cuts, *labels_of_dev(exp, cuts))}
+    made = in_parts(kind, lambda part: [astuple(found) for found in part[0](*part[1:])], parts,
+                    inputs=lambda part: part[1:], log=exp.log)
+    by_stream = [[Sweep(*one) for one in found] for found in made.values()]
+    return {name: together(by_stream[number * len(cuts) : (number + 1) * len(cuts)]) for number, name in enumerate(sweeps)}
+
+
+def _write_hypotheses(kind, cuts, detect, folders, frame_shift=0.01, frame_offset=0.0):
+    """detect(cut) gives the decisions (T,) for each of the folders, {folder: what decides}, a set's. kind: as for
+    `in_parts`."""
+    def paths(cut):
+        return [Path(folder) / f"{cut.recording_id}.txt" for folder in folders]
+
+    def write(cut):
+        for path, decisions in zip(paths(cut), detect(cut)):
+            write_hypothesis(path, frames_to_segments(decisions, frame_shift, cut.duration, frame_offset), cut.duration)
+
+    name = Path(next(iter(folders))).name
+    in_parts(f"{kind} {name}", write, {cut.recording_id: cut for cut in cuts}, inputs=lambda cut: (folders, cut), files=paths)

@@ -2,6 +2,7 @@
 from dataclasses import replace
 
 from pyspeech.files import write_json
+from pyspeech.parts import in_parts
 from steps.sad.options import cells
 from steps.sad.systems import SMOOTHINGS
 from steps.sad.train import sweep_dev, train_network
@@ -11,20 +12,46 @@ def train_grid(exp, conf):
     """grid.json: [{length, shift (frames), dcf: {collar: the lowest DCF on dev over the thresholds, a fraction}}, ...].
 
     A cell is trained as the network of the table is, in training/grid/<length>_<shift>, where it stays: what a stage that
-    was killed has trained is not trained again. The cell of the table's own length and shift is that network.
+    was killed has trained is not trained again. The cell of the table's own length and shift is that network. Of several
+    processes, all train and the first one measures.
     """
+    from pyspeech.training import distributed
+
+    parts = {f"{length}_{shift}": (length, shift) for length, shift in cells(conf.grid)}
+    if distributed.world_size() > 1:
+        for cell in parts.values():
+            train_cell(exp, conf, *cell)
+    if distributed.rank() == 0:
+        rows = in_parts("cells", lambda cell: measured_cell(exp, conf, *cell), parts, jobs=1)  # a training takes all cores
+        write_json(exp.dir / "grid.json", list(rows.values()))
+
+
+def cell_folder(exp, conf, length, shift):
     own = (conf.network.segment_length, conf.network.segment_shift)
-    rows = []
-    for number, (length, shift) in enumerate(cells(conf.grid), start=1):
-        folder = exp.dir / "training" / ("seg_rnn" if (length, shift) == own else f"grid/{length}_{shift}")
-        if not (folder / "model.pt").exists():
-            exp.log.info("cell %d of %d: length %d, shift %d", number, len(cells(conf.grid)), length, shift)
-            network = replace(conf.network, temporal="seg_rnn", segment_length=length, segment_shift=shift)
-            train_network(exp, conf, network, folder, SMOOTHINGS["seg_rnn"][0])
-        rows.append({"length": length, "shift": shift, "dcf": measure(exp, folder, conf.collars)})
-        exp.log.info("length %d, shift %d: dev DCF %s", length, shift,
-                     ", ".join(f"{100 * dcf:.2f} % (collar {collar} s)" for collar, dcf in rows[-1]["dcf"].items()))
-    write_json(exp.dir / "grid.json", rows)
+    return exp.dir / "training" / ("seg_rnn" if (length, shift) == own else f"grid/{length}_{shift}")
+
+
+def train_cell(exp, conf, length, shift):
+    """Train a cell, unless it is there. Of several processes, all do."""
+    from pyspeech.training import distributed
+
+    folder = cell_folder(exp, conf, length, shift)
+    if distributed.from_first(lambda: not (folder / "model.pt").exists()):
+        exp.log.info("one of %d cells: length %d, shift %d", len(cells(conf.grid)), length, shift)
+        network = replace(conf.network, temporal="seg_rnn", segment_length=length, segment_shift=shift)
+        train_network(exp, conf, network, folder, SMOOTHINGS["seg_rnn"][0])
+
+
+def measured_cell(exp, conf, length, shift):
+    """The entry of a cell in grid.json, which is trained where it has not been."""
+    from pyspeech.training import distributed
+
+    if distributed.world_size() == 1:
+        train_cell(exp, conf, length, shift)
+    dcf = measure(exp, cell_folder(exp, conf, length, shift), conf.collars)
+    exp.log.info("length %d, shift %d: dev DCF %s", length, shift,
+                 ", ".join(f"{100 * value:.2f} % (collar {collar} s)" for collar, value in dcf.items()))
+    return {"length": length, "shift": shift, "dcf": dcf}
 
 
 def measure(exp, folder, collars):

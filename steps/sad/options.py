@@ -14,7 +14,7 @@ def check_options(conf):
         require(f"{name}.sampling_rate", getattr(conf, name).sampling_rate == SAMPLING_RATE,
                 f"{SAMPLING_RATE} Hz, as all streams are read")
     require("data.crop_seconds", conf.data.crop_seconds >= conf.features.frame_shift, "at least features.frame_shift")
-    check_fixed(conf, "network.temporal")
+    check_fixed(conf, "network.temporal", "statistical.voicing")
     require("minutes", len(conf.minutes) == 3 and min(conf.minutes) >= 1, "three numbers, 1 or more each")
     different = len(set(conf.collars)) == len(conf.collars) > 0
     require("collars", different and all(0 <= collar < math.inf for collar in conf.collars),

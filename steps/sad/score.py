@@ -1,10 +1,14 @@
 """What the stages of a SAD recipe do to measure, one function a stage; `exp` is the engine's Experiment."""
+from functools import partial
+
+from pyspeech.experiment.process import model_processes
 from pyspeech.files import write_json
+from pyspeech.parts import in_parts
 from steps.chance import warn
 from steps.cuts import load_cuts
 from steps.sad import detect
 from steps.sad.corpus import scored_sets
-from steps.sad.systems import FIXED, SMOOTHINGS, VOTES
+from steps.sad.systems import FIXED, SMOOTHINGS, STATISTICAL, VOTES
 from steps.sad.tables import chance_notes
 from steps.sad.vote import tune_vote
 
@@ -48,19 +52,22 @@ def keep_sweeps(exp, system, by_smoothing, collars):
 
 
 def score_networks(exp, systems):
-    """Frame scores of every network: frame_scores/<system>/<set>/<recording>.npy."""
-    from tqdm import tqdm
-
+    """Frame scores of every network: frame_scores/<system>/<set>/<recording>.npy. A stage that was killed goes on with the
+    streams that are missing."""
     from pyspeech.compat import default_device
     from pyspeech.sad.checkpoint import load_model
 
     corpus = exp.dir / "corpus"
-    for system in systems:
-        model = load_model(exp.dir / "training" / system, default_device())
-        for name in scored_sets(corpus):
-            exp.log.info("%s: %s", system, name)
-            detect.score_streams(model, load_cuts(corpus, name), exp.dir / "frame_scores" / system / name,
-                                 lambda cuts: tqdm(cuts, unit="stream", disable=None))
+    models = {system: load_model(exp.dir / "training" / system, default_device()) for system in systems}
+    parts = {f"{system} {name} {cut.recording_id}": (system, name, cut)
+             for system in systems for name in scored_sets(corpus) for cut in load_cuts(corpus, name)}
+
+    def path(part):
+        system, name, cut = part
+        return exp.dir / "frame_scores" / system / name / f"{cut.recording_id}.npy"
+
+    in_parts("streams", lambda part: detect.write_scores(models[part[0]], part[2], path(part)), parts, model_processes(),
+             files=lambda part: [path(part)], log=exp.log)
 
 
 def tune_thresholds(exp, systems, collars):
@@ -74,15 +81,20 @@ def tune_thresholds(exp, systems, collars):
     from pyspeech.sad.thresholds import sweep
 
     corpus, scores = exp.dir / "corpus", exp.dir / "frame_scores"
-    dev = load_cuts(corpus, "dev")
+    models = {system: load_model(exp.dir / "training" / system) for system in systems}
+    stft = next(iter(models.values())).stft.config
+
+    def sweep_stream(system, smoothing, cut, *labels):
+        return sweep([detect.read_scores(scores / system / "dev", cut)], *labels, smoothing, collars, stft.frame_shift,
+                     stft.frame_offset)
+
+    found = detect.sweeps_in_parts("thresholds", load_cuts(corpus, "dev"), {
+        f"{system} {smoothing}": partial(sweep_stream, system, smoothing)
+        for system in systems for smoothing in SMOOTHINGS[system]}, exp)
     deciders = {collar: {} for collar in collars}
-    for system in systems:
-        model = load_model(exp.dir / "training" / system)
-        stft = model.stft.config
-        thresholds = keep_sweeps(exp, system, {
-            smoothing: sweep((detect.read_scores(scores / system / "dev", cut) for cut in dev), *detect.labels_of_dev(exp, dev),
-                             smoothing, collars, stft.frame_shift, stft.frame_offset)
-            for smoothing in SMOOTHINGS[system]}, collars)
+    for system, model in models.items():
+        thresholds = keep_sweeps(exp, system, {smoothing: found[f"{system} {smoothing}"] for smoothing in SMOOTHINGS[system]},
+                                 collars)
         save_model(exp.dir / "models" / system, model, thresholds[collars[0]], SMOOTHINGS[system][0])
         for collar in collars:
             deciders[collar][system] = [(scores / system, thresholds[collar], SMOOTHINGS[system][0])]
@@ -106,6 +118,7 @@ def tune_thresholds(exp, systems, collars):
 def measure_speed(exp, config, systems):
     """Process time over audio time on one thread, from samples in memory to decisions, on the longest stream of dev."""
     import time
+    from dataclasses import replace
 
     import torch
     from threadpoolctl import threadpool_limits
@@ -129,7 +142,8 @@ def measure_speed(exp, config, systems):
     torch.set_num_threads(1)
     blas = threadpool_limits(1)  # numpy's own threads, whose waiting for each other counts as process time too
     try:
-        speeds = {"statistical": fraction(lambda: detect_statistical(samples, rate, config))}
+        speeds = {system: fraction(lambda: detect_statistical(samples, rate, replace(config, voicing=voicing)))
+                  for system, voicing in STATISTICAL.items()}
         for system in systems:
             model = load_model(exp.dir / "models" / system)
             speeds[system] = fraction(lambda: decide(score_samples(model, samples), model.threshold, model.smoothing))

@@ -10,9 +10,10 @@ NETWORKS = {  # and the network options that each depends on
 }
 SMOOTHINGS = {"cnn": ["hmm", "median"], "rnn": ["hmm", "median"], "seg_rnn": ["none"]}  # the first is Table 2's
 VOTES = ["vote", "vote_tuned"]  # the majority of the networks, by their own thresholds and by thresholds tuned together
-TUNED = ["statistical", "baseline"]  # nothing to train, but a threshold from dev
+STATISTICAL = {"statistical": False, "voicing": True}  # the paper's statistical SAD and ours: whether it looks at the voicing
+TUNED = [*STATISTICAL, "baseline"]  # nothing to train, but a threshold from dev
 WEBRTC = [f"webrtc{mode}" for mode in range(4)]  # the number is its aggressiveness
-FIXED = ["untuned", "threshold", *WEBRTC]  # not even a threshold
+FIXED = ["untuned", "voicing_untuned", "threshold", *WEBRTC]  # not even a threshold
 
 
 def pattern(systems):

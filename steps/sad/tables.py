@@ -5,6 +5,7 @@ from steps.tables import decimals, markdown_table, percent, report_text
 
 SYSTEMS = {
     "statistical": "Stat. SAD",
+    "voicing": "Stat. SAD with voicing",
     "cnn": "CNN + HMM",
     "rnn": "RNN + HMM",
     "seg_rnn": "Seg. RNN",
@@ -12,6 +13,7 @@ SYSTEMS = {
     "vote_tuned": "Majority, thresholds tuned for it",
     "baseline": "Baseline (ours: Combo-SAD)",
     "untuned": "Stat. SAD, threshold 0",
+    "voicing_untuned": "Stat. SAD with voicing, threshold 0",
     "threshold": "Stat. SAD, threshold of 2.1 alone",
     "webrtc": "WebRTC, best mode on dev",
 }

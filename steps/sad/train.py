@@ -15,10 +15,11 @@ def train_system(exp, conf, system):
     train_network(exp, conf, network, exp.dir / "training" / system, SMOOTHINGS[system][0])
 
 
-def train_network(exp, conf, network, folder, smoothing):
+def train_network(exp, conf, network, folder, smoothing, collars=None):
     """Train a network, a NetworkConfig, in `folder`, where model.pt is the result. Goes on after a kill.
 
-    smoothing: of the decisions by which the weights are chosen, see pyspeech.sad.smoothing."""
+    smoothing: of the decisions by which the weights are chosen, see pyspeech.sad.smoothing; collars: of their DCF, seconds,
+    by default those of `conf`."""
     from pyspeech.sad.checkpoint import save_model
     from pyspeech.sad.dataset import CropDataset, crop_sampler
     from pyspeech.sad.networks import SadNetwork, context_frames
@@ -28,11 +29,12 @@ def train_network(exp, conf, network, folder, smoothing):
     streams = load_cuts(exp.dir / "corpus", "train")
     dataset = CropDataset(streams, conf.data, conf.features, context_frames(network, conf.features))
     sampler = crop_sampler(streams, conf.data, conf.train.seed)
-    validate = dev_validation(exp, smoothing, conf.collars)
+    validate = dev_validation(exp, smoothing, collars or conf.collars)
     model = train(lambda: SadNetwork(network, conf.features), dataset, sampler, compute_loss, conf.train, folder, validate,
                   exp.log)
-    warn_of_training(exp.log, folder.name, folder, measure="dcf")
-    save_model(folder, model)
+    if model is not None:  # it is one process's of several
+        warn_of_training(exp.log, folder.name, folder, measure="dcf")
+        save_model(folder, model)
 
 
 def dev_validation(exp, smoothing, collars):

@@ -1,4 +1,5 @@
 """Majority voting of networks (Heitkaemper et al. 2020, section 4.3), with thresholds for what is voted on."""
+from pyspeech.parts import in_parts
 from steps.cuts import load_cuts
 from steps.sad.detect import labels_of_dev, read_scores
 
@@ -14,8 +15,15 @@ def tune_vote(exp, voters, stft, collar):
     each network alone, so that the majority is no worse on dev than any of them. stft: StftConfig, whose frames the scores
     are of; collar: seconds.
     """
-    starts = [voters, *(alone(voters, index) for index in range(len(voters)))]
-    return min((descend(exp, start, stft, collar) for start in starts), key=lambda found: found[1])
+    starts, decisions = [voters, *(alone(voters, index) for index in range(len(voters)))], Decisions()
+
+    def best_from(start):
+        found, dcf = descend(exp, start, stft, collar, decisions)
+        return [threshold for _, threshold, _ in found], dcf
+
+    found = in_parts(f"votes {collar:g}", best_from, {str(number): start for number, start in enumerate(starts)})
+    thresholds, dcf = min(found.values(), key=lambda one: one[1])
+    return [(scores, threshold, smoothing) for (scores, _, smoothing), threshold in zip(voters, thresholds)], dcf
 
 
 def alone(voters, index):
@@ -26,8 +34,9 @@ def alone(voters, index):
     return [*others[:index], voters[index], *others[index:]]
 
 
-def descend(exp, voters, stft, collar):
-    """Set the threshold of one voter after the other to the best on dev beside the others', until none changes."""
+def descend(exp, voters, stft, collar, decisions):
+    """Set the threshold of one voter after the other to the best on dev beside the others', until none changes. decisions:
+    a Decisions."""
     import numpy as np
 
     from pyspeech.sad.thresholds import sweep_decisions
@@ -38,8 +47,8 @@ def descend(exp, voters, stft, collar):
         for index, (scores, threshold, smoothing) in enumerate(voters):
             others = voters[:index] + voters[index + 1:]
             tried = np.append(threshold, np.linspace(0, 1, STEPS))  # the present one first: of equals, it stays
-            decisions = (votes(cut, voters[index], others, tried) for cut in dev)
-            (found,) = sweep_decisions(decisions, tried, *labels_of_dev(exp, dev), [collar], stft.frame_shift,
+            voted = (votes(decisions, cut, voters[index], others, tried) for cut in dev)
+            (found,) = sweep_decisions(voted, tried, *labels_of_dev(exp, dev), [collar], stft.frame_shift,
                                        stft.frame_offset)
             voters[index] = (scores, found.threshold, smoothing)
         if voters == before:
@@ -47,11 +56,35 @@ def descend(exp, voters, stft, collar):
     return voters, found.best_dcf
 
 
-def votes(cut, voter, others, thresholds):
+def votes(decisions, cut, voter, others, thresholds):
     """Yield the majority for a stream of dev at each threshold of one voter, those of the others as they are: bool (T,)."""
-    from pyspeech.sad.smoothing import decide, decide_thresholds, majority
+    from pyspeech.sad.smoothing import majority
 
-    fixed = [decide(read_scores(scores / "dev", cut), *how) for scores, *how in others]
+    fixed = [decided for scores, threshold, smoothing in others
+             for decided in decisions.at([threshold], cut, scores, smoothing)]
     scores, _, smoothing = voter
-    for decided in decide_thresholds(read_scores(scores / "dev", cut), thresholds, smoothing):
+    for decided in decisions.at(thresholds, cut, scores, smoothing):
         yield majority([*fixed, decided])
+
+
+class Decisions:
+    """What networks decide for streams of dev at any threshold: each is worked out once, and kept as bits."""
+
+    def __init__(self):
+        self.bits = {}
+
+    def at(self, thresholds, cut, scores, smoothing):
+        """Yield the decisions, bool (T,), of a network at each of the thresholds. scores: the folder of its scores."""
+        import numpy as np
+
+        from pyspeech.sad.smoothing import decide_thresholds
+
+        kept = self.bits.setdefault((cut.recording_id, scores, smoothing), {})
+        thresholds = [float(threshold) for threshold in thresholds]
+        missing = [threshold for threshold in thresholds if threshold not in kept]
+        if missing:
+            for threshold, decided in zip(missing, decide_thresholds(read_scores(scores / "dev", cut), missing, smoothing)):
+                kept[threshold] = len(decided), np.packbits(decided)
+        for threshold in thresholds:
+            count, bits = kept[threshold]
+            yield np.unpackbits(bits, count=count).view(bool)

@@ -83,7 +83,7 @@ def usable(kind, value, skip_bad, folder, log):
         raise UserError(f"{name}: no audio files of {kind} in {place} or below; expected some, such as *.wav or *.flac")
     log.info("%s: %d files in %s", name, len(paths), place)
     good, problems = check_utterances([SimpleNamespace(audio=path) for path in paths],
-                                      lambda one: check_sound(one.audio, kind), log)
+                                      lambda one: check_sound(one.audio, kind), log, what=f"files of {kind}")
     folder.mkdir(exist_ok=True)
     report_problems(name, folder, problems, len(paths), skip_bad, log, what="files")
     if not good:

@@ -1,11 +1,13 @@
 """Scores of the detectors of egs/add2022 on dev, adapt and eval, and their error rates."""
 from dataclasses import asdict
 
+from pyspeech.experiment.process import model_processes
 from pyspeech.files import write_json
+from pyspeech.parts import in_parts
 from steps.chance import warn
 from steps.cuts import load_cuts
 from steps.spoof.tables import chance_of
-from steps.spoof.train import trained_on
+from steps.spoof.train import chunks, score_cuts, trained_on
 from steps.systems import seeds_of
 
 SETS = ("dev", "adapt", "eval")
@@ -23,26 +25,26 @@ def score_system(exp, conf, system):
     figures, and the same on the screen. What training has scored to calibrate on is not scored again."""
     from pyspeech.compat import default_device
     from pyspeech.spoofing.checkpoint import load_model
-    from pyspeech.spoofing.dataset import UtteranceReader
-    from pyspeech.spoofing.detector import score_utterances
     from pyspeech.spoofing.formats import read_scores, write_scores
 
-    calibrations = []
-    for seed in seeds_of(conf, system):
-        (exp.dir / "scores" / system / str(seed)).mkdir(parents=True)  # a corpus may have none of the sets
-        model = exp.dir / "models" / system / str(seed)
-        detector = load_model(model, default_device())
-        calibrations.append(detector.calibration)
-        read = UtteranceReader(detector.sampling_rate)
-        for name in scored_sets(system):
-            cuts = load_cuts(exp.dir / "corpus", name)
-            if cuts:
-                scores = read_scores(model / f"{name}.txt") if (model / f"{name}.txt").exists() else {}
-                others = [cut for cut in cuts if cut.id not in scores]
-                found = score_utterances(detector.model, detector.crop, map(read, others))
-                scores.update(zip((cut.id for cut in others), found.tolist()))
-                write_scores(exp.dir / "scores" / system / str(seed) / f"{name}.txt",
-                             {cut.id: detector.calibration.log_likelihood_ratio(scores[cut.id]) for cut in cuts})
+    models = {seed: exp.dir / "models" / system / str(seed) for seed in seeds_of(conf, system)}
+    detectors = {seed: load_model(folder, default_device()) for seed, folder in models.items()}
+    sets = {name: load_cuts(exp.dir / "corpus", name) for name in scored_sets(system)}
+    kept = {(seed, name): read_scores(folder / f"{name}.txt") if (folder / f"{name}.txt").exists() else {}
+            for seed, folder in models.items() for name in sets}
+    parts = {part: (seed, name, cuts) for seed, name in kept
+             for part, cuts in chunks([cut for cut in sets[name] if cut.id not in kept[seed, name]], f"{seed} {name}").items()}
+    found = in_parts("utterances", lambda part: score_cuts(detectors[part[0]].model, detectors[part[0]].crop, part[2]), parts,
+                     model_processes(), log=exp.log)
+    for (seed, name, cuts), scores in zip(parts.values(), found.values()):
+        kept[seed, name].update(zip((cut.id for cut in cuts), scores))
+    for seed in models:
+        (exp.dir / "scores" / system / str(seed)).mkdir(parents=True, exist_ok=True)  # a corpus may have none of the sets
+    for (seed, name), scores in kept.items():
+        if sets[name]:
+            write_scores(exp.dir / "scores" / system / str(seed) / f"{name}.txt",
+                         {cut.id: detectors[seed].calibration.log_likelihood_ratio(scores[cut.id]) for cut in sets[name]})
+    calibrations = [detector.calibration for detector in detectors.values()]
     figures = {**system_figures(exp, conf, system), "calibrations": [asdict(calibration) for calibration in calibrations]}
     write_json(exp.dir / "scores" / f"{system}.json", figures)
     warn(exp.log, [chance_of(system, figures)])

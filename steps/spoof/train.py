@@ -1,10 +1,14 @@
 """Training of the systems of egs/add2022: the rows of Table 3 of Li et al. 2022, the same trained on train alone, which
 dev chooses the weights of, and one without augmentation."""
 from dataclasses import replace
+from functools import partial
 
+from pyspeech.experiment.process import model_processes
+from pyspeech.parts import in_parts
 from steps.chance import warn_of_training
 from steps.systems import seeds_of
 
+AT_ONCE = 64  # utterances that are scored at a time: what a kill can lose
 COMMON = {"rnm": True}  # reverberation, noise and music
 MASKED = {**COMMON, "masks": True}  # and masks on the spectrogram
 AUGMENTED = {
@@ -70,8 +74,6 @@ def train_detector(exp, conf, system, seed, backgrounds):
     used. The set of `chosen_by` chooses the weights, as train.minimize says, and the threshold and the calibration are made
     on it; where there is none the latter alone, on dev, which the system may have been trained on.
     """
-    from functools import partial
-
     from pyspeech.spoofing.augmentation import augment
     from pyspeech.spoofing.dataset import CropDataset, UtteranceSampler
     from pyspeech.spoofing.networks import LcnnBlstm
@@ -94,26 +96,42 @@ def train_detector(exp, conf, system, seed, backgrounds):
     folder = exp.dir / "training" / system / str(seed)
     model = run_training(lambda: LcnnBlstm(conf.network, conf.features), dataset, sampler, loss,
                          train_config(conf, system, seed, bool(choosing)), folder, validate, exp.log)
+    if model is None:  # it is another process's
+        return
     warn_of_training(exp.log, f"{system}, seed {seed}", folder, name, measure="eer")
-    save_calibrated(exp.dir / "models" / system / str(seed), model, conf.data, known, calibration)
+    save_calibrated(exp.dir / "models" / system / str(seed), model, conf.data, known, calibration, exp.log)
 
 
-def save_calibrated(folder, model, crop, name, cuts):
+def chunks(cuts, name):
+    """Parts of a work on cuts, so many at a time that little is lost by a kill: {name of the part: its cuts}."""
+    return {f"{name} {first:07d}": cuts[first : first + AT_ONCE] for first in range(0, len(cuts), AT_ONCE)}
+
+
+def score_cuts(model, crop, cuts):
+    """Scores of cuts as floats, before calibration."""
+    from pyspeech.spoofing.dataset import UtteranceReader
+    from pyspeech.spoofing.detector import score_utterances
+
+    read = UtteranceReader(model.log_mel.config.sampling_rate)
+    return score_utterances(model.eval(), crop, map(read, cuts)).tolist()
+
+
+def save_calibrated(folder, model, crop, name, cuts, log):
     """Write the detector with the calibration and the threshold that its scores of `cuts`, of the set `name`, give, and
     those scores, before calibration, to <name>.txt beside it; without cuts, the detector as it is."""
     from pyspeech.spoofing.calibration import Calibration, fit_calibration
     from pyspeech.spoofing.checkpoint import save_model
-    from pyspeech.spoofing.dataset import UtteranceReader
-    from pyspeech.spoofing.detector import Detector, score_utterances
+    from pyspeech.spoofing.detector import Detector
     from pyspeech.spoofing.formats import label_of, write_scores
     from pyspeech.spoofing.scoring import equal_error_rate
 
     if not cuts:
         save_model(folder, Detector(model, crop, Calibration()))
         return
-    read = UtteranceReader(model.log_mel.config.sampling_rate)
-    scores = score_utterances(model.eval(), crop, map(read, cuts))
-    write_scores(folder / f"{name}.txt", {cut.id: score for cut, score in zip(cuts, scores.tolist())})
+    found = in_parts("calibration", partial(score_cuts, model, crop), chunks(cuts, f"{folder.name} {name}"), model_processes(),
+                     log=log)
+    scores = sum(found.values(), [])
+    write_scores(folder / f"{name}.txt", {cut.id: score for cut, score in zip(cuts, scores)})
     genuine, fake = ([score for score, cut in zip(scores, cuts) if label_of(cut).genuine is kind]
                      for kind in (True, False))
     save_model(folder, Detector(model, crop, fit_calibration(genuine, fake), equal_error_rate(genuine, fake)[1]))

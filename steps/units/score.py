@@ -1,6 +1,7 @@
 """Units of the test set and their scores in egs/zerospeech: ABX within and across speakers, bitrate, codes in use."""
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path, write_json
+from pyspeech.parts import in_parts
 from steps.chance import warn
 from steps.cuts import load_cuts
 from steps.systems import seeds_of
@@ -9,21 +10,27 @@ from steps.units.train import SYSTEMS
 
 
 def score_system(exp, conf, system):
-    """units/<system>/<seed>/<utterance>.npy, the codes' vectors, and scores/<system>.json: a list, an entry a seed."""
-    from pyspeech.compat import default_device
-    from pyspeech.units.checkpoint import load_model
+    """units/<system>/<seed>/<utterance>.npy, the codes' vectors, and scores/<system>.json: a list, an entry a seed, each of
+    which is kept where the stage is killed."""
+    def entry(seed):
+        from pyspeech.compat import default_device
+        from pyspeech.units.checkpoint import load_model
 
-    entries = []
-    for seed in seeds_of(conf, system):
         bundle = load_model(exp.dir / "models" / system / str(seed), "vqvae", default_device())
-        folder = exp.dir / "units" / system / str(seed)
-        rate = 1 / (bundle.features.frame_seconds * bundle.model.config.stride)
+        rate, codes = 1 / (bundle.features.frame_seconds * bundle.model.config.stride), bundle.model.config.codes
         vectors = {cut.id: rows for cut, rows in encode_cuts(bundle, load_cuts(exp.dir / "corpus", "test"))}
-        entries.append({"seed": seed, "codes": bundle.model.config.codes,
-                        **score_units(exp, vectors, folder, rate, bundle.model.config.codes)})
-        exp.log.info("%s, seed %d: %s", system, seed, one_line(entries[-1]))
-        warn(exp.log, chance_notes(system, entries[-1]))
-    write_json(exp.dir / "scores" / f"{system}.json", entries)
+        return {"seed": seed, "codes": codes, **score_units(exp, vectors, units_folder(exp, system, seed), rate, codes)}
+
+    entries = in_parts("seeds", entry, {str(seed): seed for seed in seeds_of(conf, system)}, jobs=1,
+                       files=lambda seed: [units_folder(exp, system, seed)]).values()
+    for found in entries:
+        exp.log.info("%s, seed %d: %s", system, found["seed"], one_line(found))
+        warn(exp.log, chance_notes(system, found))
+    write_json(exp.dir / "scores" / f"{system}.json", list(entries))
+
+
+def units_folder(exp, system, seed):
+    return exp.dir / "units" / system / str(seed)
 
 
 def encode_cuts(bundle, cuts):
@@ -58,25 +65,33 @@ def score_anchors(exp, conf):
         return compute_features(read_samples(cut, config.sampling_rate), config, stats)
 
     features = {cut.id: read(cut) for cut in test}
-    entry = score_units(exp, {name: frames.numpy() for name, frames in features.items()}, exp.dir / "units" / "mfcc",
-                        1 / config.frame_seconds)
-    write_json(exp.dir / "scores" / "mfcc.json", [entry])
-    exp.log.info("features: %s", one_line(entry))
-    if not conf.kmeans:
-        return
-    frames = torch.cat([kmeans.average_frames(read(cut), stride) for cut in unit])
+    plain = {name: frames.numpy() for name, frames in features.items()}
     averaged = {name: kmeans.average_frames(rows, stride) for name, rows in features.items()}
+    frames = torch.cat([kmeans.average_frames(read(cut), stride) for cut in unit]) if conf.kmeans else []
     compared = {SYSTEMS[system].get("codes", conf.vqvae.codes) for system in conf.repeated}
-    for size in usable_sizes(conf.kmeans, len(frames), exp.log):
-        entries = []
-        for seed in conf.seeds if size in compared else conf.seeds[:1]:
-            centres = kmeans.fit(frames, size, seed)
-            vectors = {name: centres[kmeans.assign(rows, centres)].numpy() for name, rows in averaged.items()}
-            entries.append({"seed": seed, "codes": size,
-                            **score_units(exp, vectors, exp.dir / "units" / f"kmeans{size}" / str(seed),
-                                          1 / (config.frame_seconds * stride), size)})
-            exp.log.info("k-means, %d codes, seed %d: %s", size, seed, one_line(entries[-1]))
-        write_json(exp.dir / "scores" / f"kmeans{size}.json", entries)
+
+    def folder(anchor):
+        return units_folder(exp, f"kmeans{anchor[0]}", anchor[1]) if anchor else exp.dir / "units" / "mfcc"
+
+    def entry(anchor):
+        if not anchor:
+            return score_units(exp, plain, folder(anchor), 1 / config.frame_seconds)
+        size, seed = anchor
+        centres = kmeans.fit(frames, size, seed)
+        vectors = {name: centres[kmeans.assign(rows, centres)].numpy() for name, rows in averaged.items()}
+        return {"seed": seed, "codes": size,
+                **score_units(exp, vectors, folder(anchor), 1 / (config.frame_seconds * stride), size)}
+
+    sizes = usable_sizes(conf.kmeans, len(frames), exp.log) if conf.kmeans else []
+    anchors = {f"kmeans{size} {seed}": (size, seed) for size in sizes
+               for seed in (conf.seeds if size in compared else conf.seeds[:1])}
+    found = in_parts("anchors", entry, {"mfcc": None, **anchors}, jobs=1, files=lambda anchor: [folder(anchor)])
+    by_name = {}
+    for part, scored in found.items():
+        by_name.setdefault(part.partition(" ")[0], []).append(scored)
+        exp.log.info("%s: %s", part, one_line(scored))
+    for name, entries in by_name.items():
+        write_json(exp.dir / "scores" / f"{name}.json", entries)
 
 
 def usable_sizes(sizes, frames, log):

@@ -9,6 +9,8 @@ import shutil
 import zlib
 from dataclasses import asdict, replace
 
+from pyspeech.experiment.process import model_processes
+from pyspeech.parts import in_parts
 from steps.cuts import load_cuts
 from steps.units.train import run_training
 
@@ -38,6 +40,8 @@ def train_inverter(exp, conf):
         return InverterTraining(Inverter(config, vqvae.model.codebook, len(voices)), vqvae.model)
 
     training = run_training(exp, make_training, dataset, cuts, replace(conf.inverter_train, seed=seed), "inverter")
+    if training is None:  # it is another process's
+        return
     inverter = Bundle(training.inverter, voices, vqvae.features, vqvae.stats)
     save_pair(exp.dir / "models" / "synthesis", vqvae, inverter)
 
@@ -59,9 +63,8 @@ def pairs_to_speak(corpus, voices, most):
 
 
 def synthesize(exp, conf):
-    """wavs/ of all pairs to speak; those that are there are kept."""
+    """wavs/ of all pairs to speak; a stage that was killed goes on with those that are missing."""
     import soxr
-    from tqdm import tqdm
 
     from pyspeech.compat import default_device
     from pyspeech.cuts import read_samples
@@ -72,11 +75,14 @@ def synthesize(exp, conf):
     vqvae, inverter = load_pair(exp.dir / "models" / "synthesis", default_device())
     cuts, rate = {cut.id: cut for cut in load_cuts(exp.dir / "corpus", "test")}, vqvae.features.sampling_rate
     names = synthesis_names(pairs_to_speak(exp.dir / "corpus", inverter.speakers, conf.spoken))
-    for (utterance, voice), name in tqdm(sorted(names.items()), "speak", disable=None):
-        path = exp.dir / "wavs" / name
-        if not path.exists():
-            samples = read_samples(cuts[utterance], rate)
-            write_wave(path, soxr.resample(resynthesize(vqvae, inverter, samples, voice), rate, RATE))
+
+    def speak(spoken):
+        (utterance, voice), name = spoken
+        samples = resynthesize(vqvae, inverter, read_samples(cuts[utterance], rate), voice)
+        write_wave(exp.dir / "wavs" / name, soxr.resample(samples, rate, RATE))
+
+    in_parts("wavs", speak, {name: (spoken, name) for spoken, name in sorted(names.items())}, model_processes(),
+             files=lambda spoken: [exp.dir / "wavs" / spoken[1]], log=exp.log)
     exp.log.info("%d utterances spoken: %s", len(names), exp.dir / "wavs")
 
 

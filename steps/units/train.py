@@ -51,6 +51,8 @@ def train_vqvae(exp, conf, system, seed):
     dataset = UnitDataset(speakers, features, conf.data, stats)
     training = run_training(exp, lambda: VqVaeTraining(VqVae(config, len(speakers))), dataset, cuts,
                             replace(conf.train, seed=seed), f"{system}/{seed}")
+    if training is None:  # it is another process's
+        return
     warn_of_training(exp.log, f"{system}, seed {seed}", exp.dir / "training" / system / str(seed), codes=config.codes)
     save_model(exp.dir / "models" / system / str(seed), training.vqvae, speakers, features, stats)
 
@@ -58,17 +60,21 @@ def train_vqvae(exp, conf, system, seed):
 def kept_stats(folder, cuts, features):
     """The GlobalStats of the cuts' features, in folder/stats.json once they are computed: a minute or two for 15 hours."""
     from pyspeech.features.fbank import GlobalStats
+    from pyspeech.training.distributed import from_first
     from pyspeech.units.dataset import corpus_stats
 
-    path = folder / "stats.json"
-    if not path.exists():
-        corpus_stats(cuts, features).save(path)
-    return GlobalStats.load(path)
+    def make():
+        path = folder / "stats.json"
+        if not path.exists():
+            corpus_stats(cuts, features).save(path)
+        return GlobalStats.load(path)
+
+    return from_first(make)
 
 
 def run_training(exp, make_training, dataset, cuts, config, name):
-    """The VqVaeTraining or InverterTraining that make_training() gives, trained in training/<name>. dataset: UnitDataset;
-    config: TrainConfig."""
+    """The VqVaeTraining or InverterTraining that make_training() gives, trained in training/<name>, as
+    pyspeech.training.run.train gives it. dataset: UnitDataset; config: TrainConfig."""
     from pyspeech.training.run import train
     from pyspeech.units.dataset import DurationSampler
     from pyspeech.units.training import compute_loss

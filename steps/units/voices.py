@@ -5,6 +5,7 @@ from collections import defaultdict
 
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
+from pyspeech.parts import in_parts
 from steps.cuts import load_cuts
 from steps.units.corpus import speaker_of, words_of
 from steps.units.figures import draw_sentence
@@ -57,18 +58,22 @@ def score_synthesis(exp, conf):
 
 def score_pairs(exp, names, test, voices, speakers):
     """{(source, target): [(margin, distance), ...]} of what is spoken; names: {(utterance, voice): file in wavs/}."""
-    from tqdm import tqdm
-
     from pyspeech.audio.io import read_audio
     from pyspeech.cuts import read_samples
     from pyspeech.units.voices import RATE
 
     references, found = find_references(exp.dir / "corpus"), defaultdict(list)
-    for (utterance, voice), name in tqdm(sorted(names.items()), "voices", disable=None):
+
+    def score(spoken):
+        (utterance, voice), name = spoken
         samples, _ = read_audio(exp.dir / "wavs" / name, RATE)
         source, reference = speaker_of(test[utterance]), references(test[utterance], voice)
         distance = None if reference is None else distortion(samples, read_samples(reference, RATE))
-        found[source, voice].append((margin(samples, voice, source, speakers, voices), distance))
+        return source, voice, margin(samples, voice, source, speakers, voices), distance
+
+    parts = {name: (spoken, name) for spoken, name in sorted(names.items())}
+    for source, voice, *measured in in_parts("voices", score, parts, log=exp.log).values():
+        found[source, voice].append(tuple(measured))
     return found
 
 

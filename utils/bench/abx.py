@@ -17,9 +17,9 @@ import contextlib
 import importlib.util
 import os
 import tempfile
-import time
 
 from pyspeech.arguments import tool_parser
+from pyspeech.measurement.timing import best_process_times, use_one_thread
 
 RATE = 25
 SPEAKERS = 6               # all of a context: with more than 5 as X the peer would draw some of them, or its bar stops it
@@ -71,8 +71,8 @@ def score_peer(items, folder):
 
 
 def measured(score, items, folder):
-    begun = time.process_time()
-    return score(items, folder), time.process_time() - begun
+    [seconds], [errors] = best_process_times([lambda: score(items, folder)], 1, warm_up=False)
+    return errors, seconds
 
 
 def report(name, seconds, errors):
@@ -85,8 +85,7 @@ def main():
     parser.add_argument("--frames", type=int, default=6, help="mean length of a token (default: 6, 0.24 s at 25 Hz)")
     parser.add_argument("--dim", type=int, default=64, help="size of a feature vector (default: 64)")
     arguments = parser.parse_args()
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ[name] = "1"  # before numpy loads
+    use_one_thread()
     import pyspeech.units.abx  # noqa: F401  (imports are not measured)
     peer_is_here = importlib.util.find_spec("libriabx") is not None
     if peer_is_here:

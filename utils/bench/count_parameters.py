@@ -13,7 +13,7 @@ from pyspeech.launch import ensure_environment
 ensure_environment()
 
 
-from pyspeech.arguments import tool_parser
+from pyspeech.arguments import new_file, tool_parser
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
 from pyspeech.terminal import exit_after
@@ -48,7 +48,7 @@ def parser():
     parser = tool_parser(__doc__)
     parser.add_argument("--union", metavar="V", type=int, default=union_size(),
                         help="symbols of vanilla and one-hot (default: %(default)s, all of Table 1 with one blank)")
-    parser.add_argument("--json", metavar="FILE", help="write the table, with all digits, to FILE as well")
+    parser.add_argument("--json", metavar="FILE", type=new_file, help="write the table, with all digits, to FILE as well")
     return parser
 
 

@@ -14,10 +14,9 @@ from pyspeech.launch import ensure_environment
 ensure_environment()
 
 import importlib.util
-import os
-import time
 
 from pyspeech.arguments import length, tool_parser, whole_number
+from pyspeech.measurement.timing import best_process_times, use_one_thread
 from pyspeech.terminal import exit_after
 
 RATE = 16000
@@ -80,16 +79,6 @@ def plain(samples, coefficient, rate=RATE, burg=plain_burg, order=20):
     return total[shift:shift + len(samples)]
 
 
-def process_time(run, repetitions):
-    """(seconds of process time, the smallest of some runs; what the last returned)."""
-    times = []
-    for _ in range(repetitions):
-        begun = time.process_time()
-        result = run()
-        times.append(time.process_time() - begun)
-    return min(times), result
-
-
 def librosa_burg():
     """librosa's linear prediction as plain() takes it, compiled; None where it is not installed."""
     if importlib.util.find_spec("librosa") is None:
@@ -103,8 +92,7 @@ def librosa_burg():
 
 def main(arguments=None):
     options = parser().parse_args(arguments)
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ[name] = "1"  # before numpy loads
+    use_one_thread()
     import numpy as np
 
     from pyspeech.audio.io import read_audio
@@ -114,17 +102,23 @@ def main(arguments=None):
     samples = samples[:round(options.seconds * RATE)].astype(np.float64)
     burg = librosa_burg()
     anonymize(samples[:RATE], 0.8)  # fills caches
-    one, ours = process_time(lambda: anonymize(samples, 0.8, level="none"), options.repetitions)
-    four, all_ours = process_time(lambda: anonymize_many(samples, COEFFICIENTS, level="none"), options.repetitions)
-    plain_one, theirs = process_time(lambda: plain(samples, 0.8, burg=burg or plain_burg), options.repetitions)
-    plain_four, all_theirs = process_time(
+
+    def least(call, repetitions=options.repetitions):
+        """(seconds, result) of a call."""
+        [taken], [result] = best_process_times([call], repetitions, warm_up=False)
+        return taken, result
+
+    one, _ = least(lambda: anonymize(samples, 0.8, level="none"))
+    four, all_ours = least(lambda: anonymize_many(samples, COEFFICIENTS, level="none"))
+    plain_one, _ = least(lambda: plain(samples, 0.8, burg=burg or plain_burg))
+    plain_four, all_theirs = least(
         lambda: [plain(samples, coefficient, burg=burg or plain_burg) for coefficient in COEFFICIENTS], 1)
 
     seconds = len(samples) / RATE
     print(f"{seconds:.1f} s at {RATE} Hz, one thread, process time over audio time; "
           f"linear prediction of the loop: {'librosa' if burg else 'numpy'}")
     print(f"one coefficient    ours {one / seconds:.5f}   loop {plain_one / seconds:.5f}   ratio {plain_one / one:.1f}")
-    crop, _ = process_time(lambda: anonymize(samples[:CROP].astype(np.float32), 0.8), options.repetitions)
+    crop, _ = least(lambda: anonymize(samples[:CROP].astype(np.float32), 0.8))
     print(f"a training crop of {min(CROP, len(samples)) / RATE:.2f} s takes {1000 * crop:.1f} ms")
     print(f"four coefficients  ours {four / seconds:.5f}   loop {plain_four / seconds:.5f}   "
           f"ratio {plain_four / four:.1f}")

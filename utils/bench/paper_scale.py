@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from pyspeech.launch import ROOT, ensure_environment
+from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
@@ -22,42 +22,17 @@ import contextlib
 import json
 import os
 import resource
-import runpy
 import tempfile
 import time
-from typing import NamedTuple
 
 from pyspeech.arguments import add_json, length, tool_parser, whole_number
-from pyspeech.errors import UserError
 from pyspeech.experiment.process import duration
-from pyspeech.experiment.programs import run_program
 from pyspeech.files import write_json
 from pyspeech.terminal import exit_after
+from steps.benchmark.plans import PLANS, finish, run_stage, training_of
 from steps.tables import decimals, markdown_table
 
 BEGUN = time.monotonic()
-
-
-class Plan(NamedTuple):
-    """corpus: as local/full_size.py calls it; stages: those before the trainings; training: the stage whose data are read;
-    options: what narrows the recipe to it; seconds: seconds(batch, configuration) of audio."""
-
-    corpus: str
-    stages: tuple
-    training: str
-    options: tuple
-    seconds: object
-
-
-PLANS = {
-    "fearless": Plan("fearless", ("prepare",), "train_cnn", ("simulated=never",),
-                     lambda batch, conf: len(batch["samples"]) * conf.data.crop_seconds),
-    "zerospeech": Plan("zerospeech", ("prepare",), "train_trf128", ("seeds=[42]",), lambda batch, conf: batch["seconds"]),
-    "add2022": Plan("add2022", ("prepare", "backgrounds"), "train_rnm_sm_mc0.8", ("seeds=[42]",),
-                    lambda batch, conf: batch["seconds"]),
-    "indic": Plan("mucs", ("prepare", "units", "features"), "train_multi_softmax_lid", (),
-                  lambda batch, conf: float(batch["lengths"].sum()) * conf.features.frame_seconds),
-}
 
 
 def main(arguments=None):
@@ -108,11 +83,8 @@ def measure(recipe, folder, options):
     plan, corpus, experiment = PLANS[recipe], folder / PLANS[recipe].corpus, folder / f"{recipe}-exp"
     if not corpus.exists():
         yield lay_out(plan.corpus, corpus, options)
-    arguments = ["--profile", "full", "--device", "cpu", "--jobs", "1", "--exp", experiment]
-    arguments += settings_of(plan, corpus, options)
-    script = os.path.join(ROOT, "egs", recipe, "run.py")
     for stage in plan.stages:
-        done = finish([sys.executable, script, "--stage", stage, "--stop-stage", stage, *arguments])
+        done = run_stage(recipe, stage, "full", experiment, settings_of(plan, corpus, options))
         yield row_of(stage, done, said_of(done.lines))
     command = [sys.executable, os.path.abspath(__file__), "--read", recipe, "--folder", folder, "--seconds", options.seconds]
     command += ["--set", *options.set] if options.set else []
@@ -152,14 +124,6 @@ def settings_of(plan, corpus, options):
     return [f"corpus={corpus}", *plan.options, *options.set]
 
 
-def finish(command):
-    done = run_program(list(map(str, command)))
-    if done.status:
-        errors = [line for line in done.lines if " ERROR " in line] or done.lines[-1:] or [""]
-        raise UserError(f"{' '.join(map(str, command[1:4]))} ...: status {done.status}: {errors[0]}")
-    return done
-
-
 def said_of(lines):
     """What a stage said last but that it is done: that it is up to date, for one."""
     said = [line.partition(" INFO ")[2] for line in lines if " INFO " in line]
@@ -168,30 +132,12 @@ def said_of(lines):
 
 def read(options):
     """{"first", "read", "batches", "audio", "speed", "workers"} of the training's data, from batch --skip on."""
-    import logging
-
-    from pyspeech.experiment.runner import Experiment
-    from pyspeech.training import run
-
     plan, folder = PLANS[options.read], options.folder.absolute()
-    settings = settings_of(plan, folder / plan.corpus, options)
     os.environ["PYSPEECH_DEVICE"] = "cpu"
-    recipe = runpy.run_path(os.path.join(ROOT, "egs", options.read, "run.py"), run_name="recipe")["recipe"]
-    conf = recipe.configure("full", settings)[1]
-    stage = next(stage for stage in recipe.stages if stage.name == plan.training)
-    found = {}
-
-    class Read(Exception):
-        """The stage is to go no further."""
-
-    def read_instead(make_model, dataset, sampler, compute_loss, config, *others, **more):
-        found.update(read_batches(dataset, sampler, config, options, lambda batch: plan.seconds(batch, conf)))
-        raise Read
-
-    run.train = read_instead  # which the stage calls with what it would train on
-    with contextlib.suppress(Read):
-        stage.function(Experiment(folder / f"{options.read}-exp", logging.getLogger(), "full", tuple(settings)), conf)
-    return found
+    settings = settings_of(plan, folder / plan.corpus, options)
+    training = training_of(options.read, "full", folder / f"{options.read}-exp", settings)
+    return read_batches(training.dataset, training.sampler, training.config, options,
+                        lambda batch: plan.seconds(batch, training.conf))
 
 
 def read_batches(dataset, sampler, config, options, seconds_of):

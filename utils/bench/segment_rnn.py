@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Process time of the SAD networks on one thread: the segment RNN's plain and fast form, and each network end to end.
+"""Process time of the segment RNN's plain and fast form on one thread; utils/bench/sad_speed.py has whole networks.
 
-The networks have the paper's sizes and random weights, which does not change their speed. Each figure is the fraction of
-real time of the best of several repetitions; plain and fast take turns in the same run.
+It has the paper's size and random weights, which does not change its speed. Each figure is the fraction of real time of the
+best of several repetitions, in which plain and fast take turns.
 """
 import sys
 from pathlib import Path
@@ -13,6 +13,7 @@ from pyspeech.launch import ensure_environment
 ensure_environment()
 
 from pyspeech.arguments import length, tool_parser, whole_number
+from pyspeech.measurement.timing import best_process_times
 
 
 def main(arguments=None):
@@ -27,7 +28,6 @@ def main(arguments=None):
     torch.manual_seed(0)
     print(f"torch {torch.__version__}, one thread; fraction of real time (process time)")
     bench_segment_rnn(options.seconds, options.repetitions)
-    bench_networks(options.seconds, options.repetitions)
 
 
 def bench_segment_rnn(seconds, repetitions):
@@ -40,44 +40,10 @@ def bench_segment_rnn(seconds, repetitions):
     print("\nGRU over segments, 64 -> 2 x 128, shift 1\nlength   plain     fast      plain / fast   largest difference")
     for frames in (5, 10, 25):
         forms = [lambda form=form: form(features, gru, frames, 1) for form in (last_outputs_plain, last_outputs)]
-        (plain, fast), outputs = best_times(forms, max(1, round(seconds / 20)), repetitions)
+        with torch.inference_mode():
+            (plain, fast), outputs = best_process_times(forms, repetitions, calls=max(1, round(seconds / 20)))
         difference = max((one - other).abs().max().item() for one, other in zip(*outputs))
         print(f"{frames:6d}   {plain / 20:.5f}   {fast / 20:.5f}   {plain / fast:12.2f}   {difference:.1e}")
-
-
-def bench_networks(seconds, repetitions):
-    import numpy as np
-
-    from pyspeech.sad.config import TEMPORAL_LAYERS, NetworkConfig
-    from pyspeech.sad.decoding import score_samples
-    from pyspeech.sad.networks import SadNetwork
-
-    samples = np.random.default_rng(0).standard_normal(round(seconds * 8000)).astype(np.float32)
-    models = [SadNetwork(NetworkConfig(temporal=temporal)) for temporal in TEMPORAL_LAYERS]
-    times, _ = best_times([lambda model=model: score_samples(model, samples) for model in models], 1, repetitions)
-    print("\nsamples to scores, the paper's sizes")
-    for temporal, elapsed in zip(TEMPORAL_LAYERS, times):
-        print(f"{temporal:8s} {elapsed / seconds:.5f}")
-
-
-def best_times(functions, calls, repetitions):
-    """Seconds of process time a call, for each function, the best of the repetitions; and what each returned last."""
-    import time
-
-    import torch
-
-    best = [float("inf")] * len(functions)
-    outputs = [None] * len(functions)
-    with torch.inference_mode():
-        for function in functions:
-            function()
-        for _ in range(repetitions):
-            for index, function in enumerate(functions):
-                start = time.process_time()
-                for _ in range(calls):
-                    outputs[index] = function()
-                best[index] = min(best[index], (time.process_time() - start) / calls)
-    return best, outputs
 
 
 if __name__ == "__main__":

@@ -1,17 +1,13 @@
 #!/usr/bin/env python3
 """Process time of streaming recognition with the full-size transducer on one thread, as a fraction of the audio's time.
 
-The model has the paper's sizes, four languages and language identification, and random weights. What the search has to
-do depends on the posteriors, and those of random weights are unlike a trained model's: nearly uniform, with symbols in
-every frame. So the logits are computed as always, and then the blank's is replaced: in frames drawn at random for each
-language, `--rate` a second, P(blank) is 0.05 for what was not extended in that frame yet; it is 0.98 everywhere else.
-The other symbols keep their proportions, made more peaked by a factor. The columns on the right say what the search
-did. What replacing takes does not count. `--plain` leaves the logits as they are: with nearly uniform posteriors every
-hypothesis puts out symbols in every frame, the worst case.
+The model has the paper's sizes, four languages and language identification, and random weights, whose posteriors are made to
+look like a trained model's (steps/benchmark/transducer.py): `--rate` symbols a second. The columns on the right say what the
+search did. What replacing the posteriors takes does not count. `--plain` leaves them as they are: with nearly uniform
+posteriors every hypothesis puts out symbols in every frame, the worst case.
 
 The audio is noise. float32 and int8, all decoders running to the end and stopped early.
 """
-import math
 import sys
 from pathlib import Path
 
@@ -23,7 +19,6 @@ ensure_environment()
 from pyspeech.arguments import tool_parser
 
 VOCABULARIES = {"en-IN": 133, "hi-IN": 59, "ta-IN": 97, "gu-IN": 123}  # Joshi et al. 2021, Table 1
-PEAKEDNESS = 40.0  # factor on the random output weights
 
 
 def main():
@@ -42,11 +37,12 @@ def main():
 
     from pyspeech.transducer.config import EarlyStopping, SearchConfig
     from pyspeech.transducer.quantization import quantize_bundle
+    from steps.benchmark.transducer import ScheduledBlank
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
     samples = np.random.default_rng(0).standard_normal(round(options.seconds * 16000)).astype(np.float32) * 0.1
-    bundle = random_bundle(1.0 if options.plain else PEAKEDNESS)
+    bundle = random_bundle(options.plain)
     search = SearchConfig(options.beam, options.max_symbols)
     quantized = quantize_bundle(bundle)
     if not options.plain:
@@ -66,43 +62,20 @@ def main():
                     lambda: stream(one, samples, language, config, early, options.chunk_frames))
 
 
-def random_bundle(peakedness):
-    import torch
-
+def random_bundle(plain):
     from pyspeech.features.fbank import FbankConfig, GlobalStats
     from pyspeech.text.units import GraphemeUnits
     from pyspeech.transducer.checkpoint import Bundle
     from pyspeech.transducer.config import TransducerConfig
     from pyspeech.transducer.networks import Transducer
+    from steps.benchmark.transducer import sharpen
 
     model = Transducer(TransducerConfig(lid=True), VOCABULARIES).eval()
-    with torch.no_grad():
-        for layer in model.joint.outputs:
-            layer.weight.mul_(peakedness)
+    if not plain:
+        sharpen(model)
     units = {code: GraphemeUnits([chr(0x4E00 + number) for number in range(size // 2)])
              for code, size in VOCABULARIES.items()}
     return Bundle(model, units, FbankConfig(), GlobalStats([-7.0] * 80, [2.0] * 80))
-
-
-class ScheduledBlank:
-    """`logits` of a model with P(blank) replaced, as the top of this file says; `seconds`: what replacing took."""
-
-    def __init__(self, logits, probability):
-        self.logits, self.probability, self.last, self.seconds = logits, probability, None, 0.0
-
-    def __call__(self, encoded, predicted, heads):
-        import time
-
-        values = self.logits(encoded, predicted, heads)
-        start = time.process_time()
-        frame = abs(float(encoded[0, 0, 0])) * 1e4  # tells frames apart; the draws depend on it alone
-        first, self.last = frame != self.last, frame
-        for row, head in enumerate(heads):
-            speaks = first and (frame * (head + 1)) % 1 < self.probability
-            ratio = 0.05 / 0.95 if speaks else 0.98 / 0.02
-            values[row, :, 0] = values[row, :, 1:].logsumexp(dim=-1) + math.log(ratio)
-        self.seconds += time.process_time() - start
-        return values
 
 
 def stream(bundle, samples, language, search, stopping, chunk_frames):
@@ -110,6 +83,8 @@ def stream(bundle, samples, language, search, stopping, chunk_frames):
     from pyspeech.transducer.streaming import StreamingRecognizer
 
     rows, predict = [], bundle.model.predict
+    if hasattr(bundle.model.logits, "begin"):
+        bundle.model.logits.begin()
     bundle.model.predict = lambda tokens, heads, state: rows.append(len(tokens)) or predict(tokens, heads, state)
     try:
         recognizer = StreamingRecognizer(bundle, language, search, stopping, chunk_frames=chunk_frames)

@@ -19,6 +19,8 @@ import os
 import subprocess
 
 from pyspeech.arguments import tool_parser
+from pyspeech.measurement.machine import held_gigabytes, peak_gigabytes
+from pyspeech.measurement.timing import best_process_times, thread_variables
 
 IMPLEMENTATIONS = {"k2": "pruned, k2 backend", "torch": "pruned, torch backend",
                    "k2_helpers": "pruned, k2's own helpers", "full": "full lattice, torch backend",
@@ -63,37 +65,23 @@ def run_alone(name):
     if name in NEEDS_K2 and importlib.util.find_spec("k2") is None:
         return None
     command = [sys.executable, *sys.argv, "--only", name]
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-    process = subprocess.run(command, env={**os.environ, **threads}, check=True, stdout=subprocess.PIPE, text=True)
+    process = subprocess.run(command, env={**os.environ, **thread_variables(1)}, check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(process.stdout.splitlines()[-1])
 
 
 def measure(options):
     """{loss, seconds, megabytes} of a forward and backward pass of options.only."""
-    import time
-
     import torch
 
     torch.set_num_threads(1)
     run = make_pass(options.only, options)
     warm_up = argparse.Namespace(**{**vars(options), "batch": 1, "frames": 20, "symbols": 5})
     make_pass(options.only, warm_up)()  # loads what loads late
-    before = memory("VmRSS")
+    before = held_gigabytes()
     loss = run()
-    peak = memory("VmHWM")
-    times = []
-    for _ in range(2 if options.only in FULL else options.repetitions):
-        begun = time.process_time()
-        run()
-        times.append(time.process_time() - begun)
-    return {"loss": loss, "seconds": min(times), "megabytes": peak - before}
-
-
-def memory(field):
-    """MB of this process: VmRSS now, or VmHWM at its peak."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(field + ":"):
-            return int(line.split()[1]) / 1024
+    peak = peak_gigabytes()
+    [seconds], _ = best_process_times([run], 2 if options.only in FULL else options.repetitions, warm_up=False)
+    return {"loss": loss, "seconds": seconds, "megabytes": 1024 * (peak - before)}
 
 
 def make_pass(name, options):

@@ -1,0 +1,100 @@
+"""A SAD network as an ONNX file: from samples to scores in one graph, with all that its user needs to know as metadata.
+
+    samples float32 (1, N), span int64 (3,) -> scores float32 (span[2],)        as PieceNetwork.forward
+    metadata "pyspeech": JSON, see onnx_network.py
+
+The graph is traced from PieceNetwork, so there is one form of the arithmetic. ONNX Runtime transforms slowly: the short-time
+Fourier transform is a product with its matrix.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+
+import pyspeech
+from pyspeech.files import atomic_write
+from pyspeech.sad.config import OperatingPoint, StftConfig
+from pyspeech.sad.networks import SadNetwork
+from pyspeech.sad.onnx_network import FORMAT, KIND, METADATA
+from pyspeech.sad.piece_network import PieceNetwork
+
+OPSET = 17
+
+
+def export_onnx(model: SadNetwork, path: str | Path, points: Mapping[str, OperatingPoint], card: str = "") -> None:
+    """Write `model` to `path`, which should end in .onnx, whole or not at all.
+
+    points: how its scores become decisions, by name; the first is the default. card: what it was trained on, for people.
+    """
+    import onnx
+
+    content = {
+        "kind": KIND,
+        "format": FORMAT,
+        "version": pyspeech.__version__,
+        "network": asdict(model.config),
+        "stft": asdict(model.stft.config),
+        "points": {name: asdict(point) for name, point in points.items()},
+        "card": card,
+    }
+    graph = onnx.load_from_string(traced(model))
+    onnx.helper.set_model_props(graph, {METADATA: json.dumps(content)})
+    graph.producer_name, graph.producer_version = "pyspeech", pyspeech.__version__
+    onnx.checker.check_model(graph)
+    with atomic_write(path, "wb") as stream:
+        stream.write(graph.SerializeToString())
+
+
+def traced(model: SadNetwork) -> bytes:
+    """The graph of a network as ONNX, without metadata."""
+    network = PieceNetwork(model).cpu()
+    network.stft = MatrixStft(network.stft_config)
+    network.eval()
+    frames = 2 * network.geometry.hop + 3 * network.geometry.reach + 40
+    samples = torch.randn(1, (frames - 1) * network.stft_config.shift + network.stft_config.window)
+    span = torch.tensor([frames, network.geometry.reach, frames - 2 * network.geometry.reach - 5])
+    buffer = io.BytesIO()
+    # In torch 2 the tracing exporter has to be asked for; the other one needs a package more.
+    options = {} if torch.__version__.startswith("1.") else {"dynamo": False}
+    with warnings.catch_warnings(), torch.inference_mode():
+        warnings.simplefilter("ignore")  # of constants, which the shapes of a configuration are
+        torch.onnx.export(
+            network,
+            (samples, span),
+            buffer,  # pyright: ignore[reportArgumentType]
+            opset_version=OPSET,
+            input_names=["samples", "span"],
+            output_names=["scores"],
+            dynamic_axes={"samples": {1: "N"}, "scores": {0: "count"}},
+            **options,  # pyright: ignore[reportArgumentType]
+        )
+    return buffer.getvalue()
+
+
+class MatrixStft(torch.nn.Module):
+    """What `MagnitudeStft` computes, by a product with the windowed transform's matrix."""
+
+    basis: torch.Tensor
+
+    def __init__(self, config: StftConfig) -> None:
+        super().__init__()
+        self.shift, self.num_bins = config.shift, config.num_bins
+        bins = torch.arange(config.num_bins, dtype=torch.float64)[:, None]
+        angles = 2 * math.pi / config.n_fft * bins * torch.arange(config.window)
+        window = torch.hann_window(config.window).double()
+        self.register_buffer("basis", torch.cat([angles.cos() * window, angles.sin() * window]).float()[:, None])
+
+    def forward(self, samples: torch.Tensor, num_frames: torch.Tensor) -> torch.Tensor:
+        """samples (1, N), at least a window -> (1, num_frames, bins); the last whole frame is repeated."""
+        parts = torch.nn.functional.conv1d(samples[:, None], self.basis, stride=self.shift).square()
+        magnitudes = (parts[:, : self.num_bins] + parts[:, self.num_bins :]).sqrt().transpose(1, 2)
+        frames = torch.arange(num_frames)  # pyright: ignore[reportCallIssue, reportArgumentType]
+        return magnitudes[:, frames.clamp(max=magnitudes.shape[1] - 1)]

@@ -1,0 +1,65 @@
+"""Pieces of a recording: what frames a network's scores depend on, and how a long recording is cut so that they are exact.
+
+A piece is scored by itself. It is given the frames around it that its scores depend on: those of the normalisation window
+(twice over for log magnitudes: the level of their floor, then their mean), of the convolutions (2 a block) and of what comes
+after them, so that the scores are those of the whole recording.
+
+The bidirectional GRU over all frames ("rnn") would depend on every frame. It runs over windows instead: the frames of each
+HOP_SECONDS of the recording, counted from its start, with RNN_CONTEXT_SECONDS to either side (training shows it 4 s at a time).
+So its scores, too, depend on the frames around them alone, wherever a recording is cut.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspeech.sad.config import NetworkConfig, StftConfig
+
+RNN_CONTEXT_SECONDS = 4.0
+HOP_SECONDS = 2.0
+LARGEST_MAP = 2**22  # values of the output of the first convolution: 16 MB
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Numbers of frames. A piece of `hop` frames, or several times that, begins at a multiple of it."""
+
+    context: int  # to either side of a hop, that the layer behind the CNN is given
+    reach: int  # to either side, that a score depends on behind the normalisation
+    margin: int  # to either side, that it depends on altogether
+    hop: int
+    largest: int  # of a piece: a multiple of `hop`, beyond which memory counts more than the margins do
+
+    @classmethod
+    def of(cls, network: NetworkConfig, stft: StftConfig) -> Geometry:
+        """Geometry of a network."""
+        grid = network.segment_shift if network.temporal == "seg_rnn" else 1
+        beyond_cnn = {
+            "cnn": CNN_LAYER_REACH,
+            "rnn": round(RNN_CONTEXT_SECONDS / stft.frame_shift),
+            "seg_rnn": network.segment_length - 1,
+        }[network.temporal]
+        # Pieces start where a segment does.
+        reach = _multiple(cnn_reach(network) + beyond_cnn, grid)
+        hop = _multiple(round(HOP_SECONDS / stft.frame_shift) if network.temporal == "rnn" else 1, grid)
+        windows = 2 if network.compress == "log" else 1  # that normalise applies one after the other
+        margin = reach + windows * context_frames(network, stft)
+        largest = LARGEST_MAP // (network.channels[0] * stft.num_bins)
+        return cls(beyond_cnn, reach, margin, hop, max(1, largest // hop) * hop)
+
+
+CNN_LAYER_REACH = 2  # of the 1-D CNN's two convolutions
+
+
+def cnn_reach(network: NetworkConfig) -> int:
+    """Frames to either side that an output frame of the CNN blocks sees: two convolutions a block."""
+    return 2 * len(network.channels)
+
+
+def context_frames(config: NetworkConfig, stft: StftConfig) -> int:
+    """Frames to either side that a frame is normalised over."""
+    return round(config.context_seconds / stft.frame_shift)
+
+
+def _multiple(count: int, grid: int) -> int:
+    return max(1, -(-count // grid)) * grid

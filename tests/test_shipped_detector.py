@@ -1,0 +1,62 @@
+"""The detector that comes along: its file, its operating points, and what it makes of awkward audio; no torch, no network."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import soundfile
+from recipe_harness import ROOT
+
+from pyspeech.errors import UserError
+from pyspeech.sad.detector import SHIPPED, load_detector, load_scorer
+
+RATE = 8000
+
+
+@pytest.fixture(scope="module")
+def detectors():
+    return {point: load_detector(point=point) for point in ("turns", "words")}
+
+
+def test_the_file(detectors):
+    scorer, points = load_scorer(SHIPPED)
+    assert SHIPPED.stat().st_size <= 1_000_000
+    assert list(points) == ["turns", "words"]  # the first is the default
+    assert points["turns"].min_silence == 0.5
+    assert scorer.stft_config.sampling_rate == RATE
+    card = (SHIPPED.parent / "README.md").read_text(encoding="utf-8")
+    for point in points.values():
+        assert f"{point.threshold:g}" in card
+
+
+@pytest.mark.parametrize(
+    "samples, rate",
+    [
+        (np.ones(1), 8000),
+        (np.zeros(80000), 8000),
+        (np.full(80000, 0.5), 8000),
+        (0.3 * np.sin(0.3 * np.arange(80000)), 8000),
+        (1e-3 * np.random.default_rng(0).standard_normal((480000, 2)), 48000),
+        (0.3 * np.random.default_rng(0).standard_normal(441000), 44100),
+    ],
+    ids=["one sample", "silence", "constant", "tone", "faint noise, stereo, 48 kHz", "noise, 44.1 kHz"],
+)
+def test_what_is_no_speech(detectors, samples, rate, tmp_path):
+    path = tmp_path / "ein Gerät ñ 1.wav"
+    soundfile.write(path, samples, rate, subtype="FLOAT")
+    for detect in detectors.values():
+        assert len(detect(path).speech) == 0
+
+
+def test_no_samples_are_one_line(detectors, tmp_path):
+    soundfile.write(tmp_path / "no samples.wav", np.zeros(0), RATE)
+    with pytest.raises(UserError, match="no samples.wav: holds no samples"):
+        detectors["turns"](tmp_path / "no samples.wav")
+
+
+def test_torch_is_not_imported(tmp_path):
+    soundfile.write(tmp_path / "noise.wav", 0.1 * np.random.default_rng(0).standard_normal(RATE), RATE)
+    code = f"import sys; from pyspeech.sad.detector import load_detector; load_detector()({str(tmp_path / 'noise.wav')!r})"
+    code += "; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=120)

@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""Speech detectors over folders of labelled recordings: detection cost and speed of ours and of others, in one run.
+
+A folder has audio/*.wav (or .flac) and reference/*.txt, label files in the layout of Fearless Steps (utils/score_sad.py). The
+cost is DCF = 0.75 missed + 0.25 false, in %, without collar: the mean over the recordings at the default settings, and at the
+threshold that is best for the folder, which nobody knows beforehand. Speed is process time over audio time, one thread,
+reading included.
+
+Others are measured where they are installed: pip install silero-vad ten-vad webrtcvad
+
+examples:
+  utils/bench/sad_peers.py timit/ ami/ --turns radio/ -o peers      the tables, and the default settings' DCF as peers.png
+"""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from pyspeech.launch import ensure_environment
+
+ensure_environment()
+
+import functools
+import importlib.util
+import os
+import time
+
+from pyspeech.arguments import tool_parser
+from pyspeech.errors import UserError
+from pyspeech.terminal import exit_after
+
+THRESHOLDS = 19
+FALLBACK = 16000  # Hz, of the others
+
+
+def ours(point):
+    """Our shipped detector: (run, OperatingPoint), where run(path) gives frame scores, their shift and their offset."""
+    import numpy as np
+
+    from pyspeech.audio.io import stream_audio
+    from pyspeech.sad.decoding import score_blocks
+    from pyspeech.sad.detector import SHIPPED, choose_point, load_scorer
+
+    scorer, points = load_scorer(SHIPPED)
+    chosen = choose_point(SHIPPED, points, point)
+
+    def run(path):
+        blocks = stream_audio(path, scorer.stft_config.sampling_rate)
+        scores = np.concatenate([np.zeros(0, np.float32), *score_blocks(scorer, blocks, workers=1)])
+        return scores, scorer.stft_config.frame_shift, scorer.stft_config.frame_offset
+
+    return run, chosen
+
+
+def statistical():
+    from pyspeech.audio.io import stream_audio
+    from pyspeech.sad.config import OperatingPoint, StatisticalConfig
+    from pyspeech.sad.statistical import detect_stream
+
+    config = StatisticalConfig()
+
+    def run(path):
+        found = detect_stream(stream_audio(path, config.sampling_rate), config, 0.0)
+        return found.decisions.astype("float32"), config.frame_shift, 0.0
+
+    return run, OperatingPoint()
+
+
+def silero():
+    import silero_vad
+    import torch
+
+    from pyspeech.sad.config import OperatingPoint
+
+    torch.set_num_threads(1)
+    model = silero_vad.load_silero_vad()
+
+    def run(path):
+        samples = _read(path)
+        model.reset_states()
+        scores = model.audio_forward(torch.from_numpy(samples)[None], sr=FALLBACK)[0].numpy()
+        return scores, 512 / FALLBACK, 0.0
+
+    # Those of its get_speech_timestamps.
+    return run, OperatingPoint(0.5, min_silence=0.1, min_speech=0.25, pad=0.03)
+
+
+def ten():
+    import numpy as np
+    from ten_vad import TenVad
+
+    from pyspeech.sad.config import OperatingPoint
+
+    def run(path):
+        samples, detector = (_read(path) * 32767).astype(np.int16), TenVad(256, 0.5)
+        count = len(samples) // 256
+        return np.array([detector.process(frame)[0] for frame in samples[: count * 256].reshape(-1, 256)]), 256 / FALLBACK, 0.0
+
+    return run, OperatingPoint(0.5)
+
+
+def webrtc(mode):
+    import numpy as np
+    import webrtcvad
+
+    from pyspeech.sad.config import OperatingPoint
+
+    def run(path):
+        samples, detector = (_read(path) * 32767).astype(np.int16), webrtcvad.Vad(mode)
+        frames = samples[: len(samples) // 160 * 160].reshape(-1, 160)
+        return np.array([detector.is_speech(frame.tobytes(), FALLBACK) for frame in frames], np.float32), 0.01, 0.0
+
+    return run, OperatingPoint()
+
+
+def _read(path):
+    import numpy as np
+
+    from pyspeech.audio.io import read_audio
+
+    return np.clip(read_audio(path, FALLBACK)[0], -1, 1).astype(np.float32)
+
+
+def systems(point):
+    """{name: maker} of what is installed; each maker gives (run, OperatingPoint), the same ones each time."""
+    found = {f"ours, {point}": lambda: ours(point), "ours, statistical": statistical}
+    for package, name, maker in (("silero_vad", "silero-vad", silero), ("ten_vad", "ten-vad", ten)):
+        if importlib.util.find_spec(package):
+            found[name] = maker
+    if importlib.util.find_spec("webrtcvad"):
+        found |= {f"webrtcvad, mode {mode}": lambda mode=mode: webrtc(mode) for mode in (0, 3)}
+    return {name: functools.cache(maker) for name, maker in found.items()}
+
+
+def measure(maker, recordings):
+    """(DCF, missed, false) at the default, the best DCF at any threshold, and the fraction of real time."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    from pyspeech.sad.scoring import overall, score_pair
+    from pyspeech.sad.smoothing import find_speech
+
+    run, point = maker()
+    found, computing = [], 0.0
+    run(recordings[0][0])  # what is loaded or compiled once does not count
+    for path, _, _ in recordings:
+        begun = time.process_time()
+        found.append(run(path))
+        computing += time.process_time() - begun
+
+    def costs(point):
+        return overall([score_pair(reference, find_speech(values, point, shift, seconds, offset), 0.0)
+                        for (values, shift, offset), (_, reference, seconds) in zip(found, recordings)])
+
+    own = costs(point)
+    decided = all(np.isin(values, (0, 1)).all() for values, _, _ in found)  # nothing for a threshold to change
+    thresholds = [] if decided else np.linspace(0, 1, THRESHOLDS + 2)[1:-1].tolist()
+    best = min([costs(replace(point, threshold=threshold))["dcf"] for threshold in thresholds], default=own["dcf"])
+    seconds = sum(seconds for _, _, seconds in recordings)
+    return own["dcf"], own["p_miss"], own["p_fa"], min(best, own["dcf"]), computing / seconds
+
+
+def labelled(folder):
+    """[(path, reference rows, seconds)] of a labelled folder."""
+    import soundfile
+
+    from pyspeech.sad.formats import read_reference
+
+    paths = sorted(path for path in (Path(folder) / "audio").glob("*") if path.suffix in (".wav", ".flac"))
+    if not paths:
+        raise UserError(f"{folder}: no audio/*.wav or .flac in it; expected a folder with audio/ and reference/")
+    return [(path, read_reference(Path(folder) / "reference" / f"{path.stem}.txt"), soundfile.info(str(path)).duration)
+            for path in paths]
+
+
+def draw(figures, path):
+    """The DCF of each system on each set, {set: {system: fraction}}, as bars: a PNG."""
+    from steps.plots import new_figure, save
+
+    names = list(dict.fromkeys(name for found in figures.values() for name in found))[::-1]
+    colours = ["#2ca02c" if name.startswith("ours") else "#7f7f7f" for name in names]
+    figure, axes = new_figure(1.5 + 3 * len(figures), 0.8 + 0.4 * len(names), columns=len(figures))
+    for number, (place, (title, found)) in enumerate(zip([axes] if len(figures) == 1 else axes, figures.items())):
+        values = [100 * found.get(name, float("nan")) for name in names]
+        place.bar_label(place.barh(range(len(names)), values, color=colours), fmt="%.1f", padding=2, fontsize=8)
+        place.set(title=title, xlabel="DCF, %", xlim=(0, 115 * max(found.values())), ylim=(-0.6, len(names) - 0.4))
+        place.set_yticks([] if number else range(len(names)), [] if number else names)
+    save(figure, path)
+
+
+def main(arguments=None):
+    parser = tool_parser(__doc__)
+    parser.add_argument("-o", "--output", metavar="NAME", help="write NAME.png, the DCF at the default settings as bars")
+    parser.add_argument("folders", metavar="DIR", nargs="*", help="labelled recordings whose labels are of words")
+    parser.add_argument("--turns", metavar="DIR", nargs="+", default=[], help="and such whose labels are of turns")
+    options = parser.parse_args(arguments)
+    if not options.folders and not options.turns:
+        raise UserError("no folder of labelled recordings; see --help")
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[name] = "1"  # before numpy loads
+
+    from steps.tables import markdown_table, percent
+    figures = {}
+    for point, folders in (("words", options.folders), ("turns", options.turns)):
+        makers = systems(point)
+        for folder in folders:
+            recordings = labelled(folder)
+            print(f"\n{Path(folder).name}: {len(recordings)} recordings, "
+                  f"{sum(one[2] for one in recordings) / 60:.1f} minutes, labels of {point}\n")
+            rows, missing = [], []
+            for name, maker in makers.items():
+                try:
+                    *costs, speed = measure(maker, recordings)
+                except (ImportError, OSError) as error:  # of a package without its libraries
+                    missing.append(f"{name}: left out, it cannot be loaded: {error}")
+                    continue
+                rows.append([name, *map(percent, costs), f"{speed:.5f}"])
+                shown = name.replace(f", {point}", "")  # the points of one detector
+                figures.setdefault(f"{Path(folder).name} ({point})", {})[shown] = costs[0]
+            table = markdown_table(["system", "DCF", "missed", "false", "best DCF", "real time"], rows)
+            print(table, *missing, sep="\n", flush=True)
+    if options.output:
+        draw(figures, f"{options.output}.png")
+
+
+if __name__ == "__main__":
+    exit_after(main)

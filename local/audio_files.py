@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from pyspeech.audio.io import stream_audio
-from pyspeech.files import atomic_path
+from pyspeech.files import atomic_path, is_temporary
 from pyspeech.parts import file_state, fingerprint, in_parts
 
 READABLE = ("WAV", "WAVEX", "FLAC", "OGG", "MP3", "MPEG")
@@ -79,11 +79,12 @@ def safe_name(name):
 
 
 def digest(paths):
-    """SHA-256 over the names and all samples of some 16-bit files, in the order of their paths."""
+    """SHA-256 over the names and all samples of some 16-bit files, in the order of their paths; of whole ones alone, as a
+    killed process leaves some that it has not ended."""
     import soundfile
 
     total = hashlib.sha256()
-    for path in sorted(paths):
+    for path in sorted(path for path in paths if not is_temporary(path.name)):
         samples, _ = soundfile.read(str(path), dtype="int16")
         total.update(path.name.encode() + samples.astype("<i2").tobytes())
     return total.hexdigest()

@@ -19,7 +19,7 @@ def test_repeats_last_as_long_as_asked_for():
         calls.append(time.monotonic())
         time.sleep(0.002)
 
-    times = repeat(call, repeats=3, seconds=0.05)
+    times = repeat(call, repeats=3, seconds=0.3)
     assert len(times.seconds) == len(times.cpu_seconds) == 3
     assert times.calls >= 5 and len(calls) > 3 * times.calls  # and those to warm up
     assert all(0.002 <= each < 1 for each in times.seconds)

@@ -12,6 +12,8 @@ from toy_harness import Toy, repository
 
 from pyspeech.experiment import process
 from pyspeech.experiment.locks import birth_of
+from pyspeech.experiment.parallel import run_parallel
+from pyspeech.experiment.stages import Stage
 
 # left and right each wait until the other has begun; "after" needs both. A stage that finds the file "fail" fails.
 RECIPE = '''
@@ -179,3 +181,18 @@ def test_the_same_files_as_one_after_the_other(tmp_path):
     undisturbed = files_of(toy.exp)
     toy("--exp", "parallel", "--jobs", "3")
     assert files_of(toy.folder / "parallel") == undisturbed
+
+
+def test_what_takes_longest_begins_first():
+    """Of those whose inputs are there. All are up to date here, so nothing is forked."""
+    some = [
+        Stage(0, "first", print, outputs=("a",), hours=0.5),
+        Stage(1, "short", print, inputs=("a",)),
+        Stage(2, "long", print, inputs=("a",), outputs=("b",), hours=12),
+        Stage(3, "longest", print, inputs=("b",), hours=20),
+        Stage(4, "middle", print, inputs=("a",), hours=2),
+        Stage(5, "other", print, hours=2),
+    ]
+    begun = []
+    run_parallel(some, some, 2, begun.append, print, print)
+    assert [stage.name for stage in begun] == ["other", "first", "long", "longest", "middle", "short"]

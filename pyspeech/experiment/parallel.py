@@ -30,35 +30,39 @@ def run_parallel(
     run: Callable[[graph.Stage, Any], object],
     finished: Callable[[graph.Stage], object],
 ) -> None:
-    """Run the `selected` ones of all `stages`, each once what makes its inputs is done, at most `jobs` at a time.
+    """Run the `selected` ones of all `stages`, each once what makes its inputs is done, at most `jobs` at a time; of those that
+    could begin, the one with the most `hours`, so that the others do not wait for it in the end.
 
     decide(stage) -> what `run` needs, or None where the stage is up to date; run(stage, decision), in a process of its
     own; finished(stage) after it. Raises StageFailed once a stage has failed and the others have been stopped, by SIGTERM:
     they save their state where they can. When the calling process is killed, so are they.
     """
-    waiting, running = list(selected), {}
+    waiting, running = sorted(selected, key=lambda stage: -stage.hours), {}
     threads = max(1, num_cores() // jobs)
     try:
         while waiting or running:
-            for stage in list(waiting):
-                unfinished = {*waiting, *running.values()} - {stage}
-                if len(running) == jobs:
-                    break
-                if unfinished.intersection(graph.producers(stage, stages)):
-                    continue
+            stage = _next(waiting, running.values(), stages) if len(running) < jobs else None
+            if stage is not None:
                 waiting.remove(stage)
                 decision = decide(stage)
                 if decision is not None:
                     running[_start(stage, threads, lambda: run(stage, decision))] = stage
-            if running:
-                pid, status = os.wait()
-                stage = running.pop(pid, None)
-                if stage is not None and status:
-                    raise StageFailed(stage, os.waitstatus_to_exitcode(status))
-                if stage is not None:
-                    finished(stage)
+                continue
+            pid, status = os.wait()
+            stage = running.pop(pid, None)
+            if stage is not None and status:
+                raise StageFailed(stage, os.waitstatus_to_exitcode(status))
+            if stage is not None:
+                finished(stage)
     finally:
         _stop(running)
+
+
+def _next(waiting, running, stages):
+    """The first of the stages `waiting` that needs none of the others of these or of those `running`, or None."""
+    unfinished = {*waiting, *running}
+    ready = (stage for stage in waiting if not (unfinished - {stage}).intersection(graph.producers(stage, stages)))
+    return next(ready, None)
 
 
 def _start(stage, threads, run):

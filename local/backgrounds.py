@@ -85,8 +85,8 @@ def read_sounds(path, kind, rate):
         yield np.concatenate(blocks)
 
 
-def backgrounds(part):
-    """{"noise": [path, ...], "music": [path, ...]} of train, adapt or eval; downloaded where not in the cache."""
+def backgrounds(part, edges=PARTS):
+    """{"noise": [path, ...], "music": [path, ...]} of train, adapt or eval, by `part_of`; downloaded where not in the cache."""
     stamps = voices.PACKAGES["tuxpaint-stamps-default"]
     archives = fetch_debian([stamps, voices.FILLETS_DATA])
     sounds = unpack(archives[stamps.name], ["usr/share/tuxpaint/stamps/*.ogg"])
@@ -97,22 +97,22 @@ def backgrounds(part):
         if not SPOKEN.search(path.stem) and not {"symbols", "space"} & set(path.relative_to(sounds).parts)
     ]
     return {
-        "noise": sorted(path for path in noise if part_of(path.name) == part),
-        "music": sorted(path for path in music.rglob("*.ogg") if part_of(path.name) == part),
+        "noise": sorted(path for path in noise if part_of(path.name, edges) == part),
+        "music": sorted(path for path in music.rglob("*.ogg") if part_of(path.name, edges) == part),
     }
 
 
-def more_backgrounds(part):
+def more_backgrounds(part, edges=PARTS):
     """The same of MORE packages, for who wants many kinds of sounds; downloaded where not in the cache (155 MB)."""
     archives, found = fetch_debian([voices.SOUNDS[name] for name in MORE]), {"noise": [], "music": []}
     for name, patterns in MORE.items():
         folder = unpack(archives[name], list(patterns.values()))
         for kind, pattern in patterns.items():
-            found[kind] += sorted(path for path in folder.glob(pattern) if part_of(path.name) == part)
+            found[kind] += sorted(path for path in folder.glob(pattern) if part_of(path.name, edges) == part)
     return found
 
 
-def part_of(name):
-    """train, adapt or eval, by the name of a piece."""
+def part_of(name, edges=PARTS):
+    """The part of a piece, by its name: the first whose edge is above the share that follows from this."""
     share = share_of(name)
-    return next(part for part, edge in PARTS if share < edge)
+    return next(part for part, edge in edges if share < edge)

@@ -48,7 +48,8 @@ TURN_GAP = 0.5  # seconds: a shorter pause is part of a turn
 SEED = 2026
 # Languages whose other voices (those of children's games, and prompts) are held out of training
 LANGUAGES = {"dev": ("ca", "da", "el", "lt", "en_GB"), "eval": ("bg", "es", "he", "hu", "nds", "nl", "uk")}
-PARTS = {"train": "train", "dev": "adapt", "eval": "eval"}  # of local/backgrounds.py
+# As of local/backgrounds.py, with more of the sounds to train; those of eval are the same
+PARTS = (("train", 0.5), ("dev", 0.7), ("eval", 1.0))
 HOLD_MUSIC = {"train": ("cold_day", "robot_dity", "the_simplicity"), "dev": ("system",), "eval": ("morning",)}
 
 
@@ -230,7 +231,7 @@ def default_sounds(split):
     """The sounds of train, dev or eval, as of Sources, from the packages."""
     archive = fetch_debian([voices.MUSIC_ON_HOLD])[voices.MUSIC_ON_HOLD.name]
     on_hold = sorted(unpack(archive, ["usr/share/asterisk/moh/*.wav"]).rglob("*.wav"))
-    sounds, more = backgrounds(PARTS[split]), more_backgrounds(PARTS[split])
+    sounds, more = backgrounds(split, PARTS), more_backgrounds(split, PARTS)
     sounds = {kind: [path for path in sounds[kind] + more[kind] if path.stem not in VOICES] for kind in sounds}
     sounds["music"] = sounds["music"] + [path for path in on_hold if any(name in path.name for name in HOLD_MUSIC[split])]
     return {**sounds, "signals": fearless_mini.split_signals(fearless_mini.modem_signals())[split]}

@@ -16,7 +16,7 @@ from pyspeech.training.config import TrainConfig
 
 @dataclass
 class Config:
-    train_minutes: List[int] = field(default_factory=lambda: [300, 300, 120])  # of radio, of close speech, without speech
+    train_minutes: List[int] = field(default_factory=lambda: [300, 300, 240])  # of radio, of close speech, without speech
     dev_minutes: List[int] = field(default_factory=lambda: [25, 30, 60])
     eval_minutes: List[int] = field(default_factory=lambda: [25, 30, 60])
     # The share of dev's recordings without speech that an operating point may call speech: where nobody speaks, people want

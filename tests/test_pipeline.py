@@ -347,6 +347,15 @@ def test_what_the_user_can_mend_comes_without_a_traceback(toy, failure, message)
     assert "Traceback" in (toy.exp / "logs" / "2-score.log").read_text(encoding="utf-8")
 
 
+def test_what_a_failed_stage_has_half_written_goes(toy):
+    """A process that is ended because another has failed cannot tidy up."""
+    left = "manifests/.4242424242.tmp.train.txt"
+    toy(TOY_FAIL=f"(exp.dir / '{left}').write_text('half'); raise UserError('no space')", status=1)
+    assert (toy.exp / left).exists()
+    toy()
+    assert not (toy.exp / left).exists() and toy.ran() == {}
+
+
 def test_warnings_and_thread_exceptions_go_to_the_log(toy):
     failure = (
         "import warnings, threading; warnings.warn('odd'); "

@@ -117,7 +117,8 @@ class Run:
             if self.driver:
                 self.driver(self).submit_and_follow()
                 return
-            if after_a_kill:
+            # Of what was killed, and of processes that were ended where a stage had failed.
+            if after_a_kill or any(self.plan.records.attempt(stage.name) for stage in self.stages):
                 self.plan.files.remove_temporary()
             self._run_stages()
 

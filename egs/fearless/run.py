@@ -56,9 +56,8 @@ def statistical(exp, conf):
 
 for system in NETWORKS:
     @recipe.stage(name=f"train_{system}", about=f"Train the {system} network; the epoch is chosen on dev.", version=2,
-                  config=["features", "data", "train", "collars", *network_options(system)], inputs=["corpus"],
-                  outputs=[f"training/{system}"], cpus=2, gpus=1, hours=16 if system == "seg_rnn" else 12, resumable=True,
-                  trains=True)
+                  config=["features", "data", "train", "collars", *network_options(system)], inputs=["corpus"], cpus=2,
+                  outputs=[f"training/{system}"], gpus=1, hours=16 if system == "seg_rnn" else 12, resumable=True, trains=True)
     def train(exp, conf, system=system):
         from steps.sad.train import train_system
         train_system(exp, conf, system)

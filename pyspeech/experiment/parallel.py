@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from pyspeech.experiment import stages as graph
@@ -46,14 +47,14 @@ def run_parallel(
                 waiting.remove(stage)
                 decision = decide(stage)
                 if decision is not None:
-                    running[_start(stage, threads, lambda: run(stage, decision))] = stage
+                    running[_start(stage, threads, partial(run, stage, decision))] = stage
                 continue
             pid, status = os.wait()
-            stage = running.pop(pid, None)
-            if stage is not None and status:
-                raise StageFailed(stage, os.waitstatus_to_exitcode(status))
-            if stage is not None:
-                finished(stage)
+            ended = running.pop(pid, None)
+            if ended is not None and status:
+                raise StageFailed(ended, os.waitstatus_to_exitcode(status))
+            if ended is not None:
+                finished(ended)
     finally:
         _stop(running)
 

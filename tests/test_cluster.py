@@ -3,10 +3,9 @@
 import json
 import os
 import signal
-import time
 
 import pytest
-from toy_harness import Toy
+from toy_harness import Toy, wait_until
 
 from pyspeech.errors import UserError
 from pyspeech.experiment import one_job
@@ -49,13 +48,6 @@ def local(tmp_path):
         return other.results()
 
     return results
-
-
-def wait_until(condition, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def history(toy):

@@ -4,11 +4,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from test_pipeline_killed import files_of
-from toy_harness import Toy, repository
+from toy_harness import Toy, repository, wait_until
 
 from pyspeech.experiment import process
 from pyspeech.experiment.locks import birth_of
@@ -84,13 +83,6 @@ def run(tmp_path):
 
     finish.start, finish.exp = start, tmp_path / "exp"
     return finish
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def hanging(run):

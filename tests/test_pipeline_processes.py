@@ -7,10 +7,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from toy_harness import wait_until
 
 from pyspeech.errors import UserError
 from pyspeech.experiment import cli, process, ranks
@@ -59,13 +59,6 @@ def one(tmp_path_factory):
 @pytest.fixture
 def tiny(tmp_path):
     return Tiny(tmp_path / "with a space, ä")
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @pytest.mark.slow  # processes that load torch

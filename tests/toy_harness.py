@@ -6,6 +6,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from kill_harness import end_with
@@ -14,6 +15,14 @@ import pyspeech.pipeline  # noqa: F401  loaded once here, so that a forked comma
 from pyspeech.files import atomic_write
 
 repository = Path(__file__).resolve().parents[1]
+
+
+def wait_until(condition, seconds=60):
+    """Return once condition() holds; AssertionError where that takes longer than so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 class Toy:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tool_harness import as_new
 
-from local.synthesis import kokoro
+from local.synthesis import ipa, kokoro
 from pyspeech.errors import UserError
 from pyspeech.features.config import MfccConfig
 from pyspeech.features.pitch import fundamental_frequency
@@ -30,7 +30,7 @@ def vocabulary(where):
 
 
 def transcribe(texts, where, vocabulary):
-    return kokoro.transcribe(texts, vocabulary, (where["espeak"], where["espeak_data"]))
+    return ipa.transcribe(texts, vocabulary, (where["espeak"], where["espeak_data"]), kokoro.SYMBOLS)
 
 
 TEXTS = {
@@ -58,13 +58,13 @@ def test_texts_of_four_languages(where, vocabulary):
     ],
 )
 def test_marks(language, text, pieces):
-    assert kokoro.split(text, language) == pieces
+    assert ipa.split(text, language) == pieces
 
 
 def test_symbols(vocabulary):
     word = ["(en)tʃˈaɪ", "əʊ", "ɫ̩", "a", "ɪ", "(bg)", "☃"]
-    assert kokoro.symbols_of(word, vocabulary) == "ʧˈIQlaɪ"
-    assert set("".join(kokoro.SYMBOLS.values()) + "".join(kokoro.MARKS.values())) <= set(vocabulary)
+    assert ipa.symbols_of(word, vocabulary, kokoro.SYMBOLS) == "ʧˈIQlaɪ"
+    assert set("".join(kokoro.SYMBOLS.values()) + "".join(ipa.MARKS.values())) <= set(vocabulary)
     assert not [written for written in kokoro.SYMBOLS if len(written) == 1 and written in vocabulary]
 
 
@@ -179,7 +179,7 @@ def test_network_is_in_the_cache_whole(where):
 
 def test_another_process_gives_the_same_samples(made, where):
     program = (
-        "import json, hashlib, sys; from local.synthesis import kokoro; order, where = json.load(sys.stdin); "
+        "import json, hashlib, sys; from local.synthesis import ipa, kokoro; order, where = json.load(sys.stdin); "
         "print(hashlib.sha256(kokoro.synthesize(order, where)[0][0].tobytes()).hexdigest())"
     )
     done = subprocess.run([sys.executable, "-c", program], input=json.dumps([SAID[:1], where]), capture_output=True, text=True)

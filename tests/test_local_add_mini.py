@@ -15,7 +15,7 @@ from kill_harness import killed_until_it_ends
 from scipy.signal.windows import hann
 from tiny_audio import read_cuts
 
-from local import add_mini, shortcuts
+from local import add_mini, add_mini_sets, shortcuts
 from local.synthesis import fake_speech, recording_chain, vocoders
 from local.synthesis.recording_chain import MARGIN, RATE
 from pyspeech.errors import UserError
@@ -218,11 +218,11 @@ def sources():
 def corpus(sources, tmp_path_factory):
     folder = tmp_path_factory.mktemp("mini")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(add_mini, "GENUINE", FEW)
-        patched.setattr(add_mini, "FEWEST", 1)
-        patched.setattr(add_mini, "LONGEST", 1.5)
+        patched.setattr(add_mini_sets, "GENUINE", FEW)
+        patched.setattr(add_mini_sets, "FEWEST", 1)
+        patched.setattr(add_mini_sets, "LONGEST", 1.5)
         counts = add_mini.prepare(folder, log, sources=sources)
-        items = [item for part in FEW for item in add_mini.plan(part, 1.0, add_mini.SEED, sources)]
+        items = [item for part in FEW for item in add_mini_sets.plan(part, 1.0, add_mini.SEED, sources)]
     assert counts["train"] == {"genuine": 8, "fake": 16} and counts["eval"] == {"genuine": 8, "fake": 17}
     return folder, items
 
@@ -263,7 +263,7 @@ def test_an_item_by_itself_gives_the_same_samples(corpus, sources):
 
 @pytest.fixture(scope="module")
 def plans(sources):
-    return {part: add_mini.plan(part, 0.15, add_mini.SEED, sources) for part in FEW}
+    return {part: add_mini_sets.plan(part, 0.15, add_mini.SEED, sources) for part in FEW}
 
 
 @pytest.mark.network
@@ -279,7 +279,7 @@ def test_sets_share_no_speaker_clip_or_background(plans):
 def test_engines_and_conditions_of_the_sets(plans):
     seen = {part: Counter(item.system for item in plan) for part, plan in plans.items()}
     for part, counts in seen.items():
-        assert set(counts) == {"-", *add_mini.SYSTEMS[part]}
+        assert set(counts) == {"-", *add_mini_sets.SYSTEMS[part]}
     unheard = set(seen["eval"]) - set(seen["train"]) - set(seen["adapt"])
     assert unheard == {"sinusoidal", "phase_vocoder", "kokoro", "flite_kal", "flite_parametric"}
     for part, plan in plans.items():
@@ -287,7 +287,7 @@ def test_engines_and_conditions_of_the_sets(plans):
         for item in plan:
             conditions[item.system == "-"][item.condition] += 1
         for counts in conditions.values():
-            assert set(counts) == set(add_mini.CONDITIONS[part]) and max(counts.values()) - min(counts.values()) <= 9
+            assert set(counts) == set(add_mini_sets.CONDITIONS[part]) and max(counts.values()) - min(counts.values()) <= 9
         assert all(bool(item.background) == (item.condition != "clean") for item in plan)
     assert all(item.language == "en" for item in plans["eval"] if item.system.startswith("flite"))
     assert {item.language for item in plans["eval"] if item.system == "kokoro"} == {"en", "ca"}
@@ -302,10 +302,10 @@ def test_fakes_are_as_long_as_genuine_ones_and_have_their_band(plans):
         assert all(1.26 * RATE < item.recording.samples <= 4 * RATE for item in plan)
         for item in plan:
             if "asterisk" in str(item.clip):
-                assert item.recording.band == add_mini.NARROW
+                assert item.recording.band == add_mini_sets.NARROW
             else:
-                narrow[item.system == "-"].append(item.recording.band == add_mini.NARROW)
-    assert all(abs(np.mean(drawn) - add_mini.NARROWED) < 0.1 for drawn in narrow.values())
+                narrow[item.system == "-"].append(item.recording.band == add_mini_sets.NARROW)
+    assert all(abs(np.mean(drawn) - add_mini_sets.NARROWED) < 0.1 for drawn in narrow.values())
 
 
 @pytest.mark.network
@@ -316,7 +316,7 @@ def test_what_comes_without_noise_gets_that_of_recordings(plans):
             assert -50.0 <= item.recording.floor <= (-16.0 if quiet else -30.0)
     noisy = [item.recording.floor for item in plans["train"] if item.system == "espeak" and "_fr" in item.clip.name]
     assert len(noisy) > 1 and -24.0 <= min(noisy) <= max(noisy) <= -16.0
-    assert set(add_mini.FLOORS) == {voice for part in add_mini.SETS.values() for voice in part}
+    assert set(add_mini_sets.FLOORS) == {voice for part in add_mini_sets.SETS.values() for voice in part}
 
 
 @pytest.mark.network
@@ -340,18 +340,18 @@ def test_without_an_engine(sources, monkeypatch, caplog):
         "no fakes of flite_kal and flite_parametric: no network",
         "no fakes of kokoro: the package onnxruntime is not installed; run ./path.sh, which installs it",
     ]
-    plan = add_mini.plan("eval", 0.1, 1, replace(sources, engines=engines))
-    left = set(add_mini.SYSTEMS["eval"]) - {"flite_kal", "flite_parametric", "kokoro"}
+    plan = add_mini_sets.plan("eval", 0.1, 1, replace(sources, engines=engines))
+    left = set(add_mini_sets.SYSTEMS["eval"]) - {"flite_kal", "flite_parametric", "kokoro"}
     assert {item.system for item in plan} == {"-", *left}
 
 
 @pytest.mark.network
 def test_killed_while_it_is_made(sources, tmp_path, monkeypatch):
     """SIGKILL again and again: the corpus of an undisturbed run."""
-    monkeypatch.setattr(add_mini, "GENUINE", dict.fromkeys(FEW, 2))
-    monkeypatch.setattr(add_mini, "FEWEST", 1)
+    monkeypatch.setattr(add_mini_sets, "GENUINE", dict.fromkeys(FEW, 2))
+    monkeypatch.setattr(add_mini_sets, "FEWEST", 1)
     monkeypatch.setattr(add_mini, "TASK", 2)
-    monkeypatch.setattr(add_mini, "SETS", {part: voices[:1] for part, voices in add_mini.SETS.items()})
+    monkeypatch.setattr(add_mini_sets, "SETS", {part: voices[:1] for part, voices in add_mini_sets.SETS.items()})
     quick = replace(sources, engines={name: sources.engines[name] for name in ("espeak", "lpc")})
 
     def make(folder):
@@ -381,7 +381,7 @@ def test_what_another_plan_left_is_removed(corpus, sources, tmp_path, monkeypatc
         raise KeyboardInterrupt
 
     monkeypatch.setattr(add_mini, "make_all", dies)
-    monkeypatch.setattr(add_mini, "SETS", {part: voices[:1] for part, voices in add_mini.SETS.items()})
+    monkeypatch.setattr(add_mini_sets, "SETS", {part: voices[:1] for part, voices in add_mini_sets.SETS.items()})
     with pytest.raises(KeyboardInterrupt):
         add_mini.prepare(folder, log, scale=0.001, sources=sources)
     assert not list(folder.glob("*.jsonl.gz")) and not list(folder.glob("*.json"))
@@ -393,7 +393,7 @@ def test_one_line_where_it_cannot_be_made(sources, tmp_path, monkeypatch):
     with pytest.raises(UserError, match="scale=2; expected more than 0 and at most 1"):
         add_mini.prepare(tmp_path, log, scale=2, sources=sources)
     with pytest.raises(UserError, match="1 clips with 1.3 s of speech, 5 wanted"):
-        add_mini.choose_clips(generator(), {"one": sources.clips["fillets-cs-big"]["fillets-cs-big"][:1]}, 5)
+        add_mini_sets.choose_clips(generator(), {"one": sources.clips["fillets-cs-big"]["fillets-cs-big"][:1]}, 5)
     monkeypatch.setenv("PYSPEECH_CACHE", str(tmp_path / "empty"))
     monkeypatch.delenv("PYSPEECH_DEBIAN_MIRROR", raising=False)
     monkeypatch.setenv("PATH", "")

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+from lhotse import CutSet
+from lhotse.utils import fastcopy
 from tiny_spoofing import RATE, write_corpus
 
 from pyspeech.cuts import read_samples
@@ -13,6 +15,7 @@ from pyspeech.errors import UserError
 from pyspeech.spoofing import dataset as dataset_module
 from pyspeech.spoofing.config import CropConfig
 from pyspeech.spoofing.dataset import CropDataset, UtteranceReader, UtteranceSampler
+from pyspeech.spoofing.formats import original_of
 from pyspeech.spoofing.pieces import fill, random_crop, windows
 from pyspeech.training.data import BatchLoader
 
@@ -79,6 +82,55 @@ def test_balanced_batches(cuts):
     few = [cuts["u0_2"], *(cut for cut in cuts if cut.supervisions[0].text == "fake")]
     batch = next(iter(UtteranceSampler(few, dataclasses.replace(DATA, batch_size=64, balanced=True), seed=1)))
     assert sum(cut.id.startswith("u0_2") for cut in batch) == 7 and len(batch) == 13
+
+
+def with_originals(cuts):
+    """The fakes as made of the genuine ones, two of each in turn."""
+    genuine = [cut for cut in cuts if cut.supervisions[0].text == "genuine"]
+    fakes = [cut for cut in cuts if cut.supervisions[0].text == "fake"]
+    originals = {cut.id: cut.id for cut in genuine}
+    originals.update((cut.id, genuine[number // 2].id) for number, cut in enumerate(fakes))
+    return CutSet.from_cuts(
+        fastcopy(cut, supervisions=[fastcopy(cut.supervisions[0], custom={"original": originals[cut.id]})]) for cut in cuts
+    )
+
+
+def test_a_genuine_utterance_has_a_fake_made_of_it_behind_it(cuts):
+    data = dataclasses.replace(DATA, batch_size=6, balanced=True)
+    sampler, behind = UtteranceSampler(with_originals(cuts), data, seed=1), {}
+    for epoch in range(8):
+        sampler.set_epoch(epoch)
+        for batch in sampler:
+            batch = list(batch)
+            for genuine, fake in zip(batch[::2], batch[1::2]):
+                assert original_of(fake) == original_of(genuine) == genuine.id.split("#")[0]
+                behind.setdefault(original_of(genuine), set()).add(fake.id.split("#")[0])
+    assert len(behind) == 6 and all(len(fakes) == 2 for fakes in behind.values())
+    # One of which no fake is known has any.
+    some = CutSet.from_cuts(cut for cut in with_originals(cuts) if original_of(cut) != "u0_2" or cut.id == "u0_2")
+    assert next(iter(UtteranceSampler(some, data, seed=1)))
+
+
+def test_a_fake_is_cut_and_augmented_as_what_it_was_made_of(cuts):
+    """Of the same samples under two names the crops are the same, and those of the next pair are others."""
+
+    def augment(samples, rng):
+        return samples + rng.standard_normal(len(samples)).astype(np.float32)
+
+    cut = max(cuts, key=lambda cut: cut.duration)
+    pair = [cut.with_id("genuine"), cut.with_id("copy")]
+    named = [
+        fastcopy(one, supervisions=[fastcopy(cut.supervisions[0], custom={"original": original})])
+        for original in ("genuine", "other")
+        for one in pair
+    ]
+    dataset = CropDataset(dataclasses.replace(DATA, samples=cut.num_samples // 2), RATE, augment)
+    np.random.seed(0)
+    first, copy, other, other_copy = dataset[named]["samples"]
+    assert np.array_equal(first, copy) and np.array_equal(other, other_copy) and not np.array_equal(first, other)
+    np.random.seed(0)
+    unknown = dataset[[one.with_id(str(number)) for number, one in enumerate(4 * [cut])]]["samples"]
+    assert np.array_equal(unknown[0], first) and not np.array_equal(unknown[0], unknown[1])
 
 
 def test_training_needs_both_kinds(cuts):

@@ -12,13 +12,13 @@ changed the waveform by 8 to 23 % RMS.
 
 import functools
 import json
-import re
 import shutil
 import zipfile
 
 import numpy as np
 
 from local.synthesis import espeak
+from local.synthesis.ipa import load_network, transcribe
 from pyspeech.errors import UserError
 
 RATE = 24000
@@ -66,7 +66,6 @@ SYMBOLS = {
     "ħ": "h",
     "ɦ": "h",
 }
-MARKS = {"–": "—", "-": "—", "·": ";"}  # of punctuation
 
 
 def model():
@@ -136,7 +135,7 @@ def synthesize(utterances, where=None):
     where = where or model()
     session, vocabulary, styles = load(where["network"], where["vocabulary"], where["voices"])
     written = transcribe(
-        [(language, text) for _, language, text in utterances], vocabulary, (where["espeak"], where["espeak_data"])
+        [(language, text) for _, language, text in utterances], vocabulary, (where["espeak"], where["espeak_data"]), SYMBOLS
     )
     found = []
     for (voice, language, text), symbols in zip(utterances, written):
@@ -154,61 +153,8 @@ def synthesize(utterances, where=None):
 @functools.lru_cache(maxsize=1)
 def load(network, vocabulary, voices):
     """(session, {symbol: token}, {voice: styles (510, 1, 256)}), once in a process."""
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise UserError(
-            f"Kokoro needs the package onnxruntime ({error}); run ./path.sh to bring the environment up to date"
-        ) from None
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    try:
-        session = onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # its kinds are private to onnxruntime
-        raise UserError(
-            f"{network}: ONNX Runtime cannot load it ({(str(error).splitlines() or ['damaged'])[0]}); "
-            f"remove it and run the same command again"
-        ) from None
+    session = load_network(network, "Kokoro")
     with open(vocabulary, encoding="utf-8") as stream:
         tokens = json.load(stream)["vocab"]
     with np.load(voices) as table:
         return session, tokens, {name: table[name] for name in VOICES}
-
-
-def transcribe(texts, vocabulary, where):
-    """Symbols of Kokoro's vocabulary for a list of (language, text): list of str.
-
-    eSpeak NG leaves punctuation out, so that it is given what stands between marks. where: its library and data.
-    """
-    pieces = [(number, language, *piece) for number, (language, text) in enumerate(texts) for piece in split(text, language)]
-    found = [""] * len(texts)
-    said = {}
-    for language in sorted({language for language, _ in texts}):
-        chosen = sorted({words for _, of, words, _ in pieces if of == language and words})
-        said.update(zip(((language, words) for words in chosen), espeak.transcribe(chosen, language, where, ipa=True)))
-    for number, language, words, mark in pieces:
-        spoken = " ".join(filter(None, (symbols_of(word, vocabulary) for word in said.get((language, words), ()))))
-        if spoken:  # a mark without words before it says nothing
-            found[number] += spoken + mark + " "
-    return [symbols.strip() for symbols in found]
-
-
-def split(text, language):
-    """A text at its marks of punctuation: list of (words, mark or "")."""
-    if language == "el":  # where the semicolon asks and the raised dot divides
-        text = re.sub(r"[;\u037e]", "?", text)
-    pieces = re.split(r"\s*([,.;:!?…·\u0387]+(?=[\s\"'”»)]|$)|[—–]|(?<=\s)-(?=\s))", text)
-    marks = [MARKS.get(mark[:1].replace("\u0387", "·"), mark[:1]) for mark in pieces[1::2]] + [""]
-    return [(words.strip(), mark) for words, mark in zip(pieces[::2], marks)]
-
-
-def symbols_of(word, vocabulary):
-    """A word as eSpeak NG writes it, list of phonemes in IPA, in symbols of the vocabulary; the others are dropped."""
-    spoken = ""
-    for phoneme in word:
-        phoneme = re.sub(r"\(.*?\)", "", phoneme)  # "(en)": read by the rules of another language
-        for written, symbol in SYMBOLS.items():
-            phoneme = phoneme.replace(written, symbol)
-        spoken += "".join(symbol for symbol in phoneme if symbol in vocabulary)
-    return spoken

@@ -20,7 +20,7 @@ import torch
 from pyspeech.cache import BoundedCache
 from pyspeech.cuts import read_samples
 from pyspeech.errors import UserError
-from pyspeech.spoofing.formats import label_of
+from pyspeech.spoofing.formats import label_of, original_of
 from pyspeech.spoofing.networks import FAKE, GENUINE
 from pyspeech.spoofing.pieces import fill, random_crop
 
@@ -38,8 +38,9 @@ class UtteranceSampler:
 
     data: CropConfig. With data.balanced an epoch has as many utterances as before, but each batch is half genuine and
     half fake (one more where that is odd): of the larger class some are left to later epochs, of the smaller one all
-    return. In the first data.clean_batches batches cuts are marked, and CropDataset leaves them as they are. UserError
-    where there is no utterance of either class.
+    return. A genuine utterance has then one of the fakes behind it that were made of it, where the cuts say so
+    (formats.original_of). In the first data.clean_batches batches cuts are marked, and CropDataset leaves them as they
+    are. UserError where there is no utterance of either class.
     """
 
     def __init__(self, cuts: Iterable[Cut], data: CropConfig, seed: int) -> None:
@@ -52,6 +53,18 @@ class UtteranceSampler:
                 raise UserError(
                     f"none of the {len(self.cuts)} training utterances is {name}; training needs both kinds: check the corpus"
                 )
+
+        self.fakes_of = self._fakes_of()
+
+    def _fakes_of(self):
+        """{index of a genuine cut: those of the fakes made of it}."""
+        genuine = {self.cuts[index].id: index for index in self.classes[0]}
+        found = {}
+        for index in self.classes[1]:
+            original = genuine.get(original_of(self.cuts[index]))
+            if original is not None:
+                found.setdefault(original, []).append(index)
+        return found
 
     def set_epoch(self, epoch: int) -> None:
         self.epoch = epoch
@@ -73,6 +86,9 @@ class UtteranceSampler:
         for indices in self.classes:
             rounds = -(-half // len(indices))
             drawn.append(np.concatenate([rng.permutation(indices) for _ in range(rounds)])[:half])
+        if self.fakes_of:
+            genuine, others = drawn
+            drawn[1] = np.array([rng.choice(self.fakes_of.get(index, [other])) for index, other in zip(genuine, others)])
         return np.stack(drawn, axis=1).reshape(-1)[: len(self.cuts)]
 
     def _named(self, indices, clean):
@@ -86,7 +102,8 @@ class UtteranceSampler:
 
 
 class CropDataset(torch.utils.data.Dataset):
-    """dataset[cuts]: a batch of one random crop of each.
+    """dataset[cuts]: a batch of one random crop of each. A fake right behind the genuine utterance that it was made of, or
+    behind another of its fakes, is cut and augmented as that one is: what differs is what made it.
 
     data: CropConfig. augment: augment(samples (N,) float32, rng=numpy Generator) -> (N,), applied to a crop before it
     is filled up; None for none. It follows from the batch alone: rng is its only source of chance.
@@ -107,7 +124,14 @@ class CropDataset(torch.utils.data.Dataset):
         """
         cuts = list(cuts)
         rng = np.random.default_rng(np.random.randint(2**32, size=4, dtype=np.uint64))
-        crops = [self._crop(cut, rng) for cut in cuts]
+        crops, original, state = [], None, rng.bit_generator.state
+        for cut in cuts:
+            before, original = original, original_of(cut)
+            if original and original == before:
+                rng.bit_generator.state = state
+            else:
+                state = rng.bit_generator.state
+            crops.append(self._crop(cut, rng))
         size, short = self.data.samples, self.data.short
         return {
             "samples": torch.from_numpy(np.stack([fill(crop, size, short) for crop in crops])),

@@ -181,6 +181,12 @@ def label_of(cut: Cut) -> Label:
     )
 
 
+def original_of(cut: Cut) -> str:
+    """The id of the genuine cut whose recording a fake was made of or stands beside, a genuine cut's own; "" where the
+    supervision does not say it (custom field `original`)."""
+    return str((cut.supervisions[0].custom or {}).get("original", ""))
+
+
 def labels_of(cuts: Iterable[Cut]) -> dict[str, Label]:
     """{cut id: Label} of a CutSet."""
     return {cut.id: label_of(cut) for cut in cuts}

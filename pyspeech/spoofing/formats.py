@@ -18,7 +18,7 @@ Labels, told apart by their columns:
 The ending of an audio file's name is no part of the utterance's: labels and scores agree with and without it. Files of
 labels name audio files, so it is taken off there; scores keep it for `match_scores`, as it may belong to a name. In a
 manifest, a cut has one supervision: `text` "genuine" or "fake", `speaker`, and `custom = {"attack": ..., "condition":
-...}`; "-" stands for what is not known or does not apply.
+...}`; "-" stands for what is not known or does not apply. `custom` may have "original" too (`original_of`).
 """
 
 from __future__ import annotations

@@ -61,7 +61,6 @@ from pyspeech.parts import in_parts
 from pyspeech.unpack import unpack
 
 SEED = 2022
-TASK = 10  # utterances that a process makes at a time
 # What eSpeak NG says depends a little on what it has said before: so many in a process, of whatever size the tasks are
 SPOKEN_TASK = {"espeak": 40, "flite_kal": 40, "flite_parametric": 40, "kokoro": 1}
 # SHA-256 (of `digest`) of the corpora that figures are published for: scale -> digest, with SEED
@@ -111,7 +110,7 @@ def make_all(items, folder, sources, jobs, log):
         kinds.setdefault(item.system if item.texts else "", []).append(item)
     tasks = {}
     for system, some in sorted(kinds.items(), reverse=True):
-        size = SPOKEN_TASK.get(system, TASK)
+        size = SPOKEN_TASK.get(system, sets.TASK)
         tasks.update((some[start].id, some[start : start + size]) for start in range(0, len(some), size))
 
     def make_some(some):

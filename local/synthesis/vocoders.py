@@ -20,6 +20,7 @@ SHIFT_MS = 5.0
 SHIFT = 80  # samples of SHIFT_MS
 N_FFT, HOP, MELS, ITERATIONS = 1024, 256, 80, 32
 ORDER = 18  # of linear prediction
+LEVEL = 10 ** (-20 / 20)  # root mean square of the speech that neural vocoders have learnt from, about
 HARMONICS_UP_TO = 5500.0  # Hz: above it the sinusoidal model has noise alone
 
 
@@ -76,6 +77,17 @@ def resample(samples, rate, sampling_rate):
 
     divisor = np.gcd(rate, sampling_rate)
     return resample_poly(samples, sampling_rate // divisor, rate // divisor) if rate != sampling_rate else samples
+
+
+def copy_by(vocode, rate, samples):
+    """A recording by a neural vocoder: (N,) at 16 kHz -> (N,) at its level. vocode(samples at `rate` Hz, of the level that
+    such networks have learnt from) -> samples at that rate."""
+    if not samples.any():
+        return np.zeros(len(samples))
+    level = np.sqrt(np.mean(np.square(samples)))
+    made = vocode(resample(samples * (LEVEL / level), RATE, rate)).astype(np.float64)
+    made = fit(resample(made, rate, RATE), len(samples))
+    return made * level / np.sqrt(np.mean(np.square(made)) + 1e-20)
 
 
 # Short-time spectra

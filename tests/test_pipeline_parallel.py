@@ -22,6 +22,7 @@ from pathlib import Path
 import pyspeech.compat
 from pyspeech.errors import UserError
 from pyspeech.pipeline import Recipe
+from pyspeech.experiment.process import stage_cores
 pyspeech.compat.describe_environment = lambda: "Python of the tests"
 
 @dataclass
@@ -48,7 +49,7 @@ def stage(name, inputs, other):
             raise UserError("left was told to fail")
         if (exp.dir / "hang").exists():
             time.sleep(600)
-        exp.log.info("threads %s", os.environ.get("OMP_NUM_THREADS"))
+        exp.log.info("threads %s on %d cores", os.environ.get("OMP_NUM_THREADS"), stage_cores())
         (exp.dir / f"{name}.txt").write_text(name)
 
 stage("first", [], "first.begun")
@@ -100,7 +101,9 @@ def test_stages_that_need_nothing_of_each_other_run_at_once(run):
     assert errors == "" and output.count("done in") == 5
     assert "[left] stage 1 left: runs" in output and "[right] stage 2 right: runs" in output
     assert output.index("[right] stage 2 right: done") < output.index("[after] stage 3 after: runs")
-    assert f"threads {max(1, process.num_cores() // 2)}" in output
+    threads = max(1, process.num_cores() // 2)
+    assert output.count(f"threads {threads} on {threads} cores") == 2
+    assert output.count(f"threads {threads} on {process.num_cores()} cores") == 2  # of `first` and `after`, which run alone
     assert run("--jobs", "2")[0].count("up to date") == 4
     assert "left did not come" not in run()[0]  # one after the other: up to date as well
 

@@ -58,6 +58,21 @@ def test_windows_are_the_same_in_any_blocks(hop, rng):
     assert list(windows([], config)) == list(windows([np.zeros(0)], config)) == []
 
 
+def test_utterances_are_whole_up_to_a_length(rng):
+    """What is longer has windows of that length, half of it apart where those of training are."""
+    config = dataclasses.replace(DATA, samples=10, hop=5, whole=40)
+    for length in (1, 9, 10, 11, 40, 41, 137):
+        samples = rng.standard_normal(length).astype(np.float32)
+        starts = [*range(0, length - 40, 20), length - 40] if length > 40 else [0]
+        pieces = [samples[start : start + 40] for start in starts]
+        pieces = [fill(pieces[0], 10, "zeros")] if length < 10 else pieces
+        expected = [(start, piece.tolist()) for start, piece in zip(starts, pieces)]
+        for blocks in ([samples], np.array_split(samples, 7), list(samples[:, None])):
+            assert [(start, piece.tolist()) for start, piece in windows(blocks, config)] == expected
+    with pytest.raises(UserError, match="whole=9: expected 0, or at least samples=64600"):
+        CropConfig(whole=9).check()
+
+
 def test_an_epoch_has_each_utterance_once(cuts):
     sampler, epochs = UtteranceSampler(cuts, DATA, seed=1), []
     for epoch in (0, 1, 0):

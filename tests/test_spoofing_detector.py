@@ -58,6 +58,19 @@ def test_many_utterances_at_once(detector, rng):
     assert len(score_utterances(detector.model, CROP, [])) == 0
 
 
+def test_whole_utterances(detector, rng):
+    """One piece each, whatever its length, alone and among others."""
+    crop = CropConfig(samples=4096, hop=3000, whole=20000)
+    whole = Detector(detector.model, crop, detector.calibration)
+    utterances = [(0.1 * rng.standard_normal(size)).astype(np.float32) for size in (4096, 5000, 5000, 20000, 700, 30000)]
+    for samples in utterances[:4]:
+        assert score_samples(whole, samples, 16000) == pytest.approx(score_by_hand(detector, samples), abs=1e-5)
+    expected = [score_samples(whole, samples, 16000) for samples in utterances]
+    assert np.allclose(score_utterances(detector.model, crop, iter(utterances)), expected, atol=1e-5)
+    halves = [score_by_hand(detector, utterances[-1][start : start + 20000]) for start in (0, 10000)]
+    assert expected[-1] == pytest.approx(np.mean(halves), abs=1e-5)  # windows 12000 apart, but for the last
+
+
 def test_other_sampling_rates_and_types(detector, rng):
     samples = (0.1 * rng.standard_normal(12000)).astype(np.float32)
     for rate in (8000, 44100, 11025):

@@ -65,6 +65,8 @@ class CropConfig:
     samples: int = 64600  # of a piece, 4.04 s: the 253 frames of Table 1
     short: str = "zeros"  # what follows a shorter utterance: zeros, or repeat: itself again
     hop: int = 32300  # samples from window to window of a longer utterance, in detection
+    # in detection, utterances up to so many samples are scored whole, longer ones in windows of as many; 0: as in training
+    whole: int = 0
     batch_size: int = 64  # pieces
     balanced: bool = False  # whether training draws both classes equally often, the smaller one repeatedly
     clean_batches: int = 0  # at the beginning, in which nothing is augmented or masked: a short training needs them
@@ -78,6 +80,7 @@ class CropConfig:
         require("samples", self.samples >= 4096, "at least 4096")
         require("short", self.short in SHORT, " or ".join(SHORT))
         require("hop", 1 <= self.hop <= self.samples, f"1 to samples={self.samples}, so that no sample is passed over")
+        require("whole", self.whole == 0 or self.whole >= self.samples, f"0, or at least samples={self.samples}")
         require("batch_size", self.batch_size >= (2 if self.balanced else 1), "at least 1, or 2 with balanced=true")
         require("clean_batches", self.clean_batches >= 0, "at least 0")
         require("cache_gigabytes", 0 <= self.cache_gigabytes < math.inf, "at least 0")

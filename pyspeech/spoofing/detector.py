@@ -5,8 +5,8 @@
     detector.calibration.log_likelihood_ratio(score)    # as in the recipe's score files
     detector.calibration.probability(score)             # of being genuine
 
-What is shorter than the pieces of training is filled up as there; of what is longer, the score is the mean over
-windows.
+What is shorter than the pieces of training is filled up as there; of what is longer than a window (CropConfig.whole), the
+score is the mean over windows.
 """
 
 import itertools
@@ -88,9 +88,10 @@ def score_utterances(model: LcnnBlstm, crop: CropConfig, utterances: Iterable[np
 
 
 def score_pieces(model: LcnnBlstm, pieces: Iterable[np.ndarray]) -> Iterator[float]:
-    """Yield the log odds of pieces (N,) float32 of one length."""
-    device, pieces = next(model.parameters()).device, iter(pieces)
-    while batch := list(itertools.islice(pieces, BATCH)):
-        with torch.inference_mode():
-            samples = torch.from_numpy(np.stack(batch)).to(device)
-            yield from log_odds(model(samples)).double().cpu().tolist()
+    """Yield the log odds of pieces (N,) float32; those of one length that follow each other are scored together."""
+    device = next(model.parameters()).device
+    for _, alike in itertools.groupby(pieces, key=len):
+        while batch := list(itertools.islice(alike, BATCH)):
+            with torch.inference_mode():
+                samples = torch.from_numpy(np.stack(batch)).to(device)
+                yield from log_odds(model(samples)).double().cpu().tolist()

@@ -1,8 +1,8 @@
 """Pieces of the length that the detector is trained with, cut out of utterances of any length (Li et al. 2022, section
 3.2).
 
-In training a piece is a random crop; in detection, windows go over the utterance. What is shorter is followed by zeros,
-or repeated (CropConfig.short).
+In training a piece is a random crop; in detection it is the utterance as a whole, up to CropConfig.whole, or windows go over
+it. What is shorter than in training is followed by zeros, or repeated (CropConfig.short).
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ def fill(samples: np.ndarray, size: int, short: str) -> np.ndarray:
 
 
 def windows(blocks: Iterable[np.ndarray], config: CropConfig) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield (start, piece (config.samples,)) of an utterance that comes in blocks (n,) of any lengths.
+    """Yield (start, piece (config.samples,) or, with config.whole, up to (config.whole,)) of an utterance that comes in
+    blocks (n,) of any lengths.
 
     config: CropConfig. start: the place of the piece's first sample. Windows are config.hop apart, but for the last
-    one, which ends where the utterance does. An utterance that is no longer than a window has one, filled up; nothing
-    has none.
+    one, which ends where the utterance does. An utterance that is no longer than a window has one, filled up to
+    config.samples; nothing has none.
     """
-    size, hop = config.samples, config.hop
+    size, hop = max(config.samples, config.whole), config.hop * max(1, config.whole // config.samples)
     before, rest, start = np.zeros(0, np.float32), np.zeros(0, np.float32), 0  # `rest` begins at sample `start`
     for block in blocks:
         rest = np.concatenate([rest, np.asarray(block, dtype=np.float32)])
@@ -44,6 +45,6 @@ def windows(blocks: Iterable[np.ndarray], config: CropConfig) -> Iterator[tuple[
             yield start, rest[:size]
             before, rest, start = rest[:hop], rest[hop:], start + hop
     if len(rest) and start == 0:
-        yield 0, fill(rest, size, config.short)
+        yield 0, rest if len(rest) > config.samples else fill(rest, config.samples, config.short)
     elif len(rest):
         yield start + len(rest) - size, np.concatenate([before, rest])[-size:]

@@ -1,6 +1,6 @@
 """What the mini corpus of genuine and fake speech consists of (local/add_mini.py): its sets, and each utterance of them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,21 +21,44 @@ SETS = {
         "tuxpaint-be",
         "fillets-cs-small",
         "fillets-cs-big",
+        "fillets-nl-small",
+        "festvox-ru",
         "asterisk-ru",
         "asterisk-es",
+        "asterisk-fr",
     ),
-    "dev": ("tuxpaint-es", "asterisk-it", "asterisk-fr"),
+    "dev": ("tuxpaint-es", "fillets-nl-big", "asterisk-it"),
     "adapt": ("tuxpaint-da", "asterisk-en"),
     "eval": ("tuxpaint-bg", "tuxpaint-el", "tuxpaint-ca", "ami-en"),
 }
-GENUINE = {"train": 1000, "dev": 120, "adapt": 80, "eval": 200}  # utterances at scale 1
-FAKES = {"train": 2.0, "dev": 2.0, "adapt": 2.0, "eval": 2.2}  # of each genuine utterance
-SEEN = ("world", "griffin_lim", "lpc", "espeak")
-SYSTEMS = {
-    "train": SEEN,
-    "dev": SEEN,
-    "adapt": (*SEEN, "world_convert", "melgan"),
-    "eval": (*SEEN, "world_convert", "melgan", "sinusoidal", "phase_vocoder", "kokoro", "flite_kal", "flite_parametric"),
+GENUINE = {  # utterances at scale 1, by the option `engines`
+    "seen": {"train": 1000, "dev": 120, "adapt": 80, "eval": 200},
+    "all": {"train": 2000, "dev": 240, "adapt": 80, "eval": 200},
+}
+FAKES = {"train": 2.0, "dev": 2.0, "adapt": 2.0, "eval": 3.0}  # of each genuine utterance
+# Engines by family: what they have in common goes from one to the other
+FAMILIES = {
+    "WORLD": ("world", "world_convert"),
+    "Griffin-Lim": ("griffin_lim",),
+    "linear prediction": ("lpc",),
+    "sinusoids": ("sinusoidal",),
+    "phase vocoder": ("phase_vocoder",),
+    "formants": ("espeak",),
+    "diphones": ("flite_kal",),
+    "CLUSTERGEN": ("flite_parametric",),
+    "HiFi-GAN": ("hifigan", "hifigan_lj"),
+    "MelGAN": ("melgan",),
+    "iSTFTNet": ("kokoro",),
+    "VITS": ("piper",),
+}
+NEURAL = ("HiFi-GAN", "MelGAN", "iSTFTNet", "VITS")
+FAMILY_OF = {engine: family for family, engines in FAMILIES.items() for engine in engines}
+SEEN = ("world", "griffin_lim", "lpc", "espeak", "hifigan")
+ADAPTED = (*SEEN, "world_convert", "melgan")
+ALL = tuple(engine for engines in FAMILIES.values() for engine in engines)
+ENGINES = {  # of each set, by the option `engines`
+    "seen": {"train": SEEN, "dev": SEEN, "adapt": ADAPTED, "eval": ALL},
+    "all": {"train": ALL, "dev": ALL, "adapt": ALL, "eval": ALL},
 }
 CONDITIONS = {"train": ("clean",), "dev": ("clean",), "adapt": ("noise", "music"), "eval": ("clean", "noise", "music")}
 SPEAKERS = {
@@ -44,8 +67,8 @@ SPEAKERS = {
     "adapt": VARIANTS["train"][30:],
     "eval": VARIANTS["test"],
 }  # of eSpeak NG
-NARROW, WIDE = 3400.0, 6800.0  # Hz
-NARROWED = 0.3  # share of the other recordings that are sent over a telephone too
+NARROW, WIDE = 3400.0, (6800.0, 7700.0)  # Hz
+NARROWED = 0.15  # share of the other recordings that are sent over a telephone too
 # Noise floors in dB of the voices' recordings, medians: what is spoken from a text gets as much noise, within HISS dB
 FLOORS = {
     "tuxpaint-fr": -20.0,
@@ -54,6 +77,9 @@ FLOORS = {
     "tuxpaint-be": -29.0,
     "fillets-cs-small": -28.0,
     "fillets-cs-big": -27.0,
+    "fillets-nl-small": -27.0,
+    "fillets-nl-big": -28.0,
+    "festvox-ru": -45.0,
     "asterisk-ru": -38.0,
     "asterisk-es": -36.0,
     "tuxpaint-es": -30.0,
@@ -72,8 +98,10 @@ TASK = 10  # clips that a process measures, or utterances that it makes, at a ti
 
 @dataclass
 class Item:
-    """An utterance to be made. clip: the recording that it is, is made of or stands beside; texts: for engines that
-    speak, said one after the other until they are long enough."""
+    """An utterance to be made. clip: the recording that it is, is made of or stands beside; original: the id of the genuine
+    utterance that is this recording; take: the seed of how it is recorded, which a fake shares with that one, so that a copy
+    is of the same words in the same room; seed: of the engine; texts: for engines that speak, said one after the other until
+    they are long enough."""
 
     id: str
     part: str
@@ -83,6 +111,8 @@ class Item:
     clip: Path
     condition: str
     recording: Recording
+    original: str
+    take: list
     seed: list
     texts: list = field(default_factory=list)
     background: tuple = ()  # path and where in it to begin, from 0 to 1
@@ -99,33 +129,36 @@ class Sources:
     engines: dict
 
 
-def plan(part, scale, seed, sources, jobs=None):
-    """List of Item of one set: genuine utterances and, of each, fakes by the set's engines in turn."""
+def plan(part, scale, seed, sources, jobs=None, engines="seen"):
+    """List of Item of one set: genuine utterances and behind each its fakes, by the set's engines in turn."""
     rng = np.random.Generator(np.random.PCG64([seed, list(SETS).index(part)]))
     genuine = []
-    for voice, count in zip(SETS[part], _shares(part, scale, sources)):
+    for voice, count in zip(SETS[part], _shares(part, scale, sources, engines)):
         for speaker, clip, seconds in choose_clips(rng, sources.clips[voice], count, jobs):
             wanted = int(RATE * rng.uniform(max(SHORTEST, 0.6 * min(seconds, LONGEST)), min(seconds, LONGEST)))
             genuine.append((voice, speaker, clip, wanted))
-    order = [genuine[index] for index in rng.permutation(len(genuine))]
     items, turns = [], {}
-    for number, (voice, speaker, clip, wanted) in enumerate(order):
-        language = voice.split("-")[1]
+    for number, index in enumerate(rng.permutation(len(genuine))):
+        voice, language = genuine[index][0], genuine[index][0].split("-")[1]
         fakes = int((number + 1) * FAKES[part]) - int(number * FAKES[part])
         usable = [
-            system for system in SYSTEMS[part] if system in sources.engines and language in LANGUAGES.get(system, (language,))
+            engine
+            for engine in ENGINES[engines][part]
+            if engine in sources.engines and language in LANGUAGES.get(engine, (language,))
         ]
         # Who speaks English alone makes up for it there.
-        usable += [system for system in usable if LANGUAGES.get(system) == ("en",)] * 2
-        for system in ["-"] + [_next(turns, rng, voice, usable) for _ in range(fakes)]:
-            condition = _next(turns, rng, system, CONDITIONS[part])
-            items.append(_item(rng, part, len(items), system, (voice, speaker, clip, wanted), condition, seed, sources))
+        usable += [engine for engine in usable if LANGUAGES.get(engine) == ("en",)] * 2
+        condition = _next(turns, rng, "condition", CONDITIONS[part])
+        original = _genuine(rng, part, len(items), *genuine[index], condition, seed, sources)
+        items.append(original)
+        for engine in [_next(turns, rng, voice, usable) for _ in range(fakes)]:
+            items.append(_fake(rng, original, len(items), engine, voice, sources))
     return items
 
 
-def _shares(part, scale, sources):
+def _shares(part, scale, sources, engines):
     """Genuine utterances of each voice of a set: equally many, but no more than half the clips of AMI's few."""
-    total = max(FEWEST * len(SETS[part]), round(scale * GENUINE[part]))
+    total = max(FEWEST * len(SETS[part]), round(scale * GENUINE[engines][part]))
     few = sum(len(clips) for clips in sources.clips["ami-en"].values()) // 2
     counts = [total // len(SETS[part])] * len(SETS[part])
     counts = [min(count, few) if voice == "ami-en" else count for voice, count in zip(SETS[part], counts)]
@@ -183,28 +216,26 @@ def speech_seconds(path):
         return 0.97 * (last - first) * step / stream.samplerate
 
 
-def _item(rng, part, number, system, genuine, condition, seed, sources):
-    voice, speaker, clip, wanted = genuine
-    language = voice.split("-")[1]
+def _genuine(rng, part, number, voice, speaker, clip, wanted, condition, seed, sources):
     narrow = voice.startswith("asterisk") or rng.random() < NARROWED
-    hiss = FLOORS[voice] + rng.uniform(-HISS, HISS) if system in QUIET else -60.0
-    recording = draw(rng, wanted, NARROW if narrow else WIDE, hiss)
-    item = Item(
-        f"{part}-{number:05d}",
-        part,
-        system,
-        speaker,
-        language,
-        clip,
-        condition,
-        recording,
-        [seed, list(SETS).index(part), number],
-    )
-    if system in SPEAKING:
-        texts = sources.texts[language]
-        item.texts = [texts[index] for index in rng.integers(0, len(texts), 12)]
-        item.speaker = name_speaker(system, SPEAKERS[part], rng)
+    recording = draw(rng, wanted, NARROW if narrow else rng.uniform(*WIDE))
+    name, take = f"{part}-{number:05d}", [seed, list(SETS).index(part), number]
+    item = Item(name, part, "-", speaker, voice.split("-")[1], clip, condition, recording, name, take, take)
     if condition != "clean":
         pieces = sources.backgrounds[part][condition]
         item.background = pieces[rng.integers(len(pieces))], float(rng.random())
+    return item
+
+
+def _fake(rng, original, number, engine, voice, sources):
+    """A fake of a genuine Item, or beside it; what comes without noise gets as much as the voice's recordings have."""
+    seed = [*original.take[:2], number]
+    item = replace(original, id=f"{original.part}-{number:05d}", system=engine, seed=seed)
+    if engine in QUIET:
+        floor = FLOORS[voice] + rng.uniform(-HISS, HISS)
+        item.recording = replace(item.recording, floor=max(item.recording.floor, floor))
+    if engine in SPEAKING:
+        texts = sources.texts[item.language]
+        item.texts = [texts[index] for index in rng.integers(0, len(texts), 12)]
+        item.speaker = name_speaker(engine, SPEAKERS[item.part], rng)
     return item

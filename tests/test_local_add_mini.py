@@ -26,7 +26,7 @@ from pyspeech.parts import kept_in
 from pyspeech.spoofing.formats import labels_of
 
 log = logging.getLogger("test")
-FEW = {"train": 8, "dev": 3, "adapt": 2, "eval": 8}
+FEW = {"train": 11, "dev": 3, "adapt": 2, "eval": 8}
 
 
 def generator(seed=0):
@@ -129,6 +129,19 @@ def test_the_line_changes_phases_alone():
     assert 0 < centre < recording_chain.DISPERSION * RATE
 
 
+def test_the_limiter_turns_down_what_is_too_high():
+    rng = generator(2)
+    quiet = rng.standard_normal(8000)
+    peaked = quiet.copy()
+    peaked[3000:3010] *= 30.0
+    assert np.array_equal(recording_chain.limited(quiet, 20.0), quiet)
+    made = recording_chain.limited(peaked, 13.0)
+    crest = 20 * np.log10(np.abs(made).max() / np.sqrt(np.mean(made**2)))
+    assert 11.0 < crest < 13.5 < 20 * np.log10(np.abs(peaked).max() / np.sqrt(np.mean(peaked**2)))
+    assert np.array_equal(made[:2000], peaked[:2000]) and np.all(np.sign(made) == np.sign(peaked))
+    assert np.array_equal(recording_chain.limited(np.zeros(100), 13.0), np.zeros(100))
+
+
 def test_chain_gives_what_was_drawn():
     speech = np.concatenate([np.zeros(6000), vowel(2.0), np.zeros(9000)])
     first, last = recording_chain.speech_bounds(speech)
@@ -218,12 +231,12 @@ def sources():
 def corpus(sources, tmp_path_factory):
     folder = tmp_path_factory.mktemp("mini")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(add_mini_sets, "GENUINE", FEW)
+        patched.setattr(add_mini_sets, "GENUINE", {"seen": FEW})
         patched.setattr(add_mini_sets, "FEWEST", 1)
         patched.setattr(add_mini_sets, "LONGEST", 1.5)
         counts = add_mini.prepare(folder, log, sources=sources)
         items = [item for part in FEW for item in add_mini_sets.plan(part, 1.0, add_mini.SEED, sources)]
-    assert counts["train"] == {"genuine": 8, "fake": 16} and counts["eval"] == {"genuine": 8, "fake": 17}
+    assert counts["train"] == {"genuine": 11, "fake": 22} and counts["eval"] == {"genuine": 8, "fake": 24}
     return folder, items
 
 
@@ -261,6 +274,26 @@ def test_an_item_by_itself_gives_the_same_samples(corpus, sources):
         assert np.array_equal(made, written), item.id
 
 
+@pytest.mark.network
+def test_a_copy_says_what_its_original_says_in_the_same_room(corpus):
+    """By the levels of frames: nearly the original's, and not those of others."""
+    folder, items = corpus
+
+    def levels(name):
+        samples, _ = soundfile.read(str(folder / "audio" / "train" / f"{name}.flac"))
+        return recording_chain.frame_levels(samples)
+
+    train = [item for item in items if item.part == "train"]
+    copies = [item for item in train if item.system in ("world", "griffin_lim", "hifigan")]
+    assert len(copies) > 5
+    for item in train:
+        (original,) = [other for other in train if other.id == item.original]
+        assert original.system == "-" and (item.take, item.clip) == (original.take, original.clip)
+    near = [np.corrcoef(levels(item.id), levels(item.original))[0, 1] for item in copies]
+    far = [np.corrcoef(levels(one.id)[:120], levels(two.original)[:120])[0, 1] for one, two in zip(copies, copies[1:])]
+    assert min(near) > 0.8 and np.median(far) < 0.5
+
+
 @pytest.fixture(scope="module")
 def plans(sources):
     return {part: add_mini_sets.plan(part, 0.15, add_mini.SEED, sources) for part in FEW}
@@ -279,9 +312,10 @@ def test_sets_share_no_speaker_clip_or_background(plans):
 def test_engines_and_conditions_of_the_sets(plans):
     seen = {part: Counter(item.system for item in plan) for part, plan in plans.items()}
     for part, counts in seen.items():
-        assert set(counts) == {"-", *add_mini_sets.SYSTEMS[part]}
+        assert set(counts) == {"-", *add_mini_sets.ENGINES["seen"][part]}
     unheard = set(seen["eval"]) - set(seen["train"]) - set(seen["adapt"])
-    assert unheard == {"sinusoidal", "phase_vocoder", "kokoro", "flite_kal", "flite_parametric"}
+    assert unheard == {"sinusoidal", "phase_vocoder", "hifigan_lj", "kokoro", "piper", "flite_kal", "flite_parametric"}
+    assert set(seen["eval"]) - {"-"} == set(add_mini_sets.ALL)
     for part, plan in plans.items():
         conditions = defaultdict(Counter)
         for item in plan:
@@ -290,7 +324,19 @@ def test_engines_and_conditions_of_the_sets(plans):
             assert set(counts) == set(add_mini_sets.CONDITIONS[part]) and max(counts.values()) - min(counts.values()) <= 9
         assert all(bool(item.background) == (item.condition != "clean") for item in plan)
     assert all(item.language == "en" for item in plans["eval"] if item.system.startswith("flite"))
-    assert {item.language for item in plans["eval"] if item.system == "kokoro"} == {"en", "ca"}
+    assert {item.language for item in plans["eval"] if item.system in ("kokoro", "piper")} == {"en", "ca", "el", "bg"}
+
+
+@pytest.mark.network
+def test_all_engines_in_all_sets(sources):
+    """But for those that do not speak any of a set's languages."""
+    english = {"flite_kal", "flite_parametric"}
+    for part in ("train", "dev"):
+        plan = add_mini_sets.plan(part, 0.05, add_mini.SEED, sources, engines="all")
+        assert {item.system for item in plan} == {"-", *add_mini_sets.ALL} - english
+        assert sum(item.system == "-" for item in plan) == 0.05 * add_mini_sets.GENUINE["all"][part]
+    families = [engine for family in add_mini_sets.FAMILIES.values() for engine in family]
+    assert len(set(families)) == len(families) and set(add_mini_sets.NEURAL) < set(add_mini_sets.FAMILIES)
 
 
 @pytest.mark.network
@@ -304,6 +350,8 @@ def test_fakes_are_as_long_as_genuine_ones_and_have_their_band(plans):
             if "asterisk" in str(item.clip):
                 assert item.recording.band == add_mini_sets.NARROW
             else:
+                low, high = add_mini_sets.WIDE
+                assert item.recording.band == add_mini_sets.NARROW or low <= item.recording.band <= high
                 narrow[item.system == "-"].append(item.recording.band == add_mini_sets.NARROW)
     assert all(abs(np.mean(drawn) - add_mini_sets.NARROWED) < 0.1 for drawn in narrow.values())
 
@@ -313,7 +361,7 @@ def test_what_comes_without_noise_gets_that_of_recordings(plans):
     for plan in plans.values():
         for item in plan:
             quiet = item.system in fake_speech.QUIET
-            assert -50.0 <= item.recording.floor <= (-16.0 if quiet else -30.0)
+            assert -60.0 <= item.recording.floor <= (-16.0 if quiet else -30.0)
     noisy = [item.recording.floor for item in plans["train"] if item.system == "espeak" and "_fr" in item.clip.name]
     assert len(noisy) > 1 and -24.0 <= min(noisy) <= max(noisy) <= -16.0
     assert set(add_mini_sets.FLOORS) == {voice for part in add_mini_sets.SETS.values() for voice in part}
@@ -339,16 +387,17 @@ def test_without_an_engine(sources, monkeypatch, caplog):
     assert [record.getMessage() for record in caplog.records] == [
         "no fakes of flite_kal and flite_parametric: no network",
         "no fakes of kokoro: the package onnxruntime is not installed; run ./path.sh, which installs it",
+        "no fakes of piper: the package onnxruntime is not installed; run ./path.sh, which installs it",
     ]
     plan = add_mini_sets.plan("eval", 0.1, 1, replace(sources, engines=engines))
-    left = set(add_mini_sets.SYSTEMS["eval"]) - {"flite_kal", "flite_parametric", "kokoro"}
+    left = set(add_mini_sets.ALL) - {"flite_kal", "flite_parametric", "kokoro", "piper"}
     assert {item.system for item in plan} == {"-", *left}
 
 
 @pytest.mark.network
 def test_killed_while_it_is_made(sources, tmp_path, monkeypatch):
     """SIGKILL again and again: the corpus of an undisturbed run."""
-    monkeypatch.setattr(add_mini_sets, "GENUINE", dict.fromkeys(FEW, 2))
+    monkeypatch.setattr(add_mini_sets, "GENUINE", {"seen": dict.fromkeys(FEW, 2)})
     monkeypatch.setattr(add_mini_sets, "FEWEST", 1)
     monkeypatch.setattr(add_mini_sets, "TASK", 2)
     monkeypatch.setattr(add_mini_sets, "SETS", {part: voices[:1] for part, voices in add_mini_sets.SETS.items()})
@@ -385,7 +434,7 @@ def test_what_another_plan_left_is_removed(corpus, sources, tmp_path, monkeypatc
     with pytest.raises(KeyboardInterrupt):
         add_mini.prepare(folder, log, scale=0.001, sources=sources)
     assert not list(folder.glob("*.jsonl.gz")) and not list(folder.glob("*.json"))
-    assert {path.stem for path in folder.rglob("*.flac")} <= {f"{part}-{number:05d}" for part in FEW for number in range(7)}
+    assert {path.stem for path in folder.rglob("*.flac")} <= {f"{part}-{number:05d}" for part in FEW for number in range(8)}
 
 
 @pytest.mark.network

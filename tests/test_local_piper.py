@@ -29,7 +29,7 @@ def test_what_the_network_reads(where, monkeypatch):
             return [np.array([[[[0.0, 0.5, -2.0, 1.0]]]], dtype=np.float32)]
 
     monkeypatch.setattr(piper, "load_network", lambda path, name, seed: Network())
-    ((samples, rate),) = piper.synthesize([(1, "A day.")], where)
+    ((samples, rate),) = piper.synthesize([(1, "en-us", "A day…")], where)
     assert rate == 22050 and samples.dtype == np.int16 and samples.tolist() == [0, 8192, -32767, 16384]
     with open(where["symbols"], encoding="utf-8") as stream:
         numbers = {symbol: number for symbol, (number,) in json.load(stream)["phoneme_id_map"].items()}
@@ -40,7 +40,7 @@ def test_what_the_network_reads(where, monkeypatch):
 
 def test_speech(where):
     text = "A small house."
-    (one, rate), (same, _), (other, _) = piper.synthesize([(1, text), (1, text), (2, text)], where)
+    (one, rate), (same, _), (other, _) = piper.synthesize([(1, "en-us", text), (1, "en-us", text), (2, "en-us", text)], where)
     assert np.array_equal(one, same) and not np.array_equal(one, other[: len(one)])
     assert 0.5 * rate < len(one) < 3 * rate and 3000 < np.abs(one.astype(int)).max() <= 32767
     f0 = fundamental_frequency(resample_poly(one / 32768.0, 320, 441), MfccConfig().log_mel).numpy()
@@ -48,10 +48,10 @@ def test_speech(where):
 
 
 def test_what_fails(where, tmp_path):
-    with pytest.raises(UserError, match="Piper cannot speak the text ' [?]! ': it has no symbols"):
-        piper.synthesize([(1, " ?! ")], where)
+    with pytest.raises(UserError, match="Piper cannot speak the en-us text ' [?]! ': it has no symbols"):
+        piper.synthesize([(1, "en-us", " ?! ")], where)
     broken = tmp_path / "brökn network.onnx"
     broken.write_bytes(b"no network at all")
     with pytest.raises(UserError, match="brökn network.onnx: ONNX Runtime cannot load it .*remove it") as caught:
-        piper.synthesize([(1, "Duck.")], {**where, "network": str(broken)})
+        piper.synthesize([(1, "en-us", "Duck.")], {**where, "network": str(broken)})
     assert "\n" not in str(caught.value)

@@ -2,11 +2,13 @@
 
     world, world_convert, griffin_lim, lpc, sinusoidal, phase_vocoder     local/synthesis/vocoders.py
     melgan             Multi-band MelGAN, a neural vocoder                local/synthesis/melgan.py
+    hifigan            HiFi-GAN, a neural vocoder, of many voices         local/synthesis/hifigan.py
+    hifigan_lj         the same, learnt from a single voice
     espeak             eSpeak NG: formant synthesis, all languages        local/synthesis/espeak.py
     flite_kal          Flite: diphones, English                           local/synthesis/flite.py
     flite_parametric   Flite: statistical parametric, English
-    kokoro             Kokoro: neural, English and what is near to        local/synthesis/kokoro.py
-                       a language that it has learnt
+    kokoro             Kokoro: neural, all languages, with an accent      local/synthesis/kokoro.py
+    piper              Piper: neural, all languages, with an accent       local/synthesis/piper.py
 
 Any item that these functions take has: system (one of the names), language, speaker, seed, and, to be spoken, texts
 and the wanted number of samples, recording.samples.
@@ -16,13 +18,15 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from local.synthesis import espeak, flite, kokoro, melgan
+from local.synthesis import espeak, flite, hifigan, kokoro, melgan, piper
 from local.synthesis.recording_chain import RATE
 from local.synthesis.vocoders import ENGINES, resample
 from pyspeech.errors import UserError
 
-LANGUAGES = {"flite_kal": ("en",), "flite_parametric": ("en",), "kokoro": ("en", "ca")}  # of others: all
-SPEAKING = ("espeak", *LANGUAGES)
+LANGUAGES = {"flite_kal": ("en",), "flite_parametric": ("en",)}  # of others: all
+SPEAKING = ("espeak", "kokoro", "piper", *LANGUAGES)
+HIFIGAN = {"hifigan": "universal", "hifigan_lj": "LJSpeech"}  # its weights
+PACES = (0.8, 1.2)  # of neural vocoders
 QUIET = (*SPEAKING, "melgan")  # their speech comes without noise
 SECONDS = 0.5  # what is spoken is to be longer than wanted by so much
 CHARACTERS = 18.0  # said in a second, at most
@@ -36,6 +40,8 @@ def find_engines(log):
         (("flite_kal", "flite_parametric"), None, flite.libraries),
         (("melgan",), "ai_edge_litert", melgan.generator),
         (("kokoro",), "onnxruntime", kokoro.model),
+        (("piper",), "onnxruntime", piper.model),
+        (tuple(HIFIGAN), None, hifigan.generators),
     ):
         try:
             if package and find_spec(package) is None:
@@ -47,13 +53,24 @@ def find_engines(log):
 
 
 def copy(system, samples, rng, engines):
-    """A recording, (N,) float64 at 16 kHz, taken apart and put together again: (N,)."""
-    return melgan.copy_melgan(samples, engines[system]) if system == "melgan" else ENGINES[system](samples, rng)
+    """A recording, (N,) float64 at 16 kHz, taken apart and put together again: (N,). Neural vocoders each time at a pace of
+    their own."""
+    if system == "melgan":
+        return melgan.copy_melgan(samples, engines[system], rng.uniform(*PACES))
+    if system in HIFIGAN:
+        return hifigan.copy_hifigan(samples, engines[system][HIFIGAN[system]], rng.uniform(*PACES))
+    return ENGINES[system](samples, rng)
 
 
 def name_speaker(system, voices, rng):
     """Name of one of the voices of an engine that speaks. voices: those of eSpeak NG to choose from."""
-    names = {"espeak": voices, "kokoro": kokoro.VOICES, "flite_kal": flite.DIPHONES}.get(system, flite.PARAMETRIC)
+    names = {
+        "espeak": voices,
+        "kokoro": kokoro.VOICES,
+        "piper": piper.VOICES,
+        "flite_kal": flite.DIPHONES,
+        "flite_parametric": flite.PARAMETRIC,
+    }[system]
     return f"{system.split('_')[0]}-{names[rng.integers(len(names))]}"
 
 
@@ -66,6 +83,8 @@ def speak(items, engines):
         made = [(samples, espeak.RATE) for samples in made]
     elif system == "kokoro":
         made = kokoro.synthesize([(voice, item.language, text) for item, (voice, text) in zip(items, said)], engines[system])
+    elif system == "piper":
+        made = piper.synthesize([(item.seed[-1], item.language, text) for item, (_, text) in zip(items, said)], engines[system])
     else:
         made = flite.synthesize(said, engines[system])
     return [resample(samples / 32768.0, rate, RATE) for samples, rate in made]

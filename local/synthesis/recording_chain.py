@@ -1,10 +1,10 @@
 """One recording chain for genuine and fake speech, so that nothing but the speech itself tells which is which.
 
 Speech of either class is trimmed by one rule, cut at random places to a length drawn beforehand, heard in a room by a
-microphone, sent over a line that delays frequencies differently (vocoders that set phases by a rule make waveforms more
-or less peaked than people do, which level meters would tell), given the same noise floor (what the speech brings along
-is counted), limited to one bandwidth, coded as Ogg Vorbis, brought to a level drawn beforehand, dithered and written as
-16-bit FLAC at 16 kHz.
+microphone, sent over a line that delays frequencies differently, given the same noise floor (what the speech brings along
+is counted), limited to one bandwidth, coded as Ogg Vorbis or not, turned down where it is peaked, brought to a level drawn
+beforehand, dithered and written as 16-bit FLAC at 16 kHz. Line and limiter are there as vocoders that set phases by a rule
+make waveforms more or less peaked than people do, which level meters would tell.
 """
 
 import io
@@ -17,6 +17,7 @@ MARGIN = 1600  # samples before and after the cut, for the ends of filters and c
 DEPTH = 30.0  # dB below the loud frames: what is quieter at either end is trimmed
 LOWEST = 80.0  # Hz: edge of the high-pass filter
 DISPERSION = 0.008  # seconds: the longest delay of the line, drawn anew for each 1 kHz
+ATTACK = 40  # samples before and after a peak in which the limiter turns down
 VORBIS = 0.5  # compression level of the coder
 
 
@@ -26,7 +27,8 @@ class Recording:
 
     samples: length; band: upper edge in Hz; floor: noise floor in dB of the loud frames; level: RMS in dB of full
     scale; reverberation: of the room, seconds (0: none); colour: of the noise floor, 0 white to 1 brown; equaliser:
-    gains in dB at 0, 1, 2 ... 8 kHz; snr: of the background in dB.
+    gains in dB at 0, 1, 2 ... 8 kHz; snr: of the background in dB; peak: highest sample in dB of the RMS, at most; coded:
+    whether as Ogg Vorbis.
     """
 
     samples: int
@@ -37,19 +39,23 @@ class Recording:
     colour: float
     equaliser: tuple
     snr: float
+    peak: float
+    coded: bool
 
 
-def draw(rng, samples, band, floor=-60.0):
-    """A Recording; floor: the least noise floor it may have, in dB of the loud frames."""
+def draw(rng, samples, band):
+    """A Recording."""
     return Recording(
         samples,
         band,
-        max(rng.uniform(-50.0, -30.0), floor),
+        rng.uniform(-60.0, -30.0),
         rng.uniform(-38.0, -24.0),
         rng.uniform(0.1, 0.35) if rng.random() < 0.5 else 0.0,
         rng.uniform(0.0, 0.95),
         tuple(rng.uniform(-3.0, 3.0, 9)),
         rng.uniform(5.0, 20.0),
+        rng.uniform(11.5, 14.0),
+        rng.random() < 0.5,
     )
 
 
@@ -96,9 +102,11 @@ def record(piece, recording, rng, background=None):
     if background is not None:
         piece = piece + background * 10.0 ** ((loud - recording.snr) / 20.0) / (_rms(background) + 1e-9)
     piece = _bounded(piece + _floor(piece, loud, recording, rng), recording.band)
-    piece = vorbis(piece * 0.1 / _rms(piece))[: len(piece)]
+    if recording.coded:
+        piece = vorbis(piece * 0.1 / _rms(piece))[: len(piece)]
     jitter = int(rng.integers(-MARGIN // 4, MARGIN // 4 + 1))
     piece = piece[MARGIN + jitter :][: len(piece) - 2 * MARGIN]
+    piece = limited(piece - piece.mean(), recording.peak)
     piece = (piece - piece.mean()) / _rms(piece) * 10.0 ** (recording.level / 20.0)
     dither = rng.random(len(piece)) + rng.random(len(piece)) - 1.0
     return np.clip(np.rint(piece * 32767.0 + dither), -32768, 32767).astype(np.int16)
@@ -156,6 +164,18 @@ def _bounded(samples, band):
 
     kernel = firwin(801, [LOWEST, band], pass_zero=False, fs=RATE, window="blackman")
     return oaconvolve(samples, kernel)[400 : 400 + len(samples)]
+
+
+def limited(samples, peak):
+    """Samples (N,) turned down around what is higher than `peak` dB above their RMS, smoothly."""
+    from scipy.ndimage import minimum_filter1d, uniform_filter1d
+
+    found = samples
+    for _ in range(4):  # what is turned down lowers the RMS too
+        ceiling = _rms(found) * 10.0 ** (peak / 20.0)
+        gains = minimum_filter1d(np.minimum(1.0, ceiling / np.maximum(np.abs(samples), 1e-9)), 4 * ATTACK + 1)
+        found = samples * uniform_filter1d(uniform_filter1d(gains, 2 * ATTACK + 1), 2 * ATTACK + 1)
+    return found
 
 
 def vorbis(samples):

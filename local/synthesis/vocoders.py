@@ -79,9 +79,11 @@ def resample(samples, rate, sampling_rate):
     return resample_poly(samples, sampling_rate // divisor, rate // divisor) if rate != sampling_rate else samples
 
 
-def copy_by(vocode, rate, samples):
+def copy_by(vocode, rate, samples, pace=1.0):
     """A recording by a neural vocoder: (N,) at 16 kHz -> (N,) at its level. vocode(samples at `rate` Hz, of the level that
-    such networks have learnt from) -> samples at that rate."""
+    such networks have learnt from) -> samples at that rate. pace: how many times slower and lower the vocoder hears it, which
+    moves in frequency what its upsampling leaves, as if it were one of another rate."""
+    rate = 100 * round(pace * rate / 100) if pace != 1 else rate
     if not samples.any():
         return np.zeros(len(samples))
     level = np.sqrt(np.mean(np.square(samples)))

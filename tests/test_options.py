@@ -65,6 +65,7 @@ ACCEPTED = {
     "0: the codebook is made from the first batch": {"VqVaeConfig.quantise_after": ["0"]},
     "0: pieces are all as long as crop_seconds": {"UnitDataConfig.shortest_crop": ["0"]},
     "0: the training process reads itself": {"TrainConfig.num_workers": ["0"]},
+    "0: windows are as long as the pieces of training": {"CropConfig.whole": ["0"]},
     "0: no tracking of noise": {"StatisticalConfig.iterations": ["0"]},
     "0: noise is removed whole": {"StatisticalConfig.min_gain": ["0"]},
     "0 seconds: a frame alone; no gap is closed, no pause filled": dict.fromkeys(
@@ -139,6 +140,7 @@ ACCEPTED = {
         "zerospeech.kmeans": ["[]"],
         "zerospeech.repeated": ["[]"],
         "add2022.repeated": ["[]"],
+        "add2022.leave_out": ["[]"],
         **dict.fromkeys(["GridConfig.lengths", "GridConfig.shifts"], ["[]"]),
     },
     "[]: all that there are": {"indic.languages": ["[]"]},
@@ -146,6 +148,7 @@ ACCEPTED = {
     "which languages there are, the corpus says, in the first stage": {
         "indic.languages": ["[-1]", "[0]", "[nan]", "[inf]", "[x]"],
         "zerospeech.language": list(VALUES),
+        "add2022.leave_out": ["[-1]", "[0]", "[nan]", "[inf]", "[x]"],
     },
     "text for a form, which asks for no more": {
         **dict.fromkeys(["SubmissionConfig.author", "SubmissionConfig.affiliation"], [one for one in VALUES if one]),

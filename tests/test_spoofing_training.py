@@ -153,7 +153,7 @@ def test_a_system_is_trained_calibrated_and_saved(cuts, tmp_path, rng):
         "musics": [rng.standard_normal(100)],
         "rirs": [np.array([0.0, 1.0, 0.3])],
     }
-    train_detector(exp, conf, "rnm_sm_mc0.9", 7, backgrounds)
+    train_detector(exp, conf, "rnm_sm_mc0.9", 7, backgrounds, "rnm_sm_mc0.9/7")
     detector = load_model(tmp_path / "models" / "rnm_sm_mc0.9" / "7")
     scores = score_utterances(detector.model, DATA, [cut.load_audio()[0] for cut in dev])
     assert read_scores(tmp_path / "models/rnm_sm_mc0.9/7/dev.txt") == dict(zip((cut.id for cut in dev), scores.tolist()))
@@ -185,7 +185,7 @@ def test_adapt_chooses_for_a_system_that_is_trained_on_train_and_dev(cuts, tmp_p
         repeated=[],
     )
     exp = types.SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"))
-    train_detector(exp, conf, "traindev_rnm", 7, {"noises": [rng.standard_normal(9000)]})
+    train_detector(exp, conf, "traindev_rnm", 7, {"noises": [rng.standard_normal(9000)]}, "traindev_rnm/7")
     saved = load_checkpoint(tmp_path / "training/traindev_rnm/7/best.pt")
     detector = load_model(tmp_path / "models/traindev_rnm/7")
     scores = read_scores(tmp_path / "models/traindev_rnm/7/adapt.txt")
@@ -214,7 +214,8 @@ def test_systems_are_the_rows_of_table_3():
         config = augment_config(conf, name)
         shares = (("R", config.reverberation), ("N", config.noise), ("M", config.music))
         kinds = [letter for letter, share in shares if share]
-        kinds += ["SM"] * ("masks" in options) + ["MC ({})".format(*config.coefficients)] * (config.mcadams > 0)
+        drawn = " to ".join(map(str, sorted({min(config.coefficients), max(config.coefficients)})))
+        kinds += ["SM"] * ("masks" in options) + [f"MC ({drawn})"] * (config.mcadams > 0)
         sets, chooses = trained_on(name), chosen_by(name)
         assert chooses not in sets and chooses == {1: "dev", 2: "adapt", 3: None}[len(sets)]
         for chosen in (True, False):

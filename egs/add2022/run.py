@@ -11,27 +11,27 @@ from pyspeech.launch import ensure_environment
 
 ensure_environment()
 from pyspeech.features.config import SpecAugmentConfig
-from pyspeech.pipeline import Recipe, folder_or, requirement, stages_at_once
+from pyspeech.pipeline import Recipe, folder_or, stages_at_once
 from pyspeech.spoofing.config import AugmentConfig, CropConfig, DetectorConfig, LogMelConfig
 from pyspeech.training.config import TrainConfig
 from steps.spoof.augment import OPTIONS
-from steps.spoof.corpus import KINDS
+from steps.spoof.options import TRAINING, check_options, if_left_out
 from steps.spoof.score import score_system
 from steps.spoof.train import SYSTEMS, train_system
-from steps.systems import check_fixed, check_systems, if_used, models_of
+from steps.systems import if_used, models_of
 
 
 @dataclass
 class Config:
-    # mini (people, and fakes of several engines), or the folder of a corpus
-    corpus: str = folder_or("mini", what="a corpus")
+    corpus: str = folder_or("mini", what="a corpus")  # mini (people, and fakes of several engines), or the folder of a corpus
     kind: str = "auto"  # the layout of that folder: add2022, asvspoof2019, or auto: what its folders are named like
     scale: float = 1.0  # of the number of utterances of corpus=mini
+    engines: str = "seen"  # of its fakes in train and dev: seen (eval has others), or all, for a detector that is to be used
     skip_bad: bool = False  # leave out any number of bad files instead of stopping at more than a few
     systems: List[str] = field(default_factory=lambda: list(SYSTEMS))  # rows of Table 3 to train and compare
-    # trained with all seeds, the others with one
-    repeated: List[str] = field(default_factory=lambda: ["none", "rnm_sm", "rnm_sm_mc0.8"])
+    repeated: List[str] = field(default_factory=lambda: ["none", "rnm_sm", "rnm_sm_mc0.8"])  # by all seeds, others by one
     seeds: List[int] = field(default_factory=lambda: [42, 43, 44])
+    leave_out: List[str] = field(default_factory=list)  # families of engines to train the last system without, or [all]
     features: LogMelConfig = field(default_factory=LogMelConfig)
     network: DetectorConfig = field(default_factory=DetectorConfig)
     data: CropConfig = field(default_factory=CropConfig)
@@ -40,31 +40,23 @@ class Config:
     train: TrainConfig = field(default_factory=TrainConfig)  # its seed is one of `seeds`
     pooled_steps: float = 1.0  # of train.max_steps, for systems that are trained on every set that could choose weights
 
-    def check(self):
-        """Raise UserError for options that make no sense, or not together; nested ones have been checked."""
-        require = requirement("", self)
-        require("kind", self.kind in KINDS, f"one of {', '.join(KINDS)}")
-        require("scale", 0 < self.scale <= 1, "more than 0, at most 1")
-        require("pooled_steps", 0 < self.pooled_steps < float("inf"), "a positive number")
-        check_fixed(self, "augment.coefficients", "train.seed")  # each system has its own
-        require("train.minimize", self.train.minimize in ("eer", "loss"), "eer or loss")
-        check_systems(self, SYSTEMS)
+    check = check_options
 
 
 recipe = Recipe("Fake audio detection", Config, conf=Path(__file__).resolve().with_name("conf"), profile="mini",
                 jobs=stages_at_once)
 
 
-@recipe.stage(config=["corpus", "kind", "scale", "skip_bad"], outputs=["corpus"], cpus=2, resumable=True)
+@recipe.stage(config=["corpus", "kind", "scale", "engines", "skip_bad"], outputs=["corpus"], cpus=2, memory=8, resumable=True)
 def prepare(exp, conf):
     """Corpus to Lhotse manifests: train, dev, adapt, eval; checks that the files alone give nothing away."""
     from steps.spoof.corpus import prepare_corpus
     prepare_corpus(conf, exp.dir / "corpus", exp.log)
 
 
-@recipe.stage(config=OPTIONS, outputs=["backgrounds"], resumable=True, version=2)
+@recipe.stage(config=OPTIONS, inputs=["corpus"], outputs=["backgrounds"], resumable=True, version=3)
 def backgrounds(exp, conf):
-    """Noise, music and room impulse responses for training, which none of the other sets has."""
+    """Noise, music and rooms for training, which no other set has; after `prepare`, which takes all cores."""
     from steps.spoof.augment import collect_backgrounds
     collect_backgrounds(exp, conf)
 
@@ -79,14 +71,22 @@ def envelopes(exp, conf):
 for system, options in SYSTEMS.items():
     own = ["augment", "specaugment"] * bool(options) + ["pooled_steps"] * ("sets" in options)
     recipe.stage(name=f"train_{system}", about=f"Train {system}.",
-                 config=["features", "network", "data", "train", *own],
+                 config=[*TRAINING, *own],
                  inputs=if_used(system, "corpus", *["backgrounds"] * bool(options)), outputs=models_of(system),
                  scratch=if_used(system, f"training/{system}"), cpus=2, gpus=1, hours=24, resumable=True,
                  trains=True, version=2)(partial(train_system, system=system))
     recipe.stage(name=f"score_{system}", about=f"Score files of dev, adapt and eval by {system}, and its error rates.",
-                 inputs=models_of(system, "corpus"), cpus=2, gpus=1, resumable=True, shards=4,
-                 outputs=if_used(system, f"scores/{system}", f"scores/{system}.json"),
-                 )(partial(score_system, system=system))
+                 inputs=models_of(system, "corpus"), outputs=if_used(system, f"scores/{system}", f"scores/{system}.json"),
+                 cpus=2, gpus=1, resumable=True, shards=4)(partial(score_system, system=system))
+
+
+@recipe.stage(config=[*TRAINING, "augment", "specaugment", "systems", "seeds", "leave_out"], gpus=1, hours=144, resumable=True,
+              inputs=if_left_out("corpus", "backgrounds", last_model=True), scratch=if_left_out("training/families"), cpus=2,
+              outputs=if_left_out("models/families", "families.json"), trains=True)
+def families(exp, conf):
+    """The last of the systems trained without one family of engines at a time, and what it makes of these."""
+    from steps.spoof.families import leave_out
+    leave_out(exp, conf)
 
 
 @recipe.stage(config=["systems", "repeated", "seeds"], outputs=["differences.json"],
@@ -97,9 +97,9 @@ def compare(exp, conf):
     compare_systems(exp, conf)
 
 
-@recipe.stage(config=["corpus", "systems"], outputs=["results.json", "RESULTS.md", "figures/scores"],
-              inputs=lambda conf: ["corpus", "backgrounds/sources.json", "differences.json",
-                                   *(f"scores/{name}{suffix}" for name in conf.systems for suffix in ("", ".json"))])
+@recipe.stage(config=["corpus", "systems", "leave_out"], outputs=["results.json", "RESULTS.md", "figures/scores"], version=2,
+              inputs=lambda conf: ["corpus", "backgrounds/sources.json", "{differences,families}.json" if conf.leave_out else
+                                   "differences.json", *(f"scores/{name}{{,.json}}" for name in conf.systems)])
 def results(exp, conf):
     """Table 3, the histograms of Figure 3 and detection error curves."""
     from steps.spoof.results import report

@@ -18,7 +18,8 @@ Labels, told apart by their columns:
 The ending of an audio file's name is no part of the utterance's: labels and scores agree with and without it. Files of
 labels name audio files, so it is taken off there; scores keep it for `match_scores`, as it may belong to a name. In a
 manifest, a cut has one supervision: `text` "genuine" or "fake", `speaker`, and `custom = {"attack": ..., "condition":
-...}`; "-" stands for what is not known or does not apply. `custom` may have "original" too (`original_of`).
+...}`; "-" stands for what is not known or does not apply. `custom` may have "original" and "family" too (`original_of`,
+`family_of`).
 """
 
 from __future__ import annotations
@@ -185,6 +186,13 @@ def original_of(cut: Cut) -> str:
     """The id of the genuine cut whose recording a fake was made of or stands beside, a genuine cut's own; "" where the
     supervision does not say it (custom field `original`)."""
     return str((cut.supervisions[0].custom or {}).get("original", ""))
+
+
+def family_of(cut: Cut) -> str:
+    """The family of the engine that made a fake (custom field `family`; the engine where it is not said); "-" of a genuine
+    cut."""
+    label = label_of(cut)
+    return UNKNOWN if label.genuine else str((cut.supervisions[0].custom or {}).get("family", label.attack))
 
 
 def labels_of(cuts: Iterable[Cut]) -> dict[str, Label]:

@@ -14,7 +14,7 @@ def prepare_corpus(conf, out, log):
     """Write the manifests of what `conf` names into the folder `out`."""
     if conf.corpus == "mini":
         from local import add_mini
-        add_mini.prepare(out, log, scale=conf.scale)
+        add_mini.prepare(out, log, scale=conf.scale, engines=conf.engines)
         return
     kind = kind_of(conf.corpus) if conf.kind == "auto" else conf.kind
     log.info("corpus=%s: the layout of %s", conf.corpus, kind)
@@ -41,17 +41,25 @@ def kind_of(folder):
     return "asvspoof2019" if any("asvspoof2019_la" in name.lower() for name in names) else "add2022"
 
 
-def choosing_cuts(corpus, name):
-    """The cuts of a set whose label is known; [] where they are not of both kinds and so can choose nothing."""
-    cuts = [cut for cut in load_cuts(corpus, name) if cut.supervisions[0].text]
+def choosing_cuts(corpus, name, without=None):
+    """The cuts of a set whose label is known; [] where they are not of both kinds and so can choose nothing. without: a
+    family of engines whose fakes are left out."""
+    cuts = left([cut for cut in load_cuts(corpus, name) if cut.supervisions[0].text], without)
     return cuts if {cut.supervisions[0].text for cut in cuts} == {"genuine", "fake"} else []
 
 
-def training_cuts(corpus, sets):
-    """The cuts of some sets, to train with. UserError where labels are missing."""
+def training_cuts(corpus, sets, without=None):
+    """The cuts of some sets, to train with, but for the fakes of a family of engines. UserError where labels are missing."""
     cuts = [cut for name in sets for cut in load_cuts(corpus, name)]
     unlabelled = [cut.id for cut in cuts if not cut.supervisions[0].text]
     if unlabelled:
         raise UserError(f"{len(unlabelled)} training utterances have no label, {unlabelled[0]} for one; give their label "
                         "file its place in the corpus")
-    return cuts
+    return left(cuts, without)
+
+
+def left(cuts, without):
+    """Those of labelled cuts that are no fakes of a family of engines; all of them where it is None."""
+    from pyspeech.spoofing.formats import family_of
+
+    return [cut for cut in cuts if without is None or family_of(cut) != without]

@@ -10,9 +10,7 @@ from steps.spoof.score import divide, labels_of_set, read_seeds, scored_sets
 from steps.systems import read_scores
 
 NOTES = {"mini": "Corpus mini: recordings of people from free packages, and fakes that vocoders and speech "
-                 "synthesisers made of them and of texts, all through the same recording chain (local/add_mini.py); "
-                 "training has engines of textbooks alone, so only the order of the systems means anything, if their "
-                 "intervals let it."}
+                 "synthesisers made of them and of texts, all through the same recording chain (local/add_mini.py)."}
 SEARCHED = 50  # genuine utterances, for the vowel of Figure 2
 HISTOGRAMS = ("rnm_sm", "rnm_sm_mc0.8")  # the two panels of Figure 3, trained on Train+Dev. where that was done
 
@@ -36,8 +34,9 @@ def report(exp, conf):
     remarks = [tables.shortcut_note(shortcuts)] if shortcuts else []
     sources = json.loads((exp.dir / "backgrounds" / "sources.json").read_text(encoding="utf-8"))
     note += "\n\n" + tables.sources_note(sources) * bool(sources)
-    exp.publish({"scores": scores, "differences": compared, "shortcuts": shortcuts},
-                tables.report(scores, compared, note, exp.command, remarks,
+    families = json.loads((exp.dir / "families.json").read_text(encoding="utf-8")) if conf.leave_out else {}
+    exp.publish({"scores": scores, "differences": compared, "shortcuts": shortcuts, "families": families},
+                tables.report(scores, compared, note, exp.command, remarks, families=families,
                               calibrated=bool(choosing_cuts(exp.dir / "corpus", "dev"))))
 
 

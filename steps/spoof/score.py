@@ -11,7 +11,8 @@ from steps.spoof.train import chunks, score_cuts, trained_on
 from steps.systems import seeds_of
 
 SETS = ("dev", "adapt", "eval")
-COMPARED = (("none", "rnm_sm"), ("none", "rnm_sm_mc0.8"), ("rnm_sm", "rnm_sm_mc0.8"),
+COMPARED = (("none", "rnm_sm"), ("none", "rnm_sm_mc0.8"),
+            *(("rnm_sm", f"rnm_sm_mc{which}") for which in ("0.9", "0.8", "0.7", "0.6", "_any")),
             ("traindev_rnm_sm", "traindev_rnm_sm_mc0.8"), ("pooled_rnm_sm", "pooled_rnm_sm_mc0.8"))
 
 

@@ -22,6 +22,7 @@ AUGMENTED = {
 TABLE_3 = {
     "none": ("Train", "none", None, None),
     **{name: ("Train", *row) for name, row in AUGMENTED.items()},
+    "rnm_sm_mc_any": ("Train", "R+N+M+SM+MC (0.6 to 0.9)", None, None),
     **{f"traindev_{name}": ("Train+Dev.", *row) for name, row in AUGMENTED.items()},
     "pooled_rnm_sm": ("Train+Dev.+Adp.", "R+N+M+SM", None, 31.88),
     "pooled_rnm_sm_mc0.8": ("Train+Dev.+Adp.", "R+N+M+SM+MC (0.8)", None, 26.25),
@@ -122,6 +123,16 @@ def choice_note(scores):
     return " ".join([*said, "The paper's figures are for ADD 2022, whose validation set is not public."])
 
 
+def families_table(families):
+    """EER in % on eval's fakes of each family, of a detector that was trained with it and of one that was not.
+
+    families: {family: entry}, see steps/spoof/families.py."""
+    rows = [[family, ", ".join(f"{engine} {count}" for engine, count in sorted(entry["engines"].items())),
+             *(f"{percent(entry[kind]['eer'])} {bracketed(entry[kind]['interval'])}" if entry[kind] else None
+               for kind in ("trained", "left_out"))] for family, entry in families.items()]
+    return markdown_table(["family", "fakes in eval", "EER, met in training", "EER, left out"], rows)
+
+
 def chance_of(system, entry):
     """A note on a system that cannot be told from chance, by the first set that it was scored on: dev, if it was."""
     name = next((name for name in SETS if name in entry["sets"]), None)
@@ -143,8 +154,8 @@ def mean_percent(values):
     return percent(statistics.mean(values)) if values else None
 
 
-def report(scores, differences, note, command, remarks=(), calibrated=True):
-    """RESULTS.md. calibrated: whether there was a dev set to calibrate on."""
+def report(scores, differences, note, command, remarks=(), calibrated=True, families=None):
+    """RESULTS.md. calibrated: whether there was a dev set to calibrate on. families: of `families_table`."""
     parts = ["## Table 3: EER in %", table_3(scores),
              "R: reverberation, N: noise, M: music, SM: masks on the spectrogram, MC: anonymisation with a McAdams "
              "coefficient. With several seeds: mean ± standard deviation. " + choice_note(scores)]
@@ -160,4 +171,8 @@ def report(scores, differences, note, command, remarks=(), calibrated=True):
             table = detail_table(scores, name, kind)
             if table:
                 parts += [f"## {SETS[name]} EER in % by {kind[:-1]}", table]
+    if families:
+        parts += ["## Engines left out of training", families_table(families),
+                  f"{systems_of(scores)[-1]}, its first seed, trained and calibrated without the fakes of a family of engines "
+                  "at a time. 95 % intervals, bootstrap over the utterances."]
     return report_text("Fake audio detection", note, command, [*parts, *remarks])

@@ -15,11 +15,12 @@ AUGMENTED = {
     "rnm": COMMON,
     "rnm_sm": MASKED,
     # and McAdams anonymisation, by its coefficient
-    **{f"rnm_sm_mc{coefficient}": {**MASKED, "coefficient": coefficient} for coefficient in (0.9, 0.8, 0.7, 0.6)},
+    **{f"rnm_sm_mc{coefficient}": {**MASKED, "coefficients": [coefficient]} for coefficient in (0.9, 0.8, 0.7, 0.6)},
 }
 SYSTEMS = {
     "none": {},
     **AUGMENTED,
+    "rnm_sm_mc_any": {**MASKED, "coefficients": [0.6, 0.7, 0.8, 0.9]},  # one of them for each crop: not in the paper
     **{f"traindev_{name}": {**options, "sets": ("train", "dev")} for name, options in AUGMENTED.items()},
     **{f"pooled_{name}": {**AUGMENTED[name], "sets": ("train", "dev", "adapt")} for name in ("rnm_sm", "rnm_sm_mc0.8")},
 }
@@ -40,9 +41,9 @@ def augment_config(conf, system):
     options, config = SYSTEMS[system], conf.augment
     if not options.get("rnm"):
         config = replace(config, reverberation=0.0, noise=0.0, music=0.0)
-    if "coefficient" not in options:
+    if "coefficients" not in options:
         return replace(config, mcadams=0.0)
-    return replace(config, coefficients=[options["coefficient"]])
+    return replace(config, coefficients=options["coefficients"])
 
 
 def train_config(conf, system, seed, chosen):
@@ -59,20 +60,24 @@ def train_config(conf, system, seed, chosen):
 
 def train_system(exp, conf, system):
     """models/<system>/<seed>/model.pt for each of its seeds. Goes on after a kill, and is kept where it is done."""
-    backgrounds = {}
-    if SYSTEMS[system].get("rnm"):
-        from steps.spoof.augment import load_backgrounds
-        backgrounds = load_backgrounds(exp.dir / "backgrounds")
     for seed in seeds_of(conf, system):
-        train_detector(exp, conf, system, seed, backgrounds)
+        train_detector(exp, conf, system, seed, backgrounds_of(exp, system), f"{system}/{seed}")
 
 
-def train_detector(exp, conf, system, seed, backgrounds):
-    """One detector in training/<system>/<seed>, then models/<system>/<seed>/model.pt.
+def backgrounds_of(exp, system):
+    """{"noises", "musics", "rirs": lists of arrays (n,) at the features' sampling rate} that a system is trained with."""
+    if not SYSTEMS[system].get("rnm"):
+        return {}
+    from steps.spoof.augment import load_backgrounds
+    return load_backgrounds(exp.dir / "backgrounds")
 
-    backgrounds: {"noises", "musics", "rirs": lists of arrays (n,) at the features' sampling rate}, as far as they are
-    used. The set of `chosen_by` chooses the weights, as train.minimize says, and the threshold and the calibration are made
-    on it; where there is none the latter alone, on dev, which the system may have been trained on.
+
+def train_detector(exp, conf, system, seed, backgrounds, name, without=None):
+    """One detector in training/<name>, then models/<name>/model.pt.
+
+    backgrounds: of `backgrounds_of`. without: a family of engines whose fakes it is not to meet. The set of `chosen_by` chooses
+    the weights, as train.minimize says, and the threshold and the calibration are made on it; where there is none the latter
+    alone, on dev, which the system may have been trained on.
     """
     from pyspeech.spoofing.augmentation import augment
     from pyspeech.spoofing.dataset import CropDataset, UtteranceSampler
@@ -82,24 +87,24 @@ def train_detector(exp, conf, system, seed, backgrounds):
     from steps.spoof.corpus import choosing_cuts, training_cuts
 
     options, rate, corpus = SYSTEMS[system], conf.features.sampling_rate, exp.dir / "corpus"
-    cuts, name = training_cuts(corpus, trained_on(system)), chosen_by(system)
-    choosing = choosing_cuts(corpus, name) if name else []
+    cuts, chooser = training_cuts(corpus, trained_on(system), without), chosen_by(system)
+    choosing = choosing_cuts(corpus, chooser, without) if chooser else []
     disturb = partial(augment, rate=rate, config=augment_config(conf, system), **backgrounds)
     dataset, sampler = CropDataset(conf.data, rate, disturb), UtteranceSampler(cuts, conf.data, seed)
     loss = partial(compute_loss, specaugment=conf.specaugment if options.get("masks") else None)
-    exp.log.info("%s, seed %d: %d utterances", system, seed, len(cuts))
-    known, calibration = (name, choosing) if choosing else ("dev", choosing_cuts(corpus, "dev"))
-    if not choosing and name:
-        exp.log.warning("no labelled %s set with genuine and fake utterances: %s keeps its last weights%s", name, system,
+    exp.log.info("%s: %d utterances", name, len(cuts))
+    known, calibration = (chooser, choosing) if choosing else ("dev", choosing_cuts(corpus, "dev", without))
+    if not choosing and chooser:
+        exp.log.warning("no labelled %s set with genuine and fake utterances: %s keeps its last weights%s", chooser, system,
                         "" if calibration else ", its scores are not calibrated, and its threshold is 0")
     validate = validation(choosing, conf.data, rate) if choosing else None
-    folder = exp.dir / "training" / system / str(seed)
+    folder = exp.dir / "training" / name
     model = run_training(lambda: LcnnBlstm(conf.network, conf.features), dataset, sampler, loss,
                          train_config(conf, system, seed, bool(choosing)), folder, validate, exp.log)
     if model is None:  # it is another process's
         return
-    warn_of_training(exp.log, f"{system}, seed {seed}", folder, name, measure="eer")
-    save_calibrated(exp.dir / "models" / system / str(seed), model, conf.data, known, calibration, exp.log)
+    warn_of_training(exp.log, name, folder, chooser, measure="eer")
+    save_calibrated(exp.dir / "models" / name, model, conf.data, known, calibration, exp.log)
 
 
 def chunks(cuts, name):

@@ -1,0 +1,94 @@
+"""What a detector makes of engines that it has never met: trained without one family of them at a time.
+
+A family is what the corpus calls so, engines that have much in common; where it names none, each engine is one
+(pyspeech.spoofing.formats.family_of).
+"""
+from urllib.parse import quote
+
+from pyspeech.errors import UserError
+from pyspeech.files import write_json
+from pyspeech.parts import in_parts
+from steps.cuts import load_cuts
+
+ALL = "all"
+
+
+def families_left_out(conf, corpus, log):
+    """The families of conf.leave_out, in the order of the corpus; `all` stands for each that train has. UserError for one
+    that train does not have, or whose absence would leave no fakes."""
+    from pyspeech.spoofing.formats import family_of
+
+    found = [family for family in dict.fromkeys(family_of(cut) for cut in load_cuts(corpus, "train")) if family != "-"]
+    if conf.leave_out == [ALL] and not found:
+        log.warning("leave_out=[all]: the labels of train do not say what made the fakes; none is left out")
+    wanted = sorted(found) if conf.leave_out == [ALL] else conf.leave_out
+    unknown = [family for family in wanted if family not in found]
+    if unknown:
+        known = ", ".join(sorted(found)) or "none, as its labels do not name them"
+        raise UserError(f"leave_out: {unknown[0]}; expected families of the fakes in train: {known}")
+    if wanted and len(found) < 2:
+        raise UserError(f"leave_out: train has fakes of {found[0]} alone, and nothing to learn from without it")
+    return wanted
+
+
+def leave_out(exp, conf):
+    """families.json: {family: {"genuine", "fake": utterances of eval, "engines": {engine: utterances}, "trained": {"eer",
+    "interval"} of the detector that has met it, "left_out": the same of one that has not}}, fractions, on eval.
+
+    Both are conf.systems[-1] with the first seed. What has been trained stays in models/families, and a stage that was killed
+    goes on there.
+    """
+    from pyspeech.training import distributed
+
+    system, wanted = conf.systems[-1], families_left_out(conf, exp.dir / "corpus", exp.log)
+    for family in wanted:
+        train_without(exp, conf, system, family)
+    if distributed.rank() == 0:
+        parts = {family: family for family in wanted}
+        write_json(exp.dir / "families.json", in_parts("families", lambda one: measured(exp, conf, system, one), parts, 1))
+
+
+def folder_name(system, family):
+    return f"families/{system}/{quote(family, safe=' ')}"
+
+
+def train_without(exp, conf, system, family):
+    """The detector that has not met a family, unless it is there. Of several processes, all train it."""
+    from pyspeech.training import distributed
+    from steps.spoof.train import backgrounds_of, train_detector
+
+    name = folder_name(system, family)
+    if distributed.from_first(lambda: not (exp.dir / "models" / name / "model.pt").exists()):
+        exp.log.info("%s without %s", system, family)
+        train_detector(exp, conf, system, conf.seeds[0], backgrounds_of(exp, system), name, without=family)
+
+
+def measured(exp, conf, system, family):
+    """The entry of a family in families.json."""
+    from collections import Counter
+
+    from pyspeech.spoofing.formats import family_of, label_of
+
+    cuts = [cut for cut in load_cuts(exp.dir / "corpus", "eval") if cut.supervisions[0].text]
+    genuine = [cut for cut in cuts if label_of(cut).genuine]
+    fakes = [cut for cut in cuts if family_of(cut) == family]
+    entry = {"genuine": len(genuine), "fake": len(fakes), "engines": dict(Counter(label_of(cut).attack for cut in fakes))}
+    for kind, name in (("trained", f"{system}/{conf.seeds[0]}"), ("left_out", folder_name(system, family))):
+        entry[kind] = error_rate(exp.dir / "models" / name, genuine, fakes) if genuine and fakes else None
+    exp.log.info("%s: EER %s", family, ", ".join(f"{kind} {100 * entry[kind]['eer']:.2f} %" for kind in ("trained", "left_out")
+                                                 if entry[kind]) or "not measured: eval has none")
+    return entry
+
+
+def error_rate(model, genuine, fakes):
+    """{"eer", "interval": its 95 % bootstrap} of a detector on some cuts, fractions."""
+    import numpy as np
+
+    from pyspeech.compat import default_device
+    from pyspeech.spoofing.checkpoint import load_model
+    from pyspeech.spoofing.scoring import eer_draws, equal_error_rate
+    from steps.spoof.train import score_cuts
+
+    detector = load_model(model, default_device())
+    scores = [score_cuts(detector.model, detector.crop, some) for some in (genuine, fakes)]
+    return {"eer": equal_error_rate(*scores)[0], "interval": np.percentile(eer_draws(*scores), [2.5, 97.5]).tolist()}

@@ -1,0 +1,33 @@
+"""Options of egs/add2022: whether they fit each other, and which files depend on them."""
+import math
+
+from pyspeech.errors import requirement
+from steps.spoof.corpus import KINDS
+from steps.spoof.train import SYSTEMS
+from steps.systems import check_fixed, check_systems
+
+ENGINES = ("seen", "all")  # of corpus=mini
+TRAINING = ("features", "network", "data", "train")  # options of every training
+
+
+def check_options(conf):
+    """Raise UserError for options of the recipe that make no sense, or not together."""
+    require = requirement("", conf)
+    require("kind", conf.kind in KINDS, f"one of {', '.join(KINDS)}")
+    require("scale", 0 < conf.scale <= 1, "more than 0, at most 1")
+    require("engines", conf.engines in ENGINES, " or ".join(ENGINES))
+    require("pooled_steps", 0 < conf.pooled_steps < math.inf, "a positive number")
+    check_fixed(conf, "augment.coefficients", "train.seed")  # each system has its own
+    require("train.minimize", conf.train.minimize in ("eer", "loss"), "eer or loss")
+    check_systems(conf, SYSTEMS)
+    require("leave_out", len(set(conf.leave_out)) == len(conf.leave_out), "each family once")
+
+
+def if_left_out(*paths, last_model=False):
+    """A function of the configuration: the paths, and the model of the last of the systems, where families are left out."""
+    def found(conf):
+        if not conf.leave_out:
+            return []
+        return [*paths, *[f"models/{conf.systems[-1]}/{conf.seeds[0]}"] * last_model]
+
+    return found

@@ -1,0 +1,108 @@
+"""Detectors that have not met a family of engines: what they are trained on and what is measured."""
+
+import json
+import logging
+from types import SimpleNamespace
+
+import pytest
+from lhotse import CutSet
+from tiny_spoofing import write_corpus
+
+from pyspeech.errors import UserError
+from pyspeech.features.config import SpecAugmentConfig
+from pyspeech.spoofing.config import AugmentConfig, CropConfig, DetectorConfig, LogMelConfig
+from pyspeech.spoofing.formats import family_of, label_of
+from pyspeech.spoofing.scoring import equal_error_rate
+from pyspeech.training.config import TrainConfig
+from steps.spoof import corpus as corpora, families, tables, train
+
+log = logging.getLogger("test")
+
+
+def named(cut):
+    """A02 is one of the family "B", which the manifest says; A01 is alone."""
+    if label_of(cut).attack == "A02":
+        cut.supervisions[0].custom["family"] = "Bé 2/x"
+    return cut
+
+
+@pytest.fixture(scope="module")
+def exp(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exp")
+    (folder / "corpus").mkdir()
+    for seed, name in enumerate(("train", "dev", "eval")):
+        cuts = CutSet.from_cuts([named(cut) for cut in write_corpus(folder / name, 12, seed, longest=0.6)])
+        cuts.to_file(folder / "corpus" / f"{name}.jsonl.gz")
+    return SimpleNamespace(dir=folder, log=log)
+
+
+def configured(leave_out):
+    return SimpleNamespace(
+        systems=["none"],
+        seeds=[3],
+        repeated=[],
+        leave_out=leave_out,
+        features=LogMelConfig(),
+        network=DetectorConfig(),
+        data=CropConfig(samples=4096, hop=4096, batch_size=4),
+        augment=AugmentConfig(),
+        specaugment=SpecAugmentConfig(),
+        train=TrainConfig(max_steps=2, log_every=1, minimize="eer"),
+    )
+
+
+def test_fakes_of_a_family_are_left_out(exp):
+    everything = corpora.training_cuts(exp.dir / "corpus", ["train", "dev"])
+    assert {family_of(cut) for cut in everything} == {"-", "A01", "Bé 2/x"}
+    some = corpora.training_cuts(exp.dir / "corpus", ["train", "dev"], "A01")
+    assert len(everything) == 24 and len(some) == 16 and {label_of(cut).attack for cut in some} == {"-", "A02"}
+    assert len(corpora.choosing_cuts(exp.dir / "corpus", "dev", "Bé 2/x")) == 8
+
+
+def test_each_family_is_measured_by_a_detector_that_has_not_met_it(exp, monkeypatch):
+    conf = configured(["all"])
+    met = []
+    usual = train.train_detector
+    train.train_detector(exp, conf, "none", 3, {}, "none/3")
+    monkeypatch.setattr(train, "train_detector", lambda *given, without: (met.append(without), usual(*given, without=without)))
+    families.leave_out(exp, conf)
+    families.leave_out(exp, conf)  # they are there now
+    assert met == ["A01", "Bé 2/x"]
+    found = json.loads((exp.dir / "families.json").read_text())
+    assert [(name, entry["genuine"], entry["fake"], entry["engines"]) for name, entry in found.items()] == [
+        ("A01", 4, 4, {"A01": 4}),
+        ("Bé 2/x", 4, 4, {"A02": 4}),
+    ]
+    cuts = list(CutSet.from_file(exp.dir / "corpus" / "eval.jsonl.gz"))
+    from pyspeech.spoofing.checkpoint import load_model
+
+    detector = load_model(exp.dir / "models" / families.folder_name("none", "Bé 2/x"))
+    scores = [
+        train.score_cuts(detector.model, conf.data, [cut for cut in cuts if label_of(cut).attack == attack])
+        for attack in ("-", "A02")
+    ]
+    entry = found["Bé 2/x"]["left_out"]
+    assert entry["eer"] == equal_error_rate(*scores)[0] and 0 <= entry["interval"][0] <= entry["interval"][1] <= 1
+    table = tables.families_table(found).splitlines()
+    assert len(table) == 4 and "A02 4" in table[-1] and f"{100 * entry['eer']:.2f} [" in table[-1]
+
+
+def test_what_cannot_be_left_out_is_said(exp, tmp_path, caplog):
+    with pytest.raises(UserError, match="leave_out: C; expected families of the fakes in train: A01, Bé 2/x"):
+        families.families_left_out(configured(["A01", "C"]), exp.dir / "corpus", log)
+    cuts = list(CutSet.from_file(exp.dir / "corpus" / "train.jsonl.gz"))
+    CutSet.from_cuts(cut for cut in cuts if label_of(cut).attack != "A02").to_file(tmp_path / "train.jsonl.gz")
+    with pytest.raises(UserError, match="train has fakes of A01 alone"):
+        families.families_left_out(configured(["all"]), tmp_path, log)
+    for cut in cuts:
+        cut.supervisions[0].custom = {}
+    CutSet.from_cuts(cuts).to_file(tmp_path / "train.jsonl.gz")
+    assert families.families_left_out(configured(["all"]), tmp_path, log) == []
+    assert "do not say what made the fakes" in caplog.text
+
+
+def test_names_of_families_are_names_of_folders():
+    """Each its own."""
+    assert families.folder_name("none", "phase vocoder") == "families/none/phase vocoder"
+    names = {families.folder_name("none", name) for name in ("B/x", "B:x", "B x", "é", "e")}
+    assert len(names) == 5 and all(name.count("/") == 2 for name in names)

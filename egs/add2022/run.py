@@ -81,7 +81,7 @@ for system, options in SYSTEMS.items():
 
 
 @recipe.stage(config=[*TRAINING, "augment", "specaugment", "systems", "seeds", "leave_out"], gpus=1, hours=144, resumable=True,
-              inputs=if_left_out("corpus", "backgrounds", last_model=True), scratch=if_left_out("training/families"), cpus=2,
+              inputs=if_left_out("corpus", "backgrounds", last_scores=True), scratch=if_left_out("training/families"), cpus=2,
               outputs=if_left_out("models/families", "families.json"), trains=True)
 def families(exp, conf):
     """The last of the systems trained without one family of engines at a time, and what it makes of these."""

@@ -33,9 +33,9 @@ def windows(blocks: Iterable[np.ndarray], config: CropConfig) -> Iterator[tuple[
     """Yield (start, piece (config.samples,) or, with config.whole, up to (config.whole,)) of an utterance that comes in
     blocks (n,) of any lengths.
 
-    config: CropConfig. start: the place of the piece's first sample. Windows are config.hop apart, but for the last
-    one, which ends where the utterance does. An utterance that is no longer than a window has one, filled up to
-    config.samples; nothing has none.
+    config: CropConfig. start: the place of the piece's first sample. Windows are config.hop apart (with config.whole as many
+    times that as it holds config.samples), but for the last one, which ends where the utterance does. An utterance that is no
+    longer than a window has one, filled up to config.samples; nothing has none.
     """
     size, hop = max(config.samples, config.whole), config.hop * max(1, config.whole // config.samples)
     before, rest, start = np.zeros(0, np.float32), np.zeros(0, np.float32), 0  # `rest` begins at sample `start`

@@ -9,6 +9,7 @@ from pyspeech.errors import UserError
 from pyspeech.files import write_json
 from pyspeech.parts import in_parts
 from steps.cuts import load_cuts
+from steps.spoof.score import read_seeds
 
 ALL = "all"
 
@@ -44,8 +45,11 @@ def leave_out(exp, conf):
     for family in wanted:
         train_without(exp, conf, system, family)
     if distributed.rank() == 0:
+        cuts = [cut for cut in load_cuts(exp.dir / "corpus", "eval") if cut.supervisions[0].text]
+        (met,) = read_seeds(exp, system, conf.seeds[:1], "eval") if cuts else [{}]
         parts = {family: family for family in wanted}
-        write_json(exp.dir / "families.json", in_parts("families", lambda one: measured(exp, conf, system, one), parts, 1))
+        found = in_parts("families", lambda family: measured(exp, conf.data, system, family, cuts, met), parts, 1)
+        write_json(exp.dir / "families.json", found)
 
 
 def folder_name(system, family):
@@ -63,32 +67,34 @@ def train_without(exp, conf, system, family):
         train_detector(exp, conf, system, conf.seeds[0], backgrounds_of(exp, system), name, without=family)
 
 
-def measured(exp, conf, system, family):
-    """The entry of a family in families.json."""
+def measured(exp, crop, system, family, cuts, met):
+    """The entry of a family in families.json. cuts: of eval; met: {id: score} of the detector that has met all families."""
     from collections import Counter
-
-    from pyspeech.spoofing.formats import family_of, label_of
-
-    cuts = [cut for cut in load_cuts(exp.dir / "corpus", "eval") if cut.supervisions[0].text]
-    genuine = [cut for cut in cuts if label_of(cut).genuine]
-    fakes = [cut for cut in cuts if family_of(cut) == family]
-    entry = {"genuine": len(genuine), "fake": len(fakes), "engines": dict(Counter(label_of(cut).attack for cut in fakes))}
-    for kind, name in (("trained", f"{system}/{conf.seeds[0]}"), ("left_out", folder_name(system, family))):
-        entry[kind] = error_rate(exp.dir / "models" / name, genuine, fakes) if genuine and fakes else None
-    exp.log.info("%s: EER %s", family, ", ".join(f"{kind} {100 * entry[kind]['eer']:.2f} %" for kind in ("trained", "left_out")
-                                                 if entry[kind]) or "not measured: eval has none")
-    return entry
-
-
-def error_rate(model, genuine, fakes):
-    """{"eer", "interval": its 95 % bootstrap} of a detector on some cuts, fractions."""
-    import numpy as np
 
     from pyspeech.compat import default_device
     from pyspeech.spoofing.checkpoint import load_model
-    from pyspeech.spoofing.scoring import eer_draws, equal_error_rate
+    from pyspeech.spoofing.formats import family_of, label_of
     from steps.spoof.train import score_cuts
 
-    detector = load_model(model, default_device())
-    scores = [score_cuts(detector.model, detector.crop, some) for some in (genuine, fakes)]
-    return {"eer": equal_error_rate(*scores)[0], "interval": np.percentile(eer_draws(*scores), [2.5, 97.5]).tolist()}
+    genuine = [cut for cut in cuts if label_of(cut).genuine]
+    fakes = [cut for cut in cuts if family_of(cut) == family]
+    entry = {"genuine": len(genuine), "fake": len(fakes), "engines": dict(Counter(label_of(cut).attack for cut in fakes))}
+    if not (genuine and fakes):
+        exp.log.info("%s: not measured: eval has none", family)
+        return {**entry, "trained": None, "left_out": None}
+    model = load_model(exp.dir / "models" / folder_name(system, family), default_device()).model
+    entry["trained"] = error_rate(*([met[cut.id] for cut in some] for some in (genuine, fakes)))
+    entry["left_out"] = error_rate(*(score_cuts(model, crop, some) for some in (genuine, fakes)))
+    exp.log.info("%s: EER trained %.2f %%, left_out %.2f %%", family,
+                 *(100 * entry[kind]["eer"] for kind in ("trained", "left_out")))
+    return entry
+
+
+def error_rate(genuine, fake):
+    """{"eer", "interval": its 95 % bootstrap} of scores, fractions."""
+    import numpy as np
+
+    from pyspeech.spoofing.scoring import eer_draws, equal_error_rate
+
+    interval = np.percentile(eer_draws(genuine, fake), [2.5, 97.5]).tolist()
+    return {"eer": equal_error_rate(genuine, fake)[0], "interval": interval}

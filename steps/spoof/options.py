@@ -23,11 +23,6 @@ def check_options(conf):
     require("leave_out", len(set(conf.leave_out)) == len(conf.leave_out), "each family once")
 
 
-def if_left_out(*paths, last_model=False):
-    """A function of the configuration: the paths, and the model of the last of the systems, where families are left out."""
-    def found(conf):
-        if not conf.leave_out:
-            return []
-        return [*paths, *[f"models/{conf.systems[-1]}/{conf.seeds[0]}"] * last_model]
-
-    return found
+def if_left_out(*paths, last_scores=False):
+    """A function of the configuration: the paths, and the scores of the last of the systems, where families are left out."""
+    return lambda conf: [*paths, *[f"scores/{conf.systems[-1]}"] * last_scores] if conf.leave_out else []

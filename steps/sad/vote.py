@@ -50,7 +50,7 @@ def descend(exp, voters, stft, collar, decisions):
             voted = (votes(decisions, cut, voters[index], others, tried) for cut in dev)
             (found,) = sweep_decisions(voted, tried, *labels_of_dev(exp, dev), [collar], stft.frame_shift,
                                        stft.frame_offset)
-            voters[index] = (scores, found.threshold, smoothing)
+            voters[index] = (scores, float(tried[found.dcf.argmin()]), smoothing)
         if voters == before:
             break
     return voters, found.best_dcf

@@ -71,7 +71,7 @@ def score_networks(exp, systems):
 
 
 def tune_thresholds(exp, systems, collars):
-    """The threshold with the lowest DCF on dev for each system, smoothing and collar, and those for their majority;
+    """The threshold tuned on dev for each system, smoothing and collar, and those for their majority;
     hypotheses of all sets at them, and their scores.
 
     The network with its smoothing and its threshold for the first collar is models/<system>/model.pt, which

@@ -101,7 +101,8 @@ def report(results, sets, collars, speeds, grid, frame_shift, corpus, command):
     for collar in collars:
         parts.append(f"Collar {collar:g} s{' (the default of the Fearless Steps scorer)' if collar == 0.5 else ''}:")
         parts.append(table_2(results, sets, collar))
-    parts += ["Thresholds come from dev, for the collar of each table; none where a row says so. The weights of a network are "
+    parts += ["Thresholds come from dev, for the collar of each table, in the middle of those around the lowest DCF that are "
+              "nearly as good; none where a row says so. The weights of a network are "
               "those of the lowest DCF on dev, the mean over these collars. The paper's text gives 0.51 where its table has "
               "0.81; it gives the DCF of majority voting for eval alone."]
     for collar in collars:

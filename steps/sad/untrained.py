@@ -38,7 +38,7 @@ def detect_without_training(exp, config, collars):
 
 
 def tune_statistical(exp, system, config, collars):
-    """{collar: the log-likelihood ratio with the lowest DCF on dev}; sweeps/<system>.json."""
+    """{collar: the log-likelihood ratio tuned on dev}; sweeps/<system>.json."""
     import numpy as np
 
     from pyspeech.audio.io import stream_audio
@@ -57,7 +57,7 @@ def tune_statistical(exp, system, config, collars):
 
 
 def tune_baseline(exp, collars):
-    """The direction of the principal component on dev, and {collar: the threshold with the lowest DCF there};
+    """The direction of the principal component on dev, and {collar: the threshold tuned there};
     sweeps/baseline.json."""
     from pyspeech.sad.combo import combo_scores, principal_direction
     from pyspeech.sad.thresholds import sweep

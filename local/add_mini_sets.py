@@ -7,7 +7,7 @@ import numpy as np
 
 from local.synthesis.espeak import VARIANTS
 from local.synthesis.fake_speech import LANGUAGES, QUIET, SPEAKING, name_speaker
-from local.synthesis.recording_chain import RATE, Recording, draw, speech_bounds
+from local.synthesis.recording_chain import RATE, Recording, draw, speech_bounds, untouched
 from pyspeech.errors import UserError
 from pyspeech.parts import fingerprint, in_parts
 
@@ -30,6 +30,25 @@ SETS = {
     "dev": ("tuxpaint-es", "fillets-nl-big", "asterisk-it"),
     "adapt": ("tuxpaint-da", "asterisk-en"),
     "eval": ("tuxpaint-bg", "tuxpaint-el", "tuxpaint-ca", "ami-en"),
+}
+# With all engines, for a detector that is to be used: the prompts in studio quality. English and Spanish are one person
+STUDIO = {
+    "train": (
+        "tuxpaint-fr",
+        "tuxpaint-ru",
+        "tuxpaint-ro",
+        "tuxpaint-be",
+        "fillets-cs-small",
+        "fillets-cs-big",
+        "fillets-nl-small",
+        "festvox-ru",
+        "studio-ru",
+        "studio-es",
+        "studio-en",
+    ),
+    "dev": ("tuxpaint-es", "fillets-nl-big", "studio-it"),
+    "adapt": ("tuxpaint-da", "menardi-it"),
+    "eval": ("tuxpaint-bg", "tuxpaint-el", "tuxpaint-ca", "studio-fr", "ami-en"),
 }
 GENUINE = {  # utterances at scale 1, by the option `engines`
     "seen": {"train": 1000, "dev": 120, "adapt": 80, "eval": 200},
@@ -67,9 +86,12 @@ SPEAKERS = {
     "adapt": VARIANTS["train"][30:],
     "eval": VARIANTS["test"],
 }  # of eSpeak NG
+COPIES = ("hifigan", "hifigan_lj", "melgan")  # twice as often where all engines are: what is most like people
+CLEAN = 0.5  # share of the genuine utterances, and so of the fakes beside them, that nothing is done to where all engines are
 NARROW, WIDE = 3400.0, (6800.0, 7700.0)  # Hz
 NARROWED = 0.15  # share of the other recordings that are sent over a telephone too
-# Noise floors in dB of the voices' recordings, medians: what is spoken from a text gets as much noise, within HISS dB
+# Noise floors in dB of the voices' recordings, medians: what is spoken from a text gets as much noise, within HISS dB;
+# beside the studio's nothing
 FLOORS = {
     "tuxpaint-fr": -20.0,
     "tuxpaint-ru": -25.0,
@@ -91,6 +113,7 @@ FLOORS = {
     "tuxpaint-el": -27.0,
     "tuxpaint-ca": -26.0,
     "ami-en": -34.0,
+    "menardi-it": -32.0,
 }
 HISS = 4.0
 TASK = 10  # clips that a process measures, or utterances that it makes, at a time
@@ -129,11 +152,16 @@ class Sources:
     engines: dict
 
 
+def voices_of(engines):
+    """{set: its voices}."""
+    return STUDIO if engines == "all" else SETS
+
+
 def plan(part, scale, seed, sources, jobs=None, engines="seen"):
     """List of Item of one set: genuine utterances and behind each its fakes, by the set's engines in turn."""
     rng = np.random.Generator(np.random.PCG64([seed, list(SETS).index(part)]))
     genuine = []
-    for voice, count in zip(SETS[part], _shares(part, scale, sources, engines)):
+    for voice, count in zip(voices_of(engines)[part], _shares(part, scale, sources, engines)):
         for speaker, clip, seconds in choose_clips(rng, sources.clips[voice], count, jobs):
             wanted = int(RATE * rng.uniform(max(SHORTEST, 0.6 * min(seconds, LONGEST)), min(seconds, LONGEST)))
             genuine.append((voice, speaker, clip, wanted))
@@ -148,8 +176,9 @@ def plan(part, scale, seed, sources, jobs=None, engines="seen"):
         ]
         # Who speaks English alone makes up for it there.
         usable += [engine for engine in usable if LANGUAGES.get(engine) == ("en",)] * 2
+        usable += COPIES if engines == "all" else ()
         condition = _next(turns, rng, "condition", CONDITIONS[part])
-        original = _genuine(rng, part, len(items), *genuine[index], condition, seed, sources)
+        original = _genuine(rng, part, len(items), *genuine[index], condition, seed, sources, engines)
         items.append(original)
         for engine in [_next(turns, rng, voice, usable) for _ in range(fakes)]:
             items.append(_fake(rng, original, len(items), engine, voice, sources))
@@ -158,12 +187,13 @@ def plan(part, scale, seed, sources, jobs=None, engines="seen"):
 
 def _shares(part, scale, sources, engines):
     """Genuine utterances of each voice of a set: equally many, but no more than half the clips of AMI's few."""
-    total = max(FEWEST * len(SETS[part]), round(scale * GENUINE[engines][part]))
+    names = voices_of(engines)[part]
+    total = max(FEWEST * len(names), round(scale * GENUINE[engines][part]))
     few = sum(len(clips) for clips in sources.clips["ami-en"].values()) // 2
-    counts = [total // len(SETS[part])] * len(SETS[part])
-    counts = [min(count, few) if voice == "ami-en" else count for voice, count in zip(SETS[part], counts)]
+    counts = [total // len(names)] * len(names)
+    counts = [min(count, few) if voice == "ami-en" else count for voice, count in zip(names, counts)]
     for index in range(total - sum(counts)):
-        counts[index % (len(counts) - ("ami-en" in SETS[part]))] += 1
+        counts[index % (len(counts) - ("ami-en" in names))] += 1
     return counts
 
 
@@ -216,9 +246,11 @@ def speech_seconds(path):
         return 0.97 * (last - first) * step / stream.samplerate
 
 
-def _genuine(rng, part, number, voice, speaker, clip, wanted, condition, seed, sources):
-    narrow = voice.startswith("asterisk") or rng.random() < NARROWED
+def _genuine(rng, part, number, voice, speaker, clip, wanted, condition, seed, sources, engines):
+    narrow = voice.startswith(("asterisk", "menardi")) or rng.random() < NARROWED
     recording = draw(rng, wanted, NARROW if narrow else rng.uniform(*WIDE))
+    if engines == "all" and not narrow and rng.random() < CLEAN:
+        recording = untouched(recording)
     name, take = f"{part}-{number:05d}", [seed, list(SETS).index(part), number]
     item = Item(name, part, "-", speaker, voice.split("-")[1], clip, condition, recording, name, take, take)
     if condition != "clean":
@@ -231,7 +263,7 @@ def _fake(rng, original, number, engine, voice, sources):
     """A fake of a genuine Item, or beside it; what comes without noise gets as much as the voice's recordings have."""
     seed = [*original.take[:2], number]
     item = replace(original, id=f"{original.part}-{number:05d}", system=engine, seed=seed)
-    if engine in QUIET:
+    if engine in QUIET and voice in FLOORS:
         floor = FLOORS[voice] + rng.uniform(-HISS, HISS)
         item.recording = replace(item.recording, floor=max(item.recording.floor, floor))
     if engine in SPEAKING:

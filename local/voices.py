@@ -3,6 +3,7 @@
     asterisk-core-sounds-*   telephone prompts, one voice a language, 8 kHz WAV
     tuxpaint-stamps-default  short descriptions, one voice a language, 44.1 kHz Ogg Vorbis
     fillets-ng-data-{cs,nl}  dialogues of a game, two main voices a language, 22.05 kHz Ogg Vorbis
+    asterisk-core-sounds-*   the same prompts of the same voices (studio-*) in G.722, up to 7 kHz and hardly any noise
     asterisk-prompt-*        telephone prompts of other people, 8 kHz, WAV or GSM
     festvox-ru               sentences that a man reads for a synthesiser, 16 kHz WAV
     gcin-voice               syllables of Mandarin by two people, 44.1 kHz Ogg Vorbis
@@ -46,6 +47,11 @@ PACKAGES = {
             "asterisk-core-sounds-fr-wav": "8d4e1bc32ed5ba7fbda40841ca1825ed20cc6232724a473c90f8bb0e53e6073e",
             "asterisk-core-sounds-it-wav": "5a26638089e134b8ac39363fe249c5c93c50cd8bfdc9b2499ae61ec4a35e2fcb",
             "asterisk-core-sounds-ru-wav": "ccbfaebfa450b7a9ddf644ae0f3d1e9017d5df7c0aebe816e946345589d38201",
+            "asterisk-core-sounds-en-g722": "38c5261820b406dcb0ecb37675720da2b0864850690690352ca52707eb623806",
+            "asterisk-core-sounds-es-g722": "e4e3b4281057d3b81b779298fd6be705f57411513955c518eed1bcaabbd615b8",
+            "asterisk-core-sounds-fr-g722": "7add61d5e42279ecff1bbdf842a5a946ac3644fac9a0fe44384731aa7270c8e0",
+            "asterisk-core-sounds-it-g722": "46b4cf7afc508a5fcfc051b7ea233251c0d195dd4ef83cc4b7facb4c6429b016",
+            "asterisk-core-sounds-ru-g722": "673b4238a6b8269960f055d868c6a11083f7a0d00979167cb01554046b48ed9b",
         },
     ),
     **debian_packages(
@@ -124,7 +130,12 @@ AMI_SPLITS = {"trn": "train", "dev": "dev", "tst": "eval"}
 # voice -> (package, pattern of its clips, sex as heard from the fundamental frequency)
 VOICES = {
     **{
-        f"asterisk-{language}": (f"asterisk-core-sounds-{language}-wav", f"usr/share/asterisk/sounds/{language}_*/*.wav", sex)
+        f"{name}-{language}": (
+            f"asterisk-core-sounds-{language}-{suffix}",
+            f"usr/share/asterisk/sounds/{language}_*/*.{suffix}",
+            sex,
+        )
+        for name, suffix in (("asterisk", "wav"), ("studio", "g722"))
         for language, sex in (("en", "f"), ("es", "f"), ("fr", "f"), ("it", "m"), ("ru", "f"))
     },
     **{
@@ -191,13 +202,31 @@ def fetch_clips(voices):
 def find_clips(folder, voice):
     """Sorted paths of the clips of `voice` in `folder`, into which its package was unpacked."""
     pattern = VOICES[voice][1]
-    return sorted(
+    found = sorted(
         path
         for path in folder.rglob(pattern.rsplit("/", 1)[-1])
         if fnmatch.fnmatch(path.relative_to(folder).as_posix(), pattern)
         and path.is_file()
         and not any(part.startswith(NO_SPEECH) for part in path.relative_to(folder).parts)
     )
+    return [decode_g722(path) if path.suffix == ".g722" else path for path in found]
+
+
+def decode_g722(path):
+    """Decode G.722 (64 kbit/s, no header) to 16 kHz beside it, unless it has been: the path, X.g722.wav."""
+    import soundfile
+
+    decoded = path.with_name(f"{path.name}.wav")
+    if not decoded.exists():
+        import av
+
+        decoder = av.CodecContext.create("g722", "r")
+        decoder.sample_rate, decoder.layout = 16000, "mono"
+        frames = decoder.decode(av.Packet(path.read_bytes()))
+        samples = np.concatenate([frame.to_ndarray()[0] for frame in frames] or [np.zeros(0, np.int16)])
+        with atomic_path(decoded) as temporary:
+            soundfile.write(str(temporary), samples, 16000, subtype="PCM_16", format="WAV")
+    return decoded
 
 
 def packages_available():

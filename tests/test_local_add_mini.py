@@ -15,7 +15,7 @@ from kill_harness import killed_until_it_ends
 from scipy.signal.windows import hann
 from tiny_audio import read_cuts
 
-from local import add_mini, add_mini_sets, shortcuts
+from local import add_mini, add_mini_sets, shortcuts, voices
 from local.synthesis import fake_speech, recording_chain, vocoders
 from local.synthesis.recording_chain import MARGIN, RATE
 from pyspeech.errors import UserError
@@ -329,14 +329,51 @@ def test_engines_and_conditions_of_the_sets(plans):
 
 @pytest.mark.network
 def test_all_engines_in_all_sets(sources):
-    """But for those that do not speak any of a set's languages."""
+    """But for those that do not speak any of a set's languages; half of the wide recordings are as they were."""
+    sources = replace(sources, clips=add_mini.find_clips("all"))
+    parts = [set(part) for part in add_mini_sets.voices_of("all").values()]
+    assert len(set().union(*parts)) == sum(map(len, parts)) and {"studio-en", "studio-es"} <= parts[0]  # one person
     english = {"flite_kal", "flite_parametric"}
-    for part in ("train", "dev"):
-        plan = add_mini_sets.plan(part, 0.05, add_mini.SEED, sources, engines="all")
-        assert {item.system for item in plan} == {"-", *add_mini_sets.ALL} - english
-        assert sum(item.system == "-" for item in plan) == 0.05 * add_mini_sets.GENUINE["all"][part]
+    for part, found in (("train", set(add_mini_sets.ALL)), ("dev", set(add_mini_sets.ALL) - english)):
+        plan = add_mini_sets.plan(part, 0.1, add_mini.SEED, sources, engines="all")
+        assert {item.system for item in plan} == {"-", *found}
+        assert sum(item.system == "-" for item in plan) == 0.1 * add_mini_sets.GENUINE["all"][part]
+        untouched = [item.recording.delay == 0 for item in plan if item.recording.band > add_mini_sets.NARROW]
+        assert 0.3 < np.mean(untouched) < 0.7
+        assert all(not item.recording.coded and item.recording.band == RATE / 2 for item in plan if not item.recording.delay)
+        assert all(item.recording.floor <= -30 for item in plan if "g722" in item.clip.name)
     families = [engine for family in add_mini_sets.FAMILIES.values() for engine in family]
     assert len(set(families)) == len(families) and set(add_mini_sets.NEURAL) < set(add_mini_sets.FAMILIES)
+
+
+@pytest.mark.network
+def test_prompts_of_the_studio_are_those_of_the_telephone():
+    """The same words by the same person, which two decoders give."""
+    found = voices.fetch_clips(["studio-ru", "asterisk-ru"])
+    wide, narrow = ({path.name.split(".")[0]: path for path in found[voice][1]} for voice in ("studio-ru", "asterisk-ru"))
+    assert wide["vm-intro"].name == "vm-intro.g722.wav" and soundfile.info(wide["vm-intro"]).samplerate == RATE
+    intro, same, other = (
+        np.fft.rfft(voices.load_clip(path, 8000), 2**18)
+        for path in (wide["vm-intro"], narrow["vm-intro"], narrow["vm-goodbye"])
+    )
+
+    def likeness(spectrum):
+        highest = np.abs(np.fft.irfft(intro * np.conj(spectrum))).max()
+        return highest / np.sqrt(np.sum(np.fft.irfft(intro) ** 2) * np.sum(np.fft.irfft(spectrum) ** 2))
+
+    assert likeness(same) > 0.5 > 0.2 > likeness(other)  # the telephone's has another frequency response
+
+
+def test_nothing_is_done_to_a_recording_that_is_to_be_left_as_it_is():
+    samples = np.random.default_rng(3).standard_normal(3 * RATE) * 0.05
+    recording = recording_chain.untouched(recording_chain.draw(generator(3), 2 * RATE, 7000.0))
+    piece = recording_chain.cut(samples, recording.samples, generator(4))
+    made = recording_chain.record(piece, recording, generator(5)) / 32768
+    places = np.correlate(piece, made[4000:8000], "valid")
+    start = int(places.argmax())
+    part, same = made[4000:8000], piece[start : start + 4000]
+    same = same * (part @ same) / (same @ same)
+    assert np.sum((part - same) ** 2) < 0.02 * np.sum(part**2)  # what lies below 80 Hz is gone, and peaks above 11 dB
 
 
 @pytest.mark.network
@@ -364,7 +401,8 @@ def test_what_comes_without_noise_gets_that_of_recordings(plans):
             assert -60.0 <= item.recording.floor <= (-16.0 if quiet else -30.0)
     noisy = [item.recording.floor for item in plans["train"] if item.system == "espeak" and "_fr" in item.clip.name]
     assert len(noisy) > 1 and -24.0 <= min(noisy) <= max(noisy) <= -16.0
-    assert set(add_mini_sets.FLOORS) == {voice for part in add_mini_sets.SETS.values() for voice in part}
+    used = {voice for engines in ("seen", "all") for part in add_mini_sets.voices_of(engines).values() for voice in part}
+    assert set(add_mini_sets.FLOORS) == {voice for voice in used if not voice.startswith("studio")}
 
 
 @pytest.mark.network

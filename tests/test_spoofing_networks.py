@@ -83,6 +83,19 @@ def test_log_mel_is_the_formula(rng):
     assert torch.allclose(LogMel(LogMelConfig())(torch.zeros(1, 5000)), torch.tensor(np.log(1e-6), dtype=torch.float32))
 
 
+def test_linear_filters():
+    """Triangles whose corners are as far from each other all over: here by interpolation, not by their slopes."""
+    samples = np.random.default_rng(1).standard_normal(5000).astype(np.float32)
+    window = np.zeros(1024)
+    window[256:768] = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(512) / 512)
+    padded = np.pad(samples, 512, mode="reflect")
+    power = np.stack([np.abs(np.fft.rfft(window * padded[start : start + 1024])) ** 2 for start in range(0, 5001, 256)])
+    corners, bins = np.linspace(0, 8000, 82), np.linspace(0, 8000, 513)
+    filters = np.stack([np.interp(bins, corners[index : index + 3], [0, 1, 0]) for index in range(80)])
+    found = LogMel(LogMelConfig(scale="linear"))(torch.from_numpy(samples)[None])
+    assert np.allclose(found[0], np.log(power @ filters.T + 1e-6), atol=2e-4)
+
+
 def test_without_the_mean_level_and_channel_do_not_count():
     samples = np.random.default_rng(2).standard_normal(20000)
     filtered = np.convolve(samples, [0.5, 0.3])[:20000]  # a channel shorter than a window
@@ -165,6 +178,7 @@ def test_options_that_make_no_sense():
     for call, message in (
         (lambda: LcnnBlstm(DetectorConfig(dropout=1.0)), "network option dropout=1.0: expected 0 to"),
         (lambda: LogMel(LogMelConfig(window=2048)), "features option window=2048"),
+        (lambda: LogMel(LogMelConfig(scale="bark")), "features option scale='bark': expected mel or linear"),
         (lambda: LogMel(LogMelConfig(num_bins=8)), "features option num_bins=8: expected 16"),
         (lambda: CropConfig(short="loop").check(), "data option short=loop: expected zeros or"),
         (lambda: CropConfig(hop=0).check(), "data option hop=0"),

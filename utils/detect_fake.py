@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
-"""Tell genuine from fake speech in audio files, with a detector that egs/add2022/run.py trained.
+"""Tell genuine from fake speech in audio files, with the detector that comes along or one that egs/add2022/run.py trained.
 
 INPUT is an audio file ("-": standard input), a folder (searched with all below it), a Kaldi table (*.scp) or a lhotse
 manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length.
 
 The score is the log-likelihood ratio (natural logarithm) of genuine against fake speech, as in the recipe's score
-files: higher means genuine, 0 speaks for neither. It is a mean over windows where a recording is longer than these.
+files: higher means genuine, 0 speaks for neither. It is a mean over windows where a recording is longer than these, 10 s
+with the detector that comes along.
 What reaches the threshold counts as genuine; the threshold is that of equal error rates on the development set of the
 detector. P(genuine) follows from the score, where a share of --prior of all recordings is genuine. Calibration and
 threshold were found on the kinds of fakes that the detector was trained with: other kinds, other microphones and other
-languages can fool it.
+languages can fool it. How often, for the detector that comes along, says pyspeech/spoofing/shipped/README.md.
 
 examples:
+  utils/detect_fake.py message.ogg
+  utils/detect_fake.py recordings/ --format csv -o found.csv
   utils/detect_fake.py message.ogg --model egs/add2022/exp/mini/models/NAME/SEED
-  utils/detect_fake.py recordings/ --model DIR --format csv -o found.csv
   utils/detect_fake.py eval/ --model DIR --format scores -o scores.txt     # for utils/score_eer.py
 """
 import sys
@@ -46,8 +48,8 @@ HEADER = ["recording", "decision", "p_genuine", "p_fake", "score", "threshold", 
 def parser():
     parser = tool_parser(__doc__)
     add_inputs(parser)
-    parser.add_argument("--model", metavar="DIR", required=True, help="folder of a model.pt that "
-                        "egs/add2022/run.py made: models/NAME/SEED in its experiment folder")
+    parser.add_argument("--model", metavar="DIR", help="folder of a model.pt that egs/add2022/run.py made: models/NAME/SEED "
+                        "in its experiment folder (default: the detector that comes along)")
     parser.add_argument("--format", choices=FORMATS, default="text", help="text (default), json (a list, with the "
                         "score of each window), csv, scores (lines `recording score`, as in the recipe's score files)")
     parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE (default: the screen)")
@@ -87,14 +89,17 @@ def main(arguments=None):
 
 
 def load(options):
-    """The Detector of --model, on the GPU where there is one."""
-    folder = find_model(options.model, "fake audio detector")
+    """The Detector of --model, or that which comes along, on the GPU where there is one."""
     if options.threshold is not None and not math.isfinite(options.threshold):
         raise UserError(f"--threshold {options.threshold}: expected a finite number")
     from pyspeech.compat import default_device
     from pyspeech.spoofing.calibration import Calibration
-    from pyspeech.spoofing.checkpoint import load_model
+    from pyspeech.spoofing.checkpoint import SHIPPED, load_model
+    folder = find_model(options.model, "fake audio detector") if options.model else SHIPPED
     detector = load_model(folder, default_device())
+    if not options.model:
+        logging.warning("by the detector that comes along, which is often wrong: compare scores of recordings made alike, and "
+                        "do not trust a single decision; figures: %s", SHIPPED / "README.md")
     if detector.calibration == Calibration():
         logging.warning("%s: not calibrated, for its corpus had no dev set: probabilities are the network's own word", folder)
     return detector

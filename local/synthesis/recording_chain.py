@@ -8,7 +8,7 @@ make waveforms more or less peaked than people do, which level meters would tell
 """
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class Recording:
     samples: length; band: upper edge in Hz; floor: noise floor in dB of the loud frames; level: RMS in dB of full
     scale; reverberation: of the room, seconds (0: none); colour: of the noise floor, 0 white to 1 brown; equaliser:
     gains in dB at 0, 1, 2 ... 8 kHz; snr: of the background in dB; peak: highest sample in dB of the RMS, at most; coded:
-    whether as Ogg Vorbis.
+    whether as Ogg Vorbis; delay: of the line, seconds at most.
     """
 
     samples: int
@@ -41,6 +41,7 @@ class Recording:
     snr: float
     peak: float
     coded: bool
+    delay: float = DISPERSION
 
 
 def draw(rng, samples, band):
@@ -56,6 +57,13 @@ def draw(rng, samples, band):
         rng.uniform(5.0, 20.0),
         rng.uniform(11.5, 14.0),
         rng.random() < 0.5,
+    )
+
+
+def untouched(recording):
+    """The same as from a studio: no room, line or coder, all frequencies, and a noise floor 30 dB lower."""
+    return replace(
+        recording, band=RATE / 2, floor=recording.floor - 30.0, reverberation=0.0, equaliser=(0.0,) * 9, coded=False, delay=0.0
     )
 
 
@@ -97,7 +105,9 @@ def record(piece, recording, rng, background=None):
 
     background: (N + 2 MARGIN,) of any level, mixed in at recording.snr; None for none.
     """
-    piece = line(_microphone(_room(piece, recording.reverberation, rng), recording.equaliser), rng)
+    piece = _microphone(_room(piece, recording.reverberation, rng), recording.equaliser)
+    if recording.delay:
+        piece = line(piece, rng, recording.delay)
     loud = np.quantile(frame_levels(piece), 0.95)
     if background is not None:
         piece = piece + background * 10.0 ** ((loud - recording.snr) / 20.0) / (_rms(background) + 1e-9)
@@ -137,12 +147,12 @@ def _microphone(samples, gains):
     return oaconvolve(samples, kernel)[64 : 64 + len(samples)]
 
 
-def line(samples, rng):
-    """Through an all-pass filter, whose group delay is linear between random values every 1 kHz."""
+def line(samples, rng, delay=DISPERSION):
+    """Through an all-pass filter, whose group delay is linear between random values, up to `delay` s, every 1 kHz."""
     from scipy.signal import oaconvolve
 
     size = 1024  # and what comes before the delay is kept
-    knots = rng.uniform(0.0, DISPERSION, 9) * RATE + size // 4
+    knots = rng.uniform(0.0, delay, 9) * RATE + size // 4
     turns = np.cumsum(np.interp(np.arange(size // 2 + 1), np.linspace(0, size // 2, 9), knots)) / size
     turns *= np.rint(2 * turns[-1]) / (2 * turns[-1])  # real at half the rate
     return oaconvolve(samples, np.fft.irfft(np.exp(-2j * np.pi * turns)))[size // 4 :][: len(samples)]
@@ -159,10 +169,11 @@ def _floor(samples, loud, recording, rng):
 
 
 def _bounded(samples, band):
-    """Nothing below LOWEST and above `band` Hz."""
+    """Nothing below LOWEST and, where it is less than half the rate, above `band` Hz."""
     from scipy.signal import firwin, oaconvolve
 
-    kernel = firwin(801, [LOWEST, band], pass_zero=False, fs=RATE, window="blackman")
+    edges = [LOWEST, band] if band < RATE / 2 else [LOWEST]
+    kernel = firwin(801, edges, pass_zero=False, fs=RATE, window="blackman")
     return oaconvolve(samples, kernel)[400 : 400 + len(samples)]
 
 

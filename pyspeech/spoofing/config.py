@@ -14,17 +14,19 @@ from pyspeech.experiment.config import folder_or
 from pyspeech.features.config import check_rate
 
 SHORT = ("zeros", "repeat")
+SCALES = ("mel", "linear")
 
 
 @dataclass
 class LogMelConfig:
-    """Log-mel spectrogram, centred frames, as torchaudio.transforms.MelSpectrogram computes it."""
+    """Log-mel spectrogram, centred frames, as torchaudio.transforms.MelSpectrogram computes it, or with linear filters."""
 
     sampling_rate: int = 16000  # Hz; audio of other rates is resampled before
     n_fft: int = 1024  # points of the transform
     window: int = 512  # samples, Hann
     shift: int = 256  # samples from frame to frame
-    num_bins: int = 80  # mel filters
+    num_bins: int = 80  # filters
+    scale: str = "mel"  # of the filters; linear: all are as wide, which shows more of the highest frequencies
     floor: float = 1e-6  # added to the energies before the logarithm
     remove_mean: bool = False  # whether each bin's mean over the piece is taken off: level and channel do not count then
 
@@ -40,6 +42,7 @@ class LogMelConfig:
         require("shift", 0 < self.shift <= self.window, f"1 to window={self.window}")
         # Four poolings by 2 must leave something.
         require("num_bins", 16 <= self.num_bins <= self.n_fft // 2, f"16 to n_fft/2={self.n_fft // 2}")
+        require("scale", self.scale in SCALES, " or ".join(SCALES))
         require("floor", 0 < self.floor < math.inf, "a positive number")
 
 

@@ -115,6 +115,7 @@ class LogMel(nn.Module):
 
     def __init__(self, config: LogMelConfig) -> None:
         super().__init__()
+        from torchaudio.functional import linear_fbanks
         from torchaudio.transforms import MelSpectrogram
 
         config.check()
@@ -122,6 +123,9 @@ class LogMel(nn.Module):
         self.mel = MelSpectrogram(
             config.sampling_rate, n_fft=config.n_fft, win_length=config.window, hop_length=config.shift, n_mels=config.num_bins
         )
+        if config.scale == "linear":
+            filters = linear_fbanks(config.n_fft // 2 + 1, 0.0, config.sampling_rate / 2, config.num_bins, config.sampling_rate)
+            self.mel.mel_scale.fb = filters
         # Not in checkpoints: the configuration gives them.
         for module in self.mel.modules():
             module._non_persistent_buffers_set.update(module._buffers)

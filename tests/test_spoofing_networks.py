@@ -178,7 +178,7 @@ def test_options_that_make_no_sense():
     for call, message in (
         (lambda: LcnnBlstm(DetectorConfig(dropout=1.0)), "network option dropout=1.0: expected 0 to"),
         (lambda: LogMel(LogMelConfig(window=2048)), "features option window=2048"),
-        (lambda: LogMel(LogMelConfig(scale="bark")), "features option scale='bark': expected mel or linear"),
+        (lambda: LogMel(LogMelConfig(scale="bark")), "features option scale=bark: expected mel or linear"),
         (lambda: LogMel(LogMelConfig(num_bins=8)), "features option num_bins=8: expected 16"),
         (lambda: CropConfig(short="loop").check(), "data option short=loop: expected zeros or"),
         (lambda: CropConfig(hop=0).check(), "data option hop=0"),

@@ -176,7 +176,7 @@ def plan(part, scale, seed, sources, jobs=None, engines="seen"):
         ]
         # Who speaks English alone makes up for it there.
         usable += [engine for engine in usable if LANGUAGES.get(engine) == ("en",)] * 2
-        usable += COPIES if engines == "all" else ()
+        usable += [engine for engine in COPIES if engine in usable and engines == "all"]
         condition = _next(turns, rng, "condition", CONDITIONS[part])
         original = _genuine(rng, part, len(items), *genuine[index], condition, seed, sources, engines)
         items.append(original)

@@ -31,25 +31,16 @@ SETS = {
     "adapt": ("tuxpaint-da", "asterisk-en"),
     "eval": ("tuxpaint-bg", "tuxpaint-el", "tuxpaint-ca", "ami-en"),
 }
-# With all engines, for a detector that is to be used: the prompts in studio quality. English and Spanish are one person
-STUDIO = {
-    "train": (
-        "tuxpaint-fr",
-        "tuxpaint-ru",
-        "tuxpaint-ro",
-        "tuxpaint-be",
-        "fillets-cs-small",
-        "fillets-cs-big",
-        "fillets-nl-small",
-        "festvox-ru",
-        "studio-ru",
-        "studio-es",
-        "studio-en",
-    ),
-    "dev": ("tuxpaint-es", "fillets-nl-big", "studio-it"),
-    "adapt": ("tuxpaint-da", "menardi-it"),
-    "eval": ("tuxpaint-bg", "tuxpaint-el", "tuxpaint-ca", "studio-fr", "ami-en"),
+# With all engines, for a detector that is to be used: prompts in studio quality. English and Spanish are one person
+EXCHANGED = {
+    "asterisk-ru": ("studio-ru",),
+    "asterisk-es": ("studio-es",),
+    "asterisk-fr": ("studio-en",),
+    "asterisk-it": ("studio-it",),
+    "asterisk-en": ("menardi-it",),
+    "ami-en": ("studio-fr", "ami-en"),
 }
+STUDIO = {part: tuple(new for voice in chosen for new in EXCHANGED.get(voice, (voice,))) for part, chosen in SETS.items()}
 GENUINE = {  # utterances at scale 1, by the option `engines`
     "seen": {"train": 1000, "dev": 120, "adapt": 80, "eval": 200},
     "all": {"train": 2000, "dev": 240, "adapt": 80, "eval": 200},

@@ -402,7 +402,7 @@ def test_what_comes_without_noise_gets_that_of_recordings(plans):
     noisy = [item.recording.floor for item in plans["train"] if item.system == "espeak" and "_fr" in item.clip.name]
     assert len(noisy) > 1 and -24.0 <= min(noisy) <= max(noisy) <= -16.0
     used = {voice for engines in ("seen", "all") for part in add_mini_sets.voices_of(engines).values() for voice in part}
-    assert set(add_mini_sets.FLOORS) == {voice for voice in used if not voice.startswith("studio")}
+    assert set(add_mini_sets.FLOORS) == used
 
 
 @pytest.mark.network

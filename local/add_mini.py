@@ -32,7 +32,7 @@ same ones in studio quality (en, es and ru in train, it in dev, fr in eval), Gre
 all utterances that are not narrow are left as they are, to 8 kHz: no room, line, equaliser or coder, next to no noise.
 check.json has 44 % for the files of dev, 48 and 45 % of adapt and eval; 40, 50 and 45 % for log-mel means and deviations.
 
-No voice is in two sets; eval has its own languages (bg, el, ca; English is in adapt) and its own voices of eSpeak NG;
+No voice is in two sets; eval has its own voices of eSpeak NG and, with `engines` "seen", its own languages (bg, el, ca);
 pieces of noise and music are those of local/backgrounds.py, other ones in adapt than in eval. Recordings of the prompts
 (asterisk) reach to 3.4 kHz, and so do their fakes; of the others, in either class, one in seven is cut there too, the
 rest at 6.8 to 7.7 kHz; half of all pass a coder. What an engine says without noise gets noise as the recordings of the set

@@ -57,11 +57,12 @@ from pathlib import Path
 
 import numpy as np
 
-from local import add_mini_sets as sets, voices
+from local import add_mini_more, add_mini_sets as sets, voices
 from local.add_mini_sets import Sources, plan
 from local.audio_files import digest, write_audio
 from local.backgrounds import backgrounds
 from local.manifests import Utterance, clear, write_manifest
+from local.readers import fetch_readers
 from local.shortcuts import check_corpus
 from local.synthesis.fake_speech import copy, find_engines, speak
 from local.synthesis.recording_chain import RATE, cut, record
@@ -73,7 +74,7 @@ from pyspeech.unpack import unpack
 
 SEED = 2022
 # What eSpeak NG says depends a little on what it has said before: so many in a process, of whatever size the tasks are
-SPOKEN_TASK = {"espeak": 40, "flite_kal": 40, "flite_parametric": 40, "kokoro": 1}
+SPOKEN_TASK = {"espeak": 40, "flite_kal": 40, "flite_parametric": 40, "kokoro": 1, "festival_diphones": 40, "festival_hts": 40}
 # SHA-256 (of `digest`) of the corpora that figures are published for: scale -> digest, with SEED
 DIGESTS = {
     (1.0, "seen"): "b95d7cebaf743adb92ef0b1831d919845a762e409d1d921c593e1c0cafac2e0f",
@@ -95,7 +96,7 @@ def prepare(folder, log=None, scale=1.0, engines="seen", seed=SEED, jobs=None, s
         raise UserError(f"scale={scale}; expected more than 0 and at most 1")
     sources = sources or find_sources(log, engines)
     (folder / "check.json").unlink(missing_ok=True)
-    items = [item for part in sets.SETS for item in plan(part, scale, seed, sources, jobs, engines)]
+    items = [item for part in sets.SETS for item in plan_of(engines, part, scale, seed, sources, jobs)]
     clear(folder, sets.SETS, "audio", keep=[audio_path(folder, item) for item in items])
     log.info("%d utterances of genuine and fake speech", len(items))
     lengths = make_all(items, folder, sources, jobs, log)
@@ -108,6 +109,15 @@ def prepare(folder, log=None, scale=1.0, engines="seen", seed=SEED, jobs=None, s
             "the C library or the decoder of Ogg Vorbis is another one; figures can differ a little"
         )
     return counts
+
+
+def plan_of(engines, part, scale, seed, sources, jobs=None):
+    """List of Item of one set."""
+    return (
+        add_mini_more.plan(part, scale, seed, sources, jobs)
+        if engines == "all"
+        else plan(part, scale, seed, sources, jobs, engines)
+    )
 
 
 # The audio
@@ -188,6 +198,7 @@ def write_manifests(items, lengths, folder, log):
                     {
                         "attack": item.system,
                         "family": sets.FAMILY_OF.get(item.system, "-"),
+                        "kind": sets.kind_of(item.system),
                         "condition": item.condition,
                         "original": item.original,
                     },
@@ -221,7 +232,7 @@ def find_sources(log, engines="seen"):
     (stamps,) = fetch_debian([voices.PACKAGES["tuxpaint-stamps-default"]]).values()
     languages = sorted({voice.split("-")[1] for voice in clips})
     return Sources(
-        clips, stamp_texts(stamps, languages), {part: backgrounds(part) for part in ("adapt", "eval")}, find_engines(log)
+        clips, stamp_texts(stamps, languages), {part: backgrounds(part) for part in ("adapt", "eval")}, find_engines(log, engines == "all")
     )
 
 
@@ -234,6 +245,8 @@ def find_clips(engines):
         for people in voices.single_talker_turns(rate=RATE).values()
         for speaker, (_, paths) in people.items()
     }
+    if engines == "all":
+        clips.update(fetch_readers([voice for chosen in add_mini_more.READERS.values() for voice in chosen]))
     return clips
 
 

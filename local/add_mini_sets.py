@@ -45,9 +45,9 @@ STUDIO = {
     "adapt": ("tuxpaint-da", "menardi-it"),
     "eval": ("tuxpaint-ca", "studio-fr", "ami-en"),
 }
-GENUINE = {  # utterances at scale 1, by the option `engines`
+GENUINE = {  # utterances at scale 1, by the option `engines`; with all of them there are more (add_mini_more.py)
     "seen": {"train": 1000, "dev": 120, "adapt": 80, "eval": 200},
-    "all": {"train": 2000, "dev": 240, "adapt": 80, "eval": 200},
+    "all": {"train": 1000, "dev": 120, "adapt": 40, "eval": 100},
 }
 FAKES = {"train": 2.0, "dev": 2.0, "adapt": 2.0, "eval": 3.0}  # of each genuine utterance
 # Engines by family: what they have in common goes from one to the other
@@ -58,18 +58,20 @@ FAMILIES = {
     "sinusoids": ("sinusoidal",),
     "phase vocoder": ("phase_vocoder",),
     "formants": ("espeak",),
-    "diphones": ("flite_kal",),
+    "diphones": ("flite_kal", "festival_diphones"),
     "CLUSTERGEN": ("flite_parametric",),
-    "HiFi-GAN": ("hifigan", "hifigan_lj"),
-    "MelGAN": ("melgan",),
-    "iSTFTNet": ("kokoro",),
+    "HTS": ("festival_hts",),
+    "HiFi-GAN": ("hifigan", "hifigan_lj", "hifigan_16k"),
+    "MelGAN": ("melgan", "melgan_full"),
+    "iSTFTNet": ("kokoro", "hibari"),
     "VITS": ("piper",),
 }
 NEURAL = ("HiFi-GAN", "MelGAN", "iSTFTNet", "VITS")
 FAMILY_OF = {engine: family for family, engines in FAMILIES.items() for engine in engines}
 SEEN = ("world", "griffin_lim", "lpc", "espeak", "hifigan")
 ADAPTED = (*SEEN, "world_convert", "melgan")
-ALL = tuple(engine for engines in FAMILIES.values() for engine in engines)
+MORE = ("hifigan_16k", "melgan_full", "hibari", "festival_diphones", "festival_hts")  # with all engines alone
+ALL = tuple(engine for engines in FAMILIES.values() for engine in engines if engine not in MORE)
 ENGINES = {  # of each set, by the option `engines`
     "seen": {"train": SEEN, "dev": SEEN, "adapt": ADAPTED, "eval": ALL},
     "all": {"train": ALL, "dev": ALL, "adapt": ALL, "eval": ALL},
@@ -108,6 +110,16 @@ FLOORS = {
     "tuxpaint-ca": -26.0,
     "ami-en": -34.0,
     "menardi-it": -32.0,
+    "tortoise-en": -42.0,
+    "william-en": -45.0,
+    "horizons-de": -39.0,
+    "horizons-en": -50.0,
+    "horizons-fr": -30.0,
+    "mfa-sv": -50.0,
+    "mfa-es": -38.0,
+    "mfa-en": -40.0,
+    "austen-en": -29.0,
+    "sonnet-en": -29.0,
     **{f"studio-{language}": -52.0 for language in ("en", "es", "ru", "it", "fr")},
 }
 HISS = 4.0
@@ -116,7 +128,7 @@ TASK = 10  # clips that a process measures, or utterances that it makes, at a ti
 
 @dataclass
 class Item:
-    """An utterance to be made. clip: the recording that it is, is made of or stands beside; original: the id of the genuine
+    """An utterance to be made. voice: whose recordings its genuine one is of; clip: the recording that it is, is made of or stands beside; original: the id of the genuine
     utterance that is this recording; take: the seed of how it is recorded, which a fake shares with that one, so that a copy
     is of the same words in the same room; seed: of the engine; texts: for engines that speak, said one after the other until
     they are long enough."""
@@ -125,6 +137,7 @@ class Item:
     part: str
     system: str  # an engine, or "-": genuine
     speaker: str
+    voice: str
     language: str
     clip: Path
     condition: str
@@ -147,6 +160,11 @@ class Sources:
     engines: dict
 
 
+def kind_of(engine):
+    """What kind its family is of: neural or parametric; "-" for none."""
+    return "-" if engine not in FAMILY_OF else "neural" if FAMILY_OF[engine] in NEURAL else "parametric"
+
+
 def voices_of(engines):
     """{set: its voices}."""
     return STUDIO if engines == "all" else SETS
@@ -164,20 +182,22 @@ def plan(part, scale, seed, sources, jobs=None, engines="seen"):
     for number, index in enumerate(rng.permutation(len(genuine))):
         voice, language = genuine[index][0], genuine[index][0].split("-")[1]
         fakes = int((number + 1) * FAKES[part]) - int(number * FAKES[part])
-        usable = [
-            engine
-            for engine in ENGINES[engines][part]
-            if engine in sources.engines and language in LANGUAGES.get(engine, (language,))
-        ]
-        # Who speaks English alone makes up for it there.
-        usable += [engine for engine in usable if LANGUAGES.get(engine) == ("en",)] * 2
+        usable = speaking(ENGINES[engines][part], language, sources)
         usable += [engine for engine in COPIES if engine in usable and engines == "all"]
-        condition = _next(turns, rng, "condition", CONDITIONS[part])
-        original = _genuine(rng, part, len(items), *genuine[index], condition, seed, sources, engines)
+        condition = take_turn(turns, rng, "condition", CONDITIONS[part])
+        original = make_genuine(rng, part, len(items), *genuine[index], condition, seed, sources, engines)
         items.append(original)
-        for engine in [_next(turns, rng, voice, usable) for _ in range(fakes)]:
-            items.append(_fake(rng, original, len(items), engine, voice, sources))
+        for engine in [take_turn(turns, rng, voice, usable) for _ in range(fakes)]:
+            items.append(make_fake(rng, original, len(items), engine, sources))
     return items
+
+
+def speaking(engines, language, sources):
+    """Those of the engines that are there and speak a language; who speaks English alone comes more often there."""
+    usable = [
+        engine for engine in engines if engine in sources.engines and language in LANGUAGES.get(engine, (language,))
+    ]
+    return usable + [engine for engine in usable if LANGUAGES.get(engine) == ("en",)] * 2
 
 
 def _shares(part, scale, sources, engines):
@@ -192,7 +212,7 @@ def _shares(part, scale, sources, engines):
     return counts
 
 
-def _next(turns, rng, key, choices):
+def take_turn(turns, rng, key, choices):
     """The choices in a random order, each once before any comes again."""
     if not turns.get(key):
         turns[key] = [choices[index] for index in rng.permutation(len(choices))]
@@ -241,28 +261,29 @@ def speech_seconds(path):
         return 0.97 * (last - first) * step / stream.samplerate
 
 
-def _genuine(rng, part, number, voice, speaker, clip, wanted, condition, seed, sources, engines):
+def make_genuine(rng, part, number, voice, speaker, clip, wanted, condition, seed, sources, engines):
+    """The Item of a genuine utterance: `wanted` samples of a clip of a speaker of a voice."""
     narrow = voice.startswith(("asterisk", "menardi")) or rng.random() < NARROWED
     recording = draw(rng, wanted, NARROW if narrow else rng.uniform(*WIDE))
     if engines == "all" and not narrow and rng.random() < CLEAN:
         recording = untouched(recording)
     name, take = f"{part}-{number:05d}", [seed, list(SETS).index(part), number]
-    item = Item(name, part, "-", speaker, voice.split("-")[1], clip, condition, recording, name, take, take)
+    item = Item(name, part, "-", speaker, voice, voice.split("-")[1], clip, condition, recording, name, take, take)
     if condition != "clean":
         pieces = sources.backgrounds[part][condition]
         item.background = pieces[rng.integers(len(pieces))], float(rng.random())
     return item
 
 
-def _fake(rng, original, number, engine, voice, sources):
+def make_fake(rng, original, number, engine, sources):
     """A fake of a genuine Item, or beside it; what comes without noise gets as much as the voice's recordings have."""
     seed = [*original.take[:2], number]
     item = replace(original, id=f"{original.part}-{number:05d}", system=engine, seed=seed)
     if engine in QUIET:
-        floor = FLOORS[voice] + rng.uniform(-HISS, HISS)
+        floor = FLOORS[item.voice] + rng.uniform(-HISS, HISS)
         item.recording = replace(item.recording, floor=max(item.recording.floor, floor))
     if engine in SPEAKING:
         texts = sources.texts[item.language]
         item.texts = [texts[index] for index in rng.integers(0, len(texts), 12)]
-        item.speaker = name_speaker(engine, SPEAKERS[item.part], rng)
+        item.speaker = name_speaker(engine, item.language, SPEAKERS[item.part], rng)
     return item

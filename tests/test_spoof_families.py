@@ -89,6 +89,24 @@ def test_each_family_is_measured_by_a_detector_that_has_not_met_it(exp, monkeypa
     assert len(table) == 4 and "A02 4" in table[-1] and f"{100 * entry['eer']:.2f} [" in table[-1]
 
 
+def rate(eer, **conditions):
+    return {"eer": eer, "interval": [eer - 0.1, eer + 0.1], "conditions": conditions}
+
+
+def test_means_of_kinds_and_clean_utterances():
+    known = {"genuine": 4, "fake": 4, "engines": {"one": 4}}
+    found = {
+        "A": {**known, "kind": "neural", "trained": rate(0.1), "left_out": rate(0.3, clean=0.2, noise=0.4)},
+        "B": {**known, "kind": "neural", "trained": rate(0.2), "left_out": rate(0.4, clean=0.3)},
+        "C": {**known, "kind": "parametric", "trained": rate(0.3), "left_out": rate(0.5, noise=0.6)},
+        "D": {**known, "kind": "-", "trained": None, "left_out": None},
+    }
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in tables.families_table(found).splitlines()]
+    assert rows[0][-1] == "left out, clean" and [row[-1] for row in rows[2:6]] == ["20.00", "30.00", "–", "–"]
+    assert rows[6] == ["mean: neural", "–", "15.00", "35.00", "25.00"]
+    assert rows[7] == ["mean: parametric", "–", "30.00", "50.00", "–"]
+
+
 def test_what_cannot_be_left_out_is_said(exp, tmp_path, caplog):
     with pytest.raises(UserError, match="leave_out: C; expected families of the fakes in train: A01, Bé 2/x"):
         families.families_left_out(configured(["A01", "C"]), exp.dir / "corpus", log)

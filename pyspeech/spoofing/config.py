@@ -73,6 +73,8 @@ class CropConfig:
     batch_size: int = 64  # pieces
     balanced: bool = False  # whether training draws both classes equally often, the smaller one repeatedly
     clean_batches: int = 0  # at the beginning, in which nothing is augmented or masked: a short training needs them
+    # share of the fakes in training in whose place a made-up vocoder copies the genuine utterance before them (balanced alone)
+    resynthesized: float = 0.0
     cache_gigabytes: float = 2.0  # of audio is kept in memory, by all processes that read it
 
     without_effect = ("cache_gigabytes",)
@@ -86,6 +88,8 @@ class CropConfig:
         require("whole", self.whole == 0 or self.whole >= self.samples, f"0, or at least samples={self.samples}")
         require("batch_size", self.batch_size >= (2 if self.balanced else 1), "at least 1, or 2 with balanced=true")
         require("clean_batches", self.clean_batches >= 0, "at least 0")
+        require("resynthesized", 0 <= self.resynthesized <= 1, "0 to 1")
+        require("resynthesized", self.balanced or not self.resynthesized, "0 without balanced=true")
         require("cache_gigabytes", 0 <= self.cache_gigabytes < math.inf, "at least 0")
 
 

@@ -23,6 +23,7 @@ from pyspeech.errors import UserError
 from pyspeech.spoofing.formats import label_of, original_of
 from pyspeech.spoofing.networks import FAKE, GENUINE
 from pyspeech.spoofing.pieces import fill, random_crop
+from pyspeech.spoofing.resynthesis import resynthesize
 
 if TYPE_CHECKING:
     from lhotse import CutSet
@@ -103,7 +104,9 @@ class UtteranceSampler:
 
 class CropDataset(torch.utils.data.Dataset):
     """dataset[cuts]: a batch of one random crop of each. A fake right behind the genuine utterance that it was made of, or
-    behind another of its fakes, is cut and augmented as that one is: what differs is what made it.
+    behind another of its fakes, is cut and augmented as that one is: what differs is what made it. With
+    data.resynthesized some fakes right behind a genuine utterance are copies of that one by a made-up vocoder instead
+    (pyspeech/spoofing/resynthesis.py).
 
     data: CropConfig. augment: augment(samples (N,) float32, rng=numpy Generator) -> (N,), applied to a crop before it
     is filled up; None for none. It follows from the batch alone: rng is its only source of chance.
@@ -123,15 +126,21 @@ class CropDataset(torch.utils.data.Dataset):
         clean    bool, whether they are as they were, and are to stay so (data.clean_batches)
         """
         cuts = list(cuts)
-        rng = np.random.default_rng(np.random.randint(2**32, size=4, dtype=np.uint64))
-        crops, original, state = [], None, rng.bit_generator.state
+        seed = np.random.randint(2**32, size=4, dtype=np.uint64)
+        rng, chance = np.random.default_rng(seed), np.random.default_rng([*seed, 1])
+        crops, original, genuine, state = [], None, None, rng.bit_generator.state
         for cut in cuts:
             before, original = original, original_of(cut)
-            if original and original == before:
+            made_up = not label_of(cut).genuine and genuine is not None and chance.random() < self.data.resynthesized
+            if made_up or (original and original == before):
                 rng.bit_generator.state = state
             else:
                 state = rng.bit_generator.state
-            crops.append(self._crop(cut, rng))
+            crop = random_crop(self.read(genuine if made_up else cut), self.data.samples, rng)
+            if made_up:
+                crop = resynthesize(crop, self.sampling_rate, chance)
+            crops.append(self._augmented(crop, cut, rng))
+            genuine = cut if label_of(cut).genuine else None
         size, short = self.data.samples, self.data.short
         return {
             "samples": torch.from_numpy(np.stack([fill(crop, size, short) for crop in crops])),
@@ -140,8 +149,7 @@ class CropDataset(torch.utils.data.Dataset):
             "clean": is_clean(cuts[0]),
         }
 
-    def _crop(self, cut, rng):
-        crop = random_crop(self.read(cut), self.data.samples, rng)
+    def _augmented(self, crop, cut, rng):
         if self.augment is None or is_clean(cut):
             return crop
         augmented = np.asarray(self.augment(crop, rng=rng), dtype=np.float32)

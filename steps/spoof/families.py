@@ -33,8 +33,9 @@ def families_left_out(conf, corpus, log):
 
 
 def leave_out(exp, conf):
-    """families.json: {family: {"genuine", "fake": utterances of eval, "engines": {engine: utterances}, "trained": {"eer",
-    "interval"} of the detector that has met it, "left_out": the same of one that has not}}, fractions, on eval.
+    """families.json: {family: {"genuine", "fake": utterances of eval, "engines": {engine: utterances}, "kind": of engines,
+    "trained": {"eer", "interval", "conditions": {condition: EER}} of the detector that has met it, "left_out": the same of
+    one that has not}}, fractions, on eval.
 
     Both are conf.systems[-1] with the first seed. What has been trained stays in models/families, and a stage that was killed
     goes on there.
@@ -73,28 +74,36 @@ def measured(exp, crop, system, family, cuts, met):
 
     from pyspeech.compat import default_device
     from pyspeech.spoofing.checkpoint import load_model
-    from pyspeech.spoofing.formats import family_of, label_of
+    from pyspeech.spoofing.formats import family_of, kind_of, label_of
     from steps.spoof.train import score_cuts
 
     genuine = [cut for cut in cuts if label_of(cut).genuine]
     fakes = [cut for cut in cuts if family_of(cut) == family]
-    entry = {"genuine": len(genuine), "fake": len(fakes), "engines": dict(Counter(label_of(cut).attack for cut in fakes))}
+    entry = {"genuine": len(genuine), "fake": len(fakes), "engines": dict(Counter(label_of(cut).attack for cut in fakes)),
+             "kind": kind_of(fakes[0]) if fakes else "-"}
     if not (genuine and fakes):
         exp.log.info("%s: not measured: eval has none", family)
         return {**entry, "trained": None, "left_out": None}
     model = load_model(exp.dir / "models" / folder_name(system, family), default_device()).model
-    entry["trained"] = error_rate(*([met[cut.id] for cut in some] for some in (genuine, fakes)))
-    entry["left_out"] = error_rate(*(score_cuts(model, crop, some) for some in (genuine, fakes)))
+    entry["trained"] = error_rates(genuine, fakes, [met[cut.id] for cut in genuine + fakes])
+    entry["left_out"] = error_rates(genuine, fakes, score_cuts(model, crop, genuine + fakes))
     exp.log.info("%s: EER trained %.2f %%, left_out %.2f %%", family,
                  *(100 * entry[kind]["eer"] for kind in ("trained", "left_out")))
     return entry
 
 
-def error_rate(genuine, fake):
-    """{"eer", "interval": its 95 % bootstrap} of scores, fractions."""
+def error_rates(genuine, fakes, scores):
+    """{"eer", "interval": its 95 % bootstrap, "conditions": {condition: EER}} of cuts and the scores of all of them, genuine
+    first; fractions."""
     import numpy as np
 
+    from pyspeech.spoofing.formats import label_of
     from pyspeech.spoofing.scoring import eer_draws, equal_error_rate
 
-    interval = np.percentile(eer_draws(genuine, fake), [2.5, 97.5]).tolist()
-    return {"eer": equal_error_rate(genuine, fake)[0], "interval": interval}
+    scores, condition = np.array(scores), np.array([label_of(cut).condition for cut in genuine + fakes])
+    first = np.arange(len(scores)) < len(genuine)
+    shared = sorted(set(condition[first]) & set(condition[~first]))
+    interval = np.percentile(eer_draws(scores[first], scores[~first]), [2.5, 97.5]).tolist()
+    return {"eer": equal_error_rate(scores[first], scores[~first])[0], "interval": interval,
+            "conditions": {name: equal_error_rate(scores[first & (condition == name)], scores[~first & (condition == name)])[0]
+                           for name in shared}}

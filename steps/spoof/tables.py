@@ -27,6 +27,7 @@ TABLE_3 = {
     "pooled_rnm_sm": ("Train+Dev.+Adp.", "R+N+M+SM", None, 31.88),
     "pooled_rnm_sm_mc0.8": ("Train+Dev.+Adp.", "R+N+M+SM+MC (0.8)", None, 26.25),
 }
+CLEAN = "clean"  # the condition
 SETS = {"dev": "Dev.", "adapt": "Adp.", "eval": "Eval."}
 
 
@@ -124,13 +125,28 @@ def choice_note(scores):
 
 
 def families_table(families):
-    """EER in % on eval's fakes of each family, of a detector that was trained with it and of one that was not.
+    """EER in % on eval's fakes of each family, of a detector that was trained with it and of one that was not, on clean
+    utterances too where eval has others; the means of each kind of families.
 
     families: {family: entry}, see steps/spoof/families.py."""
+    measured = {family: entry for family, entry in families.items() if entry["left_out"]}
+    clean = any(set(entry["left_out"]["conditions"]) > {CLEAN} for entry in measured.values())
     rows = [[family, ", ".join(f"{engine} {count}" for engine, count in sorted(entry["engines"].items())),
              *(f"{percent(entry[kind]['eer'])} {bracketed(entry[kind]['interval'])}" if entry[kind] else None
-               for kind in ("trained", "left_out"))] for family, entry in families.items()]
-    return markdown_table(["family", "fakes in eval", "EER, met in training", "EER, left out"], rows)
+               for kind in ("trained", "left_out")),
+             *[_clean(entry)] * clean] for family, entry in families.items()]
+    for kind in dict.fromkeys(entry["kind"] for entry in measured.values() if entry["kind"] != "-"):
+        entries = [entry for entry in measured.values() if entry["kind"] == kind]
+        means = [percent(statistics.mean(entry[name]["eer"] for entry in entries)) for name in ("trained", "left_out")]
+        cleans = [entry["left_out"]["conditions"][CLEAN] for entry in entries if CLEAN in entry["left_out"]["conditions"]]
+        rows.append([f"mean: {kind}", None, *means, *[mean_percent(cleans)] * clean])
+    header = ["family", "fakes in eval", "EER, met in training", "EER, left out", *["left out, clean"] * clean]
+    return markdown_table(header, rows)
+
+
+def _clean(entry):
+    """A family's EER in % on clean utterances of a detector that has not met it; None where there are none."""
+    return percent(entry["left_out"]["conditions"].get(CLEAN)) if entry["left_out"] else None
 
 
 def chance_of(system, entry):

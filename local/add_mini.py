@@ -27,10 +27,10 @@ batch may have both side by side; a neural vocoder copies each at a pace of its 
 in common are a `family` (local/add_mini_sets.py).
 
 With `engines` "all", for a detector that is to be used, every set has every engine that speaks its languages, those that copy
-with a neural vocoder twice as often, train has 2000 genuine utterances and dev 240. Instead of the telephone prompts it has the
-same ones in studio quality (en, es and ru in train, it in dev, fr in eval), Greek in train and Bulgarian in dev, and half of
-all utterances that are not narrow are left as they are, to 8 kHz: no room, line, equaliser or coder, next to no noise.
-check.json has 44 % for the files of dev, 48 and 45 % of adapt and eval; 40, 50 and 45 % for log-mel means and deviations.
+with a neural vocoder twice as often, and behind these come more engines and more people (local/add_mini_more.py): 1,270 genuine
+utterances in train, 180 in dev, 40 in adapt and 142 in eval, with 4 to 5 fakes each in train. Instead of the telephone prompts
+it has the same ones in studio quality (en, es and ru in train, it in dev, fr in eval), Greek in train and Bulgarian in dev, and
+half of all utterances that are not narrow are left as they are, to 8 kHz: no room, line, equaliser or coder, next to no noise.
 
 No voice is in two sets; eval has its own voices of eSpeak NG and, with `engines` "seen", its own languages (bg, el, ca);
 pieces of noise and music are those of local/backgrounds.py, other ones in adapt than in eval. Recordings of the prompts
@@ -232,7 +232,10 @@ def find_sources(log, engines="seen"):
     (stamps,) = fetch_debian([voices.PACKAGES["tuxpaint-stamps-default"]]).values()
     languages = sorted({voice.split("-")[1] for voice in clips})
     return Sources(
-        clips, stamp_texts(stamps, languages), {part: backgrounds(part) for part in ("adapt", "eval")}, find_engines(log, engines == "all")
+        clips,
+        stamp_texts(stamps, languages),
+        {part: backgrounds(part) for part in ("adapt", "eval")},
+        find_engines(log, engines == "all"),
     )
 
 

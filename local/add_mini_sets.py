@@ -128,10 +128,10 @@ TASK = 10  # clips that a process measures, or utterances that it makes, at a ti
 
 @dataclass
 class Item:
-    """An utterance to be made. voice: whose recordings its genuine one is of; clip: the recording that it is, is made of or stands beside; original: the id of the genuine
-    utterance that is this recording; take: the seed of how it is recorded, which a fake shares with that one, so that a copy
-    is of the same words in the same room; seed: of the engine; texts: for engines that speak, said one after the other until
-    they are long enough."""
+    """An utterance to be made. voice: whose recordings its genuine one is of; clip: the recording that it is, is made of or
+    stands beside; original: the id of the genuine utterance that is this recording; take: the seed of how it is recorded, which
+    a fake shares with that one, so that a copy is of the same words in the same room; seed: of the engine; texts: for engines
+    that speak, said one after the other until they are long enough."""
 
     id: str
     part: str
@@ -194,9 +194,7 @@ def plan(part, scale, seed, sources, jobs=None, engines="seen"):
 
 def speaking(engines, language, sources):
     """Those of the engines that are there and speak a language; who speaks English alone comes more often there."""
-    usable = [
-        engine for engine in engines if engine in sources.engines and language in LANGUAGES.get(engine, (language,))
-    ]
+    usable = [engine for engine in engines if engine in sources.engines and language in LANGUAGES.get(engine, (language,))]
     return usable + [engine for engine in usable if LANGUAGES.get(engine) == ("en",)] * 2
 
 

@@ -19,9 +19,7 @@ from pyspeech.download import fetch_debian, fetch_pypi
 from pyspeech.unpack import unpack
 
 HORIZONS = debian_packages(
-    "unknown-horizons",
-    "2019.1-6",
-    {"unknown-horizons": "ff49ea196d0f57c80d4cd4509c030240cbe632881f8c5b2a1265dd3e3795f100"},
+    "unknown-horizons", "2019.1-6", {"unknown-horizons": "ff49ea196d0f57c80d4cd4509c030240cbe632881f8c5b2a1265dd3e3795f100"}
 )["unknown-horizons"]
 PYPI = {
     "tortoise": (

@@ -43,6 +43,7 @@ def configured(leave_out):
         seeds=[3],
         repeated=[],
         leave_out=leave_out,
+        left_out_steps=1.0,
         features=LogMelConfig(),
         network=DetectorConfig(),
         data=CropConfig(samples=4096, hop=4096, batch_size=4),
@@ -87,6 +88,31 @@ def test_each_family_is_measured_by_a_detector_that_has_not_met_it(exp, monkeypa
     assert entry["eer"] == equal_error_rate(*scores)[0] and 0 <= entry["interval"][0] <= entry["interval"][1] <= 1
     table = tables.families_table(found).splitlines()
     assert len(table) == 4 and "A02 4" in table[-1] and f"{100 * entry['eer']:.2f} [" in table[-1]
+
+
+def test_several_families_are_left_out_of_one_training(exp, monkeypatch):
+    assert {family_of(cut) for cut in corpora.training_cuts(exp.dir / "corpus", ["train"], "A01+Bé 2/x")} == {"-"}
+    with pytest.raises(UserError, match=r"train has fakes of A01\+Bé 2/x alone"):
+        families.families_left_out(configured(["A01+Bé 2/x"]), exp.dir / "corpus", log)
+    assert families.folder_name("none", "A01+Bé 2/x") == "families/none/A01+B%C3%A9 2%2Fx"
+    asked = []
+    monkeypatch.setattr(families, "train_without", lambda exp, conf, system, group: asked.append(group))
+    monkeypatch.setattr(families, "families_left_out", lambda *given: ["A01+Bé 2/x"])
+    monkeypatch.setattr(families, "read_seeds", lambda *given: [{}])
+    monkeypatch.setattr(families, "measured", lambda exp, crop, system, family, group, cuts, met: [family, group])
+    families.leave_out(exp, configured(["A01+Bé 2/x"]))
+    assert asked == ["A01+Bé 2/x"]
+    found = json.loads((exp.dir / "families.json").read_text())
+    assert found == {name: [name, "A01+Bé 2/x"] for name in ("A01", "Bé 2/x")}
+
+
+def test_a_shorter_training_is_shorter_throughout():
+    conf = configured([])
+    conf.train = TrainConfig(max_steps=1000, valid_every=100, schedule="cosine")
+    conf.data = CropConfig(balanced=True, clean_batches=101)
+    found = families.shortened(conf, 0.27)
+    assert (found.train.max_steps, found.train.valid_every, found.train.max_epochs) == (270, 27, None)
+    assert found.data.clean_batches == 27 and conf.data.clean_batches == 101 and conf.train.max_steps == 1000
 
 
 def rate(eer, **conditions):

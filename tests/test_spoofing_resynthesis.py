@@ -25,7 +25,9 @@ def speech(seconds=1.0, seed=0):
 
 
 def levels(samples):
-    spectrum = torch.stft(torch.from_numpy(np.asarray(samples, np.float32)), 512, 256, window=torch.hann_window(512), return_complex=True)
+    spectrum = torch.stft(
+        torch.from_numpy(np.asarray(samples, np.float32)), 512, 256, window=torch.hann_window(512), return_complex=True
+    )
     return (spectrum.abs() + 1e-3).log().numpy()
 
 
@@ -43,7 +45,9 @@ def test_it_says_the_same_in_another_way(rate):
     assert min(distances) > 0  # no two alike
 
 
-@pytest.mark.parametrize("samples", [np.zeros(5000), np.zeros(3), speech(0.01), speech(0.3)], ids=["silence", "3", "10 ms", "short"])
+@pytest.mark.parametrize(
+    "samples", [np.zeros(5000), np.zeros(3), speech(0.01), speech(0.3)], ids=["silence", "3", "10 ms", "short"]
+)
 def test_edges(samples):
     for seed in range(8):
         made = resynthesize(samples, RATE, np.random.default_rng(seed))

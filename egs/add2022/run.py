@@ -31,7 +31,9 @@ class Config:
     systems: List[str] = field(default_factory=lambda: list(SYSTEMS))  # rows of Table 3 to train and compare
     repeated: List[str] = field(default_factory=lambda: ["none", "rnm_sm", "rnm_sm_mc0.8"])  # by all seeds, others by one
     seeds: List[int] = field(default_factory=lambda: [42, 43, 44])
-    leave_out: List[str] = field(default_factory=list)  # families of engines to train the last system without, or [all]
+    # families of engines to train the last system without, each by itself or several at a time (HiFi-GAN+WORLD), or [all]
+    leave_out: List[str] = field(default_factory=list)
+    left_out_steps: float = 1.0  # of train.max_steps, for these trainings
     features: LogMelConfig = field(default_factory=LogMelConfig)
     network: DetectorConfig = field(default_factory=DetectorConfig)
     data: CropConfig = field(default_factory=CropConfig)
@@ -80,11 +82,11 @@ for system, options in SYSTEMS.items():
                  cpus=2, gpus=1, resumable=True, shards=4)(partial(score_system, system=system))
 
 
-@recipe.stage(config=[*TRAINING, "augment", "specaugment", "systems", "seeds", "leave_out"], gpus=1, hours=144, resumable=True,
+@recipe.stage(config=[*TRAINING, "augment", "specaugment", "systems", "seeds", "leave_out", "left_out_steps"], gpus=1, hours=144,
               inputs=if_left_out("corpus", "backgrounds", last_scores=True), scratch=if_left_out("training/families"), cpus=2,
-              outputs=if_left_out("models/families", "families.json"), trains=True)
+              outputs=if_left_out("models/families", "families.json"), resumable=True, trains=True)
 def families(exp, conf):
-    """The last of the systems trained without one family of engines at a time, and what it makes of these."""
+    """The last of the systems trained without some families of engines, and what it makes of these."""
     from steps.spoof.families import leave_out
     leave_out(exp, conf)
 

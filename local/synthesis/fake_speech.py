@@ -115,7 +115,9 @@ def speak(items, engines):
     elif system == "piper":
         made = piper.synthesize([(item.seed[-1], item.language, text) for item, (_, text) in zip(items, said)], engines[system])
     elif system == "hibari":
-        made = hibari.synthesize([(item.seed[-1], item.language, text) for item, (_, text) in zip(items, said)], engines[system])
+        made = hibari.synthesize(
+            [(item.seed[-1], item.language, text) for item, (_, text) in zip(items, said)], engines[system]
+        )
     else:
         made = (festival if system in FESTIVAL else flite).synthesize(said, engines[system])
     return [resample(samples / 32768.0, rate, RATE) for samples, rate in made]

@@ -131,13 +131,13 @@ class CropDataset(torch.utils.data.Dataset):
         crops, original, genuine, state = [], None, None, rng.bit_generator.state
         for cut in cuts:
             before, original = original, original_of(cut)
-            made_up = not label_of(cut).genuine and genuine is not None and chance.random() < self.data.resynthesized
-            if made_up or (original and original == before):
+            copied = genuine if not label_of(cut).genuine and chance.random() < self.data.resynthesized else None
+            if copied is not None or (original and original == before):
                 rng.bit_generator.state = state
             else:
                 state = rng.bit_generator.state
-            crop = random_crop(self.read(genuine if made_up else cut), self.data.samples, rng)
-            if made_up:
+            crop = random_crop(self.read(cut if copied is None else copied), self.data.samples, rng)
+            if copied is not None:
                 crop = resynthesize(crop, self.sampling_rate, chance)
             crops.append(self._augmented(crop, cut, rng))
             genuine = cut if label_of(cut).genuine else None

@@ -19,7 +19,7 @@ import torch
 WINDOWS = (0.032, 0.05, 0.064, 0.1, 0.128)  # seconds
 OVERLAPS = (4, 4, 5, 8)  # windows to a place
 BANDS = (40, 60, 80, 80, 80, 100, 128)
-ITERATIONS = (1, 2, 4, 8, 16)
+ITERATIONS = (1, 2, 4, 8)
 NOISY = 0.3  # share whose magnitudes get noise
 NOISE = (0.05, 0.3)  # nepers
 DISTURBANCE = (0.3, 2.5)  # radians, standard deviation, of phases that are kept

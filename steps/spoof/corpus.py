@@ -8,6 +8,7 @@ from pyspeech.errors import UserError
 from steps.cuts import load_cuts
 
 KINDS = ("auto", "add2022", "asvspoof2019")
+TOGETHER = "+"  # between families of engines that are left out of one training
 
 
 def prepare_corpus(conf, out, log):
@@ -42,14 +43,15 @@ def kind_of(folder):
 
 
 def choosing_cuts(corpus, name, without=None):
-    """The cuts of a set whose label is known; [] where they are not of both kinds and so can choose nothing. without: a
-    family of engines whose fakes are left out."""
+    """The cuts of a set whose label is known; [] where they are not of both kinds and so can choose nothing. without:
+    families of engines whose fakes are left out, joined by TOGETHER."""
     cuts = left([cut for cut in load_cuts(corpus, name) if cut.supervisions[0].text], without)
     return cuts if {cut.supervisions[0].text for cut in cuts} == {"genuine", "fake"} else []
 
 
 def training_cuts(corpus, sets, without=None):
-    """The cuts of some sets, to train with, but for the fakes of a family of engines. UserError where labels are missing."""
+    """The cuts of some sets, to train with, but for the fakes of some families of engines. UserError where labels are
+    missing."""
     cuts = [cut for name in sets for cut in load_cuts(corpus, name)]
     unlabelled = [cut.id for cut in cuts if not cut.supervisions[0].text]
     if unlabelled:
@@ -59,7 +61,7 @@ def training_cuts(corpus, sets, without=None):
 
 
 def left(cuts, without):
-    """Those of labelled cuts that are no fakes of a family of engines; all of them where it is None."""
+    """Those of labelled cuts that are no fakes of some families of engines; all of them where it is None."""
     from pyspeech.spoofing.formats import family_of
 
-    return [cut for cut in cuts if without is None or family_of(cut) != without]
+    return [cut for cut in cuts if without is None or family_of(cut) not in without.split(TOGETHER)]

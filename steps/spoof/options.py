@@ -2,7 +2,7 @@
 import math
 
 from pyspeech.errors import requirement
-from steps.spoof.corpus import KINDS
+from steps.spoof.corpus import KINDS, TOGETHER
 from steps.spoof.train import SYSTEMS
 from steps.systems import check_fixed, check_systems
 
@@ -16,11 +16,13 @@ def check_options(conf):
     require("kind", conf.kind in KINDS, f"one of {', '.join(KINDS)}")
     require("scale", 0 < conf.scale <= 1, "more than 0, at most 1")
     require("engines", conf.engines in ENGINES, " or ".join(ENGINES))
-    require("pooled_steps", 0 < conf.pooled_steps < math.inf, "a positive number")
+    for name in ("pooled_steps", "left_out_steps"):
+        require(name, 0 < getattr(conf, name) < math.inf, "a positive number")
     check_fixed(conf, "augment.coefficients", "train.seed")  # each system has its own
     require("train.minimize", conf.train.minimize in ("eer", "loss"), "eer or loss")
     check_systems(conf, SYSTEMS)
-    require("leave_out", len(set(conf.leave_out)) == len(conf.leave_out), "each family once")
+    left_out = [family for group in conf.leave_out for family in group.split(TOGETHER)]
+    require("leave_out", len(set(left_out)) == len(left_out), "each family once")
 
 
 def if_left_out(*paths, last_scores=False):

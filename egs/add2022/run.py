@@ -82,9 +82,9 @@ for system, options in SYSTEMS.items():
                  cpus=2, gpus=1, resumable=True, shards=4)(partial(score_system, system=system))
 
 
-@recipe.stage(config=[*TRAINING, "augment", "specaugment", "systems", "seeds", "leave_out", "left_out_steps"], gpus=1, hours=144,
+@recipe.stage(config=[*TRAINING, "augment", "specaugment", "systems", "seeds", "leave_out", "left_out_steps"], gpus=1,
               inputs=if_left_out("corpus", "backgrounds", last_scores=True), scratch=if_left_out("training/families"), cpus=2,
-              outputs=if_left_out("models/families", "families.json"), resumable=True, trains=True)
+              outputs=if_left_out("models/families", "families.json"), hours=144, resumable=True, trains=True)
 def families(exp, conf):
     """The last of the systems trained without some families of engines, and what it makes of these."""
     from steps.spoof.families import leave_out

@@ -1,4 +1,4 @@
-"""Made-up vocoders: a genuine recording taken apart and put together again, each time in another way that none has drawn before.
+"""Made-up vocoders: a genuine recording taken apart and put together again, each time in another way.
 
 A detector that is trained on the fakes of a few engines learns these engines. What most have in common is that a spectrogram of
 magnitudes, smoother than the recording's, is given phases that were not recorded; here both are drawn at random:

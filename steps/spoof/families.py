@@ -38,11 +38,11 @@ def families_left_out(conf, corpus, log):
 
 def leave_out(exp, conf):
     """families.json: {family: {"genuine", "fake": utterances of eval, "engines": {engine: utterances}, "kind": of engines,
-    "group": the families left out with it, "trained": {"eer", "interval", "conditions": {condition: EER}} of the detector that has met it, "left_out": the same of
-    one that has not}}, fractions, on eval.
+    "group": the families left out with it, "trained": {"eer", "interval", "conditions": {condition: EER}} of the detector that
+    has met it, "left_out": the same of one that has not}}, fractions, on eval.
 
-    Both are conf.systems[-1] with the first seed, the other one trained for conf.left_out_steps of its steps. What has been trained stays in models/families, and a stage that was killed
-    goes on there.
+    Both are conf.systems[-1] with the first seed, the other one trained for conf.left_out_steps of its steps. What has been
+    trained stays in models/families, and a stage that was killed goes on there.
     """
     from pyspeech.training import distributed
 
@@ -85,7 +85,8 @@ def train_without(exp, conf, system, group):
 
 
 def measured(exp, crop, system, family, group, cuts, met):
-    """The entry of a family, left out with its group, in families.json. cuts: of eval; met: {id: score} of the detector that has met all families."""
+    """The entry of a family, left out with its group, in families.json. cuts: of eval; met: {id: score} of the detector that has
+    met all families."""
     from collections import Counter
 
     from pyspeech.compat import default_device

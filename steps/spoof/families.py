@@ -85,8 +85,8 @@ def train_without(exp, conf, system, group):
 
 
 def measured(exp, crop, system, family, group, cuts, met):
-    """The entry of a family, left out with its group, in families.json. cuts: of eval; met: {id: score} of the detector that has
-    met all families."""
+    """The entry of a family, left out with its group, in families.json. cuts: of eval; met: {id: score} of the detector
+    that has met all families."""
     from collections import Counter
 
     from pyspeech.compat import default_device

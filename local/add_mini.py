@@ -26,9 +26,9 @@ A copy is made of the very words of its genuine utterance, in the same room and 
 batch may have both side by side; a neural vocoder copies each at a pace of its own (vocoders.copy_by). Engines that have much
 in common are a `family` (local/add_mini_sets.py).
 
-With `engines` "all", for a detector that is to be used, every set has every engine that speaks its languages, those that copy
-with a neural vocoder twice as often, and behind these come more engines and more people (local/add_mini_more.py): 1,270 genuine
-utterances in train, 180 in dev, 40 in adapt and 142 in eval, with 4 to 5 fakes each in train. Instead of the telephone prompts
+With `engines` "all", for a detector that is to be used, every set has every engine that speaks its languages, those of COPIES
+twice as often, and behind these come more engines and more people (local/add_mini_more.py): 1,270 genuine
+utterances in train, 180 in dev, 40 in adapt and 142 in eval, with 4 fakes each in train. Instead of the telephone prompts
 it has the same ones in studio quality (en, es and ru in train, it in dev, fr in eval), Greek in train and Bulgarian in dev, and
 half of all utterances that are not narrow are left as they are, to 8 kHz: no room, line, equaliser or coder, next to no noise.
 
@@ -73,7 +73,8 @@ from pyspeech.parts import in_parts
 from pyspeech.unpack import unpack
 
 SEED = 2022
-# What eSpeak NG says depends a little on what it has said before: so many in a process, of whatever size the tasks are
+# What eSpeak NG says depends a little on what it has said before: so many in a process, of whatever size the tasks are;
+# Festival takes longer to start than to speak
 SPOKEN_TASK = {"espeak": 40, "flite_kal": 40, "flite_parametric": 40, "kokoro": 1, "festival_diphones": 40, "festival_hts": 40}
 # SHA-256 (of `digest`) of the corpora that figures are published for: scale -> digest, with SEED
 DIGESTS = {
@@ -86,7 +87,8 @@ def prepare(folder, log=None, scale=1.0, engines="seen", seed=SEED, jobs=None, s
     """Make the corpus in `folder`: audio/<set>/*.flac, {train,dev,adapt,eval}.jsonl.gz and check.json.
 
     scale: share of the utterances, at most 1. engines: those of train, dev and adapt, "seen" or "all". jobs: processes, by
-    default the cores of the stage. sources: default `find_sources()`, which downloads about 560 MB into the cache once.
+    default the cores of the stage. sources: default `find_sources()`, which downloads about 560 MB, with all engines 880, into
+    the cache once.
     Manifests are written when all audio is there; a stage that was killed goes on with the audio that is missing
     (pyspeech.parts). Returns {set: {"genuine": n, "fake": n}}.
     UserError in one line where a package cannot be had.
@@ -96,7 +98,7 @@ def prepare(folder, log=None, scale=1.0, engines="seen", seed=SEED, jobs=None, s
         raise UserError(f"scale={scale}; expected more than 0 and at most 1")
     sources = sources or find_sources(log, engines)
     (folder / "check.json").unlink(missing_ok=True)
-    items = [item for part in sets.SETS for item in plan_of(engines, part, scale, seed, sources, jobs)]
+    items = [item for part in sets.SETS for item in plan_of(part, scale, seed, sources, jobs, engines)]
     clear(folder, sets.SETS, "audio", keep=[audio_path(folder, item) for item in items])
     log.info("%d utterances of genuine and fake speech", len(items))
     lengths = make_all(items, folder, sources, jobs, log)
@@ -111,7 +113,7 @@ def prepare(folder, log=None, scale=1.0, engines="seen", seed=SEED, jobs=None, s
     return counts
 
 
-def plan_of(engines, part, scale, seed, sources, jobs=None):
+def plan_of(part, scale, seed, sources, jobs=None, engines="seen"):
     """List of Item of one set."""
     return (
         add_mini_more.plan(part, scale, seed, sources, jobs)

@@ -48,7 +48,8 @@ def _add_fakes(items, rng, turns, original, count, engines, sources):
 
 
 def _readings(part, scale, sources, jobs):
-    """[(voice, speaker, clip, seconds of its speech), ...]: of each of READERS equally many, of a speaker's clips in turn."""
+    """[(voice, speaker, clip, seconds of its speech), ...]: speakers of READERS in turn,
+    and their clips in turn; the turns of those without a long one are left out."""
     people = [(voice, *one) for voice in READERS[part] for one in sorted(sources.clips[voice].items())]
     count = round(scale * READERS_GENUINE[part])
     lengths = {}

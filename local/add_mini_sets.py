@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from local.synthesis import fake_speech
 from local.synthesis.espeak import VARIANTS
 from local.synthesis.fake_speech import LANGUAGES, QUIET, SPEAKING, name_speaker
 from local.synthesis.recording_chain import RATE, Recording, draw, speech_bounds, untouched
@@ -63,14 +64,14 @@ FAMILIES = {
     "HTS": ("festival_hts",),
     "HiFi-GAN": ("hifigan", "hifigan_lj", "hifigan_16k"),
     "MelGAN": ("melgan", "melgan_full"),
-    "iSTFTNet": ("kokoro", "hibari"),
+    "iSTFTNet": ("kokoro", "hibari"),  # Hibari has another vocoder, but has learnt from Kokoro
     "VITS": ("piper",),
 }
 NEURAL = ("HiFi-GAN", "MelGAN", "iSTFTNet", "VITS")
 FAMILY_OF = {engine: family for family, engines in FAMILIES.items() for engine in engines}
 SEEN = ("world", "griffin_lim", "lpc", "espeak", "hifigan")
 ADAPTED = (*SEEN, "world_convert", "melgan")
-MORE = ("hifigan_16k", "melgan_full", "hibari", "festival_diphones", "festival_hts")  # with all engines alone
+MORE = tuple(engine for engines, *_ in fake_speech.MORE for engine in engines)  # with all engines alone
 ALL = tuple(engine for engines in FAMILIES.values() for engine in engines if engine not in MORE)
 ENGINES = {  # of each set, by the option `engines`
     "seen": {"train": SEEN, "dev": SEEN, "adapt": ADAPTED, "eval": ALL},
@@ -161,8 +162,8 @@ class Sources:
 
 
 def kind_of(engine):
-    """What kind its family is of: neural or parametric; "-" for none."""
-    return "-" if engine not in FAMILY_OF else "neural" if FAMILY_OF[engine] in NEURAL else "parametric"
+    """What kind its family is of: neural, or other; "-" for none."""
+    return "-" if engine not in FAMILY_OF else "neural" if FAMILY_OF[engine] in NEURAL else "other"
 
 
 def voices_of(engines):

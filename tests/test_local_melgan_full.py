@@ -1,4 +1,4 @@
-"""MelGAN of the full band: what goes into the network, its layers, how its weights are read, and that it says what it hears."""
+"""MelGAN: what goes into the network, its layers, how its weights are read, and that it says what it hears."""
 
 import numpy as np
 import pytest

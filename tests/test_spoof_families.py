@@ -23,7 +23,7 @@ log = logging.getLogger("test")
 def named(cut):
     """A02 is one of the family "B", which the manifest says; A01 is alone."""
     if label_of(cut).attack == "A02":
-        cut.supervisions[0].custom["family"] = "Bé 2/x"
+        cut.supervisions[0].custom.update(family="Bé 2/x", kind="neural")
     return cut
 
 
@@ -37,13 +37,13 @@ def exp(tmp_path_factory):
     return SimpleNamespace(dir=folder, log=log)
 
 
-def configured(leave_out):
+def configured(leave_out, share=1.0):
     return SimpleNamespace(
         systems=["none"],
         seeds=[3],
         repeated=[],
         leave_out=leave_out,
-        left_out_steps=1.0,
+        left_out_steps=share,
         features=LogMelConfig(),
         network=DetectorConfig(),
         data=CropConfig(samples=4096, hop=4096, batch_size=4),
@@ -62,15 +62,20 @@ def test_fakes_of_a_family_are_left_out(exp):
 
 
 def test_each_family_is_measured_by_a_detector_that_has_not_met_it(exp, monkeypatch):
-    conf = configured(["all"])
+    conf = configured(["all"], 0.5)
     met = []
     usual = train.train_detector
     train.train_detector(exp, conf, "none", 3, {}, "none/3")
     score_system(exp, conf, "none")
-    monkeypatch.setattr(train, "train_detector", lambda *given, without: (met.append(without), usual(*given, without=without)))
+
+    def noted(exp, conf, *given, without):
+        met.append((without, conf.train.max_steps))
+        usual(exp, conf, *given, without=without)
+
+    monkeypatch.setattr(train, "train_detector", noted)
     families.leave_out(exp, conf)
     families.leave_out(exp, conf)  # they are there now
-    assert met == ["A01", "Bé 2/x"]
+    assert met == [("A01", 1), ("Bé 2/x", 1)]
     found = json.loads((exp.dir / "families.json").read_text())
     assert [(name, entry["genuine"], entry["fake"], entry["engines"]) for name, entry in found.items()] == [
         ("A01", 4, 4, {"A01": 4}),
@@ -85,6 +90,9 @@ def test_each_family_is_measured_by_a_detector_that_has_not_met_it(exp, monkeypa
         for attack in ("-", "A02")
     ]
     entry = found["Bé 2/x"]["left_out"]
+    assert (found["Bé 2/x"]["group"], found["Bé 2/x"]["kind"], found["Bé 2/x"]["steps"]) == (["Bé 2/x"], "neural", 0.5)
+    assert set(entry["conditions"]) == {label_of(cut).condition for cut in cuts}
+    assert "in 50 % of the steps" in tables.families_note("none", found)
     assert entry["eer"] == equal_error_rate(*scores)[0] and 0 <= entry["interval"][0] <= entry["interval"][1] <= 1
     table = tables.families_table(found).splitlines()
     assert len(table) == 4 and "A02 4" in table[-1] and f"{100 * entry['eer']:.2f} [" in table[-1]
@@ -99,11 +107,11 @@ def test_several_families_are_left_out_of_one_training(exp, monkeypatch):
     monkeypatch.setattr(families, "train_without", lambda exp, conf, system, group: asked.append(group))
     monkeypatch.setattr(families, "families_left_out", lambda *given: ["A01+Bé 2/x"])
     monkeypatch.setattr(families, "read_seeds", lambda *given: [{}])
-    monkeypatch.setattr(families, "measured", lambda exp, crop, system, family, group, cuts, met: [family, group])
+    monkeypatch.setattr(families, "measured", lambda exp, crop, system, family, group, cuts, met: {"of": family, "in": group})
     families.leave_out(exp, configured(["A01+Bé 2/x"]))
     assert asked == ["A01+Bé 2/x"]
     found = json.loads((exp.dir / "families.json").read_text())
-    assert found == {name: [name, "A01+Bé 2/x"] for name in ("A01", "Bé 2/x")}
+    assert found == {name: {"of": name, "in": "A01+Bé 2/x", "steps": 1.0} for name in ("A01", "Bé 2/x")}
 
 
 def test_a_shorter_training_is_shorter_throughout():
@@ -120,17 +128,17 @@ def rate(eer, **conditions):
 
 
 def test_means_of_kinds_and_clean_utterances():
-    known = {"genuine": 4, "fake": 4, "engines": {"one": 4}}
+    known = {"genuine": 4, "fake": 4, "engines": {"one": 4}, "group": ["A"]}
     found = {
         "A": {**known, "kind": "neural", "trained": rate(0.1), "left_out": rate(0.3, clean=0.2, noise=0.4)},
         "B": {**known, "kind": "neural", "trained": rate(0.2), "left_out": rate(0.4, clean=0.3)},
-        "C": {**known, "kind": "parametric", "trained": rate(0.3), "left_out": rate(0.5, noise=0.6)},
+        "C": {**known, "kind": "other", "trained": rate(0.3), "left_out": rate(0.5, noise=0.6)},
         "D": {**known, "kind": "-", "trained": None, "left_out": None},
     }
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in tables.families_table(found).splitlines()]
     assert rows[0][-1] == "left out, clean" and [row[-1] for row in rows[2:6]] == ["20.00", "30.00", "–", "–"]
     assert rows[6] == ["mean: neural", "–", "15.00", "35.00", "25.00"]
-    assert rows[7] == ["mean: parametric", "–", "30.00", "50.00", "–"]
+    assert rows[7] == ["mean: other", "–", "30.00", "50.00", "–"]
 
 
 def test_what_cannot_be_left_out_is_said(exp, tmp_path, caplog):
@@ -145,6 +153,12 @@ def test_what_cannot_be_left_out_is_said(exp, tmp_path, caplog):
     CutSet.from_cuts(cuts).to_file(tmp_path / "train.jsonl.gz")
     assert families.families_left_out(configured(["all"]), tmp_path, log) == []
     assert "do not say what made the fakes" in caplog.text
+
+
+def test_a_family_left_out_in_company_says_so():
+    entry = {"genuine": 4, "fake": 4, "engines": {}, "kind": "-", "trained": rate(0.1), "left_out": rate(0.3)}
+    table = tables.families_table({name: {**entry, "group": ["A", "B"]} for name in "AB"}).splitlines()
+    assert [line.split("|")[-2].strip() for line in table[:1] + table[2:]] == ["left out with", "B", "A"]
 
 
 def test_names_of_families_are_names_of_folders():

@@ -82,7 +82,29 @@ def test_training_takes_copies_of_the_genuine_utterance(tmp_path):
         start = next(at for at in range(len(whole)) if np.array_equal(whole[at : at + 50], genuine[:50].numpy()))
         assert start + 4096 <= len(whole) and not torch.equal(genuine, fake)
         assert np.corrcoef(levels(genuine).ravel(), levels(fake).ravel())[0, 1] > 0.6
-    assert not torch.allclose(made["samples"][1], usual["samples"][1])
+
+
+def test_a_share_of_the_fakes_and_their_room(tmp_path):
+    """About half of them are copies; these are augmented as what they are copies of."""
+    cuts = write_corpus(tmp_path, 40, 1, longest=0.6)
+    heard = []
+
+    def augment(samples, rng):
+        heard.append((samples, rng.random()))
+        return samples
+
+    data = CropConfig(samples=4096, hop=4096, batch_size=40, balanced=True, resynthesized=0.5)
+    (batch, *_) = UtteranceSampler(cuts, data, 1)
+    read, whole = UtteranceReader(RATE), {cut.id: cut for cut in batch}
+    np.random.seed(2)
+    CropDataset(data, RATE, augment)[batch]
+    copied = []
+    for (_, room), (fake, other_room), cut in zip(heard[::2], heard[1::2], list(batch)[1::2]):
+        own = read(whole[cut.id])
+        mine = any(np.array_equal(own[at : at + 30], fake[:30]) for at in range(len(own) - 29))
+        copied.append(not mine)
+        assert mine or room == other_room
+    assert 0.25 < np.mean(copied) < 0.75
 
 
 def test_options_that_make_no_sense():

@@ -33,7 +33,7 @@ class Config:
     seeds: List[int] = field(default_factory=lambda: [42, 43, 44])
     # families of engines to train the last system without, each by itself or several at a time (HiFi-GAN+WORLD), or [all]
     leave_out: List[str] = field(default_factory=list)
-    left_out_steps: float = 1.0  # of train.max_steps, for these trainings
+    left_out_steps: float = 1.0  # of train.max_steps, and of what goes by it, for these trainings
     features: LogMelConfig = field(default_factory=LogMelConfig)
     network: DetectorConfig = field(default_factory=DetectorConfig)
     data: CropConfig = field(default_factory=CropConfig)
@@ -82,9 +82,10 @@ for system, options in SYSTEMS.items():
                  cpus=2, gpus=1, resumable=True, shards=4)(partial(score_system, system=system))
 
 
-@recipe.stage(config=[*TRAINING, "augment", "specaugment", "systems", "seeds", "leave_out", "left_out_steps"], gpus=1,
+@recipe.stage(config=[*TRAINING, "augment", "specaugment", "systems", "seeds", "leave_out", "left_out_steps", "pooled_steps"],
               inputs=if_left_out("corpus", "backgrounds", last_scores=True), scratch=if_left_out("training/families"), cpus=2,
-              outputs=if_left_out("models/families", "families.json"), hours=144, resumable=True, trains=True)
+              outputs=if_left_out("models/families", "families.json"), hours=144, resumable=True, trains=True, gpus=1,
+              version=2)
 def families(exp, conf):
     """The last of the systems trained without some families of engines, and what it makes of these."""
     from steps.spoof.families import leave_out

@@ -13,7 +13,7 @@
 and, with all engines alone (local/add_mini_more.py):
 
     hifigan_16k        HiFi-GAN of 16 kHz, neural                         local/synthesis/hifigan_16k.py
-    melgan_full        MelGAN of the full band, neural                    local/synthesis/melgan_full.py
+    melgan_full        MelGAN, neural                                    local/synthesis/melgan_full.py
     hibari             Hibari: neural, all languages, with an accent      local/synthesis/hibari.py
     festival_diphones  Festival: diphones, English, Italian, Czech ...    local/synthesis/festival.py
     festival_hts       Festival: hidden Markov models, English, Catalan
@@ -31,7 +31,11 @@ from local.synthesis.recording_chain import RATE
 from local.synthesis.vocoders import ENGINES, resample
 from pyspeech.errors import UserError
 
-FESTIVAL = {"festival_diphones": festival.DIPHONES, "festival_hts": festival.PARAMETRIC}  # its voices
+GENUINE_LANGUAGES = ("ca", "cs", "en", "it")  # that people speak in the corpus, and Festival too
+FESTIVAL = {  # its voices of these
+    name: tuple(voice for voice in found if festival.VOICES[voice].language in GENUINE_LANGUAGES)
+    for name, found in (("festival_diphones", festival.DIPHONES), ("festival_hts", festival.PARAMETRIC))
+}
 LANGUAGES = {  # of others: all
     "flite_kal": ("en",),
     "flite_parametric": ("en",),
@@ -50,7 +54,7 @@ MORE = (  # names, the package that runs them, what finds them
     (("hifigan_16k",), None, hifigan_16k.generator),
     (("melgan_full",), None, melgan_full.generator),
     (("hibari",), "onnxruntime", hibari.model),
-    (tuple(FESTIVAL), None, festival.installation),
+    (tuple(FESTIVAL), None, lambda: festival.installation(tuple(voice for found in FESTIVAL.values() for voice in found))),
 )
 
 
@@ -112,12 +116,9 @@ def speak(items, engines):
         made = [(samples, espeak.RATE) for samples in made]
     elif system == "kokoro":
         made = kokoro.synthesize([(voice, item.language, text) for item, (voice, text) in zip(items, said)], engines[system])
-    elif system == "piper":
-        made = piper.synthesize([(item.seed[-1], item.language, text) for item, (_, text) in zip(items, said)], engines[system])
-    elif system == "hibari":
-        made = hibari.synthesize(
-            [(item.seed[-1], item.language, text) for item, (_, text) in zip(items, said)], engines[system]
-        )
+    elif system in ("piper", "hibari"):
+        order = [(item.seed[-1], item.language, text) for item, (_, text) in zip(items, said)]
+        made = {"piper": piper, "hibari": hibari}[system].synthesize(order, engines[system])
     else:
         made = (festival if system in FESTIVAL else flite).synthesize(said, engines[system])
     return [resample(samples / 32768.0, rate, RATE) for samples, rate in made]

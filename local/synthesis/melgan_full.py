@@ -1,4 +1,4 @@
-"""Fakes by a neural vocoder: MelGAN (Kumar et al. 2019), of the full band, whose weights the package ttskit carries (MIT
+"""Fakes by a neural vocoder: MelGAN (Kumar et al. 2019), whose weights the package ttskit carries (MIT
 licence). There it makes Mandarin of 32 speakers audible; whose speech it has learnt from is not said.
 
 The generator makes 22.05 kHz speech of 80 mel bands: natural logarithms of magnitudes, at least 1e-5, Hann windows of 1024

@@ -73,7 +73,7 @@ class CropConfig:
     batch_size: int = 64  # pieces
     balanced: bool = False  # whether training draws both classes equally often, the smaller one repeatedly
     clean_batches: int = 0  # at the beginning, in which nothing is augmented or masked: a short training needs them
-    # share of the fakes in training in whose place a made-up vocoder copies the genuine utterance before them (balanced alone)
+    # share of the fakes in training that a made-up vocoder makes of the genuine utterance before them (balanced only)
     resynthesized: float = 0.0
     cache_gigabytes: float = 2.0  # of audio is kept in memory, by all processes that read it
 

@@ -5,7 +5,7 @@ magnitudes, smoother than the recording's, is given phases that were not recorde
 
     transform    Hann windows of 32 to 128 ms, 4 to 8 of them to a place
     magnitudes   as they are, through 40 to 128 mel bands and back, or smoothed over three frames; some with noise
-    phases       the recording's, disturbed above some frequency or everywhere, or found anew from the magnitudes by some
+    phases       the recording's, disturbed above some frequency, or found anew from the magnitudes by some
                  iterations of the algorithm of Griffin and Lim (1984)
 
 Not of Li et al. 2022. `CropConfig.resynthesized` says how often training takes such a fake for one of the corpus.

@@ -25,6 +25,10 @@ def families_left_out(conf, corpus, log):
     found = [family for family in dict.fromkeys(family_of(cut) for cut in load_cuts(corpus, "train")) if family != "-"]
     if conf.leave_out == [ALL] and not found:
         log.warning("leave_out=[all]: the labels of train do not say what made the fakes; none is left out")
+    joined = [family for family in found if TOGETHER in family]
+    if conf.leave_out and joined:
+        raise UserError(f"leave_out: train has a family of engines called {joined[0]}; expected names without {TOGETHER}, "
+                        "which joins families")
     wanted = sorted(found) if conf.leave_out == [ALL] else conf.leave_out
     unknown = [family for group in wanted for family in group.split(TOGETHER) if family not in found]
     if unknown:
@@ -38,8 +42,8 @@ def families_left_out(conf, corpus, log):
 
 def leave_out(exp, conf):
     """families.json: {family: {"genuine", "fake": utterances of eval, "engines": {engine: utterances}, "kind": of engines,
-    "group": the families left out with it, "trained": {"eer", "interval", "conditions": {condition: EER}} of the detector that
-    has met it, "left_out": the same of one that has not}}, fractions, on eval.
+    "group": the families left out together, "steps": conf.left_out_steps, "trained": {"eer", "interval", "conditions":
+    {condition: EER}} of the detector that has met it, "left_out": the same of one that has not}}, fractions, on eval.
 
     Both are conf.systems[-1] with the first seed, the other one trained for conf.left_out_steps of its steps. What has been
     trained stays in models/families, and a stage that was killed goes on there.
@@ -54,7 +58,7 @@ def leave_out(exp, conf):
         (met,) = read_seeds(exp, system, conf.seeds[:1], "eval") if cuts else [{}]
         parts = {family: (family, group) for group in wanted for family in group.split(TOGETHER)}
         found = in_parts("families", lambda part: measured(exp, conf.data, system, *part, cuts, met), parts, 1)
-        write_json(exp.dir / "families.json", found)
+        write_json(exp.dir / "families.json", {name: {**entry, "steps": conf.left_out_steps} for name, entry in found.items()})
 
 
 def folder_name(system, group):

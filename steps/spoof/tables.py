@@ -131,22 +131,37 @@ def families_table(families):
     families: {family: entry}, see steps/spoof/families.py."""
     measured = {family: entry for family, entry in families.items() if entry["left_out"]}
     clean = any(set(entry["left_out"]["conditions"]) > {CLEAN} for entry in measured.values())
+    grouped = any(len(entry["group"]) > 1 for entry in families.values())
     rows = [[family, ", ".join(f"{engine} {count}" for engine, count in sorted(entry["engines"].items())),
              *(f"{percent(entry[kind]['eer'])} {bracketed(entry[kind]['interval'])}" if entry[kind] else None
                for kind in ("trained", "left_out")),
-             *[_clean(entry)] * clean] for family, entry in families.items()]
+             *[_clean(entry)] * clean, *[_company(family, entry)] * grouped] for family, entry in families.items()]
     for kind in dict.fromkeys(entry["kind"] for entry in measured.values() if entry["kind"] != "-"):
         entries = [entry for entry in measured.values() if entry["kind"] == kind]
         means = [percent(statistics.mean(entry[name]["eer"] for entry in entries)) for name in ("trained", "left_out")]
         cleans = [entry["left_out"]["conditions"][CLEAN] for entry in entries if CLEAN in entry["left_out"]["conditions"]]
-        rows.append([f"mean: {kind}", None, *means, *[mean_percent(cleans)] * clean])
-    header = ["family", "fakes in eval", "EER, met in training", "EER, left out", *["left out, clean"] * clean]
+        rows.append([f"mean: {kind}", None, *means, *[mean_percent(cleans)] * clean, *[None] * grouped])
+    header = ["family", "fakes in eval", "EER, met in training", "EER, left out", *["left out, clean"] * clean,
+              *["left out with"] * grouped]
     return markdown_table(header, rows)
 
 
 def _clean(entry):
     """A family's EER in % on clean utterances of a detector that has not met it; None where there are none."""
     return percent(entry["left_out"]["conditions"].get(CLEAN)) if entry["left_out"] else None
+
+
+def _company(family, entry):
+    """The other families that were left out of the same training; None for none."""
+    return ", ".join(name for name in entry["group"] if name != family) or None
+
+
+def families_note(system, families):
+    """What the two columns of `families_table` are."""
+    shares = {entry["steps"] for entry in families.values()} - {1.0}
+    shorter = f", in {percent(shares.pop(), 0)} % of the steps" if shares else ""
+    return (f"{system}, its first seed, and the same trained and calibrated without the fakes of a family of engines, or of "
+            f"several{shorter}. 95 % intervals, bootstrap over the utterances.")
 
 
 def chance_of(system, entry):
@@ -188,7 +203,5 @@ def report(scores, differences, note, command, remarks=(), calibrated=True, fami
             if table:
                 parts += [f"## {SETS[name]} EER in % by {kind[:-1]}", table]
     if families:
-        parts += ["## Engines left out of training", families_table(families),
-                  f"{systems_of(scores)[-1]}, its first seed, trained and calibrated without the fakes of a family of engines "
-                  "at a time. 95 % intervals, bootstrap over the utterances."]
+        parts += ["## Engines left out of training", families_table(families), families_note(systems_of(scores)[-1], families)]
     return report_text("Fake audio detection", note, command, [*parts, *remarks])

@@ -75,9 +75,9 @@ def backgrounds_of(exp, system):
 def train_detector(exp, conf, system, seed, backgrounds, name, without=None):
     """One detector in training/<name>, then models/<name>/model.pt.
 
-    backgrounds: of `backgrounds_of`. without: a family of engines whose fakes it is not to meet. The set of `chosen_by` chooses
-    the weights, as train.minimize says, and the threshold and the calibration are made on it; where there is none the latter
-    alone, on dev, which the system may have been trained on.
+    backgrounds: of `backgrounds_of`. without: families of engines whose fakes it is not to meet, joined by TOGETHER. The set of
+    `chosen_by` chooses the weights, as train.minimize says, and the threshold and the calibration are made on it; where there
+    is none the latter alone, on dev, which the system may have been trained on.
     """
     from pyspeech.spoofing.augmentation import augment
     from pyspeech.spoofing.dataset import CropDataset, UtteranceSampler

@@ -31,6 +31,7 @@ twice as often, and behind these come more engines and more people (local/add_mi
 utterances in train, 180 in dev, 40 in adapt and 142 in eval, with 4 fakes each in train. Instead of the telephone prompts
 it has the same ones in studio quality (en, es and ru in train, it in dev, fr in eval), Greek in train and Bulgarian in dev, and
 half of all utterances that are not narrow are left as they are, to 8 kHz: no room, line, equaliser or coder, next to no noise.
+check.json has 45 % for the files of dev, 50 and 47 % of adapt and eval; 42, 50 and 46 % for log-mel means and deviations.
 
 No voice is in two sets; eval has its own voices of eSpeak NG and, with `engines` "seen", its own languages (bg, el, ca);
 pieces of noise and music are those of local/backgrounds.py, other ones in adapt than in eval. Recordings of the prompts
@@ -79,7 +80,7 @@ SPOKEN_TASK = {"espeak": 40, "flite_kal": 40, "flite_parametric": 40, "kokoro": 
 # SHA-256 (of `digest`) of the corpora that figures are published for: scale -> digest, with SEED
 DIGESTS = {
     (1.0, "seen"): "b95d7cebaf743adb92ef0b1831d919845a762e409d1d921c593e1c0cafac2e0f",
-    (1.0, "all"): "1d5c4447020d9941668efa39c1d683baf351aaee66d31b4ddcec43b128fb9b1b",
+    (1.0, "all"): "57c3e8e35b1f6a69712b8ef851c90157ffefcb34f9def31286bfa071b89ab1cc",
 }
 
 

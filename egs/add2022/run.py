@@ -31,8 +31,7 @@ class Config:
     systems: List[str] = field(default_factory=lambda: list(SYSTEMS))  # rows of Table 3 to train and compare
     repeated: List[str] = field(default_factory=lambda: ["none", "rnm_sm", "rnm_sm_mc0.8"])  # by all seeds, others by one
     seeds: List[int] = field(default_factory=lambda: [42, 43, 44])
-    # families of engines to train the last system without, each by itself or several at a time (HiFi-GAN+WORLD), or [all]
-    leave_out: List[str] = field(default_factory=list)
+    leave_out: List[str] = field(default_factory=list)  # families of engines to train the last system without; [all]: each
     left_out_steps: float = 1.0  # of train.max_steps, and of what goes by it, for these trainings
     features: LogMelConfig = field(default_factory=LogMelConfig)
     network: DetectorConfig = field(default_factory=DetectorConfig)
@@ -41,7 +40,6 @@ class Config:
     specaugment: SpecAugmentConfig = field(default_factory=SpecAugmentConfig)
     train: TrainConfig = field(default_factory=TrainConfig)  # its seed is one of `seeds`
     pooled_steps: float = 1.0  # of train.max_steps, for systems that are trained on every set that could choose weights
-
     check = check_options
 
 
@@ -49,7 +47,8 @@ recipe = Recipe("Fake audio detection", Config, conf=Path(__file__).resolve().wi
                 jobs=stages_at_once)
 
 
-@recipe.stage(config=["corpus", "kind", "scale", "engines", "skip_bad"], outputs=["corpus"], cpus=2, memory=8, resumable=True)
+@recipe.stage(config=["corpus", "kind", "scale", "engines", "skip_bad"], outputs=["corpus"], cpus=2, memory=8, resumable=True,
+              version=2)
 def prepare(exp, conf):
     """Corpus to Lhotse manifests: train, dev, adapt, eval; checks that the files alone give nothing away."""
     from steps.spoof.corpus import prepare_corpus
@@ -73,10 +72,9 @@ def envelopes(exp, conf):
 for system, options in SYSTEMS.items():
     own = ["augment", "specaugment"] * bool(options) + ["pooled_steps"] * ("sets" in options)
     recipe.stage(name=f"train_{system}", about=f"Train {system}.",
-                 config=[*TRAINING, *own],
-                 inputs=if_used(system, "corpus", *["backgrounds"] * bool(options)), outputs=models_of(system),
-                 scratch=if_used(system, f"training/{system}"), cpus=2, gpus=1, hours=24, resumable=True,
-                 trains=True, version=2)(partial(train_system, system=system))
+                 config=[*TRAINING, *own], inputs=if_used(system, "corpus", *["backgrounds"] * bool(options)),
+                 outputs=models_of(system), scratch=if_used(system, f"training/{system}"), cpus=2, gpus=1, hours=24,
+                 resumable=True, trains=True, version=2)(partial(train_system, system=system))
     recipe.stage(name=f"score_{system}", about=f"Score files of dev, adapt and eval by {system}, and its error rates.",
                  inputs=models_of(system, "corpus"), outputs=if_used(system, f"scores/{system}", f"scores/{system}.json"),
                  cpus=2, gpus=1, resumable=True, shards=4)(partial(score_system, system=system))
@@ -84,8 +82,7 @@ for system, options in SYSTEMS.items():
 
 @recipe.stage(config=[*TRAINING, "augment", "specaugment", "systems", "seeds", "leave_out", "left_out_steps", "pooled_steps"],
               inputs=if_left_out("corpus", "backgrounds", last_scores=True), scratch=if_left_out("training/families"), cpus=2,
-              outputs=if_left_out("models/families", "families.json"), hours=144, resumable=True, trains=True, gpus=1,
-              version=2)
+              outputs=if_left_out("models/families", "families.json"), resumable=True, trains=True, gpus=1, hours=144, version=2)
 def families(exp, conf):
     """The last of the systems trained without some families of engines, and what it makes of these."""
     from steps.spoof.families import leave_out

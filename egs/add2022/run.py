@@ -82,7 +82,7 @@ for system, options in SYSTEMS.items():
 
 @recipe.stage(config=[*TRAINING, "augment", "specaugment", "systems", "seeds", "leave_out", "left_out_steps", "pooled_steps"],
               inputs=if_left_out("corpus", "backgrounds", last_scores=True), scratch=if_left_out("training/families"), cpus=2,
-              outputs=if_left_out("models/families", "families.json"), resumable=True, trains=True, gpus=1, hours=144, version=2)
+              outputs=if_left_out("models/families", "families.json"), resumable=True, trains=True, gpus=1, hours=96, version=2)
 def families(exp, conf):
     """The last of the systems trained without some families of engines, and what it makes of these."""
     from steps.spoof.families import leave_out

@@ -12,9 +12,7 @@
 A voice has one or more speakers, each with a few clips of 2 to 60 s, which several utterances are cut from.
 """
 
-import fnmatch
-
-from local.voices import debian_packages
+from local.voices import debian_packages, matching
 from pyspeech.download import fetch_debian, fetch_pypi
 from pyspeech.unpack import unpack
 
@@ -78,7 +76,7 @@ def fetch_readers(names):
             wanted.setdefault(package, set()).add(pattern)
     folders = {package: unpack(_archive(package), sorted(patterns)) for package, patterns in sorted(wanted.items())}
     return {
-        name: {speaker: _find(folders[package], pattern) for speaker, (package, pattern) in READERS[name].items()}
+        name: {speaker: matching(folders[package], pattern) for speaker, (package, pattern) in READERS[name].items()}
         for name in names
     }
 
@@ -87,9 +85,3 @@ def _archive(package):
     if package in PYPI:
         return fetch_pypi(*PYPI[package])
     return fetch_debian([HORIZONS])[package]
-
-
-def _find(folder, pattern):
-    return sorted(
-        path for path in folder.rglob("*") if path.is_file() and fnmatch.fnmatch(path.relative_to(folder).as_posix(), pattern)
-    )

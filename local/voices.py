@@ -202,14 +202,21 @@ def fetch_clips(voices):
 def find_clips(folder, voice):
     """Sorted paths of the clips of `voice` in `folder`, into which its package was unpacked."""
     pattern = VOICES[voice][1]
-    found = sorted(
+    found = [
+        path
+        for path in matching(folder, pattern)
+        if not any(part.startswith(NO_SPEECH) for part in path.relative_to(folder).parts)
+    ]
+    return [decode_g722(path) if path.suffix == ".g722" else path for path in found]
+
+
+def matching(folder, pattern):
+    """Sorted paths of the files below `folder` whose names from there on match `pattern` (fnmatch)."""
+    return sorted(
         path
         for path in folder.rglob(pattern.rsplit("/", 1)[-1])
-        if fnmatch.fnmatch(path.relative_to(folder).as_posix(), pattern)
-        and path.is_file()
-        and not any(part.startswith(NO_SPEECH) for part in path.relative_to(folder).parts)
+        if fnmatch.fnmatch(path.relative_to(folder).as_posix(), pattern) and path.is_file()
     )
-    return [decode_g722(path) if path.suffix == ".g722" else path for path in found]
 
 
 def decode_g722(path):

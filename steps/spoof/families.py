@@ -67,11 +67,10 @@ def folder_name(system, group):
 
 def shortened(conf, share):
     """A configuration with so much of its training's length, of the steps between its validations and of its clean batches."""
-    found, scaled = copy(conf), {}
-    for name in ("max_steps", "max_epochs", "valid_every"):
-        value = getattr(conf.train, name)
-        scaled[name] = value and max(1, round(share * value))
-    found.train = replace(conf.train, **scaled)
+    from steps.spoof.train import scaled
+
+    found = copy(conf)
+    found.train = replace(conf.train, **scaled(conf.train, share, "max_steps", "max_epochs", "valid_every"))
     found.data = replace(conf.data, clean_batches=round(share * conf.data.clean_batches))
     return found
 

@@ -53,9 +53,12 @@ def train_config(conf, system, seed, chosen):
     if chosen:
         return train
     share = conf.pooled_steps if "dev" in trained_on(system) else 1
-    shorter = {name: max(1, round(share * getattr(train, name))) for name in ("max_steps", "max_epochs")
-               if getattr(train, name) is not None}
-    return replace(train, **shorter, patience=None, average_best=1)
+    return replace(train, **scaled(train, share, "max_steps", "max_epochs"), patience=None, average_best=1)
+
+
+def scaled(train, share, *names):
+    """{name: so much of it, at least 1} of options of a TrainConfig that are set."""
+    return {name: max(1, round(share * getattr(train, name))) for name in names if getattr(train, name) is not None}
 
 
 def train_system(exp, conf, system):

@@ -23,7 +23,7 @@ ACCEPTED = {
     "0: off": {
         **dict.fromkeys(["AugmentConfig.mcadams", "AugmentConfig.music", "AugmentConfig.noise"], ["0"]),
         "AugmentConfig.reverberation": ["0"],
-        **dict.fromkeys(["CropConfig.clean_batches", "CropConfig.resynthesized"], ["0"]),
+        **dict.fromkeys(["CropConfig.clean_batches", "CropConfig.resynthesized", "CropConfig.speed"], ["0"]),
         "DataConfig.channel_db": ["0"],
         "DatasetConfig.augment": ["0"],
         "DatasetConfig.speed": ["0"],

@@ -46,6 +46,17 @@ def test_crops_are_drawn_evenly(rng):
         assert random_crop(np.arange(length), 10, rng).tolist() == list(range(length))
 
 
+def test_crops_are_played_faster_and_slower(rng):
+    """A tone has the frequencies of all speeds, and the crop its length, where there is enough to play."""
+    tone, found = np.sin(2 * np.pi * 0.05 * np.arange(40_000)).astype(np.float32), []
+    for _ in range(200):
+        crop = random_crop(tone, 8000, rng, speed=20)
+        assert crop.dtype == np.float32 and len(crop) == 8000
+        found.append(np.argmax(np.abs(np.fft.rfft(crop[1000:7000] * np.hanning(6000)))) / 6000 / 0.05)
+    assert 0.79 < min(found) < 0.84 and 1.16 < max(found) < 1.21 and abs(np.mean(found) - 1) < 0.03
+    assert all(1 <= len(random_crop(tone[:length], 8000, rng, speed=50)) <= 8000 for length in (1, 2, 8000) for _ in range(20))
+
+
 @pytest.mark.parametrize("hop", [1, 3, 7, 10])
 def test_windows_are_the_same_in_any_blocks(hop, rng):
     config = dataclasses.replace(DATA, samples=10, hop=hop)
@@ -126,7 +137,8 @@ def test_a_genuine_utterance_has_a_fake_made_of_it_behind_it(cuts):
     assert next(iter(UtteranceSampler(some, data, seed=1)))
 
 
-def test_a_fake_is_cut_and_augmented_as_what_it_was_made_of(cuts):
+@pytest.mark.parametrize("speed", [0, 30])
+def test_a_fake_is_cut_and_augmented_as_what_it_was_made_of(cuts, speed):
     """Of the same samples under two names the crops are the same, and those of the next pair are others."""
 
     def augment(samples, rng):
@@ -139,7 +151,7 @@ def test_a_fake_is_cut_and_augmented_as_what_it_was_made_of(cuts):
         for original in ("genuine", "other")
         for one in pair
     ]
-    dataset = CropDataset(dataclasses.replace(DATA, samples=cut.num_samples // 2), RATE, augment)
+    dataset = CropDataset(dataclasses.replace(DATA, samples=cut.num_samples // 2, speed=speed), RATE, augment)
     np.random.seed(0)
     first, copy, other, other_copy = dataset[named]["samples"]
     assert np.array_equal(first, copy) and np.array_equal(other, other_copy) and not np.array_equal(first, other)

@@ -12,13 +12,13 @@ generator, which the loader seeds by epoch and batch.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
+from pyspeech.audio.speed import play
 from pyspeech.cache import BoundedCache
 from pyspeech.cuts import read_samples
 from pyspeech.sad.augmentation import augment
@@ -97,31 +97,6 @@ class CropDataset(torch.utils.data.Dataset):
         if speed == 100:
             return self.audio.read(recording, start, length)
         return play(self.audio.read(recording, start, -(-length * speed // 100)), speed)[:length]
-
-
-def play(samples: np.ndarray, speed: int) -> np.ndarray:
-    """samples (N,) played at `speed` percent: float32 (ceil(100 N / speed),), as scipy's resample_poly has it.
-
-    What becomes of `speed` samples and those around them is one row of a matrix product, a quarter of the time.
-    """
-    reach, weights = _weights(speed)
-    count = -(-100 * len(samples) // speed)
-    rows = -(-count // 100)
-    padded = np.zeros((rows - 1) * speed + len(weights), np.float32)
-    inside = samples[: len(padded) - reach]
-    padded[reach : reach + len(inside)] = inside
-    frames = np.lib.stride_tricks.sliding_window_view(padded, len(weights))[::speed]
-    return (np.ascontiguousarray(frames) @ weights).reshape(-1)[:count]
-
-
-@functools.lru_cache(maxsize=None)
-def _weights(speed):
-    """(R, weights (R + speed + R, 100)): of `speed` samples and R to either side for the 100 samples that they become."""
-    from scipy.signal import resample_poly
-
-    reach = 10 * max(100, speed) // 100 + 1  # of its filter
-    impulses = resample_poly(np.eye(3 * speed), 100, speed, axis=1)
-    return reach, np.ascontiguousarray(impulses[speed - reach : 2 * speed + reach, 100:200], np.float32)
 
 
 def frame_targets(speech: np.ndarray, first: int, count: int, stft: StftConfig, speed: float = 1.0) -> np.ndarray:

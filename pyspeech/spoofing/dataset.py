@@ -136,7 +136,8 @@ class CropDataset(torch.utils.data.Dataset):
                 rng.bit_generator.state = state
             else:
                 state = rng.bit_generator.state
-            crop = random_crop(self.read(cut if copied is None else copied), self.data.samples, rng)
+            speed = 0 if is_clean(cut) else self.data.speed
+            crop = random_crop(self.read(cut if copied is None else copied), self.data.samples, rng, speed)
             if copied is not None:
                 crop = resynthesize(crop, self.sampling_rate, chance)
             crops.append(self._augmented(crop, cut, rng))

@@ -12,14 +12,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyspeech.audio.speed import play
+
 if TYPE_CHECKING:
     from pyspeech.spoofing.config import CropConfig
 
 
-def random_crop(samples: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """A random piece (size,) of samples (N,); all of them, (N,), where N is `size` or less. rng: numpy Generator."""
-    start = rng.integers(max(0, len(samples) - size) + 1)
-    return samples[start : start + size]
+def random_crop(samples: np.ndarray, size: int, rng: np.random.Generator, speed: int = 0) -> np.ndarray:
+    """A random piece (size,) of samples (N,), or all that there is where that is less. rng: numpy Generator.
+
+    speed: percent by which it is played faster or slower at most, each as likely; 0: as it is.
+    """
+    percent = 100 + int(rng.integers(-speed, speed + 1)) if speed else 100
+    length = -(-size * percent // 100)
+    start = rng.integers(max(0, len(samples) - length) + 1)
+    piece = samples[start : start + length]
+    return piece if percent == 100 else play(piece, percent)[:size]
 
 
 def fill(samples: np.ndarray, size: int, short: str) -> np.ndarray:

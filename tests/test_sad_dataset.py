@@ -8,10 +8,10 @@ from scipy.signal import resample_poly
 from tiny_training import descend
 
 from pyspeech.audio.io import read_audio
+from pyspeech.audio.speed import play
 from pyspeech.errors import UserError
 from pyspeech.sad.augmentation import augment
 from pyspeech.sad.config import DatasetConfig, NetworkConfig, StftConfig
-from pyspeech.audio.speed import play
 from pyspeech.sad.dataset import AudioReader, CropDataset, crop_sampler, frame_targets, frames_before
 from pyspeech.sad.networks import SadNetwork
 from pyspeech.sad.scoring import score_pair

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 import soundfile
 import torch
-from scipy.signal import resample_poly
 from tiny_training import descend
 
 from pyspeech.audio.io import read_audio
-from pyspeech.audio.speed import play
 from pyspeech.errors import UserError
 from pyspeech.sad.augmentation import augment
 from pyspeech.sad.config import DatasetConfig, NetworkConfig, StftConfig
@@ -154,14 +152,6 @@ def test_a_crop_at_another_speed_has_its_labels_there(tmp_path, percent):
     assert (loud == (batch["targets"] > 0.5))[batch["labelled"]].float().mean() > 0.98
     spectrum = torch.fft.rfft(frames[(batch["targets"] > 0.5) & loud] * torch.hann_window(STFT.window), n=8000).abs()
     assert np.median(spectrum.argmax(1).numpy()) == pytest.approx(800 * percent / 100, abs=10)
-
-
-@pytest.mark.parametrize("speed", [50, 88, 99, 107, 150])
-def test_playing_at_another_speed_is_resampling(rng, speed):
-    for count in (1, 99, 100, 4321):
-        samples = rng.standard_normal(count).astype(np.float32)
-        expected = resample_poly(samples.astype(np.float64), 100, speed)
-        np.testing.assert_allclose(play(samples, speed), expected, atol=3e-6)
 
 
 def test_speed_of_crops_changes_nothing_where_it_is_none(streams):

@@ -265,6 +265,15 @@ def test_clean_batches_come_first(cuts):
     assert not any((cut.custom or {}).get("as_it_is") for cut in cuts)
 
 
+def test_clean_crops_are_played_as_they_are(cuts):
+    marked = [cut.with_custom(dataset_module.CLEAN, True) for cut in cuts]
+    found = []
+    for speed, batch in ((0, marked), (30, marked), (30, list(cuts))):
+        np.random.seed(4)
+        found.append(CropDataset(dataclasses.replace(DATA, speed=speed), RATE)[batch]["samples"])
+    assert torch.equal(found[0], found[1]) and not torch.equal(found[0], found[2])
+
+
 def test_what_cannot_be_used_is_named(cuts, tmp_path):
     with pytest.raises(ValueError, match=r"\(8000,\) samples into \(7999,\)"):
         CropDataset(DATA, RATE, lambda samples, rng: samples[1:])[[cuts["u0_2"]]]

@@ -26,8 +26,7 @@ def random_crop(samples: np.ndarray, size: int, rng: np.random.Generator, speed:
     percent = 100 + int(rng.integers(-speed, speed + 1)) if speed else 100
     length = -(-size * percent // 100)
     start = rng.integers(max(0, len(samples) - length) + 1)
-    piece = samples[start : start + length]
-    return piece if percent == 100 else play(piece, percent)[:size]
+    return play(samples[start : start + length], percent)[:size]
 
 
 def fill(samples: np.ndarray, size: int, short: str) -> np.ndarray:

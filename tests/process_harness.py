@@ -18,11 +18,12 @@ def in_processes(size, work, seconds=60, patience=30):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     context = torch.multiprocessing.get_context("fork")
-    results = context.SimpleQueue()
-    arguments = [(rank, size, port, work, results) for rank in range(size)]
-    processes = [context.Process(target=_work, args=each, daemon=True) for each in arguments]
+    readers, writers = zip(*(context.Pipe(duplex=False) for _ in range(size)))
+    processes = [context.Process(target=_work, args=(rank, size, port, work, writers[rank]), daemon=True) for rank in range(size)]
     for process in processes:
         process.start()
+    for writer in writers:
+        writer.close()
     try:
         processes[0].join(seconds)
         assert processes[0].exitcode is not None, f"process 0 still runs after {seconds} s"
@@ -31,11 +32,16 @@ def in_processes(size, work, seconds=60, patience=30):
     finally:
         for process in processes:
             process.kill()
-    found = [("lost", "")] * size
-    while not results.empty():
-        rank, *result = results.get()
-        found[rank] = tuple(result)
-    return found
+            process.join()
+    return [_received(reader) for reader in readers]
+
+
+def _received(reader):
+    """Each process has a pipe of its own, which ends with it: no result is waited for that one killed has begun to write."""
+    try:
+        return reader.recv()
+    except EOFError:
+        return "lost", ""
 
 
 def all_done(size, work):
@@ -45,7 +51,7 @@ def all_done(size, work):
     return [value for _, value in found]
 
 
-def _work(rank, size, port, work, results):
+def _work(rank, size, port, work, writer):
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), WORLD_SIZE=str(size), RANK=str(rank), LOCAL_RANK="0")
     torch.set_num_threads(1)
@@ -56,4 +62,4 @@ def _work(rank, size, port, work, results):
         if not isinstance(error, (Exception, KeyboardInterrupt)):
             traceback.print_exc()
         result = (type(error).__name__, str(error))
-    results.put((rank, *result))
+    writer.send(result)

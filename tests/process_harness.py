@@ -19,7 +19,9 @@ def in_processes(size, work, seconds=60, patience=30):
         port = free.getsockname()[1]
     context = torch.multiprocessing.get_context("fork")
     readers, writers = zip(*(context.Pipe(duplex=False) for _ in range(size)))
-    processes = [context.Process(target=_work, args=(rank, size, port, work, writers[rank]), daemon=True) for rank in range(size)]
+    processes = [
+        context.Process(target=_work, args=(rank, size, port, work, writers[rank]), daemon=True) for rank in range(size)
+    ]
     for process in processes:
         process.start()
     for writer in writers:

@@ -35,14 +35,14 @@ def in_processes(size, work, seconds=60, patience=30):
         for process in processes:
             process.kill()
             process.join()
-    return [_received(reader) for reader in readers]
+    return [received(reader) for reader in readers]
 
 
-def _received(reader):
+def received(reader):
     """Each process has a pipe of its own, which ends with it: no result is waited for that one killed has begun to write."""
     try:
         return reader.recv()
-    except EOFError:
+    except (EOFError, OSError):  # the latter in the middle of a message
         return "lost", ""
 
 

@@ -11,7 +11,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 import torch
-from process_harness import all_done, in_processes
+from process_harness import all_done, in_processes, received
 from test_training_resume import CONFIG, all_results, assert_same, build_trainer, compute_loss, run_undisturbed, validate
 
 from pyspeech.compat import load_checkpoint
@@ -290,3 +290,11 @@ def test_the_place_that_the_environment_names(monkeypatch, variables, expected):
     else:
         with pytest.raises(UserError, match=expected):
             from_environment()
+
+
+@pytest.mark.parametrize("written", [b"", b"\0\0", b"\0\0\0\x64half"])
+def test_the_answer_of_one_killed_while_it_wrote_is_lost(written):
+    reader, writer = torch.multiprocessing.Pipe(duplex=False)
+    os.write(writer.fileno(), written)
+    writer.close()
+    assert received(reader) == ("lost", "")

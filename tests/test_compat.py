@@ -75,6 +75,24 @@ def equal(a, b):
     return a == b
 
 
+@pytest.mark.parametrize(
+    ("text", "native"),
+    [
+        ("processor\t: 0\nflags\t\t: fpu avx2 avx512_bf16 amx_tile\n", True),
+        ("processor\t: 0\nBogoMIPS\t: 243.75\nFeatures\t: fp asimd i8mm bf16\n", True),
+        ("processor\t: 0\nflags\t\t: fpu avx2 f16c\nbugs\t\t: bf16\n", False),
+        ("", False),
+        (None, False),  # no Linux
+    ],
+)
+def test_cpus_with_instructions_for_bfloat16(text, native, tmp_path, monkeypatch):
+    path = tmp_path / "cpuinfo"
+    if text is not None:
+        path.write_text(text)
+    monkeypatch.setattr(compat, "CPU_INFO", path)
+    assert compat.computes_in_bf16(torch.device("cpu")) is native
+
+
 def test_load_checkpoint_gives_back_what_was_saved(tmp_path):
     state = training_state()
     torch.save(state, tmp_path / "x.pt")

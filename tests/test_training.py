@@ -383,14 +383,18 @@ def test_bar_on_a_terminal(tmp_path, monkeypatch, capsys):
     assert "12/12" in capsys.readouterr().err
 
 
-def test_bf16(tmp_path):
-    """Autocast is on for the loss where it is asked for, and off on a CPU by default."""
+def test_bf16(tmp_path, monkeypatch, caplog):
+    """Autocast is on for the loss where it is asked for and the CPU has instructions for it, and off on a CPU by default."""
     seen = []
 
     def loss(model, batch):
         seen.append(model(batch[0]).dtype)
         return squared_error(model, batch)
 
-    build(tmp_path / "default", replace(CONFIG, max_steps=1), loss=loss).run()
-    build(tmp_path / "bf16", replace(CONFIG, max_steps=1, bf16=True), loss=loss).run()
-    assert seen == [torch.float32, torch.bfloat16]
+    for native in (True, False):
+        monkeypatch.setattr("pyspeech.training.trainer.computes_in_bf16", lambda device, native=native: native)
+        build(tmp_path / f"default {native}", replace(CONFIG, max_steps=1), loss=loss).run()
+        assert not caplog.messages or "no instructions" not in " ".join(caplog.messages)
+        build(tmp_path / f"bf16 {native}", replace(CONFIG, max_steps=1, bf16=True), loss=loss).run()
+    assert seen == [torch.float32, torch.bfloat16, torch.float32, torch.float32]
+    assert "training option bf16=true: this CPU has no instructions for it" in " ".join(caplog.messages)

@@ -90,7 +90,8 @@ def heads_loss(model, batch):
 
 
 @pytest.mark.parametrize("bf16", [False, True])
-def test_one_two_and_three_processes(tmp_path, bf16):
+def test_one_two_and_three_processes(tmp_path, bf16, monkeypatch):
+    monkeypatch.setattr("pyspeech.training.trainer.computes_in_bf16", lambda device: True)
     config = replace(CONFIG, accumulate=4, bf16=bf16, average_best=1, log_every=1, valid_every=None, save_every=100)
     found = {}
     for size in (1, 2, 3):

@@ -28,7 +28,7 @@ class TrainConfig:
     keep_checkpoints: int = 2
     minimize: str = "loss"  # the validation metric that says which weights are best
     average_best: int = 1  # the result is the mean of this many best weights
-    bf16: Optional[bool] = None  # None: where the GPU computes in it natively
+    bf16: Optional[bool] = None  # None: on a GPU with instructions for it; a CPU without any never does
     seed: int = 42
     num_workers: Optional[int] = None  # processes that read data; 0: the training process itself; None: by the cores, on a GPU
 

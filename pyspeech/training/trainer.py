@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from pyspeech.compat import describe_environment, load_checkpoint, save_checkpoint
+from pyspeech.compat import computes_in_bf16, describe_environment, load_checkpoint, save_checkpoint
 from pyspeech.errors import UserError
 from pyspeech.training import checkpoint, distributed
 from pyspeech.training.config import CHANGEABLE, TrainConfig
@@ -101,8 +101,7 @@ class Trainer:
         if distributed.rank():
             self.log = logging.Logger("silent", logging.CRITICAL)
         self.device = next(model.parameters()).device
-        bf16 = config.bf16 if config.bf16 is not None else _bf16_is_native(self.device)
-        self.stepper = Stepper(model, optimizer, compute_loss, config.clip_norm, config.seed, bf16)
+        self.stepper = Stepper(model, optimizer, compute_loss, config.clip_norm, config.seed, self._in_bf16())
         self.result = self.folder / "best.pt"
         self.position = Position()
         self.clock = StepClock()
@@ -318,6 +317,14 @@ class Trainer:
         # Only now: without this checkpoint, the one before would have had need of them.
         checkpoint.remove_best_except(self.folder, [step for _, step in position.best])
 
+    def _in_bf16(self):
+        """Whether to compute in bfloat16: as the option says, but on no CPU that would take many times as long."""
+        native = computes_in_bf16(self.device)
+        if self.config.bf16 and self.device.type == "cpu" and not native:
+            self.log.warning("training option bf16=true: this CPU has no instructions for it; float32 is many times as fast here")
+            return False
+        return native and self.device.type == "cuda" if self.config.bf16 is None else self.config.bf16
+
     def _mark(self):
         return self.position.step, self.position.epoch, self.position.validated
 
@@ -429,10 +436,6 @@ class Trainer:
 def without_times(point: dict[str, float]) -> dict[str, float]:
     """A point of Position.history without what differs from run to run: the time of day and speeds."""
     return {name: value for name, value in point.items() if name != "time" and not name.startswith("speed/")}
-
-
-def _bf16_is_native(device):
-    return device.type == "cuda" and torch.cuda.get_device_capability(device)[0] >= 8
 
 
 def _text(metrics):

@@ -44,6 +44,7 @@ def configured(leave_out, share=1.0):
         repeated=[],
         leave_out=leave_out,
         left_out_steps=share,
+        start_from="random",
         features=LogMelConfig(),
         network=DetectorConfig(),
         data=CropConfig(samples=4096, hop=4096, batch_size=4),

@@ -146,6 +146,7 @@ def test_a_system_is_trained_calibrated_and_saved(cuts, tmp_path, rng):
         augment=AugmentConfig(),
         specaugment=MASKS,
         train=TrainConfig(max_steps=3, log_every=1, minimize="eer"),
+        start_from="random",
     )
     exp = types.SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"))
     backgrounds = {
@@ -180,6 +181,7 @@ def test_adapt_chooses_for_a_system_that_is_trained_on_train_and_dev(cuts, tmp_p
         augment=AugmentConfig(noise=1.0, music=0.0, reverberation=0.0),
         specaugment=MASKS,
         train=TrainConfig(max_steps=2, log_every=1, minimize="eer"),
+        start_from="random",
         pooled_steps=0.5,
         seeds=[7],
         repeated=[],

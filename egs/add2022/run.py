@@ -28,6 +28,7 @@ class Config:
     scale: float = 1.0  # of the number of utterances of corpus=mini
     engines: str = "seen"  # of its fakes in train and dev: seen (eval has others), or all, for a detector that is to be used
     skip_bad: bool = False  # leave out any number of bad files instead of stopping at more than a few
+    start_from: str = folder_or("random", "shipped", what="a model.pt")  # weights: random, or of a detector (shipped: ours)
     systems: List[str] = field(default_factory=lambda: list(SYSTEMS))  # rows of Table 3 to train and compare
     repeated: List[str] = field(default_factory=lambda: ["none", "rnm_sm", "rnm_sm_mc0.8"])  # by all seeds, others by one
     seeds: List[int] = field(default_factory=lambda: [42, 43, 44])
@@ -71,10 +72,9 @@ def envelopes(exp, conf):
 
 for system, options in SYSTEMS.items():
     own = ["augment", "specaugment"] * bool(options) + ["pooled_steps"] * ("sets" in options)
-    recipe.stage(name=f"train_{system}", about=f"Train {system}.",
-                 config=[*TRAINING, *own], inputs=if_used(system, "corpus", *["backgrounds"] * bool(options)),
-                 outputs=models_of(system), scratch=if_used(system, f"training/{system}"), cpus=2, gpus=1, hours=24,
-                 resumable=True, trains=True, version=2)(partial(train_system, system=system))
+    recipe.stage(name=f"train_{system}", about=f"Train {system}.", config=[*TRAINING, *own], outputs=models_of(system), cpus=2,
+                 inputs=if_used(system, "corpus", *["backgrounds"] * bool(options)), gpus=1, hours=24, resumable=True,
+                 scratch=if_used(system, f"training/{system}"), trains=True, version=2)(partial(train_system, system=system))
     recipe.stage(name=f"score_{system}", about=f"Score files of dev, adapt and eval by {system}, and its error rates.",
                  inputs=models_of(system, "corpus"), outputs=if_used(system, f"scores/{system}", f"scores/{system}.json"),
                  cpus=2, gpus=1, resumable=True, shards=4)(partial(score_system, system=system))

@@ -3,11 +3,12 @@ import math
 
 from pyspeech.errors import requirement
 from steps.spoof.corpus import KINDS, TOGETHER
+from steps.spoof.start import check_start
 from steps.spoof.train import SYSTEMS
 from steps.systems import check_fixed, check_systems
 
 ENGINES = ("seen", "all")  # of corpus=mini
-TRAINING = ("features", "network", "data", "train")  # options of every training
+TRAINING = ("features", "network", "data", "train", "start_from")  # options of every training
 
 
 def check_options(conf):
@@ -23,6 +24,7 @@ def check_options(conf):
     check_systems(conf, SYSTEMS)
     left_out = [family for group in conf.leave_out for family in group.split(TOGETHER)]
     require("leave_out", len(set(left_out)) == len(left_out), "each family once")
+    check_start(conf)
 
 
 def if_left_out(*paths, last_scores=False):

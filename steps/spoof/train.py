@@ -6,6 +6,7 @@ from functools import partial
 from pyspeech.experiment.process import model_processes
 from pyspeech.parts import in_parts
 from steps.chance import warn_of_training
+from steps.spoof.start import first_model
 from steps.systems import seeds_of
 
 AT_ONCE = 64  # utterances that are scored at a time: what a kill can lose
@@ -84,7 +85,6 @@ def train_detector(exp, conf, system, seed, backgrounds, name, without=None):
     """
     from pyspeech.spoofing.augmentation import augment
     from pyspeech.spoofing.dataset import CropDataset, UtteranceSampler
-    from pyspeech.spoofing.networks import LcnnBlstm
     from pyspeech.spoofing.training import compute_loss, validation
     from pyspeech.training.run import train as run_training
     from steps.spoof.corpus import choosing_cuts, training_cuts
@@ -102,7 +102,7 @@ def train_detector(exp, conf, system, seed, backgrounds, name, without=None):
                         "" if calibration else ", its scores are not calibrated, and its threshold is 0")
     validate = validation(choosing, conf.data, rate) if choosing else None
     folder = exp.dir / "training" / name
-    model = run_training(lambda: LcnnBlstm(conf.network, conf.features), dataset, sampler, loss,
+    model = run_training(partial(first_model, conf), dataset, sampler, loss,
                          train_config(conf, system, seed, bool(choosing)), folder, validate, exp.log)
     if model is None:  # it is another process's
         return

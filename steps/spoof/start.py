@@ -1,0 +1,38 @@
+"""The weights that trainings of egs/add2022 begin with: random ones, or those of a detector that there is (`start_from`), which
+learns from another corpus then."""
+from dataclasses import asdict
+
+from pyspeech.errors import UserError
+
+
+def check_start(conf):
+    """Raise UserError where the detector of conf.start_from cannot be read, looks at other features, or would have met what is
+    to be left out."""
+    if conf.start_from == "random":
+        return
+    if conf.leave_out:
+        raise UserError(f"start_from={conf.start_from}: that detector may have met the engines of leave_out; expected random, or no "
+                        "leave_out")
+    theirs = asdict(_read(conf.start_from).model.log_mel.config)
+    wrong = [f"features.{name}={str(value).lower()}" for name, value in theirs.items() if getattr(conf.features, name) != value]
+    if wrong:
+        raise UserError(f"start_from={conf.start_from}: its weights are for other features; expected {' '.join(wrong)}")
+
+
+def first_model(conf):
+    """The LcnnBlstm with conf.network and conf.features that a training begins with."""
+    from pyspeech.spoofing.networks import LcnnBlstm
+
+    model = LcnnBlstm(conf.network, conf.features)
+    if conf.start_from != "random":
+        model.load_state_dict(_read(conf.start_from).model.state_dict())
+    return model
+
+
+def _read(name):
+    from pyspeech.spoofing.checkpoint import SHIPPED, load_model
+
+    try:
+        return load_model(SHIPPED if name == "shipped" else name)
+    except UserError as error:
+        raise UserError(f"start_from={name}: {error}") from None

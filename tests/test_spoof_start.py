@@ -1,6 +1,9 @@
 """What a training of egs/add2022 begins with."""
 
 import logging
+import os
+import subprocess
+import sys
 import types
 from dataclasses import replace
 
@@ -9,6 +12,7 @@ import torch
 from tiny_spoofing import write_corpus
 
 from pyspeech.errors import UserError
+from pyspeech.launch import ROOT
 from pyspeech.spoofing.calibration import Calibration
 from pyspeech.spoofing.checkpoint import SHIPPED, load_model, save_model
 from pyspeech.spoofing.config import AugmentConfig, CropConfig, DetectorConfig, LogMelConfig
@@ -71,3 +75,26 @@ def test_weights_that_do_not_fit_are_refused(folder, tmp_path):
         check_start(configured(folder, leave_out=["all"]))
     with pytest.raises(UserError, match=f"^start_from={tmp_path}: .*model.pt"):
         check_start(configured(tmp_path))
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted as Linux shows them")
+def test_the_check_leaves_no_threads(folder):
+    """Stages are forked from the process that has checked the options; what torch computes in it leaves threads, and a forked
+    training waits for them forever."""
+    code = """if True:
+        import os, sys, types, torch
+        from pyspeech.spoofing.config import LogMelConfig
+        from steps.spoof.start import check_start, first_model
+        threads = lambda: len(os.listdir("/proc/self/task"))
+        conf = types.SimpleNamespace(start_from=sys.argv[1], leave_out=[], features=LogMelConfig(), network=None)
+        before = threads()
+        check_start(conf)
+        checked = threads()
+        first_model(conf)(torch.zeros(4, 16000))
+        print(checked - before, threads() - before)
+    """
+    environment = {**os.environ, "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
+    command = [sys.executable, "-c", code, str(folder)]
+    found = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+    checked, computed = map(int, found.split())
+    assert checked == 0 < computed

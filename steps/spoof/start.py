@@ -13,7 +13,7 @@ def check_start(conf):
     if conf.leave_out:
         raise UserError(f"start_from={conf.start_from}: that detector may have met the engines of leave_out; expected random, or no "
                         "leave_out")
-    theirs = asdict(_read(conf.start_from).model.log_mel.config)
+    theirs = asdict(_read(conf.start_from, "read_features"))
     wrong = [f"features.{name}={str(value).lower()}" for name, value in theirs.items() if getattr(conf.features, name) != value]
     if wrong:
         raise UserError(f"start_from={conf.start_from}: its weights are for other features; expected {' '.join(wrong)}")
@@ -25,14 +25,15 @@ def first_model(conf):
 
     model = LcnnBlstm(conf.network, conf.features)
     if conf.start_from != "random":
-        model.load_state_dict(_read(conf.start_from).model.state_dict())
+        model.load_state_dict(_read(conf.start_from, "load_model").model.state_dict())
     return model
 
 
-def _read(name):
-    from pyspeech.spoofing.checkpoint import SHIPPED, load_model
+def _read(name, how):
+    """What a function of pyspeech.spoofing.checkpoint gives; UserError that names the option."""
+    from pyspeech.spoofing import checkpoint
 
     try:
-        return load_model(SHIPPED if name == "shipped" else name)
+        return getattr(checkpoint, how)(checkpoint.SHIPPED if name == "shipped" else name)
     except UserError as error:
         raise UserError(f"start_from={name}: {error}") from None

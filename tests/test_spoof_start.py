@@ -67,7 +67,9 @@ def test_the_statistics_of_normalisation_are_taken_too():
 
 def test_weights_that_do_not_fit_are_refused(folder, tmp_path):
     check_start(configured("random", leave_out=["all"]))
-    with pytest.raises(UserError, match=r"^start_from=shipped: .*features\.window=160 features\.shift=80 features\.scale=linear"):
+    with pytest.raises(
+        UserError, match=r"^start_from=shipped: .*features\.window=160 features\.shift=80 features\.scale=linear"
+    ):
         check_start(configured("shipped"))
     with pytest.raises(UserError, match="its weights are for other features; expected features.remove_mean=false$"):
         check_start(configured(folder, features=replace(LogMelConfig(), remove_mean=True)))

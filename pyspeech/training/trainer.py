@@ -321,7 +321,9 @@ class Trainer:
         """Whether to compute in bfloat16: as the option says, but on no CPU that would take many times as long."""
         native = computes_in_bf16(self.device)
         if self.config.bf16 and self.device.type == "cpu" and not native:
-            self.log.warning("training option bf16=true: this CPU has no instructions for it; trained in float32, many times as fast here")
+            self.log.warning(
+                "training option bf16=true: this CPU has no instructions for it; trained in float32, many times as fast here"
+            )
             return False
         return native and self.device.type == "cuda" if self.config.bf16 is None else self.config.bf16
 

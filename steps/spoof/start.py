@@ -1,5 +1,5 @@
-"""The weights that trainings of egs/add2022 begin with: random ones, or those of a detector that there is (`start_from`), which
-learns from another corpus then."""
+"""The weights that trainings of egs/add2022 begin with: random ones, or those of a detector (`start_from`), which learns from
+another corpus then."""
 from dataclasses import asdict
 
 from pyspeech.errors import UserError
@@ -11,8 +11,8 @@ def check_start(conf):
     if conf.start_from == "random":
         return
     if conf.leave_out:
-        raise UserError(f"start_from={conf.start_from}: that detector may have met the engines of leave_out; expected random, or no "
-                        "leave_out")
+        raise UserError(f"start_from={conf.start_from}: that detector may have met the engines of leave_out; expected random, or "
+                        "no leave_out")
     theirs = asdict(_read(conf.start_from, "read_features"))
     wrong = [f"features.{name}={str(value).lower()}" for name, value in theirs.items() if getattr(conf.features, name) != value]
     if wrong:

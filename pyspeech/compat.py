@@ -63,7 +63,7 @@ def is_autocast(device: torch.device) -> bool:
 def computes_in_bf16(device: torch.device) -> bool:
     """Whether `device` has instructions for bfloat16: a GPU since Ampere, or a CPU of which Linux says so.
 
-    Others compute in it all the same, a CPU with AVX2 alone some 20 to 30 times as slowly as in float32 (LCNN-BLSTM, torch 1.13).
+    Others compute in it all the same, a CPU with AVX2 alone 20 to 30 times as slowly as in float32 (LCNN-BLSTM, torch 1.13).
     """
     import torch
 

@@ -42,7 +42,7 @@ def load_model(folder: str | Path, device: str | torch.device = "cpu") -> Detect
 def read_features(folder: str | Path) -> LogMelConfig:
     """The features that the detector of `folder` looks at; UserError as of `load_model`.
 
-    No network is built for it: what torch computes in one process leaves threads that processes forked from it wait for forever.
+    No network is built for it: what torch computes leaves threads, which processes that are forked later wait for forever.
     """
     return model_file.read(folder, KIND, lambda content: LogMelConfig(**content["features"]))
 

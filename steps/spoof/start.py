@@ -11,8 +11,8 @@ def check_start(conf):
     if conf.start_from == "random":
         return
     if conf.leave_out:
-        raise UserError(f"start_from={conf.start_from}: that detector may have met the engines of leave_out; expected random, or "
-                        "no leave_out")
+        raise UserError(f"start_from={conf.start_from}: that detector may have met the engines of leave_out; expected random, "
+                        "or no leave_out")
     theirs = asdict(_read(conf.start_from, "read_features"))
     wrong = [f"features.{name}={str(value).lower()}" for name, value in theirs.items() if getattr(conf.features, name) != value]
     if wrong:

@@ -22,13 +22,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspeech.errors import UserError
-from pyspeech.files import atomic_write
+from pyspeech.files import atomic_write, proc_field
 from pyspeech.gpu import has_gpu, has_kernels, switched_off
 from pyspeech.launch import environment_name
 
 if TYPE_CHECKING:
     import torch
-
 
 CPU_INFO = Path("/proc/cpuinfo")
 
@@ -69,16 +68,8 @@ def computes_in_bf16(device: torch.device) -> bool:
 
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device)[0] >= 8
-    return bool(_cpu_flags() & {"avx512_bf16", "amx_bf16", "bf16"})  # the last is that of ARM
-
-
-def _cpu_flags():
-    """What the first core can do, by Linux's names; nothing on other systems."""
-    try:
-        lines = CPU_INFO.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return set()
-    return set(next((line.partition(":")[2] for line in lines if line.startswith(("flags", "Features"))), "").split())
+    flags = proc_field(CPU_INFO, "flags") or proc_field(CPU_INFO, "Features")  # of an x86, of an ARM
+    return not {"avx512_bf16", "amx_bf16", "bf16"}.isdisjoint(flags.split())
 
 
 def full_precision(values: Any) -> Any:

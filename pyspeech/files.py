@@ -1,4 +1,4 @@
-"""Files that are either whole or not there: write beside, fsync, rename."""
+"""Files that are either whole or not there: write beside, fsync, rename. And what the files of /proc say."""
 
 import contextlib
 import errno
@@ -94,3 +94,12 @@ def write_json(path: Path | str, value: object) -> None:
     with atomic_write(path) as stream:
         json.dump(value, stream, indent=1, sort_keys=True, ensure_ascii=False)
         stream.write("\n")
+
+
+def proc_field(path: Path | str, name: str) -> str:
+    """What stands behind `name` and a colon in a file of /proc, the first time; "" where it is not there."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    return next((line.partition(":")[2].strip() for line in lines if line.partition(":")[0].strip() == name), "")

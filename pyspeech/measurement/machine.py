@@ -7,10 +7,10 @@ import os
 import platform
 import socket
 import subprocess
-from pathlib import Path
 from typing import Any
 
 from pyspeech.experiment.process import batch_job, num_cores
+from pyspeech.files import proc_field
 from pyspeech.gpu import usable_gpus
 from pyspeech.launch import ROOT, environment_name
 
@@ -22,7 +22,7 @@ def describe_machine() -> dict[str, Any]:
     environment, versions, commit, and the batch job that this is. Nothing heavy is loaded."""
     return {
         "host": socket.gethostname(),
-        "cpu": _field("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
+        "cpu": proc_field("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
         "cores": num_cores(),
         "memory_gigabytes": round(_memory() / 2**30, 1),
         "gpus": usable_gpus()[0],
@@ -55,17 +55,8 @@ def held_gigabytes() -> float:
 
 
 def _status(name):
-    text = _field("/proc/self/status", name)
+    text = proc_field("/proc/self/status", name)
     return int(text.split()[0]) / 2**20 if text else 0.0
-
-
-def _field(path, name):
-    """What stands behind `name` and a colon in a file of /proc; "" where it is not there."""
-    try:
-        lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return ""
-    return next((line.partition(":")[2].strip() for line in lines if line.partition(":")[0].strip() == name), "")
 
 
 def _memory():

@@ -319,13 +319,15 @@ class Trainer:
 
     def _in_bf16(self):
         """Whether to compute in bfloat16: as the option says, but on no CPU that would take many times as long."""
-        native = computes_in_bf16(self.device)
-        if self.config.bf16 and self.device.type == "cpu" and not native:
+        wanted, on_cpu = self.config.bf16, self.device.type == "cpu"
+        if wanted is None:
+            return not on_cpu and computes_in_bf16(self.device)
+        if wanted and on_cpu and not computes_in_bf16(self.device):
             self.log.warning(
                 "training option bf16=true: this CPU has no instructions for it; trained in float32, many times as fast here"
             )
             return False
-        return native and self.device.type == "cuda" if self.config.bf16 is None else self.config.bf16
+        return wanted
 
     def _mark(self):
         return self.position.step, self.position.epoch, self.position.validated

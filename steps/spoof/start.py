@@ -13,7 +13,12 @@ def check_start(conf):
     if conf.leave_out:
         raise UserError(f"start_from={conf.start_from}: that detector may have met the engines of leave_out; expected random, "
                         "or no leave_out")
-    theirs = asdict(_read(conf.start_from, "read_features"))
+    from pyspeech.spoofing.checkpoint import read_features
+
+    try:
+        theirs = asdict(read_features(_place(conf)))
+    except UserError as error:
+        raise UserError(f"start_from={conf.start_from}: {error}") from None
     wrong = [f"features.{name}={str(value).lower()}" for name, value in theirs.items() if getattr(conf.features, name) != value]
     if wrong:
         raise UserError(f"start_from={conf.start_from}: its weights are for other features; expected {' '.join(wrong)}")
@@ -21,19 +26,17 @@ def check_start(conf):
 
 def first_model(conf):
     """The LcnnBlstm with conf.network and conf.features that a training begins with."""
+    from pyspeech.spoofing.checkpoint import load_model
     from pyspeech.spoofing.networks import LcnnBlstm
 
     model = LcnnBlstm(conf.network, conf.features)
     if conf.start_from != "random":
-        model.load_state_dict(_read(conf.start_from, "load_model").model.state_dict())
+        model.load_state_dict(load_model(_place(conf)).model.state_dict())
     return model
 
 
-def _read(name, how):
-    """What a function of pyspeech.spoofing.checkpoint gives; UserError that names the option."""
-    from pyspeech.spoofing import checkpoint
+def _place(conf):
+    """Where the detector of conf.start_from is."""
+    from pyspeech.spoofing.checkpoint import SHIPPED
 
-    try:
-        return getattr(checkpoint, how)(checkpoint.SHIPPED if name == "shipped" else name)
-    except UserError as error:
-        raise UserError(f"start_from={name}: {error}") from None
+    return SHIPPED if conf.start_from == "shipped" else conf.start_from

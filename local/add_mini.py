@@ -67,6 +67,7 @@ from local.readers import fetch_readers
 from local.shortcuts import check_corpus
 from local.synthesis.fake_speech import copy, find_engines, speak
 from local.synthesis.recording_chain import RATE, cut, record
+from local.words import fetch_words
 from pyspeech.audio.io import stream_audio
 from pyspeech.download import fetch_debian
 from pyspeech.errors import UserError
@@ -253,6 +254,7 @@ def find_clips(engines):
     }
     if engines == "all":
         clips.update(fetch_readers([voice for chosen in add_mini_more.READERS.values() for voice in chosen]))
+        clips.update(fetch_words([voice for chosen in add_mini_more.WORDS.values() for voice in chosen]))
     return clips
 
 

@@ -8,8 +8,9 @@ in all sets, as those of Flite are.
 
 import numpy as np
 
-from local import add_mini_sets as sets
+from local import add_mini_sets as sets, words
 from local.add_mini_sets import ALL, COPIES, MORE, make_fake, make_genuine, measure, speaking, take_turn
+from local.synthesis.fake_speech import SPEAKING
 from local.synthesis.recording_chain import RATE
 
 FAKES = {"train": 2, "dev": 1, "adapt": 1, "eval": 1}  # behind each utterance of the plan
@@ -21,6 +22,9 @@ READERS = {
 }
 READERS_GENUINE = {"train": 270, "dev": 60, "adapt": 0, "eval": 60}  # at scale 1
 READERS_FAKES = {"train": 4, "dev": 3, "adapt": 0, "eval": 3}
+WORDS = {"train": words.WORDS, "dev": (), "adapt": (), "eval": ()}
+WORDS_GENUINE = {"train": 392, "dev": 0, "adapt": 0, "eval": 0}  # at scale 1
+WORDS_FAKES = {"train": 4, "dev": 0, "adapt": 0, "eval": 0}
 
 
 def plan(part, scale, seed, sources, jobs=None):
@@ -29,13 +33,19 @@ def plan(part, scale, seed, sources, jobs=None):
     rng, turns = np.random.Generator(np.random.PCG64([seed, list(sets.SETS).index(part), 1])), {}
     for original in [item for item in items if item.system == "-"]:
         _add_fakes(items, rng, turns, original, FAKES[part], MORE, sources)
-    for voice, speaker, clip, seconds in _readings(part, scale, sources, jobs):
-        longest = min(seconds, sets.LONGEST)
-        wanted = int(RATE * rng.uniform(min(sets.SHORTEST, longest), longest))
-        condition = take_turn(turns, rng, "condition", sets.CONDITIONS[part])
-        original = make_genuine(rng, part, len(items), voice, speaker, clip, wanted, condition, seed, sources, "all")
-        items.append(original)
-        _add_fakes(items, rng, turns, original, READERS_FAKES[part], (*ALL, *MORE), sources)
+    everything = (*ALL, *MORE)
+    copying = tuple(engine for engine in everything if engine not in SPEAKING)
+    for voices, genuine, fakes, engines in (
+        (READERS[part], READERS_GENUINE[part], READERS_FAKES[part], everything),
+        (WORDS[part], WORDS_GENUINE[part], WORDS_FAKES[part], copying),
+    ):
+        for voice, speaker, clip, seconds in _readings(voices, round(scale * genuine), sources, jobs):
+            longest = min(seconds, sets.LONGEST)
+            wanted = int(RATE * rng.uniform(min(sets.SHORTEST, longest), longest))
+            condition = take_turn(turns, rng, "condition", sets.CONDITIONS[part])
+            original = make_genuine(rng, part, len(items), voice, speaker, clip, wanted, condition, seed, sources, "all")
+            items.append(original)
+            _add_fakes(items, rng, turns, original, fakes, engines, sources)
     return items
 
 
@@ -47,11 +57,10 @@ def _add_fakes(items, rng, turns, original, count, engines, sources):
         items.append(make_fake(rng, original, len(items), engine, sources))
 
 
-def _readings(part, scale, sources, jobs):
-    """[(voice, speaker, clip, seconds of its speech), ...]: speakers of READERS in turn,
+def _readings(voices, count, sources, jobs):
+    """[(voice, speaker, clip, seconds of its speech), ...]: speakers of voices in turn,
     and their clips in turn; the turns of those without a long one are left out."""
-    people = [(voice, *one) for voice in READERS[part] for one in sorted(sources.clips[voice].items())]
-    count = round(scale * READERS_GENUINE[part])
+    people = [(voice, *one) for voice in voices for one in sorted(sources.clips[voice].items())]
     lengths = {}
     for _, _, clips in people:
         lengths.update(zip(clips, measure(clips, jobs)))

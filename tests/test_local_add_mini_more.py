@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 import pytest
 import soundfile
 
-from local import add_mini, add_mini_more, add_mini_sets, readers, voices
+from local import add_mini, add_mini_more, add_mini_sets, readers, voices, words
 from local.synthesis import fake_speech, festival
 from local.synthesis.recording_chain import RATE, speech_bounds
 
@@ -55,9 +55,13 @@ def test_what_follows_the_plan(plans, sources):
         planned = {item.id for item in before if item.system == "-"}
         assert set(fakes) == set(genuine)
         for name, found in fakes.items():
-            old = name in planned
-            assert len(found) == (add_mini_more.FAKES if old else add_mini_more.READERS_FAKES)[part]
-            assert {item.system for item in found} <= set(add_mini_sets.MORE) if old else genuine[name].voice in readers.READERS
+            systems, voice = {item.system for item in found}, genuine[name].voice
+            if name in planned:
+                assert len(found) == add_mini_more.FAKES[part] and systems <= set(add_mini_sets.MORE)
+            elif voice in words.WORDS:
+                assert len(found) == add_mini_more.WORDS_FAKES[part] and not systems & set(fake_speech.SPEAKING)
+            else:
+                assert len(found) == add_mini_more.READERS_FAKES[part] and voice in readers.READERS
             taken = (genuine[name].clip, genuine[name].take, genuine[name].voice)
             assert all((item.clip, item.take, item.voice) == taken for item in found)
 
@@ -69,6 +73,8 @@ def test_every_engine_and_speaker_is_there(plans, sources):
     assert set(systems) == {"-", *add_mini_sets.ALL, *add_mini_sets.MORE}
     speakers = Counter(item.speaker for item in plans["train"] if item.voice == "tortoise-en" and item.system == "-")
     assert len(speakers) == 9 and set(speakers.values()) == {3}
+    speakers = {item.speaker for item in plans["train"] if item.voice in words.WORDS and item.system == "-"}
+    assert speakers == set(words.WORDS)
     for items in plans.values():
         for item in items:
             if item.system in fake_speech.FESTIVAL:

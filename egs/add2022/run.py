@@ -48,8 +48,8 @@ recipe = Recipe("Fake audio detection", Config, conf=Path(__file__).resolve().wi
                 jobs=stages_at_once)
 
 
-@recipe.stage(config=["corpus", "kind", "scale", "engines", "skip_bad"], outputs=["corpus"], cpus=2, memory=8, resumable=True,
-              version=2)
+@recipe.stage(config=["corpus", "kind", "scale", "engines", "skip_bad"], outputs=["corpus"], cpus=2, memory=8, hours=4,
+              resumable=True, version=2)
 def prepare(exp, conf):
     """Corpus to Lhotse manifests: train, dev, adapt, eval; checks that the files alone give nothing away."""
     from steps.spoof.corpus import prepare_corpus

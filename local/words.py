@@ -3,8 +3,9 @@
 They are of the Debian packages klettres-data and ktuberling-data (GPL 2), games of KDE for children, one volunteer a language,
 of 0.2 to 2 s each, mostly at 44.1 kHz. Of a voice they are joined in a random order until they are `LONGEST` long, each once.
 
-Left out of local/voices.py are ktuberling in Catalan, whose voice is that of tuxpaint-ca, ktuberling in Lithuanian, which sounds
-coded, and klettres in Dutch; of ktuberling in French, the words at 8 kHz.
+Left out of those in local/voices.py are ktuberling in Catalan, whose voice is that of tuxpaint-ca, ktuberling in Lithuanian,
+83 % of which an earlier detector called fake, and klettres in Dutch, a language of dev; of ktuberling in French,
+the words at 8 kHz.
 """
 
 import functools

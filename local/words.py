@@ -9,14 +9,12 @@ the words at 8 kHz.
 """
 
 import functools
-import os
-import shutil
 
 import numpy as np
 
 from local.synthesis.recording_chain import RATE, speech_bounds
 from local.voices import fetch_clips, load_clip
-from pyspeech.download import disk_errors, locked
+from pyspeech.unpack import made_once
 
 WORDS = (
     *(f"klettres-{language}" for language in "ar cs da de en en_GB es fr he hu it lt ml nb nds pt_BR ru tn uk".split()),
@@ -37,16 +35,11 @@ def fetch_words(names):
 def _join_once(voice, folder, clips):
     import soundfile
 
-    target = folder / f"joined-{voice}"
-    with disk_errors(target), locked(target):
-        if not target.exists():
-            temporary = target.with_name(f"{target.name}.part")
-            shutil.rmtree(temporary, ignore_errors=True)
-            temporary.mkdir()
-            for number, samples in enumerate(join(clips)):
-                soundfile.write(str(temporary / f"{number:03d}.flac"), samples, RATE, subtype="PCM_16")
-            os.replace(temporary, target)
-    return sorted(target.glob("*.flac"))
+    def write(target):
+        for number, samples in enumerate(join(clips)):
+            soundfile.write(str(target / f"{number:03d}.flac"), samples, RATE, subtype="PCM_16")
+
+    return sorted(made_once(folder / f"joined-{voice}", write).glob("*.flac"))
 
 
 def join(clips, seed=0):

@@ -12,7 +12,7 @@ import subprocess
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pyspeech.download import cache_dir, disk_errors, locked
@@ -30,14 +30,23 @@ def unpack(archive: Path | str, patterns: Sequence[str]) -> Path:
     """
     archive = Path(archive)
     digest = hashlib.sha256("\n".join(sorted(patterns)).encode()).hexdigest()[:8]
-    target = cache_dir() / "unpacked" / f"{archive.name}-{digest}"
+
+    def copy_all(folder):
+        if not _copy_members(archive, patterns, folder):
+            raise UserError(f"{archive}: holds nothing like {', '.join(patterns)}; remove the file and run again")
+
+    return made_once(cache_dir() / "unpacked" / f"{archive.name}-{digest}", copy_all)
+
+
+def made_once(target: Path, fill: Callable[[Path], None]) -> Path:
+    """The folder `target` of the cache, which `fill(folder)` makes the contents of where it is not there: whole or not at all,
+    by one process. UserError where the disk is full or cannot be written to."""
     with disk_errors(target), locked(target):
         if not target.exists():
             temporary = target.with_name(f"{target.name}.part")
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir(parents=True)
-            if not _copy_members(archive, patterns, temporary):
-                raise UserError(f"{archive}: holds nothing like {', '.join(patterns)}; remove the file and run again")
+            fill(temporary)
             os.replace(temporary, target)
     return target
 

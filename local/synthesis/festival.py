@@ -168,8 +168,8 @@ def installation(voices=tuple(VOICES)):
     import platform
     import sys
 
-    from pyspeech.download import cache_dir, disk_errors, fetch_debian, locked
-    from pyspeech.unpack import unpack
+    from pyspeech.download import cache_dir, fetch_debian
+    from pyspeech.unpack import made_once, unpack
 
     if sys.platform != "linux" or platform.machine() != "x86_64":
         raise UserError(
@@ -178,14 +178,12 @@ def installation(voices=tuple(VOICES)):
     archives = fetch_debian(packages(voices))
     folders = [unpack(archives[name], _PATTERNS) for name in sorted(archives)]
     digest = hashlib.sha256("\n".join(folder.name for folder in folders).encode()).hexdigest()[:8]
-    target = cache_dir() / "unpacked" / f"festival-{digest}"
-    with disk_errors(target), locked(target):
-        if not target.exists():
-            temporary = target.with_name(f"{target.name}.part")
-            shutil.rmtree(temporary, ignore_errors=True)
-            for folder in folders:
-                _put_together(folder, temporary)
-            os.replace(temporary, target)
+
+    def put_together(target):
+        for folder in folders:
+            _put_together(folder, target)
+
+    target = made_once(cache_dir() / "unpacked" / f"festival-{digest}", put_together)
     return {name: str(target / name) for name in ("festival", "lib", "data")}
 
 
@@ -196,7 +194,6 @@ def _put_together(source, target):
             continue
         name = path.relative_to(source)
         if name.parts[:2] == ("usr", "bin"):
-            target.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target / "festival")
             (target / "festival").chmod(0o755)
         elif name.parts[:3] == ("usr", "share", "festival"):

@@ -1,4 +1,4 @@
-"""Augmentation of training speech: McAdams anonymisation, rooms, noise, music (Li et al. 2022, sections 3.2 and 4).
+"""Augmentation of training speech: McAdams anonymisation, rooms, noise, music (Li et al. 2022, sections 3.2 and 4); codecs.
 
 The masks on the spectrogram, the paper's SM, are pyspeech/features/specaugment.py.
 """
@@ -9,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from pyspeech.errors import UserError
+from pyspeech.spoofing.codecs import through_codec
 from pyspeech.spoofing.config import AugmentConfig  # noqa: F401 (belongs to this module)
 from pyspeech.spoofing.mcadams import anonymize
 
@@ -32,7 +33,9 @@ def augment(
     under noise; the sum does not. UserError where something is switched on and the list for it is empty.
     """
     kinds = ("mcadams", "reverberation", "noise", "music")
-    streams = {kind: np.random.default_rng(seed) for kind, seed in zip(kinds, rng.integers(2**63, size=len(kinds)))}
+    seeds = rng.integers(2**63, size=len(kinds))
+    streams = {kind: np.random.default_rng(seed) for kind, seed in zip(kinds, seeds)}
+    streams["codec"] = np.random.default_rng(seeds)  # so that what else is drawn does not depend on whether there are codecs
     samples = np.asarray(samples, dtype=np.float32)
     if drawn(streams["mcadams"], config.mcadams):
         samples = anonymize(samples, one_of(streams["mcadams"], config.coefficients, "coefficients"), rate)
@@ -42,6 +45,8 @@ def augment(
         if drawn(streams[name], getattr(config, name)):
             piece = one_of(streams[name], pieces, f"pieces of {name}")
             samples = mix(samples, fit(piece, len(samples), streams[name]), streams[name].uniform(*limits))
+    if drawn(streams["codec"], config.codec):
+        samples = through_codec(samples, rate, streams["codec"])
     return np.array(samples, dtype=np.float32)
 
 

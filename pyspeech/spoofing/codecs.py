@@ -1,0 +1,51 @@
+"""Training speech through a codec, as it comes over a telephone or out of a compressed file.
+
+What a codec leaves out, and adds, is no sign of a fake, but a detector that has heard none takes it for one: genuine speech and
+fakes go through the same ones. Not of Li et al. 2022; libsndfile codes and decodes.
+"""
+
+import io
+
+import numpy as np
+
+TELEPHONE = 8000  # Hz
+# name: (format and subtype of libsndfile, its sampling rate in Hz or None for that of the samples, whether it can be coarser)
+CODECS = {
+    "mu-law": ("WAV", "ULAW", TELEPHONE, False),
+    "a-law": ("WAV", "ALAW", TELEPHONE, False),
+    "gsm": ("WAV", "GSM610", TELEPHONE, False),
+    "adpcm": ("WAV", "IMA_ADPCM", None, False),
+    "vorbis": ("OGG", "VORBIS", None, True),
+    "opus": ("OGG", "OPUS", 16000, True),
+    "mp3": ("MP3", "MPEG_LAYER_III", 16000, True),
+}
+COARSENESS = (0.2, 0.95)  # of those that can be: libsndfile's compression level, 0 finest to 1 coarsest
+PEAK = 0.9  # of what is coded: none of them clips
+
+
+def through_codec(samples: np.ndarray, rate: int, rng: np.random.Generator, name: str | None = None) -> np.ndarray:
+    """Samples (N,) at `rate` Hz -> (N,) float32, coded and decoded. rng: numpy Generator, the only source of chance.
+
+    name: one of CODECS, by default drawn, each as likely. What it does not hold, above half of its rate, is gone, and the delay
+    of its filters stays. Silence stays silence.
+    """
+    import soundfile
+    import soxr
+
+    name = name or str(rng.choice(list(CODECS)))
+    coarseness = rng.uniform(*COARSENESS)
+    container, subtype, own_rate, coarser = CODECS[name]
+    peak, own_rate = float(np.abs(samples).max()) if len(samples) else 0.0, own_rate or rate
+    if peak == 0:
+        return np.array(samples, dtype=np.float32)
+    coded, stream = np.asarray(samples, dtype=np.float32) * np.float32(PEAK / peak), io.BytesIO()
+    if own_rate != rate:
+        coded = np.clip(soxr.resample(coded, rate, own_rate), -1.0, 1.0)
+    options = {"compression_level": coarseness} if coarser else {}
+    soundfile.write(stream, coded, own_rate, format=container, subtype=subtype, **options)
+    stream.seek(0)
+    decoded, read_rate = soundfile.read(stream, dtype="float32")
+    if read_rate != rate:
+        decoded = soxr.resample(decoded, read_rate, rate)
+    kept = decoded[: len(samples)] * np.float32(peak / PEAK)
+    return np.pad(kept, (0, len(samples) - len(kept)))

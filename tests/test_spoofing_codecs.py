@@ -29,7 +29,7 @@ def test_length_and_waveform_survive(name, rate):
 
 
 def test_mu_law_errs_as_g711_does():
-    # G.711 has 16 even steps in each segment, and each segment is as wide as all before it and its bias together: half a step is
+    # G.711 has 16 even steps in each segment, which is as wide as all before it and its bias together: half a step is
     # at most 1/33 of where a segment begins, less the bias, so a little more in the lowest ones
     samples = pulses(rate=TELEPHONE)
     heard = through_codec(samples, TELEPHONE, np.random.default_rng(0), "mu-law")

@@ -41,8 +41,8 @@ def through_codec(samples: np.ndarray, rate: int, rng: np.random.Generator, name
     coded, stream = np.asarray(samples, dtype=np.float32) * np.float32(PEAK / peak), io.BytesIO()
     if own_rate != rate:
         coded = np.clip(soxr.resample(coded, rate, own_rate), -1.0, 1.0)
-    options = {"compression_level": coarseness} if coarser else {}
-    soundfile.write(stream, coded, own_rate, format=container, subtype=subtype, **options)
+    level = coarseness if coarser else None
+    soundfile.write(stream, coded, own_rate, format=container, subtype=subtype, compression_level=level)
     stream.seek(0)
     decoded, read_rate = soundfile.read(stream, dtype="float32")
     if read_rate != rate:

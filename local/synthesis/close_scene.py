@@ -3,8 +3,6 @@
 Used by local/speech_scenes.py. The blocks that it builds with are those of local/synthesis/radio.py.
 """
 
-import io
-
 import numpy as np
 
 from local.synthesis import radio
@@ -12,6 +10,7 @@ from local.synthesis.radio import RATE, amplitude, chance, uniform
 from local.synthesis.receiver import log_uniform
 from local.synthesis.stream_scene import add, control_gain, mark_speech
 from local.synthesis.unspoken import KINDS, background, draw_kind, events, heard_in, placed, room_kernel, stretch
+from pyspeech.audio.coding import coded
 
 # What counts as speech between two words: `mark_speech` with these differs least from the phones of 60 sentences of
 # festvox-ru, pauses of at least 0.1 s between them (missed 1.5 %, false 2.5 %).
@@ -166,10 +165,5 @@ def record(rng, track):
 
 def _coded(rng, track):
     """Coded and decoded by one of CODERS."""
-    import soundfile
-
     container, kind, levels = CODERS[int(rng.random() * len(CODERS))]
-    stream, options = io.BytesIO(), {} if levels is None else {"compression_level": uniform(rng, *levels)}
-    soundfile.write(stream, track, RATE, format=container, subtype=kind, **options)
-    stream.seek(0)
-    return soundfile.read(stream, dtype="float64")[0]
+    return coded(track, RATE, container, kind, None if levels is None else uniform(rng, *levels))

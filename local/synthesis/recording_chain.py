@@ -7,10 +7,11 @@ beforehand, dithered and written as 16-bit FLAC at 16 kHz. Line and limiter are 
 make waveforms more or less peaked than people do, which level meters would tell.
 """
 
-import io
 from dataclasses import dataclass, replace
 
 import numpy as np
+
+from pyspeech.audio.coding import coded
 
 RATE = 16000
 MARGIN = 1600  # samples before and after the cut, for the ends of filters and coders
@@ -113,7 +114,7 @@ def record(piece, recording, rng, background=None):
         piece = piece + background * 10.0 ** ((loud - recording.snr) / 20.0) / (_rms(background) + 1e-9)
     piece = _bounded(piece + _floor(piece, loud, recording, rng), recording.band)
     if recording.coded:
-        piece = vorbis(piece * 0.1 / _rms(piece))[: len(piece)]
+        piece = coded(piece * 0.1 / _rms(piece), RATE, "OGG", "VORBIS", VORBIS)[: len(piece)]
     jitter = int(rng.integers(-MARGIN // 4, MARGIN // 4 + 1))
     piece = piece[MARGIN + jitter :][: len(piece) - 2 * MARGIN]
     piece = limited(piece - piece.mean(), recording.peak)
@@ -187,13 +188,3 @@ def limited(samples, peak):
         gains = minimum_filter1d(np.minimum(1.0, ceiling / np.maximum(np.abs(samples), 1e-9)), 4 * ATTACK + 1)
         found = samples * uniform_filter1d(uniform_filter1d(gains, 2 * ATTACK + 1), 2 * ATTACK + 1)
     return found
-
-
-def vorbis(samples):
-    """Coded as Ogg Vorbis and decoded: (N,) -> (N,)."""
-    import soundfile
-
-    stream = io.BytesIO()
-    soundfile.write(stream, samples, RATE, format="OGG", subtype="VORBIS", compression_level=VORBIS)
-    stream.seek(0)
-    return soundfile.read(stream, dtype="float64")[0]

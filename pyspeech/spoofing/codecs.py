@@ -4,9 +4,9 @@ What a codec leaves out, and adds, is no sign of a fake, but a detector that has
 fakes go through the same ones. Not of Li et al. 2022; libsndfile codes and decodes.
 """
 
-import io
-
 import numpy as np
+
+from pyspeech.audio.coding import coded
 
 TELEPHONE = 8000  # Hz
 # name: (format and subtype of libsndfile, its sampling rate in Hz or None for that of the samples, whether it can be coarser)
@@ -29,7 +29,6 @@ def through_codec(samples: np.ndarray, rate: int, rng: np.random.Generator, name
     name: one of CODECS, by default drawn, each as likely. What it does not hold, above half of its rate, is gone, and the delay
     of its filters stays. Silence stays silence.
     """
-    import soundfile
     import soxr
 
     name = name or str(rng.choice(list(CODECS)))
@@ -38,14 +37,11 @@ def through_codec(samples: np.ndarray, rate: int, rng: np.random.Generator, name
     peak, own_rate = float(np.abs(samples).max()) if len(samples) else 0.0, own_rate or rate
     if peak == 0:
         return np.array(samples, dtype=np.float32)
-    coded, stream = np.asarray(samples, dtype=np.float32) * np.float32(PEAK / peak), io.BytesIO()
+    scaled = np.asarray(samples, dtype=np.float32) * np.float32(PEAK / peak)
     if own_rate != rate:
-        coded = np.clip(soxr.resample(coded, rate, own_rate), -1.0, 1.0)
-    level = coarseness if coarser else None
-    soundfile.write(stream, coded, own_rate, format=container, subtype=subtype, compression_level=level)
-    stream.seek(0)
-    decoded, read_rate = soundfile.read(stream, dtype="float32")
-    if read_rate != rate:
-        decoded = soxr.resample(decoded, read_rate, rate)
+        scaled = np.clip(soxr.resample(scaled, rate, own_rate), -1.0, 1.0)
+    decoded = coded(scaled, own_rate, container, subtype, coarseness if coarser else None, "float32")
+    if own_rate != rate:
+        decoded = soxr.resample(decoded, own_rate, rate)
     kept = decoded[: len(samples)] * np.float32(peak / PEAK)
     return np.pad(kept, (0, len(samples) - len(kept)))

@@ -412,9 +412,9 @@ def test_matrix_products_of_mkl_use_avx2_on_amd(machine):
 
 
 def test_free_memory_is_kept_unless_told_otherwise(machine):
-    show = ("bash", "-c", 'echo "$MALLOC_MMAP_THRESHOLD_ $MALLOC_TRIM_THRESHOLD_"')
-    assert machine.run(*show, PYSPEECH_ENV="system").stdout == f"{2**25} {2**32}\n"
-    assert machine.run(*show, PYSPEECH_ENV="system", MALLOC_TRIM_THRESHOLD_="1").stdout == f"{2**25} 1\n"
+    show = ("bash", "-c", 'echo "$MALLOC_MMAP_MAX_ $MALLOC_TRIM_THRESHOLD_"')
+    assert machine.run(*show, PYSPEECH_ENV="system").stdout == f"0 {2**32}\n"
+    assert machine.run(*show, PYSPEECH_ENV="system", MALLOC_MMAP_MAX_="9", MALLOC_TRIM_THRESHOLD_="1").stdout == "9 1\n"
 
 
 IN_TURN = "-n auto --dist loadfile"

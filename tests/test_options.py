@@ -23,7 +23,7 @@ ACCEPTED = {
     "0: off": {
         **dict.fromkeys([f"AugmentConfig.{name}" for name in ("mcadams", "music", "noise", "codec")], ["0"]),
         "AugmentConfig.reverberation": ["0"],
-        **dict.fromkeys(["CropConfig.clean_batches", "CropConfig.resynthesized", "CropConfig.speed"], ["0"]),
+        **dict.fromkeys([f"CropConfig.{name}" for name in ("clean_batches", "pair_loss", "resynthesized", "speed")], ["0"]),
         "DataConfig.channel_db": ["0"],
         "DatasetConfig.augment": ["0"],
         "DatasetConfig.speed": ["0"],

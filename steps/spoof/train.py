@@ -94,7 +94,7 @@ def train_detector(exp, conf, system, seed, backgrounds, name, without=None):
     choosing = choosing_cuts(corpus, chooser, without) if chooser else []
     disturb = partial(augment, rate=rate, config=augment_config(conf, system), **backgrounds)
     dataset, sampler = CropDataset(conf.data, rate, disturb), UtteranceSampler(cuts, conf.data, seed)
-    loss = partial(compute_loss, specaugment=conf.specaugment if options.get("masks") else None)
+    loss = partial(compute_loss, specaugment=conf.specaugment if options.get("masks") else None, pair_loss=conf.data.pair_loss)
     exp.log.info("%s: %d utterances", name, len(cuts))
     known, calibration = (chooser, choosing) if choosing else ("dev", choosing_cuts(corpus, "dev", without))
     if not choosing and chooser:

@@ -106,7 +106,7 @@ _pyspeech_enter() {
     case $(cat /proc/cpuinfo 2>/dev/null) in
         *AuthenticAMD*avx2*) export MKL_DEBUG_CPU_TYPE="${MKL_DEBUG_CPU_TYPE:-5}" ;;
     esac
-    # glibc gives the memory of every large tensor back at once and asks for it again: two fifths of the time of training a
+    # glibc gives the memory of every large tensor back at once and asks for it again: a third of the time of training a
     # convolutional network. It keeps up to 4 GiB of what is free, and takes all blocks from that.
     export MALLOC_MMAP_MAX_="${MALLOC_MMAP_MAX_:-0}" \
         MALLOC_TRIM_THRESHOLD_="${MALLOC_TRIM_THRESHOLD_:-4294967296}" MALLOC_TOP_PAD_="${MALLOC_TOP_PAD_:-67108864}"

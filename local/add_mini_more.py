@@ -1,30 +1,55 @@
 """What the corpus of local/add_mini.py has more with all engines, for a detector that is to be used: engines that come along
 with packages and are not in the table of mini, and people of whom there are a few sentences each, most in studio quality.
 
-Each genuine utterance of `add_mini_sets.plan` gets fakes by engines of MORE behind it, as many as FAKES says; of READERS there
-are more genuine utterances, several of a clip, each with READERS_FAKES fakes by any engine. The voices of Festival are the same
-in all sets, as those of Flite are.
+Each genuine utterance of `add_mini_sets.plan` gets fakes by engines of MORE behind it, as many as FAKES says; of PEOPLE there
+are more genuine utterances, several of a clip, each with fakes by any engine that there is, or by any that copies. The voices
+of Festival are the same in all sets, as those of Flite are.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
-from local import add_mini_sets as sets, words
+from local import add_mini_sets as sets, games, readers, words
 from local.add_mini_sets import ALL, COPIES, MORE, make_fake, make_genuine, measure, speaking, take_turn
 from local.synthesis.fake_speech import SPEAKING
 from local.synthesis.recording_chain import RATE
 
 FAKES = {"train": 2, "dev": 1, "adapt": 1, "eval": 1}  # behind each utterance of the plan
-READERS = {
-    "train": ("tortoise-en",),
-    "dev": ("william-en", "horizons-de", "horizons-en", "horizons-fr", "mfa-sv"),
+
+
+@dataclass(frozen=True)
+class People:
+    """voices: of one set; genuine: how many utterances of them at scale 1; fakes: of each of these; spoken: whether also by
+    engines that speak."""
+
+    voices: tuple
+    genuine: int
+    fakes: int
+    spoken: bool
+
+
+PEOPLE = {  # of each set; those behind others change nothing of what comes before
+    "train": (
+        People(("tortoise-en",), 270, 4, True),
+        People(words.WORDS, 392, 4, False),
+        People(tuple(games.HEDGEWARS), 182, 4, False),
+        People(tuple(games.LINES_OF), 540, 4, True),
+    ),
+    "dev": (People(("william-en", "horizons-de", "horizons-en", "horizons-fr", "mfa-sv"), 60, 3, True),),
     "adapt": (),
-    "eval": ("mfa-es", "mfa-en", "austen-en", "sonnet-en"),
+    "eval": (People(("mfa-es", "mfa-en", "austen-en", "sonnet-en"), 60, 3, True),),
 }
-READERS_GENUINE = {"train": 270, "dev": 60, "adapt": 0, "eval": 60}  # at scale 1
-READERS_FAKES = {"train": 4, "dev": 3, "adapt": 0, "eval": 3}
-WORDS = {"train": words.WORDS, "dev": (), "adapt": (), "eval": ()}
-WORDS_GENUINE = {"train": 392, "dev": 0, "adapt": 0, "eval": 0}  # at scale 1
-WORDS_FAKES = {"train": 4, "dev": 0, "adapt": 0, "eval": 0}
+
+
+def fetch_people():
+    """{voice: {speaker: [paths of clips]}} of PEOPLE, downloaded where they are not in the cache."""
+    names = [voice for groups in PEOPLE.values() for group in groups for voice in group.voices]
+    return {
+        **readers.fetch_readers([name for name in names if name in readers.READERS]),
+        **words.fetch_words([name for name in names if name in words.WORDS or name in games.HEDGEWARS]),
+        **games.fetch_lines([name for name in names if name in games.LINES_OF]),
+    }
 
 
 def plan(part, scale, seed, sources, jobs=None):
@@ -35,17 +60,15 @@ def plan(part, scale, seed, sources, jobs=None):
         _add_fakes(items, rng, turns, original, FAKES[part], MORE, sources)
     everything = (*ALL, *MORE)
     copying = tuple(engine for engine in everything if engine not in SPEAKING)
-    for voices, genuine, fakes, engines in (
-        (READERS[part], READERS_GENUINE[part], READERS_FAKES[part], everything),
-        (WORDS[part], WORDS_GENUINE[part], WORDS_FAKES[part], copying),
-    ):
-        for voice, speaker, clip, seconds in _readings(voices, round(scale * genuine), sources, jobs):
+    for group in PEOPLE[part]:
+        engines = everything if group.spoken else copying
+        for voice, speaker, clip, seconds in _readings(group.voices, round(scale * group.genuine), sources, jobs):
             longest = min(seconds, sets.LONGEST)
             wanted = int(RATE * rng.uniform(min(sets.SHORTEST, longest), longest))
             condition = take_turn(turns, rng, "condition", sets.CONDITIONS[part])
             original = make_genuine(rng, part, len(items), voice, speaker, clip, wanted, condition, seed, sources, "all")
             items.append(original)
-            _add_fakes(items, rng, turns, original, fakes, engines, sources)
+            _add_fakes(items, rng, turns, original, group.fakes, engines, sources)
     return items
 
 

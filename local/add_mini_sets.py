@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from local.games import LINES_OF
 from local.synthesis import fake_speech
 from local.synthesis.espeak import VARIANTS
 from local.synthesis.fake_speech import LANGUAGES, QUIET, SPEAKING, name_speaker
@@ -87,6 +88,7 @@ SPEAKERS = {
 COPIES = ("hifigan", "hifigan_lj", "melgan")  # twice as often where all engines are: what is most like people
 CLEAN = 0.5  # share of the genuine utterances, and so of the fakes beside them, that nothing is done to where all engines are
 NARROW, WIDE = 3400.0, (6800.0, 7700.0)  # Hz
+BAND_OF_LINES = (NARROW, 5000.0)  # of games, which end at 5.5 kHz
 NARROWED = 0.15  # share of the other recordings that are sent over a telephone too
 # Noise floors in dB of the voices' recordings, medians: what is spoken from a text gets as much noise, within HISS dB
 FLOORS = {
@@ -150,6 +152,19 @@ FLOORS = {
     "ktuberling-sl": -32.0,
     "ktuberling-uk": -39.0,
     "ktuberling-wa": -35.0,
+    **dict.fromkeys(("hedgewars-en-British", "hedgewars-en-Pirate"), -37.0),
+    "hedgewars-en-Classic": -40.0,
+    **dict.fromkeys(("hedgewars-en-Default", "hedgewars-en-HillBilly", "hedgewars-en-Mobster"), -39.0),
+    "hedgewars-en-Russian": -36.0,
+    "hedgewars-en-Singer": -35.0,
+    "hedgewars-en-Surfer": -43.0,
+    "hedgewars-es": -60.0,
+    "hedgewars-pl": -27.0,
+    "hedgewars-ru": -41.0,
+    "hedgewars-pl-Russian": -31.0,
+    "bass-en": -31.0,
+    "drascula-en": -33.0,
+    "queen-en": -34.0,
     **{f"studio-{language}": -52.0 for language in ("en", "es", "ru", "it", "fr")},
 }
 HISS = 4.0
@@ -291,8 +306,9 @@ def speech_seconds(path):
 
 def make_genuine(rng, part, number, voice, speaker, clip, wanted, condition, seed, sources, engines):
     """The Item of a genuine utterance: `wanted` samples of a clip of a speaker of a voice."""
-    narrow = voice.startswith(("asterisk", "menardi")) or rng.random() < NARROWED
-    recording = draw(rng, wanted, NARROW if narrow else rng.uniform(*WIDE))
+    narrow = voice.startswith(("asterisk", "menardi", *LINES_OF)) or rng.random() < NARROWED
+    band = rng.uniform(*BAND_OF_LINES) if voice in LINES_OF else NARROW if narrow else rng.uniform(*WIDE)
+    recording = draw(rng, wanted, band)
     if engines == "all" and not narrow and rng.random() < CLEAN:
         recording = untouched(recording)
     name, take = f"{part}-{number:05d}", [seed, list(SETS).index(part), number]

@@ -15,7 +15,7 @@ from kill_harness import killed_until_it_ends
 from scipy.signal.windows import hann
 from tiny_audio import read_cuts
 
-from local import add_mini, add_mini_sets, readers, shortcuts, voices, words
+from local import add_mini, add_mini_more, add_mini_sets, shortcuts, voices
 from local.synthesis import fake_speech, recording_chain, vocoders
 from local.synthesis.recording_chain import MARGIN, RATE
 from pyspeech.errors import UserError
@@ -402,7 +402,8 @@ def test_what_comes_without_noise_gets_that_of_recordings(plans):
     noisy = [item.recording.floor for item in plans["train"] if item.system == "espeak" and "_fr" in item.clip.name]
     assert len(noisy) > 1 and -24.0 <= min(noisy) <= max(noisy) <= -16.0
     used = {voice for engines in ("seen", "all") for part in add_mini_sets.voices_of(engines).values() for voice in part}
-    assert set(add_mini_sets.FLOORS) == used | set(readers.READERS) | set(words.WORDS)
+    people = {voice for groups in add_mini_more.PEOPLE.values() for group in groups for voice in group.voices}
+    assert set(add_mini_sets.FLOORS) == used | people
 
 
 @pytest.mark.network

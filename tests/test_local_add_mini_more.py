@@ -6,7 +6,8 @@ from collections import Counter, defaultdict
 import pytest
 import soundfile
 
-from local import add_mini, add_mini_more, add_mini_sets, readers, voices, words
+from local import add_mini, add_mini_more, add_mini_sets, games, readers, voices, words
+from local.add_mini_more import PEOPLE
 from local.synthesis import fake_speech, festival
 from local.synthesis.recording_chain import RATE, speech_bounds
 
@@ -24,9 +25,12 @@ def plans(sources):
     return {part: add_mini_more.plan(part, SCALE, add_mini.SEED, sources) for part in add_mini_sets.SETS}
 
 
-def test_each_reader_is_in_one_set():
-    voices_of = [set(chosen) for chosen in add_mini_more.READERS.values()]
-    assert set().union(*voices_of) == set(readers.READERS) and sum(map(len, voices_of)) == len(readers.READERS)
+def test_each_of_the_people_is_in_one_set():
+    used = [voice for groups in PEOPLE.values() for group in groups for voice in group.voices]
+    assert len(used) == len(set(used))
+    assert set(used) == {*readers.READERS, *words.WORDS, *games.HEDGEWARS, *games.LINES_OF}
+    assert set(used) <= set(add_mini_sets.FLOORS) and not set(used) & {*sum(add_mini_sets.STUDIO.values(), ())}
+    assert set(words.WORDS) <= set(voices.VOICES)
     speakers = [speaker for people in readers.READERS.values() for speaker in people]
     assert len(set(speakers)) == len(speakers) == 21
 
@@ -58,10 +62,9 @@ def test_what_follows_the_plan(plans, sources):
             systems, voice = {item.system for item in found}, genuine[name].voice
             if name in planned:
                 assert len(found) == add_mini_more.FAKES[part] and systems <= set(add_mini_sets.MORE)
-            elif voice in words.WORDS:
-                assert len(found) == add_mini_more.WORDS_FAKES[part] and not systems & set(fake_speech.SPEAKING)
             else:
-                assert len(found) == add_mini_more.READERS_FAKES[part] and voice in readers.READERS
+                (group,) = [group for group in PEOPLE[part] if voice in group.voices]
+                assert len(found) == group.fakes and (group.spoken or not systems & set(fake_speech.SPEAKING))
             taken = (genuine[name].clip, genuine[name].take, genuine[name].voice)
             assert all((item.clip, item.take, item.voice) == taken for item in found)
 
@@ -75,6 +78,9 @@ def test_every_engine_and_speaker_is_there(plans, sources):
     assert len(speakers) == 9 and set(speakers.values()) == {3}
     speakers = {item.speaker for item in plans["train"] if item.voice in words.WORDS and item.system == "-"}
     assert speakers == set(words.WORDS)
+    lines = [item for item in plans["train"] if item.voice in games.LINES_OF]
+    low, high = add_mini_sets.BAND_OF_LINES
+    assert {item.voice for item in lines} == set(games.LINES_OF) and all(low <= item.recording.band <= high for item in lines)
     for items in plans.values():
         for item in items:
             if item.system in fake_speech.FESTIVAL:

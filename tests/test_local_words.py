@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from local import add_mini_more, add_mini_sets, voices, words
+from local import words
 from local.synthesis.recording_chain import RATE
 
 
@@ -43,11 +43,6 @@ def test_words_of_a_lower_rate_and_silence_are_left_out(tmp_path):
     clips += [write(tmp_path, f"w{index}.wav", tone(1.0, 44100), 44100) for index in range(5)]
     (samples,) = words.join(clips)
     assert len(samples) == pytest.approx(5 * RATE - 4 * words.OVERLAP * RATE, abs=2000)
-
-
-def test_people_of_words_are_in_one_set():
-    used = [voice for chosen in add_mini_more.WORDS.values() for voice in chosen]
-    assert sorted(used) == sorted(words.WORDS) and set(used) <= set(voices.VOICES) & set(add_mini_sets.FLOORS)
 
 
 @pytest.mark.network

@@ -29,10 +29,9 @@ in common are a `family` (local/add_mini_sets.py).
 With `engines` "all", for a detector that is to be used, every set has every engine that speaks its languages, those of COPIES
 twice as often, and behind these come more engines and more people (local/add_mini_more.py): 2,384 genuine
 utterances in train, of 61 voices and the actors of three games, 180 in dev, 40 in adapt and 142 in eval, with 4 fakes
-each in train. Instead of the telephone
-prompts it has the same ones in studio quality (en, es and ru in train, it in dev, fr in eval), Greek in train and Bulgarian in
-dev, and half of all utterances that are not narrow are left as they are, to 8 kHz: no room, line, equaliser or coder, next to
-no noise.
+each in train. Instead of the telephone prompts it has the same ones in studio quality (en, es and ru in train, it in dev, fr in
+eval), Greek in train and Bulgarian in dev, and half of all utterances that are not narrow are left as they are, to 8 kHz: no
+room, line, equaliser or coder, next to no noise.
 check.json has 43 % for the files of dev, 45 and 46 % of adapt and eval; 39, 45 and 45 % for log-mel means and deviations.
 
 No voice is in two sets; eval has its own voices of eSpeak NG and, with `engines` "seen", its own languages (bg, el, ca);

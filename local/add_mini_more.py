@@ -14,9 +14,7 @@ from local import add_mini_sets as sets, games, readers, words
 from local.add_mini_sets import ALL, COPIES, MORE, make_fake, make_genuine, measure, speaking, take_turn
 from local.synthesis.fake_speech import SPEAKING
 from local.synthesis.recording_chain import RATE
-from local.voices import fetch_clips
 
-PROMPTS = ("armelle-fr", "avatar-es")  # of telephones, coded by GSM
 FAKES = {"train": 2, "dev": 1, "adapt": 1, "eval": 1}  # behind each utterance of the plan
 
 
@@ -37,8 +35,6 @@ PEOPLE = {  # of each set; those behind others change nothing of what comes befo
         People(words.WORDS, 392, 4, False),
         People(tuple(games.HEDGEWARS), 182, 4, False),
         People(tuple(games.LINES_OF), 540, 4, True),
-        People(tuple(games.CALLS), 192, 4, False),
-        People(PROMPTS, 80, 4, False),
     ),
     "dev": (People(("william-en", "horizons-de", "horizons-en", "horizons-fr", "mfa-sv"), 60, 3, True),),
     "adapt": (),
@@ -51,8 +47,7 @@ def fetch_people():
     names = [voice for groups in PEOPLE.values() for group in groups for voice in group.voices]
     return {
         **readers.fetch_readers([name for name in names if name in readers.READERS]),
-        **words.fetch_words([name for name in names if name in words.WORDS or name in games.SHOUTS]),
-        **{name: {name: clips} for name, (_, clips) in fetch_clips([name for name in names if name in PROMPTS]).items()},
+        **words.fetch_words([name for name in names if name in words.WORDS or name in games.HEDGEWARS]),
         **games.fetch_lines([name for name in names if name in games.LINES_OF]),
     }
 

@@ -162,17 +162,6 @@ FLOORS = {
     "hedgewars-pl": -27.0,
     "hedgewars-ru": -41.0,
     "hedgewars-pl-Russian": -31.0,
-    "kajongg-en-female1": -33.0,
-    "kajongg-en-female2": -23.0,
-    "kajongg-en-male1": -24.0,
-    "kajongg-en-male2": -58.0,
-    "kajongg-de-female1": -31.0,
-    "kajongg-de-female2": -25.0,
-    **dict.fromkeys(("kajongg-de-male1", "kajongg-de-male2"), -29.0),
-    "qabcs-en": -24.0,
-    "qabcs-uk": -60.0,
-    "gcin-zh-3": -12.0,
-    **dict.fromkeys(("gcin-zh-5", "armelle-fr", "avatar-es"), -32.0),
     "bass-en": -31.0,
     "drascula-en": -33.0,
     "queen-en": -34.0,
@@ -311,13 +300,13 @@ def speech_seconds(path):
         if stream.frames < SHORTEST * stream.samplerate:
             return 0.0
         step = max(1, stream.samplerate // 8000)
-        first, last = speech_bounds(stream.read(stream.frames, always_2d=True).mean(axis=1)[::step])
+        first, last = speech_bounds(stream.read(always_2d=True).mean(axis=1)[::step])
         return 0.97 * (last - first) * step / stream.samplerate
 
 
 def make_genuine(rng, part, number, voice, speaker, clip, wanted, condition, seed, sources, engines):
     """The Item of a genuine utterance: `wanted` samples of a clip of a speaker of a voice."""
-    narrow = voice.startswith(("asterisk", "menardi", "armelle", "avatar", *LINES_OF)) or rng.random() < NARROWED
+    narrow = voice.startswith(("asterisk", "menardi", *LINES_OF)) or rng.random() < NARROWED
     band = rng.uniform(*BAND_OF_LINES) if voice in LINES_OF else NARROW if narrow else rng.uniform(*WIDE)
     recording = draw(rng, wanted, band)
     if engines == "all" and not narrow and rng.random() < CLEAN:

@@ -1,12 +1,7 @@
-"""People who speak in games and the like: more voices for local/add_mini.py, of Debian packages.
+"""People who speak in games: more voices for local/add_mini.py, of Debian packages.
 
     hedgewars-*  exclamations of hedgehogs, one volunteer a voice, 44.1 kHz Ogg Vorbis, half a second to two (GFDL 1.3);
                  joined to utterances by local/words.py. Left out are Robot and Default_uk, which are not as they were spoken.
-    kajongg-*    calls of players of Mah Jongg, four in English, four in German, 44.1 kHz Ogg Vorbis, joined too (GPL 2 or
-                 later; by their pitch some are the same people)
-    qabcs-*      words of a children's alphabet, joined too: of its languages the two at 44.1 kHz, as the others, at 22 and
-                 24 kHz with no noise at all, are those of synthesisers by all appearance (GPL 3 or later)
-    gcin-zh-*    Mandarin syllables of an input method, two people (local/voices.py), joined too
     bass-en      lines of Beneath a Steel Sky
     drascula-en  lines of Drascula: The Vampire Strikes Back
     queen-en     lines of Flight of the Amazon Queen, as MP3 of 16 kbit/s
@@ -20,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-from local import voices
 from local.rnc import is_packed, unpack_rnc
 from local.voices import debian_packages, matching
 from pyspeech.download import fetch_debian
@@ -31,9 +25,6 @@ PACKAGES = {
     **debian_packages(
         "hedgewars", "1.0.2-6", {"hedgewars-data": "722225903a72604403e6e0026e40e9a6953f47a74d94efc5f55504bc05bb4761"}
     ),
-    **debian_packages("kajongg", "22.12.3-1", {"kajongg": "be0a9cc0f9a97064ffa0ab01133f55e021c7c58f9869857431bf1ca951dadbaf"}),
-    **debian_packages("qabcs", "1.0.2-6", {"qabcs-data": "3484da4cf258e6f3a39a1fc99bbfcaddfd679cff96a8fa792f261ab0a2bf9d86"}),
-    "gcin-voice": voices.PACKAGES["gcin-voice"],
     **debian_packages(
         "beneath-a-steel-sky",
         "0.0372-8",
@@ -48,42 +39,27 @@ PACKAGES = {
         {"flight-of-the-amazon-queen": "40c08fd258d6fe95c46c1eaf5e9137f84ba330657995a281bd887c94a560a0f1"},
     ),
 }
-SOUNDS = "usr/share/games/hedgewars/Data/Sounds/voices"
-# voice -> package, pattern of its clips
+# voice -> name of its folder
 HEDGEWARS = {
-    voice: ("hedgewars-data", f"{SOUNDS}/{folder}/*.ogg")
-    for voice, folder in {
-        **{
-            f"hedgewars-en-{name}": name
-            for name in ("British", "Classic", "Default", "HillBilly", "Mobster", "Pirate", "Russian", "Singer", "Surfer")
-        },
-        **{f"hedgewars-{language}": f"Default_{language}" for language in ("es", "pl", "ru")},
-        "hedgewars-pl-Russian": "Russian_pl",
-    }.items()
-}
-CALLS = {
     **{
-        f"kajongg-{language}-{player}": ("kajongg", f"usr/share/kajongg/voices/{folder}{player}/*.ogg")
-        for language, folder in (("en", ""), ("de", "de/"))
-        for player in ("female1", "female2", "male1", "male2")
+        f"hedgewars-en-{name}": name
+        for name in ("British", "Classic", "Default", "HillBilly", "Mobster", "Pirate", "Russian", "Singer", "Surfer")
     },
-    **{f"qabcs-{language}": ("qabcs-data", f"usr/share/qabcs/abcs/{language}/sounds/words/*") for language in ("en", "uk")},
-    **{f"gcin-zh-{number}": ("gcin-voice", f"usr/share/gcin-voice/ogg/*/{number}.ogg") for number in (3, 5)},
+    **{f"hedgewars-{language}": f"Default_{language}" for language in ("es", "pl", "ru")},
+    "hedgewars-pl-Russian": "Russian_pl",
 }
-SHOUTS = {**HEDGEWARS, **CALLS}
+SOUNDS = "usr/share/games/hedgewars/Data/Sounds/voices"
 RATE = 11025
 SHORTEST = 1.5  # seconds of a line
 LINES = 400  # of a game that are looked at, about
 
 
 def fetch_shouts(names):
-    """{voice: (folder, sorted paths of its clips)} of some of SHOUTS, downloaded where they are not in the cache: 145 MB of
-    HEDGEWARS, 46 of CALLS."""
-    wanted = sorted({SHOUTS[name][0] for name in names})
-    folders = {
-        name: unpack(*_archive(name), [pattern for package, pattern in SHOUTS.values() if package == name]) for name in wanted
-    }
-    return {name: (folders[SHOUTS[name][0]], matching(folders[SHOUTS[name][0]], SHOUTS[name][1])) for name in names}
+    """{voice: (folder, sorted paths of its clips)} of some of HEDGEWARS, downloaded where they are not in the cache: 145 MB."""
+    if not names:
+        return {}
+    folder = unpack(*_archive("hedgewars-data"), [f"{SOUNDS}/*.ogg"])
+    return {name: (folder, matching(folder, f"{SOUNDS}/{HEDGEWARS[name]}/*.ogg")) for name in names}
 
 
 def fetch_lines(names):

@@ -1,8 +1,8 @@
 """Letters, syllables and words of people, joined to utterances: more people for local/add_mini.py.
 
 They are of the Debian packages klettres-data and ktuberling-data (GPL 2), games of KDE for children, one volunteer a language,
-of 0.2 to 2 s each, mostly at 44.1 kHz, and the exclamations, calls and words of local/games.py. Of a voice they are joined in a
-random order until they are `LONGEST` long, each once.
+of 0.2 to 2 s each, mostly at 44.1 kHz, and the exclamations of local/games.py. Of a voice they are joined in a random order
+until they are `LONGEST` long, each once.
 
 Left out of those in local/voices.py are ktuberling in Catalan, whose voice is that of tuxpaint-ca, ktuberling in Lithuanian,
 83 % of which an earlier detector called fake, and klettres in Dutch, a language of dev; of ktuberling in French,
@@ -13,7 +13,7 @@ import functools
 
 import numpy as np
 
-from local.games import SHOUTS, fetch_shouts
+from local.games import HEDGEWARS, fetch_shouts
 from local.synthesis.recording_chain import RATE, speech_bounds
 from local.voices import fetch_clips, load_clip
 from pyspeech.unpack import made_once
@@ -30,10 +30,10 @@ PEAK = 0.9
 
 
 def fetch_words(names):
-    """{voice: {voice: sorted paths of its joined utterances}} of some of WORDS and of SHOUTS, joined in the cache once:
+    """{voice: {voice: sorted paths of its joined utterances}} of some of WORDS and of HEDGEWARS, joined in the cache once:
     16 kHz FLAC."""
     found = fetch_clips([name for name in names if name in WORDS])
-    found.update(fetch_shouts([name for name in names if name in SHOUTS]))
+    found.update(fetch_shouts([name for name in names if name in HEDGEWARS]))
     return {voice: {voice: _join_once(voice, *clips)} for voice, clips in found.items()}
 
 

@@ -28,7 +28,7 @@ def plans(sources):
 def test_each_of_the_people_is_in_one_set():
     used = [voice for groups in PEOPLE.values() for group in groups for voice in group.voices]
     assert len(used) == len(set(used))
-    assert set(used) == {*readers.READERS, *words.WORDS, *games.SHOUTS, *games.LINES_OF, *add_mini_more.PROMPTS}
+    assert set(used) == {*readers.READERS, *words.WORDS, *games.HEDGEWARS, *games.LINES_OF}
     assert set(used) <= set(add_mini_sets.FLOORS) and not set(used) & {*sum(add_mini_sets.STUDIO.values(), ())}
     assert set(words.WORDS) <= set(voices.VOICES)
     speakers = [speaker for people in readers.READERS.values() for speaker in people]
@@ -81,8 +81,6 @@ def test_every_engine_and_speaker_is_there(plans, sources):
     lines = [item for item in plans["train"] if item.voice in games.LINES_OF]
     low, high = add_mini_sets.BAND_OF_LINES
     assert {item.voice for item in lines} == set(games.LINES_OF) and all(low <= item.recording.band <= high for item in lines)
-    prompts = [item for item in plans["train"] if item.voice in add_mini_more.PROMPTS]
-    assert prompts and all(item.recording.band == add_mini_sets.NARROW for item in prompts)
     for items in plans.values():
         for item in items:
             if item.system in fake_speech.FESTIVAL:

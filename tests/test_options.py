@@ -21,7 +21,7 @@ VALUES_OF_LISTS = ("[-1]", "[0]", "[]", "[nan]", "[inf]", "[x]")
 # {reason: {"<class of the option>.<its name>", or "<recipe>.<its name>" for those of no class: the values}}
 ACCEPTED = {
     "0: off": {
-        **dict.fromkeys([f"AugmentConfig.{name}" for name in ("mcadams", "music", "noise", "recorder", "codec")], ["0"]),
+        **dict.fromkeys([f"AugmentConfig.{name}" for name in ("mcadams", "music", "noise", "codec")], ["0"]),
         "AugmentConfig.reverberation": ["0"],
         **dict.fromkeys([f"CropConfig.{name}" for name in ("clean_batches", "pair_loss", "resynthesized", "speed")], ["0"]),
         "DataConfig.channel_db": ["0"],

@@ -1,5 +1,4 @@
-"""Augmentation of training speech: McAdams anonymisation, rooms, noise, music (Li et al. 2022, sections 3.2 and 4); recorders
-and codecs.
+"""Augmentation of training speech: McAdams anonymisation, rooms, noise, music (Li et al. 2022, sections 3.2 and 4); codecs.
 
 The masks on the spectrogram, the paper's SM, are pyspeech/features/specaugment.py.
 """
@@ -13,7 +12,6 @@ from pyspeech.errors import UserError
 from pyspeech.spoofing.codecs import through_codec
 from pyspeech.spoofing.config import AugmentConfig  # noqa: F401 (belongs to this module)
 from pyspeech.spoofing.mcadams import anonymize
-from pyspeech.spoofing.recorders import power, recorded
 
 Choice = TypeVar("Choice")
 
@@ -37,8 +35,7 @@ def augment(
     kinds = ("mcadams", "reverberation", "noise", "music")
     seeds = rng.integers(2**63, size=len(kinds))
     streams = {kind: np.random.default_rng(seed) for kind, seed in zip(kinds, seeds)}
-    # so that what else is drawn does not depend on whether there are codecs and recorders
-    streams["codec"], streams["recorder"] = np.random.default_rng(seeds), np.random.default_rng(seeds[::-1])
+    streams["codec"] = np.random.default_rng(seeds)  # so that what else is drawn does not depend on whether there are codecs
     samples = np.asarray(samples, dtype=np.float32)
     if drawn(streams["mcadams"], config.mcadams):
         samples = anonymize(samples, one_of(streams["mcadams"], config.coefficients, "coefficients"), rate)
@@ -48,8 +45,6 @@ def augment(
         if drawn(streams[name], getattr(config, name)):
             piece = one_of(streams[name], pieces, f"pieces of {name}")
             samples = mix(samples, fit(piece, len(samples), streams[name]), streams[name].uniform(*limits))
-    if drawn(streams["recorder"], config.recorder):
-        samples = recorded(samples, rate, streams["recorder"])
     if drawn(streams["codec"], config.codec):
         samples = through_codec(samples, rate, streams["codec"])
     return np.array(samples, dtype=np.float32)
@@ -91,3 +86,8 @@ def reverberate(samples: np.ndarray, response: np.ndarray) -> np.ndarray:
         return samples
     heard = oaconvolve(samples, np.asarray(response, dtype=np.float32))[direct : direct + len(samples)]
     return heard * np.float32(np.sqrt(power(samples) / max(power(heard), 1e-30)))
+
+
+def power(samples: np.ndarray) -> float:
+    """Mean square of samples (N,); 0 of none."""
+    return float(np.mean(np.square(samples, dtype=np.float64))) if len(samples) else 0.0

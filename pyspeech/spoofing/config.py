@@ -100,8 +100,7 @@ class CropConfig:
 
 @dataclass
 class AugmentConfig:
-    """What becomes of a training crop: anonymised, in a room, with noise, with music, by another recorder, through a codec,
-    each by itself.
+    """What becomes of a training crop: anonymised, heard in a room, with noise, with music, through a codec, each by itself.
 
     The paper names the kinds and the coefficients; how often, and the SNRs, are a choice (their ends are Kaldi's x-vectors').
     """
@@ -113,8 +112,7 @@ class AugmentConfig:
     noise_snr: Tuple[float, float] = (0.0, 15.0)  # dB, drawn evenly from lowest to highest
     music: float = 0.3
     music_snr: Tuple[float, float] = (5.0, 15.0)
-    recorder: float = 0.0  # hiss, overdriven, level controlled (pyspeech.spoofing.recorders); the paper has none, and no codecs
-    codec: float = 0.0  # one of pyspeech.spoofing.codecs
+    codec: float = 0.0  # one of pyspeech.spoofing.codecs; the paper has none
     # what is mixed with speech: recordings from free packages, sounds made up (simulated), or all audio in a folder and below
     noise_dir: str = folder_or("packages", "simulated", what="noises, such as musan/noise")
     music_dir: str = folder_or("packages", "simulated", what="music, such as musan/music")
@@ -129,7 +127,7 @@ class AugmentConfig:
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("augment", self)
-        for name in ("mcadams", "reverberation", "noise", "music", "recorder", "codec"):
+        for name in ("mcadams", "reverberation", "noise", "music", "codec"):
             require(name, 0 <= getattr(self, name) <= 1, "a probability, 0 to 1")
         good = all(0 < value < math.inf for value in self.coefficients)
         require("coefficients", good and bool(self.coefficients or not self.mcadams), "numbers above 0, such as [0.8, 0.9]")

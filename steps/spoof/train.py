@@ -41,7 +41,7 @@ def augment_config(conf, system):
     """The AugmentConfig of a system: of conf.augment what it has."""
     options, config = SYSTEMS[system], conf.augment
     if not options.get("rnm"):
-        config = replace(config, reverberation=0.0, noise=0.0, music=0.0, recorder=0.0, codec=0.0)
+        config = replace(config, reverberation=0.0, noise=0.0, music=0.0, codec=0.0)
     if "coefficients" not in options:
         return replace(config, mcadams=0.0)
     return replace(config, coefficients=options["coefficients"])

@@ -133,6 +133,8 @@ def test_names_of_a_dictionary_may_have_dots():
         ("sizes=[1,x]", "option 'sizes' takes a list in brackets, each a whole number, got [1, 'x']"),
         ("anything=1", "option 'anything' takes a list in brackets, got 1"),
         ("sizes=[1,", "option 'sizes' takes a list in brackets, each a whole number, got '[1,'"),
+        ("weights=3", "option 'weights' takes {NAME: VALUE} in braces, each value a number, got 3"),
+        ("weights={x: heavy}", "option 'weights' takes {NAME: VALUE} in braces, each value a number, got {'x': 'heavy'}"),
         ("weights.x=heavy", "option 'weights.x' takes a number, got 'heavy'"),
         ("weights.x.y=heavy", "option 'weights.x.y' takes a number, got 'heavy'"),
         ("train.steps=-1", "train.steps=-1: expected 0 or more"),

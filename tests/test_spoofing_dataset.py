@@ -15,7 +15,7 @@ from pyspeech.errors import UserError
 from pyspeech.spoofing import dataset as dataset_module
 from pyspeech.spoofing.config import CropConfig
 from pyspeech.spoofing.dataset import CropDataset, UtteranceReader, UtteranceSampler
-from pyspeech.spoofing.formats import original_of
+from pyspeech.spoofing.formats import label_of, original_of
 from pyspeech.spoofing.pieces import fill, random_crop, windows
 from pyspeech.training.data import BatchLoader
 
@@ -119,6 +119,28 @@ def with_originals(cuts):
     return CutSet.from_cuts(
         fastcopy(cut, supervisions=[fastcopy(cut.supervisions[0], custom={"original": originals[cut.id]})]) for cut in cuts
     )
+
+
+def test_fakes_of_some_engines_are_drawn_more_often(cuts):
+    """So many times as often as the other one of the two behind each genuine utterance; without any named, as before."""
+    cuts, engines = with_originals(cuts), {}
+    for number, fake in enumerate(cut for cut in cuts if cut.supervisions[0].text == "fake"):
+        fake.supervisions[0].custom["attack"] = ("A01", "A02")[number % 2]
+        engines.setdefault(original_of(fake), set()).add(label_of(fake).attack)
+    assert len(engines) == 6 and all(made == {"A01", "A02"} for made in engines.values())
+
+    def share_of_a01(often):
+        data = dataclasses.replace(DATA, batch_size=6, balanced=True, often=often)
+        sampler, drawn = UtteranceSampler(cuts, data, seed=1), []
+        for epoch in range(60):
+            sampler.set_epoch(epoch)
+            drawn += [label_of(cut).attack for batch in sampler for cut in list(batch)[1::2]]
+        assert len(drawn) == 540
+        return drawn.count("A01") / len(drawn)
+
+    assert share_of_a01({}) == pytest.approx(1 / 2, abs=0.07)  # three standard deviations
+    assert share_of_a01({"A01": 4.0}) == pytest.approx(4 / 5, abs=0.06)
+    assert share_of_a01({"A02": 4.0, "A09": 9.0}) == pytest.approx(1 / 5, abs=0.06)
 
 
 def test_a_genuine_utterance_has_a_fake_made_of_it_behind_it(cuts):

@@ -183,6 +183,8 @@ def test_options_that_make_no_sense():
         (lambda: CropConfig(short="loop").check(), "data option short=loop: expected zeros or"),
         (lambda: CropConfig(hop=0).check(), "data option hop=0"),
         (lambda: CropConfig(batch_size=1, balanced=True).check(), "data option batch_size=1"),
+        (lambda: CropConfig(often={"A04": 0.0}, balanced=True).check(), "data option often="),
+        (lambda: CropConfig(often={"A04": 2.0}).check(), "without balanced=true"),
     ):
         with pytest.raises(UserError, match=message):
             call()

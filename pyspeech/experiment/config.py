@@ -296,6 +296,8 @@ def describe_type(kind: Any) -> str:
         return " or ".join("null" if argument is type(None) else describe_type(argument) for argument in arguments)
     if origin in (list, tuple):
         return "a list in brackets, each " + describe_type(arguments[0]) if arguments else "a list in brackets"
+    if origin is dict:
+        return f"{{NAME: VALUE}} in braces, each value {describe_type(arguments[1])}"
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return "one of " + ", ".join(kind.__members__)
     words = {

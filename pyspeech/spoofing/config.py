@@ -7,7 +7,7 @@ windows.
 
 import math
 from dataclasses import dataclass, field
-from typing import List, Tuple
+from typing import Dict, List, Tuple
 
 from pyspeech.errors import requirement
 from pyspeech.experiment.config import folder_or
@@ -75,6 +75,9 @@ class CropConfig:
     clean_batches: int = 0  # at the beginning, in which nothing is augmented or masked: a short training needs them
     # share of the fakes in training that a made-up vocoder makes of the genuine utterance before them (balanced only)
     resynthesized: float = 0.0
+    # engines whose fakes are so many times as often as others behind the genuine utterance that they were made of, such as
+    # {A04: 3} (balanced only)
+    often: Dict[str, float] = field(default_factory=dict)
     pair_loss: float = 0.0  # weight of a loss that ranks each genuine crop above the fake behind it (balanced only)
     speed: int = 0  # percent by which crops in training are played faster or slower at most, so in other voices too
     cache_gigabytes: float = 2.0  # of audio is kept in memory, by all processes that read it
@@ -92,6 +95,8 @@ class CropConfig:
         require("clean_batches", self.clean_batches >= 0, "at least 0")
         require("resynthesized", 0 <= self.resynthesized <= 1, "0 to 1")
         require("resynthesized", self.balanced or not self.resynthesized, "0 without balanced=true")
+        require("often", all(0 < times < math.inf for times in self.often.values()), "numbers above 0, such as {A04: 3}")
+        require("often", self.balanced or not self.often, "{} without balanced=true")
         require("pair_loss", 0 <= self.pair_loss < math.inf, "at least 0")
         require("pair_loss", self.balanced or not self.pair_loss, "0 without balanced=true")
         require("speed", 0 <= self.speed <= 50, "0 to 50 percent")

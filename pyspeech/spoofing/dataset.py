@@ -37,11 +37,11 @@ CLEAN = "as_it_is"  # custom field of a cut that is not to be augmented
 class UtteranceSampler:
     """Each epoch every utterance once, in random order, in batches whose sizes differ by 1 at most: for BatchLoader.
 
-    data: CropConfig. With data.balanced an epoch has as many utterances as before, but each batch is half genuine and
-    half fake (one more where that is odd): of the larger class some are left to later epochs, of the smaller one all
-    return. A genuine utterance has then one of the fakes behind it that were made of it, where the cuts say so
-    (formats.original_of). In the first data.clean_batches batches cuts are marked, and CropDataset leaves them as they
-    are. UserError where there is no utterance of either class.
+    data: CropConfig. With data.balanced an epoch has as many utterances as before, but each batch is half genuine and half
+    fake (one more where that is odd): of the larger class some are left to later epochs, of the smaller one all return. A
+    genuine utterance has then one of the fakes behind it that were made of it, where the cuts say so (formats.original_of),
+    those of data.often as many times as often as others. In the first data.clean_batches batches cuts are marked, and
+    CropDataset leaves them as they are. UserError where there is no utterance of either class.
     """
 
     def __init__(self, cuts: Iterable[Cut], data: CropConfig, seed: int) -> None:
@@ -89,8 +89,14 @@ class UtteranceSampler:
             drawn.append(np.concatenate([rng.permutation(indices) for _ in range(rounds)])[:half])
         if self.fakes_of:
             genuine, others = drawn
-            drawn[1] = np.array([rng.choice(self.fakes_of.get(index, [other])) for index, other in zip(genuine, others)])
+            drawn[1] = np.array([self._draw(self.fakes_of.get(index, [other]), rng) for index, other in zip(genuine, others)])
         return np.stack(drawn, axis=1).reshape(-1)[: len(self.cuts)]
+
+    def _draw(self, fakes, rng):
+        if not self.data.often:
+            return rng.choice(fakes)
+        times = np.array([self.data.often.get(label_of(self.cuts[index]).attack, 1.0) for index in fakes])
+        return rng.choice(fakes, p=times / times.sum())
 
     def _named(self, indices, clean):
         """The cuts of a batch; one that is there again has another id, for a CutSet has each id once."""

@@ -1,5 +1,6 @@
 """Training of the systems of egs/add2022: the rows of Table 3 of Li et al. 2022, the same trained on train alone, which
 dev chooses the weights of, and one without augmentation."""
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 
@@ -96,6 +97,8 @@ def train_detector(exp, conf, system, seed, backgrounds, name, without=None):
     dataset, sampler = CropDataset(conf.data, rate, disturb), UtteranceSampler(cuts, conf.data, seed)
     loss = partial(compute_loss, specaugment=conf.specaugment if options.get("masks") else None, pair_loss=conf.data.pair_loss)
     exp.log.info("%s: %d utterances", name, len(cuts))
+    if conf.data.often:
+        exp.log.info("fakes that are drawn more often or less: %s", drawn_otherwise(cuts, conf.data.often))
     known, calibration = (chooser, choosing) if choosing else ("dev", choosing_cuts(corpus, "dev", without))
     if not choosing and chooser:
         exp.log.warning("no labelled %s set with genuine and fake utterances: %s keeps its last weights%s", chooser, system,
@@ -108,6 +111,14 @@ def train_detector(exp, conf, system, seed, backgrounds, name, without=None):
         return
     warn_of_training(exp.log, name, folder, chooser, measure="eer")
     save_calibrated(exp.dir / "models" / name, model, conf.data, known, calibration, exp.log)
+
+
+def drawn_otherwise(cuts, often):
+    """What conf.data.often means here, in words: a name without fakes may be mistyped, or that of an engine left out."""
+    from pyspeech.spoofing.formats import label_of
+
+    count = Counter(label_of(cut).attack for cut in cuts)
+    return ", ".join(f"{name} {times:g} times ({count[name]} fakes)" for name, times in often.items())
 
 
 def chunks(cuts, name):

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""The detector of fake audio whose weights are the mean of those of several, with calibration and threshold of its own.
+
+For detectors that one training began, each trained on in another way (start_from=): the mean of such weights is often better
+than each of them (Wortsman et al. 2022, "Model soups"). Of trainings from other random weights it is worth nothing.
+
+examples:
+  utils/average_detectors.py A/models/rnm_sm_mc0.8/42 B/models/rnm_sm_mc0.8/42 --corpus A/corpus -o averaged
+  utils/detect_fake.py message.ogg --model averaged
+"""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from pyspeech.launch import ensure_environment
+
+ensure_environment()
+
+import logging
+
+from pyspeech.arguments import tool_parser
+from pyspeech.errors import UserError
+from pyspeech.terminal import exit_after, set_up_messages
+
+
+def parser():
+    parser = tool_parser(__doc__)
+    parser.add_argument("models", metavar="DIR", nargs="+", help="folder of a model.pt that egs/add2022/run.py made")
+    parser.add_argument("--corpus", metavar="DIR", required=True, help="corpus in an experiment folder of egs/add2022, whose "
+                        "dev set makes calibration and threshold")
+    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="folder for model.pt and the scores of dev")
+    return parser
+
+
+def main(arguments=None):
+    options = parser().parse_args(arguments)
+    set_up_messages()
+    from steps.spoof.corpus import choosing_cuts
+    from steps.spoof.train import save_calibrated
+    dev, detector = Path(options.corpus) / "dev.jsonl.gz", averaged(options.models)
+    if not dev.is_file():
+        raise UserError(f"--corpus {options.corpus}: no {dev.name} in it; expected that of an experiment, EXP/corpus")
+    cuts = choosing_cuts(Path(options.corpus), "dev")
+    if not cuts:
+        raise UserError(f"{dev}: expected labelled utterances, genuine and fake")
+    save_calibrated(Path(options.output), detector.model, detector.crop, "dev", cuts, logging.getLogger(__name__))
+    return 0
+
+
+def averaged(folders):
+    """The Detector of the first folder with the mean of the weights of all; UserError where they do not fit each other."""
+    from pyspeech.spoofing.checkpoint import load_model
+    if len(folders) < 2:
+        raise UserError(f"{folders[0]}: one detector alone; expected two or more")
+    first, *others = (load_model(folder) for folder in folders)
+    for folder, other in zip(folders[1:], others):
+        if (other.model.log_mel.config, other.crop.whole) != (first.model.log_mel.config, first.crop.whole):
+            raise UserError(f"{folder}: looks at other features, or other pieces, than {folders[0]}")
+    weights = [detector.model.state_dict() for detector in (first, *others)]
+    # Whole numbers are counts of batches.
+    first.model.load_state_dict({name: sum(one[name] for one in weights) / len(weights) if value.is_floating_point() else value
+                                 for name, value in weights[0].items()})
+    return first
+
+
+if __name__ == "__main__":
+    exit_after(main)

@@ -47,19 +47,3 @@ def test_what_it_says_without_a_model(rate, seconds, windows, tmp_path):
     assert found["score"] == pytest.approx(score, abs=0.02)
     assert found["decision"] == ("genuine" if found["score"] >= found["threshold"] else "fake")
     assert len(found["windows"]) == windows  # of ten seconds, half of it apart, the last at the end
-
-
-def test_hiss_is_warned_about(tmp_path):
-    """Of the detector that comes along alone; nothing else that it says changes."""
-    clean = buzz(3, 110.0, 16000)
-    quiet = clean * (np.arange(len(clean)) % 16000 < 12000)  # pauses
-    hissing = quiet + 0.05 * quiet.std() * np.random.default_rng(0).standard_normal(len(quiet))
-    for name, samples in (("quiet é.wav", quiet), ("hissing é.wav", hissing)):
-        soundfile.write(tmp_path / name, samples, 16000, subtype="FLOAT")
-    run = run_tool("detect_fake", tmp_path)
-    assert run.returncode == 0 and len(run.stdout.splitlines()) == 2
-    (line,) = [line for line in run.stderr.splitlines() if "hisses" in line]
-    assert line.startswith(f"warning: {tmp_path / 'hissing é.wav'}: hisses: from 4.5 to 7 kHz its pauses lie 2")
-    assert "expected 32 or more" in line
-    own = run_tool("detect_fake", tmp_path, "--model", SHIPPED)
-    assert own.stdout == run.stdout and "hisses" not in own.stderr

@@ -167,3 +167,15 @@ def test_names_of_families_are_names_of_folders():
     assert families.folder_name("none", "phase vocoder") == "families/none/phase vocoder"
     names = {families.folder_name("none", name) for name in ("B/x", "B:x", "B x", "é", "e")}
     assert len(names) == 5 and all(name.count("/") == 2 for name in names)
+
+
+def test_which_fakes_are_drawn_more_often_is_said(tmp_path, caplog):
+    """With a warning of a name that no fake has, but where its fakes were left out."""
+    cuts = list(write_corpus(tmp_path, 6))
+    with caplog.at_level(logging.INFO, logger="test"):
+        train.say_drawn(cuts, {"A01": 3.0}, log)
+        assert caplog.messages == ["fakes drawn so many times as often as others: A01 3 (2 fakes)"]
+        train.say_drawn(cuts, {"A99": 2.5}, log, some_left_out=True)
+        assert len(caplog.messages) == 2 and caplog.messages[1].endswith("A99 2.5 (0 fakes)")
+        train.say_drawn(cuts, {"A01": 3.0, "A99": 2.5}, log)
+        assert caplog.messages[3:] == ["data.often: no fake is by A99; the engines are A01, A02"]

@@ -17,6 +17,7 @@ from pyspeech.launch import ensure_environment
 ensure_environment()
 
 import logging
+from dataclasses import asdict
 
 from pyspeech.arguments import tool_parser
 from pyspeech.errors import UserError
@@ -37,13 +38,19 @@ def main(arguments=None):
     set_up_messages()
     from steps.spoof.corpus import choosing_cuts
     from steps.spoof.train import save_calibrated
-    dev, detector = Path(options.corpus) / "dev.jsonl.gz", averaged(options.models)
+    dev, output = Path(options.corpus) / "dev.jsonl.gz", Path(options.output)
+    if output.exists() and (not output.is_dir() or (output / "model.pt").exists()):
+        raise UserError(f"--output {output}: {'has a model.pt' if output.is_dir() else 'is a file'}; expected a new folder")
     if not dev.is_file():
         raise UserError(f"--corpus {options.corpus}: no {dev.name} in it; expected that of an experiment, EXP/corpus")
-    cuts = choosing_cuts(Path(options.corpus), "dev")
+    try:
+        cuts = choosing_cuts(Path(options.corpus), "dev")
+    except (ValueError, KeyError, EOFError) as error:
+        raise UserError(f"{dev}: no manifest of cuts ({error}); run the stage prepare again") from error
     if not cuts:
         raise UserError(f"{dev}: expected labelled utterances, genuine and fake")
-    save_calibrated(Path(options.output), detector.model, detector.crop, "dev", cuts, logging.getLogger(__name__))
+    detector = averaged(options.models)
+    save_calibrated(output, detector.model, detector.crop, "dev", cuts, logging.getLogger(__name__))
     return 0
 
 
@@ -54,13 +61,22 @@ def averaged(folders):
         raise UserError(f"{folders[0]}: one detector alone; expected two or more")
     first, *others = (load_model(folder) for folder in folders)
     for folder, other in zip(folders[1:], others):
-        if (other.model.log_mel.config, other.crop.whole) != (first.model.log_mel.config, first.crop.whole):
-            raise UserError(f"{folder}: looks at other features, or other pieces, than {folders[0]}")
+        for name, wanted in computed(first).items():
+            if computed(other)[name] != wanted:
+                raise UserError(f"{folder}: made with {name}={computed(other)[name]}, but {folders[0]} with {wanted}; expected "
+                                "trainings that began as one")
     weights = [detector.model.state_dict() for detector in (first, *others)]
     # Whole numbers are counts of batches.
     first.model.load_state_dict({name: sum(one[name] for one in weights) / len(weights) if value.is_floating_point() else value
                                  for name, value in weights[0].items()})
     return first
+
+
+def computed(detector):
+    """{option: value} of what makes a score of audio and weights."""
+    features = {f"features.{name}": value for name, value in asdict(detector.model.log_mel.config).items()}
+    pieces = {f"data.{name}": getattr(detector.crop, name) for name in ("samples", "hop", "short", "whole")}
+    return {**features, **pieces, "network.residual": detector.model.config.residual}
 
 
 if __name__ == "__main__":

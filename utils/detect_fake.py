@@ -10,8 +10,7 @@ with the detector that comes along.
 What reaches the threshold counts as genuine; the threshold is that of equal error rates on the development set of the
 detector. P(genuine) follows from the score, where a share of --prior of all recordings is genuine. Calibration and
 threshold were found on the kinds of fakes that the detector was trained with: other kinds, other microphones and other
-languages can fool it. How often, for the detector that comes along, says pyspeech/spoofing/shipped/README.md. It warns of a
-recording that hisses, for behind hiss it calls more people fake.
+languages can fool it. How often, for the detector that comes along, says pyspeech/spoofing/shipped/README.md.
 
 examples:
   utils/detect_fake.py message.ogg
@@ -42,7 +41,6 @@ from pyspeech.model_file import find_model
 from pyspeech.terminal import exit_after, process_each, set_up_messages, shown_name
 
 FORMATS = ("text", "json", "csv", "scores")
-HISS = -32.0  # dB, as pyspeech.audio.level.Hiss measures it: above it the detector that comes along calls more people fake
 SILENCE = 1e-4  # a recording whose samples lie this close together, of a full scale of -1 to 1, holds no speech
 HEADER = ["recording", "decision", "p_genuine", "p_fake", "score", "threshold", "seconds"]
 
@@ -79,11 +77,8 @@ def main(arguments=None):
         writer = Writer(options, stream)
 
         def judge(recording, shown):
-            result, hiss = result_of(recording, detector, options)
+            result = result_of(recording, detector, options)
             status.clear()
-            if hiss > HISS and not options.model:
-                logging.warning("%s: hisses: from 4.5 to 7 kHz its pauses lie %.0f dB below the whole, expected %.0f or more; "
-                                "more people are called fake behind hiss", recording.path, -hiss, -HISS)
             writer.write(result)
 
         failed = process_each(recordings, judge, status, "judged")
@@ -122,14 +117,11 @@ def output(options):
 
 
 def result_of(recording, detector, options):
-    """What is found in a recording, a dict of HEADER's fields and "windows": [start in seconds, score] of each; and its
-    hiss in dB."""
-    from pyspeech.audio.level import Hiss
+    """What is found in a recording: a dict of HEADER's fields, and "windows": [start in seconds, score] of each."""
     from pyspeech.spoofing.detector import score_blocks
     channel = recording.channel if options.channel is None else options.channel
     audio = watched(recording, detector, channel)
-    noise = Hiss(audio, detector.sampling_rate)
-    starts, scores = score_blocks(detector, noise)
+    starts, scores = score_blocks(detector, audio)
     if silent(audio):
         found = "its channels cancel (--channel takes one)" if cancels(recording, detector, channel) else "is silent"
         raise UserError(f"{recording.path}: {found}; there is no speech to judge")
@@ -143,7 +135,7 @@ def result_of(recording, detector, options):
             "decision": "genuine" if score >= threshold else "fake",
             "p_genuine": genuine, "p_fake": 1 - genuine, "score": score, "threshold": threshold,
             "seconds": audio.count / detector.sampling_rate,
-            "windows": [[float(start), float(value)] for start, value in zip(starts, ratio(scores))]}, noise.level
+            "windows": [[float(start), float(value)] for start, value in zip(starts, ratio(scores))]}
 
 
 def cancels(recording, detector, channel):

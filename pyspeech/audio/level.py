@@ -6,9 +6,6 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 STEP = 2.0**-15  # of 16 bit: within it, nothing is left of channels that cancel each other when mixed
-HISS_BAND = (4500.0, 7000.0)  # Hz: above most of speech, below what codecs and microphones cut off
-HISS_FRAMES = 0.1  # share of frames that are the quietest: pauses
-HISS_STEPS = np.arange(-160.0, 200.0, 0.5)  # dB; levels of frames are counted, so that hours need no more memory than seconds
 
 
 def rms(samples: np.ndarray) -> float:
@@ -53,45 +50,3 @@ class Measured:
         count = max(self.count, 1)
         variance = self._squares / count - (self._total / count) ** 2
         return math.sqrt(variance) if variance > 1e-12 * self._squares / count else 0.0  # below that: rounding
-
-
-class Hiss:
-    """The blocks of an iterable as they come; then `level`, of the hiss in them.
-
-    The level is the power density from 4.5 to 7 kHz that a tenth of the frames (16 ms, Hann) stays below, against that of all
-    frames at all frequencies, in dB: white noise N dB below speech has about -N. -inf where nothing is in this band, as in
-    audio of less than 14 kHz or with digital silence in a tenth of it, or without a whole frame.
-    """
-
-    def __init__(self, blocks: Iterable[np.ndarray], sampling_rate: int) -> None:
-        size = 2 * round(0.008 * sampling_rate)
-        self._blocks, self._window, self._rest = blocks, np.hanning(size), np.zeros(0, np.float32)
-        frequencies = np.fft.rfftfreq(size, 1 / sampling_rate)
-        self._band = (frequencies >= HISS_BAND[0]) & (frequencies <= HISS_BAND[1])
-        self._audible = sampling_rate >= 2 * HISS_BAND[1]
-        self._counts, self._frames, self._power = np.zeros(len(HISS_STEPS) + 1, dtype=np.int64), 0, 0.0
-
-    def __iter__(self) -> Iterator[np.ndarray]:
-        for block in self._blocks:
-            self._take(block)
-            yield block
-
-    def _take(self, block):
-        size = len(self._window)
-        samples = np.concatenate([self._rest, block])
-        count = max(0, (len(samples) - size) // (size // 2) + 1)
-        self._rest = samples[count * (size // 2) :]
-        if count and self._audible:
-            frames = np.lib.stride_tricks.sliding_window_view(samples, size)[:: size // 2][:count]
-            power = np.square(np.abs(np.fft.rfft(frames * self._window)))
-            self._frames, self._power = self._frames + count, self._power + float(power.mean(axis=1).sum())
-            with np.errstate(divide="ignore"):
-                levels = 10 * np.log10(power[:, self._band].mean(axis=1))
-            self._counts += np.bincount(np.searchsorted(HISS_STEPS, levels), minlength=len(self._counts))
-
-    @property
-    def level(self) -> float:
-        if not self._power:
-            return -math.inf
-        place = int(np.searchsorted(np.cumsum(self._counts), HISS_FRAMES * self._frames))
-        return float(HISS_STEPS[place - 1]) - 10 * math.log10(self._power / self._frames) if place else -math.inf

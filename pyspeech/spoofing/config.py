@@ -75,8 +75,8 @@ class CropConfig:
     clean_batches: int = 0  # at the beginning, in which nothing is augmented or masked: a short training needs them
     # share of the fakes in training that a made-up vocoder makes of the genuine utterance before them (balanced only)
     resynthesized: float = 0.0
-    # engines whose fakes are so many times as often as others behind the genuine utterance that they were made of, such as
-    # {A04: 3} (balanced only)
+    # engines whose fakes are drawn so many times as often as others, of those made of the same genuine utterance where that is
+    # known, such as {A04: 3} (balanced only)
     often: Dict[str, float] = field(default_factory=dict)
     pair_loss: float = 0.0  # weight of a loss that ranks each genuine crop above the fake behind it (balanced only)
     speed: int = 0  # percent by which crops in training are played faster or slower at most, so in other voices too

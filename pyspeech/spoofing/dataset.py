@@ -39,9 +39,9 @@ class UtteranceSampler:
 
     data: CropConfig. With data.balanced an epoch has as many utterances as before, but each batch is half genuine and half
     fake (one more where that is odd): of the larger class some are left to later epochs, of the smaller one all return. A
-    genuine utterance has then one of the fakes behind it that were made of it, where the cuts say so (formats.original_of),
-    those of data.often as many times as often as others. In the first data.clean_batches batches cuts are marked, and
-    CropDataset leaves them as they are. UserError where there is no utterance of either class.
+    genuine utterance has then one of the fakes behind it that were made of it, where the cuts say so (formats.original_of).
+    Those by the engines of data.often are so many times as often behind it as others. In the first data.clean_batches
+    batches cuts are marked, and CropDataset leaves them as they are. UserError where there is no utterance of either class.
     """
 
     def __init__(self, cuts: Iterable[Cut], data: CropConfig, seed: int) -> None:
@@ -56,6 +56,7 @@ class UtteranceSampler:
                 )
 
         self.fakes_of = self._fakes_of()
+        self.times = np.array([data.often.get(label_of(cut).attack, 1.0) for cut in self.cuts])
 
     def _fakes_of(self):
         """{index of a genuine cut: those of the fakes made of it}."""
@@ -87,16 +88,17 @@ class UtteranceSampler:
         for indices in self.classes:
             rounds = -(-half // len(indices))
             drawn.append(np.concatenate([rng.permutation(indices) for _ in range(rounds)])[:half])
-        if self.fakes_of:
+        if self.fakes_of or self.data.often:
             genuine, others = drawn
-            drawn[1] = np.array([self._draw(self.fakes_of.get(index, [other]), rng) for index, other in zip(genuine, others)])
+            drawn[1] = np.array([self._draw(self.fakes_of.get(index), other, rng) for index, other in zip(genuine, others)])
         return np.stack(drawn, axis=1).reshape(-1)[: len(self.cuts)]
 
-    def _draw(self, fakes, rng):
+    def _draw(self, fakes, other, rng):
+        """The fake behind a genuine utterance: of those made of it, or, where none is known, `other` or any."""
         if not self.data.often:
-            return rng.choice(fakes)
-        times = np.array([self.data.often.get(label_of(self.cuts[index]).attack, 1.0) for index in fakes])
-        return rng.choice(fakes, p=times / times.sum())
+            return rng.choice([other] if fakes is None else fakes)
+        fakes = self.classes[1] if fakes is None else fakes
+        return rng.choice(fakes, p=self.times[fakes] / self.times[fakes].sum())
 
     def _named(self, indices, clean):
         """The cuts of a batch; one that is there again has another id, for a CutSet has each id once."""

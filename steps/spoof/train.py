@@ -98,7 +98,7 @@ def train_detector(exp, conf, system, seed, backgrounds, name, without=None):
     loss = partial(compute_loss, specaugment=conf.specaugment if options.get("masks") else None, pair_loss=conf.data.pair_loss)
     exp.log.info("%s: %d utterances", name, len(cuts))
     if conf.data.often:
-        exp.log.info("fakes that are drawn more often or less: %s", drawn_otherwise(cuts, conf.data.often))
+        say_drawn(cuts, conf.data.often, exp.log, some_left_out=without is not None)
     known, calibration = (chooser, choosing) if choosing else ("dev", choosing_cuts(corpus, "dev", without))
     if not choosing and chooser:
         exp.log.warning("no labelled %s set with genuine and fake utterances: %s keeps its last weights%s", chooser, system,
@@ -113,12 +113,16 @@ def train_detector(exp, conf, system, seed, backgrounds, name, without=None):
     save_calibrated(exp.dir / "models" / name, model, conf.data, known, calibration, exp.log)
 
 
-def drawn_otherwise(cuts, often):
-    """What conf.data.often means here, in words: a name without fakes may be mistyped, or that of an engine left out."""
+def say_drawn(cuts, often, log, some_left_out=False):
+    """Which fakes conf.data.often draws more often, and a warning of names that no fake has: mistyped ones."""
     from pyspeech.spoofing.formats import label_of
 
-    count = Counter(label_of(cut).attack for cut in cuts)
-    return ", ".join(f"{name} {times:g} times ({count[name]} fakes)" for name, times in often.items())
+    count = Counter(label_of(cut).attack for cut in cuts if not label_of(cut).genuine)
+    log.info("fakes drawn so many times as often as others: %s",
+             ", ".join(f"{name} {times:g} ({count[name]} fakes)" for name, times in often.items()))
+    unknown = [name for name in often if not count[name]]
+    if unknown and not some_left_out:
+        log.warning("data.often: no fake is by %s; the engines are %s", ", ".join(unknown), ", ".join(sorted(count)))
 
 
 def chunks(cuts, name):

@@ -57,6 +57,7 @@ def main(arguments=None):
 def averaged(folders):
     """The Detector of the first folder with the mean of the weights of all; UserError where they do not fit each other."""
     from pyspeech.spoofing.checkpoint import load_model
+    from pyspeech.training.checkpoint import mean
     if len(folders) < 2:
         raise UserError(f"{folders[0]}: one detector alone; expected two or more")
     first, *others = (load_model(folder) for folder in folders)
@@ -65,10 +66,7 @@ def averaged(folders):
             if computed(other)[name] != wanted:
                 raise UserError(f"{folder}: made with {name}={computed(other)[name]}, but {folders[0]} with {wanted}; expected "
                                 "trainings that began as one")
-    weights = [detector.model.state_dict() for detector in (first, *others)]
-    # Whole numbers are counts of batches.
-    first.model.load_state_dict({name: sum(one[name] for one in weights) / len(weights) if value.is_floating_point() else value
-                                 for name, value in weights[0].items()})
+    first.model.load_state_dict(mean(detector.model.state_dict() for detector in (first, *others)))
     return first
 
 

@@ -47,7 +47,8 @@ class UtteranceSampler:
     def __init__(self, cuts: Iterable[Cut], data: CropConfig, seed: int) -> None:
         data.check()
         self.cuts, self.data, self.seed, self.epoch = list(cuts), data, seed, 0
-        genuine = np.array([label_of(cut).genuine for cut in self.cuts], dtype=bool)
+        labels = [label_of(cut) for cut in self.cuts]
+        genuine = np.array([label.genuine for label in labels], dtype=bool)
         self.classes = [np.flatnonzero(genuine), np.flatnonzero(~genuine)]
         for name, indices in zip(("genuine", "fake"), self.classes):
             if len(indices) == 0:
@@ -56,7 +57,7 @@ class UtteranceSampler:
                 )
 
         self.fakes_of = self._fakes_of()
-        self.times = np.array([data.often.get(label_of(cut).attack, 1.0) for cut in self.cuts])
+        self.times = np.array([data.often.get(label.attack, 1.0) for label in labels])
 
     def _fakes_of(self):
         """{index of a genuine cut: those of the fakes made of it}."""
@@ -95,7 +96,7 @@ class UtteranceSampler:
 
     def _draw(self, fakes, other, rng):
         """The fake behind a genuine utterance: of those made of it, or, where none is known, `other` or any."""
-        if not self.data.often:
+        if not self.data.often:  # with equal chances p would draw others than before there was this option
             return rng.choice([other] if fakes is None else fakes)
         fakes = self.classes[1] if fakes is None else fakes
         return rng.choice(fakes, p=self.times[fakes] / self.times[fakes].sum())

@@ -9,7 +9,7 @@ best.pt                         the result
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -64,18 +64,24 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def average(paths: Sequence[str | Path]) -> dict[str, torch.Tensor]:
-    """The mean of the "model" state dicts in the files `paths`.
+    """`mean` of the "model" state dicts in the files `paths`."""
+    return mean(load_checkpoint(path)["model"] for path in paths)
+
+
+def mean(states: Iterable[dict[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
+    """The mean of one state dict or more, of which one is held at a time; the first becomes it.
 
     Floating-point tensors are averaged in float64 and keep their type. Anything else (such as the number of batches
-    that batch normalisation has seen) is taken from the first file.
+    that batch normalisation has seen) is taken from the first.
     """
-    result = load_checkpoint(paths[0])["model"]
+    states, count = iter(states), 1
+    result = next(states)
     names = [name for name, value in result.items() if torch.is_tensor(value) and value.is_floating_point()]
     sums = {name: result[name].to(torch.float64, copy=True) for name in names}
-    for path in paths[1:]:
-        state = load_checkpoint(path)["model"]
+    for state in states:
+        count += 1
         for name in names:
             sums[name] += state[name]
     for name in names:
-        result[name] = (sums[name] / len(paths)).to(result[name].dtype)
+        result[name] = (sums[name] / count).to(result[name].dtype)
     return result

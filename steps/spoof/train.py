@@ -117,7 +117,7 @@ def say_drawn(cuts, often, log, some_left_out=False):
     """Which fakes conf.data.often draws more often, and a warning of names that no fake has: mistyped ones."""
     from pyspeech.spoofing.formats import label_of
 
-    count = Counter(label_of(cut).attack for cut in cuts if not label_of(cut).genuine)
+    count = Counter(label.attack for label in map(label_of, cuts) if not label.genuine)
     log.info("fakes drawn so many times as often as others: %s",
              ", ".join(f"{name} {times:g} ({count[name]} fakes)" for name, times in often.items()))
     unknown = [name for name in often if not count[name]]

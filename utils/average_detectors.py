@@ -36,19 +36,12 @@ def parser():
 def main(arguments=None):
     options = parser().parse_args(arguments)
     set_up_messages()
-    from steps.spoof.corpus import choosing_cuts
+    from steps.spoof.corpus import scorable_cuts
     from steps.spoof.train import save_calibrated
-    dev, output = Path(options.corpus) / "dev.jsonl.gz", Path(options.output)
+    output = Path(options.output)
     if output.exists() and (not output.is_dir() or (output / "model.pt").exists()):
         raise UserError(f"--output {output}: {'has a model.pt' if output.is_dir() else 'is a file'}; expected a new folder")
-    if not dev.is_file():
-        raise UserError(f"--corpus {options.corpus}: no {dev.name} in it; expected that of an experiment, EXP/corpus")
-    try:
-        cuts = choosing_cuts(Path(options.corpus), "dev")
-    except (ValueError, KeyError, EOFError) as error:
-        raise UserError(f"{dev}: no manifest of cuts ({error}); run the stage prepare again") from error
-    if not cuts:
-        raise UserError(f"{dev}: expected labelled utterances, genuine and fake")
+    cuts = scorable_cuts(options.corpus, "dev")
     detector = averaged(options.models)
     save_calibrated(output, detector.model, detector.crop, "dev", cuts, logging.getLogger(__name__))
     return 0

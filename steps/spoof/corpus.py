@@ -49,6 +49,20 @@ def choosing_cuts(corpus, name, without=None):
     return cuts if {cut.supervisions[0].text for cut in cuts} == {"genuine", "fake"} else []
 
 
+def scorable_cuts(corpus, name):
+    """The cuts of `choosing_cuts` for a tool that --corpus names the corpus of; UserError where there are none."""
+    path = Path(corpus) / f"{name}.jsonl.gz"
+    if not path.is_file():
+        raise UserError(f"--corpus {corpus}: no {path.name} in it; expected that of an experiment, EXP/corpus")
+    try:
+        cuts = choosing_cuts(corpus, name)
+    except (ValueError, KeyError, EOFError) as error:
+        raise UserError(f"{path}: no manifest of cuts ({error}); run the stage prepare again") from error
+    if not cuts:
+        raise UserError(f"{path}: expected labelled utterances, genuine and fake")
+    return cuts
+
+
 def training_cuts(corpus, sets, without=None):
     """The cuts of some sets, to train with, but for the fakes of some families of engines. UserError where labels are
     missing."""

@@ -3,8 +3,8 @@
 
 Genuine speech and fakes are changed alike: what the EER gains is what the detector cannot hear any more, and what is called
 fake or genuine at its threshold says how little that threshold carries over. White noise is Gaussian, its RMS so far below
-that of the utterance; level control divides samples by the square root of the RMS of the 0.1 s around them (at least 30 dB
-below the highest). What is random follows from an utterance's place in the manifest.
+that of the utterance; level control divides samples by the square root of the RMS of the 0.1 s around them (at least -60 dB
+of the highest). What is random follows from an utterance's place in the manifest.
 
 examples:
   utils/bench/fake_conditions.py --corpus egs/add2022/exp/release/corpus
@@ -23,7 +23,7 @@ from functools import partial
 from pyspeech.arguments import tool_parser
 from pyspeech.terminal import exit_after, set_up_messages
 
-QUIETEST = 1e-3  # of the highest mean power: what level control lifts no further
+QUIETEST = 1e-3  # of the highest RMS: what level control lifts no further
 
 
 def main(arguments=None):

@@ -34,9 +34,9 @@ def main(arguments=None):
                         "detector that comes along)")
     options = parser.parse_args(arguments)
     status = set_up_messages()
-    from pyspeech.cuts import read_samples
     from pyspeech.model_file import find_model
     from pyspeech.spoofing.checkpoint import SHIPPED, load_model
+    from pyspeech.spoofing.dataset import UtteranceReader
     from pyspeech.spoofing.detector import score_samples
     from pyspeech.spoofing.formats import label_of
     from steps.spoof.corpus import scorable_cuts
@@ -44,11 +44,11 @@ def main(arguments=None):
 
     detector = load_model(find_model(options.model, "fake audio detector") if options.model else SHIPPED)
     cuts, rate, rows = scorable_cuts(options.corpus, options.set), detector.sampling_rate, []
-    genuine, utterances = [label_of(cut).genuine for cut in cuts], [read_samples(cut, rate) for cut in cuts]
+    genuine, read = [label_of(cut).genuine for cut in cuts], UtteranceReader(rate, detector.crop.cache_gigabytes)
     for name, change in conditions(rate).items():
         status.show(f"{name} ...")
-        rows.append([name, *figures([score_samples(detector, change(samples, number), rate)
-                                     for number, samples in enumerate(utterances)], genuine, detector.threshold)])
+        rows.append([name, *figures([score_samples(detector, change(read(cut), number), rate)
+                                     for number, cut in enumerate(cuts)], genuine, detector.threshold)])
     status.clear()
     print(markdown_table(["condition", "EER", "genuine called fake", "fakes called genuine"], rows))
 
@@ -73,8 +73,9 @@ def hissing(decibels, samples, number):
     """Samples with white noise so many dB below their RMS."""
     import numpy as np
 
-    noise = np.random.default_rng(number).standard_normal(len(samples))
-    return samples + np.sqrt(np.mean(np.square(samples, dtype=np.float64))) * 10 ** (-decibels / 20) * noise
+    from pyspeech.spoofing.augmentation import mix
+
+    return mix(samples, np.random.default_rng(number).standard_normal(len(samples)), decibels)
 
 
 def clipped(samples, number):

@@ -12,8 +12,8 @@ from local.problems import printable
 from pyspeech.audio.headers import promised_frames
 from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES, UNKNOWN_LENGTH, stream_audio
 from pyspeech.audio.level import STEP
+from pyspeech.engine.parts import file_state, fingerprint, in_parts
 from pyspeech.errors import UserError
-from pyspeech.parts import file_state, fingerprint, in_parts
 
 AUDIO_SUFFIXES = SNDFILE_SUFFIXES + FFMPEG_SUFFIXES
 LOUDEST = 1e6  # samples beyond are damaged, whatever scale a file of floats has

@@ -7,8 +7,8 @@ import re
 import numpy as np
 
 from pyspeech.audio.io import stream_audio
+from pyspeech.engine.parts import file_state, fingerprint, in_parts
 from pyspeech.files import atomic_path, is_temporary
-from pyspeech.parts import file_state, fingerprint, in_parts
 
 READABLE = ("WAV", "WAVEX", "FLAC", "OGG", "MP3", "MPEG")
 

@@ -1,9 +1,10 @@
 """Corpora as large as the official ones, in their layouts, from hard links to a few recordings: to see how a recipe bears it.
 
-    mucs        MUCS 2021 subtask 1 (local/mucs.py): six languages, 345,959 utterances to train with, 403.5 h
-    fearless    Fearless Steps phase 2 (local/fearless.py): 62.5, 15 and 20 hours of streams of 30 minutes
-    add2022     ADD 2022 track 1 (local/add2022.py): 50,686 utterances of train and dev, 1,000 of adapt, 100,000 of eval
-    zerospeech  ZeroSpeech 2019 (local/zerospeech2019.py), English: 5,941 utterances of 100 speakers, 3,533 of two voices
+    mucs        MUCS 2021 subtask 1 (local/indic/mucs.py): six languages, 345,959 utterances to train with, 403.5 h
+    fearless    Fearless Steps phase 2 (local/fearless/fearless_steps.py): 62.5, 15 and 20 hours of streams of 30 minutes
+    add2022     ADD 2022 track 1 (local/add2022/add2022.py): 50,686 utterances of train and dev, 1,000 of adapt, 100,000 of eval
+    zerospeech  ZeroSpeech 2019 (local/zerospeech/zerospeech2019.py), English: 5,941 utterances of 100 speakers, 3,533 of two
+    voices
 
 Each file is one of a few dozen pieces of the recordings, of the corpus's mean length and lengths about it. So its text says
 nothing of it, whether it is a fake was drawn, and the system's cache soon holds all audio: disks are not tried. Streams are

@@ -8,7 +8,7 @@
     festvox-ru               sentences that a man reads for a synthesiser, 16 kHz WAV
     gcin-voice               syllables of Mandarin by two people, 44.1 kHz Ogg Vorbis
     klettres, ktuberling     letters, syllables and words of children's games, one home recording a language, mostly 44.1 kHz
-    pyannote-audio           the AMI clips (local/ami_clips.py): turns of 27 people in meetings, 16 kHz WAV
+    pyannote-audio           the AMI clips (local/fearless/ami_clips.py): turns of 27 people in meetings, 16 kHz WAV
 
 Every name below is one voice, told from the others by speaker embeddings; but the English and the Spanish prompts name
 the same speaker, so these two must stay in one split.
@@ -22,11 +22,11 @@ from pathlib import Path
 import numpy as np
 
 from local.synthesis.vocoders import resample
-from pyspeech.download import DebianPackage, debian_available, fetch_debian, fetch_pypi
 from pyspeech.errors import UserError
+from pyspeech.fetch.download import DebianPackage, debian_available, fetch_debian, fetch_pypi
+from pyspeech.fetch.unpack import unpack
 from pyspeech.files import atomic_path
 from pyspeech.sad.segments import clip, complement, union
-from pyspeech.unpack import unpack
 
 
 def debian_packages(source, version, checksums):

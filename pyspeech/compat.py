@@ -21,9 +21,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyspeech.engine.gpu import has_gpu, has_kernels, switched_off
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write, proc_field
-from pyspeech.gpu import has_gpu, has_kernels, switched_off
 from pyspeech.launch import environment_name
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def _load_plain(path, map_location):
 def default_device() -> torch.device:
     """torch.device("cuda") where there is a GPU that this torch can use, otherwise torch.device("cpu").
 
-    UserError where there should be one (see pyspeech.gpu) and CUDA does not start: a GPU's work is not for a CPU.
+    UserError where there should be one (see pyspeech.engine.gpu) and CUDA does not start: a GPU's work is not for a CPU.
     """
     import torch
 

@@ -27,7 +27,8 @@ def ensure_environment():
 
     Returns at once where the script already runs there, where PYSPEECH_ENV=system asks for the Python at hand, and in
     an interactive session. Arguments, working directory and environment variables stay as they are.
-    From here on Ctrl-C ends a script without a traceback, until its main() sees to that (pyspeech.terminal.take_interrupts).
+    From here on Ctrl-C ends a script without a traceback, until its main() sees to that
+    (pyspeech.commands.terminal.take_interrupts).
     """
     main = sys.modules["__main__"]
     if hasattr(main, "__file__") and sys._getframe(1).f_globals is vars(main):

@@ -8,7 +8,7 @@ def plot_det(systems, path):
     """Write a PNG. systems: {label: (scores (n,) of genuine, scores (m,) of fake utterances)}."""
     from scipy.special import ndtri
 
-    from pyspeech.spoofing.scoring import equal_error_rate
+    from pyspeech.spoof.scoring import equal_error_rate
 
     figure, axis = new_figure(5, 5)
     ends = []
@@ -31,7 +31,7 @@ def det_line(genuine, fake):
     """(FAR, FRR), (K,) each. The axes have no place for 0 and 1: half an utterance stands for none."""
     import numpy as np
 
-    from pyspeech.spoofing.scoring import det_points
+    from pyspeech.spoof.scoring import det_points
 
     _, false_alarms, misses = det_points(genuine, fake)
     return (np.clip(false_alarms, 0.5 / len(fake), 1 - 0.5 / len(fake)),

@@ -14,8 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from pyspeech.experiment.cluster import prefix_of
-from pyspeech.experiment.locks import birth_of
+from pyspeech.engine.cluster import prefix_of
+from pyspeech.engine.locks import birth_of
 
 SBIN = ":/usr/sbin:/sbin"  # of Debian, where daemons are
 DAEMONS = ("slurmctld", "slurmd", "munged", "sbatch")

@@ -12,15 +12,15 @@ import torch
 from tool_harness import as_new
 
 from pyspeech import compat
+from pyspeech.engine.gpu import Gpu
 from pyspeech.errors import UserError
-from pyspeech.gpu import Gpu
 
 
 @pytest.fixture
 def new(monkeypatch):
     """The module as at the start of a program: it has not looked for GPUs yet."""
     monkeypatch.delenv("PYSPEECH_DEVICE")
-    monkeypatch.setattr("pyspeech.gpu.installed_gpus", lambda: [])
+    monkeypatch.setattr("pyspeech.engine.gpu.installed_gpus", lambda: [])
     return as_new(compat)
 
 
@@ -198,7 +198,7 @@ def fake_gpus(monkeypatch, names, capability, compiled):
 def test_cuda_that_does_not_start_is_no_reason_to_train_on_the_cpu(new, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert new.default_device() == torch.device("cpu")
-    monkeypatch.setattr("pyspeech.gpu.installed_gpus", lambda: [Gpu("NVIDIA X")])
+    monkeypatch.setattr("pyspeech.engine.gpu.installed_gpus", lambda: [Gpu("NVIDIA X")])
     with pytest.raises(UserError, match="torch cannot use the GPU: CUDA finds none; .* PYSPEECH_DEVICE=cpu"):
         new.default_device()
     assert new.named_device("cpu") == torch.device("cpu")

@@ -11,17 +11,17 @@ from recipe_harness import ROOT
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
 
+from pyspeech.asr import training as transducer_training
+from pyspeech.asr.networks import Transducer
 from pyspeech.compat import autocast, is_autocast
 from pyspeech.sad import training as sad_training
 from pyspeech.sad.networks import SadNetwork, highest_score
-from pyspeech.spoofing import training as spoofing_training
-from pyspeech.spoofing.networks import LcnnBlstm
+from pyspeech.spoof import training as spoofing_training
+from pyspeech.spoof.networks import LcnnBlstm
 from pyspeech.training.config import TrainConfig
 from pyspeech.training.optimization import make_optimizer
 from pyspeech.training.randomness import seed_everything
 from pyspeech.training.trainer import Trainer
-from pyspeech.transducer import training as transducer_training
-from pyspeech.transducer.networks import Transducer
 from pyspeech.units import training as units_training
 from pyspeech.units.inverter import Inverter
 from pyspeech.units.layers import ResidualConvolution, TransformerLayer
@@ -140,7 +140,7 @@ def spoofing():
 
 
 def transducer(**structure):
-    from tiny_transducer import SMALL
+    from tiny_asr import SMALL
 
     conf = full("indic")
     sizes = {"hi-IN": 9} if structure["structure"] == "monolingual" else {"en-IN": 9, "hi-IN": 9, "ta-IN": 9}

@@ -9,6 +9,9 @@ from tiny_units import make_pair
 
 import pyspeech
 from pyspeech import model_file
+from pyspeech.asr import checkpoint as transducer
+from pyspeech.asr.config import TransducerConfig
+from pyspeech.asr.networks import Transducer
 from pyspeech.compat import load_checkpoint, save_checkpoint
 from pyspeech.errors import UserError
 from pyspeech.features.config import FbankConfig
@@ -17,15 +20,12 @@ from pyspeech.model_file import find_model, newest_model
 from pyspeech.sad import checkpoint as sad
 from pyspeech.sad.config import NetworkConfig, StftConfig
 from pyspeech.sad.networks import SadNetwork
-from pyspeech.spoofing import checkpoint as spoofing
-from pyspeech.spoofing.calibration import Calibration
-from pyspeech.spoofing.config import CropConfig
-from pyspeech.spoofing.detector import Detector
-from pyspeech.spoofing.networks import LcnnBlstm
+from pyspeech.spoof import checkpoint as spoofing
+from pyspeech.spoof.calibration import Calibration
+from pyspeech.spoof.config import CropConfig
+from pyspeech.spoof.detector import Detector
+from pyspeech.spoof.networks import LcnnBlstm
 from pyspeech.text.units import GraphemeUnits
-from pyspeech.transducer import checkpoint as transducer
-from pyspeech.transducer.config import TransducerConfig
-from pyspeech.transducer.networks import Transducer
 from pyspeech.units import checkpoint as units
 
 

@@ -127,12 +127,12 @@ def imports(path):
         ("steps", "egs utils tests"),
         ("egs", "utils tests"),
         ("utils", "egs tests"),
-        ("pyspeech/experiment", "pyspeech.pipeline torch lhotse numpy"),
-        ("pyspeech/sad", "pyspeech.transducer pyspeech.units pyspeech.spoofing"),
-        ("pyspeech/spoofing", "pyspeech.transducer pyspeech.units pyspeech.sad"),
-        ("pyspeech/units", "pyspeech.transducer pyspeech.sad pyspeech.spoofing"),
-        ("pyspeech/transducer", "pyspeech.sad pyspeech.spoofing pyspeech.units"),
-        *((f"pyspeech/{shared}", "pyspeech.sad pyspeech.spoofing pyspeech.transducer pyspeech.units")
+        ("pyspeech/engine", "torch lhotse"),
+        ("pyspeech/sad", "pyspeech.asr pyspeech.units pyspeech.spoof"),
+        ("pyspeech/spoof", "pyspeech.asr pyspeech.units pyspeech.sad"),
+        ("pyspeech/units", "pyspeech.asr pyspeech.sad pyspeech.spoof"),
+        ("pyspeech/asr", "pyspeech.sad pyspeech.spoof pyspeech.units"),
+        *((f"pyspeech/{shared}", "pyspeech.sad pyspeech.spoof pyspeech.asr pyspeech.units")
           for shared in ("audio", "features", "kaldi", "text", "training")),
         *((f"steps/{task}", " ".join(f"steps.{other}" for other in ("asr", "sad", "spoof", "units") if other != task))
           for task in ("asr", "sad", "spoof", "units")),

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyspeech.pipeline import Recipe
+from pyspeech.engine.recipe import Recipe
 from pyspeech.training.config import TrainConfig
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import soundfile
 from tiny_corpora import voiced
 
-from local import fearless_mini, speech_scenes
+from local.detector import scenes as speech_scenes
+from local.fearless import mini as fearless_mini
 from local.synthesis import radio
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kill_harness import end_with
 
-import pyspeech.pipeline  # noqa: F401  loaded once here, so that a forked command need not
+import pyspeech.engine.recipe  # noqa: F401  loaded once here, so that a forked command need not
 from pyspeech.files import atomic_write
 
 repository = Path(__file__).resolve().parents[1]

@@ -16,9 +16,9 @@ from typing import Optional
 # The environment line would load torch in each of the many processes of these tests.
 sys.modules["pyspeech.compat"] = types.SimpleNamespace(describe_environment=lambda: "Python of the tests")
 
+from pyspeech.engine.recipe import Recipe, folder_or, requirement
 from pyspeech.errors import UserError  # noqa: F401 (TOY_FAIL raises it)
 from pyspeech.files import atomic_write
-from pyspeech.pipeline import Recipe, folder_or, requirement
 
 here = Path(__file__).resolve().parent
 

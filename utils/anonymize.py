@@ -24,9 +24,9 @@ import contextlib
 import logging
 import os
 
-from pyspeech.arguments import tool_parser
+from pyspeech.commands.arguments import tool_parser
+from pyspeech.commands.terminal import exit_after, process_each, set_up_messages
 from pyspeech.errors import UserError
-from pyspeech.terminal import exit_after, process_each, set_up_messages
 
 BLOCK = 1 << 16     # frames written at once: libsndfile's Vorbis coder cannot take many more
 FULL_SCALE = 0.999
@@ -101,7 +101,7 @@ def find_targets(source, output):
 def anonymize_file(source, target, coefficient, level):
     """Write one file. Returns (the path written, seconds of audio). UserError where it cannot be read or written."""
     from pyspeech.audio.io import read_channels
-    from pyspeech.spoofing.mcadams import anonymize
+    from pyspeech.spoof.mcadams import anonymize
 
     samples, rate = read_channels(source)
     kind = kind_of(source, target)

@@ -19,9 +19,9 @@ ensure_environment()
 import logging
 from dataclasses import asdict
 
-from pyspeech.arguments import tool_parser
+from pyspeech.commands.arguments import tool_parser
+from pyspeech.commands.terminal import exit_after, set_up_messages
 from pyspeech.errors import UserError
-from pyspeech.terminal import exit_after, set_up_messages
 
 
 def parser():
@@ -49,7 +49,7 @@ def main(arguments=None):
 
 def averaged(folders):
     """The Detector of the first folder with the mean of the weights of all; UserError where they do not fit each other."""
-    from pyspeech.spoofing.checkpoint import load_model
+    from pyspeech.spoof.checkpoint import load_model
     from pyspeech.training.checkpoint import mean
     if len(folders) < 2:
         raise UserError(f"{folders[0]}: one detector alone; expected two or more")

@@ -20,10 +20,10 @@ import fnmatch
 import json
 import statistics
 
-from pyspeech.arguments import add_json, tool_parser
+from pyspeech.commands.arguments import add_json, tool_parser
+from pyspeech.commands.terminal import exit_after
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
-from pyspeech.terminal import exit_after
 from steps.tables import aligned
 
 

@@ -10,7 +10,7 @@ with the detector that comes along.
 What reaches the threshold counts as genuine; the threshold is that of equal error rates on the development set of the
 detector. P(genuine) follows from the score, where a share of --prior of all recordings is genuine. Calibration and
 threshold were found on the kinds of fakes that the detector was trained with: other kinds, other microphones and other
-languages can fool it. How often, for the detector that comes along, says pyspeech/spoofing/shipped/README.md.
+languages can fool it. How often, for the detector that comes along, says pyspeech/spoof/shipped/README.md.
 
 examples:
   utils/detect_fake.py message.ogg
@@ -35,10 +35,10 @@ import json
 import logging
 import math
 
-from pyspeech.arguments import add_inputs, tool_parser
+from pyspeech.commands.arguments import add_inputs, tool_parser
+from pyspeech.commands.terminal import exit_after, process_each, set_up_messages, shown_name
 from pyspeech.errors import UserError
 from pyspeech.model_file import find_model
-from pyspeech.terminal import exit_after, process_each, set_up_messages, shown_name
 
 FORMATS = ("text", "json", "csv", "scores")
 SILENCE = 1e-4  # a recording whose samples lie this close together, of a full scale of -1 to 1, holds no speech
@@ -93,8 +93,8 @@ def load(options):
     if options.threshold is not None and not math.isfinite(options.threshold):
         raise UserError(f"--threshold {options.threshold}: expected a finite number")
     from pyspeech.compat import default_device
-    from pyspeech.spoofing.calibration import Calibration
-    from pyspeech.spoofing.checkpoint import SHIPPED, load_model
+    from pyspeech.spoof.calibration import Calibration
+    from pyspeech.spoof.checkpoint import SHIPPED, load_model
     folder = find_model(options.model, "fake audio detector") if options.model else SHIPPED
     detector = load_model(folder, default_device())
     if not options.model:
@@ -118,7 +118,7 @@ def output(options):
 
 def result_of(recording, detector, options):
     """What is found in a recording: a dict of HEADER's fields, and "windows": [start in seconds, score] of each."""
-    from pyspeech.spoofing.detector import score_blocks
+    from pyspeech.spoof.detector import score_blocks
     channel = recording.channel if options.channel is None else options.channel
     audio = watched(recording, detector, channel)
     starts, scores = score_blocks(detector, audio)

@@ -28,11 +28,11 @@ ensure_environment()
 import argparse
 import time
 
-from pyspeech.arguments import add_inputs, tool_parser, whole_number
+from pyspeech.commands.arguments import add_inputs, tool_parser, whole_number
+from pyspeech.commands.terminal import exit_after, process_each, set_up_messages, shown_name, speed, stop_at_interrupt
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write
 from pyspeech.model_file import MODEL_FILE, ONNX_FILE, find_model, newest_model
-from pyspeech.terminal import exit_after, process_each, set_up_messages, shown_name, speed, stop_at_interrupt
 
 STATISTICAL = ("statistical", "statistical_plain")
 SYSTEMS = ("shipped", *STATISTICAL, "cnn", "rnn", "seg_rnn")

@@ -30,10 +30,10 @@ ensure_environment()
 import json
 import time
 
-from pyspeech.arguments import add_device, add_inputs, tool_parser
+from pyspeech.commands.arguments import add_device, add_inputs, tool_parser
+from pyspeech.commands.terminal import clock, exit_after, process_each, set_up_messages, shown_name, speed
 from pyspeech.errors import UserError
 from pyspeech.model_file import MODEL_FILE, find_model
-from pyspeech.terminal import clock, exit_after, process_each, set_up_messages, shown_name, speed
 
 FORMATS = {"json": ".jsonl", "text": ".txt", "onehot": ".txt", "vectors": ".txt"}
 TABLE = "ark"  # the format that is one table of all recordings

@@ -16,11 +16,11 @@ from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-from pyspeech.arguments import tool_parser
+from pyspeech.commands.arguments import tool_parser
+from pyspeech.commands.terminal import exit_after
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path
 from pyspeech.model_file import ONNX_FILE, find_model
-from pyspeech.terminal import exit_after
 
 CHECKED = 30.0  # seconds of audio
 LARGEST_DIFFERENCE = 1e-4  # between the two forms' scores

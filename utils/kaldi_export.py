@@ -25,10 +25,10 @@ import logging
 import os
 import re
 
-from pyspeech.arguments import tool_parser
+from pyspeech.commands.arguments import tool_parser
+from pyspeech.commands.terminal import exit_after, set_up_messages
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write
-from pyspeech.terminal import exit_after, set_up_messages
 
 log = logging.getLogger("kaldi_export")
 
@@ -126,7 +126,7 @@ def place_of(cut, manifest, folder, name, digest):
     from lhotse.utils import fastcopy
 
     from local.audio_files import as_int16, safe_name, write_audio
-    from pyspeech.cuts import read_samples
+    from pyspeech.data.cuts import read_samples
 
     source = cut.recording.sources[0]
     if source.type == "file" and not os.path.exists(source.source):    # as from the folder of the manifest

@@ -22,10 +22,10 @@ ensure_environment()
 
 import logging
 
-from pyspeech.arguments import tool_parser
+from pyspeech.commands.arguments import tool_parser
+from pyspeech.commands.terminal import exit_after, set_up_messages
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path
-from pyspeech.terminal import exit_after, set_up_messages
 
 log = logging.getLogger("kaldi_import")
 
@@ -68,7 +68,7 @@ def parser():
 def write_cuts(folder, manifest, skip_bad):
     from local.audio_checks import check_utterances, utterance_check
     from local.audio_files import readable_copies
-    from local.kaldi import read_utterances
+    from local.indic.kaldi import read_utterances
     from local.manifests import write_manifest
     from local.problems import report_problems
 

@@ -13,8 +13,8 @@ from pyspeech.launch import ensure_environment
 ensure_environment()
 
 
-from pyspeech.arguments import tool_parser
-from pyspeech.terminal import exit_after
+from pyspeech.commands.arguments import tool_parser
+from pyspeech.commands.terminal import exit_after
 
 
 def main(arguments=None):

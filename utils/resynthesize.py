@@ -21,10 +21,10 @@ ensure_environment()
 import os
 import time
 
-from pyspeech.arguments import add_device, add_inputs, tool_parser
+from pyspeech.commands.arguments import add_device, add_inputs, tool_parser
+from pyspeech.commands.terminal import clock, exit_after, process_each, set_up_messages, speed
 from pyspeech.errors import UserError
 from pyspeech.model_file import find_model
-from pyspeech.terminal import clock, exit_after, process_each, set_up_messages, speed
 
 
 def parser():

@@ -17,10 +17,10 @@ ensure_environment()
 import math
 import os
 
-from pyspeech.arguments import new_file, tool_parser
+from pyspeech.commands.arguments import new_file, tool_parser
+from pyspeech.commands.terminal import exit_after
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
-from pyspeech.terminal import exit_after
 
 
 def main(arguments=None):

@@ -15,10 +15,10 @@ from pyspeech.launch import ensure_environment
 ensure_environment()
 
 
-from pyspeech.arguments import add_json, tool_parser
+from pyspeech.commands.arguments import add_json, tool_parser
+from pyspeech.commands.terminal import exit_after
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
-from pyspeech.terminal import exit_after
 
 
 def main(arguments=None):

@@ -24,17 +24,17 @@ ensure_environment()
 
 import argparse
 
-from pyspeech.arguments import add_json, seed, tool_parser, whole_number
+from pyspeech.commands.arguments import add_json, seed, tool_parser, whole_number
+from pyspeech.commands.terminal import exit_after, some
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
-from pyspeech.terminal import exit_after, some
 from steps.tables import aligned, bracketed, percent
 
 
 def main(arguments=None):
     options = parser().parse_args(arguments)
-    from pyspeech.spoofing.formats import match_scores, read_asv_scores, read_labels, read_scores
-    from pyspeech.spoofing.scoring import asv_rates, score_set
+    from pyspeech.spoof.formats import match_scores, read_asv_scores, read_labels, read_scores
+    from pyspeech.spoof.scoring import asv_rates, score_set
     scores, labels = match_scores(read_scores(options.scores), read_labels(options.labels), options.scores)
     labels = matched(labels, scores, options)
     asv = asv_rates(read_asv_scores(options.asv_scores)) if options.asv_scores else None

@@ -14,9 +14,9 @@ from pyspeech.launch import ensure_environment
 ensure_environment()
 
 
-from pyspeech.arguments import add_json, tool_parser
+from pyspeech.commands.arguments import add_json, tool_parser
+from pyspeech.commands.terminal import exit_after
 from pyspeech.files import write_json
-from pyspeech.terminal import exit_after
 from steps.tables import aligned, decimals
 
 COLUMNS = [("DCF", "dcf", 5), ("Pmiss", "p_miss", 5), ("Pfa", "p_fa", 5), ("P", "precision", 4), ("R", "recall", 4),

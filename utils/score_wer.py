@@ -16,10 +16,10 @@ from pyspeech.launch import ensure_environment
 ensure_environment()
 
 
-from pyspeech.arguments import add_json, seed, tool_parser
+from pyspeech.commands.arguments import add_json, seed, tool_parser
+from pyspeech.commands.terminal import exit_after, some
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
-from pyspeech.terminal import exit_after, some
 from steps.tables import aligned, bracketed, percent
 
 MANIFESTS = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".yaml", ".yaml.gz")

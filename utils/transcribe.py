@@ -30,12 +30,21 @@ import math
 import time
 from collections import Counter
 
-from pyspeech.arguments import tool_parser, whole_number
+from pyspeech.asr.config import STOPPING_RULES, EarlyStopping, Endpointing, SearchConfig
+from pyspeech.asr.transcripts import FORMATS, Transcript, render
+from pyspeech.commands.arguments import tool_parser, whole_number
+from pyspeech.commands.terminal import (
+    clock,
+    exit_after,
+    process_all,
+    say_errors,
+    set_up_messages,
+    shown_name,
+    speed,
+    stop_at_interrupt,
+)
 from pyspeech.errors import UserError
 from pyspeech.model_file import find_model
-from pyspeech.terminal import clock, exit_after, process_all, say_errors, set_up_messages, shown_name, speed, stop_at_interrupt
-from pyspeech.transducer.config import STOPPING_RULES, EarlyStopping, Endpointing, SearchConfig
-from pyspeech.transducer.transcripts import FORMATS, Transcript, render
 
 WHOLE = 30.0  # seconds; longer recordings are cut into segments
 BATCH = 16  # short recordings that are recognised together
@@ -124,11 +133,11 @@ def search_of(options):
 def load_bundle(options):
     """The model of --model, in int8 or on the GPU where there is one."""
     folder = find_model(options.model, "transducer")
+    from pyspeech.asr.checkpoint import load_model
     from pyspeech.compat import default_device
-    from pyspeech.transducer.checkpoint import load_model
     if not options.int8:
         return load_model(folder, default_device())
-    from pyspeech.transducer.quantization import quantize_bundle
+    from pyspeech.asr.quantization import quantize_bundle
     return quantize_bundle(load_model(folder))
 
 
@@ -216,7 +225,7 @@ class Work:
         return stream_audio(recording.path, rate, channel, block, recording.start, recording.duration)
 
     def _recognize(self, samples_list):
-        from pyspeech.transducer.recognizer import recognize
+        from pyspeech.asr.recognizer import recognize
         begin = time.perf_counter()
         results = recognize(self.bundle, samples_list, *self.settings)
         self.computing += time.perf_counter() - begin
@@ -246,7 +255,7 @@ class Work:
 
     def _results(self, blocks, endpointing):
         """Yield (Recognition, seconds of audio so far), partial and final."""
-        from pyspeech.transducer.streaming import StreamingRecognizer
+        from pyspeech.asr.streaming import StreamingRecognizer
         recognizer, samples = StreamingRecognizer(self.bundle, *self.settings, endpointing=endpointing), 0
         for block in blocks:
             samples += len(block)

@@ -13,9 +13,9 @@ from pyspeech.launch import ensure_environment
 ensure_environment()
 
 
-from pyspeech.arguments import tool_parser
+from pyspeech.commands.arguments import tool_parser
+from pyspeech.commands.terminal import exit_after
 from pyspeech.errors import UserError
-from pyspeech.terminal import exit_after
 
 
 def main(arguments=None):
@@ -25,7 +25,7 @@ def main(arguments=None):
     folder = printable(options.folder)
     expected = None
     if options.corpus:
-        from local.zerospeech2019 import expected_files
+        from local.zerospeech.zerospeech2019 import expected_files
         expected = expected_files(options.corpus, options.language)
     elif options.language:
         raise UserError(f"--language {options.language}: needs --corpus, whose language it is")

@@ -10,9 +10,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from pyspeech.launch import ensure_environment
 
 ensure_environment()
+from pyspeech.engine.recipe import Recipe, folder_or, stages_at_once
 from pyspeech.features.config import SpecAugmentConfig
-from pyspeech.pipeline import Recipe, folder_or, stages_at_once
-from pyspeech.spoofing.config import AugmentConfig, CropConfig, DetectorConfig, LogMelConfig
+from pyspeech.spoof.config import AugmentConfig, CropConfig, DetectorConfig, LogMelConfig
 from pyspeech.training.config import TrainConfig
 from steps.spoof.augment import OPTIONS
 from steps.spoof.options import TRAINING, check_options, if_left_out

@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from pyspeech.launch import ensure_environment
 
 ensure_environment()
-from pyspeech.pipeline import Recipe, requirement
+from pyspeech.engine.recipe import Recipe, requirement
 from pyspeech.sad.config import DatasetConfig, NetworkConfig, StftConfig
 from pyspeech.training.config import TrainConfig
 
@@ -45,7 +45,8 @@ recipe = Recipe("Speech detector of pyspeech", Config, Path(__file__).resolve().
 @recipe.stage(config=["train_minutes", "dev_minutes", "eval_minutes"], outputs=["corpus"], cpus=2, resumable=True)
 def prepare(exp, conf):
     """Simulated radio, close speech and recordings without speech; the labels of words and of turns."""
-    from local import ami_clips, speech_scenes
+    from local.detector import scenes as speech_scenes
+    from local.fearless import ami_clips
     speech_scenes.prepare(exp.dir / "corpus", {name: getattr(conf, f"{name}_minutes") for name in speech_scenes.SPLITS})
     ami_clips.prepare(exp.dir / "corpus")
 

@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from pyspeech.launch import ensure_environment
 
 ensure_environment()
-from pyspeech.pipeline import Recipe, folder_or, stages_at_once
+from pyspeech.engine.recipe import Recipe, folder_or, stages_at_once
 from pyspeech.sad.config import DatasetConfig, GridConfig, NetworkConfig, StatisticalConfig, StftConfig
 from pyspeech.training.config import TrainConfig
 from steps.sad.options import check_options, if_grid, network_options

@@ -10,10 +10,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from pyspeech.launch import ensure_environment
 
 ensure_environment()
+from pyspeech.asr.config import DataConfig, LossConfig, SearchConfig, TransducerConfig
+from pyspeech.engine.recipe import Recipe, folder_or, requirement, stages_at_once
 from pyspeech.features.config import FbankConfig, SpecAugmentConfig
-from pyspeech.pipeline import Recipe, folder_or, requirement, stages_at_once
 from pyspeech.training.config import TrainConfig
-from pyspeech.transducer.config import DataConfig, LossConfig, SearchConfig, TransducerConfig
 from steps.asr.corpus import KINDS, compute_features, make_units, prepare_corpus
 from steps.asr.results import LID, read_by_report, report
 from steps.asr.score import decode_system, stop_early

@@ -10,8 +10,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from pyspeech.launch import ensure_environment
 
 ensure_environment()
+from pyspeech.engine.recipe import Recipe, folder_or, requirement, stages_at_once
 from pyspeech.features.config import MfccConfig
-from pyspeech.pipeline import Recipe, folder_or, requirement, stages_at_once
 from pyspeech.units.config import InverterConfig, SubmissionConfig, UnitDataConfig, UnitTrainConfig, VqVaeConfig
 from steps.systems import check_fixed, check_list, check_systems, if_used, models_of
 from steps.units.corpus import MINI_LANGUAGES, prepare_corpus

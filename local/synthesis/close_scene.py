@@ -1,6 +1,6 @@
 """One simulated recording of close speech, or of no speech at all: talkers in a room, what else is heard, the recorder.
 
-Used by local/speech_scenes.py. The blocks that it builds with are those of local/synthesis/radio.py.
+Used by local/detector/scenes.py. The blocks that it builds with are those of local/synthesis/radio.py.
 """
 
 import numpy as np

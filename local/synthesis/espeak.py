@@ -113,9 +113,9 @@ def library():
     """
     import platform
 
-    from pyspeech.download import fetch_pypi
     from pyspeech.errors import UserError
-    from pyspeech.unpack import unpack
+    from pyspeech.fetch.download import fetch_pypi
+    from pyspeech.fetch.unpack import unpack
 
     if sys.platform != "linux" or platform.machine() != "x86_64":
         raise UserError(

@@ -1,4 +1,4 @@
-"""The engines that make the fakes of local/add_mini.py: those that speak a text and those that copy a recording.
+"""The engines that make the fakes of local/add2022/mini.py: those that speak a text and those that copy a recording.
 
     world, world_convert, griffin_lim, lpc, sinusoidal, phase_vocoder     local/synthesis/vocoders.py
     melgan             Multi-band MelGAN, a neural vocoder                local/synthesis/melgan.py
@@ -10,7 +10,7 @@
     kokoro             Kokoro: neural, all languages, with an accent      local/synthesis/kokoro.py
     piper              Piper: neural, all languages, with an accent       local/synthesis/piper.py
 
-and, with all engines alone (local/add_mini_more.py):
+and, with all engines alone (local/add2022/mini_more.py):
 
     hifigan_16k        HiFi-GAN of 16 kHz, neural                         local/synthesis/hifigan_16k.py
     melgan_full        MelGAN, neural                                    local/synthesis/melgan_full.py

@@ -150,7 +150,7 @@ _ASCII = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "„": '
 
 def packages(voices=tuple(VOICES)):
     """The Debian packages of these voices, of Festival, and of the libraries that it is linked with (those for sound)."""
-    from pyspeech.download import DebianPackage
+    from pyspeech.fetch.download import DebianPackage
 
     wanted = {name for voice in voices for name in VOICES[voice].packages}
     found = []
@@ -168,8 +168,8 @@ def installation(voices=tuple(VOICES)):
     import platform
     import sys
 
-    from pyspeech.download import cache_dir, fetch_debian
-    from pyspeech.unpack import made_once, unpack
+    from pyspeech.fetch.download import cache_dir, fetch_debian
+    from pyspeech.fetch.unpack import made_once, unpack
 
     if sys.platform != "linux" or platform.machine() != "x86_64":
         raise UserError(

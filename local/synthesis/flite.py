@@ -16,7 +16,7 @@ LIBRARIES = ("libflite", "libflite_cmulex", "libflite_usenglish")  # in the orde
 
 def packages():
     """The Debian packages with the libraries: Flite's, and the sound library that it is linked with."""
-    from pyspeech.download import DebianPackage
+    from pyspeech.fetch.download import DebianPackage
 
     return [
         DebianPackage(
@@ -34,8 +34,8 @@ def packages():
 
 def libraries():
     """{name: path} of the shared libraries, downloaded into the cache where they are not there."""
-    from pyspeech.download import fetch_debian
-    from pyspeech.unpack import unpack
+    from pyspeech.fetch.download import fetch_debian
+    from pyspeech.fetch.unpack import unpack
 
     archives = fetch_debian(packages())
     found = [path for name in sorted(archives) for path in unpack(archives[name], ["usr/lib/*.so.*"]).rglob("*.so.*")]

@@ -31,8 +31,8 @@ DATA = ("hibari-tts", "hibari_tts-0.2.1-py3-none-any.whl", "49f2abbbe451c988e744
 def model():
     """{name: path} of the network, its vocabulary, and eSpeak NG's library and data; downloaded into the cache (14 MB and
     eSpeak NG) where they are not there."""
-    from pyspeech.download import fetch_pypi
-    from pyspeech.unpack import unpack
+    from pyspeech.fetch.download import fetch_pypi
+    from pyspeech.fetch.unpack import unpack
 
     names = [f"hibari/assets/{name}" for name in ("hibari.onnx", "vocab.json")]
     network, vocabulary = (str(unpack(fetch_pypi(*DATA), names) / name) for name in names)

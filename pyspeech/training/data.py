@@ -17,8 +17,8 @@ from typing import Any
 import torch
 
 from pyspeech.compat import default_device
+from pyspeech.engine.process import stage_cores
 from pyspeech.errors import UserError
-from pyspeech.experiment.process import stage_cores
 from pyspeech.training import distributed
 from pyspeech.training.randomness import RandomStream
 

@@ -3,7 +3,7 @@
 Each process has a GPU, or a share of the cores, and runs the same code: what is collective here is called by all of them,
 in the same order. Small things, Python objects, go over gloo, which notices at once that a process has ended; tensors of
 GPUs go over NCCL. Whatever the processes are, and however many, is decided before: by the environment, as torchrun,
-or Slurm's srun, or pyspeech.experiment.ranks set it.
+or Slurm's srun, or pyspeech.engine.ranks set it.
 
     WORLD_SIZE                        processes in all
     RANK, or Slurm's SLURM_PROCID     which of them this is, from 0

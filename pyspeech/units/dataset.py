@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from pyspeech.cache import BoundedCache
-from pyspeech.cuts import DURATION_JITTER, read_samples, split_batches, supervision_of
+from pyspeech.data.cache import BoundedCache
+from pyspeech.data.cuts import DURATION_JITTER, read_samples, split_batches, supervision_of
 from pyspeech.errors import UserError
 from pyspeech.features.fbank import GlobalStats
 from pyspeech.features.mfcc import normalise, raw_features

@@ -17,19 +17,19 @@ SETS = ("train", "dev", "test")
 def prepare_corpus(conf, out, log):
     """Write the manifests of the corpus that `conf` names into the folder `out`."""
     if conf.corpus == "mini":
-        from local import indic_mini
+        from local.indic import mini as indic_mini
         indic_mini.prepare(out, log, scale=conf.scale, languages=conf.languages)
     elif conf.corpus == "prompts":
-        from local import prompts_mini
+        from local.indic import prompts as prompts_mini
         prompts_mini.prepare(out, log, scale=conf.scale, languages=conf.languages)
     elif conf.kind == "mucs":
-        from local import mucs
+        from local.indic import mucs
         mucs.prepare(conf.corpus, out, log, languages=conf.languages, skip_bad=conf.skip_bad)
     elif conf.kind == "kaldi":
-        from local import kaldi
+        from local.indic import kaldi
         kaldi.prepare(conf.corpus, out, log, languages=conf.languages, skip_bad=conf.skip_bad)
     else:
-        from local import speech_corpora
+        from local.indic import speech_corpora
         speech_corpora.prepare(conf.kind, conf.corpus, out, log, languages=conf.languages, skip_bad=conf.skip_bad)
     counts = describe_corpus(out)
     for language, by_set in counts.items():
@@ -47,7 +47,7 @@ def load_cuts(corpus, name, language=None):
 
 def set_fields(corpus, name):
     """(cut, its supervision) of each utterance of a set, as dicts, one at a time; none where the corpus lacks the set."""
-    from pyspeech.utterances import read_lines, supervision_fields
+    from pyspeech.data.utterances import read_lines, supervision_fields
 
     return map(supervision_fields, read_lines(Path(corpus) / f"{name}.jsonl.gz"))
 
@@ -108,8 +108,8 @@ def compute_features(exp, conf):
     """
     import numpy as np
 
+    from pyspeech.asr.dataset import compute_frames
     from pyspeech.features.frame_store import Rows, check_space, choose_rows, frame_bytes, write_stores
-    from pyspeech.transducer.dataset import compute_frames
 
     corpus, out, num_bins, rate = exp.dir / "corpus", exp.dir / "features", conf.features.num_bins, conf.features.sampling_rate
     sets = {name: read_utterances(conf, corpus, name) for name in ("dev", "train")}
@@ -134,6 +134,6 @@ def compute_features(exp, conf):
 
 def read_utterances(conf, corpus, name):
     """The Utterances of a set, of the training set with its copies at other speeds: the rows of features/frames/<set>."""
-    from pyspeech.utterances import Utterances
+    from pyspeech.data.utterances import Utterances
 
     return Utterances.read(Path(corpus) / f"{name}.jsonl.gz", conf.data.speeds if name == "train" else ())

@@ -72,7 +72,7 @@ def additions_note(conf):
 
 def parameters(exp, conf):
     """Table 6: {system: {"run": parameters of this run's model, "paper_size": millions at the paper's size}}."""
-    from pyspeech.transducer.config import TransducerConfig, parameter_count
+    from pyspeech.asr.config import TransducerConfig, parameter_count
 
     languages = languages_of(exp.dir / "corpus")
     counted = {}

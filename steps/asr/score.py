@@ -2,9 +2,9 @@
 import json
 import math
 
-from pyspeech.experiment.process import model_processes
+from pyspeech.engine.parts import in_parts
+from pyspeech.engine.process import model_processes
 from pyspeech.files import atomic_path, atomic_write, write_json
-from pyspeech.parts import in_parts
 from steps.asr.corpus import languages_of, load_cuts
 from steps.asr.tables import chance_notes, one_row
 from steps.asr.train import STRUCTURES
@@ -52,11 +52,11 @@ def recognizer(exp, conf, system):
     import numpy as np
     import torch
 
+    from pyspeech.asr.checkpoint import load_model
+    from pyspeech.asr.recognizer import recognize
     from pyspeech.compat import default_device
-    from pyspeech.cuts import read_samples
+    from pyspeech.data.cuts import read_samples
     from pyspeech.text.normalize import normalize
-    from pyspeech.transducer.checkpoint import load_model
-    from pyspeech.transducer.recognizer import recognize
 
     structure, place = STRUCTURES[system], exp.dir / "models" / system
     told = structure["structure"] != "vanilla" and not structure.get("lid")
@@ -139,7 +139,7 @@ def read_decoded(folder):
 def stop_early(exp, conf, system):
     """early_stopping.json, Table 7: an entry for every rule and setting, of the test set; "dev" in it is the same of dev,
     None without dev. system: one with language identification."""
-    from pyspeech.transducer.config import STOPPING_RULES, EarlyStopping
+    from pyspeech.asr.config import STOPPING_RULES, EarlyStopping
 
     settings = [EarlyStopping()] + [EarlyStopping(rule, tau, threshold) for rule in STOPPING_RULES
                                     for tau in conf.stop_after for threshold in conf.stop_below]
@@ -159,8 +159,8 @@ def stopped_early(folder, settings):
     """
     import numpy as np
 
+    from pyspeech.asr.early_stopping import run
     from pyspeech.text.wer import align, count_errors
-    from pyspeech.transducer.early_stopping import run
 
     lines, log_posteriors, codes = [], [], []
     for language, decoded in read_decoded(folder).items():
@@ -180,7 +180,7 @@ def stopped_early(folder, settings):
 
 def pooled(rows):
     """The figures of an early stopping from those of its utterances."""
-    from pyspeech.transducer.early_stopping import overall_t_avg
+    from pyspeech.asr.early_stopping import overall_t_avg
 
     return {"errors": sum(row["errors"] for row in rows), "words": sum(row["words"] for row in rows),
             "t_avg": overall_t_avg([row["t_avg"] for row in rows]),

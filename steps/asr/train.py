@@ -52,13 +52,13 @@ def shorter(train, share, lr):
 
 def train_model(exp, conf, system, languages, train, name, seed=None):
     """One model in training/<name>, then models/<name>/model.pt. Goes on after a kill, and is kept where it is done."""
+    from pyspeech.asr.batching import LanguageSampler
+    from pyspeech.asr.checkpoint import save_model
+    from pyspeech.asr.dataset import UtteranceDataset
+    from pyspeech.asr.training import TransducerTraining, compute_loss
     from pyspeech.features.fbank import GlobalStats
     from pyspeech.features.frame_store import FrameStore
     from pyspeech.training.run import train as run_training
-    from pyspeech.transducer.batching import LanguageSampler
-    from pyspeech.transducer.checkpoint import save_model
-    from pyspeech.transducer.dataset import UtteranceDataset
-    from pyspeech.transducer.training import TransducerTraining, compute_loss
 
     corpus = exp.dir / "corpus"
     structure = STRUCTURES[system]
@@ -89,9 +89,9 @@ def train_model(exp, conf, system, languages, train, name, seed=None):
 
 def make_model(exp, conf, structure, units, seed=None):
     """A new Transducer over the languages of `units`, or the one for its language of the system `seed`."""
-    from pyspeech.transducer.checkpoint import load_model
-    from pyspeech.transducer.finetune import symbols_in_union, to_monolingual
-    from pyspeech.transducer.networks import Transducer
+    from pyspeech.asr.checkpoint import load_model
+    from pyspeech.asr.finetune import symbols_in_union, to_monolingual
+    from pyspeech.asr.networks import Transducer
 
     if not seed:
         config = replace(conf.model, features=conf.features.dim, **structure)
@@ -104,8 +104,8 @@ def make_model(exp, conf, structure, units, seed=None):
 
 def dev_loss(dataset, languages, limits):
     """validate(model) -> {"loss": of dev, the mean over the languages, so that a small one counts as much}."""
+    from pyspeech.asr.batching import LanguageSampler
     from pyspeech.training.data import to_device
-    from pyspeech.transducer.batching import LanguageSampler
 
     sampler = LanguageSampler(dataset.utterances, languages, *limits, seed=0)
 

@@ -8,8 +8,8 @@ from functools import partial
 from itertools import cycle, islice
 from typing import NamedTuple
 
-from pyspeech.measurement.timing import cpu_pressure
 from steps.benchmark.plans import PLANS, training_of
+from steps.benchmark.timing import cpu_pressure
 
 PARTS = ("features", "loading", "training", "decoding")
 UNITS = 12  # pieces of a part
@@ -83,7 +83,7 @@ def unit_features(config, device):
 
 
 def log_mel_features(config, device):
-    from pyspeech.spoofing.networks import LogMel
+    from pyspeech.spoof.networks import LogMel
 
     log_mel = LogMel(config).to(device)
     return lambda samples: log_mel(samples[None])
@@ -151,9 +151,9 @@ def speech_scores(training, model, folder):
 def recognition(training, model, folder):
     import torch
 
+    from pyspeech.asr.checkpoint import Bundle
+    from pyspeech.asr.recognizer import recognize
     from pyspeech.features.fbank import GlobalStats
-    from pyspeech.transducer.checkpoint import Bundle
-    from pyspeech.transducer.recognizer import recognize
     from steps.asr.corpus import load_units
     from steps.benchmark.transducer import ScheduledBlank, sharpen
 
@@ -180,8 +180,8 @@ def units(training, model, folder):
 
 
 def fake_scores(training, model, folder):
-    from pyspeech.spoofing.calibration import Calibration
-    from pyspeech.spoofing.detector import Detector, score_samples
+    from pyspeech.spoof.calibration import Calibration
+    from pyspeech.spoof.detector import Detector, score_samples
 
     detector = Detector(model, training.conf.data, Calibration())
     return lambda samples: score_samples(detector, samples, detector.sampling_rate)

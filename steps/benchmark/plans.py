@@ -8,8 +8,8 @@ import sys
 from typing import Any, NamedTuple
 
 from pyspeech.errors import UserError
-from pyspeech.experiment.programs import run_program
 from pyspeech.launch import ROOT
+from steps.benchmark.programs import run_program
 
 
 class Plan(NamedTuple):
@@ -71,7 +71,7 @@ def run_stage(recipe, stage, profile, folder, settings):
 
 def training_of(recipe, profile, folder, settings):
     """The Training that the Plan's stage would begin in an experiment folder where those before it are done."""
-    from pyspeech.experiment.runner import Experiment
+    from pyspeech.engine.run import Experiment
     from pyspeech.training import run
 
     loaded, found = load_recipe(recipe), []

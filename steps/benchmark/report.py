@@ -1,6 +1,6 @@
-"""Results of utils/bench/benchmark.py as tables and plots; what a line has says pyspeech/measurement/comparison.py."""
-from pyspeech.measurement.comparison import is_disturbed
-from pyspeech.measurement.timing import spread
+"""Results of utils/bench/benchmark.py as tables and plots; what a line has says steps/benchmark/comparison.py."""
+from steps.benchmark.comparison import is_disturbed
+from steps.benchmark.timing import spread
 from steps.tables import decimals, markdown_table, percent
 
 HEADER = ["", "seconds", "least", "most", "CPU s", "real-time factor", "audio s/s", "efficiency %", "waiting %", "host GB",

@@ -9,7 +9,7 @@ ENOUGH_TRAINING_SECONDS = 2 * 3600  # less than this of a corpus's own: simulate
 
 def prepare_fearless(conf, out, log):
     """Write `out`/{train,dev,...}.jsonl.gz and `out`/reference/<set>/*.txt for the corpus that `conf` names."""
-    from local import ami_clips, fearless, fearless_mini
+    from local.fearless import ami_clips, fearless_steps as fearless, mini as fearless_mini
 
     if conf.corpus == "mini":
         log.info("simulated corpus: %s minutes of train, dev and eval streams, and the AMI clips", conf.minutes)
@@ -32,7 +32,7 @@ def prepare_fearless(conf, out, log):
 
 def _simulate(conf, out, log):
     """Make simulated streams; False where what they are made of cannot be downloaded, if they were not asked for."""
-    from local import fearless_mini
+    from local.fearless import mini as fearless_mini
 
     try:
         fearless_mini.prepare(out, minutes=conf.minutes)

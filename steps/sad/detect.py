@@ -1,14 +1,14 @@
 """Detectors over the streams of a corpus: statistical SAD, WebRTC, trained networks. Shared by SAD recipes.
 
 Each function takes cuts (a Lhotse CutSet with one cut a stream) and writes one official hypothesis file a stream, so
-that `utils/score_sad.py` can score any of the folders again. A stream is a part of its stage (pyspeech.parts): one that was
-killed goes on with the streams that are missing.
+that `utils/score_sad.py` can score any of the folders again. A stream is a part of its stage (pyspeech.engine.parts): one that
+was killed goes on with the streams that are missing.
 """
 from dataclasses import astuple
 from pathlib import Path
 
 from pyspeech.audio.io import stream_audio
-from pyspeech.parts import fingerprint, in_parts
+from pyspeech.engine.parts import fingerprint, in_parts
 from pyspeech.sad.formats import write_hypothesis
 from pyspeech.sad.segments import frames_to_segments
 from steps.sad.systems import SAMPLING_RATE

@@ -1,8 +1,8 @@
 """The grid of Figure 7 (Heitkaemper et al. 2020, section 4.2): segment RNNs of other segment lengths and shifts."""
 from dataclasses import replace
 
+from pyspeech.engine.parts import in_parts
 from pyspeech.files import write_json
-from pyspeech.parts import in_parts
 from steps.sad.options import cells
 from steps.sad.systems import SMOOTHINGS
 from steps.sad.train import sweep_dev, train_network

@@ -1,9 +1,9 @@
 """What the stages of a SAD recipe do to measure, one function a stage; `exp` is the engine's Experiment."""
 from functools import partial
 
-from pyspeech.experiment.process import model_processes
+from pyspeech.engine.parts import in_parts
+from pyspeech.engine.process import model_processes
 from pyspeech.files import write_json
-from pyspeech.parts import in_parts
 from steps.chance import warn
 from steps.cuts import load_cuts
 from steps.sad import detect

@@ -1,7 +1,7 @@
 """The detectors of a SAD recipe that train nothing: statistical SAD, GMM baseline, WebRTC; `exp` is the engine's Experiment."""
 from dataclasses import replace
 
-from pyspeech.parts import in_parts
+from pyspeech.engine.parts import in_parts
 from steps.cuts import load_cuts
 from steps.sad import detect
 from steps.sad.corpus import scored_sets

@@ -1,5 +1,5 @@
 """Majority voting of networks (Heitkaemper et al. 2020, section 4.3), with thresholds for what is voted on."""
-from pyspeech.parts import in_parts
+from pyspeech.engine.parts import in_parts
 from steps.cuts import load_cuts
 from steps.sad.detect import labels_of_dev, read_scores
 

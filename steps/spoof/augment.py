@@ -7,7 +7,7 @@ from functools import partial
 from pyspeech.errors import DownloadError, UserError
 
 SIMULATED = 60  # sounds of a kind, where they are made up
-# kind: (the option of how often it is heard, that of where it comes from, the argument of pyspeech.spoofing.augmentation)
+# kind: (the option of how often it is heard, that of where it comes from, the argument of pyspeech.spoof.augmentation)
 KINDS = {"noise": ("noise", "noise_dir", "noises"), "music": ("music", "music_dir", "musics"),
          "rooms": ("reverberation", "room_dir", "rirs")}
 OPTIONS = ["corpus", "skip_bad", "features.sampling_rate",  # what `collect_backgrounds` depends on
@@ -42,7 +42,7 @@ def shown(read, progress, name):
 
 def sources(kind, value, conf, folder, log):
     """(what they are, names of sounds, function of a name that gives them) of a kind; value: of its option."""
-    from local.backgrounds import backgrounds, read_sounds
+    from local.add2022.backgrounds import backgrounds, read_sounds
 
     rate = conf.features.sampling_rate
     if value == "packages":
@@ -73,8 +73,8 @@ def usable(kind, value, skip_bad, folder, log):
     where they are more than isolated ones."""
     from types import SimpleNamespace
 
+    from local.add2022.backgrounds import check_sound, find_sounds
     from local.audio_checks import check_utterances
-    from local.backgrounds import check_sound, find_sounds
     from local.problems import report_problems
 
     name = f"augment.{KINDS[kind][1]}={value}"

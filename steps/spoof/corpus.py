@@ -1,6 +1,6 @@
 """The corpora of egs/add2022: manifests of genuine and fake utterances, and what training mixes with them.
 
-    corpus/{train,dev,adapt,eval}.jsonl.gz   Lhotse cuts, see pyspeech/spoofing/formats.py; sets that a corpus lacks are missing
+    corpus/{train,dev,adapt,eval}.jsonl.gz   Lhotse cuts, see pyspeech/spoof/formats.py; sets that a corpus lacks are missing
 """
 from pathlib import Path
 
@@ -14,15 +14,15 @@ TOGETHER = "+"  # between families of engines that are left out of one training
 def prepare_corpus(conf, out, log):
     """Write the manifests of what `conf` names into the folder `out`."""
     if conf.corpus == "mini":
-        from local import add_mini
+        from local.add2022 import mini as add_mini
         add_mini.prepare(out, log, scale=conf.scale, engines=conf.engines)
         return
     kind = kind_of(conf.corpus) if conf.kind == "auto" else conf.kind
     log.info("corpus=%s: the layout of %s", conf.corpus, kind)
     if kind == "asvspoof2019":
-        from local import asvspoof2019 as corpus
+        from local.add2022 import asvspoof2019 as corpus
     else:
-        from local import add2022 as corpus
+        from local.add2022 import add2022 as corpus
     counts = corpus.prepare(conf.corpus, out, log, skip_bad=conf.skip_bad)
     log.info("%s", "; ".join(f"{name}: " + ", ".join(f"{number} {kind}" for kind, number in count.items())
                              for name, count in counts.items()))
@@ -30,7 +30,7 @@ def prepare_corpus(conf, out, log):
 
 def kind_of(folder):
     """asvspoof2019 where its protocols are found from the folder, or a name in it says so, else add2022."""
-    from local import asvspoof2019
+    from local.add2022 import asvspoof2019
 
     folder = Path(folder).resolve()
     try:
@@ -76,6 +76,6 @@ def training_cuts(corpus, sets, without=None):
 
 def left(cuts, without):
     """Those of labelled cuts that are no fakes of some families of engines; all of them where it is None."""
-    from pyspeech.spoofing.formats import family_of
+    from pyspeech.spoof.formats import family_of
 
     return [cut for cut in cuts if without is None or family_of(cut) not in without.split(TOGETHER)]

@@ -1,15 +1,15 @@
 """What a detector makes of engines that it has never met: trained without one family of them at a time, or without several.
 
 A family is what the corpus calls so, engines that have much in common; where it names none, each engine is one
-(pyspeech.spoofing.formats.family_of).
+(pyspeech.spoof.formats.family_of).
 """
 from copy import copy
 from dataclasses import replace
 from urllib.parse import quote
 
+from pyspeech.engine.parts import in_parts
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
-from pyspeech.parts import in_parts
 from steps.cuts import load_cuts
 from steps.spoof.corpus import TOGETHER
 from steps.spoof.score import read_seeds
@@ -20,7 +20,7 @@ ALL = "all"
 def families_left_out(conf, corpus, log):
     """The groups of families of conf.leave_out, joined by TOGETHER; `all` stands for each that train has, by itself. UserError
     for one that train does not have, or whose absence would leave no fakes."""
-    from pyspeech.spoofing.formats import family_of
+    from pyspeech.spoof.formats import family_of
 
     found = [family for family in dict.fromkeys(family_of(cut) for cut in load_cuts(corpus, "train")) if family != "-"]
     if conf.leave_out == [ALL] and not found:
@@ -93,8 +93,8 @@ def measured(exp, crop, system, family, group, cuts, met):
     from collections import Counter
 
     from pyspeech.compat import default_device
-    from pyspeech.spoofing.checkpoint import load_model
-    from pyspeech.spoofing.formats import family_of, kind_of, label_of
+    from pyspeech.spoof.checkpoint import load_model
+    from pyspeech.spoof.formats import family_of, kind_of, label_of
     from steps.spoof.train import score_cuts
 
     genuine = [cut for cut in cuts if label_of(cut).genuine]
@@ -117,8 +117,8 @@ def error_rates(genuine, fakes, scores):
     first; fractions."""
     import numpy as np
 
-    from pyspeech.spoofing.formats import label_of
-    from pyspeech.spoofing.scoring import eer_draws, equal_error_rate
+    from pyspeech.spoof.formats import label_of
+    from pyspeech.spoof.scoring import eer_draws, equal_error_rate
 
     scores, condition = np.array(scores), np.array([label_of(cut).condition for cut in genuine + fakes])
     first = np.arange(len(scores)) < len(genuine)

@@ -13,8 +13,8 @@ def envelopes(samples, coefficients=COEFFICIENTS, rate=16000, points=513):
     import numpy as np
 
     from pyspeech.errors import UserError
-    from pyspeech.spoofing import mcadams
-    from pyspeech.spoofing.roots import find_roots, multiply_out
+    from pyspeech.spoof import mcadams
+    from pyspeech.spoof.roots import find_roots, multiply_out
 
     window, shift = mcadams.analysis_window(rate)
     samples = np.asarray(samples, dtype=np.float64)

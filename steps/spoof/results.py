@@ -10,7 +10,7 @@ from steps.spoof.score import divide, labels_of_set, read_seeds, scored_sets
 from steps.systems import read_scores
 
 NOTES = {"mini": "Corpus mini: recordings of people from free packages, and fakes that vocoders and speech "
-                 "synthesisers made of them and of texts, all through the same recording chain (local/add_mini.py)."}
+                 "synthesisers made of them and of texts, all through the same recording chain (local/add2022/mini.py)."}
 SEARCHED = 50  # genuine utterances, for the vowel of Figure 2
 HISTOGRAMS = ("rnm_sm", "rnm_sm_mc0.8")  # the two panels of Figure 3, trained on Train+Dev. where that was done
 
@@ -55,7 +55,7 @@ def plot_scores(divided, calibrations, name, folder):
 def own_probability(ratios, calibration):
     """What the network itself says, (n,) from 0 to 1: of calibrated scores (n,), the logistic function of the mean log odds
     of an utterance's windows that they were. calibration: the fields of a Calibration."""
-    from pyspeech.spoofing.calibration import Calibration
+    from pyspeech.spoof.calibration import Calibration
 
     return Calibration().probability(Calibration(**calibration).score(ratios))
 
@@ -94,7 +94,7 @@ def plot_vowel(exp):
     """
     from itertools import islice
 
-    from pyspeech.cuts import read_samples
+    from pyspeech.data.cuts import read_samples
     from steps.spoof.vowels import RATE, SIZE, find_vowel
 
     genuine = (cut for cut in load_cuts(exp.dir / "corpus", "train") if cut.supervisions[0].text == "genuine")

@@ -1,9 +1,9 @@
 """Scores of the detectors of egs/add2022 on dev, adapt and eval, and their error rates."""
 from dataclasses import asdict
 
-from pyspeech.experiment.process import model_processes
+from pyspeech.engine.parts import in_parts
+from pyspeech.engine.process import model_processes
 from pyspeech.files import write_json
-from pyspeech.parts import in_parts
 from steps.chance import warn
 from steps.cuts import load_cuts
 from steps.spoof.tables import chance_of
@@ -25,8 +25,8 @@ def score_system(exp, conf, system):
     """scores/<system>/<seed>/<set>.txt, score files of calibrated log-likelihood ratios; scores/<system>.json, its
     figures, and the same on the screen. What training has scored to calibrate on is not scored again."""
     from pyspeech.compat import default_device
-    from pyspeech.spoofing.checkpoint import load_model
-    from pyspeech.spoofing.formats import read_scores, write_scores
+    from pyspeech.spoof.checkpoint import load_model
+    from pyspeech.spoof.formats import read_scores, write_scores
 
     models = {seed: exp.dir / "models" / system / str(seed) for seed in seeds_of(conf, system)}
     detectors = {seed: load_model(folder, default_device()) for seed, folder in models.items()}
@@ -71,7 +71,7 @@ def set_figures(scores, labels, asv):
     """Figures of one set. scores: [{utterance: score} of each seed]; labels: {utterance: Label}; asv: AsvRates or None."""
     import numpy as np
 
-    from pyspeech.spoofing.scoring import eer_draws, score_set
+    from pyspeech.spoof.scoring import eer_draws, score_set
 
     found = [score_set(labels, of_seed, asv=asv, draws=1) for of_seed in scores]  # the interval is that of the mean
     draws = np.mean([eer_draws(*divide(of_seed, labels)) for of_seed in scores], axis=0)
@@ -111,7 +111,7 @@ def difference(exp, seeds, pair, name, labels):
     seeds: {system: its seeds}."""
     import numpy as np
 
-    from pyspeech.spoofing.scoring import eer_draws, equal_error_rate
+    from pyspeech.spoof.scoring import eer_draws, equal_error_rate
 
     shared = [seed for seed in seeds[pair[0]] if seed in seeds[pair[1]]]
     means, draws = [], []
@@ -125,7 +125,7 @@ def difference(exp, seeds, pair, name, labels):
 
 def unseen_labels(corpus, labels):
     """Those of {utterance: Label} that are genuine or of an engine (attack) that neither train nor dev has."""
-    from pyspeech.spoofing.formats import label_of
+    from pyspeech.spoof.formats import label_of
 
     seen = {label_of(cut).attack for name in ("train", "dev") for cut in load_cuts(corpus, name)
             if cut.supervisions[0].text == "fake"}
@@ -134,14 +134,14 @@ def unseen_labels(corpus, labels):
 
 def labels_of_set(corpus, name):
     """{utterance: Label} of those utterances of a set whose label is known."""
-    from pyspeech.spoofing.formats import label_of
+    from pyspeech.spoof.formats import label_of
 
     return {cut.id: label_of(cut) for cut in load_cuts(corpus, name) if cut.supervisions[0].text}
 
 
 def read_seeds(exp, system, seeds, name):
     """[{utterance: score} of each seed] of a set."""
-    from pyspeech.spoofing.formats import read_scores
+    from pyspeech.spoof.formats import read_scores
 
     return [read_scores(exp.dir / "scores" / system / str(seed) / f"{name}.txt") for seed in seeds]
 
@@ -150,8 +150,8 @@ def asv_rates_of(corpus, name, log):
     """AsvRates of the scores of speaker verification that come with a set, or None; also, with a warning, where they are
     so bad that min t-DCF is not defined."""
     from pyspeech.errors import UserError
-    from pyspeech.spoofing.formats import read_asv_scores
-    from pyspeech.spoofing.scoring import asv_rates, tandem_weights
+    from pyspeech.spoof.formats import read_asv_scores
+    from pyspeech.spoof.scoring import asv_rates, tandem_weights
 
     path = corpus / f"asv_scores_{name}.txt"
     if not path.exists():

@@ -13,7 +13,7 @@ def check_start(conf):
     if conf.leave_out:
         raise UserError(f"start_from={conf.start_from}: that detector may have met the engines of leave_out; expected random, "
                         "or no leave_out")
-    from pyspeech.spoofing.checkpoint import read_features
+    from pyspeech.spoof.checkpoint import read_features
 
     try:
         theirs = asdict(read_features(_place(conf)))
@@ -26,8 +26,8 @@ def check_start(conf):
 
 def first_model(conf):
     """The LcnnBlstm with conf.network and conf.features that a training begins with."""
-    from pyspeech.spoofing.checkpoint import load_model
-    from pyspeech.spoofing.networks import LcnnBlstm
+    from pyspeech.spoof.checkpoint import load_model
+    from pyspeech.spoof.networks import LcnnBlstm
 
     model = LcnnBlstm(conf.network, conf.features)
     if conf.start_from != "random":
@@ -37,6 +37,6 @@ def first_model(conf):
 
 def _place(conf):
     """Where the detector of conf.start_from is."""
-    from pyspeech.spoofing.checkpoint import SHIPPED
+    from pyspeech.spoof.checkpoint import SHIPPED
 
     return SHIPPED if conf.start_from == "shipped" else conf.start_from

@@ -4,8 +4,8 @@ from collections import Counter
 from dataclasses import replace
 from functools import partial
 
-from pyspeech.experiment.process import model_processes
-from pyspeech.parts import in_parts
+from pyspeech.engine.parts import in_parts
+from pyspeech.engine.process import model_processes
 from steps.chance import warn_of_training
 from steps.spoof.start import first_model
 from steps.systems import seeds_of
@@ -84,9 +84,9 @@ def train_detector(exp, conf, system, seed, backgrounds, name, without=None):
     `chosen_by` chooses the weights, as train.minimize says, and the threshold and the calibration are made on it; where there
     is none the latter alone, on dev, which the system may have been trained on.
     """
-    from pyspeech.spoofing.augmentation import augment
-    from pyspeech.spoofing.dataset import CropDataset, UtteranceSampler
-    from pyspeech.spoofing.training import compute_loss, validation
+    from pyspeech.spoof.augmentation import augment
+    from pyspeech.spoof.dataset import CropDataset, UtteranceSampler
+    from pyspeech.spoof.training import compute_loss, validation
     from pyspeech.training.run import train as run_training
     from steps.spoof.corpus import choosing_cuts, training_cuts
 
@@ -115,7 +115,7 @@ def train_detector(exp, conf, system, seed, backgrounds, name, without=None):
 
 def say_drawn(cuts, often, log, some_left_out=False):
     """Which fakes conf.data.often draws more often, and a warning of names that no fake has: mistyped ones."""
-    from pyspeech.spoofing.formats import label_of
+    from pyspeech.spoof.formats import label_of
 
     count = Counter(label.attack for label in map(label_of, cuts) if not label.genuine)
     log.info("fakes drawn so many times as often as others: %s",
@@ -132,8 +132,8 @@ def chunks(cuts, name):
 
 def score_cuts(model, crop, cuts):
     """Scores of cuts as floats, before calibration."""
-    from pyspeech.spoofing.dataset import UtteranceReader
-    from pyspeech.spoofing.detector import score_utterances
+    from pyspeech.spoof.dataset import UtteranceReader
+    from pyspeech.spoof.detector import score_utterances
 
     read = UtteranceReader(model.log_mel.config.sampling_rate)
     return score_utterances(model.eval(), crop, map(read, cuts)).tolist()
@@ -142,11 +142,11 @@ def score_cuts(model, crop, cuts):
 def save_calibrated(folder, model, crop, name, cuts, log):
     """Write the detector with the calibration and the threshold that its scores of `cuts`, of the set `name`, give, and
     those scores, before calibration, to <name>.txt beside it; without cuts, the detector as it is."""
-    from pyspeech.spoofing.calibration import Calibration, fit_calibration
-    from pyspeech.spoofing.checkpoint import save_model
-    from pyspeech.spoofing.detector import Detector
-    from pyspeech.spoofing.formats import label_of, write_scores
-    from pyspeech.spoofing.scoring import equal_error_rate
+    from pyspeech.spoof.calibration import Calibration, fit_calibration
+    from pyspeech.spoof.checkpoint import save_model
+    from pyspeech.spoof.detector import Detector
+    from pyspeech.spoof.formats import label_of, write_scores
+    from pyspeech.spoof.scoring import equal_error_rate
 
     if not cuts:
         save_model(folder, Detector(model, crop, Calibration()))

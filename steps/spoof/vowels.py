@@ -52,8 +52,8 @@ def formants(samples, starts):
     where there are fewer."""
     import numpy as np
 
-    from pyspeech.spoofing.mcadams import burg
-    from pyspeech.spoofing.roots import find_roots
+    from pyspeech.spoof.mcadams import burg
+    from pyspeech.spoof.roots import find_roots
 
     if len(starts) == 0:
         return np.zeros((0, 3))

@@ -6,16 +6,16 @@
 import re
 import unicodedata
 
-MINI_LANGUAGES = ("cs", "nl")  # of local/zerospeech_mini.py
+MINI_LANGUAGES = ("cs", "nl")  # of local/zerospeech/mini.py
 
 
 def prepare_corpus(conf, out, log):
     """Write what the corpus that `conf` names is into the folder `out`."""
     if conf.corpus == "mini":
-        from local import zerospeech_mini
+        from local.zerospeech import mini as zerospeech_mini
         counts = zerospeech_mini.prepare(out, log, scale=conf.scale, languages=conf.languages)
     else:
-        from local import zerospeech2019
+        from local.zerospeech import zerospeech2019
         counts = zerospeech2019.prepare(conf.corpus, out, log, language=conf.language or None, skip_bad=conf.skip_bad)
     log.info("%s", ", ".join(f"{name} {count}" for name, count in counts.items()))
 

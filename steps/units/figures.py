@@ -103,7 +103,7 @@ def draw_sentence(folder, vqvae, cuts, names, path):
     folder: of what is spoken; vqvae: a pyspeech.units.checkpoint.Bundle; names: {(utterance, voice): file in it}.
     """
     from pyspeech.audio.io import read_audio
-    from pyspeech.cuts import read_samples
+    from pyspeech.data.cuts import read_samples
     from pyspeech.units.encoding import code_times, encode
 
     low, high = PICTURED

@@ -24,7 +24,7 @@ def add_recognition(measured, exp, recogniser, names, test):
     measured: of steps.units.voices.score_synthesis; nothing is added without a recogniser, or texts in the corpus.
     names: {(utterance, voice): file in wavs/}; test: {utterance: cut}.
     """
-    from pyspeech.cuts import read_samples
+    from pyspeech.data.cuts import read_samples
     from pyspeech.units.submission import write_wave
     from pyspeech.units.voices import RATE
 

@@ -1,13 +1,13 @@
 """The last stage of egs/zerospeech: its tables and pictures; `exp` is the engine's Experiment."""
 import json
 
-from pyspeech.experiment.process import short_path
+from pyspeech.engine.process import short_path
 from steps.systems import read_scores
 from steps.units import tables
 from steps.units.figures import code_shares, plot_code_usage, plot_trade_off
 
 NOTES = {"mini": "Corpus mini: two Czech voices of a game, acted; items from an automatic alignment "
-                 "(local/zerospeech_mini.py)."}
+                 "(local/zerospeech/mini.py)."}
 
 
 def report(exp, conf):

@@ -1,7 +1,7 @@
 """Units of the test set and their scores in egs/zerospeech: ABX within and across speakers, bitrate, codes in use."""
+from pyspeech.engine.parts import in_parts
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path, write_json
-from pyspeech.parts import in_parts
 from steps.chance import warn
 from steps.cuts import load_cuts
 from steps.systems import seeds_of
@@ -35,7 +35,7 @@ def units_folder(exp, system, seed):
 
 def encode_cuts(bundle, cuts):
     """Yield (cut, vectors of its codes (N, D) float32), one utterance at a time, as snippets are."""
-    from pyspeech.cuts import read_samples
+    from pyspeech.data.cuts import read_samples
     from pyspeech.units.encoding import encode
 
     for cut in cuts:
@@ -52,7 +52,7 @@ def score_anchors(exp, conf):
     averaged to the units' rate. No K that is larger than the number of frames."""
     import torch
 
-    from pyspeech.cuts import read_samples
+    from pyspeech.data.cuts import read_samples
     from pyspeech.features.mfcc import compute_features
     from pyspeech.units import kmeans
     from pyspeech.units.dataset import corpus_stats

@@ -21,7 +21,7 @@ def add_similarity(measured, exp, names, test, speakers):
     from tqdm import tqdm
 
     from pyspeech.audio.io import read_audio
-    from pyspeech.cuts import read_samples
+    from pyspeech.data.cuts import read_samples
     from pyspeech.units.voices import RATE
 
     embed = load_embedder(exp.log)
@@ -60,7 +60,7 @@ def load_embedder(log):
 
 def centroids(corpus, embed, speakers, needed):
     """{speaker: (256,) or None}; the recordings are chosen by their names alone."""
-    from pyspeech.cuts import read_samples
+    from pyspeech.data.cuts import read_samples
     from pyspeech.units.voices import RATE, centroid
 
     sets = {name: sorted(load_cuts(corpus, name), key=lambda cut: zlib.crc32(cut.id.encode()))

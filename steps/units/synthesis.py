@@ -9,8 +9,8 @@ import shutil
 import zlib
 from dataclasses import asdict, replace
 
-from pyspeech.experiment.process import model_processes
-from pyspeech.parts import in_parts
+from pyspeech.engine.parts import in_parts
+from pyspeech.engine.process import model_processes
 from steps.cuts import load_cuts
 from steps.units.train import run_training
 
@@ -67,7 +67,7 @@ def synthesize(exp, conf):
     import soxr
 
     from pyspeech.compat import default_device
-    from pyspeech.cuts import read_samples
+    from pyspeech.data.cuts import read_samples
     from pyspeech.units.checkpoint import load_pair
     from pyspeech.units.resynthesis import resynthesize
     from pyspeech.units.submission import RATE, synthesis_names, write_wave
@@ -90,7 +90,7 @@ def expected_of(corpus, language, cuts, pairs):
     """(test utterances, {(utterance, voice)}) that a submission is to hold: all of a release, what was left out too."""
     if corpus == "mini":
         return {cut.id for cut in cuts}, set(pairs)
-    from local.zerospeech2019 import expected_files
+    from local.zerospeech.zerospeech2019 import expected_files
 
     (utterances, wanted), = expected_files(corpus, language).values()
     return utterances, set(pairs) if wanted is None else wanted

@@ -3,9 +3,9 @@ import statistics
 import time
 from collections import defaultdict
 
+from pyspeech.engine.parts import in_parts
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
-from pyspeech.parts import in_parts
 from steps.cuts import load_cuts
 from steps.units.corpus import speaker_of, words_of
 from steps.units.figures import draw_sentence
@@ -28,7 +28,7 @@ def score_synthesis(exp, conf):
     real_time: Griffin-Lim's process time for a second of audio
     and what steps.units.similarity and steps.units.recognition add, where there is the package or a recogniser
     """
-    from pyspeech.cuts import read_samples
+    from pyspeech.data.cuts import read_samples
     from pyspeech.units.checkpoint import load_pair
     from pyspeech.units.submission import synthesis_names
     from pyspeech.units.voices import RATE
@@ -59,7 +59,7 @@ def score_synthesis(exp, conf):
 def score_pairs(exp, names, test, voices, speakers):
     """{(source, target): [(margin, distance), ...]} of what is spoken; names: {(utterance, voice): file in wavs/}."""
     from pyspeech.audio.io import read_audio
-    from pyspeech.cuts import read_samples
+    from pyspeech.data.cuts import read_samples
     from pyspeech.units.voices import RATE
 
     references, found = find_references(exp.dir / "corpus"), defaultdict(list)
@@ -79,7 +79,7 @@ def score_pairs(exp, names, test, voices, speakers):
 
 def fit_voices(corpus, speakers, needed, log):
     """{speaker: Voice}: of `speakers` by their training recordings, of others in `needed` by their test recordings."""
-    from pyspeech.cuts import read_samples
+    from pyspeech.data.cuts import read_samples
     from pyspeech.units.voices import RATE, fit_voice
 
     sets = {name: load_cuts(corpus, name) for name in ("voice", "test")}
@@ -152,7 +152,7 @@ def measure_griffin_lim(cuts, config):
     """
     import torch
 
-    from pyspeech.cuts import read_samples
+    from pyspeech.data.cuts import read_samples
     from pyspeech.features.stft import MagnitudeStft
     from pyspeech.units.griffin_lim import griffin_lim, spectral_snr
 

@@ -18,8 +18,8 @@ import importlib.util
 import os
 import tempfile
 
-from pyspeech.arguments import tool_parser
-from pyspeech.measurement.timing import best_process_times, use_one_thread
+from pyspeech.commands.arguments import tool_parser
+from steps.benchmark.timing import best_process_times, use_one_thread
 
 RATE = 25
 SPEAKERS = 6               # all of a context: with more than 5 as X the peer would draw some of them, or its bar stops it

@@ -35,25 +35,25 @@ import os
 import tempfile
 import time
 
-from pyspeech.arguments import length, tool_parser, whole_number
+from pyspeech.commands.arguments import length, tool_parser, whole_number
+from pyspeech.commands.terminal import exit_after
+from pyspeech.engine import config, ranks
+from pyspeech.engine.gpu import require_usable, usable_gpus
+from pyspeech.engine.job import prefix_of
+from pyspeech.engine.process import num_cores
+from pyspeech.engine.queues import QUEUES, Job
+from pyspeech.engine.site import load_site
+from pyspeech.engine.workers import in_processes
 from pyspeech.errors import UserError
-from pyspeech.experiment import config, ranks
-from pyspeech.experiment.job import prefix_of
-from pyspeech.experiment.one_job import run_one_job
-from pyspeech.experiment.process import num_cores
-from pyspeech.experiment.programs import run_program
-from pyspeech.experiment.queues import QUEUES, Job
-from pyspeech.experiment.site import load_site
 from pyspeech.files import atomic_write, write_json
-from pyspeech.gpu import require_usable, usable_gpus
-from pyspeech.measurement.comparison import add_round, compare
-from pyspeech.measurement.machine import describe_machine
-from pyspeech.measurement.timing import Team, repeat, thread_variables
-from pyspeech.terminal import exit_after
-from pyspeech.workers import in_processes
+from steps.benchmark.comparison import add_round, compare
+from steps.benchmark.machine import describe_machine
+from steps.benchmark.one_job import run_one_job
 from steps.benchmark.parts import PARTS, UNITS
 from steps.benchmark.plans import PLANS, load_recipe, run_stage
+from steps.benchmark.programs import run_program
 from steps.benchmark.report import plot, report, report_comparison
+from steps.benchmark.timing import Team, repeat, thread_variables
 
 LEAST_SECONDS = 5.0  # of a repeat, for a figure that is to be published
 SIZES = ("mini", "full")  # profiles

@@ -2,7 +2,7 @@
 """Numbers of parameters of the transducers at the paper's sizes: Joshi et al. 2021, Table 6, ours beside theirs.
 
 Vocabularies are those of the paper's Table 1. The paper gives the LSTM layers (6 and 2 of 1024 units, 640 inputs); the
-rest is what reproduces its figures, see pyspeech/transducer/. Outputs that only the pruned loss uses are not counted.
+rest is what reproduces its figures, see pyspeech/asr/. Outputs that only the pruned loss uses are not counted.
 """
 import sys
 from pathlib import Path
@@ -13,11 +13,11 @@ from pyspeech.launch import ensure_environment
 ensure_environment()
 
 
-from pyspeech.arguments import new_file, tool_parser
+from pyspeech.asr.config import TransducerConfig, parameter_count
+from pyspeech.commands.arguments import new_file, tool_parser
+from pyspeech.commands.terminal import exit_after
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
-from pyspeech.terminal import exit_after
-from pyspeech.transducer.config import TransducerConfig, parameter_count
 from steps.asr.tables import PAPER_TABLE_1, PAPER_TABLE_6, SHORT
 
 PAPER = {SHORT[model]: millions for model, millions in PAPER_TABLE_6.items()}

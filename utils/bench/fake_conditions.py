@@ -20,8 +20,8 @@ ensure_environment()
 
 from functools import partial
 
-from pyspeech.arguments import tool_parser
-from pyspeech.terminal import exit_after, set_up_messages
+from pyspeech.commands.arguments import tool_parser
+from pyspeech.commands.terminal import exit_after, set_up_messages
 
 QUIETEST = 1e-3  # of the highest RMS: what level control lifts no further
 
@@ -35,10 +35,10 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     status = set_up_messages()
     from pyspeech.model_file import find_model
-    from pyspeech.spoofing.checkpoint import SHIPPED, load_model
-    from pyspeech.spoofing.dataset import UtteranceReader
-    from pyspeech.spoofing.detector import score_samples
-    from pyspeech.spoofing.formats import label_of
+    from pyspeech.spoof.checkpoint import SHIPPED, load_model
+    from pyspeech.spoof.dataset import UtteranceReader
+    from pyspeech.spoof.detector import score_samples
+    from pyspeech.spoof.formats import label_of
     from steps.spoof.corpus import scorable_cuts
     from steps.tables import markdown_table
 
@@ -57,7 +57,7 @@ def conditions(rate):
     """{name: change(samples (N,) at `rate` Hz, a number that chance follows from) -> (N,)}."""
     import numpy as np
 
-    from pyspeech.spoofing.codecs import CODECS, through_codec
+    from pyspeech.spoof.codecs import CODECS, through_codec
 
     def codec(name, samples, number):
         return through_codec(samples, rate, np.random.default_rng(number), name)
@@ -73,7 +73,7 @@ def hissing(decibels, samples, number):
     """Samples with white noise so many dB below their RMS."""
     import numpy as np
 
-    from pyspeech.spoofing.augmentation import mix
+    from pyspeech.spoof.augmentation import mix
 
     return mix(samples, np.random.default_rng(number).standard_normal(len(samples)), decibels)
 
@@ -100,7 +100,7 @@ def figures(scores, genuine, threshold):
     """The cells of a row: EER with its 95 % interval, and the shares in % that `threshold` gets wrong of either kind."""
     import numpy as np
 
-    from pyspeech.spoofing.scoring import eer_interval, equal_error_rate
+    from pyspeech.spoof.scoring import eer_interval, equal_error_rate
     from steps.tables import bracketed, percent
 
     scores, genuine = np.array(scores), np.array(genuine)

@@ -17,9 +17,9 @@ ensure_environment()
 
 from functools import partial
 
-from pyspeech.arguments import length, seed, tool_parser
-from pyspeech.measurement.timing import use_one_thread
-from pyspeech.terminal import exit_after
+from pyspeech.commands.arguments import length, seed, tool_parser
+from pyspeech.commands.terminal import exit_after
+from steps.benchmark.timing import use_one_thread
 
 SECONDS = 120.0  # of a recording
 
@@ -28,7 +28,7 @@ def recordings(hours, first_seed, split, kinds):
     """Yield samples float32 (N,) at 8 kHz without speech, as many hours, of some kinds of sounds, {kind: weight}."""
     import numpy as np
 
-    from local import speech_scenes
+    from local.detector import scenes as speech_scenes
     from local.synthesis import close_scene
 
     sounds = speech_scenes.default_sounds(split)

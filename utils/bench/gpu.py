@@ -32,13 +32,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from pyspeech.arguments import add_json, length, tool_parser, whole_number
+from pyspeech.commands.arguments import add_json, length, tool_parser, whole_number
+from pyspeech.commands.terminal import exit_after
+from pyspeech.engine.gpu import require_usable, usable_gpus
+from pyspeech.engine.process import num_cores
 from pyspeech.errors import UserError
-from pyspeech.experiment.process import num_cores
-from pyspeech.experiment.programs import run_program
 from pyspeech.files import write_json
-from pyspeech.gpu import require_usable, usable_gpus
-from pyspeech.terminal import exit_after
+from steps.benchmark.programs import run_program
 from steps.tables import decimals, markdown_table, percent
 
 CPU_STEPS = 3  # that are compared with the CPU's

@@ -15,9 +15,9 @@ ensure_environment()
 
 import importlib.util
 
-from pyspeech.arguments import length, tool_parser, whole_number
-from pyspeech.measurement.timing import best_process_times, use_one_thread
-from pyspeech.terminal import exit_after
+from pyspeech.commands.arguments import length, tool_parser, whole_number
+from pyspeech.commands.terminal import exit_after
+from steps.benchmark.timing import best_process_times, use_one_thread
 
 RATE = 16000
 COEFFICIENTS = (0.6, 0.7, 0.8, 0.9)
@@ -96,7 +96,7 @@ def main(arguments=None):
     import numpy as np
 
     from pyspeech.audio.io import read_audio
-    from pyspeech.spoofing.mcadams import anonymize, anonymize_many
+    from pyspeech.spoof.mcadams import anonymize, anonymize_many
 
     samples = make_speech(options.seconds) if options.audio is None else read_audio(options.audio, RATE)[0]
     samples = samples[:round(options.seconds * RATE)].astype(np.float64)

@@ -25,10 +25,10 @@ import resource
 import tempfile
 import time
 
-from pyspeech.arguments import add_json, length, tool_parser, whole_number
-from pyspeech.experiment.process import duration
+from pyspeech.commands.arguments import add_json, length, tool_parser, whole_number
+from pyspeech.commands.terminal import exit_after
+from pyspeech.engine.process import duration
 from pyspeech.files import write_json
-from pyspeech.terminal import exit_after
 from steps.benchmark.plans import PLANS, finish, run_stage, training_of
 from steps.tables import decimals, markdown_table
 

@@ -24,9 +24,9 @@ import importlib.util
 import os
 import time
 
-from pyspeech.arguments import tool_parser
+from pyspeech.commands.arguments import tool_parser
+from pyspeech.commands.terminal import exit_after
 from pyspeech.errors import UserError
-from pyspeech.terminal import exit_after
 
 THRESHOLDS = 19
 FALLBACK = 16000  # Hz, of the others

@@ -13,9 +13,9 @@ from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-from pyspeech.arguments import length, tool_parser, whole_number
-from pyspeech.measurement.timing import best_process_times, use_one_thread
-from pyspeech.terminal import exit_after
+from pyspeech.commands.arguments import length, tool_parser, whole_number
+from pyspeech.commands.terminal import exit_after
+from steps.benchmark.timing import best_process_times, use_one_thread
 
 RATE = 8000  # Hz
 MINI = Path(__file__).resolve().parents[2] / "egs/fearless/conf/mini.yaml"

@@ -13,8 +13,8 @@ from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-from pyspeech.arguments import length, tool_parser, whole_number
-from pyspeech.terminal import exit_after
+from pyspeech.commands.arguments import length, tool_parser, whole_number
+from pyspeech.commands.terminal import exit_after
 
 BLOCK = 2400  # samples that come in at once
 

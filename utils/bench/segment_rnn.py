@@ -12,8 +12,8 @@ from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-from pyspeech.arguments import length, tool_parser, whole_number
-from pyspeech.measurement.timing import best_process_times
+from pyspeech.commands.arguments import length, tool_parser, whole_number
+from steps.benchmark.timing import best_process_times
 
 
 def main(arguments=None):

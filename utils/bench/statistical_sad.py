@@ -13,9 +13,9 @@ from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-from pyspeech.arguments import length, tool_parser, whole_number
-from pyspeech.measurement.machine import peak_gigabytes
-from pyspeech.measurement.timing import best_process_times, use_one_thread
+from pyspeech.commands.arguments import length, tool_parser, whole_number
+from steps.benchmark.machine import peak_gigabytes
+from steps.benchmark.timing import best_process_times, use_one_thread
 
 RATE = 8000
 

@@ -20,8 +20,8 @@ ensure_environment()
 
 import itertools
 
-from pyspeech.arguments import length, tool_parser
-from pyspeech.terminal import exit_after
+from pyspeech.commands.arguments import length, tool_parser
+from pyspeech.commands.terminal import exit_after
 
 BLOCK_SECONDS = 0.3
 MINUTES = (5, 30, 60, 120, 180)  # of audio, at which the memory is told
@@ -40,7 +40,7 @@ def main(arguments=None):
 
     import numpy as np
 
-    from pyspeech.measurement.timing import use_one_thread
+    from steps.benchmark.timing import use_one_thread
     use_one_thread()
     from pyspeech.sad.streaming import load_stream
     detector = load_stream(options.system, options.model, point=options.point)

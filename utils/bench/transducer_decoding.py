@@ -16,7 +16,7 @@ from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-from pyspeech.arguments import tool_parser
+from pyspeech.commands.arguments import tool_parser
 
 VOCABULARIES = {"en-IN": 133, "hi-IN": 59, "ta-IN": 97, "gu-IN": 123}  # Joshi et al. 2021, Table 1
 
@@ -35,8 +35,8 @@ def main():
     import numpy as np
     import torch
 
-    from pyspeech.transducer.config import EarlyStopping, SearchConfig
-    from pyspeech.transducer.quantization import quantize_bundle
+    from pyspeech.asr.config import EarlyStopping, SearchConfig
+    from pyspeech.asr.quantization import quantize_bundle
     from steps.benchmark.transducer import ScheduledBlank
 
     torch.set_num_threads(1)
@@ -63,11 +63,11 @@ def main():
 
 
 def random_bundle(plain):
+    from pyspeech.asr.checkpoint import Bundle
+    from pyspeech.asr.config import TransducerConfig
+    from pyspeech.asr.networks import Transducer
     from pyspeech.features.fbank import FbankConfig, GlobalStats
     from pyspeech.text.units import GraphemeUnits
-    from pyspeech.transducer.checkpoint import Bundle
-    from pyspeech.transducer.config import TransducerConfig
-    from pyspeech.transducer.networks import Transducer
     from steps.benchmark.transducer import sharpen
 
     model = Transducer(TransducerConfig(lid=True), VOCABULARIES).eval()
@@ -80,7 +80,7 @@ def random_bundle(plain):
 
 def stream(bundle, samples, language, search, stopping, chunk_frames):
     """Recognize `samples` in blocks of 0.1 s: (T_avg, symbols, predictor calls and rows a second)."""
-    from pyspeech.transducer.streaming import StreamingRecognizer
+    from pyspeech.asr.streaming import StreamingRecognizer
 
     rows, predict = [], bundle.model.predict
     if hasattr(bundle.model.logits, "begin"):

@@ -18,9 +18,9 @@ import json
 import os
 import subprocess
 
-from pyspeech.arguments import tool_parser
-from pyspeech.measurement.machine import held_gigabytes, peak_gigabytes
-from pyspeech.measurement.timing import best_process_times, thread_variables
+from pyspeech.commands.arguments import tool_parser
+from steps.benchmark.machine import held_gigabytes, peak_gigabytes
+from steps.benchmark.timing import best_process_times, thread_variables
 
 IMPLEMENTATIONS = {"k2": "pruned, k2 backend", "torch": "pruned, torch backend",
                    "k2_helpers": "pruned, k2's own helpers", "full": "full lattice, torch backend",
@@ -102,8 +102,8 @@ def make_pass(name, options):
         return output(torch.tanh(encoded + predicted))
 
     def pruned(backend):
-        from pyspeech.transducer.loss import pruned_loss, smoothed_loss
-        from pyspeech.transducer.pruning import gather_encoded, gather_predicted
+        from pyspeech.asr.loss import pruned_loss, smoothed_loss
+        from pyspeech.asr.pruning import gather_encoded, gather_predicted
 
         batch = tokens, lengths, token_lengths
         smoothed, ranges = smoothed_loss(simple_am(encoded), simple_lm(predicted), *batch, options.prune_range,
@@ -124,7 +124,7 @@ def make_pass(name, options):
         return 0.5 * smoothed + k2.rnnt_loss_pruned(logits, tokens, ranges, 0, boundary, reduction="none")
 
     def full():
-        from pyspeech.transducer.loss import full_loss
+        from pyspeech.asr.loss import full_loss
 
         return full_loss(joint(encoded[:, :, None], predicted[:, None]), tokens, lengths, token_lengths, "torch")
 

@@ -1,0 +1,1 @@
+"""Corpora of egs/add2022."""

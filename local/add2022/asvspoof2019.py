@@ -1,0 +1,99 @@
+"""ASVspoof 2019, logical access (Wang et al. 2020): the layout as distributed to Lhotse manifests.
+
+https://datashare.ed.ac.uk/handle/10283/3336 (LA.zip, 7.6 GB); 16 kHz mono FLAC, English (VCTK):
+
+    LA/ASVspoof2019_LA_{train,dev,eval}/flac/LA_T_1138215.flac
+    LA/ASVspoof2019_LA_cm_protocols/ASVspoof2019.LA.cm.{train.trn,dev.trl,eval.trl}.txt
+    LA/ASVspoof2019_LA_asv_scores/ASVspoof2019.LA.asv.{dev,eval}.gi.trl.scores.txt        for the t-DCF; optional
+
+Lines of the protocols are `LA_0079 LA_T_1138215 - - bonafide`: speaker, utterance, nothing, attack, key. Train
+and dev have attacks A01 to A06, eval A07 to A19. There is no adaptation set. The folders are found in any letters' case
+in `corpus`, one or two levels below it, or above it where it is one of them or the flac in it. Checks, and the
+{train,dev,eval}.jsonl.gz that are written, are those of local/add2022/manifests.py.
+"""
+
+import shutil
+from pathlib import Path
+
+from local.add2022.manifests import pair, write_sets
+from local.audio_checks import AUDIO_SUFFIXES
+from pyspeech.audio.io import find_files
+from pyspeech.errors import UserError
+from pyspeech.files import atomic_path
+from pyspeech.spoof.formats import read_asv_scores
+
+PROTOCOLS, SCORES = "asvspoof2019_la_cm_protocols", "asvspoof2019_la_asv_scores"
+PARTS = ("train", "dev", "eval")
+EXPECTED = "LA/ASVspoof2019_LA_train/flac/*.flac and LA/ASVspoof2019_LA_cm_protocols/ASVspoof2019.LA.cm.train.trn.txt"
+
+
+def prepare(folder, out, log, skip_bad=False):
+    """Check the corpus and write {train,dev,eval}.jsonl.gz into `out`; see local/add2022/manifests.py.
+
+    folder: LA or one near it, see above. ASV scores are copied to out/asv_scores_{dev,eval}.txt where the corpus has
+    them. Dev and eval may be missing, which a line says. Utterances with problems as in `local.add2022.add2022.prepare`.
+    Returns {set: {"genuine": n, "fake": n}}. UserError in one line for a corpus that cannot be used.
+    """
+    folder, out = Path(folder), Path(out).resolve()
+    if not folder.is_dir():
+        raise UserError(f"corpus={folder}: no such folder; expected one with {EXPECTED}")
+    root = find_root(folder)
+    protocols = _file_of(_child(root, PROTOCOLS), ".cm.")
+    sets, problems = {}, []
+    for part in PARTS:
+        audio_folder = _child(root, f"asvspoof2019_la_{part}")
+        audio = find_files(audio_folder, AUDIO_SUFFIXES) if audio_folder else []
+        if part == "train" and not (audio and protocols.get(part)):
+            missing = "audio in ASVspoof2019_LA_train/flac" if not audio else "ASVspoof2019.LA.cm.train.trn.txt"
+            raise UserError(f"corpus={root}: no {missing}; expected {EXPECTED}")
+        if audio and not protocols.get(part):
+            raise UserError(
+                f"corpus={root}: {len(audio)} audio files of the {part} set but no protocol; expected "
+                f"ASVspoof2019_LA_cm_protocols/ASVspoof2019.LA.cm.{part}.trl.txt"
+            )
+        if not audio:
+            log.warning("corpus=%s: no audio of the %s set; going on without it", root, part)
+            continue
+        sets[part], found = pair(part, audio, protocols[part], "en")
+        problems += found
+    counts = write_sets(sets, out, log, f"corpus={root}", skip_bad, problems)
+    _copy_scores(_file_of(_child(root, SCORES), ".asv."), out, log)
+    return counts
+
+
+def find_root(folder):
+    """The folder in which the protocols' folder lies: `folder`, up to two levels below it, or above (see there)."""
+    inside = folder.resolve()
+    above = [one.parent for one in (inside, inside.parent) if one.name.lower().startswith("asvspoof2019_la")]
+    for base in (folder, *sorted(folder.glob("*/")), *sorted(folder.glob("*/*/")), *above):
+        if base.is_dir() and _child(base, PROTOCOLS):
+            return base
+    raise UserError(f"corpus={folder}: no folder ASVspoof2019_LA_cm_protocols in it or near it; expected {EXPECTED}")
+
+
+def _child(folder, name):
+    """The folder in `folder` of that name in any letters' case; None where there is none."""
+    return next((entry for entry in sorted(folder.iterdir()) if entry.name.lower() == name and entry.is_dir()), None)
+
+
+def _file_of(folder, kind):
+    """{part: text file} in a folder, of names such as ASVspoof2019.LA.cm.dev.trl.txt; kind: ".cm." or ".asv."."""
+    found = {}
+    for path in sorted(folder.glob("*.txt")) if folder else ():
+        words = path.name.lower().split(".")
+        for part in PARTS:
+            if part in words and kind in path.name.lower():
+                found.setdefault(part, path)
+    return found
+
+
+def _copy_scores(found, out, log):
+    for part in PARTS[1:]:
+        target = out / f"asv_scores_{part}.txt"
+        target.unlink(missing_ok=True)
+        if part not in found:
+            log.info("no ASV scores of the %s set: no t-DCF", part)
+            continue
+        read_asv_scores(found[part])
+        with atomic_path(target) as temporary:
+            shutil.copyfile(found[part], temporary)

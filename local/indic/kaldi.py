@@ -1,0 +1,210 @@
+"""A corpus of Kaldi data directories: what a Kaldi recipe has in data/ (https://kaldi-asr.org/doc/data_prep.html).
+
+    data/train, data/dev, data/test                  one language, or several by utt2lang
+    data/hi/train, ...; data/train_hi, ...           a folder of known language above them or in their names
+
+Folders with utt2spk, up to three levels down, are sets where their name or one above says train, dev or test (eval); the
+others are left alone. Where one of several beside each other is just `train`, it stands for all that add to the word
+(train_sp). Rules and tables: pyspeech/kaldi/rules.py; what breaks a rule stops, and Kaldi's fix_data_dir.sh mends
+most of it. Needed are utt2spk, spk2utt, wav.scp and text; segments, utt2lang and spk2gender are used where there are any,
+and the extra tables of pyspeech/kaldi/writing.py.
+
+A relative path of wav.scp is taken from the present folder or one above the data directory. Its commands are run, as Kaldi
+does, and what they say, as what archives hold, is kept as 16-bit WAV in out/audio: an utterance is read often, and parts
+of it. A segment that ends up to 0.5 s after its recording ends with it (as extract-segments has it), one that ends later
+is a problem of its own.
+"""
+
+import hashlib
+import os
+import re
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from local.audio_checks import check_file
+from local.audio_files import READABLE, as_int16, copy_mono, safe_name, write_audio
+from local.indic.languages import choose_codes, language_code
+from local.indic.mucs import DEV_SHARE, GENERIC, SPLITS, split_of
+from local.indic.transcribed import write_corpus
+from local.manifests import Segment, Utterance
+from pyspeech.audio.io import read_audio
+from pyspeech.errors import UserError
+from pyspeech.kaldi.reading import read_data_dir, require_sound
+from pyspeech.kaldi.rules import speaker_order
+
+EXPECTED = "data directories (with utt2spk, spk2utt, wav.scp and text) in folders train and test, and dev if there is one"
+
+
+@dataclass(frozen=True)
+class DataDir:
+    """A data directory with the split, and the language if any, that its path names."""
+
+    path: Path
+    split: str
+    language: str | None
+
+
+def prepare(corpus, out, log, languages=(), skip_bad=False):
+    """Check the data directories of a corpus and write out/{train,dev,test}.jsonl.gz.
+
+    corpus: the folder that they are in. languages: codes (hi-IN) or names of those to take, all where empty; one alone is
+    that of utterances of which neither utt2lang nor a folder says any. Problems, dev sets, and what is returned and
+    raised, as `local.indic.mucs.prepare`. Ids are those of the data directories; where two of these have one of the same, all
+    begin with language and split.
+    """
+    corpus, out = Path(corpus), Path(out).resolve()
+    utterances, problems = [], []
+    for part in find_data_dirs(corpus, log):
+        require_sound(part.path)
+        if not (part.path / "text").is_file():
+            raise UserError(f"{part.path}: no text; expected a Kaldi data directory with the words of each utterance")
+        found, wrong = read_utterances(part.path, out / "audio", log)
+        utterances += [replace(one, language=_language(one, part, languages), split=part.split) for one in found if one.text]
+        problems += wrong + [(f"{part.path}/text, {one.id}", "no text") for one in found if not one.text]
+        log.info("%s: %d utterances in %s", part.split, len(found), part.path)
+    utterances = _of_languages(utterances, languages, f"corpus={corpus}", log)
+    if len({one.id for one in utterances}) < len(utterances):
+        log.info("several data directories have utterances of the same name: all begin with language and set")
+        utterances = [replace(one, id=f"{one.language}-{one.split}-{one.id}") for one in utterances]
+    return write_corpus(utterances, out, log, f"corpus={corpus}", skip_bad, problems, DEV_SHARE)
+
+
+def find_data_dirs(corpus, log):
+    """The DataDirs of a corpus, sorted by path; UserError where there is none."""
+    if not corpus.is_dir() or (corpus / "utt2spk").is_file():
+        found = "is a data directory itself" if corpus.is_dir() else "no such folder"
+        raise UserError(f"corpus={corpus}: {found}; expected the folder of {EXPECTED}")
+    folders = []
+    for pattern in ("*", "*/*", "*/*/*"):
+        found = {path.parent for path in corpus.glob(f"{pattern}/utt2spk") if not _hidden(path.relative_to(corpus))}
+        folders += sorted(folder for folder in found if not set(folder.parents) & set(folders))
+    beside, parts = defaultdict(list), []
+    for folder in sorted(folders):
+        names = folder.relative_to(corpus).parts
+        split = split_of(names)
+        if split is None:
+            log.warning("%s: not used, as no folder's name says train, dev or test", folder)
+        else:
+            beside[folder.parent, split, folder_language(names)].append(folder)
+    for (_, split, language), several in beside.items():
+        plain = [folder for folder in several if folder.name.lower() in SPLITS]
+        for folder in several:
+            if plain and folder not in plain:
+                log.warning("%s: not used, as %s is there", folder, plain[0])
+        parts += [DataDir(folder, split, language) for folder in plain or several]
+    if not parts:
+        raise UserError(f"corpus={corpus}: no Kaldi data directory in it; expected {EXPECTED}")
+    return sorted(parts, key=lambda part: part.path)
+
+
+def _hidden(path):
+    return any(name.startswith(".") for name in path.parts)
+
+
+def folder_language(names):
+    """Code of the language that folder names say: the last known one, else a name above the last, as it is; or None."""
+    said = [re.split(r"[\W_\d]+", name.lower()) for name in names]
+    known = [language_code("-".join(word for word in words if word not in SPLITS)) for words in said]
+    others = [name.lower() for name, words in zip(names[:-1], said) if not {*words} & {*SPLITS, *GENERIC}]
+    return next((code for code in reversed(known) if code), others[-1] if others else None)
+
+
+def _language(utterance, part, languages):
+    if utterance.language:
+        return language_code(utterance.language) or utterance.language
+    if part.language or len(languages) == 1:
+        return part.language or language_code(languages[0]) or languages[0]
+    raise UserError(
+        f"{part.path}: neither utt2lang nor a folder's name says which language it is; add utt2lang, or say it: languages=[hi]"
+    )
+
+
+def _of_languages(utterances, wanted, name, log):
+    """The utterances of the wanted languages that have a training and a test set."""
+    there = defaultdict(set)
+    for one in utterances:
+        there[one.language].add(one.split)
+    usable = set()
+    for language in choose_codes(sorted(there), wanted, name):
+        missing = [split for split in ("train", "test") if split not in there[language]]
+        if not missing:
+            usable.add(language)
+        elif wanted:
+            raise UserError(f"{name}: {language}: no {' and no '.join(missing)} set; expected {EXPECTED}")
+        else:
+            log.warning("%s: %s: no %s set; the language is left out", name, language, " and no ".join(missing))
+    if not usable:
+        raise UserError(f"{name}: no language with a training and a test set; expected {EXPECTED}")
+    return [one for one in utterances if one.language in usable]
+
+
+# One data directory
+
+
+def read_utterances(folder, audio, log):
+    """([Utterance, ...], [(recording, what is wrong), ...]) of a data directory that keeps the rules.
+
+    Languages are as utt2lang has them, and the set is train. audio: folder for WAV files of recordings that are no files
+    which all can read a part of. Utterances of recordings with a problem are not among them.
+    """
+    warning = speaker_order(folder)
+    if warning:
+        log.warning("%s", warning)
+    segmented = (folder / "segments").is_file()
+    places = {one.recording: one.audio for one in read_data_dir(folder)}
+    with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
+        usable = pool.map(lambda place: _usable(*place, folder, audio, segmented), places.items())
+        found = dict(zip(places, usable))
+    utterances = [
+        Utterance(
+            id=one.id,
+            audio=found[one.recording][0],
+            text=one.text,
+            language=one.language,
+            speaker=one.speaker,
+            custom=one.custom,
+            gender=one.gender,
+            segment=Segment(one.recording, one.start, one.end) if segmented else None,
+        )
+        for one in read_data_dir(folder)
+        if not found[one.recording][1]
+    ]
+    return utterances, [(f"{folder}/wav.scp, {name}", problem) for name, (_, problem) in found.items() if problem]
+
+
+def _usable(recording, place, folder, audio, segmented):
+    """(path of a recording's audio, what is wrong with it or None)."""
+    target = audio / f"{safe_name(recording)}.{hashlib.md5(f'{folder.resolve()} {place}'.encode()).hexdigest()[:8]}.wav"
+    place = located(place, folder)
+    if place.endswith("|") or re.search(r"\.ark:\d+$", place):
+        try:
+            if not target.exists():
+                samples, rate = read_audio(place)
+                write_audio(target, as_int16(samples), rate)
+        except UserError as error:
+            return None, str(error)
+        return str(target), None
+    if not segmented:
+        return place, None  # whole files are looked at by who writes the manifest
+    properties, problem = check_file(place)
+    if problem:
+        return None, f"{place}: {problem}"
+    if properties["channels"] == 1 and properties["format"] in READABLE:
+        return place, None
+    if not target.exists():
+        copy_mono(place, target, properties["rate"])
+    return str(target), None
+
+
+def located(place, folder):
+    """What wav.scp says, with a relative path from the first of these folders where it is there: the present one, the data
+    directory, those above it."""
+    match = re.fullmatch(r"(.*?)(:\d+)?", place, re.DOTALL)
+    if place.endswith("|") or os.path.isabs(place) or match is None:
+        return place
+    for base in (Path(), folder, *folder.absolute().parents):
+        if (base / match[1]).is_file():
+            return str(base / match[1]) + (match[2] or "")
+    return place

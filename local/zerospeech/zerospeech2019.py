@@ -1,0 +1,363 @@
+"""ZeroSpeech 2019, "TTS without T" (track 2019 of ZeroSpeech 2020): the layout as distributed to Lhotse manifests.
+
+https://download.zerospeech.com (registration): english (development) and surprise (Indonesian), 16 kHz mono WAV, each
+
+    english/train/unit/S015_0361841101.wav              unit discovery: many speakers
+    english/train/voice/V001_0000000047.wav             the voices to speak with (two in English, one in Indonesian)
+    english/train/parallel/{source,voice}/*.wav         the same sentences by both; optional, not used here, as in the paper
+    english/test/S002_0379088085.wav                    sentences, and snippets of single triphones, from 0.095 s on
+    english/synthesis.txt                               `S002_0379088085 V002`: test sentences and the voice for each
+
+That tree, the speaker before the first underscore, and the lists' lines are certain: the challenge's evaluation and
+several published systems read them. Its bitrate_filelist.txt (`S002_0379088085.txt 4.891375`) came with the evaluation
+program, in share/2019/english. Its ABX task is compiled, 2019/ABXTasks/byCtxt_acSpkr.abx, for English alone
+(pyspeech/units/abx_task.py reads it); an .item file, wherever one lies, does as well. vads.txt, the times of speech in
+each file, is not used.
+
+Nothing depends on more than the folders' names, unit, voice, parallel and test, in upper or lower case: they are found
+wherever they lie, with train above them or without; what is above that is the language's name; lists and .item files
+are taken from the language's folder, or from elsewhere in the corpus unless a folder there names another language.
+
+Checked are the audio (local/audio_checks.py) and each line of the lists; written are {unit,voice,test}.jsonl.gz and the
+lists (local/zerospeech/lists.py).
+"""
+
+import contextlib
+import fnmatch
+import os
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from local.audio_checks import AUDIO_SUFFIXES, check_audio, check_file, check_utterances
+from local.audio_files import readable_copies
+from local.manifests import Utterance, clear, write_manifest
+from local.problems import report_problems
+from local.zerospeech.lists import read_synthesis, utterance_name, write_bitrate_filelist, write_items, write_synthesis
+from pyspeech.audio.headers import promised_frames
+from pyspeech.errors import UserError
+from pyspeech.units.submission import RATE, folder_of, printable
+
+SETS = ("unit", "voice", "test")
+FOLDERS = {
+    "unit": "unit",
+    "units": "unit",
+    "unitdiscovery": "unit",
+    "voice": "voice",
+    "voices": "voice",
+    "test": "test",
+    "testing": "test",
+    "parallel": "parallel",
+}  # by their names in small letters, `train` before them or not
+LISTS = ("bitrate_filelist*", "synthesis.txt", "*.item", "*.abx")
+DEVELOPMENT = "english"
+EXPECTED = "english/train/unit/*.wav, english/train/voice/*.wav and english/test/*.wav"
+
+
+@dataclass
+class Language:
+    """A language of the corpus: its folder, the audio files of unit, voice, test and parallel, and its lists."""
+
+    folder: Path
+    audio: dict = field(default_factory=lambda: defaultdict(list))
+    lists: list = field(default_factory=list)
+    shared: list = field(default_factory=list)  # lists that may be of another language too
+
+    def named(self, pattern):
+        """Paths of lists of that name, its own ones first."""
+        return [path for path in self.lists + self.shared if fnmatch.fnmatchcase(path.name.lower(), pattern)]
+
+    def rows(self, pattern, read, test):
+        """(path, rows) of the first list of that name with an utterance of `test`; (None, []) where there is none.
+
+        read: path -> rows, each of which begins with the name of an utterance. UserError for lists of its own that
+        name none.
+        """
+        paths = self.named(pattern)
+        for path in paths:
+            rows = read(path)
+            if any(row[0] in test for row in rows):
+                return path, rows
+        if paths and paths[0] in self.lists:
+            raise UserError(
+                f"{paths[0]}: names no usable test utterance; expected names such as {min(test)}; mend the "
+                "file, or take it away"
+            )
+        return None, []
+
+
+def prepare(corpus, out, log, language=None, skip_bad=False):
+    """Check one language of the corpus and write its manifests and lists into `out`.
+
+    corpus: the folder of one language or any above it. language: name of its folder; None or "" takes the only one,
+    or english. Written are {unit,voice,test}.jsonl.gz (Lhotse cuts, an utterance each, with its speaker),
+    bitrate_filelist (with the durations of the corpus's own; all test utterances where it has none), and, where the
+    corpus has them, abx.item and synthesis.txt (`utterance voice`). Audio with problems is named; isolated files are
+    left out and listed in out/problems.txt, more stop unless skip_bad (`local.problems.report_problems`). Test
+    utterances may be silent, or as short as one sample at 16 kHz. Returns {"language", "unit", "voice", "test": numbers
+    of utterances, "items": lines of abx.item}. UserError in one line for a corpus that cannot be used.
+    """
+    corpus, out = Path(corpus), Path(out).resolve()
+    name, found = choose_language(find_languages(corpus), language, corpus, log)
+    sets = list_sets(found, name)
+    if not found.audio["voice"]:
+        log.warning(
+            "%s: no folder voice; the voices to speak with are %d speakers of the unit discovery set",
+            found.folder,
+            len({utterance.speaker for utterance in sets["voice"]}),
+        )
+    if found.audio["parallel"]:
+        log.info("%s: %d parallel utterances are not used", found.folder, len(found.audio["parallel"]))
+    good, problems, total = check_sets(sets, log)
+    report_problems(f"corpus={corpus}", out, problems, total, skip_bad, log)
+    used = []
+    for part in SETS:
+        if not good[part]:
+            raise UserError(f"corpus={corpus}: no usable {part} utterance in {found.folder}; see {out / 'problems.txt'}")
+        rows = readable_copies(good[part], out / "mixed" / part, log)
+        used += [Path(path) for _, path, _ in rows]
+        write_manifest(out / f"{part}.jsonl.gz", rows)
+        _remark(part, good[part], log)
+    clear(out, (), "mixed", keep=used)
+    test = {utterance.id: properties["duration"] for utterance, properties in good["test"]}
+    known = set(test) & {utterance.id for part in ("unit", "voice") for utterance, _ in good[part]}
+    if known:
+        log.warning("%d test utterances are trained on as well (%s, ...)", len(known), min(known))
+    write_bitrate_filelist(found, out, test, log)
+    write_synthesis(found, out, test, {utterance.speaker for utterance, _ in good["voice"]}, log)
+    items = write_items(found, out, test, log)
+    return {"language": name, **{part: len(good[part]) for part in SETS}, "items": items}
+
+
+def expected_files(corpus, language=None):
+    """What a submission holds for a corpus: {language: (test utterances, {(utterance, voice) to synthesise} or None)}.
+
+    None where the corpus has no synthesis.txt. language: the one to take; None takes all; a single one has the name of
+    its folder in a submission (`submission.folder_of`). Audio is not opened.
+    """
+    expected = {}
+    languages = find_languages(Path(corpus))
+    for name, found in languages.items():
+        if language and language.casefold() != name.casefold() or not found.audio["test"]:
+            continue
+        sets = list_sets(found, name)
+        test, voices = {utterance.id for utterance in sets["test"]}, {utterance.speaker for utterance in sets["voice"]}
+        path, pairs = found.rows("synthesis.txt", lambda path: read_synthesis(path, voices), test)
+        expected[name] = test, {pair for pair in pairs if pair[0] in test} if path else None
+    if len(expected) == 1:
+        return {folder_of(name): wanted for name, wanted in expected.items()}
+    if not expected:
+        raise UserError(
+            f"corpus={corpus}: no language{'' if language is None else ' ' + language} with a folder test; "
+            f"expected {EXPECTED}; there is {', '.join(languages)}"
+        )
+    return expected
+
+
+# Where things are
+
+
+def find_languages(corpus):
+    """{name: Language} of the corpus, in order of name; UserError where there is none."""
+    if not corpus.is_dir():
+        raise UserError(f"corpus={corpus}: no such folder; expected one with {EXPECTED}")
+    found, lists = {}, []
+    for path in _files(corpus):
+        folders = path.relative_to(corpus).parts[:-1]
+        place = _place(folders)
+        if place and path.suffix.lower() in AUDIO_SUFFIXES:
+            root = corpus.joinpath(*folders[: place[0]])
+            found.setdefault(root, Language(root)).audio[place[1]].append(path)
+        elif any(fnmatch.fnmatchcase(path.name.lower(), pattern) for pattern in LISTS):
+            lists.append(path)
+    languages = _by_name(found, corpus)
+    for path in lists:
+        owner = _owner(path, languages, corpus)
+        for name, language in languages.items():
+            if owner == name or len(languages) == 1:
+                language.lists.append(path)
+            elif owner is None:
+                language.shared.append(path)
+    for language in languages.values():
+        language.lists.sort(key=lambda path: language.folder not in path.parents)  # those in its folder first
+    return languages
+
+
+def _owner(path, languages, corpus):
+    """The language whose folder a list is in, or that a folder above it names; None where there is none."""
+    inside = [name for name, language in languages.items() if language.folder in path.parents]
+    if inside:
+        return max(inside, key=lambda name: len(languages[name].folder.parts))
+    folders = [folder.casefold() for folder in path.relative_to(corpus).parts[:-1]]
+    return next((name for name in languages if name.casefold() in folders), None)
+
+
+def _by_name(found, corpus):
+    """{name in small letters: Language} of {folder: Language}; of folders of one name, the one with unit and test.
+
+    A folder that links lead to as well is one.
+    """
+    names = defaultdict(list)
+    for root, language in sorted(found.items()):
+        names[(root if root != corpus else corpus.resolve()).name.lower()].append(language)
+    for name, languages in names.items():
+        whole = [language for language in languages if language.audio["unit"] and language.audio["test"]]
+        names[name] = list({os.path.realpath(language.folder): language for language in whole or languages}.values())
+        if len(names[name]) > 1:
+            raise UserError(
+                f"corpus={corpus}: {name} is there {len(names[name])} times ({names[name][0].folder}, "
+                f"{names[name][1].folder}); give the folder of one of them"
+            )
+    if not names:
+        raise UserError(f"corpus={corpus}: no audio in folders named unit, voice or test; expected {EXPECTED}")
+    return {name: names[name][0] for name in sorted(names)}
+
+
+def _place(folders):
+    """(number of folders above the language's parts, which part) of the folders above a file; None for other files."""
+    words = [re.sub(r"[^a-z]", "", folder.lower()) for folder in folders]
+    parts = [FOLDERS.get(word.removeprefix("train")) for word in words]
+    known = [number for number, part in enumerate(parts) if part]
+    if not known:
+        return None
+    last = parts.index("parallel") if "parallel" in parts else known[-1]
+    return (last - 1 if last and words[last - 1] in ("train", "training") else last), parts[last]
+
+
+def _files(folder, above=()):
+    """Files in a folder and below, in order; hidden ones are passed over, links are followed.
+
+    above: the real paths of the folders that it is in.
+    """
+    identity = os.path.realpath(folder)
+    if identity in above:  # a link that leads back up
+        return
+    for entry in sorted(folder.iterdir()):
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir():
+            yield from _files(entry, (*above, identity))
+        else:
+            yield entry
+
+
+def choose_language(languages, wanted, corpus, log):
+    """(name, Language) of the wanted one; UserError where there is none or it lacks a set."""
+    folded = {name.casefold(): name for name in languages}
+    if wanted and wanted.casefold() not in folded:
+        raise UserError(f"corpus={corpus}: language={wanted} is not there; there is {', '.join(languages)}")
+    name = folded.get((wanted or DEVELOPMENT).casefold())
+    if name is None:
+        if len(languages) > 1:
+            raise UserError(f"corpus={corpus}: several languages, {', '.join(languages)}; choose one with language=NAME")
+        name = next(iter(languages))
+    if not wanted and len(languages) > 1:
+        log.info(
+            "corpus=%s: taking %s; there is also %s (language=NAME)",
+            corpus,
+            name,
+            ", ".join(other for other in languages if other != name),
+        )
+    found = languages[name]
+    missing = [part for part in ("unit", "test") if not found.audio[part]]
+    if missing:
+        raise UserError(f"corpus={corpus}: no audio in a folder {' or '.join(missing)} of {found.folder}; expected {EXPECTED}")
+    return name, found
+
+
+# Utterances
+
+
+def list_sets(found, language):
+    """{set: [Utterance, ...]} of a Language. Without a folder voice, the voices are those of the unit set that are
+    named as voices are, or all of it."""
+    sets = {part: list_utterances(found.audio[part], part, language) for part in SETS}
+    if not sets["voice"]:
+        sets["voice"] = [utterance for utterance in sets["unit"] if re.match(r"V\d", utterance.speaker)] or sets["unit"]
+    return sets
+
+
+def list_utterances(paths, part, language):
+    """[Utterance, ...] of the audio files of a set; `split` is the set, the text is not known.
+
+    A file that several folders lead to is there once.
+    """
+    utterances = {}
+    for path in paths:
+        name = utterance_name(path.stem)
+        speaker, underscore, _ = name.partition("_")
+        if not underscore or not speaker:
+            speaker = utterance_name(path.parent.name)
+            name = name if FOLDERS.get(speaker.lower()) else f"{speaker}_{name}"
+        utterances.setdefault((name, os.path.realpath(path)), Utterance(name, str(path), None, language, speaker, part))
+    return sorted(utterances.values(), key=lambda utterance: utterance.id)
+
+
+def check_sets(sets, log):
+    """({set: [(utterance, audio properties), ...]}, [(file, what is wrong), ...], number of files)."""
+    everything = {(utterance.audio, utterance.split): utterance for utterances in sets.values() for utterance in utterances}
+    counts = Counter((utterance.split, utterance.id) for utterance in everything.values())
+
+    def check(utterance):
+        if utterance.split == "test":
+            properties, problem = check_file(utterance.audio, _check_test_audio, 0.0)
+        else:
+            properties, problem = check_file(utterance.audio)
+        same = counts[utterance.split, utterance.id]
+        return properties, problem or (f"{same} files of the name {utterance.id}" if same > 1 else None)
+
+    good, problems = check_utterances(list(everything.values()), check, log)
+    checked = {(utterance.audio, utterance.split): properties for utterance, properties in good}
+    good = {
+        part: [
+            (utterance, checked[utterance.audio, utterance.split])
+            for utterance in utterances
+            if (utterance.audio, utterance.split) in checked
+        ]
+        for part, utterances in sets.items()
+    }
+    return good, [(printable(path), problem) for path, problem in problems], len(everything)
+
+
+def _check_test_audio(path):
+    """Properties of a test utterance, which may be silent, or as short as a sample; UserError as `check_audio`."""
+    properties = _silence(path) or check_audio(path)
+    if properties["duration"] < 1 / RATE:
+        raise UserError(f"{path}: only {properties['duration']:.3f} s of audio, less than a sample at {RATE} Hz")
+    return properties
+
+
+def _silence(path):
+    """Properties of a whole audio file all of whose samples are equal, which is no fault of a test utterance; or None."""
+    import soundfile
+
+    with contextlib.suppress(soundfile.LibsndfileError), soundfile.SoundFile(str(path)) as stream:
+        if stream.frames > 60 * stream.samplerate:
+            return None
+        samples = stream.read(always_2d=True)
+        if len(samples) and len(samples) >= promised_frames(stream, str(path)) and not np.ptp(samples, axis=0).any():
+            return {
+                "rate": stream.samplerate,
+                "channels": stream.channels,
+                "format": stream.format,
+                "duration": len(samples) / stream.samplerate,
+            }
+    return None
+
+
+def _remark(part, rows, log):
+    speakers = {utterance.speaker for utterance, _ in rows}
+    if len(speakers) == 1 and part == "unit":
+        log.warning("unit: a single speaker, %s; expected many, named before the underscore as S015_0361841101 is", *speakers)
+    rates = Counter(properties["rate"] for _, properties in rows)
+    log.info(
+        "%s: %d utterances of %d speakers, %.1f min, at %s",
+        part,
+        len(rows),
+        len(speakers),
+        sum(properties["duration"] for _, properties in rows) / 60,
+        ", ".join(f"{rate} Hz" for rate in sorted(rates)),
+    )

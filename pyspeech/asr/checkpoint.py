@@ -1,0 +1,81 @@
+"""All that recognition needs in one file: the model, its units, and how features are computed and normalised."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspeech import model_file
+from pyspeech.asr.config import TransducerConfig
+from pyspeech.asr.networks import Transducer
+from pyspeech.errors import UserError
+from pyspeech.features.config import FbankConfig
+from pyspeech.features.fbank import GlobalStats
+from pyspeech.text.units import units_from_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import torch
+
+KIND = "transducer"
+
+
+@dataclass
+class Bundle:
+    """What `load_model` gives.
+
+    model: Transducer; units: {language code: units}; fbank: FbankConfig; stats: GlobalStats or None (not normalised)
+    """
+
+    model: Transducer
+    units: dict
+    fbank: FbankConfig
+    stats: GlobalStats | None
+
+
+def save_model(
+    folder: str | Path, model: Transducer, units: dict[str, Any], stats: GlobalStats | None, fbank_config: FbankConfig
+) -> None:
+    """Write `folder`/model.pt, whole or not at all; the arguments are what `load_model` gives back."""
+    check_units(model, units)
+    model_file.write(
+        folder,
+        KIND,
+        model,
+        transducer=model.config,
+        vocabularies=model.vocabularies,
+        # As text: a file holds plain data alone, and units have their own form.
+        units={language: json.dumps(units[language].to_json()) for language in model.languages},
+        fbank=fbank_config,
+        stats=None if stats is None else stats.to_dict(),
+    )
+
+
+def load_model(folder: str | Path, device: str | torch.device = "cpu") -> Bundle:
+    """The Bundle of `folder`: model on `device`, float32, in evaluation mode.
+
+    folder: of a model.pt, or that file. UserError for any other.
+    """
+    bundle = model_file.read(folder, KIND, _build)
+    bundle.model.to(device).eval()
+    return bundle
+
+
+def _build(content):
+    model = Transducer(TransducerConfig(**content["transducer"]), content["vocabularies"])
+    model.load_state_dict(content["model"])
+    # Languages with the same units, as in a union, share them.
+    distinct = {text: units_from_json(json.loads(text)) for text in content["units"].values()}
+    units = {language: distinct[text] for language, text in content["units"].items()}
+    check_units(model, units)
+    stats = None if content["stats"] is None else GlobalStats.from_dict(content["stats"])
+    return Bundle(model, units, FbankConfig(**content["fbank"]), stats)
+
+
+def check_units(model: Transducer, units: dict[str, Any]) -> None:
+    """UserError unless `units` {language: units} are those of the model's languages and have its numbers of symbols."""
+    sizes = {language: len(entry.symbols) for language, entry in units.items()}
+    if sizes != model.vocabularies:
+        raise UserError(f"units of {sizes or 'no language'}: the model has vocabularies {model.vocabularies}")

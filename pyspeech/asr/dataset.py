@@ -1,0 +1,128 @@
+"""Batches of utterances for transducers (Joshi et al. 2021, section 4): log-mel frames, stored or computed, and symbols.
+
+    utterances = Utterances.read("corpus/train.jsonl.gz")       # pyspeech.data.utterances
+    sampler = LanguageSampler(utterances, languages, batch_seconds=200, max_utterances=32, seed=1)      # .batching
+    dataset = UtteranceDataset(utterances, units, fbank_config, stats, specaugment)
+    loader = BatchLoader(dataset, sampler, seed=1)              # pyspeech.training.data
+
+A cut is one utterance, with one supervision: its raw text and its language's code. SpecAugment, warp and channel draw
+from numpy's global generator, which the loader seeds by epoch and batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from pyspeech.data.cuts import read_samples, supervision_of
+from pyspeech.errors import UserError
+from pyspeech.features.channel import random_channel
+from pyspeech.features.fbank import fbank, stack
+from pyspeech.features.frame_store import to_stored
+from pyspeech.features.specaugment import spec_augment
+from pyspeech.features.warping import draw_factor, warp_log_mel
+from pyspeech.text.normalize import normalize
+
+if TYPE_CHECKING:
+    from lhotse.cut import Cut
+
+    from pyspeech.data.utterances import Utterances
+    from pyspeech.features.config import FbankConfig, SpecAugmentConfig
+    from pyspeech.features.fbank import GlobalStats
+    from pyspeech.features.frame_store import FrameStore
+
+
+class UtteranceDataset(torch.utils.data.Dataset):
+    """dataset[rows]: the batch of these rows of the `utterances`.
+
+    units: {language code: units} (encode(text) -> list of symbols); the order of its languages is that of the indices
+    in the batch. stats: GlobalStats. specaugment: SpecAugmentConfig, or None for validation.
+    stored: FrameStore of the log-mel frames of these very rows, or None. Those that it lacks are computed each time, and
+    rounded alike: how many are stored changes no batch. warp: vocal tract length perturbation (pyspeech.features.warping)
+    by factors up to this one; 1 for none. channel_db: gains up to this, drawn at channel_corners
+    frequencies (pyspeech.features.channel); 0 for none.
+    """
+
+    def __init__(
+        self,
+        utterances: Utterances,
+        units: dict[str, Any],
+        fbank_config: FbankConfig,
+        stats: GlobalStats,
+        specaugment: SpecAugmentConfig | None = None,
+        stored: FrameStore | None = None,
+        warp: float = 1.0,
+        channel_db: float = 0.0,
+        channel_corners: int = 2,
+    ) -> None:
+        fbank_config.check()
+        if specaugment is not None:
+            specaugment.check()
+        if stored is not None and len(stored) != len(utterances):
+            raise UserError(
+                f"{stored.folder}: frames of {len(stored)} utterances, expected {len(utterances)}; "
+                "run the stage that writes them again"
+            )
+        self.utterances, self.units, self.languages = utterances, units, list(units)
+        self.config, self.stats, self.specaugment, self.stored = fbank_config, stats, specaugment, stored
+        self.warp, self.channel_db, self.corners = warp, channel_db, channel_corners
+
+    def names(self, rows: Iterable[int]) -> list[str]:
+        """What messages call a batch of these rows: their ids."""
+        return self.utterances.names(rows)
+
+    def __getitem__(self, rows: Iterable[int]) -> dict[str, torch.Tensor]:
+        """B utterances, T encoder frames and S symbols at most:
+
+        features       (B, T, dim) float32, normalised, 0 behind the end
+        lengths        (B,) int64, encoder frames
+        tokens         (B, S) int64, 0 behind the end
+        token_lengths  (B,) int64
+        languages      (B,) int64, indices into `self.languages`
+        """
+        features, tokens, languages = [], [], []
+        for row in rows:
+            cut = self.utterances[row]
+            frames = self._frames(row, cut)
+            if self.warp > 1:
+                frames = warp_log_mel(frames, draw_factor(self.warp), self.config)
+            if self.channel_db > 0:
+                frames = random_channel(frames, self.channel_db, self.config, self.corners)
+            frames = self.stats.apply(frames)
+            if self.specaugment is not None:
+                frames = spec_augment(frames, self.specaugment)
+            features.append(stack(frames, self.config))
+            tokens.append(torch.tensor(self._encode(cut), dtype=torch.int64))
+            languages.append(self.languages.index(supervision_of(cut).language))  # pyright: ignore[reportArgumentType]
+        features, lengths = _pad(features)
+        tokens, token_lengths = _pad(tokens)
+        return {
+            "features": features,
+            "lengths": lengths,
+            "tokens": tokens,
+            "token_lengths": token_lengths,
+            "languages": torch.tensor(languages),
+        }
+
+    def _frames(self, row, cut):
+        frames = None if self.stored is None else self.stored.get(row)
+        return to_stored(compute_frames(cut, self.config)) if frames is None else frames
+
+    def _encode(self, cut):
+        supervision = supervision_of(cut)
+        if supervision.language not in self.units:
+            raise UserError(f"{cut.id}: language '{supervision.language}'; expected one of {', '.join(self.languages)}")
+        return self.units[supervision.language].encode(normalize(supervision.text or "", supervision.language))
+
+
+def compute_frames(cut: Cut, config: FbankConfig) -> torch.Tensor:
+    """Log-mel frames (F, num_bins) float32 of a cut."""
+    return fbank(read_samples(cut, config.sampling_rate), config)
+
+
+def _pad(sequences):
+    """Tensors (n, ...) -> (batch (B, max n, ...) with 0 behind the end, lengths (B,) int64)."""
+    lengths = torch.tensor([len(sequence) for sequence in sequences])
+    return torch.nn.utils.rnn.pad_sequence(sequences, batch_first=True), lengths

@@ -1,0 +1,111 @@
+"""Recognition of audio while it comes in: features, encoder, language identification and search carry their state.
+
+The audio may come in blocks of any sizes: the result is the same, as features are decoded `chunk_frames` at a time in
+any case. It is also that of `pyspeech.asr.recognizer.recognize` for the whole utterance, whatever
+`chunk_frames` is (up to rounding, in float32; int8 models quantise each chunk by its own range).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from pyspeech.asr.config import EarlyStopping, Endpointing, SearchConfig
+from pyspeech.asr.recognizer import Decoder, Recognition
+from pyspeech.errors import UserError
+from pyspeech.features.fbank import FbankStream
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from pyspeech.asr.checkpoint import Bundle
+
+
+class StreamingRecognizer:
+    """One stream of audio.
+
+        recognizer = StreamingRecognizer(bundle, endpointing=Endpointing())
+        for block in blocks:
+            for result in recognizer.add(block):
+                ...                     # result.final: an utterance that is over; otherwise what there is of the next
+        result = recognizer.finish()    # the last utterance; its text may be empty
+
+    language, search, early_stopping: as for `recognize`. endpointing: Endpointing; None: all is one utterance.
+    chunk_frames: encoder frames decoded at once; more take less time and give results later.
+    """
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        language: str | None = None,
+        search: SearchConfig | None = None,
+        early_stopping: EarlyStopping | None = None,
+        endpointing: Endpointing | None = None,
+        chunk_frames: int = 10,
+    ) -> None:
+        if chunk_frames < 1:
+            raise UserError(f"streaming: chunk_frames={chunk_frames}; expected at least 1")
+        if endpointing:
+            endpointing.check()
+        self.bundle, self.endpointing, self.chunk_frames = bundle, endpointing, chunk_frames
+        self._options = language, search, early_stopping
+        self._fbank = FbankStream(bundle.fbank)
+        self._restart()
+
+    def _restart(self):
+        self._features = torch.zeros(0, self.bundle.fbank.dim)  # not decoded yet
+        self._frames_before = 0  # the utterance
+        self._decoder = Decoder(self.bundle, 1, *self._options)
+        self._partial = self._result(final=False)
+
+    def add(self, samples: np.ndarray | torch.Tensor) -> list[Recognition]:
+        """samples (n,) float -> [Recognition, ...]: utterances that ended in them, and the one that goes on, last."""
+        self._features = torch.cat([self._features, self._fbank.add(samples)])
+        results = []
+        ready = len(self._features) >= self.chunk_frames
+        while len(self._features) >= self.chunk_frames:
+            self._decode(self.chunk_frames)
+            if self._at_endpoint():
+                results.append(self._result(final=True))
+                self._frames_before += int(self._decoder.num_frames[0])
+                self._decoder = Decoder(self.bundle, 1, *self._options)
+        if ready:
+            self._partial = self._result(final=False)
+        return [*results, self._partial]
+
+    def finish(self) -> Recognition:
+        """The Recognition of the last utterance. The recognizer is then as new, for the next stream."""
+        self._features = torch.cat([self._features, self._fbank.finish()])
+        if len(self._features):
+            self._decode(len(self._features))
+        result = self._result(final=True)
+        self._restart()
+        return result
+
+    def _decode(self, count):
+        self._decoder.add(self._features[None, :count])
+        self._features = self._features[count:]
+
+    def _at_endpoint(self):
+        if self.endpointing is None:
+            return False
+        return is_endpoint(
+            int(self._decoder.num_frames[0]), self._decoder.last_frame(), self.endpointing, self.bundle.fbank.frame_seconds
+        )
+
+    def _result(self, final):
+        return self._decoder.result(0, self._frames_before * self.bundle.fbank.frame_seconds, final)
+
+
+def is_endpoint(num_frames: int, last_frame: int | None, config: Endpointing, frame_seconds: float) -> bool:
+    """Whether any rule of `config` (Endpointing) ends an utterance here.
+
+    num_frames: encoder frames decoded; last_frame: that of the best hypothesis's last symbol, None where it has none;
+    frame_seconds: seconds a frame.
+    """
+    seconds = num_frames * frame_seconds
+    if last_frame is None:
+        return seconds >= min(config.silence_before, config.longest)
+    silence = (num_frames - 1 - last_frame) * frame_seconds
+    return silence >= config.silence_after or seconds >= config.longest

@@ -1,0 +1,183 @@
+"""What was recognised in a recording, as text, JSON, CTM (NIST, as Kaldi writes it) or SubRip subtitles.
+
+    text    a line for each segment; with nbest > 1 for each alternative: start (s), log probability, text
+    json    one object in one line, see `_json`
+    ctm     `recording channel start duration word confidence`, times in seconds, a word a line
+    srt     subtitles of one or two short lines, broken at pauses
+
+Times count from the start of the recording. `render` gives the text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspeech.commands.terminal import display_width
+
+if TYPE_CHECKING:
+    from pyspeech.asr.recognizer import Recognition
+
+LINE_WIDTH, LINES = 42, 2  # of a subtitle, as broadcasters have it
+LONGEST, SHORTEST = 6.0, 1.0  # seconds that a subtitle is shown; it is shorter where the next one follows
+PAUSE = 1.0  # seconds between words that always end a subtitle
+
+
+@dataclass
+class Transcript:
+    """A recording, or a segment of one that still comes in."""
+
+    name: str
+    segments: list  # [Recognition, ...] in order of time
+    duration: float  # seconds, with what is in no segment
+    channel: int = 1  # of the recording, counted from 1
+
+    @property
+    def text(self) -> str:
+        return " ".join(segment.text for segment in self.segments if segment.text)
+
+    @property
+    def language(self) -> str | None:
+        """Code of the language of most of the time; None where there is none."""
+        heard = [segment for segment in self.segments if segment.text] or self.segments
+        times = {}
+        for segment in heard:
+            times[segment.language] = times.get(segment.language, 0.0) + segment.seconds
+        return max(times, key=times.__getitem__) if times else None
+
+    def mean(self, value_of: Callable[[Recognition], float]) -> float:
+        """Mean over the time of the segments of a value of each; 0 where they take no time."""
+        seconds = sum(segment.seconds for segment in self.segments)
+        return sum(value_of(segment) * segment.seconds for segment in self.segments) / max(seconds, 1e-9)
+
+
+def render(format: str, transcript: Transcript, nbest: int = 1, first_subtitle: int = 1) -> str:
+    """The text of a Transcript in a format of FORMATS, ending with a newline, or "" where there is nothing to write.
+
+    nbest: alternatives of each segment, for text and json. first_subtitle: number of the first one, for srt.
+    """
+    if format == "srt":
+        return _srt(transcript, first_subtitle)
+    if format == "ctm":
+        return _ctm(transcript)
+    return (_json if format == "json" else _text)(transcript, nbest)
+
+
+def _text(transcript, nbest):
+    if nbest == 1:
+        return "".join(segment.text + "\n" for segment in transcript.segments if segment.text)
+    return "".join(
+        f"{segment.start:.2f}\t{item.score:.4f}\t{item.text}\n"
+        for segment in transcript.segments
+        for item in segment.nbest[:nbest]
+    )
+
+
+def _json(transcript, nbest):
+    """The recording as a whole (means over time), then its segments with words and alternatives."""
+    record = {
+        "recording": transcript.name,
+        "text": transcript.text,
+        "language": transcript.language,
+        "confidence": round(transcript.mean(lambda segment: segment.confidence), 4),
+        "duration": round(transcript.duration, 3),
+        "lid": _mean_posteriors(transcript),
+        "t_avg": round(transcript.mean(lambda segment: segment.t_avg), 4),
+        "segments": [_segment(segment, nbest) for segment in transcript.segments],
+    }
+    return json.dumps(record, ensure_ascii=False) + "\n"
+
+
+def _mean_posteriors(transcript):
+    codes = transcript.segments[0].lid if transcript.segments else []
+    return {code: round(transcript.mean(lambda segment: segment.lid[code]), 4) for code in codes}
+
+
+def _segment(segment, nbest):
+    return {
+        "start": round(segment.start, 3),
+        "end": round(segment.start + segment.seconds, 3),
+        "text": segment.text,
+        "language": segment.language,
+        "confidence": round(segment.confidence, 4),
+        "words": [
+            {
+                "word": word.text,
+                "start": round(word.start, 3),
+                "end": round(word.end, 3),
+                "confidence": round(word.confidence, 4),
+            }
+            for word in segment.words
+        ],
+        "nbest": [
+            {"text": item.text, "score": round(item.score, 4), "confidence": round(item.confidence, 4)}
+            for item in segment.nbest[:nbest]
+        ],
+        "lid": {code: round(value, 4) for code, value in segment.lid.items()},
+        "t_avg": round(segment.t_avg, 4),
+    }
+
+
+def _ctm(transcript):
+    name = re.sub(r"\s+", "_", transcript.name)  # columns are separated by spaces
+    return "".join(
+        f"{name} {transcript.channel} {word.start:.2f} {word.end - word.start:.2f} {word.text} {word.confidence:.4f}\n"
+        for segment in transcript.segments
+        for word in segment.words
+    )
+
+
+def _srt(transcript, first):
+    subtitles = [(words, segment) for segment in transcript.segments for words in _subtitles(segment.words)]
+    blocks = []
+    for number, (words, segment) in enumerate(subtitles):
+        start, end = words[0].start, words[-1].end
+        # A short one stays longer, until the next one or the end of what was heard.
+        limit = segment.start + segment.seconds
+        if number + 1 < len(subtitles):
+            limit = min(limit, subtitles[number + 1][0][0].start)
+        end = min(max(end, start + SHORTEST), limit)
+        lines = _lines([word.text for word in words])
+        blocks.append(f"{first + number}\n{_clock(start)} --> {_clock(end)}\n" + "\n".join(lines) + "\n\n")
+    return "".join(blocks)
+
+
+def _subtitles(words):
+    """Words (of one segment) in groups that fit on the screen together: [[Word, ...], ...]."""
+    groups = []
+    for word in words:
+        group = groups[-1] if groups else None
+        if (
+            group
+            and word.start - group[-1].end < PAUSE
+            and word.end - group[0].start <= LONGEST
+            and len(_lines([item.text for item in group] + [word.text])) <= LINES
+        ):
+            group.append(word)
+        else:
+            groups.append([word])
+    return groups
+
+
+def _lines(texts):
+    """Words as lines of LINE_WIDTH; a longer word has a line of its own."""
+    lines = []
+    for text in texts:
+        if lines and display_width(lines[-1]) + 1 + display_width(text) <= LINE_WIDTH:
+            lines[-1] += " " + text
+        else:
+            lines.append(text)
+    return lines
+
+
+def _clock(seconds):
+    milliseconds = round(seconds * 1000)
+    minutes, rest = divmod(milliseconds, 60_000)
+    return f"{minutes // 60:02d}:{minutes % 60:02d}:{rest // 1000:02d},{rest % 1000:03d}"
+
+
+# format: ending of its file
+FORMATS = {"text": ".txt", "json": ".json", "ctm": ".ctm", "srt": ".srt"}

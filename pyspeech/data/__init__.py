@@ -1,0 +1,1 @@
+"""Utterances, cuts and what is kept in memory of them."""

@@ -1,1 +1,0 @@
-"""What stands behind pyspeech.pipeline: configuration, stages, records, locks and logs of an experiment folder."""

@@ -1,0 +1,1 @@
+"""Packages of human recordings and of engines: downloaded once, unpacked, verified."""

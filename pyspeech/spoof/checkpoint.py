@@ -1,0 +1,55 @@
+"""The file of a detector of fake audio: the network, the pieces it scores, its calibration and its threshold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspeech import model_file
+from pyspeech.spoof.calibration import Calibration
+from pyspeech.spoof.config import CropConfig, DetectorConfig, LogMelConfig
+from pyspeech.spoof.detector import Detector
+from pyspeech.spoof.networks import LcnnBlstm
+
+if TYPE_CHECKING:
+    import torch
+
+KIND = "fake audio detector"
+SHIPPED = Path(__file__).parent / "shipped"  # the detector that comes along, made by egs/add2022/run.py --profile release
+
+
+def save_model(folder: str | Path, detector: Detector) -> None:
+    """Write `folder`/model.pt, whole or not at all."""
+    model_file.write(
+        folder,
+        KIND,
+        detector.model,
+        network=detector.model.config,
+        features=detector.model.log_mel.config,
+        crop=detector.crop,
+        calibration=detector.calibration,
+        threshold=float(detector.threshold),
+    )
+
+
+def load_model(folder: str | Path, device: str | torch.device = "cpu") -> Detector:
+    """The Detector of `folder`, of a model.pt or that file, its model on `device`. UserError for any other."""
+    detector = model_file.read(folder, KIND, _build)
+    detector.model.to(device).eval()
+    return detector
+
+
+def read_features(folder: str | Path) -> LogMelConfig:
+    """The features that the detector of `folder` looks at; UserError as of `load_model`.
+
+    No network is built for it: what torch computes leaves threads, which processes that are forked later wait for forever.
+    """
+    return model_file.read(folder, KIND, lambda content: LogMelConfig(**content["features"]))
+
+
+def _build(content):
+    model = LcnnBlstm(DetectorConfig(**content["network"]), LogMelConfig(**content["features"]))
+    model.load_state_dict(content["model"])
+    crop = CropConfig(**content["crop"])
+    crop.check()
+    return Detector(model, crop, Calibration(**content["calibration"]), float(content["threshold"]))

@@ -1,0 +1,208 @@
+"""Training batches of the detector: random crops of utterances, each genuine or fake (Li et al. 2022, section 3.2).
+
+    sampler = UtteranceSampler(cuts, data, seed)
+    dataset = CropDataset(data, sampling_rate, augment)
+    loader = BatchLoader(dataset, sampler, seed)                # pyspeech.training.data
+
+A cut is one utterance; formats.label_of says what its supervision holds. The sampler draws from a generator of its own,
+which follows from seed and epoch; crops and augmentation draw from one that follows from numpy's global generator,
+which the loader seeds by epoch and batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from pyspeech.data.cache import BoundedCache
+from pyspeech.data.cuts import read_samples
+from pyspeech.errors import UserError
+from pyspeech.spoof.formats import label_of, original_of
+from pyspeech.spoof.networks import FAKE, GENUINE
+from pyspeech.spoof.pieces import fill, random_crop
+from pyspeech.spoof.resynthesis import resynthesize
+
+if TYPE_CHECKING:
+    from lhotse import CutSet
+    from lhotse.cut import Cut
+
+    from pyspeech.spoof.config import CropConfig
+
+CLEAN = "as_it_is"  # custom field of a cut that is not to be augmented
+
+
+class UtteranceSampler:
+    """Each epoch every utterance once, in random order, in batches whose sizes differ by 1 at most: for BatchLoader.
+
+    data: CropConfig. With data.balanced an epoch has as many utterances as before, but each batch is half genuine and half
+    fake (one more where that is odd): of the larger class some are left to later epochs, of the smaller one all return. A
+    genuine utterance has then one of the fakes behind it that were made of it, where the cuts say so (formats.original_of).
+    Those by the engines of data.often are so many times as often behind it as others. In the first data.clean_batches
+    batches cuts are marked, and CropDataset leaves them as they are. UserError where there is no utterance of either class.
+    """
+
+    def __init__(self, cuts: Iterable[Cut], data: CropConfig, seed: int) -> None:
+        data.check()
+        self.cuts, self.data, self.seed, self.epoch = list(cuts), data, seed, 0
+        labels = [label_of(cut) for cut in self.cuts]
+        genuine = np.array([label.genuine for label in labels], dtype=bool)
+        self.classes = [np.flatnonzero(genuine), np.flatnonzero(~genuine)]
+        for name, indices in zip(("genuine", "fake"), self.classes):
+            if len(indices) == 0:
+                raise UserError(
+                    f"none of the {len(self.cuts)} training utterances is {name}; training needs both kinds: check the corpus"
+                )
+
+        self.fakes_of = self._fakes_of()
+        self.times = np.array([data.often.get(label.attack, 1.0) for label in labels])
+
+    def _fakes_of(self):
+        """{index of a genuine cut: those of the fakes made of it}."""
+        genuine = {self.cuts[index].id: index for index in self.classes[0]}
+        found = {}
+        for index in self.classes[1]:
+            original = genuine.get(original_of(self.cuts[index]))
+            if original is not None:
+                found.setdefault(original, []).append(index)
+        return found
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[CutSet]:
+        from lhotse import CutSet
+
+        rng = np.random.default_rng([self.seed, self.epoch])
+        order = self._balanced_order(rng) if self.data.balanced else rng.permutation(len(self.cuts))
+        batches = np.array_split(order, -(-len(order) // self.data.batch_size))
+        for index, batch in enumerate(batches):
+            clean = self.epoch * len(batches) + index < self.data.clean_batches
+            yield CutSet.from_cuts(self._named(batch, clean))
+
+    def _balanced_order(self, rng):
+        """Genuine and fake in turn."""
+        half = -(-len(self.cuts) // 2)
+        drawn = []
+        for indices in self.classes:
+            rounds = -(-half // len(indices))
+            drawn.append(np.concatenate([rng.permutation(indices) for _ in range(rounds)])[:half])
+        if self.fakes_of or self.data.often:
+            genuine, others = drawn
+            drawn[1] = np.array([self._draw(self.fakes_of.get(index), other, rng) for index, other in zip(genuine, others)])
+        return np.stack(drawn, axis=1).reshape(-1)[: len(self.cuts)]
+
+    def _draw(self, fakes, other, rng):
+        """The fake behind a genuine utterance: of those made of it, or, where none is known, `other` or any."""
+        if not self.data.often:  # with equal chances p would draw others than before there was this option
+            return rng.choice([other] if fakes is None else fakes)
+        fakes = self.classes[1] if fakes is None else fakes
+        return rng.choice(fakes, p=self.times[fakes] / self.times[fakes].sum())
+
+    def _named(self, indices, clean):
+        """The cuts of a batch; one that is there again has another id, for a CutSet has each id once."""
+        seen = {}
+        for index in indices:
+            cut = self.cuts[index]
+            seen[cut.id] = seen.get(cut.id, -1) + 1
+            named = cut if seen[cut.id] == 0 else cut.with_id(f"{cut.id}#{seen[cut.id]}")
+            yield named.with_custom(CLEAN, True) if clean else named
+
+
+class CropDataset(torch.utils.data.Dataset):
+    """dataset[cuts]: a batch of one random crop of each. A fake right behind the genuine utterance that it was made of, or
+    behind another of its fakes, is cut and augmented as that one is: what differs is what made it. With
+    data.resynthesized some fakes right behind a genuine utterance are copies of that one by a made-up vocoder instead
+    (pyspeech/spoof/resynthesis.py).
+
+    data: CropConfig. augment: augment(samples (N,) float32, rng=numpy Generator) -> (N,), applied to a crop before it
+    is filled up; None for none. It follows from the batch alone: rng is its only source of chance.
+    """
+
+    def __init__(self, data: CropConfig, sampling_rate: int, augment: Callable[..., np.ndarray] | None = None) -> None:
+        data.check()
+        self.data, self.sampling_rate, self.augment = data, sampling_rate, augment
+        self.read = UtteranceReader(sampling_rate, data.cache_gigabytes)
+
+    def __getitem__(self, cuts: Iterable[Cut]) -> dict[str, Any]:
+        """B utterances:
+
+        samples  (B, data.samples) float32
+        targets  (B,) int64, networks.GENUINE or FAKE
+        seconds  float, the audio in all, without what fills crops up
+        clean    bool, whether they are as they were, and are to stay so (data.clean_batches)
+        """
+        cuts = list(cuts)
+        seed = np.random.randint(2**32, size=4, dtype=np.uint64)
+        rng, chance = np.random.default_rng(seed), np.random.default_rng([*seed, 1])
+        crops, original, genuine, state = [], None, None, rng.bit_generator.state
+        for cut in cuts:
+            before, original = original, original_of(cut)
+            copied = genuine if not label_of(cut).genuine and chance.random() < self.data.resynthesized else None
+            if copied is not None or (original and original == before):
+                rng.bit_generator.state = state
+            else:
+                state = rng.bit_generator.state
+            speed = 0 if is_clean(cut) else self.data.speed
+            crop = random_crop(self.read(cut if copied is None else copied), self.data.samples, rng, speed)
+            if copied is not None:
+                crop = resynthesize(crop, self.sampling_rate, chance)
+            crops.append(self._augmented(crop, cut, rng))
+            genuine = cut if label_of(cut).genuine else None
+        size, short = self.data.samples, self.data.short
+        return {
+            "samples": torch.from_numpy(np.stack([fill(crop, size, short) for crop in crops])),
+            "targets": torch.tensor([GENUINE if label_of(cut).genuine else FAKE for cut in cuts]),
+            "seconds": sum(map(len, crops)) / self.sampling_rate,
+            "clean": is_clean(cuts[0]),
+        }
+
+    def _augmented(self, crop, cut, rng):
+        if self.augment is None or is_clean(cut):
+            return crop
+        augmented = np.asarray(self.augment(crop, rng=rng), dtype=np.float32)
+        if augmented.shape != crop.shape:
+            raise ValueError(f"augmentation turned {crop.shape} samples into {augmented.shape}")
+        return augmented
+
+
+def is_clean(cut: Cut) -> bool:
+    """Whether the sampler has marked a cut: it is not augmented."""
+    return bool((getattr(cut, "custom", None) or {}).get(CLEAN))
+
+
+class UtteranceReader:
+    """read(cut): samples (N,) float32 of the whole utterance, N at least 1; the first that are read stay in memory."""
+
+    def __init__(self, sampling_rate: int, cache_gigabytes: float = 0.0) -> None:
+        self.sampling_rate, self.cache = sampling_rate, BoundedCache(int(cache_gigabytes * 2**30))
+
+    def __call__(self, cut: Cut) -> np.ndarray:
+        """UserError that names the cut where it cannot be read or holds no samples."""
+        kept = self.cache.get(_audio_of(cut), lambda: self._read(cut))
+        return kept / np.float32(32768) if kept.dtype == np.int16 else kept
+
+    def _read(self, cut):
+        samples = read_samples(cut, self.sampling_rate)
+        if len(samples) == 0:
+            raise UserError(f"{cut.id}: no samples; remove it from the corpus, or prepare the corpus again")
+        return _compact(samples)
+
+
+def _audio_of(cut):
+    """What tells the audio of a cut from that of others. Ids do not: two sets may have recordings of the same name."""
+    if not hasattr(cut, "recording"):  # mixed
+        return cut.id
+    recording = cut.recording
+    sources = tuple(str(source.source) for source in recording.sources)
+    return recording.id, sources, repr(recording.transforms), repr(cut.channel), cut.start, cut.duration
+
+
+def _compact(samples):
+    """The same samples as int16 where they are multiples of 1 / 32768, as those of most files are."""
+    whole = samples * np.float32(32768)
+    if np.array_equal(whole, np.rint(whole)) and -32768 <= whole.min() and whole.max() <= 32767:
+        return whole.astype(np.int16)
+    return samples

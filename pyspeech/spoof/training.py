@@ -1,0 +1,88 @@
+"""What training of the detector computes (Li et al. 2022, equation 1), for pyspeech.training.Trainer.
+
+The binary cross entropy is that of a softmax over two outputs, fake and genuine; the mean over the batch stands for the
+sum of the equation, so that the learning rate means the same for any size of batch. The paper's Adam is AdamW without
+weight decay.
+
+Not of the paper: a loss of pairs, that of RankNet (Burges et al. 2005, "Learning to rank using gradient descent"),
+of a genuine crop and the fake behind it, which most often was made of it. What voice, words and channel make of a score is the
+same in both, and what made the fake is what is left to learn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from pyspeech.features.specaugment import spec_augment
+from pyspeech.spoof.dataset import UtteranceReader
+from pyspeech.spoof.detector import score_utterances
+from pyspeech.spoof.formats import label_of
+from pyspeech.spoof.networks import GENUINE, log_odds
+from pyspeech.spoof.scoring import equal_error_rate
+
+if TYPE_CHECKING:
+    from lhotse.cut import Cut
+
+    from pyspeech.features.config import SpecAugmentConfig
+    from pyspeech.spoof.config import CropConfig
+    from pyspeech.spoof.networks import LcnnBlstm
+
+
+def compute_loss(
+    model: LcnnBlstm, batch: dict[str, Any], specaugment: SpecAugmentConfig | None = None, pair_loss: float = 0.0
+) -> tuple[torch.Tensor, dict[str, float]]:
+    """(loss, values to log) of a batch of CropDataset. model: LcnnBlstm; specaugment: SpecAugmentConfig, for
+    batches that are not clean, or None; pair_loss: the weight of the loss of pairs.
+
+    Values: "accuracy", the mean of that of both classes (of one where the batch has one), and "audio_seconds"; with
+    pair_loss also "pairs", the loss of pairs without its weight.
+    """
+    targets, features = batch["targets"], model.log_mel(batch["samples"])
+    if specaugment is not None and not batch["clean"]:
+        features = mask(features, specaugment)
+    outputs = model.classify(features).float()
+    scores, loss = log_odds(outputs), functional.cross_entropy(outputs, targets)
+    correct = (scores > 0) == (targets == GENUINE)
+    accuracy = torch.stack([correct[targets == kind].float().mean() for kind in targets.unique()]).mean()
+    values = {"accuracy": accuracy.item(), "audio_seconds": batch["seconds"]}
+    if pair_loss:
+        pairs = loss_of_pairs(scores, targets)
+        loss, values["pairs"] = loss + pair_loss * pairs, pairs.item()
+    return loss, values
+
+
+def loss_of_pairs(scores: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """The mean of log(1 + exp(fake - genuine)) over the fakes that are right behind a genuine crop; 0 without any.
+
+    scores, targets: (B,), log odds and networks.GENUINE or FAKE, in the order of the batch.
+    """
+    behind = (targets[:-1] == GENUINE) & (targets[1:] != GENUINE)
+    losses = functional.softplus(scores[1:][behind] - scores[:-1][behind])
+    return losses.mean() if len(losses) else scores.new_zeros(())
+
+
+def mask(features: torch.Tensor, config: SpecAugmentConfig) -> torch.Tensor:
+    """SpecAugment of log-mel features (B, T, bins); what is masked has the utterance's mean."""
+    means = features.mean(dim=(1, 2), keepdim=True)
+    return torch.stack([spec_augment(frames, config) for frames in features - means]) + means
+
+
+def validation(cuts: Iterable[Cut], crop: CropConfig, sampling_rate: int) -> Callable[[LcnnBlstm], dict[str, float]]:
+    """validate(model) for Trainer, on utterances as they are in detection: {"eer": 0 to 1, "loss": equation 1, a mean}.
+
+    cuts: both genuine and fake; crop: CropConfig, of whose cache the audio stays in memory.
+    """
+    cuts, read = list(cuts), UtteranceReader(sampling_rate, crop.cache_gigabytes)
+    genuine = np.array([label_of(cut).genuine for cut in cuts], dtype=bool)
+
+    def validate(model):
+        scores = score_utterances(model, crop, map(read, cuts))
+        losses = np.logaddexp(0, np.where(genuine, -scores, scores))
+        return {"eer": equal_error_rate(scores[genuine], scores[~genuine])[0], "loss": losses.mean()}
+
+    return validate

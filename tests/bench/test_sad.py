@@ -1,0 +1,42 @@
+"""utils/bench/false_alarms.py and sad_peers.py: what they count and draw, on made-up recordings."""
+
+import runpy
+
+import numpy as np
+import pytest
+from recipe_harness import ROOT
+
+from local.detector import scenes as speech_scenes
+from local.synthesis.unspoken import KINDS
+
+
+@pytest.fixture(scope="module")
+def false_alarms():
+    return runpy.run_path(str(ROOT / "utils/bench/false_alarms.py"), run_name="tool")
+
+
+def test_shares_called_speech(false_alarms):
+    audio = [np.zeros(8), np.ones(8)]
+    detectors = {
+        "one": lambda samples: np.array([(0.0, 6.0), (50.0, 56.0)] if samples[0] else []).reshape(-1, 2),
+        "none": lambda samples: np.zeros((0, 2)),
+    }
+    found = false_alarms["share_called"](audio, detectors)
+    assert found == {"one": pytest.approx((0.05, 0.1)), "none": (0.0, 0.0)}
+
+
+def test_recordings_without_speech_are_the_same_each_time(false_alarms, monkeypatch):
+    monkeypatch.setattr(speech_scenes, "default_sounds", lambda split: {"noise": [], "music": [], "signals": []})
+    made = [list(false_alarms["recordings"](4 / 60, 1, "dev", KINDS)) for _ in range(2)]
+    assert [len(samples) for samples in made[0]] == [960000, 960000]
+    assert all((first == second).all() for first, second in zip(*made))
+    assert (made[0][0] != made[0][1]).any()
+
+
+@pytest.mark.parametrize("sets", [1, 3])
+def test_bars(sets, tmp_path):
+    draw = runpy.run_path(str(ROOT / "utils/bench/sad_peers.py"), run_name="tool")["draw"]
+    figures = {f"set {number}": {"ours": 0.05, "peer": 0.1} for number in range(sets)}
+    figures["set 0"]["only here"] = 0.2
+    draw(figures, tmp_path / "peers.png")
+    assert (tmp_path / "peers.png").read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,57 @@
+"""How tools begin and end: Ctrl-C at any moment, files that cannot be written."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+from tool_harness import ENVIRONMENT, UTILS, assert_usage_error
+
+from pyspeech.commands import arguments
+
+SCRIPT = """
+import os, signal, sys, time
+sys.path.insert(0, {root!r})
+from pyspeech.launch import ensure_environment
+
+ensure_environment()
+
+
+def interrupted():
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+
+
+def interrupted_in_a_module():
+    try:
+        interrupted()
+    except KeyboardInterrupt:
+        raise ImportError("initialization failed")
+
+
+if sys.argv[1] == "loading":
+    interrupted()
+from pyspeech.commands.terminal import exit_after
+
+exit_after(interrupted if sys.argv[1] == "working" else interrupted_in_a_module)
+"""
+
+
+@pytest.mark.parametrize("when, status", [("loading", -signal.SIGINT), ("importing", 130), ("working", 130)])
+def test_ctrl_c_is_never_a_traceback(tmp_path, when, status):
+    script = tmp_path / "tool.py"
+    script.write_text(SCRIPT.format(root=str(UTILS.parent)))
+    done = subprocess.run([sys.executable, str(script), when], capture_output=True, text=True, env=ENVIRONMENT)
+    assert done.returncode == status and not done.stdout + done.stderr
+
+
+def test_a_file_in_no_folder_is_refused_before_the_work(tmp_path, capsys):
+    def main(given):
+        parser = arguments.tool_parser("A tool.")
+        arguments.add_json(parser)
+        return parser.parse_args(given)
+
+    assert main(["--json", str(tmp_path / "x.json")]).json == str(tmp_path / "x.json")
+    assert_usage_error(capsys, main, ["--json", tmp_path / "none" / "x.json"], f"there is no folder {tmp_path / 'none'}")
+    assert_usage_error(capsys, main, ["--json", tmp_path], f"{tmp_path}: is a folder; expected a file")
+    assert not (tmp_path / "none").exists()

@@ -1,0 +1,586 @@
+"""utils/transcribe.py as its user meets it: files, pipes, languages, formats, errors; and the modules behind it."""
+
+import io
+import json
+import math
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+from tool_harness import ENVIRONMENT, run_tool, tool_command
+
+from pyspeech.asr.checkpoint import load_model, save_model
+from pyspeech.asr.config import EarlyStopping, Endpointing, SearchConfig, TransducerConfig
+from pyspeech.asr.hypotheses import Word
+from pyspeech.asr.networks import Transducer
+from pyspeech.asr.quantization import quantize_bundle
+from pyspeech.asr.recognizer import Alternative, Recognition, recognize
+from pyspeech.asr.streaming import StreamingRecognizer
+from pyspeech.asr.transcripts import LINE_WIDTH, LONGEST, Transcript, render
+from pyspeech.audio.io import read_audio
+from pyspeech.audio.live import PcmStream, stream_live
+from pyspeech.commands.terminal import clipped, display_width, stop_at_interrupt
+from pyspeech.errors import UserError
+from pyspeech.features.config import FbankConfig
+from pyspeech.features.fbank import GlobalStats
+from pyspeech.model_file import write
+from pyspeech.text.units import GraphemeUnits
+from utils import transcribe
+
+RATE = 16000
+GRAPHEMES = {"en-IN": "abcde", "hi-IN": "कखगघ", "ta-IN": "அஆஇஈ"}
+CONFIG = {
+    "encoder_layers": 1,
+    "encoder_size": 12,
+    "predictor_layers": 1,
+    "predictor_size": 8,
+    "embedding": 6,
+    "joint": 10,
+    "lid_sizes": [6],
+}
+
+
+def babble(seconds, rate=RATE, seed=0):
+    """Noise that gets louder and softer, its spectrum changing: what a random model says something about."""
+    random = np.random.default_rng(seed)
+    time = np.arange(int(seconds * rate)) / rate
+    tone = np.sin(2 * np.pi * np.cumsum(300 + 200 * np.sin(2 * np.pi * 0.9 * time)) / rate)
+    loudness = np.clip(np.sin(2 * np.pi * 0.4 * time), 0, 1) + 0.01
+    return (0.3 * loudness * (tone + 0.3 * random.standard_normal(len(time)))).astype(np.float32)
+
+
+def save_random_model(folder, structure, lid=False, languages=GRAPHEMES):
+    """A model that was not trained but speaks, now and then."""
+    torch.manual_seed(3)
+    units = {code: GraphemeUnits.build([GRAPHEMES[code]], language=code) for code in languages}
+    if structure in ("vanilla", "onehot"):
+        units = dict.fromkeys(units, GraphemeUnits.union(list(units.values())))
+    config = TransducerConfig(structure=structure, lid=lid, **CONFIG)
+    model = Transducer(config, {code: entry.size for code, entry in units.items()})
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.7 * torch.randn_like(parameter))
+        for layer in model.joint.outputs:
+            layer.bias[0] += 4  # blank: it does not speak in every frame
+    save_model(folder, model, units, GlobalStats([-8.0] * 80, [3.0] * 80), FbankConfig())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """{name: folder} of random models in an experiment folder."""
+    folder = tmp_path_factory.mktemp("exp") / "mini" / "models"
+    (folder.parent / "training" / "vanilla").mkdir(parents=True)
+    (folder.parent / "training" / "vanilla" / "model.pt").touch()
+    return {
+        "lid": save_random_model(folder / "multi_softmax_lid", "multi_softmax", lid=True),
+        "plain": save_random_model(folder / "multi_softmax", "multi_softmax"),
+        "vanilla": save_random_model(folder / "vanilla", "vanilla"),
+        "onehot": save_random_model(folder / "onehot", "onehot"),
+        "one": save_random_model(folder.parents[1] / "one", "multi_softmax", lid=True, languages=["hi-IN"]),
+        "monolingual": save_random_model(folder / "monolingual" / "hi-IN", "monolingual", languages=["hi-IN"]),
+    }
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory):
+    path = tmp_path_factory.mktemp("short") / "short.wav"
+    soundfile.write(path, babble(4), RATE)
+    return path
+
+
+def call(capsys, *arguments):
+    """The tool in this process: (what it prints, exit status)."""
+    status = transcribe.main([str(argument) for argument in arguments])
+    return capsys.readouterr().out, status
+
+
+def call_json(capsys, *arguments):
+    output, status = call(capsys, "--format", "json", *arguments)
+    assert status == 0
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def test_every_kind_of_file_in_one_run(models, tmp_path):
+    folder, output = tmp_path / "mañana हिन्दी 1", tmp_path / "new" / "text"
+    (folder / "below").mkdir(parents=True)
+    soundfile.write(folder / "día stereo 44.flac", np.stack([babble(3, 44100), 0 * babble(3, 44100)], axis=1), 44100)
+    soundfile.write(folder / "96k.wav", babble(2, 96000), 96000, subtype="PCM_U8")
+    soundfile.write(folder / "below" / "नमस्ते.wav", babble(2.5, 8000), 8000)
+    soundfile.write(folder / "silence.wav", np.zeros(RATE), RATE)
+    soundfile.write(folder / "one.wav", np.ones(1), RATE, subtype="FLOAT")
+    soundfile.write(folder / "at 48k one.wav", np.ones(1), 48000, subtype="FLOAT")
+    soundfile.write(folder / "no samples.wav", np.zeros(0), RATE)
+    soundfile.write(folder / "whole.wav", babble(2), RATE)
+    (folder / "truncated.wav").write_bytes((folder / "whole.wav").read_bytes()[: 44 + RATE])
+    (folder / "empty.wav").write_bytes(b"")
+    (folder / "text.wav").write_text("This is a letter, not a recording.\n")
+    done = run_tool("transcribe", folder, "--model", models["lid"], "-o", output, "--format", "json")
+    assert done.returncode == 1 and done.stdout == "" and "Traceback" not in done.stderr
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    bad = ["empty.wav: is empty", "no samples.wav: ", "text.wav: cannot be read as audio"]
+    assert len(errors) == len(bad) + 1 and errors[-1] == "error: 3 of 11 recordings could not be transcribed"
+    for name, line in zip(bad, errors):
+        assert str(folder / name) in line
+    assert "truncated.wav: truncated" in done.stderr and "\n8 recordings: " in done.stderr
+    bundle = load_model(models["lid"])
+    names = {path.stem: path for path in folder.rglob("*.*") if path.stem not in ("empty", "no samples", "text")}
+    assert {path.stem for path in output.iterdir()} == set(names)
+    for name, path in names.items():
+        found = json.loads((output / f"{name}.json").read_text(encoding="utf-8"))
+        samples = read_audio(path, RATE)[0]
+        (expected,) = recognize(bundle, [samples])
+        assert found["recording"] == name and found["text"] == expected.text and found["language"] == expected.language
+        assert found["duration"] == round(len(samples) / RATE, 3)
+    assert found["text"]
+
+
+def test_a_short_file_is_what_the_library_says(models, short, capsys):
+    (found,) = call_json(capsys, short, "--model", models["lid"], "--nbest", "3")
+    (expected,) = recognize(load_model(models["lid"]), [read_audio(short)[0]])
+    (segment,) = found["segments"]
+    assert expected.text and found["text"] == segment["text"] == expected.text and found["duration"] == 4.0
+    assert found["language"] == segment["language"] == expected.language == max(expected.lid, key=expected.lid.get)
+    assert [item["text"] for item in segment["nbest"]] == [item.text for item in expected.nbest[:3]]
+    scores = [item["score"] for item in segment["nbest"]]
+    np.testing.assert_allclose(scores, [item.score for item in expected.nbest[:3]], atol=1e-3)
+    assert [word["word"] for word in segment["words"]] == expected.text.split()
+    assert all(0 <= word["start"] < word["end"] <= 4.0 and 0 < word["confidence"] <= 1 for word in segment["words"])
+    assert found["lid"] == pytest.approx(expected.lid, abs=1e-3) and found["t_avg"] == 3.0
+    assert call(capsys, short, "--model", models["lid"])[0] == f"short\t{expected.text}\n"
+
+
+def test_a_long_file_comes_in_segments(models, tmp_path, capsys, monkeypatch):
+    """With and without --stream: those of the streaming recogniser that gets all samples at once."""
+    monkeypatch.setattr(transcribe, "WHOLE", 3.0)
+    soundfile.write(tmp_path / "long.wav", babble(7, 8000), 8000)
+    samples = read_audio(tmp_path / "long.wav", RATE)[0]
+    recognizer = StreamingRecognizer(
+        load_model(models["lid"]), search=SearchConfig(beam=1), endpointing=Endpointing(silence_after=0.3)
+    )
+    expected = [result for result in recognizer.add(samples) if result.final] + [recognizer.finish()]
+    expected = [result for result in expected if result.text]
+    assert len(expected) > 2
+    options = [tmp_path / "long.wav", "--model", models["lid"], "--min-silence", "0.3", "--beam", "1"]
+    (whole,) = call_json(capsys, *options)
+    assert [item["text"] for item in whole["segments"]] == [item.text for item in expected]
+    assert [item["start"] for item in whole["segments"]] == [round(item.start, 3) for item in expected]
+    assert whole["text"] == " ".join(item.text for item in expected) and whole["duration"] == 7.0
+    parts = call_json(capsys, *options, "--stream")
+    assert [part["segments"] for part in parts] == [[segment] for segment in whole["segments"]]
+    subtitles = parse_srt(call(capsys, *options, "--format", "srt", "--stream")[0])
+    assert [number for number, *_ in subtitles] == list(range(1, len(subtitles) + 1))
+    assert " ".join(line for *_, lines in subtitles for line in lines) == whole["text"]
+    assert call(capsys, *options, "--stream")[0] == "".join(f"long\t{item.text}\n" for item in expected)
+    assert call(capsys, *options)[0] == f"long\t{whole['text']}\n"
+    assert call(capsys, *options, "--stream", "-o", tmp_path)[0] == ""
+    assert (tmp_path / "long.txt").read_text(encoding="utf-8") == "".join(item.text + "\n" for item in expected)
+
+
+def test_long_and_short_files_keep_their_order(models, tmp_path, capsys):
+    for name in "ac":
+        soundfile.write(tmp_path / f"{name}.wav", babble(1, seed=3), RATE)
+    soundfile.write(tmp_path / "b.wav", babble(transcribe.WHOLE + 1, 8000), 8000)
+    found = call_json(capsys, tmp_path, "--model", models["plain"], "--language", "en-IN", "--beam", "1")
+    assert [item["recording"] for item in found] == ["a", "b", "c"] and len(found[1]["segments"]) > 1
+
+
+def test_tables_and_manifests(models, short, tmp_path, capsys):
+    """Cuts: the part of the recording that they are, times from its start."""
+    (tmp_path / "wav.scp").write_text(f"first {short}\nsecond {short}\n")
+    cut = {
+        "id": "cut-1",
+        "start": 1.0,
+        "duration": 2.0,
+        "channel": 0,
+        "type": "MonoCut",
+        "recording": {
+            "id": "r",
+            "sources": [{"type": "file", "channels": [0], "source": str(short)}],
+            "sampling_rate": RATE,
+            "num_samples": 4 * RATE,
+            "duration": 4.0,
+        },
+    }
+    (tmp_path / "cuts.jsonl").write_text(json.dumps(cut) + "\n")
+    found = call_json(capsys, tmp_path / "wav.scp", tmp_path / "cuts.jsonl", "--model", models["lid"])
+    assert [item["recording"] for item in found] == ["first", "second", "cut-1"]
+    samples = read_audio(short)[0]
+    expected = recognize(load_model(models["lid"]), [samples, samples[RATE : 3 * RATE]])
+    assert [item["text"] for item in found] == [expected[0].text, expected[0].text, expected[1].text]
+    assert found[2]["duration"] == 2.0
+
+
+def test_channel(models, short, tmp_path, capsys):
+    samples = soundfile.read(short)[0]
+    soundfile.write(tmp_path / "stereo.wav", np.stack([0 * samples, samples], axis=1), RATE)
+    options = ["--model", models["lid"], "--format", "ctm"]
+    mono = call(capsys, short, *options)[0]
+    second = call(capsys, tmp_path / "stereo.wav", "--channel", 1, *options)[0]
+    assert mono and mono.replace("short 1", "stereo 2") == second
+    assert call(capsys, tmp_path / "stereo.wav", "--channel", 2, *options) == ("", 1)
+
+
+def test_a_fault_in_a_batch_costs_one_recording(models, short, tmp_path, capsys, monkeypatch):
+    for name, length in (("a", 1.0), ("b", 1.5), ("c", 2.0)):
+        soundfile.write(tmp_path / f"{name}.wav", babble(length), RATE)
+
+    def faulty(bundle, samples_list, *settings):
+        if any(len(samples) == 1.5 * RATE for samples in samples_list):
+            raise RuntimeError("out of order")
+        return recognize(bundle, samples_list, *settings)
+
+    monkeypatch.setattr("pyspeech.asr.recognizer.recognize", faulty)
+    output, status = call(capsys, tmp_path, "--model", models["lid"])
+    assert [line.split("\t")[0] for line in output.splitlines()] == ["a", "c"] and status == 1
+
+
+def wav_stream(samples, rate=RATE, size=0xFFFFFFFF, after=b""):
+    """A WAV file as programs write it into a pipe, 16 bits; samples (n,) or (n, channels)."""
+    channels = 1 if samples.ndim == 1 else samples.shape[1]
+    data = (samples * 32767).round().astype("<i2").tobytes()
+    form = struct.pack("<HHIIHH", 1, channels, rate, rate * 2 * channels, 2 * channels, 16)
+    return (
+        b"RIFF"
+        + struct.pack("<I", 0xFFFFFFFF)
+        + b"WAVE"
+        + b"LIST"
+        + struct.pack("<I", 3)
+        + b"abc\0"
+        + b"fmt "
+        + struct.pack("<I", 16)
+        + form
+        + b"data"
+        + struct.pack("<I", size or len(data))
+        + data
+        + after
+    )
+
+
+class Stdin:
+    def __init__(self, data):
+        self.buffer = io.BufferedReader(io.BytesIO(data))
+
+    def isatty(self):
+        return False
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_standard_input(models, short, capsys, monkeypatch, stream):
+    samples = soundfile.read(short)[0]
+    raw = soundfile.read(short, dtype="int16")[0].tobytes()
+    flac = io.BytesIO()
+    soundfile.write(flac, samples, RATE, format="FLAC")
+    law = {}
+    if not stream:  # WAV that is not PCM: read whole
+        packed = io.BytesIO()
+        soundfile.write(packed, samples, RATE, format="WAV", subtype="ULAW")
+        law["mu-law"] = packed.getvalue()
+    texts = {}
+    for name, data in {
+        "file": short.read_bytes(),
+        "raw": raw,
+        "wav": wav_stream(samples),
+        "flac": flac.getvalue(),
+        "at its rate": raw,
+        **law,
+    }.items():
+        monkeypatch.setattr(sys, "stdin", Stdin(data))
+        rate = ["--rate", "8000"] if name == "at its rate" else []
+        found = call_json(capsys, "-", "--model", models["lid"], *(["--stream"] if stream else []), *rate)
+        texts[name] = " ".join(item["text"] for item in found)
+        assert all(item["recording"] == "stdin" for item in found)
+    assert texts["file"] == texts["raw"] == texts["flac"] == texts["wav"] != texts["at its rate"] and texts["file"]
+    assert stream or texts["mu-law"]
+    monkeypatch.setattr(sys, "stdin", Stdin(b""))
+    assert call(capsys, "-", "--model", models["lid"], *(["--stream"] if stream else [])) == ("", 1)
+
+
+class Dribble(io.RawIOBase):
+    """A pipe that brings a few bytes at a time."""
+
+    def __init__(self, data, sizes):
+        self.data, self.sizes, self.place = data, sizes, 0
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        count = min(len(buffer), self.sizes[self.place % len(self.sizes)])
+        part, self.data, self.place = self.data[:count], self.data[count:], self.place + 1
+        buffer[: len(part)] = part
+        return len(part)
+
+
+@pytest.mark.parametrize("sizes", [[5], [1, 2, 777], [100000]])
+def test_live_audio_does_not_depend_on_how_it_arrives(sizes, rng):
+    samples = rng.integers(-32768, 32768, 4001).astype("<i2")
+    whole = samples.astype(np.float32) / 32768
+    stereo = np.stack([whole, -0.5 * whole], axis=1)
+
+    def received(data, rate=RATE, **options):
+        return np.concatenate(list(stream_live(io.BufferedReader(Dribble(data, sizes)), rate, **options)))
+
+    assert np.array_equal(received(samples.tobytes() + b"x"), whole)  # half a sample at the end
+    for size, after in ((0xFFFFFFFF, b""), (0x7FFFFFFF, b""), (0, b"LIST\4\0\0\0junk")):  # 0: its true size
+        found = received(wav_stream(stereo, size=size, after=after), channel=1)
+        np.testing.assert_allclose(found, stereo[:, 1], atol=1e-4)
+    np.testing.assert_allclose(received(wav_stream(stereo)), stereo.mean(axis=1), atol=1e-4)
+    at_8k = received(samples.tobytes(), 8000)
+    assert abs(len(at_8k) - 2000) <= 1
+    np.testing.assert_allclose(at_8k, received(samples.tobytes(), 8000, block_seconds=0.011), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "subtype, tolerance", [("PCM_U8", 1 / 128), ("PCM_16", 1e-4), ("PCM_24", 1e-6), ("PCM_32", 1e-6), ("FLOAT", 1e-6)]
+)
+def test_live_wav_against_soundfile(subtype, tolerance, tmp_path):
+    soundfile.write(tmp_path / "x.wav", babble(0.2), RATE, subtype=subtype)
+    with open(tmp_path / "x.wav", "rb") as stream:
+        found = np.concatenate(list(stream_live(stream, RATE)))
+    np.testing.assert_allclose(found, babble(0.2), atol=tolerance)
+
+
+def test_live_wav_with_the_extended_header(tmp_path):
+    soundfile.write(tmp_path / "x.wav", np.stack([babble(0.2)] * 3, axis=1), RATE, format="WAVEX")
+    with open(tmp_path / "x.wav", "rb") as stream:
+        source = PcmStream(stream, 1)
+        assert (source.sampling_rate, source.channels, source.read(10).shape) == (RATE, 3, (10, 3))
+
+
+@pytest.mark.parametrize(
+    "data, message",
+    [
+        (b"", "holds no samples"),
+        (b"RIFF", "ends within the header"),
+        (b"RIFF0000AVI LIST", "RIFF but is no WAV"),
+        (wav_stream(np.zeros(5)).replace(b"\x10\0data", b"\x0c\0data"), "12 bits"),
+        (wav_stream(np.zeros(5))[:50], "ends within"),
+        (wav_stream(np.zeros(0)), "holds no samples"),
+    ],
+)
+def test_live_audio_that_is_none(data, message):
+    with pytest.raises(UserError, match=message):
+        list(stream_live(io.BufferedReader(io.BytesIO(data)), RATE))
+
+
+def test_an_interrupt_ends_the_audio_and_the_next_one_the_program():
+    before = signal.getsignal(signal.SIGINT)
+    with stop_at_interrupt() as stopped:
+        assert not stopped
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stopped
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+            signal.pause()
+    with stop_at_interrupt(wanted=False):
+        assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_partial_results_show_on_a_terminal(models, short, capsys):
+    """And Ctrl-C ends a recording that would go on: the text of what came is printed."""
+    master, slave = os.openpty()
+    environment = {**ENVIRONMENT, "COLUMNS": "60"}
+    command = tool_command("transcribe", "-", "--model", models["lid"], "--stream")
+    raw = soundfile.read(short, dtype="int16")[0].tobytes()
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=slave, env=environment) as process:
+        os.close(slave)
+        watch = threading.Timer(120, process.kill)  # a tool that does not stop fails the test
+        watch.start()
+        process.stdin.write(raw)
+        process.stdin.flush()
+        seen = b""
+        while b"0:00:04 " not in seen:  # all that was written is recognised, but for what fills no block
+            seen += os.read(master, 4096)
+        process.send_signal(signal.SIGINT)
+        process.stdin.write(b"\0" * 9600)  # the recorder goes on
+        process.stdin.flush()
+        output = process.stdout.read().decode()
+        process.stdin.close()
+        assert process.wait() == 0
+        watch.cancel()
+    expected = call(capsys, short, "--model", models["lid"], "--stream")[0]
+    assert output and output == expected.replace("short\t", "stdin\t")
+    shown = seen.decode(errors="ignore").split("\r\x1b[K")
+    assert len(set(shown)) > 5 and all(display_width(line) < 60 for line in shown)
+    assert any(re.fullmatch(r"stdin 0:00:0\d .+", line) for line in shown)
+    os.close(master)
+
+
+def test_languages(models, short, capsys):
+    samples = read_audio(short)[0]
+    for name, language in (
+        ("plain", "ta-IN"),
+        ("onehot", "hi-IN"),
+        ("lid", "en-IN"),
+        ("vanilla", "auto"),
+        ("monolingual", "auto"),
+    ):
+        (found,) = call_json(capsys, short, "--model", models[name], "--language", language)
+        (expected,) = recognize(load_model(models[name]), [samples], None if language == "auto" else language)
+        assert expected.text and (found["text"], found["language"]) == (expected.text, expected.language)
+        assert language == "auto" or found["language"] == language
+
+
+@pytest.mark.parametrize("name", ["plain", "onehot"])
+def test_a_model_that_cannot_tell_languages(models, short, name):
+    with pytest.raises(UserError, match="cannot tell languages apart; give one of en-IN, hi-IN, ta-IN"):
+        transcribe.main([str(short), "--model", str(models[name])])
+
+
+def test_early_stopping_and_int8(models, short, capsys):
+    samples = read_audio(short)[0]
+    for options, stopping in (
+        (["--tau", "10"], EarlyStopping("sum_logp", 10, 0)),
+        (["--threshold", "0.05", "--rule", "mean_p"], EarlyStopping("mean_p", 0, 0.05)),
+    ):
+        (found,) = call_json(capsys, short, "--model", models["lid"], *options)
+        (expected,) = recognize(load_model(models["lid"]), [samples], early_stopping=stopping)
+        assert found["t_avg"] == round(expected.t_avg, 4) < 3 and found["text"] == expected.text
+    (found,) = call_json(capsys, short, "--model", models["lid"], "--int8", "--language", "ta-IN")
+    (exact,) = call_json(capsys, short, "--model", models["lid"], "--language", "ta-IN")
+    (expected,) = recognize(quantize_bundle(load_model(models["lid"])), [samples], "ta-IN")
+    assert found["text"] == expected.text
+    assert found["segments"][0]["nbest"][0]["score"] != exact["segments"][0]["nbest"][0]["score"]
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["absent.wav"], "absent.wav: no such file or folder"),
+        (["--language", "fr-FR"], "--language fr-FR: the model in .* has en-IN, hi-IN, ta-IN"),
+        (["--nbest", "2", "--format", "ctm"], "--nbest 2: --format ctm has no place"),
+        (["--nbest", "5", "--beam", "4"], "--beam 4: .* expected at least 5"),
+        (["--beam", "100000"], "search option beam=100000: expected 1 to 1000"),
+        (["--nbest", "100000"], "beam=100000"),
+        (["--tau", "3", "--language", "hi-IN"], "early stopping is for --language auto"),
+        (["--tau", "3", "--model", "ONE"], "identification of several languages.* has hi-IN$"),
+        (["--rule", "mean_p"], "--rule mean_p: nothing is stopped early without --tau or --threshold"),
+        (["-o", "SHORT"], "-o .*: cannot make this folder"),
+        (["--model", "nowhere"], "--model nowhere: no such file or folder"),
+        (
+            ["--model", "EXP"],
+            "no model.pt in it; choose one of .*models/monolingual/hi-IN, .*multi_softmax_lid, "
+            "[^ ]*models/onehot, [^ ]*models/vanilla$",
+        ),
+        (["--model", "SHORT"], "is not a model.pt; expected a folder that egs/indic/run.py made"),
+        (["--model", "SAD"], "model.pt: holds a model of kind SAD network; expected transducer"),
+    ],
+)
+def test_errors_are_one_line(models, short, tmp_path, arguments, message):
+    write(tmp_path, "SAD network", torch.nn.Linear(1, 1))
+    places = {"EXP": str(models["lid"].parents[1]), "ONE": str(models["one"]), "SHORT": str(short), "SAD": str(tmp_path)}
+    arguments = [places.get(word, word) for word in arguments]
+    with pytest.raises(UserError, match=message) as error:
+        transcribe.main(["--model", str(models["lid"]), *arguments, str(short)])
+    assert "\n" not in str(error.value)
+
+
+# The formats, on results made by hand.
+
+
+def recognition(words, start=0.0, seconds=None, language="hi-IN", lid=None, nbest=()):
+    """words: [(text, start, end)]"""
+    text = " ".join(word[0] for word in words)
+    seconds = seconds or words[-1][2] - start + 0.5
+    alternatives = [Alternative(text, -1.5, 0.5), *nbest]
+    return Recognition(text, language, 0.5, [Word(*word, 0.25) for word in words], alternatives, start, seconds, 2.0, lid or {})
+
+
+@pytest.fixture
+def transcript():
+    first = recognition(
+        [("एक", 0.3, 0.6), ("दो", 0.63, 0.9)],
+        seconds=2.1,
+        lid={"hi-IN": 0.8, "ta-IN": 0.2},
+        nbest=[Alternative("एक", -3.25, 0.4)],
+    )
+    second = recognition(
+        [("ஒன்று", 3723.0, 3723.36)], start=3722.4, seconds=1.0, language="ta-IN", lid={"hi-IN": 0.1, "ta-IN": 0.9}
+    )
+    return Transcript("a call", [first, second], 3725.0, channel=2)
+
+
+def test_text_and_ctm(transcript):
+    assert render("text", transcript) == "एक दो\nஒன்று\n"
+    assert render("text", transcript, nbest=2) == ("0.00\t-1.5000\tएक दो\n0.00\t-3.2500\tएक\n3722.40\t-1.5000\tஒன்று\n")
+    assert render("ctm", transcript) == (
+        "a_call 2 0.30 0.30 एक 0.2500\na_call 2 0.63 0.27 दो 0.2500\na_call 2 3723.00 0.36 ஒன்று 0.2500\n"
+    )
+
+
+def test_json(transcript):
+    found = json.loads(render("json", transcript, nbest=2))
+    assert found["recording"] == "a call" and found["text"] == "एक दो ஒன்று" and found["duration"] == 3725.0
+    assert found["language"] == "hi-IN"  # of the longer segment
+    assert found["lid"]["hi-IN"] == pytest.approx((0.8 * 2.1 + 0.1) / 3.1, abs=1e-4) and found["t_avg"] == 2.0
+    first, second = found["segments"]
+    assert first["nbest"][1] == {"text": "एक", "score": -3.25, "confidence": 0.4} and second["end"] == 3723.4
+    assert first["words"][0] == {"word": "एक", "start": 0.3, "end": 0.6, "confidence": 0.25}
+
+
+def test_subtitles(transcript):
+    """Short ones stay a second, where there is time for it."""
+    assert render("srt", transcript, first_subtitle=7) == (
+        "7\n00:00:00,300 --> 00:00:01,300\nएक दो\n\n8\n01:02:03,000 --> 01:02:03,400\nஒன்று\n\n"
+    )
+
+
+def parse_srt(text):
+    """[(number, start, end, lines)], by the format's own description."""
+    entries = []
+    for block in text.strip().split("\n\n"):
+        number, times, *lines = block.split("\n")
+        hours, minutes, seconds, thousandths = np.array(re.findall(r"\d+", times), dtype=float).reshape(2, 4).T
+        start, end = hours * 3600 + minutes * 60 + seconds + thousandths / 1000
+        entries.append((int(number), start, end, lines))
+    return entries
+
+
+def test_a_subtitle_ends_where_the_next_one_starts():
+    words = [("x" * 60, 0.2 * number, 0.2 * number + 0.2) for number in range(3)]
+    entries = parse_srt(render("srt", Transcript("x", [recognition(words, seconds=9.0)], 9.0)))
+    assert [entry[1:3] for entry in entries] == [(0.0, 0.4), (0.4, 1.4)]
+
+
+def test_long_subtitles_are_cut(rng):
+    words, time = [], 0.0
+    for number in range(400):
+        length = rng.uniform(0.1, 0.6)
+        words.append(("क" * int(rng.integers(1, 13)) if number != 50 else "x" * 60, time, time + length))
+        time += length + (3.0 if number % 70 == 69 else rng.uniform(0, 0.3))
+    entries = parse_srt(render("srt", Transcript("x", [recognition(words)], time)))
+    assert [number for number, *_ in entries] == list(range(1, len(entries) + 1)) and len(entries) > 20
+    assert " ".join(" ".join(lines) for *_, lines in entries).split() == [word[0] for word in words]
+    assert all(1 <= len(lines) <= 2 for *_, lines in entries)
+    assert all(len(line) <= LINE_WIDTH or line == "x" * 60 for *_, lines in entries for line in lines)
+    assert all(0 < end - start <= LONGEST + 1e-3 for _, start, end, _ in entries)
+    ends = [end for _, _, end, _ in entries]
+    starts = [start for _, start, _, _ in entries]
+    assert all(end <= start for end, start in zip(ends, starts[1:]))
+    pauses = [word[2] for word in words[69::70]][:-1]
+    assert all(any(abs(end - pause) <= 1.001 and end >= pause - 1e-3 for end in ends) for pause in pauses)
+
+
+@pytest.mark.parametrize("format, expected", [("text", ""), ("ctm", ""), ("srt", "")])
+def test_nothing_said(format, expected):
+    silent = recognition([], seconds=2.0)
+    assert render(format, Transcript("x", [silent], 2.0)) == render(format, Transcript("x", [], 2.0)) == expected
+    assert json.loads(render("json", Transcript("x", [], 0.0)))["language"] is None
+    assert json.loads(render("json", Transcript("x", [silent], 2.0)))["text"] == ""
+
+
+def test_lines_are_clipped_to_the_screen():
+    assert clipped("one two three", 13) == "one two three" and clipped("one two three", 12) == "... three"
+    assert clipped("supercalifragilistic", 10) == "" and display_width("कि") == 2 and display_width("漢") == 2
+    assert math.isclose(display_width("नमस्ते"), 4)

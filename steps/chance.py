@@ -3,11 +3,16 @@
 Every measure here is an error that something which has not listened reaches too. What is no better than that, or not by
 more than chance explains, is worth no comparison: it wants more data, more steps, or gentler augmentation.
 """
+
 from steps.tables import percent
 
 # {measure: (its name, the error as a fraction, who makes it)}
-MEASURES = {"eer": ("EER", 0.5, "a coin"), "dcf": ("DCF", 0.25, "calling everything speech"),
-            "wer": ("WER", 1.0, "an empty text"), "abx": ("ABX error", 0.5, "a coin")}
+MEASURES = {
+    "eer": ("EER", 0.5, "a coin"),
+    "dcf": ("DCF", 0.25, "calling everything speech"),
+    "wer": ("WER", 1.0, "an empty text"),
+    "abx": ("ABX error", 0.5, "a coin"),
+}
 NEAR = 0.9  # of that error, where there is no interval
 COLLAPSED = 2  # codes
 
@@ -22,8 +27,9 @@ def chance_note(system, measure, value, where, interval=None):
     if value is None or (interval[1] if interval else value / NEAR) < chance:
         return None
     limits = f" (95 % interval {percent(interval[0], 1)} to {percent(interval[1], 1)})" if interval else ""
-    return (f"{system} ended near chance: {name} {percent(value, 1)} %{limits} on {where}, and {who} makes "
-            f"{percent(chance, 0)} %")
+    return (
+        f"{system} ended near chance: {name} {percent(value, 1)} %{limits} on {where}, and {who} makes {percent(chance, 0)} %"
+    )
 
 
 def collapse_note(system, used, codes, where):
@@ -40,8 +46,13 @@ def warn_of_training(log, system, folder, where="dev", measure=None, codes=None)
 
     result = load_checkpoint(folder / "best.pt")
     perplexities = [point["train/perplexity"] for point in result["history"] if "train/perplexity" in point]
-    warn(log, [chance_note(system, measure, result["metrics"].get(measure), where) if measure else None,
-               collapse_note(system, (perplexities or [None])[-1], codes, "train") if codes else None])
+    warn(
+        log,
+        [
+            chance_note(system, measure, result["metrics"].get(measure), where) if measure else None,
+            collapse_note(system, (perplexities or [None])[-1], codes, "train") if codes else None,
+        ],
+    )
 
 
 def warn(log, notes):

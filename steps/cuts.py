@@ -1,4 +1,5 @@
 """The manifests of a corpus as the stage `prepare` leaves them: <set>.jsonl.gz, Lhotse cuts."""
+
 from pathlib import Path
 
 

@@ -1,4 +1,5 @@
 """Detection error tradeoff (DET) curves: false alarms against misses, both on the scale of a normal distribution."""
+
 from steps.plots import new_figure, save
 
 TICKS = (0.001, 0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95, 0.99, 0.999)
@@ -34,5 +35,7 @@ def det_line(genuine, fake):
     from pyspeech.spoof.scoring import det_points
 
     _, false_alarms, misses = det_points(genuine, fake)
-    return (np.clip(false_alarms, 0.5 / len(fake), 1 - 0.5 / len(fake)),
-            np.clip(misses, 0.5 / len(genuine), 1 - 0.5 / len(genuine)))
+    return (
+        np.clip(false_alarms, 0.5 / len(fake), 1 - 0.5 / len(fake)),
+        np.clip(misses, 0.5 / len(genuine), 1 - 0.5 / len(genuine)),
+    )

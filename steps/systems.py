@@ -1,4 +1,5 @@
 """Recipes that train several systems: their options, what stages declare of a system in use, its seeds, its figures."""
+
 import json
 
 from pyspeech.errors import requirement

@@ -1,5 +1,6 @@
 """What the tables of all recipes and tools share: Markdown that also reads well on a terminal, plain aligned columns,
 the forms of figures in them, and the frame of RESULTS.md."""
+
 import statistics
 
 
@@ -39,12 +40,12 @@ def percent(value, digits=2):
 
 
 def bracketed(interval, digits=1):
-    """"[low, high]" in % of two fractions."""
+    """ "[low, high]" in % of two fractions."""
     return f"[{', '.join(percent(value, digits) for value in interval)}]"
 
 
 def spread(values, scale=1):
-    """"mean ± standard deviation" of some numbers times `scale`; a single one as it is; None for none."""
+    """ "mean ± standard deviation" of some numbers times `scale`; a single one as it is; None for none."""
     if not values:
         return None
     deviation = f" ± {scale * statistics.stdev(values):.2f}" if len(values) > 1 else ""

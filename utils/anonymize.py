@@ -11,6 +11,7 @@ examples:
   utils/anonymize.py call.wav hidden.wav
   utils/anonymize.py --coefficient 0.7 recordings/ hidden/
 """
+
 import sys
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from pyspeech.commands.arguments import tool_parser
 from pyspeech.commands.terminal import exit_after, process_each, set_up_messages
 from pyspeech.errors import UserError
 
-BLOCK = 1 << 16     # frames written at once: libsndfile's Vorbis coder cannot take many more
+BLOCK = 1 << 16  # frames written at once: libsndfile's Vorbis coder cannot take many more
 FULL_SCALE = 0.999
 
 
@@ -58,13 +59,26 @@ def main(arguments=None):
 def parser():
     parser = tool_parser(__doc__)
     parser.add_argument("input", metavar="IN", help="audio file, - or folder")
-    parser.add_argument("output", metavar="OUT", help="file, or folder where IN is one; of a single IN, a folder "
-                        "that is there, or any that ends in /; files that are there are replaced")
-    parser.add_argument("--coefficient", metavar="A", type=coefficient, default=0.8,
-                        help="above 0; 1 changes nothing, below 0.6 and above 1 is hard to understand (default: 0.8)")
-    parser.add_argument("--level", choices=("rms", "peak"), default="rms",
-                        help="rms: as loud as before, but quieter where a format of integers would clip, and a warning "
-                        "says by how much; peak: to full scale, as the baseline does (default: rms)")
+    parser.add_argument(
+        "output",
+        metavar="OUT",
+        help="file, or folder where IN is one; of a single IN, a folder "
+        "that is there, or any that ends in /; files that are there are replaced",
+    )
+    parser.add_argument(
+        "--coefficient",
+        metavar="A",
+        type=coefficient,
+        default=0.8,
+        help="above 0; 1 changes nothing, below 0.6 and above 1 is hard to understand (default: 0.8)",
+    )
+    parser.add_argument(
+        "--level",
+        choices=("rms", "peak"),
+        default="rms",
+        help="rms: as loud as before, but quieter where a format of integers would clip, and a warning "
+        "says by how much; peak: to full scale, as the baseline does (default: rms)",
+    )
     return parser
 
 
@@ -123,7 +137,7 @@ def kind_of(source, target):
             if same and soundfile.check_format(file.format, file.subtype):
                 return file.format, file.subtype
     except (soundfile.LibsndfileError, OSError):
-        pass    # ffmpeg read it, or it is standard input
+        pass  # ffmpeg read it, or it is standard input
     ending = Path(target).suffix[1:].upper()
     if ending == "OPUS":
         return "OGG", "OPUS"
@@ -143,16 +157,24 @@ def write(target, samples, rate, kind, source):
     peak = float(np.abs(samples).max())
     if peak > FULL_SCALE and kind[1] not in ("FLOAT", "DOUBLE"):
         if peak > 1:
-            logging.warning("%s: its peaks would be at %.2f of full scale; made quieter by %.1f dB", source, peak,
-                            20 * np.log10(peak / FULL_SCALE))
+            logging.warning(
+                "%s: its peaks would be at %.2f of full scale; made quieter by %.1f dB",
+                source,
+                peak,
+                20 * np.log10(peak / FULL_SCALE),
+            )
         samples *= FULL_SCALE / peak
     if kind[0]:
         with contextlib.suppress(soundfile.LibsndfileError, ValueError):
             write_sound(target, samples, rate, *kind)
             return target
     wav = target if target.suffix.lower() == ".wav" else target.with_name(target.name + ".wav")
-    logging.warning("%s: libsndfile cannot write %s; written as %s", source,
-                    f"{kind[1]} at this rate and with these channels" if kind[0] else "this format", wav)
+    logging.warning(
+        "%s: libsndfile cannot write %s; written as %s",
+        source,
+        f"{kind[1]} at this rate and with these channels" if kind[0] else "this format",
+        wav,
+    )
     try:
         write_sound(wav, samples, rate, "WAV", "PCM_16")
     except soundfile.LibsndfileError as error:
@@ -168,7 +190,7 @@ def write_sound(path, samples, rate, form, subtype):
     with atomic_path(path) as temporary:
         with soundfile.SoundFile(os.fsencode(temporary), "w", rate, len(samples), subtype, format=form) as file:
             for begin in range(0, samples.shape[1], BLOCK):
-                file.write(samples[:, begin:begin + BLOCK].T)
+                file.write(samples[:, begin : begin + BLOCK].T)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ examples:
   utils/average_detectors.py A/models/rnm_sm_mc0.8/42 B/models/rnm_sm_mc0.8/42 --corpus A/corpus -o averaged
   utils/detect_fake.py message.ogg --model averaged
 """
+
 import sys
 from pathlib import Path
 
@@ -27,8 +28,12 @@ from pyspeech.errors import UserError
 def parser():
     parser = tool_parser(__doc__)
     parser.add_argument("models", metavar="DIR", nargs="+", help="folder of a model.pt that egs/add2022/run.py made")
-    parser.add_argument("--corpus", metavar="DIR", required=True, help="corpus in an experiment folder of egs/add2022, whose "
-                        "dev set makes calibration and threshold")
+    parser.add_argument(
+        "--corpus",
+        metavar="DIR",
+        required=True,
+        help="corpus in an experiment folder of egs/add2022, whose dev set makes calibration and threshold",
+    )
     parser.add_argument("-o", "--output", metavar="DIR", required=True, help="folder for model.pt and the scores of dev")
     return parser
 
@@ -38,6 +43,7 @@ def main(arguments=None):
     set_up_messages()
     from steps.spoof.corpus import scorable_cuts
     from steps.spoof.train import save_calibrated
+
     output = Path(options.output)
     if output.exists() and (not output.is_dir() or (output / "model.pt").exists()):
         raise UserError(f"--output {output}: {'has a model.pt' if output.is_dir() else 'is a file'}; expected a new folder")
@@ -51,14 +57,17 @@ def averaged(folders):
     """The Detector of the first folder with the mean of the weights of all; UserError where they do not fit each other."""
     from pyspeech.spoof.checkpoint import load_model
     from pyspeech.training.checkpoint import mean
+
     if len(folders) < 2:
         raise UserError(f"{folders[0]}: one detector alone; expected two or more")
     first, *others = (load_model(folder) for folder in folders)
     for folder, other in zip(folders[1:], others):
         for name, wanted in computed(first).items():
             if computed(other)[name] != wanted:
-                raise UserError(f"{folder}: made with {name}={computed(other)[name]}, but {folders[0]} with {wanted}; expected "
-                                "trainings that began as one")
+                raise UserError(
+                    f"{folder}: made with {name}={computed(other)[name]}, but {folders[0]} with {wanted}; expected "
+                    "trainings that began as one"
+                )
     first.model.load_state_dict(mean(detector.model.state_dict() for detector in (first, *others)))
     return first
 

@@ -18,6 +18,7 @@ examples:
   utils/detect_fake.py message.ogg --model egs/add2022/exp/mini/models/NAME/SEED
   utils/detect_fake.py eval/ --model DIR --format scores -o scores.txt     # for utils/score_eer.py
 """
+
 import sys
 from pathlib import Path
 
@@ -48,15 +49,30 @@ HEADER = ["recording", "decision", "p_genuine", "p_fake", "score", "threshold", 
 def parser():
     parser = tool_parser(__doc__)
     add_inputs(parser)
-    parser.add_argument("--model", metavar="DIR", help="folder of a model.pt that egs/add2022/run.py made: models/NAME/SEED "
-                        "in its experiment folder (default: the detector that comes along)")
-    parser.add_argument("--format", choices=FORMATS, default="text", help="text (default), json (a list, with the "
-                        "score of each window), csv, scores (lines `recording score`, as in the recipe's score files)")
+    parser.add_argument(
+        "--model",
+        metavar="DIR",
+        help="folder of a model.pt that egs/add2022/run.py made: models/NAME/SEED "
+        "in its experiment folder (default: the detector that comes along)",
+    )
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="text",
+        help="text (default), json (a list, with the "
+        "score of each window), csv, scores (lines `recording score`, as in the recipe's score files)",
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE (default: the screen)")
-    parser.add_argument("--prior", metavar="P", type=probability, default=0.5, help="probability that a recording is "
-                        "genuine, before it is heard: for P(genuine) (default: 0.5)")
-    parser.add_argument("--threshold", metavar="X", type=float, help="a score of X or more counts as genuine (default: "
-                        "the detector's own)")
+    parser.add_argument(
+        "--prior",
+        metavar="P",
+        type=probability,
+        default=0.5,
+        help="probability that a recording is genuine, before it is heard: for P(genuine) (default: 0.5)",
+    )
+    parser.add_argument(
+        "--threshold", metavar="X", type=float, help="a score of X or more counts as genuine (default: the detector's own)"
+    )
     return parser
 
 
@@ -72,6 +88,7 @@ def main(arguments=None):
     options = parser().parse_args(arguments)
     status = set_up_messages()
     from pyspeech.audio.recordings import find_recordings
+
     recordings, detector = find_recordings(options.inputs), load(options)
     with output(options) as stream:
         writer = Writer(options, stream)
@@ -95,11 +112,15 @@ def load(options):
     from pyspeech.compat import default_device
     from pyspeech.spoof.calibration import Calibration
     from pyspeech.spoof.checkpoint import SHIPPED, load_model
+
     folder = find_model(options.model, "fake audio detector") if options.model else SHIPPED
     detector = load_model(folder, default_device())
     if not options.model:
-        logging.warning("by the detector that comes along, which is often wrong: compare scores of recordings made alike, and "
-                        "do not trust a single decision; figures: %s", SHIPPED / "README.md")
+        logging.warning(
+            "by the detector that comes along, which is often wrong: compare scores of recordings made alike, and "
+            "do not trust a single decision; figures: %s",
+            SHIPPED / "README.md",
+        )
     if detector.calibration == Calibration():
         logging.warning("%s: not calibrated, for its corpus had no dev set: probabilities are the network's own word", folder)
     return detector
@@ -112,6 +133,7 @@ def output(options):
         yield sys.stdout
         return
     from pyspeech.files import atomic_write
+
     with atomic_write(options.output) as stream:
         yield stream
 
@@ -119,6 +141,7 @@ def output(options):
 def result_of(recording, detector, options):
     """What is found in a recording: a dict of HEADER's fields, and "windows": [start in seconds, score] of each."""
     from pyspeech.spoof.detector import score_blocks
+
     channel = recording.channel if options.channel is None else options.channel
     audio = watched(recording, detector, channel)
     starts, scores = score_blocks(detector, audio)
@@ -131,11 +154,16 @@ def result_of(recording, detector, options):
         raise UserError(f"{recording.path}: has no finite score; its samples go up to {audio.peak:.3g}, expected -1 to 1")
     threshold = float(ratio(detector.threshold)) if options.threshold is None else options.threshold
     genuine = float(detector.calibration.probability(scores.mean(), options.prior))
-    return {"recording": shown_name(recording),
-            "decision": "genuine" if score >= threshold else "fake",
-            "p_genuine": genuine, "p_fake": 1 - genuine, "score": score, "threshold": threshold,
-            "seconds": audio.count / detector.sampling_rate,
-            "windows": [[float(start), float(value)] for start, value in zip(starts, ratio(scores))]}
+    return {
+        "recording": shown_name(recording),
+        "decision": "genuine" if score >= threshold else "fake",
+        "p_genuine": genuine,
+        "p_fake": 1 - genuine,
+        "score": score,
+        "threshold": threshold,
+        "seconds": audio.count / detector.sampling_rate,
+        "windows": [[float(start), float(value)] for start, value in zip(starts, ratio(scores))],
+    }
 
 
 def cancels(recording, detector, channel):
@@ -151,8 +179,10 @@ def watched(recording, detector, channel):
     """The blocks of a recording at the detector's rate, and what is seen of them as they are read."""
     from pyspeech.audio.io import stream_audio
     from pyspeech.audio.level import Watched
-    return Watched(stream_audio(recording.path, detector.sampling_rate, channel, start=recording.start,
-                                duration=recording.duration))
+
+    return Watched(
+        stream_audio(recording.path, detector.sampling_rate, channel, start=recording.start, duration=recording.duration)
+    )
 
 
 def silent(audio):
@@ -176,8 +206,10 @@ class Writer:
         elif self.format == "scores":
             self.stream.write(f"{result['recording']} {result['score']!r}\n")
         else:
-            self.stream.write("{recording}: {decision}, P(genuine) {p_genuine:.3f}, P(fake) {p_fake:.3f}, score "
-                              "{score:+.3f} (genuine from {threshold:+.3f} on), {seconds:.1f} s\n".format(**result))
+            self.stream.write(
+                "{recording}: {decision}, P(genuine) {p_genuine:.3f}, P(fake) {p_fake:.3f}, score "
+                "{score:+.3f} (genuine from {threshold:+.3f} on), {seconds:.1f} s\n".format(**result)
+            )
         self.stream.flush()
 
     def finish(self):

@@ -17,6 +17,7 @@ examples:
   arecord -f S16_LE -r 16000 -c 1 -t raw - | utils/detect_speech.py --stream -
   sox call.wav -t raw -r 8000 -e signed -b 16 -c 1 - | utils/detect_speech.py --stream --rate 8000 -
 """
+
 import sys
 from pathlib import Path
 
@@ -40,39 +41,77 @@ FORMATS = ("rttm", "fearless", "segments", "audacity", "json", "textgrid", "csv"
 STREAMED = ("rttm", "segments", "audacity", "csv")  # a line a segment, which does not depend on the others
 LIVE_BLOCK = 0.3  # seconds read at once
 EXPERIMENTS = Path(__file__).resolve().parents[1] / "egs" / "fearless" / "exp"
-NAMELESS = ("fearless", "audacity", "textgrid")     # formats whose text does not name the recording
+NAMELESS = ("fearless", "audacity", "textgrid")  # formats whose text does not name the recording
 
 
 def parser():
     parser = tool_parser(__doc__)
     add_inputs(parser)
-    parser.add_argument("--system", choices=SYSTEMS, help="shipped (default without --model): the network that comes along; "
-                        "statistical needs no model, nor does statistical_plain, the paper's, which takes switched noise for "
-                        "speech; the others are networks that you have trained")
-    parser.add_argument("--model", metavar="DIR", help="folder of a trained network, as egs/fearless/run.py leaves it, "
-                        "the model.pt in it, or an ONNX file of utils/export_onnx.py (default: the newest one in "
-                        "egs/fearless/exp/*/models/SYSTEM)")
-    parser.add_argument("--point", metavar="NAME", help="operating point, of those that an ONNX file has: of the shipped one "
-                        "turns (default: pauses under half a second belong to the speech) or words (no pause does)")
+    parser.add_argument(
+        "--system",
+        choices=SYSTEMS,
+        help="shipped (default without --model): the network that comes along; "
+        "statistical needs no model, nor does statistical_plain, the paper's, which takes switched noise for "
+        "speech; the others are networks that you have trained",
+    )
+    parser.add_argument(
+        "--model",
+        metavar="DIR",
+        help="folder of a trained network, as egs/fearless/run.py leaves it, "
+        "the model.pt in it, or an ONNX file of utils/export_onnx.py (default: the newest one in "
+        "egs/fearless/exp/*/models/SYSTEM)",
+    )
+    parser.add_argument(
+        "--point",
+        metavar="NAME",
+        help="operating point, of those that an ONNX file has: of the shipped one "
+        "turns (default: pauses under half a second belong to the speech) or words (no pause does)",
+    )
     parser.add_argument("--format", choices=FORMATS, default="rttm", help="of the segments (default: rttm)")
     parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording into DIR")
-    parser.add_argument("--threshold", metavar="X", type=float,
-                        help="speech is what scores more than X; higher finds less (default: the system's own)")
-    parser.add_argument("--min-silence", metavar="S", type=seconds,
-                        help="fill shorter pauses (default: the operating point's; 0 without one)")
-    parser.add_argument("--min-speech", metavar="S", type=seconds,
-                        help="then drop shorter speech segments (default: the operating point's; 0 without one)")
-    parser.add_argument("--pad", metavar="S", type=seconds,
-                        help="then add S seconds before and after each segment (default: the operating point's; 0 without one)")
-    parser.add_argument("--scores", action="store_true", help="keep the score of every frame (10 ms of the statistical "
-                        "system; a network's own, 20 ms of those of the mini profile): in the text with --format json, "
-                        "otherwise as DIR/NAME.npy (float32), which needs -o DIR")
-    parser.add_argument("--stream", action="store_true", help="print segments while the audio comes in (rttm, segments, "
-                        "audacity, csv)")
-    parser.add_argument("--rate", metavar="HZ", type=whole_number, default=16000, help="of raw samples on standard input, "
-                        "with --stream (default: 16000)")
-    parser.add_argument("--plot", metavar="DIR", help="draw each recording's spectrogram, speech and scores: DIR/NAME.png, the "
-                        "first ten minutes")
+    parser.add_argument(
+        "--threshold",
+        metavar="X",
+        type=float,
+        help="speech is what scores more than X; higher finds less (default: the system's own)",
+    )
+    parser.add_argument(
+        "--min-silence", metavar="S", type=seconds, help="fill shorter pauses (default: the operating point's; 0 without one)"
+    )
+    parser.add_argument(
+        "--min-speech",
+        metavar="S",
+        type=seconds,
+        help="then drop shorter speech segments (default: the operating point's; 0 without one)",
+    )
+    parser.add_argument(
+        "--pad",
+        metavar="S",
+        type=seconds,
+        help="then add S seconds before and after each segment (default: the operating point's; 0 without one)",
+    )
+    parser.add_argument(
+        "--scores",
+        action="store_true",
+        help="keep the score of every frame (10 ms of the statistical "
+        "system; a network's own, 20 ms of those of the mini profile): in the text with --format json, "
+        "otherwise as DIR/NAME.npy (float32), which needs -o DIR",
+    )
+    parser.add_argument(
+        "--stream", action="store_true", help="print segments while the audio comes in (rttm, segments, audacity, csv)"
+    )
+    parser.add_argument(
+        "--rate",
+        metavar="HZ",
+        type=whole_number,
+        default=16000,
+        help="of raw samples on standard input, with --stream (default: 16000)",
+    )
+    parser.add_argument(
+        "--plot",
+        metavar="DIR",
+        help="draw each recording's spectrogram, speech and scores: DIR/NAME.png, the first ten minutes",
+    )
     return parser
 
 
@@ -101,6 +140,7 @@ def main(arguments=None):
 
     status = set_up_messages()
     from pyspeech.audio.recordings import check_output, find_recordings
+
     recordings = find_recordings(options.inputs)
     if options.stream:
         if len(recordings) > 1:
@@ -113,6 +153,7 @@ def main(arguments=None):
             raise UserError("--plot: standard input cannot be read a second time; write it to a file first")
         check_output(options.plot, recordings, "--plot")
     from pyspeech.sad.detector import load_detector
+
     detect = load_detector(*how(options), **tidying(options))
 
     totals = {"recordings": 0, "audio": 0.0, "speech": 0.0, "computing": 0.0}
@@ -147,6 +188,7 @@ def model_folder(options):
 def process(recording, detect, options, totals, several, status):
     """Detect and output one recording; add to the totals."""
     from pyspeech.sad.segments import total
+
     begin = time.perf_counter()
     channel = recording.channel if options.channel is None else options.channel
     found = detect(recording.path, channel, recording.start, recording.duration)
@@ -164,6 +206,7 @@ def output(recording, found, channel, options, several, first):
     """Write the segments of one recording to its file, or to the screen."""
     from pyspeech.audio.recordings import file_stem
     from pyspeech.sad.formats import CSV_HEADER, FORMATS as WRITERS, render
+
     scores = found.scores if options.scores and options.format == "json" else None
     content = (found.speech, found.duration, found.frame_shift, scores, channel, found.frame_offset)
     name = shown_name(recording)
@@ -176,7 +219,7 @@ def output(recording, found, channel, options, several, first):
             save_scores(Path(options.output, stem + ".npy"), found.scores)
         return
     if options.format == "csv" and not first:
-        text = text[len(CSV_HEADER):]
+        text = text[len(CSV_HEADER) :]
     if options.format in NAMELESS and several:
         text = f"# {name}\n{text}"
     sys.stdout.write(text)
@@ -186,12 +229,14 @@ def output(recording, found, channel, options, several, first):
 def draw(recording, found, channel, folder):
     from pyspeech.audio.recordings import file_stem
     from steps.sad.picture import draw_found
+
     target = Path(folder, file_stem(recording) + ".png")
     draw_found(recording.path, found, target, channel, recording.start, shown_name(recording))
 
 
 def save_scores(path, scores):
     import numpy as np
+
     with atomic_write(path, "wb") as stream:
         np.save(stream, scores.astype(np.float32))
 
@@ -208,6 +253,7 @@ def stream(recording, options, status):
     from pyspeech.sad.formats import CSV_HEADER, render
     from pyspeech.sad.segments import total
     from pyspeech.sad.streaming import load_stream
+
     detector = load_stream(*how(options), **tidying(options))
     print(f"segments are printed up to {detector.delay:.1f} s after their end", file=sys.stderr)
     channel = recording.channel if options.channel is None else options.channel
@@ -217,7 +263,7 @@ def stream(recording, options, status):
         nonlocal speech
         status.clear()
         text = render(options.format, shown_name(recording), segments, detector.seconds, channel=channel or 0)
-        sys.stdout.write(text[len(CSV_HEADER):] if options.format == "csv" and speech else text)
+        sys.stdout.write(text[len(CSV_HEADER) :] if options.format == "csv" and speech else text)
         sys.stdout.flush()
         speech += total(segments)
 
@@ -237,6 +283,7 @@ def read_live(recording, sampling_rate, channel, raw_rate):
     """Blocks of mono samples at the detector's sampling rate, as soon as they are there."""
     from pyspeech.audio.io import stream_audio
     from pyspeech.audio.live import is_file, stream_live
+
     if recording.path == "-" and not is_file(sys.stdin.buffer, live=True):
         return stream_live(sys.stdin.buffer, sampling_rate, raw_rate, channel, LIVE_BLOCK)
     return stream_audio(recording.path, sampling_rate, channel, LIVE_BLOCK, recording.start, recording.duration)
@@ -244,8 +291,10 @@ def read_live(recording, sampling_rate, channel, raw_rate):
 
 def summary(totals):
     count = totals["recordings"]
-    return (f"{count} recording{'s' if count > 1 else ''}: {totals['audio']:.2f} s of audio, {totals['speech']:.2f} s "
-            f"({totals['speech'] / max(totals['audio'], 1e-9):.1%}) speech; {speed(totals['audio'], totals['computing'], 5)}")
+    return (
+        f"{count} recording{'s' if count > 1 else ''}: {totals['audio']:.2f} s of audio, {totals['speech']:.2f} s "
+        f"({totals['speech'] / max(totals['audio'], 1e-9):.1%}) speech; {speed(totals['audio'], totals['computing'], 5)}"
+    )
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ examples:
   utils/encode_units.py recordings/ --model DIR --format onehot -o units
   utils/encode_units.py wav.scp --model DIR --format ark -o units
 """
+
 import sys
 from pathlib import Path
 
@@ -42,8 +43,12 @@ TABLE = "ark"  # the format that is one table of all recordings
 def parser():
     parser = tool_parser(__doc__)
     add_inputs(parser)
-    parser.add_argument("--model", metavar="DIR", required=True, help="folder of a VQ-VAE (model.pt), or of a VQ-VAE "
-                        "and its inverter (vqvae/model.pt, inverter/model.pt)")
+    parser.add_argument(
+        "--model",
+        metavar="DIR",
+        required=True,
+        help="folder of a VQ-VAE (model.pt), or of a VQ-VAE and its inverter (vqvae/model.pt, inverter/model.pt)",
+    )
     parser.add_argument("--format", choices=[*FORMATS, TABLE], default="json", help="of the units (default: json)")
     parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording, or a table, into DIR")
     add_device(parser)
@@ -55,6 +60,7 @@ def main(arguments=None):
     options = parser().parse_intermixed_args(arguments)
     status = set_up_messages()
     from pyspeech.audio.recordings import check_output, find_recordings
+
     recordings = find_recordings(options.inputs)
     if options.output:
         check_output(options.output, recordings)
@@ -64,6 +70,7 @@ def main(arguments=None):
     if options.format != TABLE:
         return process_each(recordings, work.process, status, "encoded", work.summary)
     from pyspeech.units.features_files import kaldi_table
+
     with kaldi_table(Path(options.output, "units")) as work.write:
         failed = process_each(recordings, work.process, status, "encoded", work.summary)
         if failed == 130:
@@ -75,6 +82,7 @@ def main(arguments=None):
 
 def check_table(options, recordings):
     from pyspeech.units.features_files import check_name
+
     if not options.output:
         raise UserError(f"--format {TABLE}: expected -o DIR, a folder for units.ark and units.scp")
     for recording in recordings:
@@ -84,6 +92,7 @@ def check_table(options, recordings):
 def load_bundle(options):
     from pyspeech.compat import named_device
     from pyspeech.units.checkpoint import PAIR_FILES, load_vqvae
+
     device = named_device(options.device)
     return load_vqvae(find_model(options.model, "vqvae", ((MODEL_FILE,), PAIR_FILES)), device)
 
@@ -102,9 +111,16 @@ class Work:
         from pyspeech.audio.level import Measured
         from pyspeech.audio.recordings import stream_recording
         from pyspeech.units.encoding import encode_blocks
+
         begin = time.perf_counter()
-        audio = Measured(stream_recording(recording, self.bundle.features.sampling_rate, self.options.channel,
-                                          progress=lambda seconds: self.status.show(f"{shown} {clock(seconds)}")))
+        audio = Measured(
+            stream_recording(
+                recording,
+                self.bundle.features.sampling_rate,
+                self.options.channel,
+                progress=lambda seconds: self.status.show(f"{shown} {clock(seconds)}"),
+            )
+        )
         codes = encode_blocks(self.bundle, audio, recording.path)
         self._output(recording, codes, audio.count)
         self.done, self.units = self.done + 1, self.units + len(codes)
@@ -116,12 +132,14 @@ class Work:
         """Write the units of one recording to its file, to the table, or to the screen."""
         if self.options.format == TABLE:
             from pyspeech.units.encoding import code_vectors
+
             self.write(shown_name(recording), code_vectors(self.bundle, codes))
             return
         lines = render(self.options.format, shown_name(recording), self.bundle, codes, num_samples)
         if self.options.output:
             from pyspeech.audio.recordings import file_stem
             from pyspeech.files import atomic_write
+
             path = Path(self.options.output, file_stem(recording) + FORMATS[self.options.format])
             with atomic_write(path) as stream:
                 stream.writelines(lines)
@@ -135,14 +153,17 @@ class Work:
         sys.stdout.flush()
 
     def summary(self):
-        return (f"{self.done} recording{'s' if self.done > 1 else ''}: {self.audio:.2f} s of audio, {self.units} "
-                f"units, {len(self.used)} of {self.bundle.model.config.codes} codes in use; "
-                f"{speed(self.audio, self.computing)}")
+        return (
+            f"{self.done} recording{'s' if self.done > 1 else ''}: {self.audio:.2f} s of audio, {self.units} "
+            f"units, {len(self.used)} of {self.bundle.model.config.codes} codes in use; "
+            f"{speed(self.audio, self.computing)}"
+        )
 
 
 def render(format, name, bundle, codes, num_samples):
     """Yield the lines of one recording: codes (C,), of num_samples at the model's sampling rate."""
     from pyspeech.units.encoding import code_times
+
     count = bundle.model.config.codes
     if format == "text":
         yield " ".join(map(str, codes.tolist())) + "\n"
@@ -150,8 +171,13 @@ def render(format, name, bundle, codes, num_samples):
     if format == "json":
         for start, end, code in zip(*code_times(bundle, len(codes), num_samples), codes.tolist()):
             yield json_line(recording=name, start=round(float(start), 6), end=round(float(end), 6), code=code)
-        yield json_line(recording=name, seconds=round(num_samples / bundle.features.sampling_rate, 6), units=len(codes),
-                        distinct=len(set(codes.tolist())), codes=count)
+        yield json_line(
+            recording=name,
+            seconds=round(num_samples / bundle.features.sampling_rate, 6),
+            units=len(codes),
+            distinct=len(set(codes.tolist())),
+            codes=count,
+        )
         return
     vectors = bundle.model.codebook.cpu().numpy()
     rows = [[int(place == code) for place in range(count)] for code in range(count)] if format == "onehot" else vectors

@@ -8,6 +8,7 @@ examples:
   utils/export_onnx.py egs/fearless/exp/mini/models/rnn           # rnn/model.onnx, beside model.pt
   utils/export_onnx.py egs/fearless/exp/mini/models/rnn -o radio.onnx
 """
+
 import sys
 from pathlib import Path
 
@@ -42,13 +43,16 @@ def main(arguments=None):
     from pyspeech.sad.checkpoint import load_model
     from pyspeech.sad.config import OperatingPoint
     from pyspeech.sad.onnx_export import export_onnx
+
     model = load_model(folder)
     with atomic_path(path) as temporary:  # utils/detect_speech.py would take a wrong one too
         export_onnx(model, temporary, {"default": OperatingPoint(model.threshold, model.smoothing)})
         difference = compare(model, temporary)
         if not difference <= LARGEST_DIFFERENCE:
-            raise UserError(f"{path}: its scores would differ from those of {folder} by {difference:.1e}; expected at most "
-                            f"{LARGEST_DIFFERENCE:g}; not written")
+            raise UserError(
+                f"{path}: its scores would differ from those of {folder} by {difference:.1e}; expected at most "
+                f"{LARGEST_DIFFERENCE:g}; not written"
+            )
     print(f"{path}: {path.stat().st_size / 1024:.0f} KB; scores differ from torch's by {difference:.1e} at most")
 
 
@@ -58,6 +62,7 @@ def compare(model, path):
 
     from pyspeech.sad.decoding import score_samples
     from pyspeech.sad.onnx_network import OnnxNetwork
+
     rng = np.random.default_rng(0)
     count = round(CHECKED * model.stft.config.sampling_rate)
     samples = rng.standard_normal(count) * 10 ** np.interp(np.arange(count), np.linspace(0, count, 50), rng.uniform(-4, -1, 50))

@@ -11,6 +11,7 @@ examples:
   utils/kaldi_export.py egs/indic/exp/mini/corpus/train.jsonl.gz data/train
   utils/kaldi_export.py --features egs/indic/exp/mini/features/options.json egs/indic/exp/mini/corpus/test.jsonl.gz data/test
 """
+
 import sys
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def main(arguments=None):
     if options.compress and not options.features:
         raise UserError("--compress: is of the features that --features writes; name their options too")
     config = read_config(options.features) if options.features else None
-    for name in ("feats.scp", "feats.ark", "utt2num_frames"):    # of an export that was killed
+    for name in ("feats.scp", "feats.ark", "utt2num_frames"):  # of an export that was killed
         (folder / name).unlink(missing_ok=True)
     from pyspeech.kaldi.reading import require_sound
     from pyspeech.kaldi.writing import kaldi_ids, write_data_dir
@@ -62,8 +63,12 @@ def parser():
     parser = tool_parser(__doc__)
     parser.add_argument("manifests", metavar="MANIFEST", nargs="+", help="lhotse cuts, *.jsonl or *.jsonl.gz")
     parser.add_argument("folder", metavar="DIR", help="the data directory to write")
-    parser.add_argument("--features", metavar="FILE", help="write log-mel frames too (feats.scp, feats.ark, utt2num_frames), "
-                        "with the options in FILE: features/options.json of an experiment of egs/indic")
+    parser.add_argument(
+        "--features",
+        metavar="FILE",
+        help="write log-mel frames too (feats.scp, feats.ark, utt2num_frames), "
+        "with the options in FILE: features/options.json of an experiment of egs/indic",
+    )
     parser.add_argument("--compress", action="store_true", help="with --features: as Kaldi compresses features, a byte a value")
     return parser
 
@@ -76,8 +81,10 @@ def read_config(path):
         config = FbankConfig(**json.loads(Path(path).read_text(encoding="utf-8")))
         config.check()
     except (OSError, ValueError, TypeError) as error:
-        raise UserError(f"{path}: no options of log-mel features ({getattr(error, 'strerror', None) or error}); expected "
-                        "the features/options.json of an experiment of egs/indic") from None
+        raise UserError(
+            f"{path}: no options of log-mel features ({getattr(error, 'strerror', None) or error}); expected "
+            "the features/options.json of an experiment of egs/indic"
+        ) from None
     return config
 
 
@@ -112,13 +119,21 @@ def utterance(cut, supervision, recording, audio):
     from pyspeech.kaldi.reading import KaldiUtterance
 
     start = max(cut.start + supervision.start, 0.0)
-    end = start + supervision.duration    # lhotse's own `end` is rounded
+    end = start + supervision.duration  # lhotse's own `end` is rounded
     whole = start == 0 and round(end * cut.recording.sampling_rate) >= cut.recording.num_samples
     end = min(end, cut.recording.duration)
     return KaldiUtterance(
-        id=cut.id if len(cut.supervisions) == 1 else supervision.id, recording=recording, audio=audio,
-        speaker=supervision.speaker, start=None if whole else start, end=None if whole else end, text=supervision.text,
-        language=supervision.language, gender=supervision.gender, custom=supervision.custom or None)
+        id=cut.id if len(cut.supervisions) == 1 else supervision.id,
+        recording=recording,
+        audio=audio,
+        speaker=supervision.speaker,
+        start=None if whole else start,
+        end=None if whole else end,
+        text=supervision.text,
+        language=supervision.language,
+        gender=supervision.gender,
+        custom=supervision.custom or None,
+    )
 
 
 def place_of(cut, manifest, folder, name, digest):
@@ -129,7 +144,7 @@ def place_of(cut, manifest, folder, name, digest):
     from pyspeech.data.cuts import read_samples
 
     source = cut.recording.sources[0]
-    if source.type == "file" and not os.path.exists(source.source):    # as from the folder of the manifest
+    if source.type == "file" and not os.path.exists(source.source):  # as from the folder of the manifest
         source.source = str(manifest.parent / source.source)
     plain = len(cut.recording.sources) == 1 and source.type == "file" and not cut.recording.transforms
     if plain and kaldi_reads(source.source):

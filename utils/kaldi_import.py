@@ -12,6 +12,7 @@ examples:
   utils/kaldi_import.py data/train manifests/train.jsonl.gz
   utils/transcribe.py manifests/train.jsonl.gz --model DIR
 """
+
 import sys
 from pathlib import Path
 
@@ -58,10 +59,18 @@ def parser():
     parser = tool_parser(__doc__)
     parser.add_argument("folder", metavar="DIR", help="a Kaldi data directory")
     parser.add_argument("manifest", metavar="MANIFEST", nargs="?", help="the manifest to write, *.jsonl.gz")
-    parser.add_argument("--skip-bad", action="store_true", help="leave out any number of utterances with problems, instead "
-                        "of stopping at more than a few; they are listed in problems.txt beside the manifest")
-    parser.add_argument("--features", metavar="FOLDER", help="also write the matrices of feats.scp, plain or compressed, as "
-                        "FOLDER/NAME.npy, which all tools that score features read")
+    parser.add_argument(
+        "--skip-bad",
+        action="store_true",
+        help="leave out any number of utterances with problems, instead "
+        "of stopping at more than a few; they are listed in problems.txt beside the manifest",
+    )
+    parser.add_argument(
+        "--features",
+        metavar="FOLDER",
+        help="also write the matrices of feats.scp, plain or compressed, as "
+        "FOLDER/NAME.npy, which all tools that score features read",
+    )
     return parser
 
 

@@ -4,6 +4,7 @@
 Each FOLDER is a submission that is right, as utils/validate_submission.py says. OUT is a new folder: the languages of all,
 and their metadata, which have to agree but for the description. The challenge wants english and surprise in one.
 """
+
 import sys
 from pathlib import Path
 
@@ -21,10 +22,13 @@ def main(arguments=None):
     options = parser().parse_args(arguments)
     from pyspeech.units.submission import missing_languages, printable
     from pyspeech.units.submission_merge import merge_submissions
+
     merge_submissions(options.folders, options.output)
     missing = missing_languages(options.output)
-    print(f"{printable(options.output)}: nothing wrong" +
-          (f"; the challenge wants the language {' and '.join(missing)} too" if missing else ", both languages"))
+    print(
+        f"{printable(options.output)}: nothing wrong"
+        + (f"; the challenge wants the language {' and '.join(missing)} too" if missing else ", both languages")
+    )
 
 
 def parser():

@@ -10,6 +10,7 @@ examples:
   utils/resynthesize.py talk.wav --model egs/zerospeech/exp/mini/models/synthesis --speaker V001 -o spoken
   utils/resynthesize.py recordings/ --model DIR --speaker V002 -o spoken
 """
+
 import sys
 from pathlib import Path
 
@@ -30,13 +31,20 @@ from pyspeech.model_file import find_model
 def parser():
     parser = tool_parser(__doc__)
     add_inputs(parser)
-    parser.add_argument("--model", metavar="DIR", required=True, help="folder of a VQ-VAE and its inverter "
-                        "(vqvae/model.pt, inverter/model.pt)")
-    parser.add_argument("--speaker", metavar="NAME", help="the voice to speak with; may be left out where the model "
-                        "has one alone")
+    parser.add_argument(
+        "--model", metavar="DIR", required=True, help="folder of a VQ-VAE and its inverter (vqvae/model.pt, inverter/model.pt)"
+    )
+    parser.add_argument(
+        "--speaker", metavar="NAME", help="the voice to speak with; may be left out where the model has one alone"
+    )
     parser.add_argument("-o", "--output", metavar="DIR", required=True, help="write DIR/NAME.wav for each recording")
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="of the phases that Griffin-Lim begins with; "
-                        "the same seed gives the same samples (default: 0)")
+    parser.add_argument(
+        "--seed",
+        metavar="N",
+        type=int,
+        default=0,
+        help="of the phases that Griffin-Lim begins with; the same seed gives the same samples (default: 0)",
+    )
     add_device(parser)
     return parser
 
@@ -48,6 +56,7 @@ def main(arguments=None):
         raise UserError(f"--seed {options.seed}: expected less than 2**63")
     status = set_up_messages()
     from pyspeech.audio.recordings import check_output, find_recordings
+
     recordings = find_recordings(options.inputs)
     vqvae, inverter = load_bundles(options)
     voice = voice_of(options, inverter)
@@ -60,6 +69,7 @@ def main(arguments=None):
 def load_bundles(options):
     from pyspeech.compat import named_device
     from pyspeech.units.checkpoint import PAIR_FILES, load_pair
+
     device = named_device(options.device)
     return load_pair(find_model(options.model, "inverter", (PAIR_FILES,)), device)
 
@@ -77,6 +87,7 @@ def voice_of(options, inverter):
 
 def output_path(folder, recording):
     from pyspeech.audio.recordings import file_stem
+
     return Path(folder, file_stem(recording) + ".wav")
 
 
@@ -100,11 +111,23 @@ class Work:
     def process(self, recording, shown):
         from pyspeech.audio.recordings import stream_recording
         from pyspeech.units.resynthesis import resynthesize_blocks
+
         begin, rate = time.perf_counter(), self.vqvae.features.sampling_rate
-        blocks = stream_recording(recording, rate, self.options.channel,
-                                  progress=lambda seconds: self.status.show(f"{shown} encoded {clock(seconds)}"))
-        samples = resynthesize_blocks(self.vqvae, self.inverter, blocks, self.voice, self.options.seed,
-                                      lambda share: self.status.show(f"{shown} spoken {share:.0%}"), recording.path)
+        blocks = stream_recording(
+            recording,
+            rate,
+            self.options.channel,
+            progress=lambda seconds: self.status.show(f"{shown} encoded {clock(seconds)}"),
+        )
+        samples = resynthesize_blocks(
+            self.vqvae,
+            self.inverter,
+            blocks,
+            self.voice,
+            self.options.seed,
+            lambda share: self.status.show(f"{shown} spoken {share:.0%}"),
+            recording.path,
+        )
         self._write(output_path(self.options.output, recording), samples, rate)
         self.done, self.audio = self.done + 1, self.audio + len(samples) / rate
         self.computing += time.perf_counter() - begin
@@ -113,12 +136,15 @@ class Work:
         import soundfile
 
         from pyspeech.files import atomic_path
+
         with atomic_path(path) as temporary:
             soundfile.write(os.fsencode(temporary), samples, rate, "PCM_16", format="WAV")
 
     def summary(self):
-        return (f"{self.done} recording{'s' if self.done > 1 else ''}: {self.audio:.2f} s of audio in the voice of "
-                f"{self.voice}; {speed(self.audio, self.computing)}")
+        return (
+            f"{self.done} recording{'s' if self.done > 1 else ''}: {self.audio:.2f} s of audio in the voice of "
+            f"{self.voice}; {speed(self.audio, self.computing)}"
+        )
 
 
 if __name__ == "__main__":

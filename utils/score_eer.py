@@ -14,6 +14,7 @@ examples:
   utils/score_eer.py --scores scores.txt --labels eval_label.txt --det det.png
   utils/score_eer.py --scores scores.txt --labels ASVspoof2019.LA.cm.eval.trl.txt --asv-scores asv_scores.txt
 """
+
 import sys
 from pathlib import Path
 
@@ -35,6 +36,7 @@ def main(arguments=None):
     options = parser().parse_args(arguments)
     from pyspeech.spoof.formats import match_scores, read_asv_scores, read_labels, read_scores
     from pyspeech.spoof.scoring import asv_rates, score_set
+
     scores, labels = match_scores(read_scores(options.scores), read_labels(options.labels), options.scores)
     labels = matched(labels, scores, options)
     asv = asv_rates(read_asv_scores(options.asv_scores)) if options.asv_scores else None
@@ -44,25 +46,39 @@ def main(arguments=None):
         write_json(options.json, result)
     if options.det:
         from steps.det_plot import plot_det
+
         genuine, fake = ([scores[name] for name in labels if labels[name].genuine is kind] for kind in (True, False))
         plot_det({Path(options.scores).name: (genuine, fake)}, options.det)
     if result["eer"] > 0.5:
-        print(f"warning: {options.scores}: an EER above 50 % means that higher scores go with fake speech; they look "
-              "inverted, and higher has to mean genuine", file=sys.stderr)
+        print(
+            f"warning: {options.scores}: an EER above 50 % means that higher scores go with fake speech; they look "
+            "inverted, and higher has to mean genuine",
+            file=sys.stderr,
+        )
 
 
 def parser():
     parser = tool_parser(__doc__)
     parser.add_argument("--scores", metavar="FILE", required=True, help="lines `utterance score`; higher is genuine")
     parser.add_argument("--labels", metavar="FILE", required=True, help="what is genuine and what is fake")
-    parser.add_argument("--asv-scores", metavar="FILE", help="scores of speaker verification (`source "
-                        "target|nontarget|spoof score`): print the min t-DCF of ASVspoof 2019 as well")
-    parser.add_argument("--partial", action="store_true", help="score what there are scores of, and name the rest; "
-                        "without this, missing scores are an error")
-    parser.add_argument("--resample", choices=("utterance", "speaker"), default="utterance",
-                        help="what the bootstrap of the intervals draws (default: utterance)")
-    parser.add_argument("--draws", metavar="N", type=whole_number, default=1000,
-                        help="of the bootstrap (default: 1000)")
+    parser.add_argument(
+        "--asv-scores",
+        metavar="FILE",
+        help="scores of speaker verification (`source "
+        "target|nontarget|spoof score`): print the min t-DCF of ASVspoof 2019 as well",
+    )
+    parser.add_argument(
+        "--partial",
+        action="store_true",
+        help="score what there are scores of, and name the rest; without this, missing scores are an error",
+    )
+    parser.add_argument(
+        "--resample",
+        choices=("utterance", "speaker"),
+        default="utterance",
+        help="what the bootstrap of the intervals draws (default: utterance)",
+    )
+    parser.add_argument("--draws", metavar="N", type=whole_number, default=1000, help="of the bootstrap (default: 1000)")
     parser.add_argument("--seed", metavar="N", type=seed, default=0, help="of the bootstrap (default: 0)")
     add_json(parser)
     parser.add_argument("--det", metavar="PNG", type=png, help="plot false alarms against misses")
@@ -80,8 +96,10 @@ def matched(labels, scores, options):
     missing = [name for name in labels if name not in scores]
     extra = [name for name in scores if name not in labels]
     if len(missing) == len(labels):
-        raise UserError(f"{options.scores}: none of its {len(scores)} utterances ({some(extra, 2)}) is in "
-                        f"{options.labels} ({some(missing, 2)}); expected the same names")
+        raise UserError(
+            f"{options.scores}: none of its {len(scores)} utterances ({some(extra, 2)}) is in "
+            f"{options.labels} ({some(missing, 2)}); expected the same names"
+        )
     text = f"{options.scores}: no score for {len(missing)} of {len(labels)} utterances: {some(missing)}"
     if missing and not options.partial:
         raise UserError(f"{text}; score them too, or leave them out with --partial")
@@ -99,8 +117,11 @@ def report(result, options):
     rows += [(f"condition {name}", entry) for name, entry in result["conditions"].items()]
     cells = [("", "genuine", "fake", "EER %", "[low, high]"), *(row(*entry) for entry in rows)]
     lines = aligned(cells)
-    lines.append(f"[ ]: 95 % interval, bootstrap over {options.resample}s; an attack is scored against all genuine ones"
-                 if result["attacks"] else f"[ ]: 95 % interval, bootstrap over {options.resample}s")
+    lines.append(
+        f"[ ]: 95 % interval, bootstrap over {options.resample}s; an attack is scored against all genuine ones"
+        if result["attacks"]
+        else f"[ ]: 95 % interval, bootstrap over {options.resample}s"
+    )
     figures = [f"threshold at the EER {result['threshold']:.4g}", f"Cllr {result['cllr']:.4f} bit"]
     if "min_tdcf" in result:
         figures.append(f"min t-DCF {result['min_tdcf']:.4f}")

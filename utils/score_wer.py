@@ -7,6 +7,7 @@ id, which may have blanks, a tab and the words), or a lhotse manifest of supervi
 hypothesis without reference is not scored; both are named. Where HYP is a manifest that gives languages, they are
 scored as predicted languages (LID accuracy and confusion) of the references whose languages are known.
 """
+
 import sys
 from pathlib import Path
 
@@ -23,13 +24,13 @@ from pyspeech.files import write_json
 from steps.tables import aligned, bracketed, percent
 
 MANIFESTS = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".yaml", ".yaml.gz")
-COUNTS = [("utts", "utterances"), ("words", "words"), ("errors", "errors"), ("sub", "sub"), ("del", "del"),
-          ("ins", "ins")]
+COUNTS = [("utts", "utterances"), ("words", "words"), ("errors", "errors"), ("sub", "sub"), ("del", "del"), ("ins", "ins")]
 
 
 def main(arguments=None):
     options = parser().parse_args(arguments)
     from pyspeech.text.wer import compare, score_utterances, write_errs, write_recogs
+
     utterances = read_utterances(options, options.hypothesis)
     bootstrap = {"resample": options.resample, "seed": options.seed}
     scores = score_utterances(utterances, characters=options.cer, **bootstrap)
@@ -48,19 +49,29 @@ def parser():
     parser = tool_parser(__doc__)
     parser.add_argument("reference", metavar="REF", help="what was said")
     parser.add_argument("hypothesis", metavar="HYP", help="what was recognised")
-    parser.add_argument("--baseline", metavar="HYP0",
-                        help="another hypothesis: print the relative WER reduction (WERR) of HYP against it as well")
+    parser.add_argument(
+        "--baseline",
+        metavar="HYP0",
+        help="another hypothesis: print the relative WER reduction (WERR) of HYP against it as well",
+    )
     add_json(parser)
     parser.add_argument("--errs", metavar="FILE", help="write alignments and counts by word and speaker to FILE")
     parser.add_argument("--recogs", metavar="FILE", help="write the words of reference and hypothesis to FILE")
     parser.add_argument("--utt2lang", metavar="FILE", help="languages of the references: lines `utterance-id language`")
     parser.add_argument("--utt2spk", metavar="FILE", help="speakers of the references: lines `utterance-id speaker`")
-    parser.add_argument("--normalize", action="store_true",
-                        help="first normalise both sides as the recipes do (case, punctuation, Unicode; see "
-                             "pyspeech/text/normalize.py); otherwise words are compared as they are")
+    parser.add_argument(
+        "--normalize",
+        action="store_true",
+        help="first normalise both sides as the recipes do (case, punctuation, Unicode; see "
+        "pyspeech/text/normalize.py); otherwise words are compared as they are",
+    )
     parser.add_argument("--cer", action="store_true", help="character error rate as well (code points and spaces)")
-    parser.add_argument("--resample", choices=("utterance", "speaker"), default="utterance",
-                        help="what the bootstrap of the intervals draws (default: utterance)")
+    parser.add_argument(
+        "--resample",
+        choices=("utterance", "speaker"),
+        default="utterance",
+        help="what the bootstrap of the intervals draws (default: utterance)",
+    )
     parser.add_argument("--seed", metavar="N", type=seed, default=0, help="seed of the bootstrap (default: 0)")
     return parser
 
@@ -71,11 +82,16 @@ def read_utterances(options, hypothesis):
     missing = [name for name in references if name not in hypotheses]
     extra = [name for name in hypotheses if name not in references]
     if len(missing) == len(references):
-        raise UserError(f"{hypothesis}: none of the {len(references)} utterances of {options.reference} "
-                        f"({some(missing, 1)}), but {some(extra, 1)}; expected the same utterance ids in both")
+        raise UserError(
+            f"{hypothesis}: none of the {len(references)} utterances of {options.reference} "
+            f"({some(missing, 1)}), but {some(extra, 1)}; expected the same utterance ids in both"
+        )
     if missing:
-        print(f"warning: {hypothesis}: no hypothesis for {len(missing)} of {len(references)} utterances, "
-              f"scored as empty: {some(missing)}", file=sys.stderr)
+        print(
+            f"warning: {hypothesis}: no hypothesis for {len(missing)} of {len(references)} utterances, "
+            f"scored as empty: {some(missing)}",
+            file=sys.stderr,
+        )
     if extra:
         print(f"warning: {hypothesis}: {len(extra)} without reference, not scored: {some(extra)}", file=sys.stderr)
     languages, speakers = ({} if path is None else read_columns(path) for path in (options.utt2lang, options.utt2spk))
@@ -90,6 +106,7 @@ def read_utterances(options, hypothesis):
 
 def normaliser():
     from pyspeech.text.normalize import normalize
+
     return normalize
 
 
@@ -119,8 +136,10 @@ def read_columns(path):
                     raise UserError(f"{path}:{number}: {parts[0]} for the second time; expected each utterance once")
                 found[parts[0]] = parts[1] if len(parts) == 2 else ""
     except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 ({error.reason}); expected a text file in UTF-8 or a lhotse manifest "
-                        f"named {', '.join(MANIFESTS)}") from error
+        raise UserError(
+            f"{path}: not UTF-8 ({error.reason}); expected a text file in UTF-8 or a lhotse manifest "
+            f"named {', '.join(MANIFESTS)}"
+        ) from error
     return found
 
 
@@ -129,6 +148,7 @@ def read_manifest(path):
     if not Path(path).is_file():
         raise UserError(f"{path}: no such file; expected a Kaldi text file or a lhotse manifest")
     from lhotse.supervision import SupervisionSegment
+
     found = {}
     for item in manifest_items(path):
         for supervision in [item] if isinstance(item, SupervisionSegment) else getattr(item, "supervisions", [None]):
@@ -137,8 +157,7 @@ def read_manifest(path):
             if supervision.id in found:
                 raise UserError(f"{path}: {supervision.id} for the second time; expected each utterance once")
             if supervision.text is None:
-                raise UserError(f"{path}: supervision {supervision.id} has no text; expected \"\" where nothing was "
-                                "said")
+                raise UserError(f'{path}: supervision {supervision.id} has no text; expected "" where nothing was said')
             found[supervision.id] = (supervision.text, supervision.language, supervision.speaker)
     return found
 
@@ -146,11 +165,13 @@ def read_manifest(path):
 def manifest_items(path):
     """Yield what a lhotse manifest holds. lhotse has an exception of its own for each way in which a file is broken."""
     from lhotse import load_manifest
+
     try:
         yield from load_manifest(path)
     except Exception as error:
-        raise UserError(f"{path}: not a whole lhotse manifest ({type(error).__name__}: {str(error).splitlines()[0]}); "
-                        "write it again") from error
+        raise UserError(
+            f"{path}: not a whole lhotse manifest ({type(error).__name__}: {str(error).splitlines()[0]}); write it again"
+        ) from error
 
 
 def report(scores, resample):
@@ -164,8 +185,15 @@ def report(scores, resample):
     if "lid" in scores and len(languages) > 1:
         confusion = scores["lid"]["confusion"]
         columns = [*confusion, *sorted({code for counts in confusion.values() for code in counts} - set(confusion))]
-        lines += ["", *aligned([["spoken \\ predicted", *columns], *(
-            [code, *(counts.get(column, 0) for column in columns)] for code, counts in confusion.items())])]
+        lines += [
+            "",
+            *aligned(
+                [
+                    ["spoken \\ predicted", *columns],
+                    *([code, *(counts.get(column, 0) for column in columns)] for code, counts in confusion.items()),
+                ]
+            ),
+        ]
     return "\n".join(lines)
 
 
@@ -173,8 +201,10 @@ def baseline_line(result):
     """The result of `compare` as a line."""
     if result["werr"] is None:
         return "WERR against the baseline: not defined, the baseline has no errors"
-    return (f"WERR against the baseline: {percent(result['werr'])} % {bracketed(result['ci'], 2)}, "
-            f"fewer errors in {100 * result['p_fewer_errors']:.1f} % of the draws")
+    return (
+        f"WERR against the baseline: {percent(result['werr'])} % {bracketed(result['ci'], 2)}, "
+        f"fewer errors in {100 * result['p_fewer_errors']:.1f} % of the draws"
+    )
 
 
 def header(scores):
@@ -192,8 +222,9 @@ def row(name, counts, scores):
     if "lid" in scores:
         rows = scores["lid"]["confusion"]
         spoken = [code for code in rows if name in (code, "overall")]
-        cells.append(percent(rate(sum(rows[code].get(code, 0) for code in spoken),
-                                  sum(sum(rows[code].values()) for code in spoken))))
+        cells.append(
+            percent(rate(sum(rows[code].get(code, 0) for code in spoken), sum(sum(rows[code].values()) for code in spoken)))
+        )
     return cells
 
 

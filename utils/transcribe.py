@@ -15,6 +15,7 @@ examples:
   arecord -f S16_LE -r 16000 -c 1 -t wav - | utils/transcribe.py - --model DIR --stream
   parec --format=s16le --rate=16000 --channels=1 | utils/transcribe.py - --model DIR --stream
 """
+
 import sys
 from pathlib import Path
 
@@ -54,33 +55,70 @@ LIVE_BLOCK, FILE_BLOCK = 0.3, 10.0  # seconds read at once
 def parser():
     parser = tool_parser(__doc__)
     parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, folder, *.scp, *.jsonl, *.jsonl.gz, -")
-    parser.add_argument("--model", metavar="DIR", required=True, help="folder of a model.pt, such as "
-                        "egs/indic/exp/mini/models/multi_softmax_lid")
-    parser.add_argument("--language", metavar="CODE", default="auto", help="such as hi-IN, or auto (default): by "
-                        "language identification, or by the script where a model has one vocabulary for all")
-    parser.add_argument("--stream", action="store_true", help="recognise while the audio comes in: partial results "
-                        "on a terminal, and each segment as soon as it is over")
-    parser.add_argument("--format", choices=list(FORMATS), default="text", help="text (default), json, ctm (words with "
-                        "times), srt (subtitles)")
-    parser.add_argument("--nbest", metavar="N", type=whole_number, default=1, help="give the N best texts of each "
-                        "segment, with their start and log probability (text and json; default: 1)")
+    parser.add_argument(
+        "--model",
+        metavar="DIR",
+        required=True,
+        help="folder of a model.pt, such as egs/indic/exp/mini/models/multi_softmax_lid",
+    )
+    parser.add_argument(
+        "--language",
+        metavar="CODE",
+        default="auto",
+        help="such as hi-IN, or auto (default): by "
+        "language identification, or by the script where a model has one vocabulary for all",
+    )
+    parser.add_argument(
+        "--stream",
+        action="store_true",
+        help="recognise while the audio comes in: partial results on a terminal, and each segment as soon as it is over",
+    )
+    parser.add_argument(
+        "--format", choices=list(FORMATS), default="text", help="text (default), json, ctm (words with times), srt (subtitles)"
+    )
+    parser.add_argument(
+        "--nbest",
+        metavar="N",
+        type=whole_number,
+        default=1,
+        help="give the N best texts of each segment, with their start and log probability (text and json; default: 1)",
+    )
     parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording into DIR")
     parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")
-    parser.add_argument("--rate", metavar="HZ", type=whole_number, default=16000, help="of raw samples on standard "
-                        "input (default: 16000)")
-    parser.add_argument("--beam", metavar="N", type=whole_number,
-                        help=f"hypotheses kept; 1 is fastest (default: {SearchConfig.beam}, or --nbest if more)")
-    parser.add_argument("--int8", action="store_true", help="compute with 8-bit integers on the CPU: faster, a little "
-                        "less exact")
-    parser.add_argument("--min-silence", metavar="S", type=seconds, default=Endpointing.silence_after,
-                        help=f"a pause that ends a segment (default: {Endpointing.silence_after})")
-    parser.add_argument("--tau", metavar="N", type=number, help="early stopping: after N encoder frames (of 30 ms "
-                        "in models of the paper's size, 60 ms in those of the profiles mini and quick), switch off the "
-                        "decoders of unlikely languages (default with --threshold: 0)")
-    parser.add_argument("--threshold", metavar="X", type=number, help="of languages whose score is more than X below "
-                        "the best one's (default with --tau: 0)")
-    parser.add_argument("--rule", choices=STOPPING_RULES,
-                        help=f"that score (default: {EarlyStopping.rule})")
+    parser.add_argument(
+        "--rate", metavar="HZ", type=whole_number, default=16000, help="of raw samples on standard input (default: 16000)"
+    )
+    parser.add_argument(
+        "--beam",
+        metavar="N",
+        type=whole_number,
+        help=f"hypotheses kept; 1 is fastest (default: {SearchConfig.beam}, or --nbest if more)",
+    )
+    parser.add_argument(
+        "--int8", action="store_true", help="compute with 8-bit integers on the CPU: faster, a little less exact"
+    )
+    parser.add_argument(
+        "--min-silence",
+        metavar="S",
+        type=seconds,
+        default=Endpointing.silence_after,
+        help=f"a pause that ends a segment (default: {Endpointing.silence_after})",
+    )
+    parser.add_argument(
+        "--tau",
+        metavar="N",
+        type=number,
+        help="early stopping: after N encoder frames (of 30 ms "
+        "in models of the paper's size, 60 ms in those of the profiles mini and quick), switch off the "
+        "decoders of unlikely languages (default with --threshold: 0)",
+    )
+    parser.add_argument(
+        "--threshold",
+        metavar="X",
+        type=number,
+        help="of languages whose score is more than X below the best one's (default with --tau: 0)",
+    )
+    parser.add_argument("--rule", choices=STOPPING_RULES, help=f"that score (default: {EarlyStopping.rule})")
     return parser
 
 
@@ -104,6 +142,7 @@ def main(arguments=None):
     check_options(options)
     status = set_up_messages()
     from pyspeech.audio.recordings import check_output, find_recordings
+
     recordings = find_recordings(options.inputs)
     if options.output:
         check_output(options.output, recordings)
@@ -116,12 +155,13 @@ def check_options(options):
     if options.nbest > 1 and options.format not in ("text", "json"):
         raise UserError(f"--nbest {options.nbest}: --format {options.format} has no place for it; use text or json")
     if options.beam and options.beam < options.nbest:
-        raise UserError(f"--beam {options.beam}: a search that keeps {options.beam} hypotheses cannot give the "
-                        f"{options.nbest} best; expected at least {options.nbest}")
+        raise UserError(
+            f"--beam {options.beam}: a search that keeps {options.beam} hypotheses cannot give the "
+            f"{options.nbest} best; expected at least {options.nbest}"
+        )
     search_of(options).check()
     if options.rule and options.tau is None and options.threshold is None:
-        raise UserError(f"--rule {options.rule}: nothing is stopped early without --tau or --threshold; give one of "
-                        "them")
+        raise UserError(f"--rule {options.rule}: nothing is stopped early without --tau or --threshold; give one of them")
     if "-" in options.inputs and (sys.stdin is None or sys.stdin.isatty()):
         raise UserError("-: no audio on standard input; pipe audio into this command, as --help shows")
 
@@ -135,9 +175,11 @@ def load_bundle(options):
     folder = find_model(options.model, "transducer")
     from pyspeech.asr.checkpoint import load_model
     from pyspeech.compat import default_device
+
     if not options.int8:
         return load_model(folder, default_device())
     from pyspeech.asr.quantization import quantize_bundle
+
     return quantize_bundle(load_model(folder))
 
 
@@ -149,12 +191,13 @@ def language_of(options, bundle):
         if options.language not in model.languages:
             raise UserError(f"--language {options.language}: the model in {options.model} has {codes}")
     elif len(model.languages) > 1 and model.num_heads > 1 and model.lid is None:
-        raise UserError(f"--language auto: the model in {options.model} cannot tell languages apart; give one of "
-                        f"{codes}")
+        raise UserError(f"--language auto: the model in {options.model} cannot tell languages apart; give one of {codes}")
     if options.tau is not None or options.threshold is not None:
         if options.language != "auto" or model.lid is None or len(model.languages) == 1:
-            raise UserError("--tau, --threshold: early stopping is for --language auto and a model with identification "
-                            f"of several languages, such as multi_softmax_lid; this one has {codes}")
+            raise UserError(
+                "--tau, --threshold: early stopping is for --language auto and a model with identification "
+                f"of several languages, such as multi_softmax_lid; this one has {codes}"
+            )
     return None if options.language == "auto" else options.language
 
 
@@ -193,6 +236,7 @@ class Work:
                 self._stream(recording, itertools.chain(first, blocks))
                 return
             import numpy as np
+
             self.batch.append((recording, np.concatenate([np.zeros(0, dtype=np.float32), *first])))
         if len(self.batch) == BATCH:
             self.finish_batch()
@@ -217,15 +261,18 @@ class Work:
         channel = recording.channel if options.channel is None else options.channel
         if recording.path == "-":
             from pyspeech.audio.live import is_file, stream_live
+
             if not is_file(sys.stdin.buffer, options.stream):
                 blocks = stream_live(sys.stdin.buffer, rate, options.rate, channel, LIVE_BLOCK)
                 return itertools.takewhile(lambda _: not stopped, blocks)
         from pyspeech.audio.io import stream_audio
+
         block = LIVE_BLOCK if options.stream else FILE_BLOCK
         return stream_audio(recording.path, rate, channel, block, recording.start, recording.duration)
 
     def _recognize(self, samples_list):
         from pyspeech.asr.recognizer import recognize
+
         begin = time.perf_counter()
         results = recognize(self.bundle, samples_list, *self.settings)
         self.computing += time.perf_counter() - begin
@@ -256,6 +303,7 @@ class Work:
     def _results(self, blocks, endpointing):
         """Yield (Recognition, seconds of audio so far), partial and final."""
         from pyspeech.asr.streaming import StreamingRecognizer
+
         recognizer, samples = StreamingRecognizer(self.bundle, *self.settings, endpointing=endpointing), 0
         for block in blocks:
             samples += len(block)
@@ -275,6 +323,7 @@ class Work:
         if self.options.output:
             from pyspeech.audio.recordings import file_stem
             from pyspeech.files import atomic_write
+
             with atomic_write(Path(self.options.output, file_stem(recording) + FORMATS[self.options.format])) as stream:
                 stream.write(text)
         else:
@@ -310,8 +359,10 @@ class Work:
     def summary(self):
         count = len(self.done)
         parts = ", ".join(f"{code} {time:.2f} s" for code, time in self.languages.most_common())
-        return (f"{count} recording{'s' if count > 1 else ''}: {self.audio:.2f} s of audio ({parts or 'no words'}); "
-                f"{speed(self.audio, self.computing)}")
+        return (
+            f"{count} recording{'s' if count > 1 else ''}: {self.audio:.2f} s of audio ({parts or 'no words'}); "
+            f"{speed(self.audio, self.computing)}"
+        )
 
 
 def take(blocks, most):

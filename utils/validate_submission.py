@@ -4,6 +4,7 @@
 FOLDER holds metadata.yaml and 2019/{metadata.yaml,english,surprise}; pyspeech/units/submission.py describes it all.
 Every problem is printed, a line each, as `file: problem`; the exit status is 1 where there is any.
 """
+
 import sys
 from pathlib import Path
 
@@ -22,10 +23,12 @@ def main(arguments=None):
     """Returns the exit status: 0 where the submission is right, 1 otherwise."""
     options = parser().parse_args(arguments)
     from pyspeech.units.submission import check_submission, missing_languages, printable
+
     folder = printable(options.folder)
     expected = None
     if options.corpus:
         from local.zerospeech.zerospeech2019 import expected_files
+
         expected = expected_files(options.corpus, options.language)
     elif options.language:
         raise UserError(f"--language {options.language}: needs --corpus, whose language it is")
@@ -36,17 +39,23 @@ def main(arguments=None):
         print(f"{folder}: {len(problems)} problem{'s' * (len(problems) > 1)}")
     else:
         missing = " and ".join(missing_languages(options.folder))
-        print(f"{folder}: nothing wrong" + ("" if expected else
-              "; whether every test utterance is there was not checked (--corpus DIR checks that)") +
-              (f"; the challenge wants the language {missing} too (utils/merge_submissions.py)" if missing else ""))
+        print(
+            f"{folder}: nothing wrong"
+            + ("" if expected else "; whether every test utterance is there was not checked (--corpus DIR checks that)")
+            + (f"; the challenge wants the language {missing} too (utils/merge_submissions.py)" if missing else "")
+        )
     return 1 if problems else 0
 
 
 def parser():
     parser = tool_parser(__doc__)
     parser.add_argument("folder", metavar="FOLDER", help="the submission, unpacked")
-    parser.add_argument("--corpus", metavar="DIR", help="the corpus, in the challenge's layout: also check that every "
-                        "test utterance is there, every one to synthesise, and nothing else")
+    parser.add_argument(
+        "--corpus",
+        metavar="DIR",
+        help="the corpus, in the challenge's layout: also check that every "
+        "test utterance is there, every one to synthesise, and nothing else",
+    )
     parser.add_argument("--language", metavar="NAME", help="with --corpus: this language alone (default: all it has)")
     return parser
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Fake audio detection with McAdams augmentation (Li et al. 2022): corpus, LCNN-BLSTM, Table 3 and its figures."""
+
 import sys
 from dataclasses import dataclass, field
 from functools import partial
@@ -44,15 +45,24 @@ class Config:
     check = check_options
 
 
-recipe = Recipe("Fake audio detection", Config, conf=Path(__file__).resolve().with_name("conf"), profile="mini",
-                jobs=stages_at_once)
+recipe = Recipe(
+    "Fake audio detection", Config, conf=Path(__file__).resolve().with_name("conf"), profile="mini", jobs=stages_at_once
+)
 
 
-@recipe.stage(config=["corpus", "kind", "scale", "engines", "skip_bad"], outputs=["corpus"], cpus=2, memory=8, hours=4,
-              resumable=True, version=2)
+@recipe.stage(
+    config=["corpus", "kind", "scale", "engines", "skip_bad"],
+    outputs=["corpus"],
+    cpus=2,
+    memory=8,
+    hours=4,
+    resumable=True,
+    version=2,
+)
 def prepare(exp, conf):
     """Corpus to Lhotse manifests: train, dev, adapt, eval; checks that the files alone give nothing away."""
     from steps.spoof.corpus import prepare_corpus
+
     prepare_corpus(conf, exp.dir / "corpus", exp.log)
 
 
@@ -60,6 +70,7 @@ def prepare(exp, conf):
 def backgrounds(exp, conf):
     """Noise, music and rooms for training, which no other set has; after `prepare`, which takes all cores."""
     from steps.spoof.augment import collect_backgrounds
+
     collect_backgrounds(exp, conf)
 
 
@@ -67,42 +78,84 @@ def backgrounds(exp, conf):
 def envelopes(exp, conf):
     """Spectral envelopes of a vowel under each McAdams coefficient (paper, Figure 2)."""
     from steps.spoof.results import plot_vowel
+
     plot_vowel(exp)
 
 
 for system, options in SYSTEMS.items():
     own = ["augment", "specaugment"] * bool(options) + ["pooled_steps"] * ("sets" in options)
-    recipe.stage(name=f"train_{system}", about=f"Train {system}.", config=[*TRAINING, *own], outputs=models_of(system), cpus=2,
-                 inputs=if_used(system, "corpus", *["backgrounds"] * bool(options)), gpus=1, hours=24, resumable=True,
-                 scratch=if_used(system, f"training/{system}"), trains=True, version=2)(partial(train_system, system=system))
-    recipe.stage(name=f"score_{system}", about=f"Score files of dev, adapt and eval by {system}, and its error rates.",
-                 inputs=models_of(system, "corpus"), outputs=if_used(system, f"scores/{system}", f"scores/{system}.json"),
-                 cpus=2, gpus=1, resumable=True, shards=4)(partial(score_system, system=system))
+    recipe.stage(
+        name=f"train_{system}",
+        about=f"Train {system}.",
+        config=[*TRAINING, *own],
+        outputs=models_of(system),
+        cpus=2,
+        inputs=if_used(system, "corpus", *["backgrounds"] * bool(options)),
+        gpus=1,
+        hours=24,
+        resumable=True,
+        scratch=if_used(system, f"training/{system}"),
+        trains=True,
+        version=2,
+    )(partial(train_system, system=system))
+    recipe.stage(
+        name=f"score_{system}",
+        about=f"Score files of dev, adapt and eval by {system}, and its error rates.",
+        inputs=models_of(system, "corpus"),
+        outputs=if_used(system, f"scores/{system}", f"scores/{system}.json"),
+        cpus=2,
+        gpus=1,
+        resumable=True,
+        shards=4,
+    )(partial(score_system, system=system))
 
 
-@recipe.stage(config=[*TRAINING, "augment", "specaugment", "systems", "seeds", "leave_out", "left_out_steps", "pooled_steps"],
-              inputs=if_left_out("corpus", "backgrounds", last_scores=True), scratch=if_left_out("training/families"), cpus=2,
-              outputs=if_left_out("models/families", "families.json"), resumable=True, trains=True, gpus=1, hours=96, version=2)
+@recipe.stage(
+    config=[*TRAINING, "augment", "specaugment", "systems", "seeds", "leave_out", "left_out_steps", "pooled_steps"],
+    inputs=if_left_out("corpus", "backgrounds", last_scores=True),
+    scratch=if_left_out("training/families"),
+    cpus=2,
+    outputs=if_left_out("models/families", "families.json"),
+    resumable=True,
+    trains=True,
+    gpus=1,
+    hours=96,
+    version=2,
+)
 def families(exp, conf):
     """The last of the systems trained without some families of engines, and what it makes of these."""
     from steps.spoof.families import leave_out
+
     leave_out(exp, conf)
 
 
-@recipe.stage(config=["systems", "repeated", "seeds"], outputs=["differences.json"],
-              inputs=lambda conf: ["corpus", *(f"scores/{name}" for name in conf.systems)])
+@recipe.stage(
+    config=["systems", "repeated", "seeds"],
+    outputs=["differences.json"],
+    inputs=lambda conf: ["corpus", *(f"scores/{name}" for name in conf.systems)],
+)
 def compare(exp, conf):
     """Paired differences between systems on eval, on all its fakes and on those of unseen engines."""
     from steps.spoof.score import compare_systems
+
     compare_systems(exp, conf)
 
 
-@recipe.stage(config=["corpus", "systems", "leave_out"], outputs=["results.json", "RESULTS.md", "figures/scores"], version=2,
-              inputs=lambda conf: ["corpus", "backgrounds/sources.json", "{differences,families}.json" if conf.leave_out else
-                                   "differences.json", *(f"scores/{name}{{,.json}}" for name in conf.systems)])
+@recipe.stage(
+    config=["corpus", "systems", "leave_out"],
+    outputs=["results.json", "RESULTS.md", "figures/scores"],
+    version=2,
+    inputs=lambda conf: [
+        "corpus",
+        "backgrounds/sources.json",
+        "{differences,families}.json" if conf.leave_out else "differences.json",
+        *(f"scores/{name}{{,.json}}" for name in conf.systems),
+    ],
+)
 def results(exp, conf):
     """Table 3, the histograms of Figure 3 and detection error curves."""
     from steps.spoof.results import report
+
     report(exp, conf)
 
 

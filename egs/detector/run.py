@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The speech detector that comes with pyspeech: a broad corpus to one small network with two operating points."""
+
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,15 +48,24 @@ def prepare(exp, conf):
     """Simulated radio, close speech and recordings without speech; the labels of words and of turns."""
     from local.detector import scenes as speech_scenes
     from local.fearless import ami_clips
+
     speech_scenes.prepare(exp.dir / "corpus", {name: getattr(conf, f"{name}_minutes") for name in speech_scenes.SPLITS})
     ami_clips.prepare(exp.dir / "corpus")
 
 
-@recipe.stage(config=["features", "network", "data", "train"], inputs=["corpus"], outputs=["training/rnn"], gpus=1, hours=12,
-              resumable=True, trains=True)
+@recipe.stage(
+    config=["features", "network", "data", "train"],
+    inputs=["corpus"],
+    outputs=["training/rnn"],
+    gpus=1,
+    hours=12,
+    resumable=True,
+    trains=True,
+)
 def train(exp, conf):
     """Train the network on the labels of words; the weights are chosen on dev."""
     from steps.sad.train import train_network
+
     train_network(exp, conf, conf.network, exp.dir / "training/rnn", "none", collars=[0.0])
 
 
@@ -63,6 +73,7 @@ def train(exp, conf):
 def decode(exp, conf):
     """Scores of the network for every frame of dev and the eval sets."""
     from steps.sad.score import score_networks
+
     score_networks(exp, ["rnn"])
 
 
@@ -70,6 +81,7 @@ def decode(exp, conf):
 def tune(exp, conf):
     """Threshold, smoothing and least lengths of the operating points, from dev."""
     from steps.sad.points import choose_points
+
     choose_points(exp, conf.features, conf.quiet_limit)
 
 
@@ -77,14 +89,17 @@ def tune(exp, conf):
 def export(exp, conf):
     """The network with its operating points as one ONNX file, which is what is shipped."""
     from steps.sad.points import export
+
     export(exp, f"Made by {exp.command}.")
 
 
-@recipe.stage(config=["features"], inputs=["corpus", "frame_scores", "points.json"], outputs=["results.json", "RESULTS.md"],
-              version=2)
+@recipe.stage(
+    config=["features"], inputs=["corpus", "frame_scores", "points.json"], outputs=["results.json", "RESULTS.md"], version=2
+)
 def results(exp, conf):
     """The tables, with the statistical system beside."""
     from steps.sad.points import report
+
     report(exp, conf.features)
 
 

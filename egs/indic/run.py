@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Streaming multilingual RNN-T that needs no language label (Joshi et al. 2021): corpus to the paper's tables."""
+
 import sys
 from dataclasses import dataclass, field
 from functools import partial
@@ -79,31 +80,64 @@ def units(exp, conf):
     make_units(conf, exp.dir / "corpus", exp.dir / "units", exp.log)
 
 
-recipe.stage(name="features", about="Log-mel frames for all trainings, their mean and variance.", inputs=["corpus"],
-             config=["features", "data.speeds", "data.stored_gb"], outputs=["features"], cpus=2, hours=4,
-             resumable=True, shards=8)(compute_features)
+recipe.stage(
+    name="features",
+    about="Log-mel frames for all trainings, their mean and variance.",
+    inputs=["corpus"],
+    config=["features", "data.speeds", "data.stored_gb"],
+    outputs=["features"],
+    cpus=2,
+    hours=4,
+    resumable=True,
+    shards=8,
+)(compute_features)
 
 for system, seed in SEEDS.items():
     part = "finetune" if seed else "monolingual"
     own = [f"{part}_steps", f"{part}_lr", "steps_by_hours"] if seed or system == "monolingual" else []
-    recipe.stage(name=f"train_{system}",
-                 about=f"Train {system}" + (f" from {seed}." if seed else "; the epoch is chosen on dev."),
-                 config=["specaugment", "model", "loss", "data", "train", *own],
-                 inputs=if_used(system, "corpus", "units", "features/*.json", *([f"models/{seed}"] if seed else [])),
-                 outputs=if_used(system, f"models/{system}"), scratch=if_used(system, f"training/{system}"),
-                 cpus=2, gpus=1, hours=48, resumable=True, trains=True, version=2,
-                 )(partial(train_system, system=system, seed=seed))
-    recipe.stage(name=f"decode_{system}", about=f"Recognise the test sets with {system}; its row of the tables.",
-                 config=["search"], inputs=if_used(system, "corpus", f"models/{system}"), cpus=2, gpus=1, resumable=True,
-                 outputs=if_used(system, f"decoded/{system}", f"scores/{system}.json"),
-                 version=2, shards=4)(partial(decode_system, system=system))
+    recipe.stage(
+        name=f"train_{system}",
+        about=f"Train {system}" + (f" from {seed}." if seed else "; the epoch is chosen on dev."),
+        config=["specaugment", "model", "loss", "data", "train", *own],
+        inputs=if_used(system, "corpus", "units", "features/*.json", *([f"models/{seed}"] if seed else [])),
+        outputs=if_used(system, f"models/{system}"),
+        scratch=if_used(system, f"training/{system}"),
+        cpus=2,
+        gpus=1,
+        hours=48,
+        resumable=True,
+        trains=True,
+        version=2,
+    )(partial(train_system, system=system, seed=seed))
+    recipe.stage(
+        name=f"decode_{system}",
+        about=f"Recognise the test sets with {system}; its row of the tables.",
+        config=["search"],
+        inputs=if_used(system, "corpus", f"models/{system}"),
+        cpus=2,
+        gpus=1,
+        resumable=True,
+        outputs=if_used(system, f"decoded/{system}", f"scores/{system}.json"),
+        version=2,
+        shards=4,
+    )(partial(decode_system, system=system))
 
-recipe.stage(name="early_stopping", about="WER against active decoders (Table 7).", config=["stop_after", "stop_below"],
-             version=2, inputs=if_used(LID, f"decoded/{LID}"),
-             outputs=if_used(LID, "early_stopping.json"))(partial(stop_early, system=LID))
+recipe.stage(
+    name="early_stopping",
+    about="WER against active decoders (Table 7).",
+    config=["stop_after", "stop_below"],
+    version=2,
+    inputs=if_used(LID, f"decoded/{LID}"),
+    outputs=if_used(LID, "early_stopping.json"),
+)(partial(stop_early, system=LID))
 
-recipe.stage(name="results", about="The paper's tables and plots.", outputs=["results.json", "RESULTS.md", "figures"],
-             config=["corpus", "systems", "features", "model", "data", "train.average_best"], inputs=read_by_report)(report)
+recipe.stage(
+    name="results",
+    about="The paper's tables and plots.",
+    outputs=["results.json", "RESULTS.md", "figures"],
+    config=["corpus", "systems", "features", "model", "data", "train.average_best"],
+    inputs=read_by_report,
+)(report)
 
 if __name__ == "__main__":
     recipe.main()

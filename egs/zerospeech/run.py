@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Units from untranscribed speech, speech from units (Tjandra et al. 2020): corpus to the paper's tables and WAVs."""
+
 import sys
 from dataclasses import dataclass, field
 from functools import partial
@@ -70,40 +71,95 @@ def prepare(exp, conf):
     prepare_corpus(conf, exp.dir / "corpus", exp.log)
 
 
-recipe.stage(name="anchors", about="ABX of the features themselves, and of k-means at the same rate and numbers of codes.",
-             config=["kmeans", "seeds", "repeated", "features", "vqvae"], inputs=["corpus"], cpus=2, resumable=True, shards=4,
-             outputs=lambda conf: [f"scores/{anchors_of(conf)}.json", f"units/{anchors_of(conf)}"])(score_anchors)
+recipe.stage(
+    name="anchors",
+    about="ABX of the features themselves, and of k-means at the same rate and numbers of codes.",
+    config=["kmeans", "seeds", "repeated", "features", "vqvae"],
+    inputs=["corpus"],
+    cpus=2,
+    resumable=True,
+    shards=4,
+    outputs=lambda conf: [f"scores/{anchors_of(conf)}.json", f"units/{anchors_of(conf)}"],
+)(score_anchors)
 
 for one in SYSTEMS:
-    recipe.stage(name=f"train_{one}", about=f"Train {one}.", config=["features", "vqvae", "data", "train"],
-                 inputs=if_used(one, "corpus"), outputs=models_of(one), scratch=if_used(one, f"training/{one}"),
-                 cpus=2, gpus=1, hours=24, resumable=True, trains=True, version=2)(partial(train_system, system=one))
-    recipe.stage(name=f"score_{one}", about=f"Units of the test set by {one}: ABX and bitrate.",
-                 inputs=models_of(one, "corpus"), outputs=if_used(one, f"units/{one}", f"scores/{one}.json"), cpus=2,
-                 resumable=True)(partial(score_system, system=one))
+    recipe.stage(
+        name=f"train_{one}",
+        about=f"Train {one}.",
+        config=["features", "vqvae", "data", "train"],
+        inputs=if_used(one, "corpus"),
+        outputs=models_of(one),
+        scratch=if_used(one, f"training/{one}"),
+        cpus=2,
+        gpus=1,
+        hours=24,
+        resumable=True,
+        trains=True,
+        version=2,
+    )(partial(train_system, system=one))
+    recipe.stage(
+        name=f"score_{one}",
+        about=f"Units of the test set by {one}: ABX and bitrate.",
+        inputs=models_of(one, "corpus"),
+        outputs=if_used(one, f"units/{one}", f"scores/{one}.json"),
+        cpus=2,
+        resumable=True,
+    )(partial(score_system, system=one))
 
-recipe.stage(name="train_inverter", about="Train the inverter: from units to speech of all voices.",
-             config=["synthesis", "seeds", "inverter", "inverter_data", "inverter_train"],
-             inputs=lambda conf: ["corpus", f"models/{conf.synthesis}/{conf.seeds[0]}"], outputs=["models/synthesis"],
-             scratch=["training/inverter"], cpus=2, gpus=1, hours=24, resumable=True, trains=True, version=2)(train_inverter)
+recipe.stage(
+    name="train_inverter",
+    about="Train the inverter: from units to speech of all voices.",
+    config=["synthesis", "seeds", "inverter", "inverter_data", "inverter_train"],
+    inputs=lambda conf: ["corpus", f"models/{conf.synthesis}/{conf.seeds[0]}"],
+    outputs=["models/synthesis"],
+    scratch=["training/inverter"],
+    cpus=2,
+    gpus=1,
+    hours=24,
+    resumable=True,
+    trains=True,
+    version=2,
+)(train_inverter)
 
-recipe.stage(name="synthesize", about="Speak test utterances from their units, each in every voice.", config=["spoken"],
-             inputs=["corpus", "models/synthesis"], outputs=["wavs"], cpus=2, gpus=1, resumable=True, shards=4)(synthesize)
+recipe.stage(
+    name="synthesize",
+    about="Speak test utterances from their units, each in every voice.",
+    config=["spoken"],
+    inputs=["corpus", "models/synthesis"],
+    outputs=["wavs"],
+    cpus=2,
+    gpus=1,
+    resumable=True,
+    shards=4,
+)(synthesize)
 
-recipe.stage(name="score_synthesis", about="How near the voices that speak are to the ones asked for, and a picture.",
-             config=["spoken", "recogniser"], inputs=["corpus", "models/synthesis", "wavs"],
-             outputs=["synthesis.json", "figures/sentence.png"], resumable=True)(score_synthesis)
+recipe.stage(
+    name="score_synthesis",
+    about="How near the voices that speak are to the ones asked for, and a picture.",
+    config=["spoken", "recogniser"],
+    inputs=["corpus", "models/synthesis", "wavs"],
+    outputs=["synthesis.json", "figures/sentence.png"],
+    resumable=True,
+)(score_synthesis)
 
-recipe.stage(name="submission", about="Units and speech in the format of ZeroSpeech 2020, checked.",
-             config=["corpus", "synthesis", "seeds", "spoken", "submission"],
-             inputs=lambda conf: ["corpus", "models/synthesis", f"units/{conf.synthesis}", "wavs"],
-             outputs=["submission"])(make_submission)
+recipe.stage(
+    name="submission",
+    about="Units and speech in the format of ZeroSpeech 2020, checked.",
+    config=["corpus", "synthesis", "seeds", "spoken", "submission"],
+    inputs=lambda conf: ["corpus", "models/synthesis", f"units/{conf.synthesis}", "wavs"],
+    outputs=["submission"],
+)(make_submission)
 
-recipe.stage(name="results", about="The paper's tables, speech from units, pictures.",
-             config=["corpus", "systems", "repeated", "seeds", "kmeans", "synthesis"],
-             inputs=lambda conf: ["synthesis.json", *(path for name in [anchors_of(conf), *conf.systems]
-                                                      for path in (f"scores/{name}.json", f"units/{name}"))],
-             outputs=["results.json", "RESULTS.md", "figures/scores"])(report)
+recipe.stage(
+    name="results",
+    about="The paper's tables, speech from units, pictures.",
+    config=["corpus", "systems", "repeated", "seeds", "kmeans", "synthesis"],
+    inputs=lambda conf: [
+        "synthesis.json",
+        *(path for name in [anchors_of(conf), *conf.systems] for path in (f"scores/{name}.json", f"units/{name}")),
+    ],
+    outputs=["results.json", "RESULTS.md", "figures/scores"],
+)(report)
 
 if __name__ == "__main__":
     recipe.main()

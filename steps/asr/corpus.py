@@ -1,9 +1,10 @@
 """The corpora of egs/indic: manifests, output symbols, statistics of the features.
 
-    corpus/{train,dev,test}.jsonl.gz   Lhotse cuts, one an utterance; supervision.language is a code such as hi-IN
-    units/<code>.json, units/union.json
-    features/stats.json, features/frames/{train,dev}, features/options.json
+corpus/{train,dev,test}.jsonl.gz   Lhotse cuts, one an utterance; supervision.language is a code such as hi-IN
+units/<code>.json, units/union.json
+features/stats.json, features/frames/{train,dev}, features/options.json
 """
+
 from dataclasses import asdict
 from pathlib import Path
 
@@ -18,31 +19,40 @@ def prepare_corpus(conf, out, log):
     """Write the manifests of the corpus that `conf` names into the folder `out`."""
     if conf.corpus == "mini":
         from local.indic import mini as indic_mini
+
         indic_mini.prepare(out, log, scale=conf.scale, languages=conf.languages)
     elif conf.corpus == "prompts":
         from local.indic import prompts as prompts_mini
+
         prompts_mini.prepare(out, log, scale=conf.scale, languages=conf.languages)
     elif conf.kind == "mucs":
         from local.indic import mucs
+
         mucs.prepare(conf.corpus, out, log, languages=conf.languages, skip_bad=conf.skip_bad)
     elif conf.kind == "kaldi":
         from local.indic import kaldi
+
         kaldi.prepare(conf.corpus, out, log, languages=conf.languages, skip_bad=conf.skip_bad)
     else:
         from local.indic import speech_corpora
+
         speech_corpora.prepare(conf.kind, conf.corpus, out, log, languages=conf.languages, skip_bad=conf.skip_bad)
     counts = describe_corpus(out)
     for language, by_set in counts.items():
-        log.info("%s: %s", language, ", ".join(f"{name} {by_set[name]['utterances']} utterances, "
-                                               f"{by_set[name]['minutes']:.1f} min" for name in by_set))
+        log.info(
+            "%s: %s",
+            language,
+            ", ".join(f"{name} {by_set[name]['utterances']} utterances, {by_set[name]['minutes']:.1f} min" for name in by_set),
+        )
 
 
 def load_cuts(corpus, name, language=None):
     """The cuts of a set as a list, of one language where one is given; empty where there is none."""
     from lhotse.serialization import deserialize_item
 
-    return [deserialize_item(cut) for cut, supervision in set_fields(corpus, name)
-            if language in (None, supervision["language"])]
+    return [
+        deserialize_item(cut) for cut, supervision in set_fields(corpus, name) if language in (None, supervision["language"])
+    ]
 
 
 def set_fields(corpus, name):
@@ -66,7 +76,8 @@ def describe_corpus(corpus):
     for name in SETS:
         for cut, supervision in set_fields(corpus, name):
             entry = described.setdefault(supervision["language"], {}).setdefault(
-                name, {"utterances": 0, "minutes": 0.0, "words": 0})
+                name, {"utterances": 0, "minutes": 0.0, "words": 0}
+            )
             entry["utterances"] += 1
             entry["minutes"] += cut["duration"] / 60
             entry["words"] += len(supervision["text"].split())
@@ -82,8 +93,11 @@ def make_units(conf, corpus, folder, log):
     for _, supervision in set_fields(corpus, "train"):
         by_language[supervision["language"]].append(normalize(supervision["text"], supervision["language"]))
     for language, texts in by_language.items():
-        made[language] = (GraphemeUnits.build(texts, language=language) if conf.units == "grapheme"
-                          else SentencePieceUnits.train(texts, conf.pieces, language=language))
+        made[language] = (
+            GraphemeUnits.build(texts, language=language)
+            if conf.units == "grapheme"
+            else SentencePieceUnits.train(texts, conf.pieces, language=language)
+        )
         log.info("%s: %d symbols", language, made[language].size)
         save_units(folder / f"{language}.json", made[language])
     union = type(made[language]).union(made)
@@ -118,12 +132,22 @@ def compute_features(exp, conf):
     chosen = choose_rows(frames, num_bins, conf.data.stored_gb * 1e9)
     wanted, stored = frame_bytes(frames, num_bins), frame_bytes(frames[chosen], num_bins)
     check_space(out / "frames", stored, "data.stored_gb")
-    exp.log.info("frames of %d utterances take %.2f GB; %s", len(chosen), wanted / 1e9, "all are stored" if chosen.all() else
-                 f"{stored / 1e9:.2f} GB of them are stored (data.stored_gb), the others computed in each training")
+    exp.log.info(
+        "frames of %d utterances take %.2f GB; %s",
+        len(chosen),
+        wanted / 1e9,
+        "all are stored"
+        if chosen.all()
+        else f"{stored / 1e9:.2f} GB of them are stored (data.stored_gb), the others computed in each training",
+    )
 
     def rows(name, stored, counted):
-        return Rows(out / "frames" / name, lambda row: compute_frames(sets[name][row], conf.features), stored,
-                    np.arange(len(stored)) < counted)
+        return Rows(
+            out / "frames" / name,
+            lambda row: compute_frames(sets[name][row], conf.features),
+            stored,
+            np.arange(len(stored)) < counted,
+        )
 
     dev = rows("dev", chosen[: len(sets["dev"])], 0)
     train = rows("train", chosen[len(sets["dev"]) :], sets["train"].originals)

@@ -1,4 +1,5 @@
 """Plots beside the tables of Joshi et al. 2021: the trade-off of Table 7, confused languages, word error rates."""
+
 import math
 
 from steps.asr.tables import (
@@ -25,14 +26,26 @@ def plot_trade_off(early_stopping, path, frame_ms):
     stopping = [entry for entry in early_stopping if math.inf not in setting(entry)]
     rules = in_order({entry["rule"] for entry in stopping}, RULES)
     taus = sorted({setting(entry)[0] for entry in stopping})
-    for axis, value, label in ((axes[0], word_error_rate, "WER / %"),
-                               (axes[1], lambda entry: entry["lid_accuracy"], "LID accuracy / %")):
+    for axis, value, label in (
+        (axes[0], word_error_rate, "WER / %"),
+        (axes[1], lambda entry: entry["lid_accuracy"], "LID accuracy / %"),
+    ):
         for colour, rule in enumerate(rules):
             for marker, tau in zip(MARKERS * len(taus), taus):
-                points = sorted((entry["threshold"], entry["t_avg"], 100 * value(entry)) for entry in stopping
-                                if entry["rule"] == rule and setting(entry)[0] == tau)
-                axis.plot([point[1] for point in points], [point[2] for point in points], color=f"C{colour}",
-                          marker=marker, markersize=5, linewidth=1, alpha=0.8)
+                points = sorted(
+                    (entry["threshold"], entry["t_avg"], 100 * value(entry))
+                    for entry in stopping
+                    if entry["rule"] == rule and setting(entry)[0] == tau
+                )
+                axis.plot(
+                    [point[1] for point in points],
+                    [point[2] for point in points],
+                    color=f"C{colour}",
+                    marker=marker,
+                    markersize=5,
+                    linewidth=1,
+                    alpha=0.8,
+                )
         for entry in [entry for entry in early_stopping if math.inf in setting(entry)][:1]:
             axis.axhline(100 * value(entry), color="k", linestyle=":", linewidth=1)
             axis.plot(entry["t_avg"], 100 * value(entry), "k*", markersize=10)
@@ -46,8 +59,10 @@ def _legend(figure, rules, taus, frame_ms):
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], color=f"C{colour}", label=RULES.get(rule, rule)) for colour, rule in enumerate(rules)]
-    handles += [Line2D([], [], color="0.4", linestyle="", marker=marker, label=f"tau {tau:g} ({tau * frame_ms:g} ms)")
-                for marker, tau in zip(MARKERS * len(taus), taus)]
+    handles += [
+        Line2D([], [], color="0.4", linestyle="", marker=marker, label=f"tau {tau:g} ({tau * frame_ms:g} ms)")
+        for marker, tau in zip(MARKERS * len(taus), taus)
+    ]
     handles.append(Line2D([], [], color="k", linestyle=":", marker="*", label="no early stopping"))
     figure.legend(handles=handles, loc="outside right upper", fontsize=8)
 
@@ -62,10 +77,24 @@ def plot_confusion(confusion, path, title="predicted languages"):
     figure, axis = new_figure(2.2 + 0.9 * len(predicted), 1.6 + 0.7 * len(spoken))
     image = axis.imshow(share, cmap="Blues", vmin=0, vmax=100)
     for (row, column), value in np.ndenumerate(share):
-        axis.text(column, row, f"{value:.1f}\n({counts[row, column]})", ha="center", va="center", fontsize=8,
-                  color="w" if value > 60 else "k")
-    axis.set(xticks=range(len(predicted)), xticklabels=predicted, yticks=range(len(spoken)), yticklabels=spoken,
-             xlabel="predicted", ylabel="spoken", title=title)
+        axis.text(
+            column,
+            row,
+            f"{value:.1f}\n({counts[row, column]})",
+            ha="center",
+            va="center",
+            fontsize=8,
+            color="w" if value > 60 else "k",
+        )
+    axis.set(
+        xticks=range(len(predicted)),
+        xticklabels=predicted,
+        yticks=range(len(spoken)),
+        yticklabels=spoken,
+        xlabel="predicted",
+        ylabel="spoken",
+        title=title,
+    )
     figure.colorbar(image, ax=axis, label="utterances / %")
     save(figure, path)
 
@@ -78,12 +107,20 @@ def plot_wer(results, path):
     width = 0.85 / max(1, len(models))
     for place, model in enumerate(models):
         scores = results["models"][model]
-        entries = [(x, word_error_rate(scores["languages"].get(code)), scores["languages"].get(code, {}).get("ci"))
-                   for x, code in enumerate(languages)]
+        entries = [
+            (x, word_error_rate(scores["languages"].get(code)), scores["languages"].get(code, {}).get("ci"))
+            for x, code in enumerate(languages)
+        ]
         average = average_error_rate(scores, languages)
         entries.append((len(languages), average, scores.get("average", {}).get("ci")))
-        _bars(axis, [entry for entry in entries if entry[1] is not None], (place - (len(models) - 1) / 2) * width,
-              width, f"C{place}", MODELS.get(model, model))
+        _bars(
+            axis,
+            [entry for entry in entries if entry[1] is not None],
+            (place - (len(models) - 1) / 2) * width,
+            width,
+            f"C{place}",
+            MODELS.get(model, model),
+        )
     axis.set(xticks=range(len(languages) + 1), xticklabels=[*languages, "Avg."], ylabel="WER / %")
     axis.grid(axis="y", alpha=0.3)
     axis.set_axisbelow(True)
@@ -92,8 +129,7 @@ def plot_wer(results, path):
 
 
 def _bars(axis, entries, offset, width, colour, label):
-    axis.bar([x + offset for x, _, _ in entries], [100 * rate for _, rate, _ in entries], width, color=colour,
-             label=label)
+    axis.bar([x + offset for x, _, _ in entries], [100 * rate for _, rate, _ in entries], width, color=colour, label=label)
     for x, _, interval in entries:
         if interval:
             axis.plot([x + offset] * 2, [100 * value for value in interval], color="k", linewidth=1)

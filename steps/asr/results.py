@@ -1,4 +1,5 @@
 """The last stage of egs/indic: tables and plots; `exp` is the engine's Experiment."""
+
 import json
 from dataclasses import replace
 
@@ -12,10 +13,10 @@ from steps.tables import markdown_table
 LID = "multi_softmax_lid"  # the system whose decoders are stopped early
 NOTES = {
     "mini": "Corpus mini: synthetic speech of eSpeak NG, a few hundred short utterances a language in random word order, "
-            "simulated; the paper's figures beside ours are for thousands of hours of human speech, so only the order is "
-            "comparable.",
+    "simulated; the paper's figures beside ours are for thousands of hours of human speech, so only the order is "
+    "comparable.",
     "prompts": "Corpus prompts: human voices reading telephone prompts and short descriptions, one voice a language in "
-               "training and another in testing.",
+    "training and another in testing.",
 }
 
 
@@ -30,8 +31,12 @@ def report(exp, conf):
     for scores in read_scores(exp.dir / "scores", conf.systems).values():
         models.update(scores)
     stopping = json.loads((exp.dir / "early_stopping.json").read_text()) if LID in conf.systems else []
-    results = {"corpus": describe_corpus(exp.dir / "corpus"), "models": models, "early_stopping": stopping,
-               "parameters": parameters(exp, conf)}
+    results = {
+        "corpus": describe_corpus(exp.dir / "corpus"),
+        "models": models,
+        "early_stopping": stopping,
+        "parameters": parameters(exp, conf),
+    }
     frame_ms = round(1000 * conf.features.frame_seconds)
     figures = exp.dir / "figures"
     plot_wer(results, figures / "wer.png")
@@ -46,9 +51,17 @@ def report(exp, conf):
 
 def corpus_note(conf, described):
     """What was recognised, with its limits, and how much of it there is."""
-    rows = [[language, *(cell for name in SETS for cell in (
-        (sets[name]["utterances"], f"{sets[name]['minutes']:.1f}") if name in sets else (0, 0)))]
-            for language, sets in described.items()]
+    rows = [
+        [
+            language,
+            *(
+                cell
+                for name in SETS
+                for cell in ((sets[name]["utterances"], f"{sets[name]['minutes']:.1f}") if name in sets else (0, 0))
+            ),
+        ]
+        for language, sets in described.items()
+    ]
     table = markdown_table(["language", *(f"{name} {of}" for name in SETS for of in ("utterances", "min"))], rows)
     missing = [language for language in tables.PAPER_LANGUAGES if language not in described]
     note = NOTES.get(conf.corpus, f"Corpus {conf.corpus}.")
@@ -60,12 +73,14 @@ def corpus_note(conf, described):
 def additions_note(conf):
     """What the trainings had that the paper does not mention; None where that is nothing."""
     speeds = ", ".join(f"{speed:g}" for speed in conf.data.speeds)
-    added = [f"dropout {conf.model.dropout:g}" if conf.model.dropout else None,
-             f"copies of the training data at the speeds {speeds}" if speeds else None,
-             f"voices of vocal tracts up to {conf.data.warp:g} times as short or long" if conf.data.warp > 1 else None,
-             f"gains of up to {conf.data.channel_db:g} dB that differ over frequency" if conf.data.channel_db else None,
-             "SpecAugment" if conf.data.augment else None,
-             f"the mean of the {conf.train.average_best} best weights" if conf.train.average_best > 1 else None]
+    added = [
+        f"dropout {conf.model.dropout:g}" if conf.model.dropout else None,
+        f"copies of the training data at the speeds {speeds}" if speeds else None,
+        f"voices of vocal tracts up to {conf.data.warp:g} times as short or long" if conf.data.warp > 1 else None,
+        f"gains of up to {conf.data.channel_db:g} dB that differ over frequency" if conf.data.channel_db else None,
+        "SpecAugment" if conf.data.augment else None,
+        f"the mean of the {conf.train.average_best} best weights" if conf.train.average_best > 1 else None,
+    ]
     added = "; ".join(filter(None, added))
     return added and f"Trained with what the paper does not mention: {added}."
 
@@ -80,8 +95,10 @@ def parameters(exp, conf):
         structure = STRUCTURES[system]
         if system.endswith("_finetuned"):
             continue
-        own = {language: entry.size for language, entry in load_units(
-            exp.dir / "units", languages, structure["structure"] in UNION).items()}
+        own = {
+            language: entry.size
+            for language, entry in load_units(exp.dir / "units", languages, structure["structure"] in UNION).items()
+        }
         paper = tables.PAPER_TABLE_1
         if structure["structure"] in UNION:  # graphemes are distinct (section 5); one blank
             paper = dict.fromkeys(paper, sum(paper.values()) - len(paper) + 1)
@@ -89,5 +106,6 @@ def parameters(exp, conf):
             own, paper = ({language: sizes[language] for language in list(sizes)[:1]} for sizes in (own, paper))
         counted[system] = {
             "run": parameter_count(replace(conf.model, features=conf.features.dim, **structure), own),
-            "paper_size": parameter_count(TransducerConfig(**structure), paper) / 1e6}
+            "paper_size": parameter_count(TransducerConfig(**structure), paper) / 1e6,
+        }
     return counted

@@ -1,4 +1,5 @@
 """Recognition of the test sets by the systems of egs/indic, their scores, and early stopping (Table 7)."""
+
 import json
 import math
 
@@ -27,8 +28,12 @@ def decode_system(exp, conf, system):
             cuts = load_cuts(corpus, name, language)
             if not cuts:
                 exp.log.warning("%s: no %s utterances", language, name)
-            parts.update({f"{name} {language} {first:07d}": (name, language, cuts[first : first + AT_ONCE])
-                          for first in range(0, len(cuts), AT_ONCE)})
+            parts.update(
+                {
+                    f"{name} {language} {first:07d}": (name, language, cuts[first : first + AT_ONCE])
+                    for first in range(0, len(cuts), AT_ONCE)
+                }
+            )
     decode = recognizer(exp, conf, system)
     found = in_parts("utterances", lambda part: decode(*part[1:]), parts, model_processes(), log=exp.log)
     decoded = {}
@@ -71,9 +76,14 @@ def recognizer(exp, conf, system):
         for cut, result in zip(cuts, results):
             supervision = cut.supervisions[0]
             log_posteriors, by_language = identified(result, bundle) if structure.get("lid") else (None, {})
-            line = {"id": cut.id, "speaker": supervision.speaker, "ref": normalize(supervision.text or "", language),
-                    "hyp": result.text, "predicted": None if told else predicted_language(result, bundle),
-                    "by_language": by_language}
+            line = {
+                "id": cut.id,
+                "speaker": supervision.speaker,
+                "ref": normalize(supervision.text or "", language),
+                "hyp": result.text,
+                "predicted": None if told else predicted_language(result, bundle),
+                "by_language": by_language,
+            }
             posteriors = None if log_posteriors is None else log_posteriors.astype(np.float32)
             found.append((line, posteriors, bundle.model.languages))
         return found
@@ -122,8 +132,18 @@ def score_system(folder, system):
     decoded = read_decoded(folder)
     scored = {}
     for model, text_of in variants.items():
-        utterances = [(line["id"], language, line["speaker"], line["ref"], text_of(line, language),
-                       line["predicted"] if model == system else None) for language, lines in decoded.items() for line in lines]
+        utterances = [
+            (
+                line["id"],
+                language,
+                line["speaker"],
+                line["ref"],
+                text_of(line, language),
+                line["predicted"] if model == system else None,
+            )
+            for language, lines in decoded.items()
+            for line in lines
+        ]
         scored[model] = score_utterances(utterances)
         write_errs(folder / f"errs-{model}.txt", utterances)
         write_recogs(folder / f"recogs-{model}.txt", utterances)
@@ -132,8 +152,10 @@ def score_system(folder, system):
 
 def read_decoded(folder):
     """{language: its lines as dicts} of a folder that `decode_system` wrote."""
-    return {path.stem: [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
-            for path in sorted(folder.glob("*.jsonl"))}
+    return {
+        path.stem: [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+        for path in sorted(folder.glob("*.jsonl"))
+    }
 
 
 def stop_early(exp, conf, system):
@@ -141,14 +163,27 @@ def stop_early(exp, conf, system):
     None without dev. system: one with language identification."""
     from pyspeech.asr.config import STOPPING_RULES, EarlyStopping
 
-    settings = [EarlyStopping()] + [EarlyStopping(rule, tau, threshold) for rule in STOPPING_RULES
-                                    for tau in conf.stop_after for threshold in conf.stop_below]
+    settings = [EarlyStopping()] + [
+        EarlyStopping(rule, tau, threshold)
+        for rule in STOPPING_RULES
+        for tau in conf.stop_after
+        for threshold in conf.stop_below
+    ]
     folder = exp.dir / "decoded" / system
     figures = zip(settings, stopped_early(folder, settings), stopped_early(folder / "dev", settings))
-    write_json(exp.dir / "early_stopping.json", [
-        {"rule": setting.rule, "tau_frames": None if math.isinf(setting.tau) else setting.tau,
-         "threshold": None if math.isinf(setting.threshold) else setting.threshold, **test, "dev": dev}
-        for setting, test, dev in figures])
+    write_json(
+        exp.dir / "early_stopping.json",
+        [
+            {
+                "rule": setting.rule,
+                "tau_frames": None if math.isinf(setting.tau) else setting.tau,
+                "threshold": None if math.isinf(setting.threshold) else setting.threshold,
+                **test,
+                "dev": dev,
+            }
+            for setting, test, dev in figures
+        ],
+    )
 
 
 def stopped_early(folder, settings):
@@ -182,6 +217,9 @@ def pooled(rows):
     """The figures of an early stopping from those of its utterances."""
     from pyspeech.asr.early_stopping import overall_t_avg
 
-    return {"errors": sum(row["errors"] for row in rows), "words": sum(row["words"] for row in rows),
-            "t_avg": overall_t_avg([row["t_avg"] for row in rows]),
-            "lid_accuracy": sum(row["correct"] for row in rows) / len(rows)}
+    return {
+        "errors": sum(row["errors"] for row in rows),
+        "words": sum(row["words"] for row in rows),
+        "t_avg": overall_t_avg([row["t_avg"] for row in rows]),
+        "lid_accuracy": sum(row["correct"] for row in rows) / len(rows),
+    }

@@ -12,6 +12,7 @@ results = {"models": {model: {"languages": {code: {"errors", "words", "sub", "de
 A model's entry is what pyspeech.text.wer.score_utterances returns ("average", for its interval, and "lid" may be
 missing). A tau or threshold of None or infinity stops nothing.
 """
+
 import math
 
 from steps.chance import chance_note, chance_section
@@ -51,10 +52,22 @@ PAPER_TABLE_4 = {
 # LID accuracy in %: the four languages and their average.
 PAPER_TABLE_5 = {"vanilla": (88.7, 86.2, 90.4, 85.5, 87.7), "multi_softmax_lid": (94, 90.2, 95.8, 83.1, 90.09)}
 # Millions of parameters, and the paper's short names.
-PAPER_TABLE_6 = {"monolingual": 67.98, "vanilla": 68.95, "onehot": 68.98, "multi_softmax": 68.55,
-                 "multi_softmax_lsp": 118.94, "multi_softmax_lid": 70.08}
-SHORT = {"monolingual": "Mono.", "vanilla": "Vanilla", "onehot": "Onehot", "multi_softmax": "MS",
-         "multi_softmax_lsp": "MS LSP", "multi_softmax_lid": "MS LID"}
+PAPER_TABLE_6 = {
+    "monolingual": 67.98,
+    "vanilla": 68.95,
+    "onehot": 68.98,
+    "multi_softmax": 68.55,
+    "multi_softmax_lsp": 118.94,
+    "multi_softmax_lid": 70.08,
+}
+SHORT = {
+    "monolingual": "Mono.",
+    "vanilla": "Vanilla",
+    "onehot": "Onehot",
+    "multi_softmax": "MS",
+    "multi_softmax_lsp": "MS LSP",
+    "multi_softmax_lid": "MS LID",
+}
 # tau in frames (the head of the paper's table says ms, its text 30 frames or 900 ms), s_th: WER in %, T_avg, LID in %.
 PAPER_TABLE_7 = {
     (math.inf, math.inf): (21.84, 4, 92.4),
@@ -80,12 +93,12 @@ NOTES = {
     3: "The finetuned models begin with what Table 2's models have learnt.",
     4: "WERR against the vanilla model. Oracle: the output of the decoder of the known language.",
     5: "Share of utterances whose predicted language is right; Avg. is the mean of the languages, which gives the "
-       "paper's 87.7 (its 90.09 is 90.78 by the same rule).",
+    "paper's 87.7 (its 90.09 is 90.78 by the same rule).",
     6: "Paper's size: the same structure with the paper's layers and vocabularies, counted. Its figures for the "
-       "vanilla and the onehot model need a larger union of symbols than its vocabularies have.",
+    "vanilla and the onehot model need a larger union of symbols than its vocabularies have.",
     7: "T_avg: decoders active per frame, from 1 to the number of languages. First the figures of all languages together; "
-       "the paper's are of Hindi alone, and so are those beside them. tau is in encoder frames; the paper's are of 30 ms (its "
-       "text: 30 frames are 900 ms; its table says ms), and its figures stand beside the same time.",
+    "the paper's are of Hindi alone, and so are those beside them. tau is in encoder frames; the paper's are of 30 ms (its "
+    "text: 30 frames are 900 ms; its table says ms), and its figures stand beside the same time.",
 }
 
 
@@ -130,8 +143,14 @@ def wer_table(results, paper):
         by_language = results["models"][model]["languages"]
         rates = [word_error_rate(by_language.get(code)) for code in languages] + [averages[model]]
         werr = relative_reduction(averages.get(baseline), averages[model])
-        rows.append([MODELS[model], *map(percent, rates), percent(werr),
-                     *_paper_cells(paper[model], languages, averages=("Avg.", "WERR"))])
+        rows.append(
+            [
+                MODELS[model],
+                *map(percent, rates),
+                percent(werr),
+                *_paper_cells(paper[model], languages, averages=("Avg.", "WERR")),
+            ]
+        )
     header = ["Model", *languages, "Avg.", "WERR", *_paper_header(languages, ("Avg.", "WERR"))]
     return markdown_table(header, rows)
 
@@ -143,9 +162,14 @@ def table_5(results):
     for model in in_order(results["models"], MODELS):
         scores = results["models"][model]
         if "lid" in scores:
-            rows.append([MODELS.get(model, model), *(_accuracy(scores["lid"], code) for code in languages),
-                         percent(mean_accuracy(scores["lid"], languages), 1),
-                         *_paper_cells(PAPER_TABLE_5.get(model), languages, averages=("Avg.",), form="g")])
+            rows.append(
+                [
+                    MODELS.get(model, model),
+                    *(_accuracy(scores["lid"], code) for code in languages),
+                    percent(mean_accuracy(scores["lid"], languages), 1),
+                    *_paper_cells(PAPER_TABLE_5.get(model), languages, averages=("Avg.",), form="g"),
+                ]
+            )
     return markdown_table(["Model", *languages, "Avg.", *_paper_header(languages, ("Avg.",))], rows) if rows else None
 
 
@@ -157,10 +181,17 @@ def mean_accuracy(lid, languages):
 
 def undecided_note(results):
     """Which languages a model without language identification cannot tell from each other; None where it tells all."""
-    codes = {code for scores in results["models"].values() if "lid" in scores
-             for code, share in scores["lid"]["undecided"].items() if share}
-    return codes and (f"Of {', '.join(in_order(codes, PAPER_LANGUAGES))}, which share their script with another language, some "
-                      "hypotheses fit several languages alike: undecided, in % of the utterances, and not in the accuracy.")
+    codes = {
+        code
+        for scores in results["models"].values()
+        if "lid" in scores
+        for code, share in scores["lid"]["undecided"].items()
+        if share
+    }
+    return codes and (
+        f"Of {', '.join(in_order(codes, PAPER_LANGUAGES))}, which share their script with another language, some "
+        "hypotheses fit several languages alike: undecided, in % of the utterances, and not in the accuracy."
+    )
 
 
 def table_6(parameters):
@@ -173,9 +204,11 @@ def table_6(parameters):
         return None
     run = [parameters[model].get("run") for model in models]
     paper_size = [parameters[model].get("paper_size") for model in models]
-    rows = [["This run", *(None if value is None else f"{value / 1e6:.3f}" for value in run)],
-            ["Paper's size", *map(decimals, paper_size)],
-            ["Paper", *(decimals(PAPER_TABLE_6[model]) for model in models)]]
+    rows = [
+        ["This run", *(None if value is None else f"{value / 1e6:.3f}" for value in run)],
+        ["Paper's size", *map(decimals, paper_size)],
+        ["Paper", *(decimals(PAPER_TABLE_6[model]) for model in models)],
+    ]
     return markdown_table(["# of parameters", *(SHORT[model] for model in models)], rows)
 
 
@@ -192,8 +225,13 @@ def table_7(early_stopping, languages, frame_ms):
     for entry in early_stopping:
         tau, threshold = setting(entry)
         stops = math.isfinite(tau) and math.isfinite(threshold)
-        cells = [RULES.get(entry["rule"], entry["rule"]) if stops else "no early stopping", _number(tau),
-                 _number(tau * frame_ms), _number(threshold), *_stopping_cells(entry)]
+        cells = [
+            RULES.get(entry["rule"], entry["rule"]) if stops else "no early stopping",
+            _number(tau),
+            _number(tau * frame_ms),
+            _number(threshold),
+            *_stopping_cells(entry),
+        ]
         paper = PAPER_TABLE_7.get((tau * frame_ms / PAPER_FRAME_MS, threshold) if stops else (math.inf, math.inf), (None,) * 3)
         if with_paper:
             cells += _stopping_cells(entry["languages"][PAPER_TABLE_7_LANGUAGE]) + [decimals(value, "g") for value in paper]
@@ -234,8 +272,10 @@ def stopping_note(early_stopping):
     tau, threshold = setting(best)
     name = RULES.get(best["rule"], best["rule"])
     rule = "none" if math.inf in (tau, threshold) else f"{name}, tau {_number(tau)}, s_th {_number(threshold)}"
-    on_dev, on_test = (f"WER {percent(word_error_rate(with_it))} against {percent(word_error_rate(without_it))}, T_avg "
-                       f"{with_it['t_avg']:.2f}" for with_it, without_it in ((best["dev"], without["dev"]), (best, without)))
+    on_dev, on_test = (
+        f"WER {percent(word_error_rate(with_it))} against {percent(word_error_rate(without_it))}, T_avg {with_it['t_avg']:.2f}"
+        for with_it, without_it in ((best["dev"], without["dev"]), (best, without))
+    )
     return f"Chosen on dev, as the lowest T_avg within one point of WER: {rule} ({on_dev}). On the test set: {on_test}."
 
 
@@ -246,8 +286,13 @@ def interval_table(results):
     for model in in_order(results["models"], MODELS):
         scores = results["models"][model]
         average = scores.get("average") if all(code in scores["languages"] for code in languages) else None
-        rows.append([MODELS.get(model, model), *(_with_interval(scores["languages"].get(code)) for code in languages),
-                     _with_interval(average)])
+        rows.append(
+            [
+                MODELS.get(model, model),
+                *(_with_interval(scores["languages"].get(code)) for code in languages),
+                _with_interval(average),
+            ]
+        )
     return markdown_table(["Model", *languages, "Avg."], rows)
 
 
@@ -283,15 +328,22 @@ def one_row(model, scores):
 
 def chance_notes(model, scores):
     """A note for each language of a model that recognises next to nothing of it."""
-    return [chance_note(f"{MODELS.get(model, model)}, {code}", "wer", word_error_rate(entry), "test")
-            for code, entry in scores["languages"].items()]
+    return [
+        chance_note(f"{MODELS.get(model, model)}, {code}", "wer", word_error_rate(entry), "test")
+        for code, entry in scores["languages"].items()
+    ]
 
 
 def tables(results, frame_ms):
     """{number of the table: Markdown} of those tables of the paper that `results` has models for."""
-    made = {2: wer_table(results, PAPER_TABLE_2), 3: wer_table(results, PAPER_TABLE_3),
-            4: wer_table(results, PAPER_TABLE_4), 5: table_5(results), 6: table_6(results.get("parameters", {})),
-            7: table_7(results.get("early_stopping", []), languages_of(results), frame_ms)}
+    made = {
+        2: wer_table(results, PAPER_TABLE_2),
+        3: wer_table(results, PAPER_TABLE_3),
+        4: wer_table(results, PAPER_TABLE_4),
+        5: table_5(results),
+        6: table_6(results.get("parameters", {})),
+        7: table_7(results.get("early_stopping", []), languages_of(results), frame_ms),
+    }
     return {number: table for number, table in made.items() if table}
 
 
@@ -307,8 +359,10 @@ def report(results, corpus_note, command, frame_ms):
     parts += ["## 95 % confidence intervals of the WER, in %", interval_table(results)]
     for model in in_order(results["models"], MODELS):
         if "lid" in results["models"][model]:
-            parts += [f"## Languages confused by {MODELS.get(model, model)}, in utterances",
-                      confusion_table(results["models"][model]["lid"]["confusion"])]
+            parts += [
+                f"## Languages confused by {MODELS.get(model, model)}, in utterances",
+                confusion_table(results["models"][model]["lid"]["confusion"]),
+            ]
     return report_text("Multilingual speech recognition", corpus_note, command, parts)
 
 
@@ -337,7 +391,7 @@ def _paper_cells(row, languages, averages, form=".2f"):
 
 
 def _accuracy(lid, code):
-    """"96.0", or with utterances that are not decided "96.0 (40.0 undecided)"."""
+    """ "96.0", or with utterances that are not decided "96.0 (40.0 undecided)"."""
     share = lid["undecided"].get(code)
     return (percent(lid["accuracy"].get(code), 1) or "–") + (f" ({percent(share, 1)} undecided)" if share else "")
 

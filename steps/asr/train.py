@@ -1,4 +1,5 @@
 """Training of the systems of egs/indic (Joshi et al. 2021, sections 3, 4 and 6.1); the loss on dev chooses the weights."""
+
 from dataclasses import replace
 
 from steps.asr.corpus import describe_corpus, languages_of, load_units, read_utterances
@@ -14,8 +15,16 @@ STRUCTURES = {  # options of TransducerConfig
     "multi_softmax_finetuned": {"structure": "monolingual"},
 }
 # What each system is trained from; monolingual and finetuned systems are one model a language.
-SEEDS = {"monolingual": None, "vanilla": None, "onehot": None, "multi_softmax": None, "multi_softmax_lsp": None,
-         "multi_softmax_lid": None, "onehot_finetuned": "onehot", "multi_softmax_finetuned": "multi_softmax"}
+SEEDS = {
+    "monolingual": None,
+    "vanilla": None,
+    "onehot": None,
+    "multi_softmax": None,
+    "multi_softmax_lsp": None,
+    "multi_softmax_lid": None,
+    "onehot_finetuned": "onehot",
+    "multi_softmax_finetuned": "multi_softmax",
+}
 UNION = ("vanilla", "onehot")  # structures with one output layer for all languages
 
 
@@ -43,11 +52,18 @@ def shares_of_steps(share, corpus, by_hours):
 
 def shorter(train, share, lr):
     """Training options with a share of the steps, and of the steps from validation to validation; a share of the rate."""
+
     def part(steps):
         return None if steps is None else max(1, round(share * steps))
 
-    return replace(train, max_steps=part(train.max_steps), max_epochs=part(train.max_epochs),
-                   valid_every=part(train.valid_every), warmup_steps=part(train.warmup_steps), lr=lr * train.lr)
+    return replace(
+        train,
+        max_steps=part(train.max_steps),
+        max_epochs=part(train.max_epochs),
+        valid_every=part(train.valid_every),
+        warmup_steps=part(train.warmup_steps),
+        lr=lr * train.lr,
+    )
 
 
 def train_model(exp, conf, system, languages, train, name, seed=None):
@@ -68,11 +84,22 @@ def train_model(exp, conf, system, languages, train, name, seed=None):
     limits, pooled = (conf.data.batch_seconds, conf.data.max_utterances), conf.data.pooled and structure["structure"] in UNION
 
     def make_dataset(part, **perturbed):
-        return UtteranceDataset(read_utterances(conf, corpus, part), units, conf.features, stats,
-                                stored=FrameStore(exp.dir / "features" / "frames" / part), **perturbed)
+        return UtteranceDataset(
+            read_utterances(conf, corpus, part),
+            units,
+            conf.features,
+            stats,
+            stored=FrameStore(exp.dir / "features" / "frames" / part),
+            **perturbed,
+        )
 
-    dataset = make_dataset("train", specaugment=conf.specaugment if conf.data.augment else None, warp=conf.data.warp,
-                           channel_db=conf.data.channel_db, channel_corners=conf.data.channel_corners)
+    dataset = make_dataset(
+        "train",
+        specaugment=conf.specaugment if conf.data.augment else None,
+        warp=conf.data.warp,
+        channel_db=conf.data.channel_db,
+        channel_corners=conf.data.channel_corners,
+    )
     dev = make_dataset("dev")
     sampler = LanguageSampler(dataset.utterances, languages, *limits, train.seed, conf.data.minibatches, pooled)
     present = [language for language in languages if language in dev.utterances.codes]
@@ -81,8 +108,9 @@ def train_model(exp, conf, system, languages, train, name, seed=None):
     def make_training():
         return TransducerTraining(make_model(exp, conf, structure, units, seed), conf.loss, train.warmup_steps)
 
-    training = run_training(make_training, dataset, sampler, compute_loss, train, exp.dir / "training" / name, validate,
-                            exp.log)
+    training = run_training(
+        make_training, dataset, sampler, compute_loss, train, exp.dir / "training" / name, validate, exp.log
+    )
     if training is not None:  # it is one process's of several
         save_model(exp.dir / "models" / name, training.transducer, units, stats, conf.features)
 

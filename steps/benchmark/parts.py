@@ -4,6 +4,7 @@ Each is the recipe's own code at the sizes of one of its profiles, with random w
 does not depend on how many processes share it: UNITS pieces of audio or batches, of which each takes the `numbers` that it is
 given.
 """
+
 from functools import partial
 from itertools import cycle, islice
 from typing import NamedTuple
@@ -207,8 +208,17 @@ def train_steps(training, folder, batches, repeats, seconds, log):
     from pyspeech.training.run import train
 
     items, begun, pressures = first_items(training.sampler, batches), [], []
-    constant = replace(training.config, schedule="constant", warmup_steps=0, max_epochs=None, valid_every=None, patience=None,
-                       average_best=1, accumulate=batches, save_every=10**9)
+    constant = replace(
+        training.config,
+        schedule="constant",
+        warmup_steps=0,
+        max_epochs=None,
+        valid_every=None,
+        patience=None,
+        average_best=1,
+        accumulate=batches,
+        save_every=10**9,
+    )
 
     def compute_loss(model, batch):
         begun.append(time.process_time())
@@ -216,8 +226,16 @@ def train_steps(training, folder, batches, repeats, seconds, log):
         return training.compute_loss(model, batch)
 
     def run(steps, log_every):
-        train(training.make_model, training.dataset, items, compute_loss,
-              replace(constant, max_steps=steps, log_every=log_every), folder, None, log)
+        train(
+            training.make_model,
+            training.dataset,
+            items,
+            compute_loss,
+            replace(constant, max_steps=steps, log_every=log_every),
+            folder,
+            None,
+            log,
+        )
         newest = list(numbered_files(folder, "checkpoint").values())[-1]
         return [point for point in load_checkpoint(newest)["position"]["history"] if "train/loss" in point]
 
@@ -235,8 +253,9 @@ def train_steps(training, folder, batches, repeats, seconds, log):
         "pressure": max(pressures[ends[0] :]),
         "proof": [point["train/loss"] for point in first],
         "waiting": sum(point["speed/waiting"] for point in points) / len(points),
-        "device_gigabytes": max((point["speed/gpu_gigabytes"] for point in points if "speed/gpu_gigabytes" in point),
-                                default=None),
+        "device_gigabytes": max(
+            (point["speed/gpu_gigabytes"] for point in points if "speed/gpu_gigabytes" in point), default=None
+        ),
     }
 
 

@@ -1,5 +1,6 @@
 """The recipes as a benchmark sees them: a corpus of the official layout, the stages before the trainings, and what a stage
 would train, taken from the stage itself."""
+
 import contextlib
 import logging
 import os
@@ -24,13 +25,24 @@ class Plan(NamedTuple):
 
 
 PLANS = {
-    "fearless": Plan("fearless", ("prepare",), "train_seg_rnn", ("simulated=never",),
-                     lambda batch, conf: len(batch["samples"]) * conf.data.crop_seconds),
+    "fearless": Plan(
+        "fearless",
+        ("prepare",),
+        "train_seg_rnn",
+        ("simulated=never",),
+        lambda batch, conf: len(batch["samples"]) * conf.data.crop_seconds,
+    ),
     "zerospeech": Plan("zerospeech", ("prepare",), "train_trf128", ("seeds=[42]",), lambda batch, conf: batch["seconds"]),
-    "add2022": Plan("add2022", ("prepare", "backgrounds"), "train_rnm_sm_mc0.8", ("seeds=[42]",),
-                    lambda batch, conf: batch["seconds"]),
-    "indic": Plan("mucs", ("prepare", "units", "features"), "train_multi_softmax_lid", (),
-                  lambda batch, conf: float(batch["lengths"].sum()) * conf.features.frame_seconds),
+    "add2022": Plan(
+        "add2022", ("prepare", "backgrounds"), "train_rnm_sm_mc0.8", ("seeds=[42]",), lambda batch, conf: batch["seconds"]
+    ),
+    "indic": Plan(
+        "mucs",
+        ("prepare", "units", "features"),
+        "train_multi_softmax_lid",
+        (),
+        lambda batch, conf: float(batch["lengths"].sum()) * conf.features.frame_seconds,
+    ),
 }
 
 

@@ -5,6 +5,7 @@ frame. So the logits are computed as always, and then the blank's is replaced: i
 second, P(blank) is 0.05 for what was not extended in that frame yet; it is 0.98 everywhere else. The other symbols keep
 their proportions, made more peaked by a factor.
 """
+
 import math
 
 PEAKEDNESS = 40.0  # factor on the random output weights

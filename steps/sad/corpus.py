@@ -1,4 +1,5 @@
 """The corpora of egs/fearless: which streams train, which tune, which are scored."""
+
 from pathlib import Path
 
 from pyspeech.errors import DownloadError, UserError
@@ -20,8 +21,12 @@ def prepare_fearless(conf, out, log):
     seconds = {name: _seconds(out, name) for name in ("train", "dev")}
     short = seconds["train"] < ENOUGH_TRAINING_SECONDS
     if conf.simulated == "always" or conf.simulated == "auto" and (short or not seconds["dev"]):
-        log.info("the corpus has %.1f min of train and %.1f min of dev streams: simulated ones are added "
-                 "(simulated=never leaves them out)", seconds["train"] / 60, seconds["dev"] / 60)
+        log.info(
+            "the corpus has %.1f min of train and %.1f min of dev streams: simulated ones are added "
+            "(simulated=never leaves them out)",
+            seconds["train"] / 60,
+            seconds["dev"] / 60,
+        )
         added = _simulate(conf, out / "simulated", log)
         for name in ["train"] * added + ["dev"] * (added and not seconds["dev"]):
             _add_simulated(out, name)

@@ -4,6 +4,7 @@ Each function takes cuts (a Lhotse CutSet with one cut a stream) and writes one 
 that `utils/score_sad.py` can score any of the folders again. A stream is a part of its stage (pyspeech.engine.parts): one that
 was killed goes on with the streams that are missing.
 """
+
 from dataclasses import astuple
 from pathlib import Path
 
@@ -133,10 +134,14 @@ def sweeps_in_parts(kind, cuts, sweeps, exp):
     """The same for several of them, {name: sweep}: {name: what it gives}."""
     from pyspeech.sad.thresholds import Sweep, together
 
-    parts = {f"{name} {cut.recording_id}".strip(): (sweep, cut, [labels], [seconds])
-             for name, sweep in sweeps.items() for cut, labels, seconds in zip(cuts, *labels_of_dev(exp, cuts))}
-    made = in_parts(kind, lambda part: [astuple(found) for found in part[0](*part[1:])], parts,
-                    inputs=lambda part: part[1:], log=exp.log)
+    parts = {
+        f"{name} {cut.recording_id}".strip(): (sweep, cut, [labels], [seconds])
+        for name, sweep in sweeps.items()
+        for cut, labels, seconds in zip(cuts, *labels_of_dev(exp, cuts))
+    }
+    made = in_parts(
+        kind, lambda part: [astuple(found) for found in part[0](*part[1:])], parts, inputs=lambda part: part[1:], log=exp.log
+    )
     by_stream = [[Sweep(*one) for one in found] for found in made.values()]
     return {name: together(by_stream[number * len(cuts) : (number + 1) * len(cuts)]) for number, name in enumerate(sweeps)}
 
@@ -144,6 +149,7 @@ def sweeps_in_parts(kind, cuts, sweeps, exp):
 def _write_hypotheses(kind, cuts, detect, folders, frame_shift=0.01, frame_offset=0.0):
     """detect(cut) gives the decisions (T,) for each of the folders, {folder: what decides}, a set's. kind: as for
     `in_parts`."""
+
     def paths(cut):
         return [Path(folder) / f"{cut.recording_id}.txt" for folder in folders]
 

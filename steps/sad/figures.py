@@ -1,4 +1,5 @@
 """Figures 2, 3 and 6 of Heitkaemper et al. 2020 from our own data."""
+
 from steps.cuts import load_cuts
 from steps.plots import new_figure, save
 from steps.sad.detect import SAMPLING_RATE, cut_path
@@ -24,8 +25,11 @@ def draw_statistical(corpus, config, figures):
 def draw_thresholds(sweeps, scores, collar, path):
     """Figure 6. sweeps, scores: {system: as in sweeps/<system>.json and scores/<system>.json}; collar: seconds."""
     key = f"{collar:g}"
-    curves = {f"{system} + {smoothing}": (sweep[key]["thresholds"], sweep[key]["dcf"])
-              for system, by_smoothing in sweeps.items() for smoothing, sweep in by_smoothing.items()}
+    curves = {
+        f"{system} + {smoothing}": (sweep[key]["thresholds"], sweep[key]["dcf"])
+        for system, by_smoothing in sweeps.items()
+        for smoothing, sweep in by_smoothing.items()
+    }
     plot_thresholds(curves, path, {"statistical SAD": scores["statistical"]["dev"][key]["dcf"]}, f"collar {key} s")
 
 
@@ -43,6 +47,7 @@ def _spectrograms(samples, config):
 
 def _busiest(cut, seconds):
     """Start of the stretch of `seconds` with the most speech, in seconds, on a grid of 1 s."""
+
     def speech(start):
         return sum(max(0.0, min(part.end, start + seconds) - max(part.start, start)) for part in cut.supervisions)
 
@@ -106,8 +111,12 @@ def plot_grid(grid, cnn, frame_shift, path):
     for axis, (collar, scores) in zip([axes] if len(cnn) == 1 else axes, cnn.items()):
         for length in sorted({row["length"] for row in grid}):
             cells = sorted((row["shift"], row["dcf"][collar]) for row in grid if row["length"] == length)
-            axis.plot([1000 * frame_shift * shift for shift, _ in cells], [100 * dcf for _, dcf in cells], "o-",
-                      label=f"L = {1000 * frame_shift * length:g} ms")
+            axis.plot(
+                [1000 * frame_shift * shift for shift, _ in cells],
+                [100 * dcf for _, dcf in cells],
+                "o-",
+                label=f"L = {1000 * frame_shift * length:g} ms",
+            )
         axis.axhline(100 * scores["dcf"], color="r", linestyle="--", label="CNN + HMM")
         axis.set(xlabel="shift S / ms", ylabel="DCF on dev / %", title=f"collar {collar} s")
         axis.legend()

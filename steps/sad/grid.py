@@ -1,4 +1,5 @@
 """The grid of Figure 7 (Heitkaemper et al. 2020, section 4.2): segment RNNs of other segment lengths and shifts."""
+
 from dataclasses import replace
 
 from pyspeech.engine.parts import in_parts
@@ -49,8 +50,12 @@ def measured_cell(exp, conf, length, shift):
     if distributed.world_size() == 1:
         train_cell(exp, conf, length, shift)
     dcf = measure(exp, cell_folder(exp, conf, length, shift), conf.collars)
-    exp.log.info("length %d, shift %d: dev DCF %s", length, shift,
-                 ", ".join(f"{100 * value:.2f} % (collar {collar} s)" for collar, value in dcf.items()))
+    exp.log.info(
+        "length %d, shift %d: dev DCF %s",
+        length,
+        shift,
+        ", ".join(f"{100 * value:.2f} % (collar {collar} s)" for collar, value in dcf.items()),
+    )
     return {"length": length, "shift": shift, "dcf": dcf}
 
 

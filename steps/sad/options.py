@@ -1,4 +1,5 @@
 """Options of egs/fearless: whether they fit each other, and which stages depend on them."""
+
 import math
 
 from pyspeech.errors import requirement
@@ -11,14 +12,20 @@ def check_options(conf):
     require = requirement("", conf)
     require("simulated", conf.simulated in ("always", "never", "auto"), "always, never or auto")
     for name in ("statistical", "features"):
-        require(f"{name}.sampling_rate", getattr(conf, name).sampling_rate == SAMPLING_RATE,
-                f"{SAMPLING_RATE} Hz, as all streams are read")
+        require(
+            f"{name}.sampling_rate",
+            getattr(conf, name).sampling_rate == SAMPLING_RATE,
+            f"{SAMPLING_RATE} Hz, as all streams are read",
+        )
     require("data.crop_seconds", conf.data.crop_seconds >= conf.features.frame_shift, "at least features.frame_shift")
     check_fixed(conf, "network.temporal", "statistical.voicing")
     require("minutes", len(conf.minutes) == 3 and min(conf.minutes) >= 1, "three numbers, 1 or more each")
     different = len(set(conf.collars)) == len(conf.collars) > 0
-    require("collars", different and all(0 <= collar < math.inf for collar in conf.collars),
-            "seconds, 0 or more each, at least one and none twice")
+    require(
+        "collars",
+        different and all(0 <= collar < math.inf for collar in conf.collars),
+        "seconds, 0 or more each, at least one and none twice",
+    )
     require("train.minimize", conf.train.minimize == "dcf", "dcf, which is what is measured on dev")
 
 

@@ -1,4 +1,5 @@
 """A picture of what a detector found in a recording: spectrogram, speech, scores."""
+
 from steps.plots import new_figure, save
 
 LONGEST = 600.0  # seconds that are drawn: more would not be seen
@@ -22,8 +23,15 @@ def draw_found(path, found, target, channel=None, start=0.0, title=""):
     if len(samples) >= WINDOW:
         power = 10 * np.log10(_spectrogram(samples) + 1e-12)
         loud, quiet = np.quantile(power, [0.999, 0.05])
-        picture.imshow(power.T, origin="lower", aspect="auto", extent=(0, seconds, 0, RATE / 2000), cmap="magma",
-                       vmin=max(quiet, loud - 80), vmax=loud)
+        picture.imshow(
+            power.T,
+            origin="lower",
+            aspect="auto",
+            extent=(0, seconds, 0, RATE / 2000),
+            cmap="magma",
+            vmin=max(quiet, loud - 80),
+            vmax=loud,
+        )
     for begin, end in speech[speech[:, 0] < seconds]:
         picture.axvspan(begin, min(end, seconds), ymin=0.94, color="#2ca02c", lw=0)
         curve.axvspan(begin, min(end, seconds), color="#2ca02c", alpha=0.25, lw=0)

@@ -1,5 +1,6 @@
 """The operating points of the detector that is shipped: how the scores of one network become turns, or words; and what it
 finds on recordings that nothing was chosen on. `exp` is the engine's Experiment."""
+
 import json
 from dataclasses import asdict, replace
 
@@ -16,8 +17,12 @@ TURN_SILENCE = 0.5  # seconds: what a turn is, so nothing to choose
 # What is tried for the options of an OperatingPoint, one after the other, twice; threshold and peak together.
 CHOICES = {
     "turns": {"smoothing": ("none", "median", "hmm"), "min_speech": (0.0, 0.1, 0.2, 0.3), "pad": (0.0, 0.02, 0.04, 0.06, 0.1)},
-    "words": {"smoothing": ("none", "hmm"), "min_silence": (0.0, 0.06, 0.1, 0.14), "min_speech": (0.0, 0.06, 0.1, 0.14),
-              "pad": (0.0, 0.02, 0.04)},
+    "words": {
+        "smoothing": ("none", "hmm"),
+        "min_silence": (0.0, 0.06, 0.1, 0.14),
+        "min_speech": (0.0, 0.06, 0.1, 0.14),
+        "pad": (0.0, 0.02, 0.04),
+    },
 }
 THRESHOLDS = [round(0.04 * step, 2) for step in range(1, 25)]
 # No higher ones: on real recordings, which are not like dev, a network is less sure, and whole utterances miss a peak near 1.
@@ -43,8 +48,12 @@ def choose_points(exp, stft, quiet_limit):
         points[name], (excess, dcf) = _search(start, CHOICES[name], lambda point: _cost(point, material, stft, quiet_limit))
         exp.log.info("%s: %s, dev DCF %.2f %%", name, points[name], 100 * dcf)
         if excess:
-            exp.log.warning("%s: %.2f %% of dev without speech called speech; no point has less than quiet_limit, %.2f %%",
-                            name, 100 * (quiet_limit + excess), 100 * quiet_limit)
+            exp.log.warning(
+                "%s: %.2f %% of dev without speech called speech; no point has less than quiet_limit, %.2f %%",
+                name,
+                100 * (quiet_limit + excess),
+                100 * quiet_limit,
+            )
     write_json(exp.dir / "points.json", {name: asdict(point) for name, point in points.items()})
 
 
@@ -66,8 +75,7 @@ def _material(exp, name, labels, cuts):
 
 def _search(point, choices, cost):
     """The OperatingPoint with the lowest cost(point), and that: each step in turn takes what is best, twice over."""
-    levels = [{"threshold": threshold, "peak": peak} for threshold in THRESHOLDS for peak in PEAKS
-              if not 0 < peak <= threshold]
+    levels = [{"threshold": threshold, "peak": peak} for threshold in THRESHOLDS for peak in PEAKS if not 0 < peak <= threshold]
     steps = [levels, *([{option: value} for value in values] for option, values in choices.items())]
     best = cost(point)
     for step in [*steps, *steps]:
@@ -92,8 +100,10 @@ def _score(point, material, stft):
     from pyspeech.sad.scoring import score_pair
     from pyspeech.sad.smoothing import find_speech
 
-    return [score_pair(reference, find_speech(scores, point, stft.frame_shift, cut.duration, stft.frame_offset), 0.0)
-            for cut, reference, scores in material]
+    return [
+        score_pair(reference, find_speech(scores, point, stft.frame_shift, cut.duration, stft.frame_offset), 0.0)
+        for cut, reference, scores in material
+    ]
 
 
 def report(exp, stft):
@@ -117,20 +127,33 @@ def report(exp, stft):
                     found = overall(each)
                     row = {key: found[key] for key in ("dcf", "p_miss", "p_fa")}
                     results.setdefault(point, {}).setdefault(f"{name} {kind}", {})[system] = row
-    exp.publish({"points": {name: asdict(point) for name, point in points.items()}, "results": results},
-                report_text("The speech detector of pyspeech", NOTE, exp.command,
-                            [part for point, rows in results.items() for part in (f"## Scored as {point}", _table(rows))]))
+    exp.publish(
+        {"points": {name: asdict(point) for name, point in points.items()}, "results": results},
+        report_text(
+            "The speech detector of pyspeech",
+            NOTE,
+            exp.command,
+            [part for point, rows in results.items() for part in (f"## Scored as {point}", _table(rows))],
+        ),
+    )
 
 
-NOTE = ("Simulated recordings (radio, close speech, quiet: nobody speaks) of people, music and noises that training has not "
-        "heard, and AMI clips, real meetings labelled by hand by turns. DCF without collar; weights and operating points "
-        "come from dev.")
+NOTE = (
+    "Simulated recordings (radio, close speech, quiet: nobody speaks) of people, music and noises that training has not "
+    "heard, and AMI clips, real meetings labelled by hand by turns. DCF without collar; weights and operating points "
+    "come from dev."
+)
 
 
 def _table(rows):
     header = ["set", *(f"{system} {what}" for system in ("shipped", "statistical") for what in ("DCF", "Pmiss", "Pfa"))]
-    return markdown_table(header, [[name, *(percent(found[system][key]) for system in ("shipped", "statistical")
-                                            for key in ("dcf", "p_miss", "p_fa"))] for name, found in rows.items()])
+    return markdown_table(
+        header,
+        [
+            [name, *(percent(found[system][key]) for system in ("shipped", "statistical") for key in ("dcf", "p_miss", "p_fa"))]
+            for name, found in rows.items()
+        ],
+    )
 
 
 def _statistical(cuts):
@@ -142,7 +165,8 @@ def _statistical(cuts):
 
     config = StatisticalConfig()
     return [
-        frames_to_segments(detect_stream(stream_audio(cut_path(cut), SAMPLING_RATE), config, 0.0).decisions,
-                           config.frame_shift, cut.duration)
+        frames_to_segments(
+            detect_stream(stream_audio(cut_path(cut), SAMPLING_RATE), config, 0.0).decisions, config.frame_shift, cut.duration
+        )
         for cut in cuts
     ]

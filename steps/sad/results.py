@@ -1,4 +1,5 @@
 """The last stage of a SAD recipe: its tables and figures; `exp` is the engine's Experiment."""
+
 import json
 from pathlib import Path
 
@@ -17,16 +18,31 @@ def report(exp, conf):
     scores, described = read_scores(exp.dir / "scores"), describe_corpus(corpus, conf)
     sweeps, speeds = read_scores(exp.dir / "sweeps"), json.loads((exp.dir / "speed.json").read_text())
     grid = json.loads((exp.dir / "grid.json").read_text()) if cells(conf.grid) else []
-    draw_thresholds({system: sweeps[system] for system in NETWORKS}, scores, conf.collars[0],
-                    exp.dir / "figures" / "thresholds.png")
+    draw_thresholds(
+        {system: sweeps[system] for system in NETWORKS}, scores, conf.collars[0], exp.dir / "figures" / "thresholds.png"
+    )
     if grid:
         plot_grid(grid, scores["cnn"]["dev"], conf.features.frame_shift, exp.dir / "figures" / "grid.png")
-    points = {system: {smoothing: {collar: {key: found[key] for key in ("threshold", "best_dcf")}
-                                   for collar, found in by_collar.items()}
-                       for smoothing, by_collar in by_smoothing.items()} for system, by_smoothing in sweeps.items()}
-    exp.publish({"corpus": described, "scores": scores, "operating_points": points, "grid": grid},
-                tables.report(tables.with_best_webrtc(scores), scored_sets(corpus), conf.collars, speeds, grid,
-                              conf.features.frame_shift, described, exp.command))
+    points = {
+        system: {
+            smoothing: {collar: {key: found[key] for key in ("threshold", "best_dcf")} for collar, found in by_collar.items()}
+            for smoothing, by_collar in by_smoothing.items()
+        }
+        for system, by_smoothing in sweeps.items()
+    }
+    exp.publish(
+        {"corpus": described, "scores": scores, "operating_points": points, "grid": grid},
+        tables.report(
+            tables.with_best_webrtc(scores),
+            scored_sets(corpus),
+            conf.collars,
+            speeds,
+            grid,
+            conf.features.frame_shift,
+            described,
+            exp.command,
+        ),
+    )
 
 
 def describe_corpus(corpus, conf):
@@ -37,7 +53,10 @@ def describe_corpus(corpus, conf):
         cuts = load_cuts(corpus, name)
         seconds = sum(cut.duration for cut in cuts)
         speech = sum(segment.duration for cut in cuts for segment in cut.supervisions)
-        described[name] = {"streams": len(cuts), "simulated": sum(cut.id.startswith("sim_") for cut in cuts),
-                           "minutes": round(seconds / 60, 2),
-                           "speech": round(speech / seconds, 4) if any(cut.labelled for cut in cuts) else None}
+        described[name] = {
+            "streams": len(cuts),
+            "simulated": sum(cut.id.startswith("sim_") for cut in cuts),
+            "minutes": round(seconds / 60, 2),
+            "speech": round(speech / seconds, 4) if any(cut.labelled for cut in cuts) else None,
+        }
     return described

@@ -1,4 +1,5 @@
 """What the stages of a SAD recipe do to measure, one function a stage; `exp` is the engine's Experiment."""
+
 from functools import partial
 
 from pyspeech.engine.parts import in_parts
@@ -28,10 +29,13 @@ def score_systems(exp, systems, collars):
     for system in systems:
         folders = {collar: hypotheses(exp, system, None if system in FIXED else collar) for collar in collars}
         scores[system] = {
-            reference.name: {f"{collar:g}": score_folders(reference, folder / reference.name, collar)["overall"]
-                             for collar, folder in folders.items()}
+            reference.name: {
+                f"{collar:g}": score_folders(reference, folder / reference.name, collar)["overall"]
+                for collar, folder in folders.items()
+            }
             for reference in sorted((exp.dir / "corpus" / "reference").iterdir())
-            if any(reference.glob("*.txt")) and (folders[collars[0]] / reference.name).is_dir()}
+            if any(reference.glob("*.txt")) and (folders[collars[0]] / reference.name).is_dir()
+        }
         write_json(exp.dir / "scores" / f"{system}.json", scores[system])
     return scores
 
@@ -41,12 +45,29 @@ def keep_sweeps(exp, system, by_smoothing, collars):
     Sweep for each of the collars}, the system's own smoothing first; returns {collar: its threshold}."""
     for smoothing, found in by_smoothing.items():
         for collar, sweep in zip(collars, found):
-            exp.log.info("%s, smoothing %s, collar %g s: threshold %.3f, dev DCF %.2f %%", system, smoothing, collar,
-                         sweep.threshold, 100 * sweep.best_dcf)
-    write_json(exp.dir / "sweeps" / f"{system}.json", {
-        smoothing: {f"{collar:g}": {"thresholds": sweep.thresholds.tolist(), "dcf": sweep.dcf.tolist(),
-                                    "threshold": sweep.threshold, "best_dcf": sweep.best_dcf}
-                    for collar, sweep in zip(collars, found)} for smoothing, found in by_smoothing.items()})
+            exp.log.info(
+                "%s, smoothing %s, collar %g s: threshold %.3f, dev DCF %.2f %%",
+                system,
+                smoothing,
+                collar,
+                sweep.threshold,
+                100 * sweep.best_dcf,
+            )
+    write_json(
+        exp.dir / "sweeps" / f"{system}.json",
+        {
+            smoothing: {
+                f"{collar:g}": {
+                    "thresholds": sweep.thresholds.tolist(),
+                    "dcf": sweep.dcf.tolist(),
+                    "threshold": sweep.threshold,
+                    "best_dcf": sweep.best_dcf,
+                }
+                for collar, sweep in zip(collars, found)
+            }
+            for smoothing, found in by_smoothing.items()
+        },
+    )
     own = next(iter(by_smoothing.values()))
     return {collar: sweep.threshold for collar, sweep in zip(collars, own)}
 
@@ -59,15 +80,25 @@ def score_networks(exp, systems):
 
     corpus = exp.dir / "corpus"
     models = {system: load_model(exp.dir / "training" / system, default_device()) for system in systems}
-    parts = {f"{system} {name} {cut.recording_id}": (system, name, cut)
-             for system in systems for name in scored_sets(corpus) for cut in load_cuts(corpus, name)}
+    parts = {
+        f"{system} {name} {cut.recording_id}": (system, name, cut)
+        for system in systems
+        for name in scored_sets(corpus)
+        for cut in load_cuts(corpus, name)
+    }
 
     def path(part):
         system, name, cut = part
         return exp.dir / "frame_scores" / system / name / f"{cut.recording_id}.npy"
 
-    in_parts("streams", lambda part: detect.write_scores(models[part[0]], part[2], path(part)), parts, model_processes(),
-             files=lambda part: [path(part)], log=exp.log)
+    in_parts(
+        "streams",
+        lambda part: detect.write_scores(models[part[0]], part[2], path(part)),
+        parts,
+        model_processes(),
+        files=lambda part: [path(part)],
+        log=exp.log,
+    )
 
 
 def tune_thresholds(exp, systems, collars):
@@ -85,16 +116,25 @@ def tune_thresholds(exp, systems, collars):
     stft = next(iter(models.values())).stft.config
 
     def sweep_stream(system, smoothing, cut, *labels):
-        return sweep([detect.read_scores(scores / system / "dev", cut)], *labels, smoothing, collars, stft.frame_shift,
-                     stft.frame_offset)
+        return sweep(
+            [detect.read_scores(scores / system / "dev", cut)], *labels, smoothing, collars, stft.frame_shift, stft.frame_offset
+        )
 
-    found = detect.sweeps_in_parts("thresholds", load_cuts(corpus, "dev"), {
-        f"{system} {smoothing}": partial(sweep_stream, system, smoothing)
-        for system in systems for smoothing in SMOOTHINGS[system]}, exp)
+    found = detect.sweeps_in_parts(
+        "thresholds",
+        load_cuts(corpus, "dev"),
+        {
+            f"{system} {smoothing}": partial(sweep_stream, system, smoothing)
+            for system in systems
+            for smoothing in SMOOTHINGS[system]
+        },
+        exp,
+    )
     deciders = {collar: {} for collar in collars}
     for system, model in models.items():
-        thresholds = keep_sweeps(exp, system, {smoothing: found[f"{system} {smoothing}"] for smoothing in SMOOTHINGS[system]},
-                                 collars)
+        thresholds = keep_sweeps(
+            exp, system, {smoothing: found[f"{system} {smoothing}"] for smoothing in SMOOTHINGS[system]}, collars
+        )
         save_model(exp.dir / "models" / system, model, thresholds[collars[0]], SMOOTHINGS[system][0])
         for collar in collars:
             deciders[collar][system] = [(scores / system, thresholds[collar], SMOOTHINGS[system][0])]
@@ -142,8 +182,10 @@ def measure_speed(exp, config, systems):
     torch.set_num_threads(1)
     blas = threadpool_limits(1)  # numpy's own threads, whose waiting for each other counts as process time too
     try:
-        speeds = {system: fraction(lambda: detect_statistical(samples, rate, replace(config, voicing=voicing)))
-                  for system, voicing in STATISTICAL.items()}
+        speeds = {
+            system: fraction(lambda: detect_statistical(samples, rate, replace(config, voicing=voicing)))
+            for system, voicing in STATISTICAL.items()
+        }
         for system in systems:
             model = load_model(exp.dir / "models" / system)
             speeds[system] = fraction(lambda: decide(score_samples(model, samples), model.threshold, model.smoothing))

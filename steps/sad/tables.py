@@ -1,4 +1,5 @@
 """The tables of Heitkaemper et al. 2020: ours, with the paper's figures beside."""
+
 from steps.chance import chance_note, chance_section
 from steps.sad.systems import NETWORKS, WEBRTC
 from steps.tables import decimals, markdown_table, percent, report_text
@@ -56,8 +57,10 @@ def grid_table(grid, collar):
     """Figure 7: the DCF on dev in %, a row for each segment length, a column for each shift, in frames. `grid`: grid.json."""
     cells = {(row["length"], row["shift"]): row["dcf"][collar] for row in grid}
     shifts = sorted({shift for _, shift in cells})
-    rows = [[f"L = {length}", *(percent(cells.get((length, shift))) for shift in shifts)]
-            for length in sorted({length for length, _ in cells})]
+    rows = [
+        [f"L = {length}", *(percent(cells.get((length, shift))) for shift in shifts)]
+        for length in sorted({length for length, _ in cells})
+    ]
     return markdown_table(["frames", *(f"S = {shift}" for shift in shifts)], rows)
 
 
@@ -90,8 +93,11 @@ def errors_table(results, sets, collar):
 
 def chance_notes(results, collar):
     """A note for each network that detects next to nothing on dev."""
-    return [chance_note(SYSTEMS[system], "dcf", results[system].get("dev", {}).get(f"{collar:g}", {}).get("dcf"), "dev")
-            for system in NETWORKS if system in results]
+    return [
+        chance_note(SYSTEMS[system], "dcf", results[system].get("dev", {}).get(f"{collar:g}", {}).get("dcf"), "dev")
+        for system in NETWORKS
+        if system in results
+    ]
 
 
 def report(results, sets, collars, speeds, grid, frame_shift, corpus, command):
@@ -101,18 +107,22 @@ def report(results, sets, collars, speeds, grid, frame_shift, corpus, command):
     for collar in collars:
         parts.append(f"Collar {collar:g} s{' (the default of the Fearless Steps scorer)' if collar == 0.5 else ''}:")
         parts.append(table_2(results, sets, collar))
-    parts += ["Thresholds come from dev, for the collar of each table, in the middle of those around the lowest DCF that are "
-              "nearly as good; none where a row says so. The weights of a network are "
-              "those of the lowest DCF on dev, the mean over these collars. The paper's text gives 0.51 where its table has "
-              "0.81; it gives the DCF of majority voting for eval alone."]
+    parts += [
+        "Thresholds come from dev, for the collar of each table, in the middle of those around the lowest DCF that are "
+        "nearly as good; none where a row says so. The weights of a network are "
+        "those of the lowest DCF on dev, the mean over these collars. The paper's text gives 0.51 where its table has "
+        "0.81; it gives the DCF of majority voting for eval alone."
+    ]
     for collar in collars:
         parts += [f"Missed and false speech, collar {collar:g} s:", errors_table(results, sets, collar)]
     parts += chance_section(chance_notes(results, collars[0]))
     if grid:
         parts.append(f"## Figure 7: segment RNN, DCF on dev in %, by length and shift in frames of {1000 * frame_shift:g} ms")
         for collar in collars:
-            parts += [f"Collar {collar:g} s (CNN + HMM: {percent(results['cnn']['dev'][f'{collar:g}']['dcf'])}):",
-                      grid_table(grid, f"{collar:g}")]
+            parts += [
+                f"Collar {collar:g} s (CNN + HMM: {percent(results['cnn']['dev'][f'{collar:g}']['dcf'])}):",
+                grid_table(grid, f"{collar:g}"),
+            ]
     parts += ["## Table 3: fraction of real time, one thread, process time", table_3(speeds)]
     return report_text(f"Speech activity detection, corpus {corpus['name']}", _corpus_note(corpus, sets), command, parts)
 
@@ -121,13 +131,19 @@ def _corpus_note(corpus, sets):
     sets = ["train", *sets]
     sizes = ", ".join(f"{name} {corpus[name]['minutes']:.1f} min ({_speech(corpus[name]['speech'])})" for name in sets)
     if corpus["simulated"]:
-        return ("Simulated streams: human recordings through a simulated Apollo 11 radio channel, at the times of the real "
-                "transcript; eval_ami are real meetings with labels by hand. The paper's figures beside ours are for real "
-                f"Apollo 11 audio, so only the order is comparable. {sizes}.")
-    added = " and ".join(f"{corpus[name]['simulated']} of the {corpus[name]['streams']} {name} streams" for name in sets
-                         if corpus[name]["simulated"])
-    return f"{sizes}." + (f" Simulated, not of the corpus (human recordings through a simulated radio channel): {added}."
-                          if added else "")
+        return (
+            "Simulated streams: human recordings through a simulated Apollo 11 radio channel, at the times of the real "
+            "transcript; eval_ami are real meetings with labels by hand. The paper's figures beside ours are for real "
+            f"Apollo 11 audio, so only the order is comparable. {sizes}."
+        )
+    added = " and ".join(
+        f"{corpus[name]['simulated']} of the {corpus[name]['streams']} {name} streams"
+        for name in sets
+        if corpus[name]["simulated"]
+    )
+    return f"{sizes}." + (
+        f" Simulated, not of the corpus (human recordings through a simulated radio channel): {added}." if added else ""
+    )
 
 
 def _speech(share):

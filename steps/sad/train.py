@@ -1,4 +1,5 @@
 """Training of one SAD network (Heitkaemper et al. 2020, sections 3 and 4.2); the DCF on dev chooses the weights."""
+
 from dataclasses import replace
 
 from steps.chance import warn_of_training
@@ -30,8 +31,9 @@ def train_network(exp, conf, network, folder, smoothing, collars=None):
     dataset = CropDataset(streams, conf.data, conf.features, context_frames(network, conf.features))
     sampler = crop_sampler(streams, conf.data, conf.train.seed)
     validate = dev_validation(exp, smoothing, collars or conf.collars)
-    model = train(lambda: SadNetwork(network, conf.features), dataset, sampler, compute_loss, conf.train, folder, validate,
-                  exp.log)
+    model = train(
+        lambda: SadNetwork(network, conf.features), dataset, sampler, compute_loss, conf.train, folder, validate, exp.log
+    )
     if model is not None:  # it is one process's of several
         warn_of_training(exp.log, folder.name, folder, measure="dcf")
         save_model(folder, model)
@@ -40,6 +42,7 @@ def train_network(exp, conf, network, folder, smoothing, collars=None):
 def dev_validation(exp, smoothing, collars):
     """validate(model) -> {"dcf": the mean over the collars of the lowest DCF on dev over the thresholds, a fraction}, and
     that of each collar."""
+
     def validate(model):
         found = sweep_dev(exp, model, smoothing, collars, VALIDATION_THRESHOLDS)
         each = {f"dcf_{collar:g}": sweep.best_dcf for collar, sweep in zip(collars, found)}
@@ -56,5 +59,12 @@ def sweep_dev(exp, model, smoothing, collars, num_thresholds=None):
 
     dev, stft = load_cuts(exp.dir / "corpus", "dev"), model.stft.config
     scores = (score_stream(model, stream_audio(cut_path(cut), SAMPLING_RATE)) for cut in dev)
-    return sweep(scores, *labels_of_dev(exp, dev), smoothing, collars, stft.frame_shift, stft.frame_offset,
-                 num_thresholds or NUM_THRESHOLDS)
+    return sweep(
+        scores,
+        *labels_of_dev(exp, dev),
+        smoothing,
+        collars,
+        stft.frame_shift,
+        stft.frame_offset,
+        num_thresholds or NUM_THRESHOLDS,
+    )

@@ -1,4 +1,5 @@
 """The detectors of a SAD recipe that train nothing: statistical SAD, GMM baseline, WebRTC; `exp` is the engine's Experiment."""
+
 from dataclasses import replace
 
 from pyspeech.engine.parts import in_parts
@@ -25,12 +26,21 @@ def detect_without_training(exp, config, collars):
     for name in scored_sets(corpus):
         cuts = load_cuts(corpus, name)
         exp.log.info("%s: %d streams, %.1f min", name, len(cuts), sum(cut.duration for cut in cuts) / 60)
-        detect.detect_statistical(cuts, voicing, {
-            **{hypotheses(exp, system, collar) / name: (configs[system], ratios[system][collar])
-               for system in STATISTICAL for collar in collars},
-            **{hypotheses(exp, system) / name: (each, 0.0) for system, each in fixed.items()}})
-        detect.detect_baseline(cuts, direction, {hypotheses(exp, "baseline", collar) / name: places[collar]
-                                                 for collar in collars})
+        detect.detect_statistical(
+            cuts,
+            voicing,
+            {
+                **{
+                    hypotheses(exp, system, collar) / name: (configs[system], ratios[system][collar])
+                    for system in STATISTICAL
+                    for collar in collars
+                },
+                **{hypotheses(exp, system) / name: (each, 0.0) for system, each in fixed.items()},
+            },
+        )
+        detect.detect_baseline(
+            cuts, direction, {hypotheses(exp, "baseline", collar) / name: places[collar] for collar in collars}
+        )
         detect.detect_webrtc(cuts, {hypotheses(exp, system) / name: mode for mode, system in enumerate(WEBRTC)})
     scores = score_systems(exp, TUNED + FIXED, collars)
     draw_statistical(corpus, config, exp.dir / "figures" / "statistical")

@@ -1,4 +1,5 @@
 """Majority voting of networks (Heitkaemper et al. 2020, section 4.3), with thresholds for what is voted on."""
+
 from pyspeech.engine.parts import in_parts
 from steps.cuts import load_cuts
 from steps.sad.detect import labels_of_dev, read_scores
@@ -29,8 +30,10 @@ def tune_vote(exp, voters, stft, collar):
 def alone(voters, index):
     """Voters whose majority, for an odd number of them, is what one of them says: of the others, every second always says
     speech, and the rest never do."""
-    others = [(scores, float(number % 2), smoothing)
-              for number, (scores, _, smoothing) in enumerate(voters[:index] + voters[index + 1:])]
+    others = [
+        (scores, float(number % 2), smoothing)
+        for number, (scores, _, smoothing) in enumerate(voters[:index] + voters[index + 1 :])
+    ]
     return [*others[:index], voters[index], *others[index:]]
 
 
@@ -45,11 +48,10 @@ def descend(exp, voters, stft, collar, decisions):
     for _ in range(ROUNDS):
         before = list(voters)
         for index, (scores, threshold, smoothing) in enumerate(voters):
-            others = voters[:index] + voters[index + 1:]
+            others = voters[:index] + voters[index + 1 :]
             tried = np.append(threshold, np.linspace(0, 1, STEPS))  # the present one first: of equals, it stays
             voted = (votes(decisions, cut, voters[index], others, tried) for cut in dev)
-            (found,) = sweep_decisions(voted, tried, *labels_of_dev(exp, dev), [collar], stft.frame_shift,
-                                       stft.frame_offset)
+            (found,) = sweep_decisions(voted, tried, *labels_of_dev(exp, dev), [collar], stft.frame_shift, stft.frame_offset)
             voters[index] = (scores, float(tried[found.dcf.argmin()]), smoothing)
         if voters == before:
             break
@@ -60,8 +62,9 @@ def votes(decisions, cut, voter, others, thresholds):
     """Yield the majority for a stream of dev at each threshold of one voter, those of the others as they are: bool (T,)."""
     from pyspeech.sad.smoothing import majority
 
-    fixed = [decided for scores, threshold, smoothing in others
-             for decided in decisions.at([threshold], cut, scores, smoothing)]
+    fixed = [
+        decided for scores, threshold, smoothing in others for decided in decisions.at([threshold], cut, scores, smoothing)
+    ]
     scores, _, smoothing = voter
     for decided in decisions.at(thresholds, cut, scores, smoothing):
         yield majority([*fixed, decided])

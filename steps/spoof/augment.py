@@ -1,17 +1,25 @@
 """What training in egs/add2022 mixes with speech, at the detector's rate: sounds of folders and packages, or made-up ones.
 
-    backgrounds/{noise,music,rooms}/    pyspeech.audio.sound_store; a kind whose probability is 0 is missing
+backgrounds/{noise,music,rooms}/    pyspeech.audio.sound_store; a kind whose probability is 0 is missing
 """
+
 from functools import partial
 
 from pyspeech.errors import DownloadError, UserError
 
 SIMULATED = 60  # sounds of a kind, where they are made up
 # kind: (the option of how often it is heard, that of where it comes from, the argument of pyspeech.spoof.augmentation)
-KINDS = {"noise": ("noise", "noise_dir", "noises"), "music": ("music", "music_dir", "musics"),
-         "rooms": ("reverberation", "room_dir", "rirs")}
-OPTIONS = ["corpus", "skip_bad", "features.sampling_rate",  # what `collect_backgrounds` depends on
-           *(f"augment.{option}" for probability, place, _ in KINDS.values() for option in (probability, place))]
+KINDS = {
+    "noise": ("noise", "noise_dir", "noises"),
+    "music": ("music", "music_dir", "musics"),
+    "rooms": ("reverberation", "room_dir", "rirs"),
+}
+OPTIONS = [
+    "corpus",
+    "skip_bad",
+    "features.sampling_rate",  # what `collect_backgrounds` depends on
+    *(f"augment.{option}" for probability, place, _ in KINDS.values() for option in (probability, place)),
+]
 
 
 def collect_backgrounds(exp, conf):
@@ -51,8 +59,9 @@ def sources(kind, value, conf, folder, log):
         except DownloadError as error:
             if conf.corpus == "mini":
                 raise
-            log.warning("%s: made up, as packages cannot be had; better name a folder, augment.%s_dir=DIR: %s", kind, kind,
-                        error)
+            log.warning(
+                "%s: made up, as packages cannot be had; better name a folder, augment.%s_dir=DIR: %s", kind, kind, error
+            )
             value = "simulated"
     if value == "simulated":
         return "made up", [str(number) for number in range(SIMULATED)], partial(simulate, kind, rate)
@@ -82,8 +91,9 @@ def usable(kind, value, skip_bad, folder, log):
     if not paths:
         raise UserError(f"{name}: no audio files of {kind} in {place} or below; expected some, such as *.wav or *.flac")
     log.info("%s: %d files in %s", name, len(paths), place)
-    good, problems = check_utterances([SimpleNamespace(audio=path) for path in paths],
-                                      lambda one: check_sound(one.audio, kind), log, what=f"files of {kind}")
+    good, problems = check_utterances(
+        [SimpleNamespace(audio=path) for path in paths], lambda one: check_sound(one.audio, kind), log, what=f"files of {kind}"
+    )
     folder.mkdir(exist_ok=True)
     report_problems(name, folder, problems, len(paths), skip_bad, log, what="files")
     if not good:

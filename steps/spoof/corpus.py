@@ -1,7 +1,8 @@
 """The corpora of egs/add2022: manifests of genuine and fake utterances, and what training mixes with them.
 
-    corpus/{train,dev,adapt,eval}.jsonl.gz   Lhotse cuts, see pyspeech/spoof/formats.py; sets that a corpus lacks are missing
+corpus/{train,dev,adapt,eval}.jsonl.gz   Lhotse cuts, see pyspeech/spoof/formats.py; sets that a corpus lacks are missing
 """
+
 from pathlib import Path
 
 from pyspeech.errors import UserError
@@ -15,6 +16,7 @@ def prepare_corpus(conf, out, log):
     """Write the manifests of what `conf` names into the folder `out`."""
     if conf.corpus == "mini":
         from local.add2022 import mini as add_mini
+
         add_mini.prepare(out, log, scale=conf.scale, engines=conf.engines)
         return
     kind = kind_of(conf.corpus) if conf.kind == "auto" else conf.kind
@@ -24,8 +26,12 @@ def prepare_corpus(conf, out, log):
     else:
         from local.add2022 import add2022 as corpus
     counts = corpus.prepare(conf.corpus, out, log, skip_bad=conf.skip_bad)
-    log.info("%s", "; ".join(f"{name}: " + ", ".join(f"{number} {kind}" for kind, number in count.items())
-                             for name, count in counts.items()))
+    log.info(
+        "%s",
+        "; ".join(
+            f"{name}: " + ", ".join(f"{number} {kind}" for kind, number in count.items()) for name, count in counts.items()
+        ),
+    )
 
 
 def kind_of(folder):
@@ -37,7 +43,7 @@ def kind_of(folder):
         asvspoof2019.find_root(folder)
         return "asvspoof2019"
     except UserError:
-        pass                                             # or the protocols are missing, which is said later
+        pass  # or the protocols are missing, which is said later
     names = [folder.name, *(path.name for path in [*folder.iterdir(), *filter(Path.is_dir, folder.glob("*/*"))])]
     return "asvspoof2019" if any("asvspoof2019_la" in name.lower() for name in names) else "add2022"
 
@@ -69,8 +75,10 @@ def training_cuts(corpus, sets, without=None):
     cuts = [cut for name in sets for cut in load_cuts(corpus, name)]
     unlabelled = [cut.id for cut in cuts if not cut.supervisions[0].text]
     if unlabelled:
-        raise UserError(f"{len(unlabelled)} training utterances have no label, {unlabelled[0]} for one; give their label "
-                        "file its place in the corpus")
+        raise UserError(
+            f"{len(unlabelled)} training utterances have no label, {unlabelled[0]} for one; give their label "
+            "file its place in the corpus"
+        )
     return left(cuts, without)
 
 

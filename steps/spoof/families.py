@@ -3,6 +3,7 @@
 A family is what the corpus calls so, engines that have much in common; where it names none, each engine is one
 (pyspeech.spoof.formats.family_of).
 """
+
 from copy import copy
 from dataclasses import replace
 from urllib.parse import quote
@@ -27,8 +28,10 @@ def families_left_out(conf, corpus, log):
         log.warning("leave_out=[all]: the labels of train do not say what made the fakes; none is left out")
     joined = [family for family in found if TOGETHER in family]
     if conf.leave_out and joined:
-        raise UserError(f"leave_out: train has a family of engines called {joined[0]}; expected names without {TOGETHER}, "
-                        "which joins families")
+        raise UserError(
+            f"leave_out: train has a family of engines called {joined[0]}; expected names without {TOGETHER}, "
+            "which joins families"
+        )
     wanted = sorted(found) if conf.leave_out == [ALL] else conf.leave_out
     unknown = [family for group in wanted for family in group.split(TOGETHER) if family not in found]
     if unknown:
@@ -99,16 +102,22 @@ def measured(exp, crop, system, family, group, cuts, met):
 
     genuine = [cut for cut in cuts if label_of(cut).genuine]
     fakes = [cut for cut in cuts if family_of(cut) == family]
-    entry = {"genuine": len(genuine), "fake": len(fakes), "engines": dict(Counter(label_of(cut).attack for cut in fakes)),
-             "kind": kind_of(fakes[0]) if fakes else "-", "group": group.split(TOGETHER)}
+    entry = {
+        "genuine": len(genuine),
+        "fake": len(fakes),
+        "engines": dict(Counter(label_of(cut).attack for cut in fakes)),
+        "kind": kind_of(fakes[0]) if fakes else "-",
+        "group": group.split(TOGETHER),
+    }
     if not (genuine and fakes):
         exp.log.info("%s: not measured: eval has none", family)
         return {**entry, "trained": None, "left_out": None}
     model = load_model(exp.dir / "models" / folder_name(system, group), default_device()).model
     entry["trained"] = error_rates(genuine, fakes, [met[cut.id] for cut in genuine + fakes])
     entry["left_out"] = error_rates(genuine, fakes, score_cuts(model, crop, genuine + fakes))
-    exp.log.info("%s: EER trained %.2f %%, left_out %.2f %%", family,
-                 *(100 * entry[kind]["eer"] for kind in ("trained", "left_out")))
+    exp.log.info(
+        "%s: EER trained %.2f %%, left_out %.2f %%", family, *(100 * entry[kind]["eer"] for kind in ("trained", "left_out"))
+    )
     return entry
 
 
@@ -124,6 +133,11 @@ def error_rates(genuine, fakes, scores):
     first = np.arange(len(scores)) < len(genuine)
     shared = sorted(set(condition[first]) & set(condition[~first]))
     interval = np.percentile(eer_draws(scores[first], scores[~first]), [2.5, 97.5]).tolist()
-    return {"eer": equal_error_rate(scores[first], scores[~first])[0], "interval": interval,
-            "conditions": {name: equal_error_rate(scores[first & (condition == name)], scores[~first & (condition == name)])[0]
-                           for name in shared}}
+    return {
+        "eer": equal_error_rate(scores[first], scores[~first])[0],
+        "interval": interval,
+        "conditions": {
+            name: equal_error_rate(scores[first & (condition == name)], scores[~first & (condition == name)])[0]
+            for name in shared
+        },
+    }

@@ -1,4 +1,5 @@
 """Figures 2 and 3 of Li et al. 2022 from our own data."""
+
 from steps.plots import new_figure, save
 
 COEFFICIENTS = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2)
@@ -40,8 +41,11 @@ def plot_envelopes(frequencies, levels, path, title=""):
 
     figure, axis = new_figure(7, 4)
     for place, (coefficient, level) in enumerate(sorted(levels.items())):
-        style = {"color": "k", "zorder": 3} if coefficient == 1 else {
-            "color": colormaps["coolwarm"](place / max(1, len(levels) - 1)), "linestyle": "--"}
+        style = (
+            {"color": "k", "zorder": 3}
+            if coefficient == 1
+            else {"color": colormaps["coolwarm"](place / max(1, len(levels) - 1)), "linestyle": "--"}
+        )
         label = f"α = {coefficient:.1f}" + " (original)" * (coefficient == 1)
         axis.plot(frequencies / 1000, level, label=label, **style)
     axis.axvline(frequencies[-1] / math.pi / 1000, color="0.6", linestyle=":", linewidth=1)  # 1 rad stays where it is
@@ -69,7 +73,6 @@ def plot_histograms(systems, path, bins=20):
     for axis, (title, (edges, genuine, fake)) in zip([axes] if len(systems) == 1 else axes, counted.items()):
         for values, colour, label in ((genuine, "red", "genuine"), (fake, "blue", "fake")):
             axis.stairs(values, edges, fill=True, color=colour, alpha=0.5, label=label)
-        axis.set(title=title, xlabel="probability of genuine", ylabel="utterances", xlim=(0, 1),
-                 ylim=(0, 1.05 * max(1, top)))
+        axis.set(title=title, xlabel="probability of genuine", ylabel="utterances", xlim=(0, 1), ylim=(0, 1.05 * max(1, top)))
         axis.legend()
     save(figure, path)

@@ -1,4 +1,5 @@
 """Options of egs/add2022: whether they fit each other, and which files depend on them."""
+
 import math
 
 from pyspeech.errors import requirement

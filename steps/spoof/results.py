@@ -1,4 +1,5 @@
 """The last stages of egs/add2022: its figures and tables; `exp` is the engine's Experiment."""
+
 import json
 
 from steps.cuts import load_cuts
@@ -9,8 +10,10 @@ from steps.spoof.figures import envelopes, plot_envelopes, plot_histograms
 from steps.spoof.score import divide, labels_of_set, read_seeds, scored_sets
 from steps.systems import read_scores
 
-NOTES = {"mini": "Corpus mini: recordings of people from free packages, and fakes that vocoders and speech "
-                 "synthesisers made of them and of texts, all through the same recording chain (local/add2022/mini.py)."}
+NOTES = {
+    "mini": "Corpus mini: recordings of people from free packages, and fakes that vocoders and speech "
+    "synthesisers made of them and of texts, all through the same recording chain (local/add2022/mini.py)."
+}
 SEARCHED = 50  # genuine utterances, for the vowel of Figure 2
 HISTOGRAMS = ("rnm_sm", "rnm_sm_mc0.8")  # the two panels of Figure 3, trained on Train+Dev. where that was done
 
@@ -35,9 +38,18 @@ def report(exp, conf):
     sources = json.loads((exp.dir / "backgrounds" / "sources.json").read_text(encoding="utf-8"))
     note += "\n\n" + tables.sources_note(sources) * bool(sources)
     families = json.loads((exp.dir / "families.json").read_text(encoding="utf-8")) if conf.leave_out else {}
-    exp.publish({"scores": scores, "differences": compared, "shortcuts": shortcuts, "families": families},
-                tables.report(scores, compared, note, exp.command, remarks, families=families,
-                              calibrated=bool(choosing_cuts(exp.dir / "corpus", "dev"))))
+    exp.publish(
+        {"scores": scores, "differences": compared, "shortcuts": shortcuts, "families": families},
+        tables.report(
+            scores,
+            compared,
+            note,
+            exp.command,
+            remarks,
+            families=families,
+            calibrated=bool(choosing_cuts(exp.dir / "corpus", "dev")),
+        ),
+    )
 
 
 def plot_scores(divided, calibrations, name, folder):
@@ -47,8 +59,13 @@ def plot_scores(divided, calibrations, name, folder):
     """
     prefix = "traindev_" if all(f"traindev_{system}" in divided for system in HISTOGRAMS) else ""
     panels = [prefix + system for system in HISTOGRAMS if prefix + system in divided]
-    plot_histograms({f"{system}, {name}": tuple(own_probability(scores, calibrations[system]) for scores in divided[system])
-                     for system in panels or list(divided)[:2]}, folder / "histograms.png")
+    plot_histograms(
+        {
+            f"{system}, {name}": tuple(own_probability(scores, calibrations[system]) for scores in divided[system])
+            for system in panels or list(divided)[:2]
+        },
+        folder / "histograms.png",
+    )
     plot_det({f"{system}, {name}": scores for system, scores in divided.items()}, folder / "det.png")
 
 
@@ -70,8 +87,11 @@ def divided_scores(exp, seeds, name):
     labels = labels_of_set(exp.dir / "corpus", name)
     if {label.genuine for label in labels.values()} != {True, False}:
         return {}
-    return {system: tuple(np.array(scores) for scores in divide(read_seeds(exp, system, own[:1], name)[0], labels))
-            for system, own in seeds.items() if name in scored_sets(system)}
+    return {
+        system: tuple(np.array(scores) for scores in divide(read_seeds(exp, system, own[:1], name)[0], labels))
+        for system, own in seeds.items()
+        if name in scored_sets(system)
+    }
 
 
 def counts(corpus):
@@ -81,8 +101,11 @@ def counts(corpus):
         cuts = load_cuts(corpus, name)
         if cuts:
             texts = [cut.supervisions[0].text for cut in cuts]
-            found[name] = {"genuine": texts.count("genuine"), "fake": texts.count("fake"),
-                           "minutes": sum(cut.duration for cut in cuts) / 60}
+            found[name] = {
+                "genuine": texts.count("genuine"),
+                "fake": texts.count("fake"),
+                "minutes": sum(cut.duration for cut in cuts) / 60,
+            }
     return found
 
 
@@ -103,9 +126,12 @@ def plot_vowel(exp):
     vowels = [one for one in found if one[2]]
     if vowels:
         cut, samples, vowel = max(vowels, key=lambda one: one[2].strength)
-        samples = samples[vowel.start:vowel.start + SIZE]
-        title = (f"/a/ of {cut.id} at {vowel.start / RATE:.2f} s, {vowel.pitch:.0f} Hz, formants at "
-                 + ", ".join(f"{frequency:.0f}" for frequency in vowel.formants) + " Hz")
+        samples = samples[vowel.start : vowel.start + SIZE]
+        title = (
+            f"/a/ of {cut.id} at {vowel.start / RATE:.2f} s, {vowel.pitch:.0f} Hz, formants at "
+            + ", ".join(f"{frequency:.0f}" for frequency in vowel.formants)
+            + " Hz"
+        )
     else:
         cut, samples, _ = found[0]
         title = f"no /a/ found; the loudest frame of {cut.id}"

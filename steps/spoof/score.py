@@ -1,4 +1,5 @@
 """Scores of the detectors of egs/add2022 on dev, adapt and eval, and their error rates."""
+
 from dataclasses import asdict
 
 from pyspeech.engine.parts import in_parts
@@ -11,9 +12,13 @@ from steps.spoof.train import chunks, score_cuts, trained_on
 from steps.systems import seeds_of
 
 SETS = ("dev", "adapt", "eval")
-COMPARED = (("none", "rnm_sm"), ("none", "rnm_sm_mc0.8"),
-            *(("rnm_sm", f"rnm_sm_mc{which}") for which in ("0.9", "0.8", "0.7", "0.6", "_any")),
-            ("traindev_rnm_sm", "traindev_rnm_sm_mc0.8"), ("pooled_rnm_sm", "pooled_rnm_sm_mc0.8"))
+COMPARED = (
+    ("none", "rnm_sm"),
+    ("none", "rnm_sm_mc0.8"),
+    *(("rnm_sm", f"rnm_sm_mc{which}") for which in ("0.9", "0.8", "0.7", "0.6", "_any")),
+    ("traindev_rnm_sm", "traindev_rnm_sm_mc0.8"),
+    ("pooled_rnm_sm", "pooled_rnm_sm_mc0.8"),
+)
 
 
 def scored_sets(system):
@@ -31,20 +36,33 @@ def score_system(exp, conf, system):
     models = {seed: exp.dir / "models" / system / str(seed) for seed in seeds_of(conf, system)}
     detectors = {seed: load_model(folder, default_device()) for seed, folder in models.items()}
     sets = {name: load_cuts(exp.dir / "corpus", name) for name in scored_sets(system)}
-    kept = {(seed, name): read_scores(folder / f"{name}.txt") if (folder / f"{name}.txt").exists() else {}
-            for seed, folder in models.items() for name in sets}
-    parts = {part: (seed, name, cuts) for seed, name in kept
-             for part, cuts in chunks([cut for cut in sets[name] if cut.id not in kept[seed, name]], f"{seed} {name}").items()}
-    found = in_parts("utterances", lambda part: score_cuts(detectors[part[0]].model, detectors[part[0]].crop, part[2]), parts,
-                     model_processes(), log=exp.log)
+    kept = {
+        (seed, name): read_scores(folder / f"{name}.txt") if (folder / f"{name}.txt").exists() else {}
+        for seed, folder in models.items()
+        for name in sets
+    }
+    parts = {
+        part: (seed, name, cuts)
+        for seed, name in kept
+        for part, cuts in chunks([cut for cut in sets[name] if cut.id not in kept[seed, name]], f"{seed} {name}").items()
+    }
+    found = in_parts(
+        "utterances",
+        lambda part: score_cuts(detectors[part[0]].model, detectors[part[0]].crop, part[2]),
+        parts,
+        model_processes(),
+        log=exp.log,
+    )
     for (seed, name, cuts), scores in zip(parts.values(), found.values()):
         kept[seed, name].update(zip((cut.id for cut in cuts), scores))
     for seed in models:
         (exp.dir / "scores" / system / str(seed)).mkdir(parents=True, exist_ok=True)  # a corpus may have none of the sets
     for (seed, name), scores in kept.items():
         if sets[name]:
-            write_scores(exp.dir / "scores" / system / str(seed) / f"{name}.txt",
-                         {cut.id: detectors[seed].calibration.log_likelihood_ratio(scores[cut.id]) for cut in sets[name]})
+            write_scores(
+                exp.dir / "scores" / system / str(seed) / f"{name}.txt",
+                {cut.id: detectors[seed].calibration.log_likelihood_ratio(scores[cut.id]) for cut in sets[name]},
+            )
     calibrations = [detector.calibration for detector in detectors.values()]
     figures = {**system_figures(exp, conf, system), "calibrations": [asdict(calibration) for calibration in calibrations]}
     write_json(exp.dir / "scores" / f"{system}.json", figures)
@@ -62,8 +80,9 @@ def system_figures(exp, conf, system):
     for name in scored_sets(system):
         labels = labels_of_set(exp.dir / "corpus", name)
         if {label.genuine for label in labels.values()} == {True, False}:
-            sets[name] = set_figures(read_seeds(exp, system, seeds, name), labels,
-                                     asv_rates_of(exp.dir / "corpus", name, exp.log))
+            sets[name] = set_figures(
+                read_seeds(exp, system, seeds, name), labels, asv_rates_of(exp.dir / "corpus", name, exp.log)
+            )
     return {"seeds": list(seeds), "sets": sets}
 
 
@@ -78,8 +97,11 @@ def set_figures(scores, labels, asv):
     entry = {name: [one[name] for one in found] for name in ("eer", "cllr", "min_tdcf") if name in found[0]}
     entry.update(interval=np.percentile(draws, [2.5, 97.5]).tolist(), genuine=found[0]["genuine"], fake=found[0]["fake"])
     for kind in ("attacks", "conditions"):
-        entry[kind] = {name: [one[kind][name]["eer"] for one in found] for name, values in found[0][kind].items()
-                       if values["eer"] is not None}
+        entry[kind] = {
+            name: [one[kind][name]["eer"] for one in found]
+            for name, values in found[0][kind].items()
+            if values["eer"] is not None
+        }
     return entry
 
 
@@ -100,9 +122,12 @@ def differences(exp, seeds, pairs, name):
     dev has, where that leaves out some and not all. [] for a set without labels of both kinds."""
     every = labels_of_set(exp.dir / "corpus", name)
     others = unseen_labels(exp.dir / "corpus", every)
-    return [{"unseen": unseen, **difference(exp, seeds, pair, name, labels)}
-            for unseen, labels in ((False, every), (True, others if len(others) < len(every) else {}))
-            if {label.genuine for label in labels.values()} == {True, False} for pair in pairs]
+    return [
+        {"unseen": unseen, **difference(exp, seeds, pair, name, labels)}
+        for unseen, labels in ((False, every), (True, others if len(others) < len(every) else {}))
+        if {label.genuine for label in labels.values()} == {True, False}
+        for pair in pairs
+    ]
 
 
 def difference(exp, seeds, pair, name, labels):
@@ -119,16 +144,26 @@ def difference(exp, seeds, pair, name, labels):
         scores = read_seeds(exp, system, shared, name)
         means.append(float(np.mean([equal_error_rate(*divide(of_seed, labels))[0] for of_seed in scores])))
         draws.append(np.mean([eer_draws(*divide(of_seed, labels)) for of_seed in scores], axis=0))
-    return {"systems": list(pair), "set": name, "seeds": shared, "first": means[0], "mean": means[1] - means[0],
-            "interval": np.percentile(draws[1] - draws[0], [2.5, 97.5]).tolist()}
+    return {
+        "systems": list(pair),
+        "set": name,
+        "seeds": shared,
+        "first": means[0],
+        "mean": means[1] - means[0],
+        "interval": np.percentile(draws[1] - draws[0], [2.5, 97.5]).tolist(),
+    }
 
 
 def unseen_labels(corpus, labels):
     """Those of {utterance: Label} that are genuine or of an engine (attack) that neither train nor dev has."""
     from pyspeech.spoof.formats import label_of
 
-    seen = {label_of(cut).attack for name in ("train", "dev") for cut in load_cuts(corpus, name)
-            if cut.supervisions[0].text == "fake"}
+    seen = {
+        label_of(cut).attack
+        for name in ("train", "dev")
+        for cut in load_cuts(corpus, name)
+        if cut.supervisions[0].text == "fake"
+    }
     return {name: label for name, label in labels.items() if label.genuine or label.attack not in seen}
 
 

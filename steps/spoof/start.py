@@ -1,5 +1,6 @@
 """The weights that trainings of egs/add2022 begin with: random ones, or those of a detector (`start_from`), which learns from
 another corpus then."""
+
 from dataclasses import asdict
 
 from pyspeech.errors import UserError
@@ -11,8 +12,10 @@ def check_start(conf):
     if conf.start_from == "random":
         return
     if conf.leave_out:
-        raise UserError(f"start_from={conf.start_from}: that detector may have met the engines of leave_out; expected random, "
-                        "or no leave_out")
+        raise UserError(
+            f"start_from={conf.start_from}: that detector may have met the engines of leave_out; expected random, "
+            "or no leave_out"
+        )
     from pyspeech.spoof.checkpoint import read_features
 
     try:

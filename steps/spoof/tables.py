@@ -4,6 +4,7 @@ scores: {system: {"seeds": [seed, ...], "sets": {set: {"eer": [fraction of each 
 mean, "cllr": [...], "attacks": {attack: [...]}, "conditions": {condition: [...]}, "genuine": n, "fake": n, "min_tdcf":
 [...] where there are scores of speaker verification}}, "calibrations": [of each seed, {"slope", "offset"}]}}
 """
+
 import statistics
 
 from steps.chance import chance_note, chance_section
@@ -61,7 +62,7 @@ def interval_table(scores):
 
 
 def interval_cell(entry):
-    """"EER [low, high], Cllr[, min t-DCF]" of a system's entry of a set; None where it has none."""
+    """ "EER [low, high], Cllr[, min t-DCF]" of a system's entry of a set; None where it has none."""
     if entry is None:
         return None
     error, cllr, *tandem = (statistics.mean(entry[name]) for name in ("eer", "cllr", "min_tdcf") if name in entry)
@@ -92,12 +93,15 @@ def sources_note(sources):
 
 def shortcut_note(shortcuts):
     """What a linear model makes of the files alone: {"files": {set: EER}, "mel": {set: EER}}."""
+
     def listed(kind):
         return ", ".join(f"{SETS.get(name, name)} {percent(value, 1)} %" for name, value in shortcuts[kind].items())
 
-    return ("## Is it the files that give the class away?\n\nEER of a linear model trained on statistics of each file (length, "
-            f"level, noise floor, bandwidth, silence at its ends, number format): {listed('files')}; 50 % is nothing. On the "
-            f"mean and deviation of log-mel energies: {listed('mel')}.")
+    return (
+        "## Is it the files that give the class away?\n\nEER of a linear model trained on statistics of each file (length, "
+        f"level, noise floor, bandwidth, silence at its ends, number format): {listed('files')}; 50 % is nothing. On the "
+        f"mean and deviation of log-mel energies: {listed('mel')}."
+    )
 
 
 def difference_note(difference):
@@ -107,8 +111,10 @@ def difference_note(difference):
     low, high = (100 * value for value in difference["interval"])
     fakes = " (of the fakes, engines alone that train and dev do not have)" if difference["unseen"] else ""
     seeds = f"{len(difference['seeds'])} seed{'s' if len(difference['seeds']) > 1 else ''}"
-    return (f"{SETS[difference['set']]}{fakes}, {seeds}: EER of {first} {percent(difference['first'])} %, of {second} "
-            f"{100 * difference['mean']:+.2f} points, 95 % interval {low:+.2f} to {high:+.2f}.")
+    return (
+        f"{SETS[difference['set']]}{fakes}, {seeds}: EER of {first} {percent(difference['first'])} %, of {second} "
+        f"{100 * difference['mean']:+.2f} points, 95 % interval {low:+.2f} to {high:+.2f}."
+    )
 
 
 def choice_note(scores):
@@ -132,17 +138,32 @@ def families_table(families):
     measured = {family: entry for family, entry in families.items() if entry["left_out"]}
     clean = any(set(entry["left_out"]["conditions"]) > {CLEAN} for entry in measured.values())
     grouped = any(len(entry["group"]) > 1 for entry in families.values())
-    rows = [[family, ", ".join(f"{engine} {count}" for engine, count in sorted(entry["engines"].items())),
-             *(f"{percent(entry[kind]['eer'])} {bracketed(entry[kind]['interval'])}" if entry[kind] else None
-               for kind in ("trained", "left_out")),
-             *[_clean(entry)] * clean, *[_company(family, entry)] * grouped] for family, entry in families.items()]
+    rows = [
+        [
+            family,
+            ", ".join(f"{engine} {count}" for engine, count in sorted(entry["engines"].items())),
+            *(
+                f"{percent(entry[kind]['eer'])} {bracketed(entry[kind]['interval'])}" if entry[kind] else None
+                for kind in ("trained", "left_out")
+            ),
+            *[_clean(entry)] * clean,
+            *[_company(family, entry)] * grouped,
+        ]
+        for family, entry in families.items()
+    ]
     for kind in dict.fromkeys(entry["kind"] for entry in measured.values() if entry["kind"] != "-"):
         entries = [entry for entry in measured.values() if entry["kind"] == kind]
         means = [percent(statistics.mean(entry[name]["eer"] for entry in entries)) for name in ("trained", "left_out")]
         cleans = [entry["left_out"]["conditions"][CLEAN] for entry in entries if CLEAN in entry["left_out"]["conditions"]]
         rows.append([f"mean: {kind}", None, *means, *[mean_percent(cleans)] * clean, *[None] * grouped])
-    header = ["family", "fakes in eval", "EER, met in training", "EER, left out", *["left out, clean"] * clean,
-              *["left out with"] * grouped]
+    header = [
+        "family",
+        "fakes in eval",
+        "EER, met in training",
+        "EER, left out",
+        *["left out, clean"] * clean,
+        *["left out with"] * grouped,
+    ]
     return markdown_table(header, rows)
 
 
@@ -160,8 +181,10 @@ def families_note(system, families):
     """What the two columns of `families_table` are."""
     shares = {entry["steps"] for entry in families.values()} - {1.0}
     shorter = f", in {percent(shares.pop(), 0)} % of the steps" if shares else ""
-    return (f"{system}, its first seed, and the same trained and calibrated without the fakes of a family of engines, or of "
-            f"several{shorter}. 95 % intervals, bootstrap over the utterances.")
+    return (
+        f"{system}, its first seed, and the same trained and calibrated without the fakes of a family of engines, or of "
+        f"several{shorter}. 95 % intervals, bootstrap over the utterances."
+    )
 
 
 def chance_of(system, entry):
@@ -187,16 +210,26 @@ def mean_percent(values):
 
 def report(scores, differences, note, command, remarks=(), calibrated=True, families=None):
     """RESULTS.md. calibrated: whether there was a dev set to calibrate on. families: of `families_table`."""
-    parts = ["## Table 3: EER in %", table_3(scores),
-             "R: reverberation, N: noise, M: music, SM: masks on the spectrogram, MC: anonymisation with a McAdams "
-             "coefficient. With several seeds: mean ± standard deviation. " + choice_note(scores)]
+    parts = [
+        "## Table 3: EER in %",
+        table_3(scores),
+        "R: reverberation, N: noise, M: music, SM: masks on the spectrogram, MC: anonymisation with a McAdams "
+        "coefficient. With several seeds: mean ± standard deviation. " + choice_note(scores),
+    ]
     parts += chance_section(chance_of(system, scores[system]) for system in systems_of(scores))
     parts += [difference_note(one) for one in differences]
-    parts += ["## 95 % intervals, and Cllr in bits", interval_table(scores),
-              "Bootstrap over the utterances; with several seeds of the mean of their error rates. " +
-              ("Cllr after calibration on dev" + ", or on the set that has chosen the weights" * any(
-                  TABLE_3[system][0] == "Train+Dev." for system in scores) + "." if calibrated else
-               "Cllr of the scores as they are: the corpus has no dev set to calibrate them on.")]
+    parts += [
+        "## 95 % intervals, and Cllr in bits",
+        interval_table(scores),
+        "Bootstrap over the utterances; with several seeds of the mean of their error rates. "
+        + (
+            "Cllr after calibration on dev"
+            + ", or on the set that has chosen the weights" * any(TABLE_3[system][0] == "Train+Dev." for system in scores)
+            + "."
+            if calibrated
+            else "Cllr of the scores as they are: the corpus has no dev set to calibrate them on."
+        ),
+    ]
     for name in sets_of(scores):
         for kind in ("attacks", "conditions"):
             table = detail_table(scores, name, kind)

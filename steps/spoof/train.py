@@ -1,5 +1,6 @@
 """Training of the systems of egs/add2022: the rows of Table 3 of Li et al. 2022, the same trained on train alone, which
 dev chooses the weights of, and one without augmentation."""
+
 from collections import Counter
 from dataclasses import replace
 from functools import partial
@@ -74,6 +75,7 @@ def backgrounds_of(exp, system):
     if not SYSTEMS[system].get("rnm"):
         return {}
     from steps.spoof.augment import load_backgrounds
+
     return load_backgrounds(exp.dir / "backgrounds")
 
 
@@ -101,12 +103,24 @@ def train_detector(exp, conf, system, seed, backgrounds, name, without=None):
         say_drawn(cuts, conf.data.often, exp.log, some_left_out=without is not None)
     known, calibration = (chooser, choosing) if choosing else ("dev", choosing_cuts(corpus, "dev", without))
     if not choosing and chooser:
-        exp.log.warning("no labelled %s set with genuine and fake utterances: %s keeps its last weights%s", chooser, system,
-                        "" if calibration else ", its scores are not calibrated, and its threshold is 0")
+        exp.log.warning(
+            "no labelled %s set with genuine and fake utterances: %s keeps its last weights%s",
+            chooser,
+            system,
+            "" if calibration else ", its scores are not calibrated, and its threshold is 0",
+        )
     validate = validation(choosing, conf.data, rate) if choosing else None
     folder = exp.dir / "training" / name
-    model = run_training(partial(first_model, conf), dataset, sampler, loss,
-                         train_config(conf, system, seed, bool(choosing)), folder, validate, exp.log)
+    model = run_training(
+        partial(first_model, conf),
+        dataset,
+        sampler,
+        loss,
+        train_config(conf, system, seed, bool(choosing)),
+        folder,
+        validate,
+        exp.log,
+    )
     if model is None:  # it is another process's
         return
     warn_of_training(exp.log, name, folder, chooser, measure="eer")
@@ -118,8 +132,10 @@ def say_drawn(cuts, often, log, some_left_out=False):
     from pyspeech.spoof.formats import label_of
 
     count = Counter(label.attack for label in map(label_of, cuts) if not label.genuine)
-    log.info("fakes drawn so many times as often as others: %s",
-             ", ".join(f"{name} {times:g} ({count[name]} fakes)" for name, times in often.items()))
+    log.info(
+        "fakes drawn so many times as often as others: %s",
+        ", ".join(f"{name} {times:g} ({count[name]} fakes)" for name, times in often.items()),
+    )
     unknown = [name for name in often if not count[name]]
     if unknown and not some_left_out:
         log.warning("data.often: no fake is by %s; the engines are %s", ", ".join(unknown), ", ".join(sorted(count)))
@@ -151,10 +167,10 @@ def save_calibrated(folder, model, crop, name, cuts, log):
     if not cuts:
         save_model(folder, Detector(model, crop, Calibration()))
         return
-    found = in_parts("calibration", partial(score_cuts, model, crop), chunks(cuts, f"{folder.name} {name}"), model_processes(),
-                     log=log)
+    found = in_parts(
+        "calibration", partial(score_cuts, model, crop), chunks(cuts, f"{folder.name} {name}"), model_processes(), log=log
+    )
     scores = sum(found.values(), [])
     write_scores(folder / f"{name}.txt", {cut.id: score for cut, score in zip(cuts, scores)})
-    genuine, fake = ([score for score, cut in zip(scores, cuts) if label_of(cut).genuine is kind]
-                     for kind in (True, False))
+    genuine, fake = ([score for score, cut in zip(scores, cuts) if label_of(cut).genuine is kind] for kind in (True, False))
     save_model(folder, Detector(model, crop, fit_calibration(genuine, fake), equal_error_rate(genuine, fake)[1]))

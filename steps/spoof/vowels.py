@@ -4,6 +4,7 @@ A frame is voiced by the autocorrelation (pyspeech/features/pitch.py); its forma
 prediction of pre-emphasised speech; they have to be those of an open vowel (Hillenbrand et al. 1995 measure on average
 768 and 1333 Hz of men, 936 and 1551 of women), with a third above them, and to stay for 50 ms.
 """
+
 from dataclasses import dataclass
 
 RATE = 16000  # Hz, of the speech
@@ -59,7 +60,7 @@ def formants(samples, starts):
         return np.zeros((0, 3))
     samples = np.asarray(samples, dtype=np.float64)
     emphasised = np.pad(np.append(samples[:1], samples[1:] - 0.97 * samples[:-1]), (0, SIZE))
-    frames = np.stack([emphasised[start:start + SIZE] for start in starts], axis=1) * np.hamming(SIZE)[:, None]
+    frames = np.stack([emphasised[start : start + SIZE] for start in starts], axis=1) * np.hamming(SIZE)[:, None]
     poles = find_roots(burg(frames)[0])
     bandwidth = -np.log(np.maximum(np.abs(poles), 1e-12)) * RATE / np.pi
     frequency = np.angle(poles) * RATE / (2 * np.pi)
@@ -75,5 +76,5 @@ def _is_open(found):
 def _is_steady(found, index):
     import numpy as np
 
-    around = found[max(0, index - AROUND):index + AROUND + 1, :2]
+    around = found[max(0, index - AROUND) : index + AROUND + 1, :2]
     return len(around) == 2 * AROUND + 1 and bool(np.all(np.abs(around / found[index, :2] - 1) < STEADY))

@@ -1,8 +1,9 @@
 """The corpora of egs/zerospeech: manifests, ABX items, the list of files that the bitrate is measured on.
 
-    corpus/{unit,voice,test}.jsonl.gz   Lhotse cuts, one an utterance; supervision.speaker
-    corpus/abx.item, corpus/bitrate_filelist
+corpus/{unit,voice,test}.jsonl.gz   Lhotse cuts, one an utterance; supervision.speaker
+corpus/abx.item, corpus/bitrate_filelist
 """
+
 import re
 import unicodedata
 
@@ -13,9 +14,11 @@ def prepare_corpus(conf, out, log):
     """Write what the corpus that `conf` names is into the folder `out`."""
     if conf.corpus == "mini":
         from local.zerospeech import mini as zerospeech_mini
+
         counts = zerospeech_mini.prepare(out, log, scale=conf.scale, languages=conf.languages)
     else:
         from local.zerospeech import zerospeech2019
+
         counts = zerospeech2019.prepare(conf.corpus, out, log, language=conf.language or None, skip_bad=conf.skip_bad)
     log.info("%s", ", ".join(f"{name} {count}" for name, count in counts.items()))
 

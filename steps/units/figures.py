@@ -1,4 +1,5 @@
 """Plots beside the tables of Tjandra et al. 2020: ABX against bitrate, how often codes are used, a sentence."""
+
 import statistics
 from collections import Counter
 
@@ -6,8 +7,13 @@ from steps.plots import new_figure, save
 from steps.units.tables import TABLES
 
 SIZES = "TrfVQVAE, K"  # the families of systems that a line goes through, in the order of their number of codes
-FAMILIES = {SIZES: ("C0", "o", "-"), "regularised": ("C2", "^", ""), "log-Mel": ("C4", "v", ""),
-            "Conv VQVAE, K": ("C1", "s", "-"), "k-means, K": ("C3", "D", "-")}
+FAMILIES = {
+    SIZES: ("C0", "o", "-"),
+    "regularised": ("C2", "^", ""),
+    "log-Mel": ("C4", "v", ""),
+    "Conv VQVAE, K": ("C1", "s", "-"),
+    "k-means, K": ("C3", "D", "-"),
+}
 NEAR = 5.0  # the paper's systems are drawn where their ABX errors, in %, come so near to ours
 DEEPEST = 70.0  # dB below a picture's loudest
 PICTURED = (1.5, 4.0)  # seconds: an utterance so long is shown, where there is one
@@ -30,9 +36,14 @@ def trade_off_points(scores, mode):
     for system, entries in scores.items():
         if has_abx(entries, mode) and entries[0]["bitrate"] is not None:
             abx = [entry["abx"][mode] for entry in entries]
-            points.setdefault(family_of(system), []).append((
-                entries[0]["codes"], statistics.mean(entry["bitrate"] for entry in entries), statistics.mean(abx),
-                statistics.stdev(abx) if len(abx) > 1 else None))
+            points.setdefault(family_of(system), []).append(
+                (
+                    entries[0]["codes"],
+                    statistics.mean(entry["bitrate"] for entry in entries),
+                    statistics.mean(abx),
+                    statistics.stdev(abx) if len(abx) > 1 else None,
+                )
+            )
     return {family: sorted(points[family], key=lambda point: point[:3]) for family in FAMILIES if family in points}
 
 
@@ -57,8 +68,17 @@ def plot_trade_off(scores, path):
         for family, found in points.items():
             colour, marker, line = FAMILIES[family]
             _, bitrates, abx, deviations = zip(*found)
-            axis.errorbar(bitrates, abx, [deviation or 0.0 for deviation in deviations], color=colour, marker=marker,
-                          linestyle=line, markersize=5, linewidth=1, label=family)
+            axis.errorbar(
+                bitrates,
+                abx,
+                [deviation or 0.0 for deviation in deviations],
+                color=colour,
+                marker=marker,
+                linestyle=line,
+                markersize=5,
+                linewidth=1,
+                label=family,
+            )
             for codes, *point, _ in found if line else ():
                 axis.annotate(codes, point, xytext=(4, 4), textcoords="offset points", fontsize=7, color=colour)
         for place, point in enumerate(paper_points(points) if mode == "across" else ()):
@@ -89,8 +109,14 @@ def plot_code_usage(shares, path):
     figure, axis = new_figure(7, 4)
     for system, found in shares.items():
         perplexity = np.exp(-np.sum(found * np.log(found)))
-        axis.plot(range(1, len(found) + 1), 100 * np.array(found), marker=".", markersize=3, linewidth=1,
-                  label=f"{system}: {len(found)} codes, perplexity {perplexity:.0f}")
+        axis.plot(
+            range(1, len(found) + 1),
+            100 * np.array(found),
+            marker=".",
+            markersize=3,
+            linewidth=1,
+            label=f"{system}: {len(found)} codes, perplexity {perplexity:.0f}",
+        )
     axis.set(xlabel="rank of the code", ylabel="share of all / %", xscale="log", yscale="log")
     axis.grid(alpha=0.3)
     axis.legend(fontsize=8)
@@ -160,7 +186,6 @@ def _spectrogram(axis, samples, config, title):
     magnitudes = MagnitudeStft(config)(torch.as_tensor(np.asarray(samples, np.float32))[None])[0].numpy()
     level = 20 * np.log10(magnitudes.T + 1e-10)
     extent = [0, len(magnitudes) * config.frame_shift, 0, config.sampling_rate / 2000]
-    axis.imshow(level, origin="lower", aspect="auto", extent=extent, vmin=level.max() - DEEPEST, vmax=level.max(),
-                cmap="magma")
+    axis.imshow(level, origin="lower", aspect="auto", extent=extent, vmin=level.max() - DEEPEST, vmax=level.max(), cmap="magma")
     axis.set_ylabel("kHz")
     axis.set_title(title, fontsize=9)

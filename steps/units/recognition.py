@@ -3,6 +3,7 @@
 The recogniser is a command. `COMMAND FILE...` prints, in UTF-8, one line of text for each file: in their order, or
 behind the file's path, name or stem and a tab, as utils/transcribe.py does. A wrapper of any other is two lines.
 """
+
 import shlex
 import shutil
 import subprocess
@@ -18,7 +19,7 @@ SHOWN = 400  # characters of a command's own message
 
 
 def add_recognition(measured, exp, recogniser, names, test):
-    """"recognition" in each of measured["pairs"], in "conversions", and as measured["recordings"] of the recordings of
+    """ "recognition" in each of measured["pairs"], in "conversions", and as measured["recordings"] of the recordings of
     what is spoken, as `character_errors` gives it; measured["recogniser"] is the command.
 
     measured: of steps.units.voices.score_synthesis; nothing is added without a recogniser, or texts in the corpus.
@@ -47,9 +48,10 @@ def add_recognition(measured, exp, recogniser, names, test):
         found[speaker_of(test[utterance]), voice].append((texts[utterance], text))
     for entry in measured["pairs"]:
         entry["recognition"] = character_errors(found[entry["source"], entry["target"]])
-    measured["conversions"]["recognition"] = character_errors([pair for (source, target), pairs in found.items()
-                                                               if source != target for pair in pairs])
-    measured["recordings"] = character_errors(list(zip(texts.values(), heard[len(spoken):])))
+    measured["conversions"]["recognition"] = character_errors(
+        [pair for (source, target), pairs in found.items() if source != target for pair in pairs]
+    )
+    measured["recordings"] = character_errors(list(zip(texts.values(), heard[len(spoken) :])))
     measured["recogniser"] = recogniser
 
 
@@ -60,8 +62,10 @@ def command_of(recogniser):
     except ValueError as error:
         raise UserError(f"recogniser={recogniser}: {error}; expected a command line") from None
     if command and not shutil.which(command[0]):
-        raise UserError(f"recogniser={recogniser}: no program {command[0]} here; expected a command that prints a line "
-                        "of text for each audio file given")
+        raise UserError(
+            f"recogniser={recogniser}: no program {command[0]} here; expected a command that prints a line "
+            "of text for each audio file given"
+        )
     return command
 
 
@@ -114,8 +118,9 @@ def run(command, paths):
         raise UserError(f"{shown}: printed what is not UTF-8; expected text") from None
     lines = [line.rstrip("\r") for line in lines[:-1] + [line for line in lines[-1:] if line]]
     if len(lines) != len(paths):
-        raise UserError(f"{shown}: printed {len(lines)} lines for {len(paths)} files; expected one for each (standard "
-                        f"error: {message})")
+        raise UserError(
+            f"{shown}: printed {len(lines)} lines for {len(paths)} files; expected one for each (standard error: {message})"
+        )
     return lines
 
 
@@ -128,7 +133,9 @@ def in_order(command, paths, lines):
         return lines
     if len(set(named)) < len(paths) or None in named:
         wrong = next(line for place, line in enumerate(lines) if named[place] is None or named[place] in named[:place])
-        raise UserError(f"recogniser={shlex.join(command)}: printed '{wrong[:80]}'; expected each of the {len(paths)} "
-                        "files once before a tab, or none of them")
+        raise UserError(
+            f"recogniser={shlex.join(command)}: printed '{wrong[:80]}'; expected each of the {len(paths)} "
+            "files once before a tab, or none of them"
+        )
     texts = dict(zip(named, (text for _, _, text in fields)))
     return [texts[place] for place in range(len(paths))]

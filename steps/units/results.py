@@ -1,4 +1,5 @@
 """The last stage of egs/zerospeech: its tables and pictures; `exp` is the engine's Experiment."""
+
 import json
 
 from pyspeech.engine.process import short_path
@@ -6,14 +7,18 @@ from steps.systems import read_scores
 from steps.units import tables
 from steps.units.figures import code_shares, plot_code_usage, plot_trade_off
 
-NOTES = {"mini": "Corpus mini: two Czech voices of a game, acted; items from an automatic alignment "
-                 "(local/zerospeech/mini.py)."}
+NOTES = {
+    "mini": "Corpus mini: two Czech voices of a game, acted; items from an automatic alignment (local/zerospeech/mini.py)."
+}
 
 
 def report(exp, conf):
     """results.json, RESULTS.md and figures/scores/ in the experiment folder."""
-    scores = {name: entries for name, entries in read_scores(exp.dir / "scores").items()
-              if name in conf.systems or name == "mfcc" or conf.kmeans and name.startswith("kmeans")}
+    scores = {
+        name: entries
+        for name, entries in read_scores(exp.dir / "scores").items()
+        if name in conf.systems or name == "mfcc" or conf.kmeans and name.startswith("kmeans")
+    }
     synthesis = json.loads((exp.dir / "synthesis.json").read_text(encoding="utf-8"))
     draw(exp, conf, scores)
     # Without what differs from run to run.
@@ -26,7 +31,12 @@ def draw(exp, conf, scores):
     """figures/scores/: abx_bitrate.png where there is ABX, code_usage.png."""
     figures = exp.dir / "figures" / "scores"
     plot_trade_off(scores, figures / "abx_bitrate.png")
-    shown = dict.fromkeys([conf.synthesis, *(name for name in conf.repeated if name in scores), *(
-        name for name in scores if name.startswith("kmeans"))])
+    shown = dict.fromkeys(
+        [
+            conf.synthesis,
+            *(name for name in conf.repeated if name in scores),
+            *(name for name in scores if name.startswith("kmeans")),
+        ]
+    )
     shares = {name: code_shares(exp.dir / "units" / name / str(conf.seeds[0])) for name in shown}
     plot_code_usage({name: found for name, found in shares.items() if found}, figures / "code_usage.png")

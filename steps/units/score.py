@@ -1,4 +1,5 @@
 """Units of the test set and their scores in egs/zerospeech: ABX within and across speakers, bitrate, codes in use."""
+
 from pyspeech.engine.parts import in_parts
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path, write_json
@@ -12,6 +13,7 @@ from steps.units.train import SYSTEMS
 def score_system(exp, conf, system):
     """units/<system>/<seed>/<utterance>.npy, the codes' vectors, and scores/<system>.json: a list, an entry a seed, each of
     which is kept where the stage is killed."""
+
     def entry(seed):
         from pyspeech.compat import default_device
         from pyspeech.units.checkpoint import load_model
@@ -21,8 +23,13 @@ def score_system(exp, conf, system):
         vectors = {cut.id: rows for cut, rows in encode_cuts(bundle, load_cuts(exp.dir / "corpus", "test"))}
         return {"seed": seed, "codes": codes, **score_units(exp, vectors, units_folder(exp, system, seed), rate, codes)}
 
-    entries = in_parts("seeds", entry, {str(seed): seed for seed in seeds_of(conf, system)}, jobs=1,
-                       files=lambda seed: [units_folder(exp, system, seed)]).values()
+    entries = in_parts(
+        "seeds",
+        entry,
+        {str(seed): seed for seed in seeds_of(conf, system)},
+        jobs=1,
+        files=lambda seed: [units_folder(exp, system, seed)],
+    ).values()
     for found in entries:
         exp.log.info("%s, seed %d: %s", system, found["seed"], one_line(found))
         warn(exp.log, chance_notes(system, found))
@@ -79,12 +86,16 @@ def score_anchors(exp, conf):
         size, seed = anchor
         centres = kmeans.fit(frames, size, seed)
         vectors = {name: centres[kmeans.assign(rows, centres)].numpy() for name, rows in averaged.items()}
-        return {"seed": seed, "codes": size,
-                **score_units(exp, vectors, folder(anchor), 1 / (config.frame_seconds * stride), size)}
+        return {
+            "seed": seed,
+            "codes": size,
+            **score_units(exp, vectors, folder(anchor), 1 / (config.frame_seconds * stride), size),
+        }
 
     sizes = usable_sizes(conf.kmeans, len(frames), exp.log) if conf.kmeans else []
-    anchors = {f"kmeans{size} {seed}": (size, seed) for size in sizes
-               for seed in (conf.seeds if size in compared else conf.seeds[:1])}
+    anchors = {
+        f"kmeans{size} {seed}": (size, seed) for size in sizes for seed in (conf.seeds if size in compared else conf.seeds[:1])
+    }
     found = in_parts("anchors", entry, {"mfcc": None, **anchors}, jobs=1, files=lambda anchor: [folder(anchor)])
     by_name = {}
     for part, scored in found.items():
@@ -98,11 +109,16 @@ def usable_sizes(sizes, frames, log):
     """Those numbers of codes that k-means can have on a number of frames; UserError where none can."""
     usable = [size for size in sizes if size <= frames]
     if not usable:
-        raise UserError(f"kmeans=[{','.join(map(str, sizes))}]: the unit set has {frames} frames at the units' rate; "
-                        "expected a number of codes up to that, or kmeans=[]")
+        raise UserError(
+            f"kmeans=[{','.join(map(str, sizes))}]: the unit set has {frames} frames at the units' rate; "
+            "expected a number of codes up to that, or kmeans=[]"
+        )
     if len(usable) < len(sizes):
-        log.warning("kmeans: %s left out, the unit set has %d frames at the units' rate",
-                    ", ".join(str(size) for size in sizes if size > frames), frames)
+        log.warning(
+            "kmeans: %s left out, the unit set has %d frames at the units' rate",
+            ", ".join(str(size) for size in sizes if size > frames),
+            frames,
+        )
     return usable
 
 
@@ -129,8 +145,10 @@ def score_units(exp, vectors, folder, rate, codes=None):
         entry["abx"] = {mode: error for mode, error, _ in abx.score_modes(items, frames)}
     if codes:
         seconds = {cut.id: cut.duration for cut in load_cuts(corpus, "test")}
-        measured = measure((vectors[name], seconds[name] if listed is None else listed)
-                           for name, listed in read_filelist(corpus / "bitrate_filelist"))
+        measured = measure(
+            (vectors[name], seconds[name] if listed is None else listed)
+            for name, listed in read_filelist(corpus / "bitrate_filelist")
+        )
         entry.update(bitrate=measured["bitrate"], used=measured["symbols"])
     return entry
 

@@ -3,6 +3,7 @@
 A voice is the mean embedding of at most MOST recordings of a speaker: of the training set for those who speak, of the
 test set for others.
 """
+
 import zlib
 from collections import defaultdict
 
@@ -13,7 +14,7 @@ MOST = 30  # recordings of a speaker
 
 
 def add_similarity(measured, exp, names, test, speakers):
-    """"similarity": {"target", "other"} in each of measured["pairs"], in "conversions" and "originals", as `likeness`.
+    """ "similarity": {"target", "other"} in each of measured["pairs"], in "conversions" and "originals", as `likeness`.
 
     measured: of steps.units.voices.score_synthesis; nothing is added without Resemblyzer. names: {(utterance, voice):
     file in wavs/}; test: {utterance: cut}; speakers: those who speak.
@@ -38,8 +39,9 @@ def add_similarity(measured, exp, names, test, speakers):
             own.append(likeness(embed(read_samples(cut, RATE)), speaker_of(cut), speaker_of(cut), speakers, voices))
     for entry in measured["pairs"]:
         entry["similarity"] = means(found[entry["source"], entry["target"]])
-    measured["conversions"]["similarity"] = means([value for (source, target), values in found.items()
-                                                   if source != target for value in values])
+    measured["conversions"]["similarity"] = means(
+        [value for (source, target), values in found.items() if source != target for value in values]
+    )
     measured["originals"]["similarity"] = means(own)
 
 
@@ -50,8 +52,7 @@ def load_embedder(log):
     try:
         embed = voices.load_embedder()
     except Exception as error:  # what it needs may be of other versions than it was written for
-        log.warning("Resemblyzer is installed but does not load: no similarity of voices (%s: %s)",
-                    type(error).__name__, error)
+        log.warning("Resemblyzer is installed but does not load: no similarity of voices (%s: %s)", type(error).__name__, error)
         return None
     if embed is None:
         log.info("no similarity of voices: Resemblyzer is not installed")
@@ -63,8 +64,7 @@ def centroids(corpus, embed, speakers, needed):
     from pyspeech.data.cuts import read_samples
     from pyspeech.units.voices import RATE, centroid
 
-    sets = {name: sorted(load_cuts(corpus, name), key=lambda cut: zlib.crc32(cut.id.encode()))
-            for name in ("voice", "test")}
+    sets = {name: sorted(load_cuts(corpus, name), key=lambda cut: zlib.crc32(cut.id.encode())) for name in ("voice", "test")}
     found = {}
     for speaker in sorted({*speakers, *needed}):
         cuts = [cut for cut in sets["voice" if speaker in speakers else "test"] if speaker_of(cut) == speaker]
@@ -78,8 +78,9 @@ def likeness(embedding, target, source, speakers, voices):
     others = [source] if source != target else [speaker for speaker in speakers if speaker != target]
     if embedding is None:
         return None, None
-    to_target, *to_others = (None if voices.get(name) is None else float(embedding @ voices[name])
-                             for name in [target, *others])
+    to_target, *to_others = (
+        None if voices.get(name) is None else float(embedding @ voices[name]) for name in [target, *others]
+    )
     return to_target, max((value for value in to_others if value is not None), default=None)
 
 

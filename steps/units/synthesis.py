@@ -1,9 +1,10 @@
 """Speech from units in egs/zerospeech (Tjandra et al. 2020, section 4): the inverter, what is spoken, the submission.
 
-    models/synthesis/{vqvae,inverter}/model.pt   the system conf.synthesis of the first seed, the inverter of its codes
-    wavs/<voice>_<rest of the utterance's name>.wav   test utterances from their codes, 16 kHz, 16 bit
-    submission/   units and speech in the format of ZeroSpeech 2020 (pyspeech/units/submission.py)
+models/synthesis/{vqvae,inverter}/model.pt   the system conf.synthesis of the first seed, the inverter of its codes
+wavs/<voice>_<rest of the utterance's name>.wav   test utterances from their codes, 16 kHz, 16 bit
+submission/   units and speech in the format of ZeroSpeech 2020 (pyspeech/units/submission.py)
 """
+
 import json
 import shutil
 import zlib
@@ -57,8 +58,7 @@ def pairs_to_speak(corpus, voices, most):
     by_speaker = {}
     for cut in sorted(load_cuts(corpus, "test"), key=lambda cut: zlib.crc32(cut.id.encode())):
         by_speaker.setdefault(cut.supervisions[0].speaker, []).append(cut.id)
-    in_turn = sorted((place, speaker, name) for speaker, names in by_speaker.items()
-                     for place, name in enumerate(names))
+    in_turn = sorted((place, speaker, name) for speaker, names in by_speaker.items() for place, name in enumerate(names))
     return sorted((name, voice) for _, _, name in in_turn[:most] for voice in voices)
 
 
@@ -81,8 +81,14 @@ def synthesize(exp, conf):
         samples = resynthesize(vqvae, inverter, read_samples(cuts[utterance], rate), voice)
         write_wave(exp.dir / "wavs" / name, soxr.resample(samples, rate, RATE))
 
-    in_parts("wavs", speak, {name: (spoken, name) for spoken, name in sorted(names.items())}, model_processes(),
-             files=lambda spoken: [exp.dir / "wavs" / spoken[1]], log=exp.log)
+    in_parts(
+        "wavs",
+        speak,
+        {name: (spoken, name) for spoken, name in sorted(names.items())},
+        model_processes(),
+        files=lambda spoken: [exp.dir / "wavs" / spoken[1]],
+        log=exp.log,
+    )
     exp.log.info("%d utterances spoken: %s", len(names), exp.dir / "wavs")
 
 
@@ -92,7 +98,7 @@ def expected_of(corpus, language, cuts, pairs):
         return {cut.id for cut in cuts}, set(pairs)
     from local.zerospeech.zerospeech2019 import expected_files
 
-    (utterances, wanted), = expected_files(corpus, language).values()
+    ((utterances, wanted),) = expected_files(corpus, language).values()
     return utterances, set(pairs) if wanted is None else wanted
 
 
@@ -113,16 +119,25 @@ def make_submission(exp, conf):
     for wave in submission.synthesis_names(pairs).values():
         shutil.copyfile(exp.dir / "wavs" / wave, folder / submission.TRACK / language / "test" / wave)
     config, about = vqvae.model.config, conf.submission
-    options = json.dumps({"features": asdict(vqvae.features), "vqvae": asdict(config),
-                          "inverter": asdict(inverter.model.config)}, indent=1)
+    options = json.dumps(
+        {"features": asdict(vqvae.features), "vqvae": asdict(config), "inverter": asdict(inverter.model.config)}, indent=1
+    )
     submission.write_metadata(
-        folder, about.author, about.affiliation, "dtw_cosine",
-        f"{conf.synthesis}: VQ-VAE of {config.codes} codes, inverter, Griffin-Lim" +
-        ("" if language == name else f"; the folder {language} holds the language {name} of corpus={conf.corpus}"),
-        about.code and f"{about.code}\n\nOptions of the models ({name}):\n{options}")
+        folder,
+        about.author,
+        about.affiliation,
+        "dtw_cosine",
+        f"{conf.synthesis}: VQ-VAE of {config.codes} codes, inverter, Griffin-Lim"
+        + ("" if language == name else f"; the folder {language} holds the language {name} of corpus={conf.corpus}"),
+        about.code and f"{about.code}\n\nOptions of the models ({name}):\n{options}",
+    )
     problems = submission.check_submission(folder, {language: expected_of(conf.corpus, name, cuts, pairs)})
     for path, problem in problems:
         exp.log.warning("%s: %s", path, problem)
-    exp.log.info("%s: %s; the challenge wants the language %s too, and this is %s alone (utils/merge_submissions.py joins two)",
-                 folder, f"{len(problems)} problems" if problems else "nothing wrong",
-                 " and ".join(submission.missing_languages(folder)), name)
+    exp.log.info(
+        "%s: %s; the challenge wants the language %s too, and this is %s alone (utils/merge_submissions.py joins two)",
+        folder,
+        f"{len(problems)} problems" if problems else "nothing wrong",
+        " and ".join(submission.missing_languages(folder)),
+        name,
+    )

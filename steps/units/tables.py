@@ -2,6 +2,7 @@
 
 scores: {system: [{"seed", "codes", "abx": {"within", "across"} in % or None, "bitrate": bit/s, "used"}, an entry a seed]}
 """
+
 import shlex
 
 from steps.chance import chance_note, chance_section, collapse_note
@@ -61,18 +62,26 @@ def tables(scores):
 
 def anchor_rows(scores):
     """k-means at each number of codes, and the features themselves."""
-    sizes = sorted(int(name[len("kmeans"):]) for name in scores if name.startswith("kmeans"))
+    sizes = sorted(int(name[len("kmeans") :]) for name in scores if name.startswith("kmeans"))
     rows = [row(f"k-means (K={size})", scores[f"kmeans{size}"]) for size in sizes]
     return rows + ([row("MFCC, 100 a second", scores["mfcc"])] if "mfcc" in scores else [])
 
 
 def row(label, entries, paper=(None, None)):
     """Cells of a table; with several seeds the mean and the standard deviation."""
-    abx = [[entry["abx"][mode] for entry in entries if entry["abx"] and entry["abx"][mode] is not None]
-           for mode in ("across", "within")]
+    abx = [
+        [entry["abx"][mode] for entry in entries if entry["abx"] and entry["abx"][mode] is not None]
+        for mode in ("across", "within")
+    ]
     used = [entry["used"] for entry in entries if entry["used"] is not None]
-    return [label, *map(spread, abx), spread([entry["bitrate"] for entry in entries if entry["bitrate"] is not None]),
-            "/".join(map(str, used)) or None, len(entries), *(decimals(value, "g") for value in paper)]
+    return [
+        label,
+        *map(spread, abx),
+        spread([entry["bitrate"] for entry in entries if entry["bitrate"] is not None]),
+        "/".join(map(str, used)) or None,
+        len(entries),
+        *(decimals(value, "g") for value in paper),
+    ]
 
 
 def chance_notes(system, entry):
@@ -81,8 +90,10 @@ def chance_notes(system, entry):
     name, abx = f"{system}, seed {entry['seed']}", entry["abx"] or {}
     mode = "within" if abx.get("across") is None else "across"
     error = None if abx.get(mode) is None else abx[mode] / 100
-    return [chance_note(name, "abx", error, f"test ({mode} speakers)"),
-            collapse_note(name, entry["used"], entry["codes"], "test")]
+    return [
+        chance_note(name, "abx", error, f"test ({mode} speakers)"),
+        collapse_note(name, entry["used"], entry["codes"], "test"),
+    ]
 
 
 def synthesis_parts(synthesis, model):
@@ -94,26 +105,33 @@ def synthesis_parts(synthesis, model):
             shown.append((label, synthesis[name]))
     if "recordings" in synthesis:
         shown.append(("recordings, recognised", {**synthesis["recordings"], "recognition": synthesis["recordings"]}))
-    columns = {name: make for name, make in SPEECH_COLUMNS.items() if any(make(entry) for _, entry in shown) or
-               name in ALWAYS}
+    columns = {name: make for name, make in SPEECH_COLUMNS.items() if any(make(entry) for _, entry in shown) or name in ALWAYS}
     rows = [[label, *(make(entry) for make in columns.values())] for label, entry in shown]
     limit = synthesis["griffin_lim"]
-    parts = ["## Speech from units",
-             f"Codes of {synthesis['system']}, K={synthesis['codes']}, seed {synthesis['seed']}; one inverter.",
-             markdown_table(["Speech", *columns], rows),
-             "Nearer to the voice, in % of the utterances: likelier under a Gaussian over the voiced frames (12 MFCC, "
-             "log F0) of the voice asked for than of the speaker; in one's own voice, than of all others. MCD: "
-             "mel-cepstral distortion after time alignment to that voice's own recording of the sentence, where there "
-             "is one."]
+    parts = [
+        "## Speech from units",
+        f"Codes of {synthesis['system']}, K={synthesis['codes']}, seed {synthesis['seed']}; one inverter.",
+        markdown_table(["Speech", *columns], rows),
+        "Nearer to the voice, in % of the utterances: likelier under a Gaussian over the voiced frames (12 MFCC, "
+        "log F0) of the voice asked for than of the speaker; in one's own voice, than of all others. MCD: "
+        "mel-cepstral distortion after time alignment to that voice's own recording of the sentence, where there "
+        "is one.",
+    ]
     if "similarity" in synthesis["conversions"]:
-        parts.append("Similarity: cosine of Resemblyzer's embedding and the mean of those of the voice's recordings; "
-                     "other: the same with the speaker's, in one's own voice with the nearest other voice's.")
+        parts.append(
+            "Similarity: cosine of Resemblyzer's embedding and the mean of those of the voice's recordings; "
+            "other: the same with the speaker's, in one's own voice with the nearest other voice's."
+        )
     if "recogniser" in synthesis:
-        parts.append(f"CER: character error rate in % of `{synthesis['recogniser']}` against the corpus's texts, as "
-                     "lower-case words; of the recordings themselves it is the recogniser's own.")
+        parts.append(
+            f"CER: character error rate in % of `{synthesis['recogniser']}` against the corpus's texts, as "
+            "lower-case words; of the recordings themselves it is the recogniser's own."
+        )
     if limit["utterances"]:
-        parts.append(f"Griffin-Lim on the magnitudes of {limit['utterances']} recordings: spectral SNR "
-                     f"{limit['snr_db']:.1f} dB, {synthesis['real_time']:.3f} of real time (process time).")
+        parts.append(
+            f"Griffin-Lim on the magnitudes of {limit['utterances']} recordings: spectral SNR "
+            f"{limit['snr_db']:.1f} dB, {synthesis['real_time']:.3f} of real time (process time)."
+        )
     voice = synthesis["pairs"][0]["target"]
     command = f"utils/resynthesize.py FILE --model {shlex.quote(str(model))} --speaker {voice} -o DIR"
     return [*parts, f"Another recording: `{command}`."]
@@ -124,9 +142,16 @@ def report(scores, note, command, synthesis=None, model=None):
     parts = []
     for title, table in tables(scores).items():
         parts += [f"## {title}", table]
-    parts += chance_section(note for system, entries in scores.items() if system in SYSTEMS for entry in entries
-                            for note in chance_notes(system, entry))
-    parts.append("ABX in %, cosine, averaged as ZeroSpeech 2020 does; lower is better. The paper's figures are for the "
-                 "English test set of the challenge.")
+    parts += chance_section(
+        note
+        for system, entries in scores.items()
+        if system in SYSTEMS
+        for entry in entries
+        for note in chance_notes(system, entry)
+    )
+    parts.append(
+        "ABX in %, cosine, averaged as ZeroSpeech 2020 does; lower is better. The paper's figures are for the "
+        "English test set of the challenge."
+    )
     parts += synthesis_parts(synthesis, model) if synthesis else []
     return report_text("Units from untranscribed speech", note, command, parts)

@@ -1,4 +1,5 @@
 """Training of the systems of egs/zerospeech: the VQ-VAEs of Tables 1 to 3 of Tjandra et al. 2020."""
+
 from dataclasses import replace
 
 from steps.chance import warn_of_training
@@ -49,8 +50,14 @@ def train_vqvae(exp, conf, system, seed):
     config = replace(conf.vqvae, features=features.dim, **options)
     exp.log.info("%s, seed %d: %d utterances of %d speakers", system, seed, len(cuts), len(speakers))
     dataset = UnitDataset(speakers, features, conf.data, stats)
-    training = run_training(exp, lambda: VqVaeTraining(VqVae(config, len(speakers))), dataset, cuts,
-                            replace(conf.train, seed=seed), f"{system}/{seed}")
+    training = run_training(
+        exp,
+        lambda: VqVaeTraining(VqVae(config, len(speakers))),
+        dataset,
+        cuts,
+        replace(conf.train, seed=seed),
+        f"{system}/{seed}",
+    )
     if training is None:  # it is another process's
         return
     warn_of_training(exp.log, f"{system}, seed {seed}", exp.dir / "training" / system / str(seed), codes=config.codes)

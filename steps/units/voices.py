@@ -1,4 +1,5 @@
 """Scores of speech from units in egs/zerospeech, without listeners; for their worth see pyspeech/units/voices.py."""
+
 import statistics
 import time
 from collections import defaultdict
@@ -39,16 +40,26 @@ def score_synthesis(exp, conf):
     spoken = [test[name] for name in sorted({utterance for utterance, _ in names})]
     voices = fit_voices(exp.dir / "corpus", inverter.speakers, {speaker_of(cut) for cut in spoken}, exp.log)
     found = score_pairs(exp, names, test, voices, inverter.speakers)
-    own = [margin(read_samples(cut, RATE), speaker_of(cut), speaker_of(cut), inverter.speakers, voices)
-           for cut in spoken if speaker_of(cut) in inverter.speakers]
+    own = [
+        margin(read_samples(cut, RATE), speaker_of(cut), speaker_of(cut), inverter.speakers, voices)
+        for cut in spoken
+        if speaker_of(cut) in inverter.speakers
+    ]
     ratios, real_time = measure_griffin_lim(spoken[:TIMED], vqvae.features.magnitudes)
-    measured = {"system": conf.synthesis, "seed": conf.seeds[0], "codes": vqvae.model.config.codes,
-                "pairs": [{"source": source, "target": target, **summarize(entries)}
-                          for (source, target), entries in sorted(found.items())],
-                "conversions": share([entry[0] for (source, target), entries in found.items() if source != target
-                                      for entry in entries]),
-                "originals": share(own),
-                "griffin_lim": {"utterances": len(ratios), "snr_db": mean(ratios)}, "real_time": real_time}
+    measured = {
+        "system": conf.synthesis,
+        "seed": conf.seeds[0],
+        "codes": vqvae.model.config.codes,
+        "pairs": [
+            {"source": source, "target": target, **summarize(entries)} for (source, target), entries in sorted(found.items())
+        ],
+        "conversions": share(
+            [entry[0] for (source, target), entries in found.items() if source != target for entry in entries]
+        ),
+        "originals": share(own),
+        "griffin_lim": {"utterances": len(ratios), "snr_db": mean(ratios)},
+        "real_time": real_time,
+    }
     add_similarity(measured, exp, names, test, inverter.speakers)
     add_recognition(measured, exp, conf.recogniser, names, test)
     draw_sentence(exp.dir / "wavs", vqvae, spoken, names, exp.dir / "figures" / "sentence.png")
@@ -130,12 +141,11 @@ def margin(samples, target, source, speakers, voices):
 def summarize(entries):
     """Of [(margin or None, distance or None), ...]: as `share`, the mean "distance" in dB and how many it is of."""
     distances = [distance for _, distance in entries if distance is not None]
-    return {**share([entry[0] for entry in entries]), "distance": mean(distances),
-            "references": len(distances)}
+    return {**share([entry[0] for entry in entries]), "distance": mean(distances), "references": len(distances)}
 
 
 def share(margins):
-    """"utterances", how many; "nearer", the share of margins above 0 of those that are known, None without any."""
+    """ "utterances", how many; "nearer", the share of margins above 0 of those that are known, None without any."""
     known = [value > 0 for value in margins if value is not None]
     return {"utterances": len(margins), "nearer": mean(known)}
 

@@ -5,6 +5,7 @@ Both read the same files and average alike (joint), cosine distance, within and 
 frame of every item, so its item file has offsets a frame later: both see the same frames, and the errors have to agree as
 far as its single precision allows.
 """
+
 import sys
 from pathlib import Path
 
@@ -22,8 +23,8 @@ from pyspeech.commands.arguments import tool_parser
 from steps.benchmark.timing import best_process_times, use_one_thread
 
 RATE = 25
-SPEAKERS = 6               # all of a context: with more than 5 as X the peer would draw some of them, or its bar stops it
-PHONES, PER_CELL = 4, 2    # phones in a context, and about how many tokens of each by a speaker
+SPEAKERS = 6  # all of a context: with more than 5 as X the peer would draw some of them, or its bar stops it
+PHONES, PER_CELL = 4, 2  # phones in a context, and about how many tokens of each by a speaker
 INSTALL = "pip install --no-deps --target peer zerospeech-libriabx progressbar2 python-utils virtual-dataset"
 
 
@@ -64,8 +65,16 @@ def score_ours(items, folder):
 def score_peer(items, folder):
     from libriabx import AbxArguments, abx_eval
 
-    arguments = AbxArguments(str(folder), str(items), feature_size=1 / RATE, cuda=False, file_extension=".npy", mode="all",
-                             max_size_group=10**9, max_x_across=SPEAKERS - 1)
+    arguments = AbxArguments(
+        str(folder),
+        str(items),
+        feature_size=1 / RATE,
+        cuda=False,
+        file_extension=".npy",
+        mode="all",
+        max_size_group=10**9,
+        max_x_across=SPEAKERS - 1,
+    )
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
         return {mode: 100 * error for mode, error in abx_eval(arguments).items()}
 
@@ -87,6 +96,7 @@ def main():
     arguments = parser.parse_args()
     use_one_thread()
     import pyspeech.units.abx  # noqa: F401  (imports are not measured)
+
     peer_is_here = importlib.util.find_spec("libriabx") is not None
     if peer_is_here:
         import libriabx.libri_light.eval_ABX  # noqa: F401

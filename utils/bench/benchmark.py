@@ -20,6 +20,7 @@ On a CPU --sizes is mini; the papers' sizes are for GPUs: a step takes minutes w
   utils/bench/benchmark.py -o there --cluster slurm --partition gpu
   utils/bench/benchmark.py --compare here.json there.json   refuses different work; "no difference" where ranges overlap
 """
+
 import sys
 from pathlib import Path
 
@@ -60,9 +61,18 @@ SIZES = ("mini", "full")  # profiles
 SCALES = {"fearless": 0.002, "indic": 0.004, "zerospeech": 0.03, "add2022": 0.01}  # of the official corpora
 RECORDINGS = 300.0  # seconds of made-up speech that their files are cut from
 # No caches: a second epoch would read nothing. Augmentation from the first batch on, from sounds that are made up.
-SETTINGS = {"fearless": ("data.cache_hours=0",), "indic": (), "zerospeech": ("data.cache_gigabytes=0",),
-            "add2022": ("data.cache_gigabytes=0", "data.clean_batches=0", "augment.noise_dir=simulated",
-                        "augment.music_dir=simulated", "augment.room_dir=simulated")}
+SETTINGS = {
+    "fearless": ("data.cache_hours=0",),
+    "indic": (),
+    "zerospeech": ("data.cache_gigabytes=0",),
+    "add2022": (
+        "data.cache_gigabytes=0",
+        "data.clean_batches=0",
+        "augment.noise_dir=simulated",
+        "augment.music_dir=simulated",
+        "augment.room_dir=simulated",
+    ),
+}
 MEMORY = 12.0  # GB that a job asks for
 
 
@@ -89,13 +99,25 @@ def main(arguments=None):
 def parser():
     parser = tool_parser(__doc__)
     parser.allow_abbrev = False  # a job that was told --clu would submit itself: see `without`
-    parser.add_argument("--recipes", nargs="+", choices=PLANS, default=list(PLANS), metavar="RECIPE",
-                        help=f"of {', '.join(PLANS)} (default: all)")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART",
-                        help=f"of {', '.join(PARTS)} (default: all)")
+    parser.add_argument(
+        "--recipes",
+        nargs="+",
+        choices=PLANS,
+        default=list(PLANS),
+        metavar="RECIPE",
+        help=f"of {', '.join(PLANS)} (default: all)",
+    )
+    parser.add_argument(
+        "--parts", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=f"of {', '.join(PARTS)} (default: all)"
+    )
     parser.add_argument("--sizes", nargs="+", choices=SIZES, help="default: both on a GPU, mini on a CPU")
-    parser.add_argument("--processes", nargs="+", type=whole_number, metavar="N",
-                        help="that share the work of a line (default: 1, and 2 where there are two cores or GPUs)")
+    parser.add_argument(
+        "--processes",
+        nargs="+",
+        type=whole_number,
+        metavar="N",
+        help="that share the work of a line (default: 1, and 2 where there are two cores or GPUs)",
+    )
     parser.add_argument("--threads", type=whole_number, help="of a process (default: the cores by the most processes)")
     parser.add_argument("--rounds", type=whole_number, default=4, help="over all lines (default: 4)")
     parser.add_argument("--repeats", type=whole_number, default=2, help="of a line in each round (default: 2)")
@@ -105,8 +127,9 @@ def parser():
     parser.add_argument("--folder", type=Path, help="of corpora, kept and used again (default: a temporary one)")
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="further options of the recipes")
     parser.add_argument("-o", "--output", type=Path, metavar="NAME", help="write NAME.md, NAME.json and NAME.png")
-    parser.add_argument("--compare", nargs="+", type=Path, metavar="FILE", help="compare the first of these results with each "
-                        "of the others")
+    parser.add_argument(
+        "--compare", nargs="+", type=Path, metavar="FILE", help="compare the first of these results with each of the others"
+    )
     parser.add_argument("--cluster", choices=QUEUES, help="run as a job of this queue, and follow it")
     parser.add_argument("--partition", help="of the job (Grid Engine: queue); other options of the site are in cluster.yaml")
     parser.add_argument("--cores", type=whole_number, default=2, help="that the job asks for (default: 2)")
@@ -127,9 +150,18 @@ class Benchmark:
         self.threads = options.threads or max(1, cores // max(self.processes))
         if options.batches < max(self.processes):
             raise UserError(f"--batches {options.batches}: expected at least one a process, {max(self.processes)}")
-        self.results = {"format": 1, "complete": False, "machine": describe_machine(), "device": "GPU" if gpus else "CPU",
-                        "threads": self.threads, "rounds": options.rounds, "repeats": options.repeats,
-                        "seconds": options.seconds, "least_seconds": LEAST_SECONDS, "lines": {}}
+        self.results = {
+            "format": 1,
+            "complete": False,
+            "machine": describe_machine(),
+            "device": "GPU" if gpus else "CPU",
+            "threads": self.threads,
+            "rounds": options.rounds,
+            "repeats": options.repeats,
+            "seconds": options.seconds,
+            "least_seconds": LEAST_SECONDS,
+            "lines": {},
+        }
 
     def run(self):
         ready = {}
@@ -162,9 +194,22 @@ class Benchmark:
 
     def _line(self, name):
         options = self.options
-        command = [sys.executable, os.path.abspath(__file__), "--only", name, "--folder", self.folder,
-                   "--device", options.device, "--repeats", options.repeats, "--seconds", options.seconds,
-                   "--batches", options.batches]
+        command = [
+            sys.executable,
+            os.path.abspath(__file__),
+            "--only",
+            name,
+            "--folder",
+            self.folder,
+            "--device",
+            options.device,
+            "--repeats",
+            options.repeats,
+            "--seconds",
+            options.seconds,
+            "--batches",
+            options.batches,
+        ]
         command += ["--set", *options.set] if options.set else []
         done = run_program(command, environment={**os.environ, **thread_variables(self.threads)})
         if done.status:
@@ -319,8 +364,15 @@ def run_on_cluster(options, arguments):
     output.parent.mkdir(parents=True, exist_ok=True)
     site = load_site(None, [f"partition={options.partition}"] if options.partition else [])
     command = [os.path.abspath(__file__), *without(arguments, "--cluster", "--partition")]
-    job = Job(f"{prefix_of(output)}benchmark", "", f"{output}.log", cpus=options.cores, gpus=options.gpus,
-              hours=options.hours * site.time_factor, memory=MEMORY * site.memory_factor)
+    job = Job(
+        f"{prefix_of(output)}benchmark",
+        "",
+        f"{output}.log",
+        cpus=options.cores,
+        gpus=options.gpus,
+        hours=options.hours * site.time_factor,
+        memory=MEMORY * site.memory_factor,
+    )
     json_file = Path(f"{output}.json")
     before = json_file.stat().st_mtime_ns if json_file.exists() else None
     run_one_job(options.cluster, site, job, command)

@@ -4,6 +4,7 @@
 Vocabularies are those of the paper's Table 1. The paper gives the LSTM layers (6 and 2 of 1024 units, 640 inputs); the
 rest is what reproduces its figures, see pyspeech/asr/. Outputs that only the pruned loss uses are not counted.
 """
+
 import sys
 from pathlib import Path
 
@@ -46,8 +47,13 @@ def main(arguments=None):
 
 def parser():
     parser = tool_parser(__doc__)
-    parser.add_argument("--union", metavar="V", type=int, default=union_size(),
-                        help="symbols of vanilla and one-hot (default: %(default)s, all of Table 1 with one blank)")
+    parser.add_argument(
+        "--union",
+        metavar="V",
+        type=int,
+        default=union_size(),
+        help="symbols of vanilla and one-hot (default: %(default)s, all of Table 1 with one blank)",
+    )
     parser.add_argument("--json", metavar="FILE", type=new_file, help="write the table, with all digits, to FILE as well")
     return parser
 
@@ -62,8 +68,16 @@ def table(union):
     rows = []
     for model, paper in PAPER.items():
         parameters = count(model, union)
-        rows.append({"model": model, "parameters": parameters, "ours": parameters / 1e6, "paper": paper,
-                     "difference": parameters / 1e6 - paper, "note": note(model, union)})
+        rows.append(
+            {
+                "model": model,
+                "parameters": parameters,
+                "ours": parameters / 1e6,
+                "paper": paper,
+                "difference": parameters / 1e6 - paper,
+                "note": note(model, union),
+            }
+        )
     return rows
 
 
@@ -92,8 +106,10 @@ def note(model, union):
     if abs(needed - union) <= half:
         return f"with a union of {union} symbols"
     here = "" if union == union_size() else f", here {union}"
-    return (f"the paper's figure needs a union of {needed - half:.0f} to {needed + half:.0f} symbols; its text "
-            f"(graphemes distinct between languages) and Table 1 give {union_size()}{here}")
+    return (
+        f"the paper's figure needs a union of {needed - half:.0f} to {needed + half:.0f} symbols; its text "
+        f"(graphemes distinct between languages) and Table 1 give {union_size()}{here}"
+    )
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ examples:
   utils/bench/fake_conditions.py --corpus egs/add2022/exp/release/corpus
   utils/bench/fake_conditions.py --corpus egs/add2022/exp/mini/corpus --model egs/add2022/exp/mini/models/rnm_sm/42 --set eval
 """
+
 import sys
 from pathlib import Path
 
@@ -30,8 +31,11 @@ def main(arguments=None):
     parser = tool_parser(__doc__)
     parser.add_argument("--corpus", metavar="DIR", required=True, help="corpus in an experiment folder of egs/add2022")
     parser.add_argument("--set", choices=("dev", "adapt", "eval"), default="dev", help="which of its sets (default: dev)")
-    parser.add_argument("--model", metavar="DIR", help="folder of a model.pt that egs/add2022/run.py made (default: the "
-                        "detector that comes along)")
+    parser.add_argument(
+        "--model",
+        metavar="DIR",
+        help="folder of a model.pt that egs/add2022/run.py made (default: the detector that comes along)",
+    )
     options = parser.parse_args(arguments)
     status = set_up_messages()
     from pyspeech.model_file import find_model
@@ -47,8 +51,16 @@ def main(arguments=None):
     genuine, read = [label_of(cut).genuine for cut in cuts], UtteranceReader(rate, detector.crop.cache_gigabytes)
     for name, change in conditions(rate).items():
         status.show(f"{name} ...")
-        rows.append([name, *figures([score_samples(detector, change(read(cut), number), rate)
-                                     for number, cut in enumerate(cuts)], genuine, detector.threshold)])
+        rows.append(
+            [
+                name,
+                *figures(
+                    [score_samples(detector, change(read(cut), number), rate) for number, cut in enumerate(cuts)],
+                    genuine,
+                    detector.threshold,
+                ),
+            ]
+        )
     status.clear()
     print(markdown_table(["condition", "EER", "genuine called fake", "fakes called genuine"], rows))
 
@@ -62,11 +74,13 @@ def conditions(rate):
     def codec(name, samples, number):
         return through_codec(samples, rate, np.random.default_rng(number), name)
 
-    return {"as it is": lambda samples, number: samples,
-            **{name: partial(codec, name) for name in CODECS},
-            **{f"white noise {decibels} dB below speech": partial(hissing, decibels) for decibels in (20, 30, 40)},
-            "clipped at 0.3 of the peak": clipped,
-            "level control that halves decibels": partial(levelled, rate)}
+    return {
+        "as it is": lambda samples, number: samples,
+        **{name: partial(codec, name) for name in CODECS},
+        **{f"white noise {decibels} dB below speech": partial(hissing, decibels) for decibels in (20, 30, 40)},
+        "clipped at 0.3 of the peak": clipped,
+        "level control that halves decibels": partial(levelled, rate),
+    }
 
 
 def hissing(decibels, samples, number):
@@ -105,8 +119,11 @@ def figures(scores, genuine, threshold):
 
     scores, genuine = np.array(scores), np.array(genuine)
     people, fakes = scores[genuine], scores[~genuine]
-    return [f"{percent(equal_error_rate(people, fakes)[0], 1)} {bracketed(eer_interval(people, fakes))}",
-            percent(np.mean(people < threshold), 0), percent(np.mean(fakes >= threshold), 0)]
+    return [
+        f"{percent(equal_error_rate(people, fakes)[0], 1)} {bracketed(eer_interval(people, fakes))}",
+        percent(np.mean(people < threshold), 0),
+        percent(np.mean(fakes >= threshold), 0),
+    ]
 
 
 if __name__ == "__main__":

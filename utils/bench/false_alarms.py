@@ -7,6 +7,7 @@ alarms, music, noises and rooms, two minutes each, from music and noises that tr
 examples:
   utils/bench/false_alarms.py --hours 10 --by-kind
 """
+
 import sys
 from pathlib import Path
 
@@ -81,8 +82,9 @@ def main(arguments=None):
     parser.add_argument("--hours", type=length, default=1.0, help="of recordings (default: 1)")
     parser.add_argument("--by-kind", action="store_true", help="also each kind of sound by itself, a tenth of the hours each")
     parser.add_argument("--model", metavar="FILE", help="an ONNX file, or the folder of a network (default: the shipped one)")
-    parser.add_argument("--split", choices=("train", "dev", "eval"), default="eval",
-                        help="whose music and noises (default: eval)")
+    parser.add_argument(
+        "--split", choices=("train", "dev", "eval"), default="eval", help="whose music and noises (default: eval)"
+    )
     parser.add_argument("--seed", type=seed, default=1, help="of the recordings (default: 1)")
     options = parser.parse_args(arguments)
     use_one_thread()

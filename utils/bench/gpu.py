@@ -15,6 +15,7 @@ second and the share of the time spent waiting for data (without the first tenth
 Everything is kept in --folder, where one is named, and corpora that are there are not made again. The JSON file is written
 after each part. Without a GPU, `--device cpu --steps 3` shows that it works.
 """
+
 import sys
 from pathlib import Path
 
@@ -57,12 +58,17 @@ class Recipe(NamedTuple):
 
 RECIPES = {
     "fearless": Recipe("prepare", (), {"train_seg_rnn": ("train", "seg_rnn")}),
-    "indic": Recipe("features", ("systems=[multi_softmax_lid]",),
-                    {"train_multi_softmax_lid": ("train", "multi_softmax_lid")}),
-    "zerospeech": Recipe("prepare", ("systems=[trf128]", "synthesis=trf128", "seeds=[42]", "repeated=[]"),
-                         {"train_trf128": ("train", "trf128/42"), "train_inverter": ("inverter_train", "inverter")}),
-    "add2022": Recipe("backgrounds", ("systems=[rnm_sm_mc0.8]", "seeds=[42]", "repeated=[]"),
-                      {"train_rnm_sm_mc0.8": ("train", "rnm_sm_mc0.8/42")}),
+    "indic": Recipe("features", ("systems=[multi_softmax_lid]",), {"train_multi_softmax_lid": ("train", "multi_softmax_lid")}),
+    "zerospeech": Recipe(
+        "prepare",
+        ("systems=[trf128]", "synthesis=trf128", "seeds=[42]", "repeated=[]"),
+        {"train_trf128": ("train", "trf128/42"), "train_inverter": ("inverter_train", "inverter")},
+    ),
+    "add2022": Recipe(
+        "backgrounds",
+        ("systems=[rnm_sm_mc0.8]", "seeds=[42]", "repeated=[]"),
+        {"train_rnm_sm_mc0.8": ("train", "rnm_sm_mc0.8/42")},
+    ),
 }
 
 
@@ -86,8 +92,14 @@ def parser():
     parser.add_argument("--device", choices=("auto", "cpu"), default="auto", help="auto (default): the GPU")
     parser.add_argument("--steps", type=steps, default=300, help="of each training (default: 300)")
     parser.add_argument("--minutes", type=length, default=30.0, help="after which nothing more is done (default: 30)")
-    parser.add_argument("--recipes", nargs="+", choices=RECIPES, default=list(RECIPES), metavar="RECIPE",
-                        help=f"of {', '.join(RECIPES)} (default: all)")
+    parser.add_argument(
+        "--recipes",
+        nargs="+",
+        choices=RECIPES,
+        default=list(RECIPES),
+        metavar="RECIPE",
+        help=f"of {', '.join(RECIPES)} (default: all)",
+    )
     parser.add_argument("--profile", default="full", help="default: full, the papers' sizes")
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="further options of the recipes")
     parser.add_argument("--no-tests", action="store_true", help="leave the tests out")
@@ -105,8 +117,16 @@ class Bench:
 
     def __init__(self, options, folder, gpus):
         self.options, self.folder, self.end = options, folder, time.monotonic() + 60 * options.minutes
-        self.results = {"environment": describe(), "gpus": gpus, "profile": options.profile, "steps": options.steps,
-                        "tests": None, "corpora": {}, "trainings": {}, "good": False}
+        self.results = {
+            "environment": describe(),
+            "gpus": gpus,
+            "profile": options.profile,
+            "steps": options.steps,
+            "tests": None,
+            "corpora": {},
+            "trainings": {},
+            "good": False,
+        }
 
     def run(self):
         print(self.results["environment"], flush=True)
@@ -181,8 +201,11 @@ class Bench:
         resumed = [match for match in (re.search(r"resumed from .*: step (\d+),", line) for line in lines) if match]
         if not resumed:
             raise UserError("it did not go on from a checkpoint after it was killed")
-        return {"killed_at": max(map(step_of, killed.lines)), "from": int(resumed[-1].group(1)),
-                **compare(expected, read_result(folder))}
+        return {
+            "killed_at": max(map(step_of, killed.lines)),
+            "from": int(resumed[-1].group(1)),
+            **compare(expected, read_result(folder)),
+        }
 
     def _finish(self, recipe, *arguments):
         done = self._recipe(recipe, *arguments)
@@ -193,8 +216,10 @@ class Bench:
     def _recipe(self, recipe, *arguments, **watching):
         script, folder = os.path.join(ROOT, "egs", recipe, "run.py"), self.folder / recipe
         options = [*RECIPES[recipe].options, *self.options.set]
-        return self._program([sys.executable, script, "--profile", self.options.profile, "--exp", folder, "--jobs", "1",
-                              *options, *arguments], **watching)
+        return self._program(
+            [sys.executable, script, "--profile", self.options.profile, "--exp", folder, "--jobs", "1", *options, *arguments],
+            **watching,
+        )
 
     def _program(self, command, **watching):
         left = self.end - time.monotonic()
@@ -218,8 +243,9 @@ def settings(recipe, steps, others=None):
     sections = [section for section, _ in RECIPES[recipe].trainings.values()]
     values = {"max_epochs": "null", "valid_every": steps, "log_every": 1, "save_every": max(1, steps // 6)}
     numbers = {**dict.fromkeys(sections, steps), **(others or {})}
-    return [f"{section}.{key}={value}" for section in sections
-            for key, value in {**values, "max_steps": numbers[section]}.items()]
+    return [
+        f"{section}.{key}={value}" for section in sections for key, value in {**values, "max_steps": numbers[section]}.items()
+    ]
 
 
 def say(text):
@@ -255,20 +281,29 @@ def read_speeds(folder):
 
     newest = list(numbered_files(folder, "checkpoint").values())[-1]
     points = [point for point in load_checkpoint(newest)["position"]["history"] if "speed/waiting" in point]
-    points = points[max(1, len(points) // 10):]
+    points = points[max(1, len(points) // 10) :]
     seconds = [1 / point["speed/steps_per_second"] for point in points]
     waiting = sum(one * point["speed/waiting"] for one, point in zip(seconds, points))
-    return {"steps_per_second": len(points) / sum(seconds), "waiting": waiting / sum(seconds),
-            "gpu_gigabytes": max((point["speed/gpu_gigabytes"] for point in points if "speed/gpu_gigabytes" in point),
-                                 default=None)}
+    return {
+        "steps_per_second": len(points) / sum(seconds),
+        "waiting": waiting / sum(seconds),
+        "gpu_gigabytes": max(
+            (point["speed/gpu_gigabytes"] for point in points if "speed/gpu_gigabytes" in point), default=None
+        ),
+    }
 
 
 def compare(one, other):
     """{"identical": whether weights and losses are, "largest_difference": of the weights} of two results."""
-    differences = [(value.double() - other["model"][name].double()).abs().max().item()
-                   for name, value in one["model"].items() if value.numel()]
-    return {"identical": not any(differences) and one["history"] == other["history"],
-            "largest_difference": max(differences, default=0.0)}
+    differences = [
+        (value.double() - other["model"][name].double()).abs().max().item()
+        for name, value in one["model"].items()
+        if value.numel()
+    ]
+    return {
+        "identical": not any(differences) and one["history"] == other["history"],
+        "largest_difference": max(differences, default=0.0),
+    }
 
 
 def farthest(losses, others):
@@ -297,8 +332,11 @@ def problems_of(found):
 
 def is_good(results):
     corpora = [found for found in results["corpora"].values() if "problem" in found]
-    return not corpora and (results["tests"] or {"good": True})["good"] and not any(
-        map(problems_of, results["trainings"].values()))
+    return (
+        not corpora
+        and (results["tests"] or {"good": True})["good"]
+        and not any(map(problems_of, results["trainings"].values()))
+    )
 
 
 def table(results):
@@ -317,10 +355,17 @@ def table(results):
 
 def cells(name, found):
     first, last = ends_of(found["losses"])
-    return [name, f"{found['steps_per_second']:.3g}", percent(found["waiting"], 0), decimals(found["gpu_gigabytes"], ".1f"),
-            decimals(found["host_gigabytes"], ".1f"), f"{first:.3g} to {last:.3g}",
-            f"{percent(farthest(found['losses'], found['cpu']), 1)} %" if found.get("cpu") else None,
-            resumed_cell(found), f"{found['seconds']:.0f}"]
+    return [
+        name,
+        f"{found['steps_per_second']:.3g}",
+        percent(found["waiting"], 0),
+        decimals(found["gpu_gigabytes"], ".1f"),
+        decimals(found["host_gigabytes"], ".1f"),
+        f"{first:.3g} to {last:.3g}",
+        f"{percent(farthest(found['losses'], found['cpu']), 1)} %" if found.get("cpu") else None,
+        resumed_cell(found),
+        f"{found['seconds']:.0f}",
+    ]
 
 
 def resumed_cell(found):

@@ -5,6 +5,7 @@ The loop takes the steps of VoicePrivacy's B2 baseline one frame at a time with 
 from librosa where that is installed, as the baseline does. Without --audio the speech is made up: a buzz through
 formants that move, and noise.
 """
+
 import sys
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def plain_burg(frame, order):
     for stage in range(1, order + 1):
         power = forward @ forward + backward @ backward
         reflection = -2 * (forward @ backward) / power if power > 0 else 0.0
-        predictor[:stage + 1] = predictor[:stage + 1] + reflection * predictor[stage::-1]
+        predictor[: stage + 1] = predictor[: stage + 1] + reflection * predictor[stage::-1]
         forward, backward = (forward + reflection * backward)[1:], (backward + reflection * forward)[:-1]
     return predictor
 
@@ -68,15 +69,15 @@ def plain(samples, coefficient, rate=RATE, burg=plain_burg, order=20):
     padded = np.concatenate([np.zeros(shift), samples, np.zeros(size + shift)])
     total = np.zeros(len(padded))
     for begin in range(0, shift + len(samples), shift):
-        frame = padded[begin:begin + size] * window
+        frame = padded[begin : begin + size] * window
         predictor = burg(frame, order)
         poles = np.roots(predictor)
         angles = np.minimum(np.abs(np.angle(poles)) ** coefficient, np.pi)
         turned = np.abs(poles) * np.exp(1j * np.sign(poles.imag) * angles)
         moved = np.real(np.poly(np.where(poles.imag == 0, poles, turned)))
         excitation = lfilter(predictor, [1.0], frame)
-        total[begin:begin + size] += lfilter([1.0], moved, excitation) * window
-    return total[shift:shift + len(samples)]
+        total[begin : begin + size] += lfilter([1.0], moved, excitation) * window
+    return total[shift : shift + len(samples)]
 
 
 def librosa_burg():
@@ -99,7 +100,7 @@ def main(arguments=None):
     from pyspeech.spoof.mcadams import anonymize, anonymize_many
 
     samples = make_speech(options.seconds) if options.audio is None else read_audio(options.audio, RATE)[0]
-    samples = samples[:round(options.seconds * RATE)].astype(np.float64)
+    samples = samples[: round(options.seconds * RATE)].astype(np.float64)
     burg = librosa_burg()
     anonymize(samples[:RATE], 0.8)  # fills caches
 
@@ -112,19 +113,23 @@ def main(arguments=None):
     four, all_ours = least(lambda: anonymize_many(samples, COEFFICIENTS, level="none"))
     plain_one, _ = least(lambda: plain(samples, 0.8, burg=burg or plain_burg))
     plain_four, all_theirs = least(
-        lambda: [plain(samples, coefficient, burg=burg or plain_burg) for coefficient in COEFFICIENTS], 1)
+        lambda: [plain(samples, coefficient, burg=burg or plain_burg) for coefficient in COEFFICIENTS], 1
+    )
 
     seconds = len(samples) / RATE
-    print(f"{seconds:.1f} s at {RATE} Hz, one thread, process time over audio time; "
-          f"linear prediction of the loop: {'librosa' if burg else 'numpy'}")
+    print(
+        f"{seconds:.1f} s at {RATE} Hz, one thread, process time over audio time; "
+        f"linear prediction of the loop: {'librosa' if burg else 'numpy'}"
+    )
     print(f"one coefficient    ours {one / seconds:.5f}   loop {plain_one / seconds:.5f}   ratio {plain_one / one:.1f}")
     crop, _ = least(lambda: anonymize(samples[:CROP].astype(np.float32), 0.8))
     print(f"a training crop of {min(CROP, len(samples)) / RATE:.2f} s takes {1000 * crop:.1f} ms")
-    print(f"four coefficients  ours {four / seconds:.5f}   loop {plain_four / seconds:.5f}   "
-          f"ratio {plain_four / four:.1f}")
+    print(f"four coefficients  ours {four / seconds:.5f}   loop {plain_four / seconds:.5f}   ratio {plain_four / four:.1f}")
     for coefficient, mine, other in zip(COEFFICIENTS, all_ours, all_theirs):
-        print(f"coefficient {coefficient}: largest difference {np.abs(mine - other).max():.1e} "
-              f"at a largest value of {np.abs(other).max():.1f}")
+        print(
+            f"coefficient {coefficient}: largest difference {np.abs(mine - other).max():.1e} "
+            f"at a largest value of {np.abs(other).max():.1f}"
+        )
 
 
 def parser():

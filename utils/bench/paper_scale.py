@@ -10,6 +10,7 @@ with all that it starts.
 
 All of it is kept in --folder, where one is named; what is there is not done again. `--scale 0.01` is for a trial.
 """
+
 import sys
 from pathlib import Path
 
@@ -55,11 +56,21 @@ def main(arguments=None):
 
 def parser():
     parser = tool_parser(__doc__)
-    parser.add_argument("--recipes", nargs="+", choices=PLANS, default=list(PLANS), metavar="RECIPE",
-                        help=f"of {', '.join(PLANS)} (default: all)")
+    parser.add_argument(
+        "--recipes",
+        nargs="+",
+        choices=PLANS,
+        default=list(PLANS),
+        metavar="RECIPE",
+        help=f"of {', '.join(PLANS)} (default: all)",
+    )
     parser.add_argument("--scale", type=share, default=1.0, help="of the numbers of files (default: 1)")
-    parser.add_argument("--recordings", type=Path, metavar="DIR",
-                        help="speech to cut the files from (default: the AMI clips of the mini corpora)")
+    parser.add_argument(
+        "--recordings",
+        type=Path,
+        metavar="DIR",
+        help="speech to cut the files from (default: the AMI clips of the mini corpora)",
+    )
     parser.add_argument("--seconds", type=length, default=120.0, help="that an epoch is read for, at most (default: 120)")
     parser.add_argument("--folder", type=Path, help="of corpora and experiments, kept (default: a temporary one)")
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="further options of the recipes")
@@ -90,8 +101,10 @@ def measure(recipe, folder, options):
     command += ["--set", *options.set] if options.set else []
     done = finish(command)
     found = json.loads(done.lines[-1])
-    note = (f"first batch after {found['first']:.1f} s; {found['read']} of {found['batches']} batches, "
-            f"{found['audio'] / 3600:.1f} h, at {found['speed']:.0f} x real time, {found['workers'] or 'no'} workers")
+    note = (
+        f"first batch after {found['first']:.1f} s; {found['read']} of {found['batches']} batches, "
+        f"{found['audio'] / 3600:.1f} h, at {found['speed']:.0f} x real time, {found['workers'] or 'no'} workers"
+    )
     yield {**row_of("epoch", done, note), **found}
     middle = found["batches"] // 2
     done = finish([*command, "--skip", middle, "--seconds", 0.001])
@@ -109,8 +122,14 @@ def lay_out(name, corpus, options):
     begun, computed = time.monotonic(), time.process_time()
     made = full_size.lay_out(name, options.recordings or packaged_recordings(), corpus, options.scale)
     note = f"{made['files']} files, {made['hours']:.1f} h"
-    return {"part": "corpus", "seconds": time.monotonic() - begun, "cpu_seconds": time.process_time() - computed,
-            "gigabytes": None, "note": note, **made}
+    return {
+        "part": "corpus",
+        "seconds": time.monotonic() - begun,
+        "cpu_seconds": time.process_time() - computed,
+        "gigabytes": None,
+        "note": note,
+        **made,
+    }
 
 
 def packaged_recordings():
@@ -136,8 +155,9 @@ def read(options):
     os.environ["PYSPEECH_DEVICE"] = "cpu"
     settings = settings_of(plan, folder / plan.corpus, options)
     training = training_of(options.read, "full", folder / f"{options.read}-exp", settings)
-    return read_batches(training.dataset, training.sampler, training.config, options,
-                        lambda batch: plan.seconds(batch, training.conf))
+    return read_batches(
+        training.dataset, training.sampler, training.config, options, lambda batch: plan.seconds(batch, training.conf)
+    )
 
 
 def read_batches(dataset, sampler, config, options, seconds_of):
@@ -156,8 +176,14 @@ def read_batches(dataset, sampler, config, options, seconds_of):
         if time.monotonic() > end:
             break
     del loader, batch  # workers end, and their computing is known
-    return {"first": first, "read": count, "audio": audio, "workers": workers,
-            "speed": audio / (cores_seconds() - begun), "batches": None if options.skip else count_batches(sampler)}
+    return {
+        "first": first,
+        "read": count,
+        "audio": audio,
+        "workers": workers,
+        "speed": audio / (cores_seconds() - begun),
+        "batches": None if options.skip else count_batches(sampler),
+    }
 
 
 def cores_seconds():
@@ -175,8 +201,17 @@ def count_batches(sampler):
 
 def table(results):
     """The results as Markdown."""
-    rows = [[f"{recipe} {row['part']}", shown(row["seconds"]), shown(row["cpu_seconds"]), decimals(row["gigabytes"], ".2f"),
-             row["note"]] for recipe, found in results["recipes"].items() for row in found]
+    rows = [
+        [
+            f"{recipe} {row['part']}",
+            shown(row["seconds"]),
+            shown(row["cpu_seconds"]),
+            decimals(row["gigabytes"], ".2f"),
+            row["note"],
+        ]
+        for recipe, found in results["recipes"].items()
+        for row in found
+    ]
     return markdown_table(["", "time", "CPU", "GB", ""], rows)
 
 

@@ -11,6 +11,7 @@ Others are measured where they are installed: pip install silero-vad ten-vad web
 examples:
   utils/bench/sad_peers.py timit/ ami/ --turns radio/ -o peers      the tables, and the default settings' DCF as peers.png
 """
+
 import sys
 from pathlib import Path
 
@@ -149,8 +150,12 @@ def measure(maker, recordings):
         computing += time.process_time() - begun
 
     def costs(point):
-        return overall([score_pair(reference, find_speech(values, point, shift, seconds, offset), 0.0)
-                        for (values, shift, offset), (_, reference, seconds) in zip(found, recordings)])
+        return overall(
+            [
+                score_pair(reference, find_speech(values, point, shift, seconds, offset), 0.0)
+                for (values, shift, offset), (_, reference, seconds) in zip(found, recordings)
+            ]
+        )
 
     own = costs(point)
     decided = all(np.isin(values, (0, 1)).all() for values, _, _ in found)  # nothing for a threshold to change
@@ -169,8 +174,10 @@ def labelled(folder):
     paths = sorted(path for path in (Path(folder) / "audio").glob("*") if path.suffix in (".wav", ".flac"))
     if not paths:
         raise UserError(f"{folder}: no audio/*.wav or .flac in it; expected a folder with audio/ and reference/")
-    return [(path, read_reference(Path(folder) / "reference" / f"{path.stem}.txt"), soundfile.info(str(path)).duration)
-            for path in paths]
+    return [
+        (path, read_reference(Path(folder) / "reference" / f"{path.stem}.txt"), soundfile.info(str(path)).duration)
+        for path in paths
+    ]
 
 
 def draw(figures, path):
@@ -200,13 +207,16 @@ def main(arguments=None):
         os.environ[name] = "1"  # before numpy loads
 
     from steps.tables import markdown_table, percent
+
     figures = {}
     for point, folders in (("words", options.folders), ("turns", options.turns)):
         makers = systems(point)
         for folder in folders:
             recordings = labelled(folder)
-            print(f"\n{Path(folder).name}: {len(recordings)} recordings, "
-                  f"{sum(one[2] for one in recordings) / 60:.1f} minutes, labels of {point}\n")
+            print(
+                f"\n{Path(folder).name}: {len(recordings)} recordings, "
+                f"{sum(one[2] for one in recordings) / 60:.1f} minutes, labels of {point}\n"
+            )
             rows, missing = [], []
             for name, maker in makers.items():
                 try:

@@ -5,6 +5,7 @@ The networks have the sizes of the paper and of egs/fearless's profile mini, and
 speed; --model measures a trained one instead. Each figure is process time over audio time, of the best of several
 repetitions, in which the systems take turns. The audio is made up, at 8 kHz.
 """
+
 import sys
 from pathlib import Path
 
@@ -32,6 +33,7 @@ def main(arguments=None):
     import torch
 
     from steps.benchmark.parts import made_up_speech
+
     torch.set_num_threads(1)
     torch.manual_seed(0)
     samples = made_up_speech(options.seconds, RATE)
@@ -48,6 +50,7 @@ def others(samples):
     import webrtcvad
 
     from pyspeech.sad.statistical import detect
+
     frames = [frame.tobytes() for frame in (samples * 32767).astype(np.int16)[: len(samples) // 80 * 80].reshape(-1, 80)]
 
     def webrtc(_):
@@ -68,6 +71,7 @@ def networks():
     from pyspeech.sad.onnx_export import export_onnx
     from pyspeech.sad.onnx_network import OnnxNetwork
     from pyspeech.sad.piece_network import PieceNetwork
+
     mini = yaml.safe_load(MINI.read_text(encoding="utf-8"))
     found = {}
     for size, network, stft in (("paper", {}, {}), ("mini", mini["network"], mini["features"])):
@@ -84,6 +88,7 @@ def networks():
 
 def one_model(path):
     from pyspeech.sad.onnx_network import OnnxNetwork
+
     exported = OnnxNetwork(path)
     return {Path(path).name: detector(exported, exported.default)}
 
@@ -94,8 +99,10 @@ def detector(scorer, point):
 
     from pyspeech.sad.decoding import score_blocks
     from pyspeech.sad.smoothing import decide
-    return lambda samples: decide(np.concatenate(list(score_blocks(scorer, [samples], workers=1))), point.threshold,
-                                  point.smoothing)
+
+    return lambda samples: decide(
+        np.concatenate(list(score_blocks(scorer, [samples], workers=1))), point.threshold, point.smoothing
+    )
 
 
 if __name__ == "__main__":

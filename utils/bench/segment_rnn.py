@@ -4,6 +4,7 @@
 It has the paper's size and random weights, which does not change its speed. Each figure is the fraction of real time of the
 best of several repetitions, in which plain and fast take turns.
 """
+
 import sys
 from pathlib import Path
 

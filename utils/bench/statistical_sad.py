@@ -5,6 +5,7 @@ fractions of real time.
 The audio is made up (noise with bursts of a buzzing voice, 8 kHz) and in memory; time goes by the samples alone. Peak memory
 is that of this process, which holds the audio too.
 """
+
 import sys
 from pathlib import Path
 

@@ -10,6 +10,7 @@ examples:
   utils/bench/stream_hours.py egs/fearless/exp/mini/corpus/audio/eval
   utils/bench/stream_hours.py --point words --hours 3 radio.wav
 """
+
 import sys
 from pathlib import Path
 
@@ -41,8 +42,10 @@ def main(arguments=None):
     import numpy as np
 
     from steps.benchmark.timing import use_one_thread
+
     use_one_thread()
     from pyspeech.sad.streaming import load_stream
+
     detector = load_stream(options.system, options.model, point=options.point)
     rate = detector.sampling_rate
     with tempfile.TemporaryDirectory() as folder:
@@ -50,8 +53,10 @@ def main(arguments=None):
         write_hours(options.audio, path, rate, options.hours)
         found, late = streamed(detector, path, rate)
         expected = offline(options, path)
-    print(f"{len(found)} segments, each given out at most {late:.2f} s after its end (stated: {detector.delay:.2f} s, beside "
-          f"the {BLOCK_SECONDS:g} s of a block)")
+    print(
+        f"{len(found)} segments, each given out at most {late:.2f} s after its end (stated: {detector.delay:.2f} s, beside "
+        f"the {BLOCK_SECONDS:g} s of a block)"
+    )
     same = len(found) == len(expected) and np.allclose(found, expected, atol=1e-6)
     print("offline: the same" if same else f"offline: others, {len(expected)} segments")
 
@@ -61,6 +66,7 @@ def write_hours(audio, path, rate, hours):
     import soundfile
 
     from pyspeech.audio.io import find_audio, stream_audio
+
     with soundfile.SoundFile(path, "w", rate, 1, subtype="PCM_16") as file:
         left = round(hours * 3600 * rate)
         for recording in itertools.cycle(find_audio([audio])):
@@ -78,6 +84,7 @@ def streamed(detector, path, rate):
     import numpy as np
 
     from pyspeech.audio.io import stream_audio
+
     found, late, computing, marks = [], 0.0, 0.0, list(MINUTES)
     for block in stream_audio(path, rate, block_seconds=BLOCK_SECONDS):
         begun = time.process_time()
@@ -95,11 +102,13 @@ def streamed(detector, path, rate):
 
 def resident_megabytes():
     import os
+
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def offline(options, path):
     from pyspeech.sad.detector import load_detector
+
     return load_detector(options.system, options.model, point=options.point)(path).speech
 
 

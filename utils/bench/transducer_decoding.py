@@ -8,6 +8,7 @@ posteriors every hypothesis puts out symbols in every frame, the worst case.
 
 The audio is noise. float32 and int8, all decoders running to the end and stopped early.
 """
+
 import sys
 from pathlib import Path
 
@@ -50,16 +51,19 @@ def main():
             one.model.logits = ScheduledBlank(one.model.logits, options.rate * bundle.fbank.frame_seconds)
     stopping = EarlyStopping("mean_logp", tau=30, threshold=0.0)
     greedy = SearchConfig(1, search.max_symbols)
-    settings = [("4 languages", None, None, search), ("4 languages, greedy", None, None, greedy),
-                ("4 languages, early stopping", None, stopping, search), ("1 language", "hi-IN", None, search)]
+    settings = [
+        ("4 languages", None, None, search),
+        ("4 languages, greedy", None, None, greedy),
+        ("4 languages, early stopping", None, stopping, search),
+        ("1 language", "hi-IN", None, search),
+    ]
 
     print(f"torch {torch.__version__}, one thread, {search}, chunks of {options.chunk_frames * 30} ms\n")
     print("weights  decoders                       real time factor  T_avg  symbols/s  predictor calls/s   rows/s")
     for name, one in (("float32", bundle), ("int8", quantized)):
         measure(one, name, "encoder alone", options, lambda: encode_chunks(one, samples, options.chunk_frames))
         for label, language, early, config in settings:
-            measure(one, name, label, options,
-                    lambda: stream(one, samples, language, config, early, options.chunk_frames))
+            measure(one, name, label, options, lambda: stream(one, samples, language, config, early, options.chunk_frames))
 
 
 def random_bundle(plain):
@@ -73,8 +77,7 @@ def random_bundle(plain):
     model = Transducer(TransducerConfig(lid=True), VOCABULARIES).eval()
     if not plain:
         sharpen(model)
-    units = {code: GraphemeUnits([chr(0x4E00 + number) for number in range(size // 2)])
-             for code, size in VOCABULARIES.items()}
+    units = {code: GraphemeUnits([chr(0x4E00 + number) for number in range(size // 2)]) for code, size in VOCABULARIES.items()}
     return Bundle(model, units, FbankConfig(), GlobalStats([-7.0] * 80, [2.0] * 80))
 
 

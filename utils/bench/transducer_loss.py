@@ -5,6 +5,7 @@ From the projected outputs of encoder and predictor (random) to the gradients fo
 network (tanh and a linear layer), simple heads, both losses, one thread, float32. Each implementation has a process of
 its own: memory is how far its peak rises above what it held before the first pass, time the best of the later passes.
 """
+
 import sys
 from pathlib import Path
 
@@ -22,35 +23,51 @@ from pyspeech.commands.arguments import tool_parser
 from steps.benchmark.machine import held_gigabytes, peak_gigabytes
 from steps.benchmark.timing import best_process_times, thread_variables
 
-IMPLEMENTATIONS = {"k2": "pruned, k2 backend", "torch": "pruned, torch backend",
-                   "k2_helpers": "pruned, k2's own helpers", "full": "full lattice, torch backend",
-                   "torchaudio": "full lattice, torchaudio"}
+IMPLEMENTATIONS = {
+    "k2": "pruned, k2 backend",
+    "torch": "pruned, torch backend",
+    "k2_helpers": "pruned, k2's own helpers",
+    "full": "full lattice, torch backend",
+    "torchaudio": "full lattice, torchaudio",
+}
 NEEDS_K2, FULL = ("k2", "k2_helpers"), ("full", "torchaudio")
 
 
 def main():
     parser = tool_parser(__doc__)
-    for name, default in (("batch", 8), ("frames", 400), ("symbols", 80), ("vocabulary", 134), ("joint", 1024),
-                          ("prune-range", 5)):
+    for name, default in (
+        ("batch", 8),
+        ("frames", 400),
+        ("symbols", 80),
+        ("vocabulary", 134),
+        ("joint", 1024),
+        ("prune-range", 5),
+    ):
         parser.add_argument(f"--{name}", type=int, default=default, help="default %(default)s")
-    parser.add_argument("--repetitions", type=int, default=6,
-                        help="of the pruned losses; the full ones have 2; default %(default)s")
+    parser.add_argument(
+        "--repetitions", type=int, default=6, help="of the pruned losses; the full ones have 2; default %(default)s"
+    )
     parser.add_argument("--only", choices=IMPLEMENTATIONS, help="run this one in this process, and print JSON")
     options = parser.parse_args()
     if options.only:
         print(json.dumps(measure(options)))
         return
-    print(f"B {options.batch}, T {options.frames}, U {options.symbols}, V {options.vocabulary}, joint {options.joint}, "
-          f"range {options.prune_range}; forward and backward pass, one thread\n"
-          f"{'':30s}{'loss':>10s}{'process time':>16s}{'peak memory':>14s}", flush=True)
+    print(
+        f"B {options.batch}, T {options.frames}, U {options.symbols}, V {options.vocabulary}, joint {options.joint}, "
+        f"range {options.prune_range}; forward and backward pass, one thread\n"
+        f"{'':30s}{'loss':>10s}{'process time':>16s}{'peak memory':>14s}",
+        flush=True,
+    )
     results = {}
     for name, title in IMPLEMENTATIONS.items():
         results[name] = result = run_alone(name)
         if result is None:
             print(f"{title:30s}  k2 is not installed", flush=True)
         else:
-            print(f"{title:30s}{result['loss']:10.4f}{1000 * result['seconds']:13.0f} ms{result['megabytes']:11.0f} MB",
-                  flush=True)
+            print(
+                f"{title:30s}{result['loss']:10.4f}{1000 * result['seconds']:13.0f} ms{result['megabytes']:11.0f} MB",
+                flush=True,
+            )
     for ours in ("k2", "torch"):
         for other in ("k2_helpers", "torchaudio"):
             if results[ours] and results[other]:
@@ -106,8 +123,7 @@ def make_pass(name, options):
         from pyspeech.asr.pruning import gather_encoded, gather_predicted
 
         batch = tokens, lengths, token_lengths
-        smoothed, ranges = smoothed_loss(simple_am(encoded), simple_lm(predicted), *batch, options.prune_range,
-                                         backend=backend)
+        smoothed, ranges = smoothed_loss(simple_am(encoded), simple_lm(predicted), *batch, options.prune_range, backend=backend)
         logits = joint(gather_encoded(encoded, ranges), gather_predicted(predicted, ranges))
         return 0.5 * smoothed + pruned_loss(logits, ranges, *batch, backend)
 
@@ -117,8 +133,16 @@ def make_pass(name, options):
         zeros = torch.zeros_like(lengths)
         boundary = torch.stack([zeros, zeros, token_lengths, lengths], dim=1)
         smoothed, grads = k2.rnnt_loss_smoothed(
-            simple_lm(predicted), simple_am(encoded), tokens, 0, lm_only_scale=0.25, am_only_scale=0.0,
-            boundary=boundary, reduction="none", return_grad=True)
+            simple_lm(predicted),
+            simple_am(encoded),
+            tokens,
+            0,
+            lm_only_scale=0.25,
+            am_only_scale=0.0,
+            boundary=boundary,
+            reduction="none",
+            return_grad=True,
+        )
         ranges = k2.get_rnnt_prune_ranges(*grads, boundary, options.prune_range)
         logits = joint(*k2.do_rnnt_pruning(encoded, predicted, ranges))
         return 0.5 * smoothed + k2.rnnt_loss_pruned(logits, tokens, ranges, 0, boundary, reduction="none")
@@ -134,8 +158,13 @@ def make_pass(name, options):
         logits = joint(encoded[:, :, None], predicted[:, None])
         return rnnt_loss(logits, tokens.int(), lengths.int(), token_lengths.int(), blank=0, reduction="none")
 
-    losses = {"k2": lambda: pruned("k2"), "torch": lambda: pruned("torch"), "k2_helpers": k2_helpers, "full": full,
-              "torchaudio": torchaudio}[name]
+    losses = {
+        "k2": lambda: pruned("k2"),
+        "torch": lambda: pruned("torch"),
+        "k2_helpers": k2_helpers,
+        "full": full,
+        "torchaudio": torchaudio,
+    }[name]
 
     def run():
         for leaf in leaves:

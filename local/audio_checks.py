@@ -177,7 +177,9 @@ def check_utterances(utterances, check, log, jobs=None, what="audio files"):
         log=log,
     )
     good, problems = [], []
-    for utterance, (properties, problem) in zip(utterances, (one for results in found.values() for one in results)):
+    for utterance, (properties, problem) in zip(
+        utterances, (one for results in found.values() for one in results), strict=True
+    ):
         if problem:
             problems.append((_place(utterance), problem))
         else:

@@ -120,7 +120,7 @@ def lay_out_mucs(corpus):
     """<Language>/{train,test}/audio/*.wav and transcription.txt."""
     for language, (script, rate, *sets) in LANGUAGES.items():
         words = make_words(script, corpus.rng)
-        for split, (utterances, hours) in zip(("train", "test"), sets):
+        for split, (utterances, hours) in zip(("train", "test"), sets, strict=True):
             pieces = corpus.pieces(f"{language}-{split}", 3600 * hours / utterances, rate)
             lines, folder = [], corpus.folder / language / split
             for number in range(corpus.number(utterances)):
@@ -181,7 +181,7 @@ def lay_out_add2022(corpus):
         kinds = ["genuine"] * corpus.number(genuine) + ["fake"] * corpus.number(fake)
         corpus.rng.shuffle(kinds)
         names = _link_all(corpus, pieces, corpus.folder / places[part][0], name, len(kinds))
-        corpus.write(places[part][1], [f"{file} {kind}" for file, kind in zip(names, kinds)])
+        corpus.write(places[part][1], [f"{file} {kind}" for file, kind in zip(names, kinds, strict=True)])
     _link_all(corpus, pieces, corpus.folder / "track1_eval", "ADD_E", corpus.number(UNLABELLED))
 
 

@@ -169,8 +169,29 @@ VOICES = {
     "gcin-5": ("gcin-voice", "usr/share/gcin-voice/ogg/*/5.ogg", "f"),
     **{
         f"klettres-{language}": ("klettres-data", f"usr/share/klettres/{language}/*.ogg", "f" if language in women else "m")
-        for women in ("ar cs en_GB es he it nb nl pt_BR ru tn uk lt".split(),)
-        for language in "ar cs da de en en_GB es fr he hu it lt ml nb nds nl pt_BR ru tn uk".split()
+        for women in (["ar", "cs", "en_GB", "es", "he", "it", "nb", "nl", "pt_BR", "ru", "tn", "uk", "lt"],)
+        for language in [
+            "ar",
+            "cs",
+            "da",
+            "de",
+            "en",
+            "en_GB",
+            "es",
+            "fr",
+            "he",
+            "hu",
+            "it",
+            "lt",
+            "ml",
+            "nb",
+            "nds",
+            "nl",
+            "pt_BR",
+            "ru",
+            "tn",
+            "uk",
+        ]
     },
     **{
         f"ktuberling-{language}": (
@@ -178,7 +199,7 @@ VOICES = {
             f"usr/share/ktuberling/sounds/{language}/*.{suffix}",
             "f" if language in women else "m",
         )
-        for women in ("ca en fr ru sl uk".split(),)
+        for women in (["ca", "en", "fr", "ru", "sl", "uk"],)
         for languages, suffix in (("ca da de el en lt ru sl uk wa", "ogg"), ("fr", "wav"))
         for language in languages.split()
     },

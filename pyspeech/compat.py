@@ -194,7 +194,7 @@ def named_device(name: str) -> torch.device:
     return default_device() if name == "auto" else torch.device(name)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _gpus():
     """(names of the GPUs that torch can use, why those that are there cannot be used or "")."""
     import torch
@@ -218,7 +218,7 @@ def _gpus():
     return names, ""
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def describe_environment() -> str:
     """One line: environment, versions of Python, torch and k2, and what it computes on."""
     import torch

@@ -25,8 +25,11 @@ def aligned(rows):
 def _padded(rows, missing, least=0):
     """Rows of str, the first column aligned left, the others right, each at least `least` wide."""
     cells = [[missing if cell is None else str(cell) for cell in row] for row in rows]
-    widths = [max(least, *map(len, column)) for column in zip(*cells)]
-    return [[row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))] for row in cells]
+    widths = [max(least, *map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=False))]
+        for row in cells
+    ]
 
 
 def decimals(value, form=".2f"):

@@ -46,7 +46,7 @@ def note(number, job):
 
 
 def qsub(arguments):
-    options = dict(zip(arguments, [*arguments[1:], ""]))  # each flag with what follows it
+    options = dict(zip(arguments, [*arguments[1:], ""], strict=False))  # each flag with what follows it
     number = str(len(list(HOME.glob("*.submitted"))) + 1)
     (HOME / f"{number}.submitted").write_text(shlex.join(arguments))
     (HOME / f"{number}.sh").write_text(sys.stdin.read())

@@ -133,7 +133,7 @@ def disturbances_of(recipe, undisturbed):
     found.update({f"{one.name}.shard0of{one.shards}": ["kill"] for one in stages if one.shards})
     whole = [one for one in stages if not one.shards]
     longest = sorted((one.name for one in whole if one.resumable), key=seconds.get, reverse=True)
-    for how, name in zip(["time", "requeue", "node", "driver", "driver"], longest):
+    for how, name in zip(["time", "requeue", "node", "driver", "driver"], longest, strict=True):
         found[name].append(how)
     return found, {one.name: seconds[one.name] for one in whole}
 

@@ -18,7 +18,7 @@ def in_processes(size, work, seconds=60, patience=30):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     context = torch.multiprocessing.get_context("fork")
-    readers, writers = zip(*(context.Pipe(duplex=False) for _ in range(size)))
+    readers, writers = zip(*(context.Pipe(duplex=False) for _ in range(size)), strict=False)
     processes = [
         context.Process(target=_work, args=(rank, size, port, work, writers[rank]), daemon=True) for rank in range(size)
     ]

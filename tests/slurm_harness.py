@@ -95,7 +95,7 @@ class Slurm:
         self.environment = {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": os.environ["PATH"] + SBIN}
         ports = _free_ports(nodes + 1)
         claims = f"NodeHostname={socket.gethostname()} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory}"
-        lines = [f"NodeName={name} Port={port} {claims}" for name, port in zip(self.nodes, ports[1:])]
+        lines = [f"NodeName={name} Port={port} {claims}" for name, port in zip(self.nodes, ports[1:], strict=False)]
         for name in ("munge", "state", *(f"spool-{node}" for node in self.nodes)):
             (self.folder / name).mkdir(parents=True)
         text = CONFIGURATION.format(host=socket.gethostname(), port=ports[0], folder=self.folder)

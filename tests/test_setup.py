@@ -13,9 +13,33 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-TOOLS = (
-    "awk bash cat chmod cmp cp cut df dirname du env find grep head ls mkdir mv readlink rm sed sh sleep tail true wc"
-).split()
+TOOLS = [
+    "awk",
+    "bash",
+    "cat",
+    "chmod",
+    "cmp",
+    "cp",
+    "cut",
+    "df",
+    "dirname",
+    "du",
+    "env",
+    "find",
+    "grep",
+    "head",
+    "ls",
+    "mkdir",
+    "mv",
+    "readlink",
+    "rm",
+    "sed",
+    "sh",
+    "sleep",
+    "tail",
+    "true",
+    "wc",
+]
 
 # A Python that says it has version {version} and whose venv and pip leave marks in {calls}. `-c` goes to a real Python,
 # except where path.sh asks for the version.
@@ -196,7 +220,7 @@ PIP = "-m pip install --no-input --progress-bar off"
 @pytest.mark.parametrize("moment", ["-m venv", f"{PIP} -r", f"{PIP} --no-build", "-m pyspeech.compat"])
 def test_killed_at_any_moment_the_same_command_finishes(machine, moment):
     fake = machine.python("3.10")
-    slow = fake.read_text().replace('case "$*" in', 'case "$*" in "%s"*) sleep 60 ;; esac\ncase "$*" in' % moment, 1)
+    slow = fake.read_text().replace('case "$*" in', f'case "$*" in "{moment}"*) sleep 60 ;; esac\ncase "$*" in', 1)
     machine.script("python3.10", slow)
     process = machine.start("true")
     machine.wait_for(moment)

@@ -11,7 +11,6 @@ import time
 import types
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Optional
 
 # The environment line would load torch in each of the many processes of these tests.
 sys.modules["pyspeech.compat"] = types.SimpleNamespace(describe_environment=lambda: "Python of the tests")
@@ -51,7 +50,7 @@ class TrainConfig:
 class Config:
     corpus: str = folder_or("mini", what="a corpus")  # or the folder of a corpus
     collar: float = field(default=0.0, metadata={"help": "seconds around a boundary that do not count"})
-    limit: Optional[int] = None
+    limit: int | None = None
     note: str = ""
     train: TrainConfig = field(default_factory=TrainConfig)
 

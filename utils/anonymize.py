@@ -49,7 +49,7 @@ def main(arguments=None):
         written.append(anonymize_file(recording.path, target, options.coefficient, options.level))
 
     def summary():
-        paths, seconds = zip(*written)
+        paths, seconds = zip(*written, strict=True)
         place = options.output if Path(options.input).is_dir() else paths[0]
         return f"{len(paths)} file{'s' * (len(paths) != 1)}, {sum(seconds):.2f} s of audio: {place}"
 

@@ -61,7 +61,7 @@ def averaged(folders):
     if len(folders) < 2:
         raise UserError(f"{folders[0]}: one detector alone; expected two or more")
     first, *others = (load_model(folder) for folder in folders)
-    for folder, other in zip(folders[1:], others):
+    for folder, other in zip(folders[1:], others, strict=False):
         for name, wanted in computed(first).items():
             if computed(other)[name] != wanted:
                 raise UserError(

@@ -162,7 +162,7 @@ def result_of(recording, detector, options):
         "score": score,
         "threshold": threshold,
         "seconds": audio.count / detector.sampling_rate,
-        "windows": [[float(start), float(value)] for start, value in zip(starts, ratio(scores))],
+        "windows": [[float(start), float(value)] for start, value in zip(starts, ratio(scores), strict=True)],
     }
 
 

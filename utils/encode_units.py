@@ -169,7 +169,7 @@ def render(format, name, bundle, codes, num_samples):
         yield " ".join(map(str, codes.tolist())) + "\n"
         return
     if format == "json":
-        for start, end, code in zip(*code_times(bundle, len(codes), num_samples), codes.tolist()):
+        for start, end, code in zip(*code_times(bundle, len(codes), num_samples), codes.tolist(), strict=True):
             yield json_line(recording=name, start=round(float(start), 6), end=round(float(end), 6), code=code)
         yield json_line(
             recording=name,

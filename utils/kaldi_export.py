@@ -52,7 +52,7 @@ def main(arguments=None):
     utterances, durations = collect(options.manifests, folder)
     if config is not None:
         ids = kaldi_ids([(one.id, one.speaker) for one in utterances])
-        ordered = sorted(zip((key for key, _ in ids), utterances), key=lambda pair: pair[0])
+        ordered = sorted(zip((key for key, _ in ids), utterances, strict=True), key=lambda pair: pair[0])
         write_features(folder, ordered, config, options.compress)
     write_data_dir(folder, utterances, durations)
     require_sound(folder)

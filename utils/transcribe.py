@@ -250,7 +250,7 @@ class Work:
             results = self._recognize([samples for _, samples in batch])
         except Exception:  # one at a time shows whose fault it is
             results = [None] * len(batch)
-        for (recording, samples), result in zip(batch, results):
+        for (recording, samples), result in zip(batch, results, strict=True):
             with say_errors(recording.path, self.failed):
                 result = result or self._recognize([samples])[0]
                 self._output(recording, [result], len(samples) / self.bundle.fbank.sampling_rate)

@@ -5,7 +5,6 @@ import sys
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import List
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from pyspeech.launch import ensure_environment
@@ -30,10 +29,10 @@ class Config:
     engines: str = "seen"  # of its fakes in train and dev: seen (eval has others), or all, for a detector that is to be used
     skip_bad: bool = False  # leave out any number of bad files instead of stopping at more than a few
     start_from: str = folder_or("random", "shipped", what="a model.pt")  # weights: random, or of a detector (shipped: ours)
-    systems: List[str] = field(default_factory=lambda: list(SYSTEMS))  # rows of Table 3 to train and compare
-    repeated: List[str] = field(default_factory=lambda: ["none", "rnm_sm", "rnm_sm_mc0.8"])  # by all seeds, others by one
-    seeds: List[int] = field(default_factory=lambda: [42, 43, 44])
-    leave_out: List[str] = field(default_factory=list)  # families of engines to train the last system without; [all]: each
+    systems: list[str] = field(default_factory=lambda: list(SYSTEMS))  # rows of Table 3 to train and compare
+    repeated: list[str] = field(default_factory=lambda: ["none", "rnm_sm", "rnm_sm_mc0.8"])  # by all seeds, others by one
+    seeds: list[int] = field(default_factory=lambda: [42, 43, 44])
+    leave_out: list[str] = field(default_factory=list)  # families of engines to train the last system without; [all]: each
     left_out_steps: float = 1.0  # of train.max_steps, and of what goes by it, for these trainings
     features: LogMelConfig = field(default_factory=LogMelConfig)
     network: DetectorConfig = field(default_factory=DetectorConfig)

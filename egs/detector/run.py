@@ -4,7 +4,6 @@
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import List
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from pyspeech.launch import ensure_environment
@@ -17,9 +16,9 @@ from pyspeech.training.config import TrainConfig
 
 @dataclass
 class Config:
-    train_minutes: List[int] = field(default_factory=lambda: [300, 300, 240])  # of radio, of close speech, without speech
-    dev_minutes: List[int] = field(default_factory=lambda: [25, 30, 60])
-    eval_minutes: List[int] = field(default_factory=lambda: [25, 30, 60])
+    train_minutes: list[int] = field(default_factory=lambda: [300, 300, 240])  # of radio, of close speech, without speech
+    dev_minutes: list[int] = field(default_factory=lambda: [25, 30, 60])
+    eval_minutes: list[int] = field(default_factory=lambda: [25, 30, 60])
     # The share of dev's recordings without speech that an operating point may call speech: where nobody speaks, people want
     # silence, which the DCF, for the most part of recordings with speech, does not see to.
     quiet_limit: float = 0.01

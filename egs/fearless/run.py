@@ -4,7 +4,6 @@
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import List
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from pyspeech.launch import ensure_environment
@@ -21,9 +20,9 @@ from steps.sad.systems import FIXED, NETWORKS, TUNED, VOTES, pattern
 class Config:
     corpus: str = folder_or("mini", what="a Fearless Steps release")  # mini, or the folder of a release (phase 1, 2 or 4)
     skip_bad: bool = False  # leave out files that fail the corpus checks instead of stopping
-    minutes: List[int] = field(default_factory=lambda: [80, 40, 30])  # of simulated train, dev and eval streams
+    minutes: list[int] = field(default_factory=lambda: [80, 40, 30])  # of simulated train, dev and eval streams
     simulated: str = "auto"  # simulated streams beside a real corpus: always, never, or auto (where train is under 2 h)
-    collars: List[float] = field(default_factory=lambda: [0.0, 0.5])  # seconds: a table, tuned for its own, of each
+    collars: list[float] = field(default_factory=lambda: [0.0, 0.5])  # seconds: a table, tuned for its own, of each
     statistical: StatisticalConfig = field(default_factory=StatisticalConfig)
     features: StftConfig = field(default_factory=StftConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)

@@ -5,7 +5,6 @@ import sys
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import List
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from pyspeech.launch import ensure_environment
@@ -26,12 +25,12 @@ from steps.systems import check_fixed, check_list, if_used
 class Config:
     corpus: str = folder_or("mini", "prompts", what="a corpus")  # mini (synthetic), prompts (real voices), or a folder
     kind: str = "mucs"  # the layout of that folder: mucs (also Microsoft's), fleurs, commonvoice, cmu_indic or kaldi
-    languages: List[str] = field(default_factory=list)  # codes such as hi-IN; empty: all that the corpus has
+    languages: list[str] = field(default_factory=list)  # codes such as hi-IN; empty: all that the corpus has
     scale: float = 1.0  # of the number of utterances of corpus=mini and prompts
     skip_bad: bool = False  # leave out any number of bad utterances instead of stopping at more than a few
     units: str = "grapheme"  # or sentencepiece
     pieces: int = 200  # symbols a language, for units=sentencepiece
-    systems: List[str] = field(default_factory=lambda: list(SEEDS))  # to train and compare
+    systems: list[str] = field(default_factory=lambda: list(SEEDS))  # to train and compare
     features: FbankConfig = field(default_factory=FbankConfig)
     specaugment: SpecAugmentConfig = field(default_factory=SpecAugmentConfig)
     model: TransducerConfig = field(default_factory=TransducerConfig)
@@ -44,8 +43,8 @@ class Config:
     finetune_lr: float = 0.5  # whose learning rate is this share of train.lr
     steps_by_hours: bool = True  # both times the language's share of the hours: as many epochs for each
     search: SearchConfig = field(default_factory=SearchConfig)
-    stop_after: List[int] = field(default_factory=lambda: [1000, 100, 30, 10])  # tau in encoder frames (Table 7) ...
-    stop_below: List[float] = field(default_factory=lambda: [0.2, 0.5])  # ... and s_th
+    stop_after: list[int] = field(default_factory=lambda: [1000, 100, 30, 10])  # tau in encoder frames (Table 7) ...
+    stop_below: list[float] = field(default_factory=lambda: [0.2, 0.5])  # ... and s_th
 
     def check(self):
         """Raise UserError for options that make no sense, or not together; nested ones have been checked."""

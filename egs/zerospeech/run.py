@@ -5,7 +5,6 @@ import sys
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import List
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from pyspeech.launch import ensure_environment
@@ -29,14 +28,14 @@ class Config:
     # mini (two Czech voices of a game), or the folder of a ZeroSpeech 2019 release
     corpus: str = folder_or("mini", what="a ZeroSpeech 2019 release")
     language: str = ""  # folder of the language in a release; empty: the only one, or english
-    languages: List[str] = field(default_factory=lambda: ["cs"])  # of corpus=mini: cs, nl
+    languages: list[str] = field(default_factory=lambda: ["cs"])  # of corpus=mini: cs, nl
     scale: float = 1.0  # of the number of utterances of corpus=mini
     skip_bad: bool = False  # leave out any number of bad files instead of stopping at more than a few
-    systems: List[str] = field(default_factory=lambda: list(SYSTEMS))  # to train and compare
+    systems: list[str] = field(default_factory=lambda: list(SYSTEMS))  # to train and compare
     # trained with all seeds, the others with one; k-means too, with as many codes as these have
-    repeated: List[str] = field(default_factory=lambda: ["trf128", "conv128", "trf256", "conv256"])
-    seeds: List[int] = field(default_factory=lambda: [42, 43, 44])
-    kmeans: List[int] = field(default_factory=lambda: [64, 128, 256, 512])  # anchors: numbers of codes
+    repeated: list[str] = field(default_factory=lambda: ["trf128", "conv128", "trf256", "conv256"])
+    seeds: list[int] = field(default_factory=lambda: [42, 43, 44])
+    kmeans: list[int] = field(default_factory=lambda: [64, 128, 256, 512])  # anchors: numbers of codes
     features: MfccConfig = field(default_factory=MfccConfig)
     vqvae: VqVaeConfig = field(default_factory=VqVaeConfig)
     data: UnitDataConfig = field(default_factory=UnitDataConfig)

@@ -77,7 +77,7 @@ def _told_apart(paths, names):
             for path in paths
             if path in free and f"/{utterance_name(str(path))}".endswith(tail)
         ]
-        of_path, of_name = (Counter(column) for column in zip(*pairs)) if pairs else ({}, {})
+        of_path, of_name = (Counter(column) for column in zip(*pairs, strict=True)) if pairs else ({}, {})
         found.update((path, name) for path, name in pairs if of_path[path] == of_name[name] == 1)
         free -= set(of_path)
     return found

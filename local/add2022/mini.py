@@ -144,10 +144,10 @@ def make_all(items, folder, sources, jobs, log):
 
     def make_some(some):
         spoken = speak(some, sources.engines) if some[0].texts else map(_load, (item.clip for item in some))
-        return [_write(item, make(item, speech, sources.engines), folder) for item, speech in zip(some, spoken)]
+        return [_write(item, make(item, speech, sources.engines), folder) for item, speech in zip(some, spoken, strict=True)]
 
     made = in_parts("audio", make_some, tasks, jobs, files=lambda some: [audio_path(folder, item) for item in some], log=log)
-    return {item.id: length for name, lengths in made.items() for item, length in zip(tasks[name], lengths)}
+    return {item.id: length for name, lengths in made.items() for item, length in zip(tasks[name], lengths, strict=True)}
 
 
 def _write(item, samples, folder):

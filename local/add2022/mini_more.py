@@ -86,7 +86,7 @@ def _readings(voices, count, sources, jobs):
     people = [(voice, *one) for voice in voices for one in sorted(sources.clips[voice].items())]
     lengths = {}
     for _, _, clips in people:
-        lengths.update(zip(clips, measure(clips, jobs)))
+        lengths.update(zip(clips, measure(clips, jobs), strict=True))
     chosen = []
     for index in range(count):
         voice, speaker, clips = people[index % len(people)]

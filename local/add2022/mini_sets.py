@@ -219,7 +219,7 @@ def plan(part, scale, seed, sources, jobs=None, engines="seen"):
     """List of Item of one set: genuine utterances and behind each its fakes, by the set's engines in turn."""
     rng = np.random.Generator(np.random.PCG64([seed, list(SETS).index(part)]))
     genuine = []
-    for voice, count in zip(voices_of(engines)[part], _shares(part, scale, sources, engines)):
+    for voice, count in zip(voices_of(engines)[part], _shares(part, scale, sources, engines), strict=True):
         for speaker, clip, seconds in choose_clips(rng, sources.clips[voice], count, jobs):
             wanted = int(RATE * rng.uniform(max(SHORTEST, 0.6 * min(seconds, LONGEST)), min(seconds, LONGEST)))
             genuine.append((voice, speaker, clip, wanted))
@@ -249,7 +249,7 @@ def _shares(part, scale, sources, engines):
     total = max(FEWEST * len(names), round(scale * GENUINE[engines][part]))
     few = sum(len(clips) for clips in sources.clips["ami-en"].values()) // 2
     counts = [total // len(names)] * len(names)
-    counts = [min(count, few) if voice == "ami-en" else count for voice, count in zip(names, counts)]
+    counts = [min(count, few) if voice == "ami-en" else count for voice, count in zip(names, counts, strict=True)]
     for index in range(total - sum(counts)):
         counts[index % (len(counts) - ("ami-en" in names))] += 1
     return counts
@@ -272,7 +272,7 @@ def choose_clips(rng, clips, count, jobs=None):
         lengths = measure([path for _, path in looked_at], jobs)
         chosen += [
             (speaker, path, seconds)
-            for (speaker, path), seconds in zip(looked_at, lengths)
+            for (speaker, path), seconds in zip(looked_at, lengths, strict=True)
             if seconds >= SHORTEST and "doppler_honk" not in path.name
         ]
     if len(chosen) < count:

@@ -119,7 +119,7 @@ def check_corpus(folder, log, jobs=None):
             some = {f"{part}-{start:06d}": cuts[start : start + CHUNK] for start in range(0, len(cuts), CHUNK)}
             rows = sum(in_parts("statistics", _measure, some, jobs, inputs=_states, log=log).values(), [])
             genuine = np.array([cut.supervisions[0].text == "genuine" for cut in cuts])
-            sets[part] = (*(np.array(column) for column in zip(*rows)), genuine)
+            sets[part] = (*(np.array(column) for column in zip(*rows, strict=True)), genuine)
 
     def result(column, number):
         chosen = {part: (values[number][:, column], values[2]) for part, values in sets.items()}

@@ -77,7 +77,7 @@ def plan(minutes):
     """[(split, kind, number, seconds)] of all recordings. minutes: {split: of each of KINDS}."""
     found = []
     for split in SPLITS:
-        for kind, total in zip(KINDS, minutes[split]):
+        for kind, total in zip(KINDS, minutes[split], strict=True):
             count = max(1, round(total / STREAM_MINUTES[kind])) if total else 0
             found += [(split, kind, index, 60.0 * total / count) for index in range(count)]
     return found
@@ -116,7 +116,7 @@ class Sounds:
         return np.resize(make(int(self.rng.random() * 1e6), RATE).astype(np.float64), length)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _decoded(path):
     """Samples of a file at 8 kHz, float32: an hour of all sounds, each drawn many times, is 115 MB."""
     from pyspeech.audio.io import read_audio
@@ -190,7 +190,7 @@ def _windows(rng, transcript, streams):
     counts = {split: sum(one[0] == split for one in streams) for split in SPLITS}
     shares = [low + more * ((index + 0.5) / counts[split]) ** 1.4 for split, _, index, _ in streams]
     found = fearless_mini.choose_windows(rng, transcript, [one[3] for one in streams], shares)
-    return {(split, index): window for (split, _, index, _), window in zip(streams, found)}
+    return {(split, index): window for (split, _, index, _), window in zip(streams, found, strict=True)}
 
 
 def _cast(rng, kind, sources):
@@ -213,7 +213,7 @@ def _write_manifests(out, recordings, tasks, found):
 
     for split in SPLITS:
         rows, totals = [], dict.fromkeys(KINDS, (0.0, 0.0))
-        for (name, kind, _, seconds), task, speech in zip(recordings, tasks, found):
+        for (name, kind, _, seconds), task, speech in zip(recordings, tasks, found, strict=True):
             if name == split:
                 stem = task[0].stem
                 for folder, segments in (("reference", speech), ("turns", union(speech, gap=TURN_GAP))):

@@ -111,7 +111,7 @@ def choose_windows(rng, transcript, seconds, shares):
     starts = np.array([one.start for one in transcript])
     spoken = np.concatenate([[0.0], np.cumsum([one.seconds for one in transcript])])
     taken, windows = [], []
-    for length, wanted in zip(seconds, shares):
+    for length, wanted in zip(seconds, shares, strict=True):
         after = np.searchsorted(starts, starts - 1.0 + length)
         share = (spoken[after] - spoken[:-1]) / length
         distance = np.abs(share - wanted) + 0.02 * rng.random(len(share))
@@ -134,7 +134,7 @@ class ClipQueue:
 
         self.fresh, self.used = {}, {}
         for voice in sorted(clips):
-            order = [path for _, path in sorted(zip(rng.random(len(clips[voice])).tolist(), clips[voice]))]
+            order = [path for _, path in sorted(zip(rng.random(len(clips[voice])).tolist(), clips[voice], strict=True))]
             self.fresh[voice] = [(soundfile.info(str(path)).duration, path) for path in order]
             self.used[voice] = []
 
@@ -161,7 +161,7 @@ def make_stream(path, seed, window, seconds, people, signals):
 def plan(minutes):
     """Streams of a corpus of (train, dev, eval) minutes: list of (split, number, seconds)."""
     streams = []
-    for split, total in zip(SPLITS, minutes):
+    for split, total in zip(SPLITS, minutes, strict=True):
         count = max(1, int(round(total / STREAM_MINUTES[split])))
         streams += [(split, index, 60.0 * total / count) for index in range(count) if total > 0]
     return streams
@@ -184,7 +184,7 @@ def prepare(out, minutes=(80, 40, 30), seed=SEED, jobs=None, sources=None):
     shares = [SPEECH_SHARE[0] + SPEECH_SHARE[1] * ((index + 0.5) / counts[split]) ** 1.4 for split, index, _ in streams]
     windows = choose_windows(rng, sources.transcript, [seconds for _, _, seconds in streams], shares)
     tasks = []
-    for (split, index, seconds), window in zip(streams, windows):
+    for (split, index, seconds), window in zip(streams, windows, strict=True):
         path = out / "audio" / split / f"sim_{split}_{index + 1:03d}.wav"
         people = {
             voice: (sex, paths[index :: counts[split]] if len(paths) >= 20 * counts[split] else paths)
@@ -224,7 +224,7 @@ def write_manifests(out, streams, tasks, found):
 
     for split in SPLITS:
         rows, spoken, total = [], 0.0, 0.0
-        for (name, _, seconds), task, speech in zip(streams, tasks, found):
+        for (name, _, seconds), task, speech in zip(streams, tasks, found, strict=True):
             if name == split:
                 stem = task[0].stem
                 write_reference(out / "reference" / split / f"{stem}.txt", stem, speech, seconds)

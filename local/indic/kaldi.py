@@ -107,7 +107,7 @@ def folder_language(names):
     """Code of the language that folder names say: the last known one, else a name above the last, as it is; or None."""
     said = [re.split(r"[\W_\d]+", name.lower()) for name in names]
     known = [language_code("-".join(word for word in words if word not in SPLITS)) for words in said]
-    others = [name.lower() for name, words in zip(names[:-1], said) if not {*words} & {*SPLITS, *GENERIC}]
+    others = [name.lower() for name, words in zip(names[:-1], said, strict=False) if not {*words} & {*SPLITS, *GENERIC}]
     return next((code for code in reversed(known) if code), others[-1] if others else None)
 
 
@@ -156,7 +156,7 @@ def read_utterances(folder, audio, log):
     places = {one.recording: one.audio for one in read_data_dir(folder)}
     with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
         usable = pool.map(lambda place: _usable(*place, folder, audio, segmented), places.items())
-        found = dict(zip(places, usable))
+        found = dict(zip(places, usable, strict=True))
     utterances = [
         Utterance(
             id=one.id,

@@ -202,7 +202,7 @@ def record_all(utterances, where, jobs, log):
 def record(utterances, where):
     """Speak the utterances in one process and write them as 16-bit FLAC at 16 kHz."""
     spoken = espeak.synthesize([(one.voice, one.text) for one in utterances], where)
-    for one, samples in zip(utterances, spoken):
+    for one, samples in zip(utterances, spoken, strict=True):
         recorded = through_microphone(samples / 32768.0, one.tract, one.tilt, np.random.Generator(np.random.PCG64(one.seed)))
         write_audio(one.path, recorded, RATE)
 

@@ -96,7 +96,7 @@ def split_of(text, trained, tested):
 def copy_all(utterances, folder, jobs, log):
     """Write the clips as mono 16-bit FLAC at 8 kHz to folder/spoken: the utterances with their new paths."""
     written = [replace(one, audio=str(folder / "spoken" / one.language / f"{one.id}.flac")) for one in utterances]
-    pairs = list(zip(utterances, written))
+    pairs = list(zip(utterances, written, strict=True))
     clear(folder, SETS, "spoken", keep=[Path(one.audio) for one in written])
 
     def copy(some):

@@ -112,12 +112,16 @@ def speak(items, engines):
     system = items[0].system
     said = [(item.speaker.split("-", 1)[1], " ".join(_enough(item))) for item in items]
     if system == "espeak":
-        made = espeak.synthesize([(_espeak_voice(item), text) for item, (_, text) in zip(items, said)], engines[system])
+        made = espeak.synthesize(
+            [(_espeak_voice(item), text) for item, (_, text) in zip(items, said, strict=True)], engines[system]
+        )
         made = [(samples, espeak.RATE) for samples in made]
     elif system == "kokoro":
-        made = kokoro.synthesize([(voice, item.language, text) for item, (voice, text) in zip(items, said)], engines[system])
+        made = kokoro.synthesize(
+            [(voice, item.language, text) for item, (voice, text) in zip(items, said, strict=True)], engines[system]
+        )
     elif system in ("piper", "hibari"):
-        order = [(item.seed[-1], item.language, text) for item, (_, text) in zip(items, said)]
+        order = [(item.seed[-1], item.language, text) for item, (_, text) in zip(items, said, strict=True)]
         made = {"piper": piper, "hibari": hibari}[system].synthesize(order, engines[system])
     else:
         made = (festival if system in FESTIVAL else flite).synthesize(said, engines[system])

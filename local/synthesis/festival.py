@@ -230,7 +230,7 @@ def synthesize(utterances, where=None):
     found = {}
     for voice in voices:
         places = [place for place, (name, _) in enumerate(utterances) if name == voice]
-        found.update(zip(places, _speak(voice, [utterances[place][1] for place in places], where)))
+        found.update(zip(places, _speak(voice, [utterances[place][1] for place in places], where), strict=True))
     return [found[place] for place in range(len(utterances))]
 
 
@@ -239,7 +239,7 @@ def _speak(voice, texts, where):
     import soundfile
 
     said, found = [written(text, VOICES[voice].encoding) for text in texts], []
-    for text, mine in zip(texts, said):
+    for text, mine in zip(texts, said, strict=True):
         if not any(letter.isalnum() for letter in mine.decode(VOICES[voice].encoding)):
             raise UserError(
                 f"Festival cannot speak the text '{text[:60]}' as {voice}: no letters that the voice knows are in it"

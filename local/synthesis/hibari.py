@@ -54,7 +54,7 @@ def synthesize(utterances, where=None):
     written = transcribe([(language, text) for _, language, text in utterances], vocabulary, library, SYMBOLS)
     session = load_network(where["network"], "Hibari")
     found = []
-    for (seed, language, text), symbols in zip(utterances, written):
+    for (seed, language, text), symbols in zip(utterances, written, strict=True):
         if not symbols.strip() or len(symbols) > LONGEST:
             raise UserError(
                 f"Hibari cannot speak the {language} text '{text[:60]}': {len(symbols)} symbols, expected 1 to {LONGEST}"

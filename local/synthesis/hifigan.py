@@ -50,7 +50,7 @@ def log_mel(samples, rate=RATE, n_fft=N_FFT, hop=HOP, highest=HIGHEST):
     return np.log(np.maximum(np.abs(spectra) @ _filters(rate, n_fft, highest), 1e-5)).T
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _filters(rate, n_fft, highest):
     from torchaudio.functional import melscale_fbanks
 

@@ -20,7 +20,9 @@ def transcribe(texts, vocabulary, where, spelling=None):
     said = {}
     for language in sorted({language for language, _ in texts}):
         chosen = sorted({words for _, of, words, _ in pieces if of == language and words})
-        said.update(zip(((language, words) for words in chosen), espeak.transcribe(chosen, language, where, ipa=True)))
+        said.update(
+            zip(((language, words) for words in chosen), espeak.transcribe(chosen, language, where, ipa=True), strict=True)
+        )
     for number, language, words, mark in pieces:
         spoken = " ".join(filter(None, (symbols_of(word, vocabulary, spelling) for word in said.get((language, words), ()))))
         if spoken:  # a mark without words before it says nothing
@@ -34,7 +36,7 @@ def split(text, language):
         text = re.sub(r"[;\u037e]", "?", text)
     pieces = re.split(r"\s*([,.;:!?…·\u0387]+(?=[\s\"'”»)]|$)|[—–]|(?<=\s)-(?=\s))", text)
     marks = [MARKS.get(mark[:1].replace("\u0387", "·"), mark[:1]) for mark in pieces[1::2]] + [""]
-    return [(words.strip(), mark) for words, mark in zip(pieces[::2], marks)]
+    return [(words.strip(), mark) for words, mark in zip(pieces[::2], marks, strict=True)]
 
 
 def symbols_of(word, vocabulary, spelling=None):

@@ -138,7 +138,7 @@ def synthesize(utterances, where=None):
         [(language, text) for _, language, text in utterances], vocabulary, (where["espeak"], where["espeak_data"]), SYMBOLS
     )
     found = []
-    for (voice, language, text), symbols in zip(utterances, written):
+    for (voice, language, text), symbols in zip(utterances, written, strict=True):
         if not symbols.strip() or len(symbols) > LONGEST:
             raise UserError(
                 f"Kokoro cannot speak the {language} text '{text[:60]}': {len(symbols)} symbols, expected 1 to {LONGEST}"

@@ -49,7 +49,7 @@ def log_mel(samples):
     return np.log(np.maximum(np.abs(spectra) @ _filters(), FLOOR)).T
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _filters():
     from torchaudio.functional import melscale_fbanks
 

@@ -51,7 +51,7 @@ def synthesize(utterances, where=None):
     library = where["espeak"], where["espeak_data"]
     written = transcribe([(language, text) for _, language, text in utterances], set(numbers) - {START, PAUSE, END}, library)
     found = []
-    for (seed, language, text), symbols in zip(utterances, written):
+    for (seed, language, text), symbols in zip(utterances, written, strict=True):
         if not symbols.strip():
             raise UserError(f"Piper cannot speak the {language} text '{text[:60]}': it has no symbols")
         order = np.array([[number for symbol in told(symbols) for number in numbers[symbol]]], dtype=np.int64)

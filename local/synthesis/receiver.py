@@ -74,7 +74,7 @@ def drifting_noise(rng, length):
         )
         bodies.append(radio.noise(rng, length, kernel))
         curves.append(amplitude(radio.wander(rng, length, uniform(rng, 1.0, 8.0), log_uniform(rng, 0.5, 30.0))))
-    total = sum(body * curve for body, curve in zip(bodies, curves))
+    total = sum(body * curve for body, curve in zip(bodies, curves, strict=True))
     return total / np.sqrt(sum(np.square(curve) for curve in curves) + 1e-12)
 
 

@@ -95,7 +95,7 @@ def copy_by(vocode, rate, samples, pace=1.0):
 # Short-time spectra
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _window(size):
     return 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(size) / size)
 
@@ -129,7 +129,7 @@ def _add_hops(total, pieces, start, hop):
     rest += padded[: len(rest)]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def mel_filters():
     """(filters (513, 80), what solves for the spectrum (80, 513))."""
 

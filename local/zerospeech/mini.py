@@ -113,7 +113,7 @@ def choose(clips, language, scale, log, where=None):
             if share_of(f"{voice} {path.parts[-3]} {path.name}") < (scale if split == "train" else math.sqrt(scale)):
                 name = f"{speaker}_{path.parts[-3]}_{path.stem}"
                 chosen.append(Utterance(name, str(path), text, language, speaker, split))
-    words = dict(zip([one.id for one in chosen], phonemes([one.text for one in chosen], language, where)))
+    words = dict(zip([one.id for one in chosen], phonemes([one.text for one in chosen], language, where), strict=True))
     return [one for one in chosen if words[one.id]], words
 
 
@@ -146,7 +146,7 @@ def convert(utterances, out, jobs, log):
         files=lambda some: [audio_path(out, one) for one in some],
         log=log,
     )
-    converted = list(zip(utterances, sum(found.values(), [])))
+    converted = list(zip(utterances, sum(found.values(), []), strict=True))
     rows = [(one, {"rate": RATE, "duration": length / RATE}) for one, (length, _) in converted]
     return rows, {one.id: features for one, (_, features) in converted}
 
@@ -167,14 +167,14 @@ def align(rows, features, transcripts, log):
     # An edge between two frames lies half-way between the middles of their windows.
     later = (config.window_ms - config.shift_ms) / 2000.0
     times = {}
-    for (one, audio), segments in zip(rows, found):
+    for (one, audio), segments in zip(rows, found, strict=True):
         lengths = [end - first for phone, first, end in segments or [] if phone != SILENCE]
         if not lengths or np.mean(np.array(lengths) == STATES) > MOST_SHORTEST:
             log.info("%s: its text does not fit, no phones are taken from it", one.id)
             times[one.id] = None
             continue
         ends = [end * config.frame_seconds + later for _, _, end in segments[:-1]] + [audio["duration"]]
-        times[one.id] = [(phone, start, end) for (phone, _, _), start, end in zip(segments, [0.0, *ends], ends)]
+        times[one.id] = [(phone, start, end) for (phone, _, _), start, end in zip(segments, [0.0, *ends], ends, strict=True)]
     return times
 
 
@@ -188,7 +188,7 @@ def triphone_items(segments, speakers, prefix="", most=MOST_TOKENS):
 
     tokens = defaultdict(lambda: defaultdict(list))  # (previous, phone, next) -> speaker -> items
     for name, phones in segments.items():
-        for (before, onset, _), (phone, _, _), (after, _, offset) in zip(phones, phones[1:], phones[2:]):
+        for (before, onset, _), (phone, _, _), (after, _, offset) in zip(phones, phones[1:], phones[2:], strict=False):
             if SILENCE not in (before, phone, after) and offset - onset <= LONGEST_ITEM:
                 tokens[before, phone, after][speakers[name]].append((name, onset, offset))
     everyone = set(speakers.values())

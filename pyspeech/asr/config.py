@@ -6,7 +6,6 @@ The defaults are the paper's (Joshi et al. 2021, section 5, and what reproduces 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import List
 
 from pyspeech.errors import UserError, requirement
 
@@ -27,7 +26,7 @@ class TransducerConfig:
     predictor_size: int = 1024
     embedding: int = 1024  # of the predictor's input symbols
     joint: int = 1024
-    lid_sizes: List[int] = field(default_factory=lambda: [1000, 500])  # hidden layers of the language identification
+    lid_sizes: list[int] = field(default_factory=lambda: [1000, 500])  # hidden layers of the language identification
     dropout: float = 0.0  # between LSTM layers, in training
     features: int = 640  # values of an encoder input frame
 
@@ -94,7 +93,7 @@ class DataConfig:
     max_utterances: int = 128  # of a minibatch
     minibatches: int = 1  # of a language each, that make a step; the paper does not say
     pooled: bool = True  # minibatches of vanilla and one-hot mix the languages (section 3); the others' never do (4)
-    speeds: List[float] = field(default_factory=list)  # copies of the training data at these speeds, such as 0.9 and 1.1
+    speeds: list[float] = field(default_factory=list)  # copies of the training data at these speeds, such as 0.9 and 1.1
     warp: float = 1.0  # utterances are heard with all frequencies up to this many times as high, or low; 1: as they are
     channel_db: float = 0.0  # gains, at either end of the spectrum, up to which utterances are heard through another line
     channel_corners: int = 2  # frequencies, from the lowest to the highest, at which these gains are drawn
@@ -185,7 +184,7 @@ def parameter_count(config: TransducerConfig, vocabularies: Mapping[str, int]) -
     lid = 0
     if config.lid:
         layers = [config.encoder_size, *config.lid_sizes, languages]
-        lid = sum(_linear(inputs, outputs) for inputs, outputs in zip(layers, layers[1:]))
+        lid = sum(_linear(inputs, outputs) for inputs, outputs in zip(layers, layers[1:], strict=False))
     return encoder + predictor + joint + symbols + lid
 
 

@@ -96,11 +96,11 @@ def run(log_posteriors: Sequence[np.ndarray], config: EarlyStopping) -> list[tup
         batch = [np.asarray(item) for item in log_posteriors[start : start + AT_ONCE]]
         lengths = np.array([len(item) for item in batch])
         padded = np.zeros((len(batch), lengths.max(), batch[0].shape[1]))
-        for row, item in zip(padded, batch):
+        for row, item in zip(padded, batch, strict=True):
             row[: len(item)] = item
         stopper = EarlyStopper(len(batch), padded.shape[2], config)
         stopper.add(padded, lengths)
-        found += zip(stopper.best().tolist(), stopper.t_avg().tolist())
+        found += zip(stopper.best().tolist(), stopper.t_avg().tolist(), strict=True)
     return found
 
 

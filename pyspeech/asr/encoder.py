@@ -122,7 +122,7 @@ class LidHead(torch.nn.Module):
     def __init__(self, config: TransducerConfig, languages: int) -> None:
         super().__init__()
         sizes = [config.encoder_size, *config.lid_sizes, languages]
-        self.layers = torch.nn.ModuleList(torch.nn.Linear(*pair) for pair in zip(sizes, sizes[1:]))
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(*pair) for pair in zip(sizes, sizes[1:], strict=False))
 
     def forward(self, encoded: torch.Tensor) -> torch.Tensor:
         """encoded (..., D) -> log posteriors (..., languages)."""

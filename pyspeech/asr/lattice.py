@@ -38,7 +38,7 @@ def backend_name(backend: str = "auto", device: torch.device | str = "cpu") -> s
     return "torch" if problem else "k2"
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _k2_problem(device_type):
     """Why k2 cannot compute on this type of device, or ""."""
     try:
@@ -52,7 +52,7 @@ def _k2_problem(device_type):
     return "" if device_type in ("cpu", "cuda") else f"k2 does not compute on {device_type}"
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _announce(name, reason):
     """Say which backend computes, once a process for each."""
     logging.getLogger(__name__).info("transducer loss computed by %s%s", name, f" ({reason})" if reason else "")
@@ -132,7 +132,7 @@ def _walk(px, py):
     alpha = px.new_full((steps + 1, count, rows + 1), -torch.inf)
     alpha[0, :, 1] = 0
     above, same = alpha[:, :, :-1].unbind(), alpha[:, :, 1:].unbind()
-    for step, (emitted, waited) in enumerate(zip(px_diagonals.unbind(), py_diagonals.unbind())):
+    for step, (emitted, waited) in enumerate(zip(px_diagonals.unbind(), py_diagonals.unbind(), strict=True)):
         torch.logaddexp(emitted.add_(above[step]), waited.add_(same[step]), out=same[step + 1])
     diagonal, item = alpha.stride(0), alpha.stride(1)
     return alpha.as_strided((count, rows, columns), (item, diagonal + 1, diagonal), 1)

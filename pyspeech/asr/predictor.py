@@ -76,7 +76,7 @@ class Predictor(PackingModule):
             outputs.append(output[:, 0])
             states.append(new)
         back = torch.cat(places).argsort() if places else heads
-        return torch.cat(outputs)[back], tuple(torch.cat(parts, dim=1)[:, back] for parts in zip(*states))
+        return torch.cat(outputs)[back], tuple(torch.cat(parts, dim=1)[:, back] for parts in zip(*states, strict=True))
 
     def _pack(self):
         """All tables in one, and where each head's begins in it."""
@@ -111,11 +111,11 @@ class PredictorNetwork(torch.nn.Module):
     ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
         """inputs (R, S, I), state two tensors (layers, R, P) -> outputs (R, S, P), state."""
         states = []
-        for layer, (lstm, norm) in enumerate(zip(self.lstms, self.norms)):
+        for layer, (lstm, norm) in enumerate(zip(self.lstms, self.norms, strict=True)):
             if layer:
                 inputs = torch.nn.functional.dropout(inputs, self.dropout, self.training)
             before = tuple(part[layer : layer + 1] for part in state)
             inputs, new = run_lstm(lstm, inputs, before)  # pyright: ignore[reportArgumentType]
             inputs = norm(inputs)
             states.append(new)
-        return inputs, tuple(torch.cat(parts) for parts in zip(*states))  # pyright: ignore[reportReturnType]
+        return inputs, tuple(torch.cat(parts) for parts in zip(*states, strict=True))  # pyright: ignore[reportReturnType]

@@ -160,7 +160,7 @@ class Decoder:
         if self.stopper:
             codes = self.model.languages
             result.t_avg = float(self.stopper.t_avg()[row])
-            result.lid = dict(zip(codes, self.stopper.mean_posteriors[row].tolist()))
+            result.lid = dict(zip(codes, self.stopper.mean_posteriors[row].tolist(), strict=True))
             result.lid_log_posteriors = np.concatenate(self.posteriors, axis=1)[row, : self.num_frames[row]]
             result.by_language = {
                 code: self.bundle.units[code].decode(self.beam.best(row, index).tokens) for index, code in enumerate(codes)

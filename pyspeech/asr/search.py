@@ -135,7 +135,7 @@ class BeamSearch:
 
     def nbest_of(self, utterance: int, head: int) -> list[Hypothesis]:
         """[Hypothesis, ...] of one stream, best first; `head` counts within `heads`."""
-        slots = zip(self.nodes[head, utterance].tolist(), self.scores[head, utterance].tolist())
+        slots = zip(self.nodes[head, utterance].tolist(), self.scores[head, utterance].tolist(), strict=True)
         return [self.history.hypothesis(node, score) for node, score in slots if score > -math.inf]
 
     def best(self, utterance: int, head: int) -> Hypothesis:
@@ -222,7 +222,7 @@ class BeamSearch:
             part[:, rows] = part[:, sources]
         if len(new):
             self.predicted[new] = stepped[0]
-            for part, values in zip(self.state, stepped[1]):
+            for part, values in zip(self.state, stepped[1], strict=True):
                 part[:, new] = values
 
 

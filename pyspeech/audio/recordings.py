@@ -52,7 +52,7 @@ def find_recordings(paths: Iterable[Path | str]) -> list[Recording]:
             found = find_audio([path])
             files += found
             recordings += found
-    names = dict(zip(files, _short_names(files)))
+    names = dict(zip(files, _short_names(files), strict=True))
     listed = [Recording(names[item], str(item)) if isinstance(item, Path) else item for item in recordings]
     listed = list(dict.fromkeys(listed))
     _check_unique(listed)

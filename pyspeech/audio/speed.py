@@ -23,7 +23,7 @@ def play(samples: np.ndarray, speed: int) -> np.ndarray:
     return (np.ascontiguousarray(frames) @ weights).reshape(-1)[:count]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _weights(speed):
     """(R, weights (R + speed + R, 100)): of `speed` samples and R to either side for the 100 samples that they become."""
     from scipy.signal import resample_poly

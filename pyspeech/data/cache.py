@@ -65,7 +65,7 @@ class BoundedCache:
     def _keep(self, key, value):
         arrays = value if isinstance(value, list) else [value]
         places = np.cumsum([0, *(-(-array.nbytes // ALIGNED) * ALIGNED for array in arrays)]).tolist()
-        described = [(array.dtype.str, array.shape, place) for array, place in zip(arrays, places)]
+        described = [(array.dtype.str, array.shape, place) for array, place in zip(arrays, places, strict=False)]
         header = pickle.dumps((key, isinstance(value, list), described))
         begin = places[-1] + -(-(len(header) + 8) // ALIGNED) * ALIGNED  # of the whole entry: header, then arrays
         with self._lock:
@@ -80,7 +80,7 @@ class BoundedCache:
             start = first + begin - places[-1]
             self._data[first : first + 8] = len(header).to_bytes(8, "little")
             self._data[first + 8 : first + 8 + len(header)] = header
-            for array, place in zip(arrays, places):
+            for array, place in zip(arrays, places, strict=False):
                 self._view(array.dtype.str, array.shape, start + place)[...] = array
             self._places[slot] = first
             self._hashes[slot] = (hash(key) & (2**63 - 1)) or 1  # last: now others see it

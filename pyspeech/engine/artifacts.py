@@ -39,7 +39,7 @@ def expand(patterns: Iterable[str | Path]) -> list[str]:
 
 def overlap(one: str, other: str) -> bool:
     """Whether two expanded patterns can name the same path, or one a folder that holds the other."""
-    for left, right in zip(Path(one).parts, Path(other).parts):
+    for left, right in zip(Path(one).parts, Path(other).parts, strict=False):
         if "**" in (left, right):
             return True
         if not (fnmatch.fnmatchcase(left, right) or fnmatch.fnmatchcase(right, left)):
@@ -80,7 +80,7 @@ class Artifacts:
     def state(self, patterns: Iterable[str | Path]) -> dict[str, str]:
         """{name: sizes and times} of what there is of all that the patterns stand for: tells whether anything has changed."""
         paths = {name: self.base / name for name in self.names(patterns)}
-        return {name: "%d %s" % _size_and_stamp(path) for name, path in paths.items() if path.exists()}
+        return {name: "{} {}".format(*_size_and_stamp(path)) for name, path in paths.items() if path.exists()}
 
     def changes(self, recorded: Mapping[str, Mapping[str, Any]], patterns: Iterable[str | Path]) -> list[tuple[str, str]]:
         """[(name, "is missing" | "has changed" | "is new")] of what the patterns stand for, against a record."""

@@ -5,6 +5,7 @@ documentation of every option, taken from the field's metadata or from the comme
 """
 
 import ast
+import contextlib
 import dataclasses
 import difflib
 import enum
@@ -36,7 +37,7 @@ class Option:
 
     key: str
     type: object
-    owner: typing.Type[Any]
+    owner: type[Any]
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -113,7 +114,7 @@ def groups(keys: Iterable[str]) -> set[str]:
     return {key.rsplit(".", depth)[0] for key in keys for depth in range(1, key.count(".") + 1)}
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def field_comments(config_class: type) -> dict[str, str]:
     """{field name: comment} read from the source of a dataclass and of those it inherits from.
 
@@ -122,10 +123,8 @@ def field_comments(config_class: type) -> dict[str, str]:
     comments = {}
     for cls in reversed(config_class.__mro__):
         if dataclasses.is_dataclass(cls):
-            try:
+            with contextlib.suppress(OSError, TypeError, SyntaxError):  # made at run time: it has no source
                 comments.update(_comments_in(textwrap.dedent(inspect.getsource(cls))))
-            except (OSError, TypeError, SyntaxError):  # made at run time: it has no source
-                pass
     return comments
 
 
@@ -188,7 +187,7 @@ def override(conf: DictConfig, config_class: type, overrides: Iterable[str]) -> 
         _assign(conf, options, key, _parse(_find(options, key, "").type, value), "")
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _options(config_class):
     return {option.key: option for option in list_options(config_class)}
 
@@ -374,7 +373,7 @@ def _assign(conf, options, key, value, where):
         shown = "nothing" if value is None else repr(value)
         reason = f" ({_first_line(error)}); {REFERENCE}" if "${" in str(value) else ""
         raise UserError(f"option '{key}'{where} takes {describe_type(option.type)}, got {shown}{reason}") from None
-    if option.type in (bool, typing.Optional[bool]) and type(value) in (int, float) and value not in (0, 1):
+    if option.type in (bool, bool | None) and type(value) in (int, float) and value not in (0, 1):
         raise UserError(f"option '{key}'{where} takes {describe_type(option.type)}, got {value}")
 
 

@@ -94,7 +94,7 @@ def has_kernels(major: int, minor: int, compiled: Sequence[str]) -> bool:
     return False
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def torch_kernels() -> tuple[str, tuple[str, ...] | None]:
     """(version of torch, the architectures it has kernels for): None where only torch itself knows."""
     try:
@@ -106,7 +106,7 @@ def torch_kernels() -> tuple[str, tuple[str, ...] | None]:
     return version, KERNELS[version][1] if version in KERNELS else None
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def installed_gpus() -> list[Gpu]:
     """The GPUs of this machine, or container. nvidia-smi is not asked where there is no device, for it takes a second."""
     devices = [path for pattern in DEVICES for path in glob.glob(pattern)]

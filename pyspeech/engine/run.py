@@ -9,8 +9,9 @@ import socket
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -46,7 +47,7 @@ class Experiment:
 
     dir: Path
     log: logging.Logger
-    profile: Optional[str]
+    profile: str | None
     overrides: tuple
     fresh: bool = True
     command: str = ""
@@ -79,10 +80,10 @@ class Run:
     force: bool
     jobs: int
     command: Callable
-    driver: Optional[Callable] = None
+    driver: Callable | None = None
     gpus: int = 1
     place: Place = Place()
-    another: Optional[Callable] = None
+    another: Callable | None = None
 
     def show(self) -> None:
         """Print what would run, and why."""
@@ -243,7 +244,7 @@ class Run:
             self.exp.log.error("%s failed: %s", stage, describe_os_error(error))
             self._exit_failed(self.log_path(stage))
 
-    def log_path(self, stage: Stage, share: Optional[Share] = None) -> Path:
+    def log_path(self, stage: Stage, share: Share | None = None) -> Path:
         """The log file of a stage, or of a share of it."""
         return self.exp.dir / "logs" / f"{stage.number}-{shard_name(stage.name, share)}.log"
 

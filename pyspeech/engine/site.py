@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List
 
 from pyspeech.engine import config
 from pyspeech.engine.stages import Stage
@@ -27,12 +26,12 @@ class Site:
     gpu: str = ""  # kind of GPU, as the queue names it
     time_factor: float = 1.0  # of the hours that stages declare
     memory_factor: float = 1.0  # of the memory that stages declare
-    hours: Dict[str, float] = field(default_factory=dict)  # of single stages, by name, instead of what they declare
-    memory: Dict[str, float] = field(default_factory=dict)  # of single stages, by name, in GB
-    shards: Dict[str, int] = field(default_factory=dict)  # jobs that share a single stage, by name; 1: one job does it all
+    hours: dict[str, float] = field(default_factory=dict)  # of single stages, by name, instead of what they declare
+    memory: dict[str, float] = field(default_factory=dict)  # of single stages, by name, in GB
+    shards: dict[str, int] = field(default_factory=dict)  # jobs that share a single stage, by name; 1: one job does it all
     at_once: int = 0  # jobs that share a stage and may run at a time; 0: as many as there is room for
-    setup: List[str] = field(default_factory=list)  # lines of bash that each job runs first, such as "module load cuda"
-    arguments: List[str] = field(default_factory=list)  # further arguments of sbatch or qsub
+    setup: list[str] = field(default_factory=list)  # lines of bash that each job runs first, such as "module load cuda"
+    arguments: list[str] = field(default_factory=list)  # further arguments of sbatch or qsub
     parallel_environment: str = "smp"  # of Grid Engine: which one gives several slots on one host
 
     def check(self) -> None:

@@ -54,7 +54,7 @@ def periodicity(samples: np.ndarray | torch.Tensor, config: FbankConfig) -> tupl
     whole = functional.pad(samples, (before, max(0, (count - 1) * config.shift + size - before - len(samples))))
     frames = whole.unfold(0, size, config.shift)[:count]
     results = [_estimate(block, config.sampling_rate) for block in frames.split(BLOCK)]
-    frequency, strength, energy = (torch.cat(parts) for parts in zip(*results))
+    frequency, strength, energy = (torch.cat(parts) for parts in zip(*results, strict=True))
     return frequency, strength, energy
 
 

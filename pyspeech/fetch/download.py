@@ -198,7 +198,7 @@ def _public(url: str) -> str:
     return urllib.parse.urlunsplit(parts._replace(netloc=parts.netloc.rsplit("@", 1)[-1]))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _ssl_context():
     context = ssl.create_default_context()
     certificates = _pip_settings().get("cert")
@@ -244,7 +244,7 @@ def disk_errors(folder: Path | str) -> Iterator[None]:
 # The Python package index
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _pip_settings():
     """{key: value} of pip's own configuration files and environment variables; {} where there is no pip."""
     listing = subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True).stdout

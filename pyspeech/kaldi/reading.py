@@ -56,7 +56,7 @@ def read_data_dir(folder: Path | str) -> Iterator[KaldiUtterance]:
     genders = _mapping(folder / "spk2gender")
     name_of, custom_of = (_Beside(folder / name) for name in ("utt2name", "utt2custom"))
     texts, languages = (_values(folder / name) for name in ("text", "utt2lang"))
-    for line, place, text, language in zip(read_table(folder / "utt2spk"), _places(folder), texts, languages):
+    for line, place, text, language in zip(read_table(folder / "utt2spk"), _places(folder), texts, languages, strict=False):
         recording, audio, start, end = place
         name = name_of(line.key) or line.key
         yield KaldiUtterance(

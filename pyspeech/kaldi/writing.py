@@ -34,7 +34,7 @@ def write_data_dir(folder: Path | str, utterances: Sequence[KaldiUtterance], dur
     """
     folder = Path(folder)
     ids = kaldi_ids([(one.id, one.speaker) for one in utterances])
-    rows = sorted(zip(ids, utterances), key=lambda row: row[0])
+    rows = sorted(zip(ids, utterances, strict=True), key=lambda row: row[0])
     for name in (*TABLES, *NAMES):
         if name not in ("feats.scp", "utt2num_frames"):
             (folder / name).unlink(missing_ok=True)
@@ -62,7 +62,7 @@ def kaldi_ids(names: Sequence[tuple[str, str | None]]) -> list[tuple[str, str]]:
 
 def _in_order(ids):
     speakers = [speaker for _, speaker in sorted(ids)]
-    return all(one <= two for one, two in zip(speakers, speakers[1:]))
+    return all(one <= two for one, two in zip(speakers, speakers[1:], strict=False))
 
 
 def _prefixed(name, speaker, begun):
@@ -132,18 +132,24 @@ def _write_speakers(folder, rows):
 
 def _write_recordings(folder, rows, durations):
     spans = [_span(one, durations[one.recording]) for _, one in rows]
-    _write(folder / "utt2dur", ((key, repr(round(end - start, 9))) for ((key, _), _), (start, end) in zip(rows, spans)))
+    _write(
+        folder / "utt2dur",
+        ((key, repr(round(end - start, 9))) for ((key, _), _), (start, end) in zip(rows, spans, strict=True)),
+    )
     if all(one.start is None and one.recording == one.id for _, one in rows):
         recordings = [(key, one.recording, one.audio) for (key, _), one in rows]
     else:
         recordings = sorted({(plain_name(one.recording), one.recording, one.audio) for _, one in rows})
-        twice = next((one[1] for one, two in zip(recordings, recordings[1:]) if one[0] == two[0]), None)
+        twice = next((one[1] for one, two in zip(recordings, recordings[1:], strict=False) if one[0] == two[0]), None)
         if twice is not None:
             raise UserError(f"{twice}: two recordings have this name; expected one audio file of each name")
         _write_json(folder / "reco2name", [(key, name) for key, name, _ in recordings if key != name])
         _write(
             folder / "segments",
-            ((key, f"{plain_name(one.recording)} {start!r} {end!r}") for ((key, _), one), (start, end) in zip(rows, spans)),
+            (
+                (key, f"{plain_name(one.recording)} {start!r} {end!r}")
+                for ((key, _), one), (start, end) in zip(rows, spans, strict=True)
+            ),
         )
     _write(folder / "wav.scp", ((key, audio) for key, _, audio in recordings))
     _write(folder / "reco2dur", ((key, repr(durations[name])) for key, name, _ in recordings))
@@ -158,11 +164,11 @@ def _span(utterance, duration):
 
 def _write_texts(folder, rows):
     lines = [(key, " ".join((one.text or "").split())) for (key, _), one in rows]
-    empty = next((one.id for (_, text), (_, one) in zip(lines, rows) if not text), None)
+    empty = next((one.id for (_, text), (_, one) in zip(lines, rows, strict=True) if not text), None)
     if empty is not None and any(text for _, text in lines):
         raise UserError(f"{empty}: no text, though others have one; expected one of each utterance, or of none")
     if empty is None:
-        for (key, text), (_, one) in zip(lines, rows):
+        for (key, text), (_, one) in zip(lines, rows, strict=True):
             found = FORBIDDEN.search(f"{key} {text}")
             if found:
                 raise UserError(f"{one.id}: its text has {found[0]}, a symbol of Kaldi's own; expected words")

@@ -5,7 +5,6 @@ The defaults are the paper's (Heitkaemper et al. 2020, sections 3 and 4.2) where
 
 import math
 from dataclasses import dataclass, field, fields
-from typing import List
 
 from pyspeech.errors import requirement
 from pyspeech.features.config import StftConfig  # noqa: F401 (one import for a recipe)
@@ -19,7 +18,7 @@ class NetworkConfig:
     temporal: str = "seg_rnn"  # cnn, rnn or seg_rnn; a recipe that trains all three sets it itself
     compress: str = "log"  # magnitudes: log, or none (the paper)
     context_seconds: float = 2.0  # normalised over this much to either side
-    channels: List[int] = field(default_factory=lambda: [16, 32, 64, 64])  # one CNN block each
+    channels: list[int] = field(default_factory=lambda: [16, 32, 64, 64])  # one CNN block each
     cnn_channels: int = 128  # of the 1-D CNN's hidden layer
     rnn_size: int = 256  # outputs of the bidirectional GRU
     rnn_merge: str = "concat"  # its directions have rnn_size / 2 outputs each (concat), or rnn_size (sum)
@@ -92,8 +91,8 @@ class DatasetConfig:
 class GridConfig:
     """Segment RNNs that are trained beside the table's (Figure 7): all pairs of these with no more shift than length."""
 
-    lengths: List[int] = field(default_factory=list)  # of segments, frames; []: none
-    shifts: List[int] = field(default_factory=list)  # frames
+    lengths: list[int] = field(default_factory=list)  # of segments, frames; []: none
+    shifts: list[int] = field(default_factory=list)  # frames
 
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""

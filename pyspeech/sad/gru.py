@@ -78,4 +78,4 @@ class _Recurrence(torch.autograd.Function):
 
 def _steps(parts):
     """For each step its views of tensors (T, ...)."""
-    return zip(*(part.unbind(0) for part in parts))
+    return zip(*(part.unbind(0) for part in parts), strict=True)

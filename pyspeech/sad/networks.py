@@ -97,7 +97,7 @@ class CnnBlock(torch.nn.Module):
 
     def forward(self, maps: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
         """maps (B, C, T, F), mask None or (B, 1, T, 1) -> (B, C', T, F // pooling)."""
-        for convolution, norm in zip(self.convolutions, self.norms):
+        for convolution, norm in zip(self.convolutions, self.norms, strict=True):
             maps = functional.relu(norm(convolution(maps)), inplace=True)
             maps = maps if mask is None else maps * mask
         return functional.max_pool2d(maps, (1, self.pooling))

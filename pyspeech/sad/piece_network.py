@@ -97,6 +97,6 @@ def fuse(model: SadNetwork) -> SadNetwork:
 
 
 def _fuse_block(block):
-    for index, (convolution, norm) in enumerate(zip(block.convolutions, block.norms)):
+    for index, (convolution, norm) in enumerate(zip(block.convolutions, block.norms, strict=True)):
         block.convolutions[index] = torch.nn.utils.fusion.fuse_conv_bn_eval(convolution, norm)
         block.norms[index] = torch.nn.Identity()

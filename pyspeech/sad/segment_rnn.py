@@ -113,7 +113,7 @@ class _Recurrence(torch.autograd.Function):
         gates, candidates, news, states = (like.new_empty(length, rows, count) for rows in (2 * size, size, size, size))
 
         def keep(step, *values):
-            for stored, value in zip((gates, candidates, news, states), values):
+            for stored, value in zip((gates, candidates, news, states), values, strict=True):
                 stored[step] = value
 
         state = _recur(gate_projection, candidate_projection, weight, candidate_bias, length, shift, count, keep)

@@ -190,4 +190,4 @@ def _runs(decisions):
         return []
     borders = np.flatnonzero(np.diff(decisions)) + 1
     starts = np.concatenate(([0], borders))
-    return list(zip(decisions[starts].tolist(), np.diff(np.append(starts, len(decisions))).tolist()))
+    return list(zip(decisions[starts].tolist(), np.diff(np.append(starts, len(decisions))).tolist(), strict=True))

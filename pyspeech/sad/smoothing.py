@@ -49,7 +49,7 @@ def keep_peaks(decisions: np.ndarray, high: np.ndarray) -> np.ndarray:
     starts, ends = np.flatnonzero(np.diff(decisions, prepend=False, append=False)).reshape(-1, 2).T
     reached = np.concatenate(([0], np.cumsum(high)))
     kept = decisions.copy()
-    for start, end in zip(starts, ends):
+    for start, end in zip(starts, ends, strict=True):
         kept[start:end] = reached[end] > reached[start]
     return kept
 

@@ -230,7 +230,7 @@ def fill_pauses(decisions: np.ndarray, longest: int) -> np.ndarray:
     """Pauses of less than `longest` frames between two stretches of speech become speech: bool (T,) -> bool (T,)."""
     edges = _stretches(decisions)
     filled = decisions.copy()
-    for end, start in zip(edges[:-1, 1], edges[1:, 0]):
+    for end, start in zip(edges[:-1, 1], edges[1:, 0], strict=True):
         if start - end < longest:
             filled[end:start] = True
     return filled

@@ -73,15 +73,15 @@ def _sweep(thresholds, called, recordings, references, durations, collars, frame
     """called(recording, weigh): the seconds called speech at each threshold, (n,) for each row of weigh(T), which gives
     the scored seconds of T frames: of speech and of non-speech, for each collar in turn."""
     totals = np.zeros((len(collars), len(thresholds)))
-    for recording, reference, duration in zip(recordings, references, durations):
+    for recording, reference, duration in zip(recordings, references, durations, strict=True):
         kinds = [kind for collar in collars for kind in scored_time(reference, collar)]
 
         def weigh(num_frames):
             borders = _frame_borders(num_frames, duration, frame_shift, frame_offset)
             return [_seconds_between(kind, borders) for kind in kinds]
 
-        rates = [_rate(seconds, kind) for seconds, kind in zip(called(recording, weigh), kinds)]
-        for total, speech, hits, false_alarms in zip(totals, kinds[::2], rates[::2], rates[1::2]):
+        rates = [_rate(seconds, kind) for seconds, kind in zip(called(recording, weigh), kinds, strict=True)]
+        for total, speech, hits, false_alarms in zip(totals, kinds[::2], rates[::2], rates[1::2], strict=True):
             miss = 1 - hits if len(speech) else 0.0
             total += np.round(MISS_WEIGHT * miss + FALSE_ALARM_WEIGHT * false_alarms, 5)
     dcfs = totals / len(references)
@@ -101,7 +101,7 @@ def _best(thresholds, dcf):
 def together(recordings: Sequence[Sequence[Sweep]]) -> list[Sweep]:
     """The Sweeps of some recordings, from those of each by itself: a Sweep for each collar. Added in their order, so that
     it is, to the last bit, what one sweep of all gives."""
-    by_collar = zip(*recordings)
+    by_collar = zip(*recordings, strict=True)
     return [_best(sweeps[0].thresholds, sum(sweep.dcf for sweep in sweeps) / len(sweeps)) for sweeps in by_collar]
 
 

@@ -34,7 +34,7 @@ def augment(
     """
     kinds = ("mcadams", "reverberation", "noise", "music")
     seeds = rng.integers(2**63, size=len(kinds))
-    streams = {kind: np.random.default_rng(seed) for kind, seed in zip(kinds, seeds)}
+    streams = {kind: np.random.default_rng(seed) for kind, seed in zip(kinds, seeds, strict=True)}
     streams["codec"] = np.random.default_rng(seeds)  # so that what else is drawn does not depend on whether there are codecs
     samples = np.asarray(samples, dtype=np.float32)
     if drawn(streams["mcadams"], config.mcadams):

@@ -7,7 +7,6 @@ windows.
 
 import math
 from dataclasses import dataclass, field
-from typing import Dict, List, Tuple
 
 from pyspeech.engine.config import folder_or
 from pyspeech.errors import requirement
@@ -77,7 +76,7 @@ class CropConfig:
     resynthesized: float = 0.0
     # engines whose fakes are drawn so many times as often as others, of those made of the same genuine utterance where that is
     # known, such as {A04: 3} (balanced only)
-    often: Dict[str, float] = field(default_factory=dict)
+    often: dict[str, float] = field(default_factory=dict)
     pair_loss: float = 0.0  # weight of a loss that ranks each genuine crop above the fake behind it (balanced only)
     speed: int = 0  # percent by which crops in training are played faster or slower at most, so in other voices too
     cache_gigabytes: float = 2.0  # of audio is kept in memory, by all processes that read it
@@ -111,12 +110,12 @@ class AugmentConfig:
     """
 
     mcadams: float = 0.5  # probability; 0 switches off, here and below
-    coefficients: List[float] = field(default_factory=lambda: [0.8])  # one of them is drawn each time
+    coefficients: list[float] = field(default_factory=lambda: [0.8])  # one of them is drawn each time
     reverberation: float = 0.3
     noise: float = 0.3
-    noise_snr: Tuple[float, float] = (0.0, 15.0)  # dB, drawn evenly from lowest to highest
+    noise_snr: tuple[float, float] = (0.0, 15.0)  # dB, drawn evenly from lowest to highest
     music: float = 0.3
-    music_snr: Tuple[float, float] = (5.0, 15.0)
+    music_snr: tuple[float, float] = (5.0, 15.0)
     codec: float = 0.0  # one of pyspeech.spoof.codecs; the paper has none
     # what is mixed with speech: recordings from free packages, sounds made up (simulated), or all audio in a folder and below
     noise_dir: str = folder_or("packages", "simulated", what="noises, such as musan/noise")

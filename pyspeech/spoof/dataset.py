@@ -50,7 +50,7 @@ class UtteranceSampler:
         labels = [label_of(cut) for cut in self.cuts]
         genuine = np.array([label.genuine for label in labels], dtype=bool)
         self.classes = [np.flatnonzero(genuine), np.flatnonzero(~genuine)]
-        for name, indices in zip(("genuine", "fake"), self.classes):
+        for name, indices in zip(("genuine", "fake"), self.classes, strict=True):
             if len(indices) == 0:
                 raise UserError(
                     f"none of the {len(self.cuts)} training utterances is {name}; training needs both kinds: check the corpus"
@@ -91,7 +91,9 @@ class UtteranceSampler:
             drawn.append(np.concatenate([rng.permutation(indices) for _ in range(rounds)])[:half])
         if self.fakes_of or self.data.often:
             genuine, others = drawn
-            drawn[1] = np.array([self._draw(self.fakes_of.get(index), other, rng) for index, other in zip(genuine, others)])
+            drawn[1] = np.array(
+                [self._draw(self.fakes_of.get(index), other, rng) for index, other in zip(genuine, others, strict=True)]
+            )
         return np.stack(drawn, axis=1).reshape(-1)[: len(self.cuts)]
 
     def _draw(self, fakes, other, rng):
@@ -203,6 +205,6 @@ def _audio_of(cut):
 def _compact(samples):
     """The same samples as int16 where they are multiples of 1 / 32768, as those of most files are."""
     whole = samples * np.float32(32768)
-    if np.array_equal(whole, np.rint(whole)) and -32768 <= whole.min() and whole.max() <= 32767:
+    if np.array_equal(whole, np.rint(whole)) and whole.min() >= -32768 and whole.max() <= 32767:
         return whole.astype(np.int16)
     return samples

@@ -122,7 +122,7 @@ def match_scores(
     tries = [(_known_names(names, known), known) for names, known in tries]
     names, known = next((one for one in tries if not one[1].keys().isdisjoint(one[0])), tries[0])
     matched, origins = {}, {}
-    for name, (origin, score) in zip(names, scores.items()):
+    for name, (origin, score) in zip(names, scores.items(), strict=True):
         if name in matched:
             raise UserError(f"{path}: '{origins[name]}' and '{origin}' both name utterance '{name}'; remove one")
         matched[name], origins[name] = score, origin

@@ -69,7 +69,7 @@ def _through_bands(magnitudes, bands, size, rate):
     return (back @ (there @ magnitudes).clamp_min(LEAST)).clamp_min(LEAST)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _filters(size, bands, rate):
     """Mel filters (bands, bins) and their pseudo-inverse (bins, bands)."""
     from torchaudio.functional import melscale_fbanks
@@ -96,6 +96,6 @@ def _istft(spectrum, size, hop, length):
     return torch.istft(spectrum, size, hop, window=_window(size), length=length)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _window(size):
     return torch.hann_window(size)

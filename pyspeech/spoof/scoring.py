@@ -252,7 +252,7 @@ def _differences(misses, alarms):
 
 def _checked(genuine, fake):
     arrays = [np.asarray(scores, dtype=np.float64) for scores in (genuine, fake)]
-    for scores, kind in zip(arrays, ("genuine", "fake")):
+    for scores, kind in zip(arrays, ("genuine", "fake"), strict=True):
         if len(scores) == 0:
             raise UserError(f"no scores of {kind} utterances; error rates need both kinds")
         bad = np.count_nonzero(~np.isfinite(scores))

@@ -146,7 +146,7 @@ def compare(
     compare two intervals. UserError where ids or references differ.
     """
     baseline, utterances = _checked(baseline), _checked(utterances)
-    for ours, theirs in zip(utterances, baseline):
+    for ours, theirs in zip(utterances, baseline, strict=False):
         if (_code(ours), ours[0], ours[3].split()) != (_code(theirs), theirs[0], theirs[3].split()):
             raise UserError(
                 f"utterance {ours[0]} ({_code(ours)}) against {theirs[0]} ({_code(theirs)}) of the "
@@ -170,7 +170,7 @@ def compare(
 def _resampled_sums(counts, strata, groups, resamples, seed):
     """Sums over each draw: counts (n, k) int64, labels (n,) -> (resamples, k)."""
     units = {}
-    for row, stratum, group in zip(counts, strata, groups):
+    for row, stratum, group in zip(counts, strata, groups, strict=True):
         members = units.setdefault(stratum, {})
         members[group] = members.get(group, 0) + row
     rng = np.random.default_rng(seed)
@@ -198,7 +198,7 @@ def _checked(utterances):
     utterances = sorted(utterances, key=lambda item: (_code(item), item[0]))
     if not utterances:
         raise UserError("no utterances to score; expected at least one")
-    for first, second in zip(utterances, utterances[1:]):
+    for first, second in zip(utterances, utterances[1:], strict=False):
         if (_code(first), first[0]) == (_code(second), second[0]):
             raise UserError(f"utterance {first[0]} ({_code(first)}) is there twice; expected each once")
     return utterances
@@ -281,7 +281,7 @@ def _errs_lines(utterances, alignments):
         "PER-WORD STATS:, PER-SPEAKER STATS:, PER-LANGUAGE STATS:"
     )
     yield from ["", "PER-UTT DETAILS: corr or (ref->hyp)  "]
-    for utterance, alignment in zip(utterances, alignments):
+    for utterance, alignment in zip(utterances, alignments, strict=True):
         yield f"{utterance[0]}:\t{_marked(alignment)}"
     yield from ["", "SUBSTITUTIONS: count ref -> hyp"]
     yield from _by_count({f"{ref} -> {hyp}": n for (ref, hyp), n in pairs.items() if EPSILON not in (ref, hyp) and ref != hyp})
@@ -304,7 +304,7 @@ def _marked(alignment):
             run.append((ref, hyp))
             continue
         if run:
-            sides = (" ".join(word for word in side if word != EPSILON) or "*" for side in zip(*run))
+            sides = (" ".join(word for word in side if word != EPSILON) or "*" for side in zip(*run, strict=True))
             parts.append("({}->{})".format(*sides))
             run = []
         if ref is not None:
@@ -332,7 +332,7 @@ def _word_lines(pairs):
 
 def _group_lines(labels, alignments):
     groups = {}
-    for label, alignment in zip(labels, alignments):
+    for label, alignment in zip(labels, alignments, strict=True):
         if label is not None:
             groups.setdefault(label, []).append(alignment)
     for label, members in sorted(groups.items()):

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Optional, Tuple
 
 from pyspeech.errors import requirement
 
@@ -11,26 +10,26 @@ from pyspeech.errors import requirement
 class TrainConfig:
     """How to train. A step is one update of the weights; `None` switches an option off unless stated otherwise."""
 
-    max_steps: Optional[int] = None  # the end of training, skipped steps included, or ...
-    max_epochs: Optional[int] = None  # ... after this many epochs: whichever comes first
-    patience: Optional[int] = None  # or after this many validations in a row without a new best
+    max_steps: int | None = None  # the end of training, skipped steps included, or ...
+    max_epochs: int | None = None  # ... after this many epochs: whichever comes first
+    patience: int | None = None  # or after this many validations in a row without a new best
     lr: float = 1e-3
     weight_decay: float = 0.0
-    betas: Tuple[float, float] = (0.9, 0.999)
+    betas: tuple[float, float] = (0.9, 0.999)
     schedule: str = "constant"  # or "cosine": down to 0 at max_steps
     warmup_steps: int = 0  # the learning rate rises linearly over these steps, under either schedule
-    clip_norm: Optional[float] = 5.0  # total gradient norm at most this
+    clip_norm: float | None = 5.0  # total gradient norm at most this
     accumulate: int = 1  # batches a step, of all processes together; their gradients are averaged
     max_bad_steps: int = 20  # stop after this many steps in a row with a non-finite loss or gradient
     log_every: int = 50  # steps
-    valid_every: Optional[int] = None  # steps; None: at the end of each epoch
+    valid_every: int | None = None  # steps; None: at the end of each epoch
     save_every: int = 500  # steps; a checkpoint is also written after each validation
     keep_checkpoints: int = 2
     minimize: str = "loss"  # the validation metric that says which weights are best
     average_best: int = 1  # the result is the mean of this many best weights
-    bf16: Optional[bool] = None  # None: on a GPU with instructions for it; a CPU without any never does
+    bf16: bool | None = None  # None: on a GPU with instructions for it; a CPU without any never does
     seed: int = 42
-    num_workers: Optional[int] = None  # processes that read data; 0: the training process itself; None: by the cores, on a GPU
+    num_workers: int | None = None  # processes that read data; 0: the training process itself; None: by the cores, on a GPU
 
     # The weights do not depend on these, for pyspeech.engine.plan.
     without_effect = ("max_bad_steps", "log_every", "save_every", "keep_checkpoints", "num_workers")

@@ -178,7 +178,7 @@ def add_up(tensors: Sequence[torch.Tensor]) -> None:
     flat = torch.cat([tensor.reshape(-1) for tensor in tensors])
     with _loss_noticed():
         distributed.all_reduce(flat, group=_tensor_group)
-    for tensor, total in zip(tensors, flat.split([tensor.numel() for tensor in tensors])):
+    for tensor, total in zip(tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True):
         tensor.copy_(total.view_as(tensor))
 
 
@@ -193,7 +193,7 @@ def copy_from(tensors: Sequence[torch.Tensor], source: int) -> None:
     with _loss_noticed():
         distributed.broadcast(flat, src=source, group=_tensor_group)
     sizes = [tensor.numel() * tensor.element_size() for tensor in tensors]
-    for tensor, part in zip(tensors, flat.split(sizes)):
+    for tensor, part in zip(tensors, flat.split(sizes), strict=True):
         tensor.detach().copy_(part.clone().view(tensor.dtype).view(tensor.shape))
 
 

@@ -174,5 +174,5 @@ def _copies(tensors):
 
 def _put(tensors: Sequence[torch.Tensor], values: Sequence[torch.Tensor] | None) -> None:
     """Copy `values`, unless there are none, into the tensors."""
-    for tensor, value in zip(tensors, values or ()):
+    for tensor, value in zip(tensors, values or (), strict=False):
         tensor.copy_(value)

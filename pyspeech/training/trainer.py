@@ -150,7 +150,7 @@ class Trainer:
         """One update of the weights; whether there was a batch left for it."""
         position = self.position
         factor = self.schedule(position.step, position.epoch)
-        for parameters, lr in zip(self.optimizer.param_groups, self._base_lrs):
+        for parameters, lr in zip(self.optimizer.param_groups, self._base_lrs, strict=True):
             parameters["lr"] = lr * factor
         self.clock.begin()
         outcome = self.stepper.step(
@@ -172,7 +172,7 @@ class Trainer:
         consumed, rank, size = self.position.consumed, distributed.rank(), distributed.world_size()
         own = range(consumed + (rank - consumed) % size, consumed + self.config.accumulate, size)
         try:
-            return [(index, *named) for index, named in zip(own, batches)]
+            return [(index, *named) for index, named in zip(own, batches, strict=False)]
         except WorkerLost as error:
             # A signal to the whole process group ends the workers too. Whatever was read is read again.
             if self.signals.caught:

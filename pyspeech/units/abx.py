@@ -143,7 +143,7 @@ def load_frames(items: Sequence[Item], features: Path | str | dict, frame_rate: 
         first, last, outside, end = _frame_ranges(of_file, len(values), times, frame_rate, source)
         nearest += outside
         late += [(source, end, item.offset) for item in of_file if end < item.offset < math.inf]
-        for number, begin, end in zip(numbers, first, last):
+        for number, begin, end in zip(numbers, first, last, strict=True):
             starts[number], lengths[number] = total, end - begin + 1
             parts.append(values[begin : end + 1])
             total += end - begin + 1
@@ -300,7 +300,7 @@ class _Plan:
         a, _, x = (groups[begins] for groups in self.cells)
         size = np.cumsum(self.block_count[self.block[a]] * self.block_count[self.block[x]])
         edges = begins[_run_starts(size // CHUNK)]
-        return list(zip(edges.tolist(), [*edges[1:].tolist(), len(unit)]))
+        return list(zip(edges.tolist(), [*edges[1:].tolist(), len(unit)], strict=False))
 
 
 def _labels(values):
@@ -366,7 +366,7 @@ def _score_chunk(state, chunk):
     return np.concatenate(
         [
             _score_triplets(plan, *(values[begin:end] for values in columns), table)  # pyright: ignore[reportCallIssue]
-            for begin, end in zip(edges[:-1], edges[1:])
+            for begin, end in zip(edges[:-1], edges[1:], strict=False)
         ]
     )
 
@@ -395,7 +395,7 @@ def _score_triplets(plan, a, b, x, base, width, table):
     # A cell of many tokens has far more triplets than pairs: a part of the (X, A) at a time.
     edges = [*_run_starts(np.cumsum(count_b) // TRIPLETS).tolist(), len(cell)]
     nearer = np.empty(len(cell))
-    for begin, end in zip(edges[:-1], edges[1:]):
+    for begin, end in zip(edges[:-1], edges[1:], strict=False):
         owner, offset = _expand(count_b[begin:end])
         gain = table[first_b[begin:end][owner] + offset] - to_a[begin:end][owner]
         with np.errstate(invalid="ignore"):  # not a number: neither is nearer, half right

@@ -116,7 +116,7 @@ def pair_distances(
     result = np.empty((len(rows), 2))
     align = edit_distances if between.distance == "levenshtein" else dtw
     edges = np.flatnonzero(np.diff(key[order], prepend=-1, append=-1))
-    for begin, end in zip(edges[:-1], edges[1:]):
+    for begin, end in zip(edges[:-1], edges[1:], strict=False):
         height, width = heights[order[begin:end]].max(), widths[order[begin:end]].max()
         size = max(1, BATCH_ELEMENTS // (4 * height * width + (height + width) * between.width))
         for part in range(begin, end, size):

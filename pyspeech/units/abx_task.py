@@ -76,7 +76,7 @@ def _blocks(task: Any):
     if "by_index" not in triplets:
         return [(name, triplets[name], 0, len(triplets[name])) for name in triplets]
     names, edges = [_text(name) for name in task["bys"][:]], triplets["by_index"][:].tolist()
-    return [(name, triplets["data"], begin, end) for name, (begin, end) in zip(names, edges)]
+    return [(name, triplets["data"], begin, end) for name, (begin, end) in zip(names, edges, strict=True)]
 
 
 def _block_items(task, name, triplets, begin, end, columns, wanted, path):
@@ -102,7 +102,7 @@ def _block_items(task, name, triplets, begin, end, columns, wanted, path):
         for items, phone_of, speaker_of in ((a, phone, speaker), (b, other_phone, speaker), (x, phone, other_speaker)):
             _put(phones, items, phone_of, name, path)
             _put(speakers, items, speaker_of, name, path)
-    possible = _count_triplets([pair for pair in zip(phones.tolist(), speakers.tolist()) if pair[0] >= 0])
+    possible = _count_triplets([pair for pair in zip(phones.tolist(), speakers.tolist(), strict=True) if pair[0] >= 0])
     if possible != end - begin:
         raise UserError(
             f"{path}: block {name} lists {end - begin} triplets, its items make {possible}; expected all of them, "
@@ -111,7 +111,9 @@ def _block_items(task, name, triplets, begin, end, columns, wanted, path):
     context = _context(name)
     return [
         Item(file, float(onset), float(offset), values[0][phone], context, values[2][speaker])
-        for file, onset, offset, phone, speaker in zip(table["file"], table["onset"], table["offset"], phones, speakers)
+        for file, onset, offset, phone, speaker in zip(
+            table["file"], table["onset"], table["offset"], phones, speakers, strict=False
+        )
         if phone >= 0
     ]
 
@@ -126,7 +128,7 @@ def _put(labels, items, values, name, path):
 
 def _count_triplets(labels):
     """Triplets of items [(phone, speaker), ...]: A and X of one phone, A and B of one speaker, B and X of neither."""
-    groups, phones, speakers = (Counter(values) for values in (labels, *zip(*labels)))
+    groups, phones, speakers = (Counter(values) for values in (labels, *zip(*labels, strict=True)))
     return sum(count * (speakers[speaker] - count) * (phones[phone] - count) for (phone, speaker), count in groups.items())
 
 
@@ -140,7 +142,7 @@ def _columns(table):
             names = [
                 value for code, value, _ in pickletools.genops(bytes(kind)) if "STRING" in code.name or "UNICODE" in code.name
             ]
-            columns.update(zip(names, rows[block].reshape(len(rows), -1).T.tolist()))
+            columns.update(zip(names, rows[block].reshape(len(rows), -1).T.tolist(), strict=True))
     return {"file": [_text(value) for value in columns["file"]], "onset": columns["onset"], "offset": columns["offset"]}
 
 

@@ -65,14 +65,17 @@ class Aligner:
         aligner = cls._flat(phones, frames)
         starts = np.cumsum(lengths) - lengths
         states = np.concatenate(
-            [_even_states(frames[start : start + length], graph) for start, length, graph in zip(starts, lengths, graphs)]
+            [
+                _even_states(frames[start : start + length], graph)
+                for start, length, graph in zip(starts, lengths, graphs, strict=True)
+            ]
         )
         aligner._estimate(frames, states, np.arange(len(states)) % 2 == 0)  # times unknown: half stay, half leave
         for number, mixtures in enumerate(schedule):
             if mixtures > aligner.weights.shape[1]:
                 aligner._split()
             paths, score = aligner._align(frames, lengths, graphs)
-            states = np.concatenate([graph.ids[path] for graph, path in zip(graphs, paths)])
+            states = np.concatenate([graph.ids[path] for graph, path in zip(graphs, paths, strict=True)])
             left = np.concatenate([np.diff(path, append=-1) != 0 for path in paths])
             aligner._estimate(frames, states, left)
             if progress:
@@ -106,7 +109,7 @@ class Aligner:
                 np.array([len(features[index]) for index in usable]),
                 [graphs[index] for index in usable],
             )
-            for index, path in zip(usable, paths):
+            for index, path in zip(usable, paths, strict=True):
                 found[index] = self._segments(graphs[index], path)
         return found
 
@@ -151,7 +154,7 @@ class Aligner:
         """
         order = np.argsort(states, kind="stable")
         bounds = np.searchsorted(states[order], np.arange(len(self.means) + 1))
-        for state, (first, end) in enumerate(zip(bounds[:-1], bounds[1:])):
+        for state, (first, end) in enumerate(zip(bounds[:-1], bounds[1:], strict=False)):
             if end == first:
                 continue
             rows = order[first:end]
@@ -189,14 +192,15 @@ class Aligner:
                 emissions[: lengths[index], column] = self.log_likelihoods(frames[rows])
             found, scores = viterbi(emissions, lengths[batch], [graphs[index] for index in batch], self.stay)
             total += scores.sum()
-            for index, path in zip(batch, found):
+            for index, path in zip(batch, found, strict=True):
                 paths[index] = path
         return paths, total
 
     def _segments(self, graph, path):
         edges = np.flatnonzero(np.diff(graph.owner[path], prepend=-1, append=-1))
         return [
-            (self.phones[graph.ids[path[first]] // STATES], int(first), int(end)) for first, end in zip(edges[:-1], edges[1:])
+            (self.phones[graph.ids[path[first]] // STATES], int(first), int(end))
+            for first, end in zip(edges[:-1], edges[1:], strict=False)
         ]
 
 

@@ -87,7 +87,7 @@ def _build(kind, content):
 def save_pair(folder: str | Path, vqvae: Bundle, inverter: Bundle) -> None:
     """Write the Bundles of an inverter and of the VQ-VAE whose codes it speaks. UserError where they are no pair."""
     check_pair(vqvae, inverter)
-    for kind, bundle in zip(PAIR, (vqvae, inverter)):
+    for kind, bundle in zip(PAIR, (vqvae, inverter), strict=True):
         save_model(Path(folder) / kind, bundle.model, bundle.speakers, bundle.features, bundle.stats)
 
 

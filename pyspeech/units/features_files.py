@@ -122,7 +122,7 @@ def _read_numpy(path):
         if path.suffix == ".npy":
             return loaded, None
         with loaded:
-            return loaded["features"], loaded["times"] if "times" in loaded else None
+            return loaded["features"], loaded.get("times", None)
     except (ValueError, EOFError, KeyError, TypeError, AttributeError, OSError, BadZipFile, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error).partition("\n")[0].strip("'\"")
         raise UserError(f"{path}: cannot be read ({reason}); expected a NumPy array (.npz: named features)") from None

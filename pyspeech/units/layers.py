@@ -99,7 +99,7 @@ class MultiscaleConvolution(torch.nn.Module):
         shares = [outputs // len(kernels)] * len(kernels)
         shares[0] += outputs - sum(shares)
         self.convolutions = torch.nn.ModuleList(
-            Convolution(inputs, share, kernel) for kernel, share in zip(kernels, shares) if share
+            Convolution(inputs, share, kernel) for kernel, share in zip(kernels, shares, strict=True) if share
         )
         self.norm = torch.nn.LayerNorm(outputs)
 

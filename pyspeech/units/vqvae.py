@@ -130,7 +130,7 @@ class Encoder(torch.nn.Module):
             # Scaled as in Vaswani et al. 2017, section 3.4: else positions are louder than what stands there.
             hidden = add_positions(hidden * math.sqrt(self.config.dim))
         hidden = self.dropout(hidden)
-        for layers, halve in zip(self.layers, self.halvings):
+        for layers, halve in zip(self.layers, self.halvings, strict=True):
             mask = length_mask(lengths, hidden.shape[1])
             for layer in layers:  # pyright: ignore[reportGeneralTypeIssues]
                 hidden = layer(hidden, mask)

@@ -31,7 +31,7 @@ def plot_trade_off(early_stopping, path, frame_ms):
         (axes[1], lambda entry: entry["lid_accuracy"], "LID accuracy / %"),
     ):
         for colour, rule in enumerate(rules):
-            for marker, tau in zip(MARKERS * len(taus), taus):
+            for marker, tau in zip(MARKERS * len(taus), taus, strict=False):
                 points = sorted(
                     (entry["threshold"], entry["t_avg"], 100 * value(entry))
                     for entry in stopping
@@ -61,7 +61,7 @@ def _legend(figure, rules, taus, frame_ms):
     handles = [Line2D([], [], color=f"C{colour}", label=RULES.get(rule, rule)) for colour, rule in enumerate(rules)]
     handles += [
         Line2D([], [], color="0.4", linestyle="", marker=marker, label=f"tau {tau:g} ({tau * frame_ms:g} ms)")
-        for marker, tau in zip(MARKERS * len(taus), taus)
+        for marker, tau in zip(MARKERS * len(taus), taus, strict=False)
     ]
     handles.append(Line2D([], [], color="k", linestyle=":", marker="*", label="no early stopping"))
     figure.legend(handles=handles, loc="outside right upper", fontsize=8)

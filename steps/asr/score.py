@@ -37,7 +37,7 @@ def decode_system(exp, conf, system):
     decode = recognizer(exp, conf, system)
     found = in_parts("utterances", lambda part: decode(*part[1:]), parts, model_processes(), log=exp.log)
     decoded = {}
-    for (name, language, _), utterances in zip(parts.values(), found.values()):
+    for (name, language, _), utterances in zip(parts.values(), found.values(), strict=True):
         decoded.setdefault((folder if name == "test" else folder / name, language), []).extend(utterances)
     for (place, language), utterances in decoded.items():
         write_decoded(place, language, utterances)
@@ -73,7 +73,7 @@ def recognizer(exp, conf, system):
         with torch.inference_mode():
             results = recognize(bundle, samples, language if told else None, conf.search)
         found = []
-        for cut, result in zip(cuts, results):
+        for cut, result in zip(cuts, results, strict=True):
             supervision = cut.supervisions[0]
             log_posteriors, by_language = identified(result, bundle) if structure.get("lid") else (None, {})
             line = {
@@ -95,10 +95,10 @@ def write_decoded(folder, language, utterances):
     """folder/<language>.jsonl and, with language identification, <language>.npz, of what a `recognizer` gives."""
     import numpy as np
 
-    lines, posteriors, languages = zip(*utterances)
+    lines, posteriors, languages = zip(*utterances, strict=True)
     if posteriors[0] is not None:
         with atomic_path(folder / f"{language}.npz") as temporary, open(temporary, "wb") as stream:
-            named = {f"utterance {line['id']}": value for line, value in zip(lines, posteriors)}
+            named = {f"utterance {line['id']}": value for line, value in zip(lines, posteriors, strict=True)}
             np.savez(stream, languages=languages[0], **named)
     with atomic_write(folder / f"{language}.jsonl") as stream:
         stream.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
@@ -170,7 +170,7 @@ def stop_early(exp, conf, system):
         for threshold in conf.stop_below
     ]
     folder = exp.dir / "decoded" / system
-    figures = zip(settings, stopped_early(folder, settings), stopped_early(folder / "dev", settings))
+    figures = zip(settings, stopped_early(folder, settings), stopped_early(folder / "dev", settings), strict=True)
     write_json(
         exp.dir / "early_stopping.json",
         [
@@ -206,7 +206,7 @@ def stopped_early(folder, settings):
     entries = []
     for setting in settings if lines else []:
         rows = {language: [] for _, language in lines}
-        for (line, language), (chosen, t_avg) in zip(lines, run(log_posteriors, setting)):
+        for (line, language), (chosen, t_avg) in zip(lines, run(log_posteriors, setting), strict=True):
             counts = count_errors(align(line["ref"].split(), line["by_language"][codes[chosen]].split()))
             rows[language].append({**counts, "t_avg": t_avg, "correct": codes[chosen] == language})
         entries.append({**pooled(sum(rows.values(), [])), "languages": {code: pooled(own) for code, own in rows.items()}})

@@ -299,7 +299,7 @@ def interval_table(results):
 def confusion_table(confusion):
     """Rows: languages spoken; columns: predicted; in utterances. `confusion`: {code: {predicted code: count}}."""
     spoken, predicted, counts = confusion_matrix(confusion)
-    return markdown_table(["spoken \\ predicted", *predicted], [[code, *row] for code, row in zip(spoken, counts)])
+    return markdown_table(["spoken \\ predicted", *predicted], [[code, *row] for code, row in zip(spoken, counts, strict=True)])
 
 
 def confusion_matrix(confusion):
@@ -370,7 +370,7 @@ def _paper_figures(row, languages, averages):
     """{column: the paper's figure} of what is comparable: its languages; its averages where all languages are its."""
     if row is None:
         return {}
-    figures = dict(zip((*PAPER_LANGUAGES, *averages), row))
+    figures = dict(zip((*PAPER_LANGUAGES, *averages), row, strict=True))
     shown = [code for code in languages if code in PAPER_LANGUAGES]
     return {name: figures[name] for name in shown + _paper_averages(languages, averages)}
 

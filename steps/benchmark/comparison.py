@@ -98,7 +98,7 @@ def farthest(numbers: Sequence[float], others: Sequence[float]) -> float:
     """The largest relative difference between numbers in the same places; infinite where there are not as many."""
     if len(numbers) != len(others):
         return float("inf")
-    return max((abs(one - other) / max(abs(other), 1e-12) for one, other in zip(numbers, others)), default=0.0)
+    return max((abs(one - other) / max(abs(other), 1e-12) for one, other in zip(numbers, others, strict=True)), default=0.0)
 
 
 def _difference(name, first, second):

@@ -248,7 +248,7 @@ def train_steps(training, folder, batches, repeats, seconds, log):
     computing = [(begun[end] - begun[end - calls * own]) / calls for end in ends]
     return {
         "seconds": [1 / point["speed/steps_per_second"] for point in points],
-        "cpu_seconds": [sum(each) for each in zip(*distributed.gather(computing))],
+        "cpu_seconds": [sum(each) for each in zip(*distributed.gather(computing), strict=True)],
         "calls": calls,
         "pressure": max(pressures[ends[0] :]),
         "proof": [point["train/loss"] for point in first],

@@ -91,7 +91,7 @@ def report_comparison(first, second, names, differences, others):
         "# Comparison",
         *(
             f"{name}: {describe(result['machine'])} {result['threads']} threads a process, on {result['device']}."
-            for name, result in zip(names, (first, second))
+            for name, result in zip(names, (first, second), strict=True)
         ),
         "Seconds (median). No difference: the ranges of the repeats overlap; of the time, and of the time of computing.",
         markdown_table(header, rows),
@@ -108,7 +108,7 @@ def plot(results, names, path):
     lines = list(dict.fromkeys(name for result in results for name, line in result["lines"].items() if "problem" not in line))
     figure, axes = new_figure(8, 1.2 + 0.22 * len(lines) * len(results))
     height = 0.8 / len(results)
-    for number, (result, name) in enumerate(zip(results, names)):
+    for number, (result, name) in enumerate(zip(results, names, strict=True)):
         found = [
             (place, line, *spread(line["seconds"]))
             for place, key in enumerate(lines)
@@ -117,7 +117,10 @@ def plot(results, names, path):
         ]
         speeds = [line["audio_seconds"] / median for _, line, median, _, _ in found]
         slowest, fastest = ([line["audio_seconds"] / entry[place] for _, line, *entry in found] for place in (2, 1))
-        bounds = [[speed - low for speed, low in zip(speeds, slowest)], [high - speed for speed, high in zip(speeds, fastest)]]
+        bounds = [
+            [speed - low for speed, low in zip(speeds, slowest, strict=True)],
+            [high - speed for speed, high in zip(speeds, fastest, strict=True)],
+        ]
         axes.barh([place + number * height for place, *_ in found], speeds, height, xerr=bounds, label=name, capsize=2)
     axes.set_yticks([place + 0.4 - height / 2 for place in range(len(lines))], lines)
     axes.set_xscale("log")

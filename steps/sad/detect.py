@@ -72,7 +72,7 @@ def detect_webrtc(cuts, folders):
             samples = np.concatenate([rest, np.clip(block * 32768, -32768, 32767).astype(np.int16)])
             whole = len(samples) // 80 * 80
             frames = [frame.tobytes() for frame in samples[:whole].reshape(-1, 80)]
-            for detector, decided in zip(detectors, decisions):
+            for detector, decided in zip(detectors, decisions, strict=True):
                 decided.extend(detector.is_speech(frame, SAMPLING_RATE) for frame in frames)
             rest = samples[whole:]
         return [np.array(decided, dtype=bool) for decided in decisions]
@@ -137,7 +137,7 @@ def sweeps_in_parts(kind, cuts, sweeps, exp):
     parts = {
         f"{name} {cut.recording_id}".strip(): (sweep, cut, [labels], [seconds])
         for name, sweep in sweeps.items()
-        for cut, labels, seconds in zip(cuts, *labels_of_dev(exp, cuts))
+        for cut, labels, seconds in zip(cuts, *labels_of_dev(exp, cuts), strict=True)
     }
     made = in_parts(
         kind, lambda part: [astuple(found) for found in part[0](*part[1:])], parts, inputs=lambda part: part[1:], log=exp.log
@@ -154,7 +154,7 @@ def _write_hypotheses(kind, cuts, detect, folders, frame_shift=0.01, frame_offse
         return [Path(folder) / f"{cut.recording_id}.txt" for folder in folders]
 
     def write(cut):
-        for path, decisions in zip(paths(cut), detect(cut)):
+        for path, decisions in zip(paths(cut), detect(cut), strict=True):
             write_hypothesis(path, frames_to_segments(decisions, frame_shift, cut.duration, frame_offset), cut.duration)
 
     name = Path(next(iter(folders))).name

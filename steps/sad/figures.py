@@ -61,7 +61,7 @@ def plot_denoising(noisy, processed, frame_shift, sampling_rate, path, start=0.0
     figure, axes = new_figure(10, 3.2, columns=2)
     top = 10 * np.log10(noisy.max() + 1e-20)
     extent = [start, start + len(noisy) * frame_shift, 0, sampling_rate / 2000]
-    for axis, power, title in zip(axes, (noisy, processed), ("input", "processed")):
+    for axis, power, title in zip(axes, (noisy, processed), ("input", "processed"), strict=True):
         level = 10 * np.log10(power.T + 1e-20)
         image = axis.imshow(level, origin="lower", aspect="auto", extent=extent, vmin=top - 80, vmax=top, cmap="magma")
         axis.set(title=title, xlabel="time / s", ylabel="frequency / kHz")
@@ -108,7 +108,7 @@ def plot_grid(grid, cnn, frame_shift, path):
     """Figure 7: DCF on dev of the segment RNN against its shift, a line for each length, a panel for each collar, and that
     of CNN + HMM. grid: grid.json; cnn: {collar: its scores on dev}; frame_shift: seconds."""
     figure, axes = new_figure(5.5 * len(cnn), 3.6, columns=len(cnn))
-    for axis, (collar, scores) in zip([axes] if len(cnn) == 1 else axes, cnn.items()):
+    for axis, (collar, scores) in zip([axes] if len(cnn) == 1 else axes, cnn.items(), strict=True):
         for length in sorted({row["length"] for row in grid}):
             cells = sorted((row["shift"], row["dcf"][collar]) for row in grid if row["length"] == length)
             axis.plot(

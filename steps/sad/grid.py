@@ -65,4 +65,4 @@ def measure(exp, folder, collars):
     from pyspeech.sad.checkpoint import load_model
 
     found = sweep_dev(exp, load_model(folder, default_device()), SMOOTHINGS["seg_rnn"][0], collars)
-    return {f"{collar:g}": sweep.best_dcf for collar, sweep in zip(collars, found)}
+    return {f"{collar:g}": sweep.best_dcf for collar, sweep in zip(collars, found, strict=True)}

@@ -43,7 +43,7 @@ def choose_points(exp, stft, quiet_limit):
     points = {}
     for name, (labels, kinds) in LABELS.items():
         chosen = [cut for cut in cuts if kind_of(cut) in kinds]
-        material = list(zip(chosen, *_material(exp, "dev", labels, chosen)))
+        material = list(zip(chosen, *_material(exp, "dev", labels, chosen), strict=True))
         start = OperatingPoint(min_silence=TURN_SILENCE if name == "turns" else 0.0)
         points[name], (excess, dcf) = _search(start, CHOICES[name], lambda point: _cost(point, material, stft, quiet_limit))
         exp.log.info("%s: %s, dev DCF %.2f %%", name, points[name], 100 * dcf)
@@ -90,7 +90,7 @@ def _search(point, choices, cost):
 def _cost(point, material, stft, quiet_limit):
     """By how much the share of recordings without speech that is called speech exceeds the limit; the mean DCF of all."""
     scores = _score(point, material, stft)
-    quiet = [score["p_fa"] for score, (cut, _, _) in zip(scores, material) if kind_of(cut) == "quiet"]
+    quiet = [score["p_fa"] for score, (cut, _, _) in zip(scores, material, strict=True) if kind_of(cut) == "quiet"]
     called = sum(quiet) / len(quiet) if quiet else 0.0
     return max(0.0, called - quiet_limit), sum(score["dcf"] for score in scores) / len(scores)
 
@@ -120,8 +120,10 @@ def report(exp, stft):
             decided = _statistical(some)
             for point in points:
                 labels = "reference" if kind == "ami" else LABELS[point][0]
-                material = list(zip(some, *_material(exp, name, labels, some)))
-                statistical = [score_pair(reference, speech, 0.0) for (_, reference, _), speech in zip(material, decided)]
+                material = list(zip(some, *_material(exp, name, labels, some), strict=True))
+                statistical = [
+                    score_pair(reference, speech, 0.0) for (_, reference, _), speech in zip(material, decided, strict=True)
+                ]
                 scores = {"shipped": _score(points[point], material, stft), "statistical": statistical}
                 for system, each in scores.items():
                     found = overall(each)

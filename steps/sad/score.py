@@ -44,7 +44,7 @@ def keep_sweeps(exp, system, by_smoothing, collars):
     """Write sweeps/<system>.json: {smoothing: {collar: {thresholds, dcf, threshold, best_dcf}}}. by_smoothing: {smoothing: a
     Sweep for each of the collars}, the system's own smoothing first; returns {collar: its threshold}."""
     for smoothing, found in by_smoothing.items():
-        for collar, sweep in zip(collars, found):
+        for collar, sweep in zip(collars, found, strict=True):
             exp.log.info(
                 "%s, smoothing %s, collar %g s: threshold %.3f, dev DCF %.2f %%",
                 system,
@@ -63,13 +63,13 @@ def keep_sweeps(exp, system, by_smoothing, collars):
                     "threshold": sweep.threshold,
                     "best_dcf": sweep.best_dcf,
                 }
-                for collar, sweep in zip(collars, found)
+                for collar, sweep in zip(collars, found, strict=True)
             }
             for smoothing, found in by_smoothing.items()
         },
     )
     own = next(iter(by_smoothing.values()))
-    return {collar: sweep.threshold for collar, sweep in zip(collars, own)}
+    return {collar: sweep.threshold for collar, sweep in zip(collars, own, strict=True)}
 
 
 def score_networks(exp, systems):
@@ -143,7 +143,7 @@ def tune_thresholds(exp, systems, collars):
         by_system[own] = [voters[0] for voters in by_system.values()]
         voters, dcf = tune_vote(exp, by_system[own], stft, collar)
         by_system[together] = voters
-        points = {system: threshold for system, (_, threshold, _) in zip(systems, voters)}
+        points = {system: threshold for system, (_, threshold, _) in zip(systems, voters, strict=True)}
         votes[f"{collar:g}"] = {"threshold": points, "best_dcf": dcf}
         exp.log.info("majority, collar %g s: thresholds %s, dev DCF %.2f %%", collar, points, 100 * dcf)
     write_json(exp.dir / "sweeps" / f"{together}.json", {"majority": votes})

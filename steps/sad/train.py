@@ -45,7 +45,7 @@ def dev_validation(exp, smoothing, collars):
 
     def validate(model):
         found = sweep_dev(exp, model, smoothing, collars, VALIDATION_THRESHOLDS)
-        each = {f"dcf_{collar:g}": sweep.best_dcf for collar, sweep in zip(collars, found)}
+        each = {f"dcf_{collar:g}": sweep.best_dcf for collar, sweep in zip(collars, found, strict=True)}
         return {"dcf": sum(each.values()) / len(each), **each}
 
     return validate

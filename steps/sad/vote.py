@@ -24,7 +24,7 @@ def tune_vote(exp, voters, stft, collar):
 
     found = in_parts(f"votes {collar:g}", best_from, {str(number): start for number, start in enumerate(starts)})
     thresholds, dcf = min(found.values(), key=lambda one: one[1])
-    return [(scores, threshold, smoothing) for (scores, _, smoothing), threshold in zip(voters, thresholds)], dcf
+    return [(scores, threshold, smoothing) for (scores, _, smoothing), threshold in zip(voters, thresholds, strict=True)], dcf
 
 
 def alone(voters, index):
@@ -86,7 +86,9 @@ class Decisions:
         thresholds = [float(threshold) for threshold in thresholds]
         missing = [threshold for threshold in thresholds if threshold not in kept]
         if missing:
-            for threshold, decided in zip(missing, decide_thresholds(read_scores(scores / "dev", cut), missing, smoothing)):
+            for threshold, decided in zip(
+                missing, decide_thresholds(read_scores(scores / "dev", cut), missing, smoothing), strict=True
+            ):
                 kept[threshold] = len(decided), np.packbits(decided)
         for threshold in thresholds:
             count, bits = kept[threshold]

@@ -70,7 +70,7 @@ def plot_histograms(systems, path, bins=20):
     figure, axes = new_figure(4.5 * len(systems), 3.6, columns=len(systems))
     counted = {title: histograms(*probabilities, bins) for title, probabilities in systems.items()}
     top = max(max(genuine.max(), fake.max()) for _, genuine, fake in counted.values())
-    for axis, (title, (edges, genuine, fake)) in zip([axes] if len(systems) == 1 else axes, counted.items()):
+    for axis, (title, (edges, genuine, fake)) in zip([axes] if len(systems) == 1 else axes, counted.items(), strict=True):
         for values, colour, label in ((genuine, "red", "genuine"), (fake, "blue", "fake")):
             axis.stairs(values, edges, fill=True, color=colour, alpha=0.5, label=label)
         axis.set(title=title, xlabel="probability of genuine", ylabel="utterances", xlim=(0, 1), ylim=(0, 1.05 * max(1, top)))

@@ -53,8 +53,8 @@ def score_system(exp, conf, system):
         model_processes(),
         log=exp.log,
     )
-    for (seed, name, cuts), scores in zip(parts.values(), found.values()):
-        kept[seed, name].update(zip((cut.id for cut in cuts), scores))
+    for (seed, name, cuts), scores in zip(parts.values(), found.values(), strict=True):
+        kept[seed, name].update(zip((cut.id for cut in cuts), scores, strict=True))
     for seed in models:
         (exp.dir / "scores" / system / str(seed)).mkdir(parents=True, exist_ok=True)  # a corpus may have none of the sets
     for (seed, name), scores in kept.items():

@@ -171,6 +171,8 @@ def save_calibrated(folder, model, crop, name, cuts, log):
         "calibration", partial(score_cuts, model, crop), chunks(cuts, f"{folder.name} {name}"), model_processes(), log=log
     )
     scores = sum(found.values(), [])
-    write_scores(folder / f"{name}.txt", {cut.id: score for cut, score in zip(cuts, scores)})
-    genuine, fake = ([score for score, cut in zip(scores, cuts) if label_of(cut).genuine is kind] for kind in (True, False))
+    write_scores(folder / f"{name}.txt", {cut.id: score for cut, score in zip(cuts, scores, strict=True)})
+    genuine, fake = (
+        [score for score, cut in zip(scores, cuts, strict=True) if label_of(cut).genuine is kind] for kind in (True, False)
+    )
     save_model(folder, Detector(model, crop, fit_calibration(genuine, fake), equal_error_rate(genuine, fake)[1]))

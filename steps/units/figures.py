@@ -63,11 +63,11 @@ def plot_trade_off(scores, path):
     if not any(trade_off_points(scores, mode) for mode in ("across", "within")):
         return False
     figure, axes = new_figure(11, 4.4, columns=2)
-    for axis, mode in zip(axes, ("across", "within")):
+    for axis, mode in zip(axes, ("across", "within"), strict=True):
         points = trade_off_points(scores, mode)
         for family, found in points.items():
             colour, marker, line = FAMILIES[family]
-            _, bitrates, abx, deviations = zip(*found)
+            _, bitrates, abx, deviations = zip(*found, strict=True)
             axis.errorbar(
                 bitrates,
                 abx,
@@ -157,7 +157,7 @@ def plot_sentence(name, original, codes, spoken, config, path):
         axes[1].axvspan(start, end, color=f"C{code % 10}", alpha=0.55, linewidth=0)
         axes[1].text((start + end) / 2, 0.5, code, rotation=90, ha="center", va="center", fontsize=6)
     axes[1].set(ylim=(0, 1), yticks=[], ylabel="codes")
-    for axis, (voice, samples) in zip(axes[2:], spoken.items()):
+    for axis, (voice, samples) in zip(axes[2:], spoken.items(), strict=True):
         _spectrogram(axis, samples, config, f"spoken by {voice}")
     for axis in axes:
         axis.set_xlim(0, seconds)
@@ -169,7 +169,7 @@ def plot_sentence(name, original, codes, spoken, config, path):
 def runs_of(codes, starts, ends):
     """[(code, start, end), ...] with repeats of a code in one; starts, ends: times of each."""
     runs = []
-    for code, start, end in zip(codes, starts, ends):
+    for code, start, end in zip(codes, starts, ends, strict=True):
         if runs and runs[-1][0] == code:
             runs[-1] = (code, runs[-1][1], end)
         else:

@@ -44,14 +44,14 @@ def add_recognition(measured, exp, recogniser, names, test):
             write_wave(files[-1], read_samples(test[utterance], RATE))
         heard = recognise(command, files)
     found = defaultdict(list)
-    for (utterance, voice), text in zip(spoken, heard):
+    for (utterance, voice), text in zip(spoken, heard, strict=False):
         found[speaker_of(test[utterance]), voice].append((texts[utterance], text))
     for entry in measured["pairs"]:
         entry["recognition"] = character_errors(found[entry["source"], entry["target"]])
     measured["conversions"]["recognition"] = character_errors(
         [pair for (source, target), pairs in found.items() if source != target for pair in pairs]
     )
-    measured["recordings"] = character_errors(list(zip(texts.values(), heard[len(spoken) :])))
+    measured["recordings"] = character_errors(list(zip(texts.values(), heard[len(spoken) :], strict=True)))
     measured["recogniser"] = recogniser
 
 
@@ -137,5 +137,5 @@ def in_order(command, paths, lines):
             f"recogniser={shlex.join(command)}: printed '{wrong[:80]}'; expected each of the {len(paths)} "
             "files once before a tab, or none of them"
         )
-    texts = dict(zip(named, (text for _, _, text in fields)))
+    texts = dict(zip(named, (text for _, _, text in fields), strict=True))
     return [texts[place] for place in range(len(paths))]

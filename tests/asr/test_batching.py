@@ -43,7 +43,7 @@ def test_an_epoch_has_every_utterance_once_in_batches_of_one_language():
         language_of(batch)
         assert len(batch) <= 8 and max(cut.duration for cut in batch) * len(batch) <= 40
     # languages are mixed over the epoch, not one after the other
-    assert sum(language_of(a) != language_of(b) for a, b in zip(batches, batches[1:])) > 3
+    assert sum(language_of(a) != language_of(b) for a, b in zip(batches, batches[1:], strict=False)) > 3
 
 
 def test_pooled_minibatches_mix_languages_by_duration():
@@ -141,7 +141,7 @@ def test_split_batches():
     assert sum(batches, []) == cuts and len(batches[-1]) == 1  # longer than the limit: by itself
     for batch in batches[:-1]:
         assert len(batch) <= 4 and max(cut.duration for cut in batch) * len(batch) <= 30
-    for batch, following in zip(batches, batches[1:]):  # each as large as it may be
+    for batch, following in zip(batches, batches[1:], strict=False):  # each as large as it may be
         more = [*batch, following[0]]
         assert len(more) > 4 or max(cut.duration for cut in more) * len(more) > 30
     assert split_batches([], 30, 4) == []

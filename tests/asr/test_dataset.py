@@ -111,7 +111,7 @@ def test_resumed_equals_the_rest_of_the_epoch(cuts, num_workers, stored, store):
     for epoch, consumed in ((1, 2), (0, 0), (0, 4)):
         resumed = list(other(epoch, consumed))
         assert [names for names, _ in resumed] == [names for names, _ in epochs[epoch][consumed:]]
-        for (_, ours), (_, expected) in zip(resumed, epochs[epoch][consumed:]):
+        for (_, ours), (_, expected) in zip(resumed, epochs[epoch][consumed:], strict=False):
             assert all(torch.equal(ours[name], expected[name]) for name in expected)
 
 
@@ -189,7 +189,7 @@ def test_utterances_in_the_voices_of_other_vocal_tracts(cuts):
     batch, again = dataset[rows]["features"], dataset[rows]["features"]
     assert not torch.equal(batch, again)
     np.random.seed(3)
-    for row, cut in zip(batch, cuts):
+    for row, cut in zip(batch, cuts, strict=True):
         factor = 1.4 ** np.random.uniform(-1, 1)
         warped = warp_log_mel(compute_frames(cut, CONFIG).half().float(), factor, CONFIG)
         expected = stack(stats.apply(warped), CONFIG)

@@ -53,7 +53,7 @@ def test_equals_equation_1_written_out(rng, rule, threshold, tau, monkeypatch):
         assert stopper.t_avg()[utterance] == pytest.approx(expected) and 1 <= expected <= 4
         wanted.append((language, pytest.approx(expected)))
     monkeypatch.setattr(early_stopping, "AT_ONCE", 4)
-    assert run([item[:length] for item, length in zip(log_posteriors, lengths)], config) == wanted
+    assert run([item[:length] for item, length in zip(log_posteriors, lengths, strict=True)], config) == wanted
     assert stopper.active.any(axis=1).all()
     if tau == 100:
         assert stopper.active.all()

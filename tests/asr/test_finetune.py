@@ -43,7 +43,9 @@ def test_from_multi_softmax_exactly(structure, language):
     assert seeded.vocabularies == {language: VOCABULARIES[language]} and seeded.lid is None and not seeded.training
     assert count_parameters(seeded) == parameter_count(seeded.config, seeded.vocabularies)
     features, tokens = torch.randn(2, 9, 16).double(), torch.randint(VOCABULARIES[language], (2, 4))
-    for before, after in zip(lattice(model, features, tokens, language), lattice(seeded, features, tokens, language)):
+    for before, after in zip(
+        lattice(model, features, tokens, language), lattice(seeded, features, tokens, language), strict=True
+    ):
         assert torch.equal(before, after)
 
 
@@ -56,7 +58,7 @@ def test_from_a_union_up_to_renormalisation(structure, language):
     assert seeded.config.structure == "monolingual" and seeded.vocabularies == {language: len(symbols)}
     features, tokens = torch.randn(2, 9, 16).double(), torch.randint(len(symbols), (2, 4))
     old, new = lattice(model, features, symbols[tokens], language), lattice(seeded, features, tokens, language)
-    for before, after in zip(old, new):
+    for before, after in zip(old, new, strict=True):
         torch.testing.assert_close(before[..., symbols], after, rtol=0, atol=1e-12)
     renormalised = old[0].log_softmax(-1)[..., symbols].log_softmax(-1)
     torch.testing.assert_close(renormalised, new[0].log_softmax(-1), rtol=0, atol=1e-12)

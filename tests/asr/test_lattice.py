@@ -78,7 +78,7 @@ def test_gradient_is_numerically_right_and_is_the_occupation(backend):
     torch.testing.assert_close(px.grad, weight * px_occupation)
     torch.testing.assert_close(py.grad, weight * py_occupation)
     # Every path emits each symbol once and leaves each frame once.
-    for item, (frames, symbols) in enumerate(zip(lengths.tolist(), token_lengths.tolist())):
+    for item, (frames, symbols) in enumerate(zip(lengths.tolist(), token_lengths.tolist(), strict=True)):
         assert px_occupation[item].sum(dim=1).tolist() == pytest.approx([1.0] * symbols + [0.0] * (3 - symbols))
         assert py_occupation[item].sum(dim=0).tolist() == pytest.approx([1.0] * frames + [0.0] * (4 - frames))
 
@@ -89,7 +89,7 @@ def test_backends_agree(shape):
     px, py, lengths, token_lengths = random_lattice(*shape, seed=1)
     ours = log_likelihood(px, py, lengths, token_lengths, "torch")
     theirs = log_likelihood(px, py, lengths, token_lengths, "k2")
-    for one, other in zip(ours, theirs):
+    for one, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-10)
 
 
@@ -97,12 +97,12 @@ def test_backends_agree(shape):
 def test_padding_is_never_looked_at(backend):
     px, py, lengths, token_lengths = random_lattice(4, 6, 9)
     before = log_likelihood(px, py, lengths, token_lengths, backend)[0]
-    for item, (frames, symbols) in enumerate(zip(lengths, token_lengths)):
+    for item, (frames, symbols) in enumerate(zip(lengths, token_lengths, strict=True)):
         px[item, symbols:], px[item, :, frames:] = 1e3, 1e3
         py[item, symbols + 1 :], py[item, :, frames:] = 1e3, 1e3
     totals, px_occupation, py_occupation = log_likelihood(px, py, lengths, token_lengths, backend)
     torch.testing.assert_close(totals, before)
-    for item, (frames, symbols) in enumerate(zip(lengths, token_lengths)):
+    for item, (frames, symbols) in enumerate(zip(lengths, token_lengths, strict=True)):
         assert px_occupation[item, symbols:].abs().sum() == 0 and px_occupation[item, :, frames:].abs().sum() == 0
         assert py_occupation[item, symbols + 1 :].abs().sum() == 0 and py_occupation[item, :, frames:].abs().sum() == 0
 
@@ -186,7 +186,7 @@ def test_ranges_against_loops_and_their_promises(shape, prune_range):
     first = ranges[:, :, 0]
     moves = first[:, 1:] - first[:, :-1]
     assert (first[:, 0] == 0).all() and (moves >= 0).all() and (moves < max(size, 2)).all()
-    for item, (frames, symbols) in enumerate(zip(lengths.tolist(), token_lengths.tolist())):
+    for item, (frames, symbols) in enumerate(zip(lengths.tolist(), token_lengths.tolist(), strict=True)):
         assert symbols in ranges[item, frames - 1]
         expected = plain_prune_ranges(px_occupation[item], py_occupation[item], frames, symbols, size)
         assert first[item].tolist() == expected

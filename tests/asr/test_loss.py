@@ -66,7 +66,7 @@ def plain_loss(log_probs, tokens, ranges=None):
 def plain_losses(logits, batch, ranges=None):
     log_probs = torch.log_softmax(logits.double(), dim=-1)
     losses = []
-    for item, (tokens, frames, symbols) in enumerate(zip(*batch)):
+    for item, (tokens, frames, symbols) in enumerate(zip(*batch, strict=True)):
         rows = None if ranges is None else [set(kept.tolist()) for kept in ranges[item]]
         losses.append(plain_loss(log_probs[item, :frames], tokens[:symbols].tolist(), rows))
     return losses
@@ -221,7 +221,7 @@ def test_gradients_hold_no_denormal_numbers():
     am, lm, batch = random_batch(2, 150, 40, 20, scale=2.0, dtype=torch.float32)
     for function in (lambda am, lm: full_loss(full_logits(am, lm), *batch), lambda am, lm: smoothed_loss(am, lm, *batch, 5)[0]):
         exact = with_grads(function, am.double(), lm.double())[1]
-        for grad, expected in zip(with_grads(function, am, lm)[1], exact):
+        for grad, expected in zip(with_grads(function, am, lm)[1], exact, strict=True):
             size = grad.abs()
             assert not ((size > 0) & (size < 1e-30)).any()
             torch.testing.assert_close(grad.double(), expected, rtol=1e-3, atol=1e-4)

@@ -68,9 +68,9 @@ def head(table):
     return [cell.strip() for cell in table.splitlines()[0].strip("|").split("|")]
 
 
-WORDS = dict(zip(PAPER_LANGUAGES, (1000, 1000, 500, 250)))
+WORDS = dict(zip(PAPER_LANGUAGES, (1000, 1000, 500, 250), strict=True))
 FOUR = {
-    name: model(dict(zip(PAPER_LANGUAGES, errors)), WORDS)
+    name: model(dict(zip(PAPER_LANGUAGES, errors, strict=True)), WORDS)
     for name, errors in {
         "monolingual": (200, 100, 150, 50),
         "vanilla": (300, 200, 200, 50),
@@ -144,7 +144,7 @@ def test_missing_models_languages_and_words_leave_gaps():
 
 
 def test_table_5_is_the_mean_of_the_languages():
-    accuracy = dict(zip(PAPER_LANGUAGES, (0.887, 0.862, 0.904, 0.855)))  # the paper's vanilla row
+    accuracy = dict(zip(PAPER_LANGUAGES, (0.887, 0.862, 0.904, 0.855), strict=True))  # the paper's vanilla row
     results = {"models": {"vanilla": model(dict.fromkeys(PAPER_LANGUAGES, 1), WORDS, accuracy), "onehot": FOUR["monolingual"]}}
     assert cells(table_5(results)) == {"Multilingual Vanilla": ["88.7", "86.2", "90.4", "85.5", "87.7"] * 2}
     assert table_5({"models": FOUR}) is None
@@ -237,7 +237,7 @@ def with_dev(tests, devs):
     """Entries of Table 7 as a run has them: figures of the test set with those of dev."""
     return [
         {**test, "dev": {name: dev[name] for name in ("errors", "words", "t_avg", "lid_accuracy")}}
-        for test, dev in zip(tests, devs)
+        for test, dev in zip(tests, devs, strict=True)
     ]
 
 
@@ -345,7 +345,7 @@ def test_plots_show_every_setting_and_model(recognised, monkeypatch):
     points = {
         (round(float(x), 6), round(float(y), 6))
         for line in saved[0].axes[0].lines
-        for x, y in zip(*map(np.atleast_1d, line.get_data()))
+        for x, y in zip(*map(np.atleast_1d, line.get_data()), strict=True)
     }
     assert {(1.8, 20.9), (1.2, 21.1), (2.5, 20.5), (4.0, 20.0)} <= points
     figures.plot_wer(recognised, "x")

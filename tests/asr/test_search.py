@@ -117,7 +117,7 @@ def assert_same(hypotheses, expected):
     assert [item.tokens for item in hypotheses] == [item[0] for item in expected]
     np.testing.assert_allclose([item.score for item in hypotheses], [item[1] for item in expected], rtol=0, atol=1e-8)
     assert [item.frames for item in hypotheses] == [item[2] for item in expected]
-    for item, other in zip(hypotheses, expected):
+    for item, other in zip(hypotheses, expected, strict=True):
         np.testing.assert_allclose(item.log_probs, other[3], rtol=0, atol=1e-8)
 
 
@@ -146,7 +146,7 @@ def test_equals_the_plain_search_with_every_model(options):
     )
     sizes = VOCABULARIES if config.structure == "multi_softmax" else [6] * 3
     torch.manual_seed(1)
-    model = Transducer(config, dict(zip(("hi-IN", "ta-IN", "gu-IN"), sizes))).double().eval()
+    model = Transducer(config, dict(zip(("hi-IN", "ta-IN", "gu-IN"), sizes, strict=True))).double().eval()
     for layer in model.joint.outputs:
         torch.nn.init.normal_(layer.weight, std=3)
     encoded, lengths = random_batch(11)
@@ -229,8 +229,8 @@ def test_any_chunks_equal_the_whole(chunk):
     beam = BeamSearch(model, 3)
     for start in range(0, 17, chunk):
         beam.add(encoded[:, start : start + chunk], (lengths - start).clamp(min=0))
-    for one, other in zip(beam.nbest(), whole):
-        for hypotheses, expected in zip(one, other):
+    for one, other in zip(beam.nbest(), whole, strict=True):
+        for hypotheses, expected in zip(one, other, strict=True):
             assert_same(hypotheses, expected)
     assert beam.best(0, 1).tokens == whole[0][1][0].tokens
     assert beam.last_frame(0, 1) == (whole[0][1][0].frames or [None])[-1]

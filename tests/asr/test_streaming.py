@@ -60,7 +60,7 @@ def assert_same(one, other):
     assert [item.text for item in one.nbest] == [item.text for item in other.nbest]
     np.testing.assert_allclose([item.score for item in one.nbest], [item.score for item in other.nbest], atol=1e-8)
     assert len(one.words) == len(other.words)
-    for word, same in zip(one.words, other.words):
+    for word, same in zip(one.words, other.words, strict=True):
         assert dataclasses.astuple(word) == pytest.approx(dataclasses.astuple(same))
     assert one.by_language == other.by_language
     assert one.lid == pytest.approx(other.lid)
@@ -104,7 +104,7 @@ def test_a_batch_equals_each_alone_in_the_order_given(structure, monkeypatch):
     language = "hi-IN" if structure == "onehot" else None
     utterances = [make_audio(seed, seconds) for seed, seconds in enumerate((0.5, 1.0, 0.0, 0.7, 0.01))]
     together = recognize(bundle, utterances, language)
-    for samples, result in zip(utterances, together):
+    for samples, result in zip(utterances, together, strict=True):
         assert_same(result, recognize(bundle, [samples], language)[0])
     assert [result.seconds for result in together] == pytest.approx([0.48, 0.99, 0.0, 0.69, 0.03])
     assert together[2].text == "" and together[2].words == [] and together[2].confidence == 0.0
@@ -134,7 +134,7 @@ def test_early_stopping_never_changes_the_output_of_the_language_chosen():
     stopped = 0
     for options in (("sum_logp", 5, 1.0), ("mean_logp", 10, 0.1), ("mean_p", 0, 0.0)):
         config = EarlyStopping(*options)
-        for all_run, result in zip(full, recognize(bundle, utterances, early_stopping=config)):
+        for all_run, result in zip(full, recognize(bundle, utterances, early_stopping=config), strict=True):
             ((language, t_avg),) = run([all_run.lid_log_posteriors], config)
             assert result.language == list(TEXTS)[language] and result.t_avg == pytest.approx(t_avg)
             assert result.text == all_run.by_language[result.language]
@@ -192,7 +192,7 @@ def test_endpoints_in_a_stream():
         assert sum(result.seconds for result in finals) == pytest.approx(5.0, abs=0.04)
         words = [word for result in finals for word in result.words]
         assert bool(words) == (blank < 0)
-        assert all(one.start <= other.start for one, other in zip(words, words[1:]))
+        assert all(one.start <= other.start for one, other in zip(words, words[1:], strict=False))
 
 
 def test_a_finished_recognizer_is_as_new():

@@ -79,7 +79,7 @@ def test_language_identification_reaches_encoder_and_its_own_layers_alone():
     with_lid.loss.lid_scale = 0.3
     scaled = losses[1][0].item() + 0.3 * losses[0][1]["lid"]
     assert with_lid(batch)[0].item() == pytest.approx(scaled, rel=1e-6)
-    found = [gradients(training, loss) for training, (loss, _) in zip((with_lid, without), losses)]
+    found = [gradients(training, loss) for training, (loss, _) in zip((with_lid, without), losses, strict=True)]
     for name, gradient in found[1].items():
         same = torch.allclose(found[0][name], gradient, rtol=1e-5, atol=1e-9)
         assert same != name.startswith("transducer.encoder."), name

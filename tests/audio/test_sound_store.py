@@ -22,7 +22,7 @@ def test_what_is_written_comes_back(tmp_path, rng, file_bytes):
     expected = [sound for name in made for sound in made[name] if len(sound)]
     store = SoundStore(tmp_path)
     assert len(store) == len(expected) and store.samples() == sum(map(len, expected))
-    for sound, wanted in zip(store, expected):
+    for sound, wanted in zip(store, expected, strict=True):
         assert sound.dtype == np.float16 and np.array_equal(sound, wanted.astype(np.float16))
     assert len(list(tmp_path.glob("*.f16"))) == (6 if file_bytes == 1 else 1 if file_bytes > 1 << 20 else 3)
 
@@ -59,7 +59,7 @@ def test_sounds_beyond_half_precision_are_scaled(tmp_path, rng):
     sound = rng.uniform(-1, 1, 1000)
     levels = {"loud": 1e6, "quiet": 1e-7, "usual": 0.5, "silent": 0.0}
     write_sounds(tmp_path, list(levels), lambda name: [levels[name] * sound])
-    for made, level in zip(SoundStore(tmp_path), levels.values()):
+    for made, level in zip(SoundStore(tmp_path), levels.values(), strict=True):
         found = made.astype(np.float64)
         assert np.isfinite(found).all()
         if level:

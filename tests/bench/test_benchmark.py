@@ -16,7 +16,20 @@ from steps.benchmark.plans import PLANS, Training
 from steps.benchmark.report import cells, report, report_comparison
 from utils.bench import benchmark
 
-LITTLE = "--recipes fearless --sizes mini --parts features --rounds 2 --repeats 2 --seconds 0.01".split()
+LITTLE = [
+    "--recipes",
+    "fearless",
+    "--sizes",
+    "mini",
+    "--parts",
+    "features",
+    "--rounds",
+    "2",
+    "--repeats",
+    "2",
+    "--seconds",
+    "0.01",
+]
 
 
 @pytest.mark.slow

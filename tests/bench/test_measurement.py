@@ -23,7 +23,9 @@ def test_repeats_last_as_long_as_asked_for():
     assert len(times.seconds) == len(times.cpu_seconds) == 3
     assert times.calls >= 5 and len(calls) > 3 * times.calls  # and those to warm up
     assert all(0.002 <= each < 1 for each in times.seconds)
-    assert all(computed < each for each, computed in zip(times.seconds, times.cpu_seconds))  # asleep, it does not compute
+    assert all(
+        computed < each for each, computed in zip(times.seconds, times.cpu_seconds, strict=True)
+    )  # asleep, it does not compute
 
 
 def test_a_call_that_takes_longer_is_a_repeat_of_its_own():

@@ -29,7 +29,7 @@ def test_recordings_without_speech_are_the_same_each_time(false_alarms, monkeypa
     monkeypatch.setattr(speech_scenes, "default_sounds", lambda split: {"noise": [], "music": [], "signals": []})
     made = [list(false_alarms["recordings"](4 / 60, 1, "dev", KINDS)) for _ in range(2)]
     assert [len(samples) for samples in made[0]] == [960000, 960000]
-    assert all((first == second).all() for first, second in zip(*made))
+    assert all((first == second).all() for first, second in zip(*made, strict=True))
     assert (made[0][0] != made[0][1]).any()
 
 

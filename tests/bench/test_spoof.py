@@ -73,7 +73,9 @@ def test_the_table(bench, tmp_path, capsys):
     assert rows[0] == ["condition", "EER", "genuine called fake", "fakes called genuine"]
     assert [row[0] for row in rows[2:10]] == ["as it is", *CODECS] and len(rows) == 15
     detector = load_model(model)
-    scores, genuine = zip(*((score_samples(detector, read_samples(cut, RATE), RATE), label_of(cut).genuine) for cut in cuts))
+    scores, genuine = zip(
+        *((score_samples(detector, read_samples(cut, RATE), RATE), label_of(cut).genuine) for cut in cuts), strict=True
+    )
     people, fakes = np.array(scores)[np.array(genuine)], np.array(scores)[~np.array(genuine)]
     eer, interval = rows[2][1].split(" ", 1)
     assert eer == f"{100 * equal_error_rate(people, fakes)[0]:.1f}" and interval.startswith("[")

@@ -47,8 +47,10 @@ def test_the_mean_of_weights_with_a_threshold_of_its_own(corpus, tmp_path):
     assert any("running_mean" in name for name in weights[0])
     cuts = CutSet.from_file(corpus / "dev.jsonl.gz")
     scores = score_utterances(found.model, found.crop, (cut.load_audio()[0] for cut in cuts))
-    assert read_scores(tmp_path / "mean é" / "dev.txt") == pytest.approx(dict(zip(cuts.ids, scores)), abs=1e-5)
-    genuine, fake = ([s for s, cut in zip(scores, cuts) if label_of(cut).genuine is kind] for kind in (True, False))
+    assert read_scores(tmp_path / "mean é" / "dev.txt") == pytest.approx(dict(zip(cuts.ids, scores, strict=True)), abs=1e-5)
+    genuine, fake = (
+        [s for s, cut in zip(scores, cuts, strict=True) if label_of(cut).genuine is kind] for kind in (True, False)
+    )
     assert found.threshold == pytest.approx(equal_error_rate(genuine, fake)[1], abs=1e-5)
     assert found.calibration != Calibration() and found.crop == CROP
 

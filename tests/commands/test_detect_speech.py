@@ -86,7 +86,7 @@ def test_bad_files_are_named_and_nothing_else_is_lost(edges):
     assert done.returncode == 1 and done.stdout == "" and "Traceback" not in done.stderr
     errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     bad = ["empty.wav: is empty (0 bytes)", "no samples.wav: holds no samples", "text.wav: cannot be read as audio"]
-    assert all(message in line for message, line in zip(bad, errors)) and "3 of 20 recordings" in errors[3]
+    assert all(message in line for message, line in zip(bad, errors, strict=False)) and "3 of 20 recordings" in errors[3]
     assert set(found) == {path.stem for path in folder.iterdir()} - {"empty", "no samples", "text"}
     assert "truncated.wav: truncated or damaged: 12.00 s of audio, its header says 20.00 s" in done.stderr
     assert "17 recordings: " in done.stderr and "real-time factor" in done.stderr

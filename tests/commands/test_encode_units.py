@@ -54,7 +54,11 @@ def test_every_kind_of_file_in_one_run(models, tmp_path):
     done = run_tool("encode_units", folder, "--model", models / "plain", "-o", output, "--device", "cpu")
     assert done.returncode == 1 and done.stdout == "" and "Traceback" not in done.stderr
     errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    assert len(errors) == 4 and all(name in line for name, line in zip(BAD, errors)) and "3 of 8 recordings" in errors[3]
+    assert (
+        len(errors) == 4
+        and all(name in line for name, line in zip(BAD, errors, strict=False))
+        and "3 of 8 recordings" in errors[3]
+    )
     assert "5 recordings" in done.stderr.splitlines()[-2] and "real-time factor" in done.stderr
     found = {
         path.stem: [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] for path in output.iterdir()
@@ -69,7 +73,7 @@ def test_every_kind_of_file_in_one_run(models, tmp_path):
             "codes": 16,
         }
         assert units[0]["start"] == 0 and units[-1]["end"] == summary["seconds"] and len(units) >= 1
-        assert all(first["end"] == second["start"] for first, second in zip(units, units[1:]))
+        assert all(first["end"] == second["start"] for first, second in zip(units, units[1:], strict=False))
         assert [unit["code"] for unit in units] == codes_of(folder / f"{stem}.wav")[0].tolist()
         assert all(unit["recording"] == stem for unit in units)
 

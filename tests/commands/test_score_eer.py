@@ -79,7 +79,7 @@ def test_labels_with_folders_and_names_with_endings(tmp_path, capsys):
     expected = capsys.readouterr().out.splitlines()[2].split()
     files = [f"LA_{index}{'.mp3' * (index == 3)}.wav" for index in range(12)]  # the recipe's name is LA_3.mp3
     kinds = ["genuine" if index < 5 else "fake" for index in range(12)]
-    (tmp_path / "labels").write_text("".join(f"train/{file} {kind}\n" for file, kind in zip(files, kinds)))
+    (tmp_path / "labels").write_text("".join(f"train/{file} {kind}\n" for file, kind in zip(files, kinds, strict=True)))
     (tmp_path / "scores").write_text((tmp_path / "scores").read_text().replace("LA_3 ", "LA_3.mp3 "))
     score_eer.main(arguments)
     output = capsys.readouterr()

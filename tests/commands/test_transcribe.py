@@ -128,7 +128,7 @@ def test_every_kind_of_file_in_one_run(models, tmp_path):
     errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     bad = ["empty.wav: is empty", "no samples.wav: ", "text.wav: cannot be read as audio"]
     assert len(errors) == len(bad) + 1 and errors[-1] == "error: 3 of 11 recordings could not be transcribed"
-    for name, line in zip(bad, errors):
+    for name, line in zip(bad, errors, strict=False):
         assert str(folder / name) in line
     assert "truncated.wav: truncated" in done.stderr and "\n8 recordings: " in done.stderr
     bundle = load_model(models["lid"])
@@ -567,7 +567,7 @@ def test_long_subtitles_are_cut(rng):
     assert all(0 < end - start <= LONGEST + 1e-3 for _, start, end, _ in entries)
     ends = [end for _, _, end, _ in entries]
     starts = [start for _, start, _, _ in entries]
-    assert all(end <= start for end, start in zip(ends, starts[1:]))
+    assert all(end <= start for end, start in zip(ends, starts[1:], strict=False))
     pauses = [word[2] for word in words[69::70]][:-1]
     assert all(any(abs(end - pause) <= 1.001 and end >= pause - 1e-3 for end in ends) for pause in pauses)
 

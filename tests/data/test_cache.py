@@ -30,7 +30,7 @@ def test_the_first_values_are_kept_as_far_as_they_fit(rng):
         for key, value in values.items():
             found = get(cache, key, value)
             assert type(found) is type(value) and len(found) == len(value)
-            for ours, expected in zip(found, value):
+            for ours, expected in zip(found, value, strict=True):
                 assert np.array_equal(ours, expected)
             if isinstance(value, list):
                 assert [part.dtype for part in found] == [part.dtype for part in value]

@@ -79,7 +79,7 @@ def test_perturbed_speed(tmp_path):
     cut = make_cut("tone", Recording.from_file(tmp_path / "tone.wav"), "en-IN", "one two")
     perturbed = list(map(Utterances.of([cut], speeds=[0.9, 1.1]).__getitem__, range(3)))
     assert [other.id for other in perturbed] == ["tone", "tone_sp0.9", "tone_sp1.1"]
-    for other, factor in zip(perturbed, (1, 0.9, 1.1)):
+    for other, factor in zip(perturbed, (1, 0.9, 1.1), strict=True):
         assert other.duration == pytest.approx(1 / factor, abs=2 / rate)
         assert supervision_of(other).text == "one two"
         samples = read_samples(other, 16000)

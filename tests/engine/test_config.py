@@ -4,7 +4,6 @@ import enum
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List, Optional, Tuple, Union
 
 import pytest
 
@@ -21,7 +20,7 @@ class Colour(enum.Enum):
 @dataclass
 class OptimiserConfig:
     lr: float = 1e-3  # learning rate
-    betas: Tuple[float, float] = (0.9, 0.999)
+    betas: tuple[float, float] = (0.9, 0.999)
 
 
 @dataclass
@@ -42,14 +41,14 @@ class TrainConfig:
 @dataclass
 class Config:
     corpus: str = "mini"
-    limit: Optional[int] = None
-    note: Optional[str] = field(default=None, metadata={"help": "for the reader"})
-    rate: Union[int, None] = None
+    limit: int | None = None
+    note: str | None = field(default=None, metadata={"help": "for the reader"})
+    rate: int | None = None
     folder: Path = Path("data")
     colour: Colour = Colour.RED
     anything: list = field(default_factory=list)
-    sizes: List[int] = field(default_factory=lambda: [1, 2])
-    weights: Dict[str, float] = field(default_factory=dict)
+    sizes: list[int] = field(default_factory=lambda: [1, 2])
+    weights: dict[str, float] = field(default_factory=dict)
     train: TrainConfig = field(default_factory=TrainConfig)
 
 

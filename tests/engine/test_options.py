@@ -161,7 +161,7 @@ def values_for(kind):
     """What is tried on an option of a type."""
     if typing.get_origin(kind) in (list, tuple):
         return VALUES + VALUES_OF_LISTS
-    return VALUES + (("1.5",) if kind in (int, typing.Optional[int]) else ())
+    return VALUES + (("1.5",) if kind in (int, int | None) else ())
 
 
 def name_in_table(recipe, option):

@@ -1,7 +1,6 @@
 """Stages that the configuration leaves nothing to make: they neither run nor lose what they made for another one."""
 
 from dataclasses import dataclass, field
-from typing import List
 
 import pytest
 
@@ -11,7 +10,7 @@ from pyspeech.engine.recipe import Recipe
 
 @dataclass
 class Config:
-    systems: List[str] = field(default_factory=lambda: ["one", "two"])
+    systems: list[str] = field(default_factory=lambda: ["one", "two"])
 
 
 @pytest.fixture

@@ -88,7 +88,7 @@ def test_killed_from_outside(toy):
     toy()
     undisturbed = files_of(toy.exp)
     generator = random.Random(3)
-    for attempt in range(4):
+    for _attempt in range(4):
         process = toy.start("--exp", "outside", TOY_SLEEP="0.1")
         time.sleep(generator.uniform(0.3, 1.0))
         process.kill()
@@ -101,7 +101,9 @@ def kill_at_step(number):
     """Before a command: kill -9 it after this many log lines of the stage `train`."""
     import logging
 
-    def count(record, seen=[0]):
+    seen = [0]
+
+    def count(record):
         seen[0] += record.getMessage().startswith("step ")
         if seen[0] == number:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -257,7 +259,7 @@ def test_two_runs_that_start_together(toy):
     results = [process.communicate(timeout=60) for process in processes]
     statuses = sorted(process.returncode for process in processes)
     assert statuses[0] == 0 and set(statuses) <= {0, 1}
-    assert all("is in use by" in errors for (_, errors), process in zip(results, processes) if process.returncode)
+    assert all("is in use by" in errors for (_, errors), process in zip(results, processes, strict=True) if process.returncode)
 
 
 def test_a_crash_in_a_native_library_is_in_the_log(toy):

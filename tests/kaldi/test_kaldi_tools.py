@@ -106,7 +106,7 @@ def test_streams_with_segments_and_one_without(tmp_path, caplog):
 
     streams = [Recording.from_file(write_audio(tmp_path / f"{name}.wav", 2.0, 8000)) for name in "ab"]
     speech = [np.array([[0.25, 0.5], [1.0, 2.0]]), np.zeros((0, 2))]
-    write_split(tmp_path, "dev", [(stream, found, None) for stream, found in zip(streams, speech)])
+    write_split(tmp_path, "dev", [(stream, found, None) for stream, found in zip(streams, speech, strict=True)])
     kaldi_export.main([str(tmp_path / "dev.jsonl.gz"), str(tmp_path / "data")])
     assert validate_data_dir(tmp_path / "data") is None and not (tmp_path / "data/text").exists()
     assert (tmp_path / "data/segments").read_text() == "a-00000 a 0.25 0.5\na-00001 a 1.0 2.0\n"

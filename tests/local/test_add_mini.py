@@ -210,9 +210,9 @@ def test_linear_check_finds_a_shortcut_and_nothing_else():
 
 def test_statistics_see_what_they_are_named_after():
     samples = np.rint(3000 * generator().standard_normal(8000)).astype(np.int16)
-    plain = dict(zip(shortcuts.STATISTICS, shortcuts.file_statistics(samples)))
+    plain = dict(zip(shortcuts.STATISTICS, shortcuts.file_statistics(samples), strict=True))
     silent = np.concatenate([np.zeros(1600, dtype=np.int16), samples])
-    changed = dict(zip(shortcuts.STATISTICS, shortcuts.file_statistics(silent)))
+    changed = dict(zip(shortcuts.STATISTICS, shortcuts.file_statistics(silent), strict=True))
     assert plain["leading silence"] == 0 and changed["leading silence"] == pytest.approx(8, abs=2)
     assert changed["zeros"] > 0.15 > plain["zeros"] and plain["samples mod 80"] == 0 and plain["samples mod 256"] == 64
     assert plain["rms"] == pytest.approx(20 * np.log10(3000 / 32768), abs=0.3) and plain["rolloff"] > 0.97
@@ -291,7 +291,10 @@ def test_a_copy_says_what_its_original_says_in_the_same_room(corpus):
         (original,) = [other for other in train if other.id == item.original]
         assert original.system == "-" and (item.take, item.clip) == (original.take, original.clip)
     near = [np.corrcoef(levels(item.id), levels(item.original))[0, 1] for item in copies]
-    far = [np.corrcoef(levels(one.id)[:120], levels(two.original)[:120])[0, 1] for one, two in zip(copies, copies[1:])]
+    far = [
+        np.corrcoef(levels(one.id)[:120], levels(two.original)[:120])[0, 1]
+        for one, two in zip(copies, copies[1:], strict=False)
+    ]
     assert min(near) > 0.8 and np.median(far) < 0.5
 
 

@@ -78,7 +78,7 @@ def test_the_part_that_is_asked_for(musan, rooms):
 def test_sounds_at_the_working_rate(musan, rooms, tmp_path):
     found = collected(tmp_path, noise=0.5, reverberation=0.5, noise_dir=str(musan), room_dir=str(rooms), rate=8000)
     paths = sorted((musan / "noise").rglob("*.*"))
-    for sound, path in zip(found["noises"], paths):
+    for sound, path in zip(found["noises"], paths, strict=True):
         np.testing.assert_allclose(sound, read_audio(path, 8000)[0], rtol=1e-3, atol=1e-6)
     assert len(found["noises"]) == 2 and len(found["musics"]) == 0 and len(found["rirs"]) == 2
     first = read_audio(rooms / "real_rirs_isotropic_noises/air_type1_air_binaural_aula_1.wav", 8000, channel=0)[0]

@@ -67,7 +67,7 @@ def test_windows_are_apart_and_as_dense_as_asked():
     transcript = made_up_transcript(400)
     seconds = [60.0, 60.0, 30.0]
     windows = fearless_mini.choose_windows(rng, transcript, seconds, [0.2, 0.35, 0.5])
-    density = [sum(one.seconds for one in window) / length for window, length in zip(windows, seconds)]
+    density = [sum(one.seconds for one in window) / length for window, length in zip(windows, seconds, strict=True)]
     assert density[0] < density[1] < density[2]
     used = [
         {
@@ -78,7 +78,7 @@ def test_windows_are_apart_and_as_dense_as_asked():
         for window in windows
     ]
     assert not used[0] & used[1] and not used[1] & used[2] and not used[0] & used[2]
-    assert all(0.0 <= one.start < length for window, length in zip(windows, seconds) for one in window)
+    assert all(0.0 <= one.start < length for window, length in zip(windows, seconds, strict=True) for one in window)
     with pytest.raises(ValueError, match="stretches"):
         fearless_mini.choose_windows(rng, transcript, [900.0] * 10, [0.3] * 10)
 

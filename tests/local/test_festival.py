@@ -71,7 +71,7 @@ def test_order(where):
     """Each text in its place, with voices in turns; accents are heard; nothing asked, nothing made."""
     items = [("ked", "One."), ("lp", "Sì"), ("ked", "Two, three, four."), ("lp", "Si")]
     made = festival.synthesize(items, where)
-    for item, (samples, _) in zip(items, made):
+    for item, (samples, _) in zip(items, made, strict=True):
         ((alone, _),) = festival.synthesize([item], where)
         assert np.array_equal(samples, alone)
     assert len(made[2][0]) > len(made[0][0])

@@ -17,7 +17,7 @@ def where():
 def test_voices(where):
     items = [("kal16", "A large duck."), ("slt", "A large duck."), ("kal16", "A large duck, on the lake of the town.")]
     made, again = flite.synthesize(items, where), flite.synthesize(items, where)
-    assert all(np.array_equal(one, other) for (one, _), (other, _) in zip(made, again))
+    assert all(np.array_equal(one, other) for (one, _), (other, _) in zip(made, again, strict=True))
     for samples, rate in made:
         assert rate == 16000 and samples.dtype == np.int16 and np.abs(samples.astype(int)).max() > 3000
     lengths = [len(samples) for samples, _ in made]

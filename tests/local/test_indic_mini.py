@@ -153,7 +153,7 @@ def test_voices_differ_and_the_same_list_sounds_the_same(where):
         (espeak.Voice("gu-IN", "m1"), "એક બે"),
     ]
     first, second = espeak.synthesize(items, where), espeak.synthesize(items, where)
-    assert all(np.array_equal(one, other) for one, other in zip(first, second))
+    assert all(np.array_equal(one, other) for one, other in zip(first, second, strict=True))
     assert not np.array_equal(first[0], first[1]) and len(first[2]) > 1.2 * len(first[1])
 
 

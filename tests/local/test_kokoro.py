@@ -44,7 +44,7 @@ TEXTS = {
 
 def test_texts_of_four_languages(where, vocabulary):
     made = transcribe(list(TEXTS), where, vocabulary)
-    assert dict(zip(TEXTS, made)) == TEXTS
+    assert dict(zip(TEXTS, made, strict=True)) == TEXTS
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_damaged_network(where, tmp_path):
 
 def test_parts_are_joined_whole_or_not_at_all(tmp_path):
     wheels, target = [tmp_path / f"{name}.whl" for name in "ab"], tmp_path / "joined"
-    for wheel, part in zip(wheels, (b"first ", b"second")):
+    for wheel, part in zip(wheels, (b"first ", b"second"), strict=True):
         with zipfile.ZipFile(wheel, "w") as bundle:
             bundle.writestr("notes/part.txt", "no")
             bundle.writestr(f"{wheel.stem}/part.bin", part)

@@ -45,7 +45,7 @@ class Stack(torch.nn.Module):
         self.shortcuts = torch.nn.ModuleList(convolution(channels, channels, 1) for _ in range(3))
 
     def forward(self, hidden):
-        for block, shortcut in zip(self.blocks, self.shortcuts):
+        for block, shortcut in zip(self.blocks, self.shortcuts, strict=True):
             hidden = shortcut(hidden) + block(hidden)
         return hidden
 

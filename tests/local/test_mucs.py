@@ -60,6 +60,7 @@ def test_mucs_layout_with_odd_rates_and_isolated_problems(tmp_path, caplog):
             "Tamil/test/transcription.txt, 0002: transcript without audio",
             "Tamil/train/audio/extra.wav: audio without transcript",
         ],
+        strict=True,
     ):
         assert line.endswith(words) and line in caplog.text
     assert "left out 3 of 79" in caplog.text and "7350 Hz" in caplog.text

@@ -66,7 +66,7 @@ def test_hifigan_is_that_of_the_paper(tmp_path):
     sizes = [512, 256, 128, 64, 32]
     network.ups = torch.nn.ModuleList(
         normed(torch.nn.ConvTranspose1d(before, after, 2 * factor, factor, padding=factor // 2))
-        for before, after, factor in zip(sizes, sizes[1:], (8, 8, 2, 2))
+        for before, after, factor in zip(sizes, sizes[1:], (8, 8, 2, 2), strict=False)
     )
     network.resblocks = torch.nn.ModuleList(block(size, kernel) for size in sizes[1:] for kernel in (3, 7, 11))
     network.conv_post = normed(torch.nn.Conv1d(32, 1, 7, padding=3))
@@ -79,7 +79,7 @@ def test_hifigan_is_that_of_the_paper(tmp_path):
             total = torch.zeros_like(hidden)
             for one in network.resblocks[3 * stage : 3 * stage + 3]:
                 outputs = hidden
-                for first, second in zip(one.convs1, one.convs2):
+                for first, second in zip(one.convs1, one.convs2, strict=True):
                     inner = first(torch.nn.functional.leaky_relu(outputs, 0.1))
                     outputs = outputs + second(torch.nn.functional.leaky_relu(inner, 0.1))
                 total += outputs
@@ -122,7 +122,7 @@ def test_network_says_what_it_hears(name):
     text = "A large duck, on the lake of the town."
     recordings = [samples / 32768.0 for samples, _ in flite.synthesize([("slt", text), ("slt", "It was a small house.")])]
     made = [copy(recording, path) for recording in recordings]
-    for one, recording in zip(made, recordings):
+    for one, recording in zip(made, recordings, strict=True):
         assert one.shape == recording.shape and np.array_equal(one, copy(recording, path))
         assert np.sqrt(np.mean((one - recording) ** 2)) > 0.5 * recording.std()  # phases are its own
 

@@ -47,7 +47,7 @@ def make_commonvoice(root, language="ta"):
         "client_id path sentence up_votes down_votes age gender accents locale segment",
         "\ufeffclient_id path sentence up_votes down_votes age gender accent locale segment",
     )
-    for split, count, release in zip(("train", "dev", "test"), (4, 1, 2), releases):
+    for split, count, release in zip(("train", "dev", "test"), (4, 1, 2), releases, strict=True):
         lines = ["\t".join(release.split())]
         for number in range(count):
             name = f"common_voice_{language}_{split}{number}.mp3"

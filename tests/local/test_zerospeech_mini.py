@@ -42,7 +42,7 @@ def clips(tmp_path_factory):
     for voice, variant in (("fillets-cs-small", "f2"), ("fillets-cs-big", "m1")):
         spoken = espeak.synthesize([(espeak.Voice("cs", variant), text) for text in [*TEXTS, "Ano.", "Loď LC-10."]])
         found[voice] = []
-        for number, (samples, text) in enumerate(zip(spoken, [*TEXTS, 20 * "Mnoho. ", "Loď LC-10."])):
+        for number, (samples, text) in enumerate(zip(spoken, [*TEXTS, 20 * "Mnoho. ", "Loď LC-10."], strict=True)):
             path = folder / f"level{number % 2}" / "cs" / f"a-{variant}-{number:02d}.ogg"
             path.parent.mkdir(parents=True, exist_ok=True)
             noise = np.random.default_rng(number).normal(0, 3, len(samples))
@@ -69,7 +69,7 @@ def test_sets(corpus):
     assert len(cuts["unit"]) + len(cuts["test"]) == 2 * len(TEXTS) and cuts["test"]
     assert [cut.id for cut in cuts["unit"]] == [cut.id for cut in cuts["voice"]]
     assert not {cut.supervisions[0].text for cut in cuts["unit"]} & {cut.supervisions[0].text for cut in cuts["test"]}
-    for part, own in cuts.items():
+    for own in cuts.values():
         assert {cut.supervisions[0].speaker for cut in own} == {"V001", "V002"}
         for cut in own:
             assert cut.sampling_rate == 16000 and cut.id.startswith(cut.supervisions[0].speaker + "_level")
@@ -83,7 +83,7 @@ def test_sets(corpus):
 def test_alignment_covers_every_utterance(corpus):
     folder, cuts, _ = corpus
     ends = defaultdict(float)
-    for name, channel, start, duration, phone in lines(folder / "alignment.ctm"):
+    for name, channel, start, duration, _phone in lines(folder / "alignment.ctm"):
         assert channel == "1" and float(duration) > 0.02 and float(start) == pytest.approx(ends[name], abs=2e-4)
         ends[name] = float(start) + float(duration)
     durations = {cut.id: cut.duration for part in ("unit", "test") for cut in cuts[part]}
@@ -110,7 +110,7 @@ def test_same_again(corpus, clips, tmp_path):
 
 def test_scale(clips):
     sizes = [defaultdict(set) for _ in range(2)]
-    for scale, size in zip((1.0, 0.25), sizes):
+    for scale, size in zip((1.0, 0.25), sizes, strict=True):
         for one in zerospeech_mini.choose(clips, "cs", scale, log)[0]:
             size[one.split].add(one.id)
     assert sizes[1]["train"] < sizes[0]["train"] and sizes[1]["test"] <= sizes[0]["test"]

@@ -70,7 +70,7 @@ def test_finds_transmissions():
         truths.append(segments_to_frames(segments, len(features[-1])))
     direction = principal_direction(features)
     assert np.linalg.norm(direction) == pytest.approx(1) and direction[0] > 0
-    for each, truth in zip(features, truths):
+    for each, truth in zip(features, truths, strict=True):
         found = combo_scores(each, direction) > 0.5
         assert found[truth].mean() > 0.9 and found[~truth].mean() < 0.25
 

@@ -202,7 +202,7 @@ def test_loss_ignores_frames_without_a_label(streams):
         assert compute_loss(model, changed)[0] == loss
         rows = [compute_loss(model, {name: value[row : row + 1] for name, value in batch.items()}) for row in range(11)]
     frames = batch["labelled"].sum(1)
-    expected = sum(row[0] * count for row, count in zip(rows, frames)) / frames.sum()
+    expected = sum(row[0] * count for row, count in zip(rows, frames, strict=True)) / frames.sum()
     assert loss.item() == pytest.approx(expected.item(), rel=1e-4)
     assert values["audio_seconds"] == pytest.approx(frames.sum().item() * 0.01)
 

@@ -114,7 +114,7 @@ def made_up_recordings():
     ]
     durations = [8.0, 6.0, 3.0]
     scores = []
-    for reference, duration in zip(references, durations):
+    for reference, duration in zip(references, durations, strict=True):
         times = np.arange(round(duration * 100)) / 100
         speech = sum((times >= start) & (times < end) for start, end, label in reference if label == "S")
         noise = np.convolve(rng.standard_normal(len(times)), np.ones(5) / 5, mode="same")
@@ -128,7 +128,7 @@ COLLARS = (0.0, 0.25, 0.5)
 def official_dcf(decisions, references, durations, collar, offset):
     """The mean over the recordings of what the official scorer gives for the segments that the decisions make."""
     files = []
-    for decided, reference, duration in zip(decisions, references, durations):
+    for decided, reference, duration in zip(decisions, references, durations, strict=True):
         speech = frames_to_segments(decided, duration=duration, offset=offset)
         files.append(round(score_pair(reference, speech, collar)["dcf"], 5))
     return np.mean(files)
@@ -140,9 +140,9 @@ def test_sweep_is_the_official_dcf_at_each_threshold(smoothing, offset):
     scores, references, durations = made_up_recordings()
     swept = sweep(scores, references, durations, smoothing, COLLARS, frame_offset=offset, num_thresholds=21)
     assert len(swept) == len(COLLARS)
-    for collar, found in zip(COLLARS, swept):
+    for collar, found in zip(COLLARS, swept, strict=True):
         assert found.thresholds[[0, 1, -1]] == pytest.approx([0, 0.05, 1])
-        for threshold, dcf in zip(found.thresholds, found.dcf):
+        for threshold, dcf in zip(found.thresholds, found.dcf, strict=True):
             decisions = [decide(frame_scores, threshold, smoothing) for frame_scores in scores]
             assert dcf == pytest.approx(official_dcf(decisions, references, durations, collar, offset), abs=1.1e-5)
         assert found.best_dcf == found.dcf.min() < found.dcf[0]
@@ -172,7 +172,7 @@ def test_sweep_of_any_decisions():
     deciders = [lambda threshold, mean=mean: mean > 0.5 + threshold / 10 for mean in means]
     decisions = ((decider(threshold) for threshold in thresholds) for decider in deciders)
     swept = sweep_decisions(decisions, thresholds, references, durations, COLLARS)
-    for collar, found in zip(COLLARS, swept):
+    for collar, found in zip(COLLARS, swept, strict=True):
         expected = [
             official_dcf([decider(threshold) for decider in deciders], references, durations, collar, 0.0)
             for threshold in thresholds

@@ -54,7 +54,7 @@ def test_statistical_pair(cuts, read, tmp_path):
     """The decisions of two runs of the detector, from one look at each stream."""
     plain = replace(CONFIG, voicing=False)
     options = ((CONFIG, 0.0), (replace(plain, decision="threshold"), 0.0), (plain, 9.5))
-    folders = {tmp_path / name: each for name, each in zip("abc", options)}
+    folders = {tmp_path / name: each for name, each in zip("abc", options, strict=True)}
     detect.detect_statistical(cuts, CONFIG, folders)
     assert read == ["stream_3.wav", "stream_4.wav"]
     for folder, (config, threshold) in folders.items():
@@ -95,7 +95,7 @@ def test_webrtc_modes(cuts, read, tmp_path):
 )
 def test_files_that_are_there_are_kept(cuts, read, tmp_path, run, options):
     """As a killed stage leaves them: a stream of which one file is missing is read again, the others are not."""
-    folders = dict(zip((tmp_path / "a" / "dev", tmp_path / "b" / "dev"), options))
+    folders = dict(zip((tmp_path / "a" / "dev", tmp_path / "b" / "dev"), options, strict=True))
     with kept_in(tmp_path / "parts"):
         run(cuts, folders)
         first = tmp_path / "a/dev/stream_3.txt"

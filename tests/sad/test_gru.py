@@ -16,5 +16,5 @@ def test_outputs_and_gradients_are_those_of_torch(batch, steps):
     for outputs in (layer(features)[0], torch.cat(gru.outputs(layer, features), dim=2)):
         grads = torch.autograd.grad((outputs * weights).square().sum(), [features, *layer.parameters()])
         found.append([outputs.detach(), *grads])
-    for expected, ours in zip(*found):
+    for expected, ours in zip(*found, strict=True):
         torch.testing.assert_close(ours, expected, rtol=1e-10, atol=1e-10)

@@ -43,7 +43,7 @@ def test_many_thresholds_equal_one_at_a_time(rng, monkeypatch, num_frames, side_
     config = HmmConfig(states=3, stay=0.8)
     found = list(viterbi_thresholds(ratio, thresholds, config))
     assert len(found) == len(thresholds)
-    for threshold, decisions in zip(thresholds, found):
+    for threshold, decisions in zip(thresholds, found, strict=True):
         assert np.array_equal(decisions, viterbi(ratio - threshold, config))
         assert np.array_equal(decisions, viterbi_sequential(ratio - threshold, config))
 
@@ -54,7 +54,7 @@ def test_one_long_pause_after_another(rng):
     ratio[3 * CHUNK + 100 : 3 * CHUNK + 140] = 4.0
     ratio[30 * CHUNK - 2 : 30 * CHUNK + 5] = 2.0
     ratio += 0.1 * rng.standard_normal(len(ratio))
-    for threshold, decisions in zip((-6.0, 0.0, 1.0), viterbi_thresholds(ratio, (-6.0, 0.0, 1.0))):
+    for threshold, decisions in zip((-6.0, 0.0, 1.0), viterbi_thresholds(ratio, (-6.0, 0.0, 1.0)), strict=True):
         assert np.array_equal(decisions, viterbi_sequential(ratio - threshold))
 
 
@@ -88,7 +88,7 @@ def test_best_path_among_all(rng):
 
     def score(path):
         total = sum(ratio[t] for t, state in enumerate(path) if state >= 2)
-        for before, after in zip(path, path[1:]):
+        for before, after in zip(path, path[1:], strict=False):
             if after not in (before, (before + 1) % 4):
                 return -np.inf
             total += np.log(0.7 if after == before else 0.3)

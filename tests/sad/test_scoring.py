@@ -38,7 +38,7 @@ OFFICIAL = {
 @pytest.mark.parametrize("case", OFFICIAL)
 def test_official_figures(case):
     reference, hypothesis, expected = OFFICIAL[case]
-    for collar, dcf in zip(COLLARS, expected):
+    for collar, dcf in zip(COLLARS, expected, strict=True):
         assert f"{score_pair(reference, hypothesis, collar)['dcf']:.5f}" == f"{dcf:.5f}", collar
 
 
@@ -67,9 +67,9 @@ def plain_score(reference, hypothesis, collar):
                 if drop or t < start + left or t >= stop - right:
                     kind[t] = "unscored"
         start = stop
-    hit = sum(k == "speech" and h for k, h in zip(kind, called))
-    miss = sum(k == "speech" and not h for k, h in zip(kind, called))
-    false = sum(k == "non" and h for k, h in zip(kind, called))
+    hit = sum(k == "speech" and h for k, h in zip(kind, called, strict=True))
+    miss = sum(k == "speech" and not h for k, h in zip(kind, called, strict=True))
+    false = sum(k == "non" and h for k, h in zip(kind, called, strict=True))
     silence = sum(k == "non" for k in kind)
     dcf = 0.75 * (miss / (hit + miss) if hit + miss else 0) + 0.25 * (false / silence if silence else 0)
     return dcf, hit / (hit + false) if hit + false else None, hit / (hit + miss) if hit + miss else None
@@ -193,7 +193,9 @@ def test_folder_problems(folders, tmp_path):
     (folders / "ref" / "trñ00.txt").write_text("a\t0\t0.0\t1.0\tS\tmanual\na\t0\t1.0\t2.0\tspeech\tmanual\n")
     result = score_folders(folders / "ref", folders / "hyp")
     assert result["files"]["trñ00"]["dcf"] == 0.75 and result["files"]["trñ00"]["unscored_s"] == 1
-    assert [word in line for line, word in zip(result["warnings"], ("labelled speech", "empty", "extra"))] == [True] * 3
+    assert [word in line for line, word in zip(result["warnings"], ("labelled speech", "empty", "extra"), strict=True)] == [
+        True
+    ] * 3
 
 
 def test_names_in_any_form(tmp_path):

@@ -18,7 +18,9 @@ def make_gru(inputs=16, hidden=24):
 def test_fast_form_equals_plain_form(num_frames, length, shift):
     gru = make_gru()
     features = 3 * torch.randn(3, num_frames, 16)
-    for fast, plain in zip(last_outputs(features, gru, length, shift), last_outputs_plain(features, gru, length, shift)):
+    for fast, plain in zip(
+        last_outputs(features, gru, length, shift), last_outputs_plain(features, gru, length, shift), strict=True
+    ):
         assert fast.shape == plain.shape == (3, num_segments(num_frames, length, shift), 24)
         assert torch.allclose(fast, plain, atol=1e-5)
 
@@ -29,7 +31,9 @@ def test_fast_form_at_the_papers_size(length, shift):
     gru = make_gru(64, 128)
     features = torch.randn(2, 400, 64)
     with torch.no_grad():
-        for fast, plain in zip(last_outputs(features, gru, length, shift), last_outputs_plain(features, gru, length, shift)):
+        for fast, plain in zip(
+            last_outputs(features, gru, length, shift), last_outputs_plain(features, gru, length, shift), strict=True
+        ):
             assert torch.allclose(fast, plain, atol=1e-5)
 
 
@@ -45,7 +49,7 @@ def test_gradients_are_equal(length, shift):
         ((forward * weights).sum() + (backward**2).sum()).backward()
         gradients.append([features.grad] + [parameter.grad.clone() for parameter in gru.parameters()])
         gru.zero_grad()
-    for fast, plain in zip(*gradients):
+    for fast, plain in zip(*gradients, strict=True):
         assert torch.allclose(fast, plain, rtol=1e-4, atol=1e-5 * plain.abs().max().item())
 
 
@@ -54,7 +58,7 @@ def test_utterances_of_a_batch_do_not_see_each_other():
     features = torch.randn(3, 40, 16)
     together = last_outputs(features, gru, 5, 2)
     for row in range(3):
-        for both, single in zip(together, last_outputs(features[row : row + 1], gru, 5, 2)):
+        for both, single in zip(together, last_outputs(features[row : row + 1], gru, 5, 2), strict=True):
             assert torch.allclose(both[row], single[0], atol=1e-6)
 
 

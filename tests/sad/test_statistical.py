@@ -45,7 +45,7 @@ def test_another_threshold_is_another_detection(stream, decision):
     config, samples = replace(CONFIG, decision=decision), stream[0]
     found = detect(samples, RATE, config)
     shares, thresholds = [], (-25.0, -3.0, 0.0, 3.0, 25.0)
-    for threshold, again in zip(thresholds, found.decide_each(thresholds)):
+    for threshold, again in zip(thresholds, found.decide_each(thresholds), strict=True):
         np.testing.assert_array_equal(again, found.decide(threshold))
         np.testing.assert_array_equal(again, detect(samples, RATE, config, threshold).decisions)
         shares.append(again.mean())

@@ -88,7 +88,7 @@ def test_probabilities_are_kept_and_each_draw_is_its_own():
         for kind, probability in (("noise", 0.3), ("reverberation", 0.6))
     }
     assert abs(np.mean(changed["noise"]) - 0.3) < 0.07 and abs(np.mean(changed["reverberation"]) - 0.6) < 0.07
-    assert changes(config) == [a or b for a, b in zip(changed["noise"], changed["reverberation"])]
+    assert changes(config) == [a or b for a, b in zip(changed["noise"], changed["reverberation"], strict=True)]
 
 
 def test_same_seed_same_result_and_all_at_once():

@@ -77,7 +77,7 @@ def test_utterances_are_whole_up_to_a_length(rng):
         starts = [*range(0, length - 40, 20), length - 40] if length > 40 else [0]
         pieces = [samples[start : start + 40] for start in starts]
         pieces = [fill(pieces[0], 10, "zeros")] if length < 10 else pieces
-        expected = [(start, piece.tolist()) for start, piece in zip(starts, pieces)]
+        expected = [(start, piece.tolist()) for start, piece in zip(starts, pieces, strict=True)]
         for blocks in ([samples], np.array_split(samples, 7), list(samples[:, None])):
             assert [(start, piece.tolist()) for start, piece in windows(blocks, config)] == expected
     with pytest.raises(UserError, match="whole=9: expected 0, or at least samples=64600"):
@@ -154,7 +154,7 @@ def test_a_genuine_utterance_has_a_fake_made_of_it_behind_it(cuts):
         sampler.set_epoch(epoch)
         for batch in sampler:
             batch = list(batch)
-            for genuine, fake in zip(batch[::2], batch[1::2]):
+            for genuine, fake in zip(batch[::2], batch[1::2], strict=True):
                 assert original_of(fake) == original_of(genuine) == genuine.id.split("#")[0]
                 behind.setdefault(original_of(genuine), set()).add(fake.id.split("#")[0])
     assert len(behind) == 6 and all(len(fakes) == 2 for fakes in behind.values())
@@ -205,7 +205,7 @@ def test_batches_are_crops(cuts, short):
         batch = dataset[cuts]
         assert batch["samples"].shape == (18, 8000) and batch["samples"].dtype == torch.float32
         assert batch["targets"].tolist() == [0, 0, 1] * 6
-        for row, cut in zip(batch["samples"].numpy(), cuts):
+        for row, cut in zip(batch["samples"].numpy(), cuts, strict=True):
             samples = samples_of(cut)
             if len(samples) <= 8000:
                 assert np.array_equal(row, fill(samples, 8000, short))
@@ -260,10 +260,10 @@ def test_augmentation_follows_the_batch_alone(cuts):
 
     first, again, later = epoch(0), epoch(0, consumed=2), epoch(1)
     assert max(calls) == 8000 and min(calls) < 8000  # what is short is augmented before it is filled up
-    for (names, samples), (other_names, others) in zip(first[2:], again):
+    for (names, samples), (other_names, others) in zip(first[2:], again, strict=True):
         assert names == other_names and torch.equal(samples, others)
-    assert len(again) == 2 and not any(torch.equal(one[1], two[1]) for one, two in zip(first, later))
-    assert all(torch.equal(one[1], two[1]) for one, two in zip(first, epoch(0, workers=1)))
+    assert len(again) == 2 and not any(torch.equal(one[1], two[1]) for one, two in zip(first, later, strict=True))
+    assert all(torch.equal(one[1], two[1]) for one, two in zip(first, epoch(0, workers=1), strict=True))
 
 
 def test_clean_batches_come_first(cuts):
@@ -285,7 +285,7 @@ def test_clean_batches_come_first(cuts):
         signs = [1] * clean + [-1] * (number - clean)
         assert all(
             torch.equal(batch["samples"], sign * other["samples"])
-            for sign, batch, (_, other) in zip(signs, batches, plain(epoch))
+            for sign, batch, (_, other) in zip(signs, batches, plain(epoch), strict=True)
         )
     assert [batch["clean"] for _, batch in loader(1, consumed=1)] == [False] * (number - 1)  # after a resume
     assert not any((cut.custom or {}).get("as_it_is") for cut in cuts)

@@ -42,7 +42,7 @@ def test_utterance_names():
 
 def test_scores_are_read_as_they_were_written(tmp_path, rng):
     names = [*(f"utterance {index} ñ" for index in range(50)), "x.mp3", "x", "my call spoof"]
-    for scores in (dict(zip(names, rng.normal(0, 1e3, 53).tolist())), {"a b spoof": 1.0, "a c bonafide": 2.0}):
+    for scores in (dict(zip(names, rng.normal(0, 1e3, 53).tolist(), strict=True)), {"a b spoof": 1.0, "a c bonafide": 2.0}):
         write_scores(tmp_path / "scores", scores)
         assert read_scores(tmp_path / "scores") == scores
         assert list(read_scores(tmp_path / "scores")) == list(scores)

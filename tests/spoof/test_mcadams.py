@@ -62,7 +62,7 @@ def test_equals_the_published_baseline(speech, coefficient):
 def test_equals_the_plain_loop_at_every_rate_and_length(rate):
     for length in (rate // 50, rate // 3, rate // 3 + 1, rate // 3 + 37):
         samples = make_speech(0.5, rate)[:length]
-        for coefficient, found in zip(COEFFICIENTS, anonymize_many(samples, COEFFICIENTS, rate, level="none")):
+        for coefficient, found in zip(COEFFICIENTS, anonymize_many(samples, COEFFICIENTS, rate, level="none"), strict=True):
             expected = plain(samples, coefficient, rate)
             assert found.shape == expected.shape
             assert np.abs(found - expected).max() < 1e-8 * max(1, np.abs(expected).max())

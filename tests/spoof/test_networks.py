@@ -74,7 +74,7 @@ def test_log_mel_is_the_formula(rng):
     filters = np.stack(
         [
             np.clip(np.minimum((bins - low) / (centre - low), (high - bins) / (high - centre)), 0, None)
-            for low, centre, high in zip(corners, corners[1:], corners[2:])
+            for low, centre, high in zip(corners, corners[1:], corners[2:], strict=False)
         ]
     )
     found = LogMel(LogMelConfig())(torch.from_numpy(samples)[None])

@@ -103,7 +103,7 @@ def test_figure_3_is_of_what_the_networks_say(tmp_path, monkeypatch):
         results.plot_scores(some, calibrations, "adapt", tmp_path)
         assert list(shown[-1]) == [f"{name}, adapt" for name in expected]
         for panel in shown[-1].values():
-            for found, scores in zip(panel, logits):
+            for found, scores in zip(panel, logits, strict=True):
                 np.testing.assert_allclose(found, 1 / (1 + np.exp(-scores)))
 
 

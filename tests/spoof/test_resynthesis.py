@@ -41,7 +41,7 @@ def test_it_says_the_same_in_another_way(rate):
         assert np.corrcoef(levels(made).ravel(), levels(samples).ravel())[0, 1] > 0.5, seed
         assert np.abs(made - samples).max() > 0.01 * np.abs(samples).max(), seed
     assert np.array_equal(found[3], resynthesize(samples, rate, np.random.default_rng(3)))
-    distances = [np.abs(one - two).mean() for one, two in zip(found, found[1:])]
+    distances = [np.abs(one - two).mean() for one, two in zip(found, found[1:], strict=False)]
     assert min(distances) > 0  # no two alike
 
 
@@ -77,7 +77,7 @@ def test_training_takes_copies_of_the_genuine_utterance(tmp_path):
     usual = CropDataset(CropConfig(samples=4096, hop=4096, batch_size=4, balanced=True), RATE)[batch]
     read = UtteranceReader(RATE)
     assert torch.equal(made["targets"], usual["targets"]) and torch.equal(made["samples"][0], usual["samples"][0])
-    for genuine, fake, cut in zip(made["samples"][::2], made["samples"][1::2], batch[::2]):
+    for genuine, fake, cut in zip(made["samples"][::2], made["samples"][1::2], batch[::2], strict=True):
         whole = read(cut)
         start = next(at for at in range(len(whole)) if np.array_equal(whole[at : at + 50], genuine[:50].numpy()))
         assert start + 4096 <= len(whole) and not torch.equal(genuine, fake)
@@ -99,7 +99,7 @@ def test_a_share_of_the_fakes_and_their_room(tmp_path):
     np.random.seed(2)
     CropDataset(data, RATE, augment)[batch]
     copied = []
-    for (_, room), (fake, other_room), cut in zip(heard[::2], heard[1::2], list(batch)[1::2]):
+    for (_, room), (fake, other_room), cut in zip(heard[::2], heard[1::2], list(batch)[1::2], strict=True):
         own = read(whole[cut.id])
         mine = any(np.array_equal(own[at : at + 30], fake[:30]) for at in range(len(own) - 29))
         copied.append(not mine)

@@ -18,7 +18,7 @@ def random_poles(rng, real, order=20, count=50):
 def assert_same(found, expected, atol):
     """The same roots (order, F) of each polynomial, in any order."""
     assert found.shape == expected.shape
-    for mine, theirs in zip(found.T, expected.T):
+    for mine, theirs in zip(found.T, expected.T, strict=True):
         distances = np.abs(mine[:, None] - theirs)
         assert max(distances.min(axis=0).max(), distances.min(axis=1).max()) < atol
 

@@ -122,7 +122,7 @@ def test_names_that_look_like_endings_or_columns(exp, tmp_path):
     corpus.mkdir()
     cuts = list(score.load_cuts(exp.dir / "corpus", "eval"))[:6]
     names = ["x.mp3", "x", "my call spoof", "my call bonafide", "other call spoof", "y.wav"]
-    CutSet.from_cuts([cut.with_id(name) for cut, name in zip(cuts, names)]).to_file(corpus / "eval.jsonl.gz")
+    CutSet.from_cuts([cut.with_id(name) for cut, name in zip(cuts, names, strict=True)]).to_file(corpus / "eval.jsonl.gz")
     (tmp_path / "scores/none/1").mkdir(parents=True)
     write_scores(tmp_path / "scores/none/1/eval.txt", {name: float(index) for index, name in enumerate(names)})
     conf = SimpleNamespace(repeated=["none"], seeds=[1])

@@ -63,7 +63,7 @@ def test_det_curve_is_what_the_thresholds_give(rng):
     genuine, fake = rng.integers(5, size=20), rng.integers(5, size=30) - 1
     thresholds, false_alarms, misses = det_points(genuine, fake)
     assert (false_alarms[0], misses[0], false_alarms[-1], misses[-1]) == (1, 0, 0, 1)
-    for threshold, false_alarm, miss in zip(thresholds, false_alarms, misses):
+    for threshold, false_alarm, miss in zip(thresholds, false_alarms, misses, strict=True):
         assert false_alarm == pytest.approx(np.mean(fake >= threshold))
         assert miss == pytest.approx(np.mean(genuine < threshold))
 
@@ -112,7 +112,7 @@ def plain_intervals(genuine, fake, draws, speakers=None):
             drawn = rng.choice(names, len(names))
             chosen = [
                 np.concatenate([scores[labels == name] for name in drawn])
-                for scores, labels in zip((genuine, fake), map(np.array, speakers))
+                for scores, labels in zip((genuine, fake), map(np.array, speakers), strict=True)
             ]
         if min(map(len, chosen)):
             rates.append(plain_eer(chosen[0].tolist(), chosen[1].tolist()))

@@ -61,7 +61,7 @@ def test_a_training_begins_with_the_weights_of_a_detector(folder, tmp_path, drop
 
 def test_the_statistics_of_normalisation_are_taken_too():
     model = first_model(configured("shipped", features=load_model(SHIPPED).model.log_mel.config))
-    for (name, value), other in zip(model.state_dict().items(), load_model(SHIPPED).model.state_dict().values()):
+    for (name, value), other in zip(model.state_dict().items(), load_model(SHIPPED).model.state_dict().values(), strict=True):
         assert torch.equal(value, other), name
 
 

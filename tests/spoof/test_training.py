@@ -58,7 +58,7 @@ def test_loss_is_equation_1():
     loss, values = compute_loss(model, {"samples": torch.zeros(4, 1), "targets": targets, "seconds": 3.5, "clean": False})
     genuine = [1 / (1 + math.exp(-value)) for value in (2, -1, 0.5, -3)]
     truth = (1, 0, 0, 0)
-    expected = -sum(y * math.log(p) + (1 - y) * math.log(1 - p) for y, p in zip(truth, genuine)) / 4
+    expected = -sum(y * math.log(p) + (1 - y) * math.log(1 - p) for y, p in zip(truth, genuine, strict=True)) / 4
     assert loss.item() == pytest.approx(expected)
     assert values == {"accuracy": pytest.approx((1 + 2 / 3) / 2), "audio_seconds": 3.5}
     one_kind = {"samples": torch.zeros(4, 1), "targets": torch.zeros(4, dtype=torch.int64), "seconds": 1, "clean": False}
@@ -128,7 +128,7 @@ def test_validation(cuts):
             outputs = torch.cat([model(padded[None, start : start + 4096]) for start in starts])
         scores.append((outputs[:, 1] - outputs[:, 0]).mean().item())
     genuine = [cut.supervisions[0].text == "genuine" for cut in cuts]
-    expected = np.mean([math.log1p(math.exp(-score if kind else score)) for score, kind in zip(scores, genuine)])
+    expected = np.mean([math.log1p(math.exp(-score if kind else score)) for score, kind in zip(scores, genuine, strict=True)])
     assert found["loss"] == pytest.approx(expected, abs=1e-5)
     assert set(found) == {"eer", "loss"} and 0 <= found["eer"] <= 1
 
@@ -155,7 +155,7 @@ def test_training_learns_and_resumes_exactly(cuts, tmp_path):
     run(cuts, dev, tmp_path / "halves", 12)
     resumed, resumed_history = run(cuts, dev, tmp_path / "halves", 32)
     assert [point for point in resumed_history if "train/loss" in point] == points
-    assert all(torch.equal(*pair) for pair in zip(model.state_dict().values(), resumed.state_dict().values()))
+    assert all(torch.equal(*pair) for pair in zip(model.state_dict().values(), resumed.state_dict().values(), strict=True))
 
 
 def test_a_system_is_trained_calibrated_and_saved(cuts, tmp_path, rng):
@@ -182,8 +182,12 @@ def test_a_system_is_trained_calibrated_and_saved(cuts, tmp_path, rng):
     train_detector(exp, conf, "rnm_sm_mc0.9", 7, backgrounds, "rnm_sm_mc0.9/7")
     detector = load_model(tmp_path / "models" / "rnm_sm_mc0.9" / "7")
     scores = score_utterances(detector.model, DATA, [cut.load_audio()[0] for cut in dev])
-    assert read_scores(tmp_path / "models/rnm_sm_mc0.9/7/dev.txt") == dict(zip((cut.id for cut in dev), scores.tolist()))
-    genuine, fake = ([score for score, cut in zip(scores, dev) if cut.supervisions[0].text == kind] for kind in KINDS)
+    assert read_scores(tmp_path / "models/rnm_sm_mc0.9/7/dev.txt") == dict(
+        zip((cut.id for cut in dev), scores.tolist(), strict=True)
+    )
+    genuine, fake = (
+        [score for score, cut in zip(scores, dev, strict=True) if cut.supervisions[0].text == kind] for kind in KINDS
+    )
     error, threshold = equal_error_rate(genuine, fake)
     assert detector.threshold == pytest.approx(threshold) and detector.calibration == fit_calibration(genuine, fake)
     saved = load_checkpoint(tmp_path / "training" / "rnm_sm_mc0.9" / "7" / "best.pt")

@@ -69,7 +69,7 @@ def test_equals_a_plain_loop(tmp_path):
         losses.append(loss.item())
         gradients = torch.autograd.grad(loss, list(model.parameters()))
         norm = math.sqrt(sum(gradient.square().sum().item() for gradient in gradients))
-        for parameter, gradient in zip(model.parameters(), gradients):
+        for parameter, gradient in zip(model.parameters(), gradients, strict=True):
             parameter.data -= 0.1 * 0.5 ** (step // 6) * gradient * min(1, 0.5 / norm)
     np.testing.assert_allclose(weights(trainer.model), weights(model), rtol=1e-5)
     logged = [point["train/loss"] for point in load_checkpoint(tmp_path / "best.pt")["history"]]
@@ -209,7 +209,7 @@ def test_average_against_numpy(tmp_path):
         for index in range(4)
     ]
     paths = [tmp_path / f"best-{index}.pt" for index in range(4)]
-    for path, state in zip(paths, states):
+    for path, state in zip(paths, states, strict=True):
         save_checkpoint(path, {"model": state})
     mean = checkpoint.average(paths)
     expected = np.mean([state["w"].double().numpy() for state in states], axis=0).astype(np.float32)

@@ -111,7 +111,7 @@ def test_one_two_and_three_processes(tmp_path, bf16, monkeypatch):
         found[size] = load_checkpoint(folder / "best.pt")
     assert len(found[1]["history"]) == 4 * 3  # of 4, 4 and 3 batches
     for size in (2, 3):
-        for one, other in zip(found[1]["history"], found[size]["history"]):
+        for one, other in zip(found[1]["history"], found[size]["history"], strict=False):
             assert one["train/noise"] == other["train/noise"]
             assert one == pytest.approx(other, rel=1e-5)
         for name, value in found[1]["model"].items():

@@ -122,7 +122,7 @@ def assert_same(one, other, where=""):
             assert_same(one[key], other[key], f"{where}/{key}")
     elif isinstance(one, (list, tuple)):
         assert len(one) == len(other), where
-        for index, (a, b) in enumerate(zip(one, other)):
+        for index, (a, b) in enumerate(zip(one, other, strict=True)):
             assert_same(a, b, f"{where}/{index}")
     elif torch.is_tensor(one):
         assert one.dtype == other.dtype and torch.equal(one, other), where

@@ -54,7 +54,7 @@ def score_items(items, features, distance="cosine", mode="across", rule="zerospe
 @pytest.mark.parametrize("distance, rule", FIGURES)
 def test_made_up_case(distance, rule):
     items, features = made_up()
-    for mode, expected in zip(abx.MODES, FIGURES[distance, rule]):
+    for mode, expected in zip(abx.MODES, FIGURES[distance, rule], strict=True):
         error = score_items(items, features, distance, mode, rule, frame_rate=100)
         assert error / 100 == pytest.approx(expected, abs=1e-6), mode
 
@@ -79,7 +79,7 @@ def test_frozen_scores_of_abxpy():
         items.append(Item(f"f{number}", 0.0, 0.0, name[0], ("", ""), name[1]))
         features[f"f{number}"] = (np.array([vector, (0, 0)], dtype=float), np.array([0.0, 0.5]))
     cells = abx.score_cells(items, abx.load_frames(items, features))
-    found = {f"{speaker}{a}{b}{x}": score for _, speaker, x, a, b, score in zip(*cells)}
+    found = {f"{speaker}{a}{b}{x}": score for _, speaker, x, a, b, score in zip(*cells, strict=True)}
     assert found == {name: float(score) for name, score in (line.split() for line in FROZEN_SCORES.split("|"))}
 
 
@@ -185,7 +185,7 @@ def test_against_a_slow_version(kind, distance, monkeypatch):
     if kind in ("continuous", "with zeros"):
         monkeypatch.setattr("pyspeech.units.abx_distances.MAX_TABLE", 0)
     items, features = random_case(len(kind), kind)
-    files = {item.file: frames for item, frames in zip(items, features)}
+    files = {item.file: frames for item, frames in zip(items, features, strict=True)}
     between = functools.lru_cache(None)(lambda x, y: slow_distance(features[x], features[y], distance))
     for mode, rule in itertools.product(abx.MODES, abx.RULES):
         error = score_items(items, files, distance, mode, rule, frame_rate=1)
@@ -206,7 +206,7 @@ def test_distances_of_pairs_in_both_directions(kind, distance, batch, monkeypatc
     )
     expected = [
         (slow_distance(features[i], features[j], distance), slow_distance(features[j], features[i], distance))
-        for i, j in zip(first, second)
+        for i, j in zip(first, second, strict=True)
     ]
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
@@ -221,10 +221,10 @@ def test_direction_matters_where_paths_tie():
 def test_processes_and_progress_change_nothing(monkeypatch):
     monkeypatch.setattr(abx, "CHUNK", 100)
     items, features = random_case(3, "continuous")
-    frames = abx.load_frames(items, {item.file: values for item, values in zip(items, features)}, 1)
+    frames = abx.load_frames(items, {item.file: values for item, values in zip(items, features, strict=True)}, 1)
     alone = abx.score_cells(items, frames)
     several = abx.score_cells(items, frames, jobs=2, progress="ABX")
-    assert all(np.array_equal(ours, theirs) for ours, theirs in zip(alone, several))
+    assert all(np.array_equal(ours, theirs) for ours, theirs in zip(alone, several, strict=True))
 
 
 def test_order_of_items_does_not_matter():
@@ -270,7 +270,7 @@ def test_short_items_get_their_nearest_frame(caplog):
         Item("f", 0.0, 0.02, "a", ("", ""), "s"),
     ]
     frames = abx.load_frames(items, features, 100)
-    chosen = [frames.values[start : start + length, 0].tolist() for start, length in zip(*frames[1:])]
+    chosen = [frames.values[start : start + length, 0].tolist() for start, length in zip(*frames[1:], strict=False)]
     assert chosen == [[1], [9], [7], [0, 1]]
     assert "3 of 4 items have no frame" in caplog.text
 
@@ -354,7 +354,7 @@ def test_an_item_of_many_tokens_in_one_context():
     found = abx.score_cells(items, abx.load_frames(items, features, 1), mode="within")
     angle = np.array([np.arctan2(*features[item.file][0]) for item in items])
     gap = np.abs(angle[:, None] - angle)
-    for phone, score in zip(found.phone_a, found.score):
+    for phone, score in zip(found.phone_a, found.score, strict=True):
         mine, other = np.arange(120) % 2 == phone, np.arange(120) % 2 != phone
         right = [(gap[x, a] < gap[x, other]).mean() for x, a in itertools.permutations(np.flatnonzero(mine), 2)]
         assert score == pytest.approx(np.mean(right), abs=1e-12)

@@ -47,7 +47,10 @@ def all_paths(graph, length):
 
 
 def plain_score(path, emissions, ids, stay):
-    moves = [np.log(stay[ids[one]]) if one == other else np.log(1.0 - stay[ids[one]]) for one, other in zip(path, path[1:])]
+    moves = [
+        np.log(stay[ids[one]]) if one == other else np.log(1.0 - stay[ids[one]])
+        for one, other in zip(path, path[1:], strict=False)
+    ]
     return sum(moves) + sum(emissions[t, ids[place]] for t, place in enumerate(path))
 
 
@@ -98,10 +101,10 @@ def test_known_times_are_found(rng):
     aligner = Aligner.train(features, transcripts, (1, 1, 1, 1, 1, 2), progress=lines.append)
     assert len(lines) == 6 and aligner.weights.shape[1] == 2
     right = total = 0
-    for found, words, labels in zip(aligner.align_all(features, transcripts), transcripts, truth):
+    for found, words, labels in zip(aligner.align_all(features, transcripts), transcripts, truth, strict=True):
         assert [phone for phone, _, _ in found if phone != SILENCE] == [phone for word in words for phone in word]
         assert found[0][1] == 0 and found[-1][2] == len(labels)
-        assert all(one[2] == other[1] for one, other in zip(found, found[1:]))
+        assert all(one[2] == other[1] for one, other in zip(found, found[1:], strict=False))
         assert all(end - first >= alignment.STATES for _, first, end in found)
         named = [phone for phone, first, end in found for _ in range(first, end)]
         right, total = right + sum(map(str.__eq__, named, labels)), total + len(labels)
@@ -111,7 +114,7 @@ def test_known_times_are_found(rng):
 def test_together_as_one_by_one(rng):
     features, transcripts, _ = made_up(rng, 12)
     aligner = Aligner.train(features, transcripts, (1, 2))
-    alone = [aligner.align(*one) for one in zip(features, transcripts)]
+    alone = [aligner.align(*one) for one in zip(features, transcripts, strict=True)]
     assert aligner.align_all(features, transcripts) == alone
 
 
@@ -187,9 +190,9 @@ def test_synthetic_speech_whose_times_are_known(rng):
     transcripts = [words for _, _, words in spoken]
     found = Aligner.train(features, transcripts, (1, 1, 1, 1, 1, 2, 2, 2)).align_all(features, transcripts)
     errors = []
-    for (_, times, _), segments in zip(spoken, found):
+    for (_, times, _), segments in zip(spoken, found, strict=True):
         segments = [segment for segment in segments if segment[0] != SILENCE]
         assert [name for name, _ in times] == [phone for phone, _, _ in segments]
-        errors += [0.01 * first + 0.0075 - time for (_, time), (_, first, _) in zip(times, segments)]
+        errors += [0.01 * first + 0.0075 - time for (_, time), (_, first, _) in zip(times, segments, strict=True)]
     assert len(errors) > 1000
     assert np.median(np.abs(errors)) < 0.015 and np.mean(np.abs(errors)) < 0.025

@@ -77,5 +77,5 @@ def test_average_frames_equals_a_plain_loop(count):
     expected = [frames[start : start + 4].mean(dim=0) for start in range(0, count, 4)]
     averaged = average_frames(frames, 4)
     assert averaged.shape == (-(-count // 4), 3)
-    for row, value in zip(averaged, expected):
+    for row, value in zip(averaged, expected, strict=True):
         torch.testing.assert_close(row, value)

@@ -24,7 +24,7 @@ def make_batch(lengths=(7, 4, 9), dim=3, seed=1, scale=1.0):
 
 
 def plain_nearest(vector, codebook):
-    distances = [sum((a - b) ** 2 for a, b in zip(vector, code)) for code in codebook]
+    distances = [sum((a - b) ** 2 for a, b in zip(vector, code, strict=True)) for code in codebook]
     return distances.index(min(distances))
 
 
@@ -34,10 +34,10 @@ def plain_step(vectors, codebook, counts, sums, decay):
     for vector in vectors:
         code = plain_nearest(vector, codebook)
         new_counts[code] += 1 - decay
-        new_sums[code] = [m + (1 - decay) * x for m, x in zip(new_sums[code], vector)]
+        new_sums[code] = [m + (1 - decay) * x for m, x in zip(new_sums[code], vector, strict=True)]
     total = sum(new_counts)
     smoothed = [(n + LAPLACE) / (total + len(counts) * LAPLACE) * total for n in new_counts]
-    return [[m / n for m in row] for row, n in zip(new_sums, smoothed)], new_counts, new_sums
+    return [[m / n for m in row] for row, n in zip(new_sums, smoothed, strict=True)], new_counts, new_sums
 
 
 def test_nearest_codes_and_totals_equal_a_plain_loop():
@@ -172,12 +172,12 @@ def test_a_step_is_undone_by_its_buffers(first):
     vectors, mask = make_batch(seed=2)
     vectors[0, 0] = math.nan
     quantizer(vectors, mask)
-    for buffer, before in zip(quantizer.buffers(), buffers):
+    for buffer, before in zip(quantizer.buffers(), buffers, strict=True):
         buffer.copy_(before)
     for one in (quantizer, expected):
         torch.set_rng_state(random_state)
         one(*make_batch(seed=8))
-    assert all(torch.equal(*pair) for pair in zip(quantizer.buffers(), expected.buffers()))
+    assert all(torch.equal(*pair) for pair in zip(quantizer.buffers(), expected.buffers(), strict=True))
 
 
 def test_usage():

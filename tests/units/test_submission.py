@@ -276,6 +276,7 @@ def test_waves_that_are_wrong(submission):
             "cannot be read as audio",
             "FLOAT; expected",
         ],
+        strict=True,
     ):
         assert any(line.startswith(f"{TEST}/{path.name}: ") and words in line for line in problems(submission)), words
     waves[0].write_bytes(b"")

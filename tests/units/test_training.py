@@ -183,7 +183,7 @@ def test_training_learns_uses_its_codes_and_resumes_exactly(cuts, tmp_path):
     run(cuts, tmp_path / "halves", 40, jitter=0.05, smoothing=1e-3)
     resumed, resumed_history = run(cuts, tmp_path / "halves", 80, jitter=0.05, smoothing=1e-3)
     assert resumed_history == history
-    assert all(torch.equal(*pair) for pair in zip(vqvae.state_dict().values(), resumed.state_dict().values()))
+    assert all(torch.equal(*pair) for pair in zip(vqvae.state_dict().values(), resumed.state_dict().values(), strict=True))
 
 
 def test_checkpoints(cuts, tmp_path):
@@ -199,7 +199,9 @@ def test_checkpoints(cuts, tmp_path):
     inverter = Inverter(InverterConfig(dim=16, heads=2, feedforward=8, layers=1), vqvae.codebook, 1)
     save_model(tmp_path / "inverter", inverter, ["B"], features, stats)
     loaded = load_model(tmp_path / "inverter", "inverter")
-    assert all(torch.equal(*pair) for pair in zip(inverter.state_dict().values(), loaded.model.state_dict().values()))
+    assert all(
+        torch.equal(*pair) for pair in zip(inverter.state_dict().values(), loaded.model.state_dict().values(), strict=True)
+    )
 
     for call, message in (
         (lambda: load_model(tmp_path / "inverter", "vqvae"), "a model of kind inverter; expected vqvae"),

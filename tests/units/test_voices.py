@@ -35,7 +35,10 @@ def plain_distortion(first, second):
         return rows
 
     a, b = cepstra(first), cepstra(second)
-    local = [[10 / math.log(10) * math.sqrt(2 * sum((x - y) ** 2 for x, y in zip(row, column))) for column in b] for row in a]
+    local = [
+        [10 / math.log(10) * math.sqrt(2 * sum((x - y) ** 2 for x, y in zip(row, column, strict=True))) for column in b]
+        for row in a
+    ]
     best = {}
     for i in range(len(a)):
         for j in range(len(b)):

@@ -315,11 +315,11 @@ def measure_shares(recipe, size, part, experiment, settings, number, options):
         return times, sum(results), sum(piece.seconds for piece in pieces), held
 
     done = [work(0)] if number == 1 else list(in_processes(work, range(number), number))
-    times, results, seconds, held = zip(*done)
+    times, results, seconds, held = zip(*done, strict=True)
     pressures = [each.pressure for each in times if each.pressure is not None]
     return {
-        "seconds": [max(each) for each in zip(*(each.seconds for each in times))],
-        "cpu_seconds": [sum(each) for each in zip(*(each.cpu_seconds for each in times))],
+        "seconds": [max(each) for each in zip(*(each.seconds for each in times), strict=True)],
+        "cpu_seconds": [sum(each) for each in zip(*(each.cpu_seconds for each in times), strict=True)],
         "calls": times[0].calls,
         "pressure": max(pressures, default=None),
         "proof": [sum(results) / UNITS],
@@ -335,7 +335,7 @@ def show_comparison(options):
         raise UserError("--compare: expected two files or more, as -o writes them")
     (first, *others), names = map(read_results, options.compare), [path.stem for path in options.compare]
     shown = []
-    for other, name in zip(others, names[1:]):
+    for other, name in zip(others, names[1:], strict=False):
         shown.append(report_comparison(first, other, (names[0], name), *compare((first, other), (names[0], name))))
     print("\n".join(shown), end="")
     if options.output:

@@ -133,7 +133,9 @@ class Bench:
         if not self.options.no_tests:
             self.results["tests"] = self._run_tests()
         with ThreadPoolExecutor(max(1, min(len(self.options.recipes), num_cores() // 2))) as pool:
-            self.results["corpora"] = dict(zip(self.options.recipes, pool.map(self._prepare, self.options.recipes)))
+            self.results["corpora"] = dict(
+                zip(self.options.recipes, pool.map(self._prepare, self.options.recipes), strict=True)
+            )
         self._keep()
         for recipe in self.options.recipes:
             for stage in RECIPES[recipe].trainings:
@@ -283,7 +285,7 @@ def read_speeds(folder):
     points = [point for point in load_checkpoint(newest)["position"]["history"] if "speed/waiting" in point]
     points = points[max(1, len(points) // 10) :]
     seconds = [1 / point["speed/steps_per_second"] for point in points]
-    waiting = sum(one * point["speed/waiting"] for one, point in zip(seconds, points))
+    waiting = sum(one * point["speed/waiting"] for one, point in zip(seconds, points, strict=True))
     return {
         "steps_per_second": len(points) / sum(seconds),
         "waiting": waiting / sum(seconds),
@@ -308,7 +310,7 @@ def compare(one, other):
 
 def farthest(losses, others):
     """The largest relative difference between losses of the same steps."""
-    return max(abs(loss - other) / abs(other) for loss, other in zip(losses, others))
+    return max(abs(loss - other) / abs(other) for loss, other in zip(losses, others, strict=False))
 
 
 def ends_of(losses):

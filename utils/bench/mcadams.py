@@ -125,7 +125,7 @@ def main(arguments=None):
     crop, _ = least(lambda: anonymize(samples[:CROP].astype(np.float32), 0.8))
     print(f"a training crop of {min(CROP, len(samples)) / RATE:.2f} s takes {1000 * crop:.1f} ms")
     print(f"four coefficients  ours {four / seconds:.5f}   loop {plain_four / seconds:.5f}   ratio {plain_four / four:.1f}")
-    for coefficient, mine, other in zip(COEFFICIENTS, all_ours, all_theirs):
+    for coefficient, mine, other in zip(COEFFICIENTS, all_ours, all_theirs, strict=True):
         print(
             f"coefficient {coefficient}: largest difference {np.abs(mine - other).max():.1e} "
             f"at a largest value of {np.abs(other).max():.1f}"

@@ -153,7 +153,7 @@ def measure(maker, recordings):
         return overall(
             [
                 score_pair(reference, find_speech(values, point, shift, seconds, offset), 0.0)
-                for (values, shift, offset), (_, reference, seconds) in zip(found, recordings)
+                for (values, shift, offset), (_, reference, seconds) in zip(found, recordings, strict=True)
             ]
         )
 
@@ -187,7 +187,7 @@ def draw(figures, path):
     names = list(dict.fromkeys(name for found in figures.values() for name in found))[::-1]
     colours = ["#2ca02c" if name.startswith("ours") else "#7f7f7f" for name in names]
     figure, axes = new_figure(1.5 + 3 * len(figures), 0.8 + 0.4 * len(names), columns=len(figures))
-    for number, (place, (title, found)) in enumerate(zip([axes] if len(figures) == 1 else axes, figures.items())):
+    for number, (place, (title, found)) in enumerate(zip([axes] if len(figures) == 1 else axes, figures.items(), strict=True)):
         values = [100 * found.get(name, float("nan")) for name in names]
         place.bar_label(place.barh(range(len(names)), values, color=colours), fmt="%.1f", padding=2, fontsize=8)
         place.set(title=title, xlabel="DCF, %", xlim=(0, 115 * max(found.values())), ylim=(-0.6, len(names) - 0.4))

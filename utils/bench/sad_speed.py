@@ -40,7 +40,7 @@ def main(arguments=None):
     systems = {**others(samples), **(one_model(options.model) if options.model else networks())}
     times, _ = best_process_times([lambda run=run: run(samples) for run in systems.values()], options.repetitions)
     print(f"{options.seconds:g} s of audio at {RATE} Hz, one thread, process time over audio time")
-    for name, elapsed in zip(systems, times):
+    for name, elapsed in zip(systems, times, strict=True):
         print(f"{name:28s} {elapsed / options.seconds:.5f}")
 
 

@@ -43,7 +43,7 @@ def bench_segment_rnn(seconds, repetitions):
         forms = [lambda form=form: form(features, gru, frames, 1) for form in (last_outputs_plain, last_outputs)]
         with torch.inference_mode():
             (plain, fast), outputs = best_process_times(forms, repetitions, calls=max(1, round(seconds / 20)))
-        difference = max((one - other).abs().max().item() for one, other in zip(*outputs))
+        difference = max((one - other).abs().max().item() for one, other in zip(*outputs, strict=True))
         print(f"{frames:6d}   {plain / 20:.5f}   {fast / 20:.5f}   {plain / fast:12.2f}   {difference:.1e}")
 
 

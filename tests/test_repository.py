@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("egs/*.md"), *ROOT.glob("egs/*/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("egs/*.md"), *ROOT.glob("egs/*/*.md")])
 FOLDERS = ("egs", "local", "pyspeech", "steps", "tests", "utils")
 SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py") if "exp" not in path.parts)
 # A path from the folder of the repository, but for what a run makes, and for placeholders (<name>, ...).
@@ -35,7 +35,8 @@ def missing(names):
 def test_paths_and_links_of_a_page_exist(page):
     text = page.read_text(encoding="utf-8")
     assert not missing(named_paths(text))
-    links = [link for link in re.findall(r"\]\(([^)#]+)", text) if "://" not in link]
+    # The site has pages of other folders in docs/recipes: docs/hooks.py; mkdocs build --strict checks these links.
+    links = [link for link in re.findall(r"\]\(([^)#]+)", text) if "://" not in link and not link.startswith("recipes/")]
     assert not [link for link in links if not (page.parent / link).exists()]
 
 

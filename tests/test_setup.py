@@ -552,7 +552,7 @@ def integration(machine):
     return machine
 
 
-CHECKS = ["-m ruff check .", "-m ruff format --check .", "-m pyright"]
+CHECKS = ["-m ruff check .", "-m ruff format --check .", "-m pyright", "-m mkdocs build --strict --quiet"]
 
 
 @pytest.mark.parametrize("broken", [None, "k2", "torch2"])

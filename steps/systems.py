@@ -4,6 +4,10 @@ import json
 
 from pyspeech.errors import requirement
 
+# What stages declare that train a network, or compute with one.
+TRAINING = {"cpus": 2, "gpus": 1, "resumable": True, "trains": True}
+DECODING = {"cpus": 2, "gpus": 1, "resumable": True, "shards": 4}
+
 
 def check_systems(conf, known):
     """Raise UserError where `systems`, `repeated` or `seeds` of a configuration make no sense; known: names of systems."""

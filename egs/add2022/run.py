@@ -14,11 +14,14 @@ from pyspeech.engine.recipe import Recipe, folder_or, stages_at_once
 from pyspeech.features.config import SpecAugmentConfig
 from pyspeech.spoof.config import AugmentConfig, CropConfig, DetectorConfig, LogMelConfig
 from pyspeech.training.config import TrainConfig
-from steps.spoof.augment import OPTIONS
-from steps.spoof.options import TRAINING, check_options, if_left_out
-from steps.spoof.score import score_system
+from steps.spoof.augment import OPTIONS, collect_backgrounds
+from steps.spoof.corpus import prepare
+from steps.spoof.families import leave_out
+from steps.spoof.options import TRAINED, check_options, if_left_out, own_options, read_by_report
+from steps.spoof.results import plot_vowel, report
+from steps.spoof.score import compare_systems, score_system
 from steps.spoof.train import SYSTEMS, train_system
-from steps.systems import if_used, models_of
+from steps.systems import DECODING, TRAINING, if_used, models_of
 
 
 @dataclass
@@ -44,119 +47,61 @@ class Config:
     check = check_options
 
 
-recipe = Recipe(
-    "Fake audio detection", Config, conf=Path(__file__).resolve().with_name("conf"), profile="mini", jobs=stages_at_once
-)
+recipe = Recipe("Fake audio detection", Config, Path(__file__).resolve().with_name("conf"), "mini", jobs=stages_at_once)
 
-
-@recipe.stage(
+recipe.stage(
     config=["corpus", "kind", "scale", "engines", "skip_bad"],
     outputs=["corpus"],
-    cpus=2,
-    memory=8,
-    hours=4,
-    resumable=True,
-    version=2,
-)
-def prepare(exp, conf):
-    """Corpus to Lhotse manifests: train, dev, adapt, eval; checks that the files alone give nothing away."""
-    from steps.spoof.corpus import prepare_corpus
+    **{"cpus": 2, "memory": 8, "hours": 4, "resumable": True, "version": 2},
+)(prepare)
 
-    prepare_corpus(conf, exp.dir / "corpus", exp.log)
+recipe.stage(
+    name="backgrounds", config=OPTIONS, inputs=["corpus"], outputs=["backgrounds"], **{"resumable": True, "version": 3}
+)(collect_backgrounds)
 
-
-@recipe.stage(config=OPTIONS, inputs=["corpus"], outputs=["backgrounds"], resumable=True, version=3)
-def backgrounds(exp, conf):
-    """Noise, music and rooms for training, which no other set has; after `prepare`, which takes all cores."""
-    from steps.spoof.augment import collect_backgrounds
-
-    collect_backgrounds(exp, conf)
-
-
-@recipe.stage(inputs=["corpus"], outputs=["figures/envelopes.png"])
-def envelopes(exp, conf):
-    """Spectral envelopes of a vowel under each McAdams coefficient (paper, Figure 2)."""
-    from steps.spoof.results import plot_vowel
-
-    plot_vowel(exp)
-
+recipe.stage(name="envelopes", inputs=["corpus"], outputs=["figures/envelopes.png"])(plot_vowel)
 
 for system, options in SYSTEMS.items():
-    own = ["augment", "specaugment"] * bool(options) + ["pooled_steps"] * ("sets" in options)
     recipe.stage(
         name=f"train_{system}",
         about=f"Train {system}.",
-        config=[*TRAINING, *own],
-        outputs=models_of(system),
-        cpus=2,
+        config=[*TRAINED, *own_options(system)],
         inputs=if_used(system, "corpus", *["backgrounds"] * bool(options)),
-        gpus=1,
-        hours=24,
-        resumable=True,
+        outputs=models_of(system),
         scratch=if_used(system, f"training/{system}"),
-        trains=True,
-        version=2,
+        **{**TRAINING, "hours": 24, "version": 2},
     )(partial(train_system, system=system))
     recipe.stage(
         name=f"score_{system}",
         about=f"Score files of dev, adapt and eval by {system}, and its error rates.",
         inputs=models_of(system, "corpus"),
         outputs=if_used(system, f"scores/{system}", f"scores/{system}.json"),
-        cpus=2,
-        gpus=1,
-        resumable=True,
-        shards=4,
+        **DECODING,
     )(partial(score_system, system=system))
 
-
-@recipe.stage(
-    config=[*TRAINING, "augment", "specaugment", "systems", "seeds", "leave_out", "left_out_steps", "pooled_steps"],
+recipe.stage(
+    name="families",
+    config=[*TRAINED, "augment", "specaugment", "systems", "seeds", "leave_out", "left_out_steps", "pooled_steps"],
     inputs=if_left_out("corpus", "backgrounds", last_scores=True),
-    scratch=if_left_out("training/families"),
-    cpus=2,
     outputs=if_left_out("models/families", "families.json"),
-    resumable=True,
-    trains=True,
-    gpus=1,
-    hours=96,
-    version=2,
-)
-def families(exp, conf):
-    """The last of the systems trained without some families of engines, and what it makes of these."""
-    from steps.spoof.families import leave_out
+    scratch=if_left_out("training/families"),
+    **{**TRAINING, "hours": 96, "version": 2},
+)(leave_out)
 
-    leave_out(exp, conf)
-
-
-@recipe.stage(
+recipe.stage(
+    name="compare",
     config=["systems", "repeated", "seeds"],
-    outputs=["differences.json"],
     inputs=lambda conf: ["corpus", *(f"scores/{name}" for name in conf.systems)],
-)
-def compare(exp, conf):
-    """Paired differences between systems on eval, on all its fakes and on those of unseen engines."""
-    from steps.spoof.score import compare_systems
+    outputs=["differences.json"],
+)(compare_systems)
 
-    compare_systems(exp, conf)
-
-
-@recipe.stage(
+recipe.stage(
+    name="results",
     config=["corpus", "systems", "leave_out"],
+    inputs=read_by_report,
     outputs=["results.json", "RESULTS.md", "figures/scores"],
     version=2,
-    inputs=lambda conf: [
-        "corpus",
-        "backgrounds/sources.json",
-        "{differences,families}.json" if conf.leave_out else "differences.json",
-        *(f"scores/{name}{{,.json}}" for name in conf.systems),
-    ],
-)
-def results(exp, conf):
-    """Table 3, the histograms of Figure 3 and detection error curves."""
-    from steps.spoof.results import report
-
-    report(exp, conf)
-
+)(report)
 
 if __name__ == "__main__":
     recipe.main()

@@ -11,14 +11,15 @@ from pyspeech.launch import ensure_environment
 
 ensure_environment()
 from pyspeech.asr.config import DataConfig, LossConfig, SearchConfig, TransducerConfig
-from pyspeech.engine.recipe import Recipe, folder_or, requirement, stages_at_once
+from pyspeech.engine.recipe import Recipe, folder_or, stages_at_once
 from pyspeech.features.config import FbankConfig, SpecAugmentConfig
 from pyspeech.training.config import TrainConfig
-from steps.asr.corpus import KINDS, compute_features, make_units, prepare_corpus
+from steps.asr.corpus import compute_features, make_units, prepare
+from steps.asr.options import check_options, own_options
 from steps.asr.results import LID, read_by_report, report
 from steps.asr.score import decode_system, stop_early
 from steps.asr.train import SEEDS, train_system
-from steps.systems import check_fixed, check_list, if_used
+from steps.systems import DECODING, TRAINING, if_used
 
 
 @dataclass
@@ -45,97 +46,58 @@ class Config:
     search: SearchConfig = field(default_factory=SearchConfig)
     stop_after: list[int] = field(default_factory=lambda: [1000, 100, 30, 10])  # tau in encoder frames (Table 7) ...
     stop_below: list[float] = field(default_factory=lambda: [0.2, 0.5])  # ... and s_th
-
-    def check(self):
-        """Raise UserError for options that make no sense, or not together; nested ones have been checked."""
-        require = requirement("", self)
-        require("kind", self.kind in KINDS, f"one of {', '.join(KINDS)}")
-        require("units", self.units in ("grapheme", "sentencepiece"), "grapheme or sentencepiece")
-        require("pieces", self.pieces >= 1, "at least 1")
-        check_list(self, "systems", SEEDS)
-        for system in self.systems:
-            require("systems", SEEDS[system] in (None, *self.systems), f"{SEEDS[system]} too, which {system} is trained from")
-        for name in ("scale", "monolingual_steps", "monolingual_lr", "finetune_steps", "finetune_lr"):
-            require(name, 0 < getattr(self, name) < float("inf"), "a positive number")
-        require("data.channel_db", not (self.data.channel_db and self.features.mean_frames), "0, as mean_frames takes it off")
-        require("train.minimize", self.train.minimize == "loss", "loss")
-        check_fixed(self, "model.structure", "model.lsp", "model.lid", "model.features")
-        for name in ("stop_after", "stop_below"):
-            require(name, all(0 <= value < float("inf") for value in getattr(self, name) or [-1]), "numbers, each at least 0")
+    check = check_options
 
 
 recipe = Recipe("Streaming multilingual RNN-T", Config, Path(__file__).resolve().parent / "conf", "mini", jobs=stages_at_once)
 
+recipe.stage(config=["corpus", "kind", "languages", "scale", "skip_bad"], outputs=["corpus"], **{"cpus": 2, "resumable": True})(
+    prepare
+)
 
-@recipe.stage(config=["corpus", "kind", "languages", "scale", "skip_bad"], outputs=["corpus"], cpus=2, resumable=True)
-def prepare(exp, conf):
-    """Corpus to Lhotse manifests, one cut an utterance."""
-    prepare_corpus(conf, exp.dir / "corpus", exp.log)
-
-
-@recipe.stage(config=["units", "pieces"], inputs=["corpus"], outputs=["units"])
-def units(exp, conf):
-    """Output symbols of every language and their union."""
-    make_units(conf, exp.dir / "corpus", exp.dir / "units", exp.log)
-
+recipe.stage(name="units", config=["units", "pieces"], inputs=["corpus"], outputs=["units"])(make_units)
 
 recipe.stage(
     name="features",
-    about="Log-mel frames for all trainings, their mean and variance.",
-    inputs=["corpus"],
     config=["features", "data.speeds", "data.stored_gb"],
+    inputs=["corpus"],
     outputs=["features"],
-    cpus=2,
-    hours=4,
-    resumable=True,
-    shards=8,
+    **{"cpus": 2, "hours": 4, "resumable": True, "shards": 8},
 )(compute_features)
 
 for system, seed in SEEDS.items():
-    part = "finetune" if seed else "monolingual"
-    own = [f"{part}_steps", f"{part}_lr", "steps_by_hours"] if seed or system == "monolingual" else []
     recipe.stage(
         name=f"train_{system}",
         about=f"Train {system}" + (f" from {seed}." if seed else "; the epoch is chosen on dev."),
-        config=["specaugment", "model", "loss", "data", "train", *own],
+        config=["specaugment", "model", "loss", "data", "train", *own_options(system)],
         inputs=if_used(system, "corpus", "units", "features/*.json", *([f"models/{seed}"] if seed else [])),
         outputs=if_used(system, f"models/{system}"),
         scratch=if_used(system, f"training/{system}"),
-        cpus=2,
-        gpus=1,
-        hours=48,
-        resumable=True,
-        trains=True,
-        version=2,
+        **{**TRAINING, "hours": 48, "version": 2},
     )(partial(train_system, system=system, seed=seed))
     recipe.stage(
         name=f"decode_{system}",
         about=f"Recognise the test sets with {system}; its row of the tables.",
         config=["search"],
         inputs=if_used(system, "corpus", f"models/{system}"),
-        cpus=2,
-        gpus=1,
-        resumable=True,
         outputs=if_used(system, f"decoded/{system}", f"scores/{system}.json"),
-        version=2,
-        shards=4,
+        **{**DECODING, "version": 2},
     )(partial(decode_system, system=system))
 
 recipe.stage(
     name="early_stopping",
     about="WER against active decoders (Table 7).",
     config=["stop_after", "stop_below"],
-    version=2,
     inputs=if_used(LID, f"decoded/{LID}"),
     outputs=if_used(LID, "early_stopping.json"),
+    version=2,
 )(partial(stop_early, system=LID))
 
 recipe.stage(
     name="results",
-    about="The paper's tables and plots.",
-    outputs=["results.json", "RESULTS.md", "figures"],
     config=["corpus", "systems", "features", "model", "data", "train.average_best"],
     inputs=read_by_report,
+    outputs=["results.json", "RESULTS.md", "figures"],
 )(report)
 
 if __name__ == "__main__":

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, fields
 
 from pyspeech.errors import requirement
 from pyspeech.features.config import StftConfig  # noqa: F401 (one import for a recipe)
+from pyspeech.sad.registry import NETWORKS
 
-TEMPORAL_LAYERS = ("cnn", "rnn", "seg_rnn")
 SMOOTHINGS = ("none", "median", "hmm")
 
 
 @dataclass
 class NetworkConfig:
-    temporal: str = "seg_rnn"  # cnn, rnn or seg_rnn; a recipe that trains all three sets it itself
+    temporal: str = "seg_rnn"  # a network of pyspeech/sad/registry.py; a recipe that trains several sets it itself
     compress: str = "log"  # magnitudes: log, or none (the paper)
     context_seconds: float = 2.0  # normalised over this much to either side
     channels: list[int] = field(default_factory=lambda: [16, 32, 64, 64])  # one CNN block each
@@ -29,7 +29,7 @@ class NetworkConfig:
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("network", self)
-        require("temporal", self.temporal in TEMPORAL_LAYERS, f"one of {', '.join(TEMPORAL_LAYERS)}")
+        require("temporal", self.temporal in NETWORKS, f"one of {', '.join(NETWORKS)}")
         require("compress", self.compress in ("log", "none"), "log or none")
         require("context_seconds", 0 < self.context_seconds < math.inf, "a positive number")
         require("channels", len(self.channels) > 0 and min(self.channels) > 0, "a list of positive numbers")

@@ -25,12 +25,12 @@ from pyspeech.audio.level import STEP, Watched
 from pyspeech.errors import UserError
 from pyspeech.model_file import ONNX_FILE
 from pyspeech.sad.config import OperatingPoint, StatisticalConfig
+from pyspeech.sad.registry import NETWORKS
 from pyspeech.sad.segments import decided_segments
 
 if TYPE_CHECKING:
     from pyspeech.sad.decoding import Scorer
 
-NETWORKS = ("cnn", "rnn", "seg_rnn")
 STATISTICAL = {"statistical": True, "statistical_plain": False}  # whether it looks at the voicing; the paper's does not
 SYSTEMS = ("shipped", *STATISTICAL, *NETWORKS)
 SHIPPED = Path(__file__).parent / "shipped" / "detector.onnx"  # made by egs/detector/run.py

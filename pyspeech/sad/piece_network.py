@@ -11,9 +11,10 @@ import copy
 import numpy as np
 import torch
 
-from pyspeech.sad.networks import RnnLayer, SadNetwork
+from pyspeech.sad.networks import SadNetwork
 from pyspeech.sad.normalisation import normalise
 from pyspeech.sad.pieces import Geometry
+from pyspeech.sad.registry import NETWORKS
 
 
 class PieceNetwork(torch.nn.Module):
@@ -28,7 +29,7 @@ class PieceNetwork(torch.nn.Module):
         self.network, self.stft_config = model.config, model.stft.config
         self.geometry = Geometry.of(self.network, self.stft_config)
         self.stft, self.cnn, self.temporal, self.context = model.stft, model.cnn, model.temporal, model.context
-        self.in_windows = self.network.temporal == "rnn"
+        self.in_windows = NETWORKS[self.network.temporal].reach is None
 
     def forward(self, samples: torch.Tensor, span: torch.Tensor) -> torch.Tensor:
         """samples (1, N), at least a window of them; span (3,) int64, on the CPU: the frames that they are, the first one to
@@ -49,13 +50,14 @@ class PieceNetwork(torch.nn.Module):
     def score_piece(self, samples: np.ndarray, num_frames: int, first: int, count: int) -> np.ndarray:
         """The same for arrays: samples float32 (N,) -> float32 (count,)."""
         device = next(self.parameters()).device
-        with torch.inference_mode(), _one_thread(self.network.temporal != "cnn" and device.type == "cpu"):
+        recurrent = NETWORKS[self.network.temporal].recurrent
+        with torch.inference_mode(), _one_thread(recurrent and device.type == "cpu"):
             batch = torch.from_numpy(np.ascontiguousarray(samples))[None].to(device)
             return self(batch, torch.tensor([num_frames, first, count])).float().cpu().numpy()
 
 
 def score_windows(
-    layer: RnnLayer, hidden: torch.Tensor, first: torch.Tensor, count: torch.Tensor, geometry: Geometry
+    layer: torch.nn.Module, hidden: torch.Tensor, first: torch.Tensor, count: torch.Tensor, geometry: Geometry
 ) -> torch.Tensor:
     """Scores (count,) of the frames from `first` on of hidden (1, T, D), by `layer` over windows as a batch.
 

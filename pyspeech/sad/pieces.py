@@ -4,9 +4,9 @@ A piece is scored by itself. It is given the frames around it that its scores de
 (twice over for log magnitudes: the level of their floor, then their mean), of the convolutions (2 a block) and of what comes
 after them, so that the scores are those of the whole recording.
 
-The bidirectional GRU over all frames ("rnn") would depend on every frame. It runs over windows instead: the frames of each
-HOP_SECONDS of the recording, counted from its start, with RNN_CONTEXT_SECONDS to either side (training shows it 4 s at a time).
-So its scores, too, depend on the frames around them alone, wherever a recording is cut.
+A layer without a limited reach, such as the bidirectional GRU over all frames, would depend on every frame. It runs over
+windows instead: the frames of each HOP_SECONDS of the recording, counted from its start, with CONTEXT_SECONDS to either side
+(training shows it 4 s at a time). So its scores, too, depend on the frames around them alone, wherever a recording is cut.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyspeech.sad.config import NetworkConfig, StftConfig
+from pyspeech.sad.registry import NETWORKS
 
-RNN_CONTEXT_SECONDS = 4.0
+CONTEXT_SECONDS = 4.0
 HOP_SECONDS = 2.0
 LARGEST_MAP = 2**22  # values of the output of the first convolution: 16 MB
 
@@ -33,22 +34,16 @@ class Geometry:
     @classmethod
     def of(cls, network: NetworkConfig, stft: StftConfig) -> Geometry:
         """Geometry of a network."""
-        grid = network.segment_shift if network.temporal == "seg_rnn" else 1
-        beyond_cnn = {
-            "cnn": CNN_LAYER_REACH,
-            "rnn": round(RNN_CONTEXT_SECONDS / stft.frame_shift),
-            "seg_rnn": network.segment_length - 1,
-        }[network.temporal]
+        kind = NETWORKS[network.temporal]
+        grid, unbounded = kind.grid(network), kind.reach is None
+        beyond_cnn = round(CONTEXT_SECONDS / stft.frame_shift) if kind.reach is None else kind.reach(network)
         # Pieces start where a segment does.
         reach = _multiple(cnn_reach(network) + beyond_cnn, grid)
-        hop = _multiple(round(HOP_SECONDS / stft.frame_shift) if network.temporal == "rnn" else 1, grid)
+        hop = _multiple(round(HOP_SECONDS / stft.frame_shift) if unbounded else 1, grid)
         windows = 2 if network.compress == "log" else 1  # that normalise applies one after the other
         margin = reach + windows * context_frames(network, stft)
         largest = LARGEST_MAP // (network.channels[0] * stft.num_bins)
         return cls(beyond_cnn, reach, margin, hop, max(1, largest // hop) * hop)
-
-
-CNN_LAYER_REACH = 2  # of the 1-D CNN's two convolutions
 
 
 def cnn_reach(network: NetworkConfig) -> int:

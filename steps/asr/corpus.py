@@ -15,8 +15,9 @@ KINDS = ("mucs", "fleurs", "commonvoice", "cmu_indic", "kaldi")  # layouts of a 
 SETS = ("train", "dev", "test")
 
 
-def prepare_corpus(conf, out, log):
-    """Write the manifests of the corpus that `conf` names into the folder `out`."""
+def prepare(exp, conf):
+    """Corpus to Lhotse manifests, one cut an utterance."""
+    out, log = exp.dir / "corpus", exp.log
     if conf.corpus == "mini":
         from local.indic import mini as indic_mini
 
@@ -84,8 +85,12 @@ def describe_corpus(corpus):
     return {language: described[language] for language in sorted(described)}
 
 
-def make_units(conf, corpus, folder, log):
-    """Units of every language from its training text, and their union for the systems with one output layer."""
+def make_units(exp, conf):
+    """Output symbols of every language and their union.
+
+    Units of every language from its training text, and their union for the systems with one output layer.
+    """
+    corpus, folder, log = exp.dir / "corpus", exp.dir / "units", exp.log
     from pyspeech.text.normalize import normalize
     from pyspeech.text.units import GraphemeUnits, SentencePieceUnits, save_units
 
@@ -113,7 +118,9 @@ def load_units(folder, languages, union=False):
 
 
 def compute_features(exp, conf):
-    """Log-mel frames of train, its copies at other speeds, and dev, for all trainings: features/frames/{train,dev}, up to
+    """Log-mel frames for all trainings, their mean and variance.
+
+    Log-mel frames of train, its copies at other speeds, and dev, for all trainings: features/frames/{train,dev}, up to
     data.stored_gb; and features/stats.json, their mean and standard deviation over the training set as it is, all
     languages together. Goes on where it was killed.
 

@@ -26,7 +26,10 @@ def read_by_report(conf):
 
 
 def report(exp, conf):
-    """results.json, RESULTS.md and figures/ in the experiment folder."""
+    """The paper's tables and plots.
+
+    results.json, RESULTS.md and figures/ in the experiment folder.
+    """
     models = {}
     for scores in read_scores(exp.dir / "scores", conf.systems).values():
         models.update(scores)

@@ -8,6 +8,11 @@ from steps.cuts import load_cuts
 ENOUGH_TRAINING_SECONDS = 2 * 3600  # less than this of a corpus's own: simulated streams are added
 
 
+def prepare(exp, conf):
+    """Corpus to Lhotse manifests and reference labels."""
+    prepare_fearless(conf, exp.dir / "corpus", exp.log)
+
+
 def prepare_fearless(conf, out, log):
     """Write `out`/{train,dev,...}.jsonl.gz and `out`/reference/<set>/*.txt for the corpus that `conf` names."""
     from local.fearless import ami_clips, fearless_steps as fearless, mini as fearless_mini

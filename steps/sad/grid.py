@@ -4,13 +4,15 @@ from dataclasses import replace
 
 from pyspeech.engine.parts import in_parts
 from pyspeech.files import write_json
+from pyspeech.sad.registry import NETWORKS
 from steps.sad.options import cells
-from steps.sad.systems import SMOOTHINGS
 from steps.sad.train import sweep_dev, train_network
 
 
 def train_grid(exp, conf):
-    """grid.json: [{length, shift (frames), dcf: {collar: the lowest DCF on dev over the thresholds, a fraction}}, ...].
+    """Segment RNNs of other lengths and shifts on dev (Figure 7).
+
+    grid.json: [{length, shift (frames), dcf: {collar: the lowest DCF on dev over the thresholds, a fraction}}, ...].
 
     A cell is trained as the network of the table is, in training/grid/<length>_<shift>, where it stays: what a stage that
     was killed has trained is not trained again. The cell of the table's own length and shift is that network. Of several
@@ -40,7 +42,7 @@ def train_cell(exp, conf, length, shift):
     if distributed.from_first(lambda: not (folder / "model.pt").exists()):
         exp.log.info("one of %d cells: length %d, shift %d", len(cells(conf.grid)), length, shift)
         network = replace(conf.network, temporal="seg_rnn", segment_length=length, segment_shift=shift)
-        train_network(exp, conf, network, folder, SMOOTHINGS["seg_rnn"][0])
+        train_network(exp, conf, network, folder, NETWORKS["seg_rnn"].smoothings[0])
 
 
 def measured_cell(exp, conf, length, shift):
@@ -64,5 +66,5 @@ def measure(exp, folder, collars):
     from pyspeech.compat import default_device
     from pyspeech.sad.checkpoint import load_model
 
-    found = sweep_dev(exp, load_model(folder, default_device()), SMOOTHINGS["seg_rnn"][0], collars)
+    found = sweep_dev(exp, load_model(folder, default_device()), NETWORKS["seg_rnn"].smoothings[0], collars)
     return {f"{collar:g}": sweep.best_dcf for collar, sweep in zip(collars, found, strict=True)}

@@ -3,8 +3,9 @@
 import math
 
 from pyspeech.errors import requirement
-from steps.sad.systems import NETWORKS, SAMPLING_RATE
-from steps.systems import check_fixed
+from pyspeech.sad.registry import COMMON, NETWORKS
+from steps.sad.systems import SAMPLING_RATE, VOTES, pattern
+from steps.systems import check_fixed, check_list
 
 
 def check_options(conf):
@@ -18,6 +19,9 @@ def check_options(conf):
             f"{SAMPLING_RATE} Hz, as all streams are read",
         )
     require("data.crop_seconds", conf.data.crop_seconds >= conf.features.frame_shift, "at least features.frame_shift")
+    check_list(conf, "systems", NETWORKS)
+    compared = {"cnn", "seg_rnn"} <= {*conf.systems} or not cells(conf.grid)
+    require("grid.lengths", compared, "[], as Figure 7 compares seg_rnn and cnn, which are not both in systems")
     check_fixed(conf, "network.temporal", "statistical.voicing")
     require("minutes", len(conf.minutes) == 3 and min(conf.minutes) >= 1, "three numbers, 1 or more each")
     different = len(set(conf.collars)) == len(conf.collars) > 0
@@ -30,8 +34,32 @@ def check_options(conf):
 
 
 def network_options(system):
-    """The options that a network depends on beside those of all."""
-    return [f"network.{option}" for option in NETWORKS[system]]
+    """The options of `network` that a network depends on."""
+    return [f"network.{option}" for option in (*COMMON, *NETWORKS[system].options)]
+
+
+def timed(conf):
+    """The networks of Table 3, and those that are not the paper's."""
+    return [name for name in conf.systems if NETWORKS[name].paper_speed or not any(NETWORKS[name].paper)]
+
+
+def scored(systems):
+    """The hypotheses and the scores of systems."""
+    return [f"hypotheses/{pattern(systems)}", f"scores/{pattern(systems)}.json"]
+
+
+def trained(*others, folder="training"):
+    """A function of the configuration: the model of each network in use, and the patterns `others` before them."""
+    return lambda conf: [*others, f"{folder}/{pattern(conf.systems)}/model.pt"]
+
+
+def tuned(conf):
+    """What tuning makes."""
+    return [
+        f"models/{pattern(conf.systems)}/model.pt",
+        f"sweeps/{pattern([*conf.systems, VOTES[1]])}.json",
+        *scored([*conf.systems, *VOTES]),
+    ]
 
 
 def cells(grid):

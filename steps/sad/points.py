@@ -34,37 +34,43 @@ def kind_of(cut):
     return cut.id.split("_")[0]
 
 
-def choose_points(exp, stft, quiet_limit):
-    """points.json: {"turns", "words": OperatingPoint with the lowest DCF on dev, of those that call no more than the share
-    `quiet_limit` of its recordings without speech speech}."""
+def choose_points(exp, conf):
+    """Threshold, smoothing and least lengths of the operating points, from dev.
+
+    points.json: {"turns", "words": OperatingPoint with the lowest DCF on dev, of those that call no more than the share
+    `quiet_limit` of its recordings without speech speech}.
+    """
     from pyspeech.sad.config import OperatingPoint
 
-    cuts = load_cuts(exp.dir / "corpus", "dev")
+    cuts, limit = load_cuts(exp.dir / "corpus", "dev"), conf.quiet_limit
     points = {}
     for name, (labels, kinds) in LABELS.items():
         chosen = [cut for cut in cuts if kind_of(cut) in kinds]
         material = list(zip(chosen, *_material(exp, "dev", labels, chosen), strict=True))
         start = OperatingPoint(min_silence=TURN_SILENCE if name == "turns" else 0.0)
-        points[name], (excess, dcf) = _search(start, CHOICES[name], lambda point: _cost(point, material, stft, quiet_limit))
+        points[name], (excess, dcf) = _search(start, CHOICES[name], lambda point: _cost(point, material, conf.features, limit))
         exp.log.info("%s: %s, dev DCF %.2f %%", name, points[name], 100 * dcf)
         if excess:
             exp.log.warning(
                 "%s: %.2f %% of dev without speech called speech; no point has less than quiet_limit, %.2f %%",
                 name,
-                100 * (quiet_limit + excess),
-                100 * quiet_limit,
+                100 * (limit + excess),
+                100 * limit,
             )
     write_json(exp.dir / "points.json", {name: asdict(point) for name, point in points.items()})
 
 
-def export(exp, card):
-    """models/detector/model.onnx: the network with its operating points."""
+def export(exp, conf):
+    """The network with its operating points as one ONNX file.
+
+    models/detector/model.onnx: the network with its operating points.
+    """
     from pyspeech.sad.checkpoint import load_model
     from pyspeech.sad.config import OperatingPoint
     from pyspeech.sad.onnx_export import export_onnx
 
     points = {name: OperatingPoint(**point) for name, point in json.loads((exp.dir / "points.json").read_text()).items()}
-    export_onnx(load_model(exp.dir / "training/rnn"), exp.dir / "models/detector/model.onnx", points, card)
+    export_onnx(load_model(exp.dir / "training/rnn"), exp.dir / "models/detector/model.onnx", points, f"Made by {exp.command}.")
 
 
 def _material(exp, name, labels, cuts):
@@ -106,8 +112,11 @@ def _score(point, material, stft):
     ]
 
 
-def report(exp, stft):
-    """results.json and RESULTS.md: both points on every kind of recording of dev and eval, and the statistical system."""
+def report(exp, conf):
+    """The tables, with the statistical system beside.
+
+    results.json and RESULTS.md: both points on every kind of recording of dev and eval, and the statistical system.
+    """
     from pyspeech.sad.config import OperatingPoint
     from pyspeech.sad.scoring import overall, score_pair
 
@@ -124,7 +133,7 @@ def report(exp, stft):
                 statistical = [
                     score_pair(reference, speech, 0.0) for (_, reference, _), speech in zip(material, decided, strict=True)
                 ]
-                scores = {"shipped": _score(points[point], material, stft), "statistical": statistical}
+                scores = {"shipped": _score(points[point], material, conf.features), "statistical": statistical}
                 for system, each in scores.items():
                     found = overall(each)
                     row = {key: found[key] for key in ("dcf", "p_miss", "p_fa")}

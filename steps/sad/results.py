@@ -8,18 +8,22 @@ from steps.sad import tables
 from steps.sad.corpus import scored_sets
 from steps.sad.figures import draw_thresholds, plot_grid
 from steps.sad.options import cells
-from steps.sad.systems import NETWORKS
+from steps.sad.systems import FIXED, TUNED, VOTES
 from steps.systems import read_scores
 
 
 def report(exp, conf):
-    """results.json, RESULTS.md and figures/ in the experiment folder."""
+    """The tables and figures.
+
+    results.json, RESULTS.md and figures/ in the experiment folder.
+    """
     corpus = exp.dir / "corpus"
-    scores, described = read_scores(exp.dir / "scores"), describe_corpus(corpus, conf)
-    sweeps, speeds = read_scores(exp.dir / "sweeps"), json.loads((exp.dir / "speed.json").read_text())
+    described, speeds = describe_corpus(corpus, conf), json.loads((exp.dir / "speed.json").read_text())
+    scores = read_scores(exp.dir / "scores", sorted([*TUNED, *FIXED, *conf.systems, *VOTES]))
+    sweeps = read_scores(exp.dir / "sweeps", sorted([*TUNED, *conf.systems, VOTES[1]]))
     grid = json.loads((exp.dir / "grid.json").read_text()) if cells(conf.grid) else []
     draw_thresholds(
-        {system: sweeps[system] for system in NETWORKS}, scores, conf.collars[0], exp.dir / "figures" / "thresholds.png"
+        {system: sweeps[system] for system in conf.systems}, scores, conf.collars[0], exp.dir / "figures" / "thresholds.png"
     )
     if grid:
         plot_grid(grid, scores["cnn"]["dev"], conf.features.frame_shift, exp.dir / "figures" / "grid.png")

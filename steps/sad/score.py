@@ -5,11 +5,13 @@ from functools import partial
 from pyspeech.engine.parts import in_parts
 from pyspeech.engine.process import model_processes
 from pyspeech.files import write_json
+from pyspeech.sad.registry import NETWORKS
 from steps.chance import warn
 from steps.cuts import load_cuts
 from steps.sad import detect
 from steps.sad.corpus import scored_sets
-from steps.sad.systems import FIXED, SMOOTHINGS, STATISTICAL, VOTES
+from steps.sad.options import timed
+from steps.sad.systems import FIXED, STATISTICAL, VOTES
 from steps.sad.tables import chance_notes
 from steps.sad.vote import tune_vote
 
@@ -72,13 +74,16 @@ def keep_sweeps(exp, system, by_smoothing, collars):
     return {collar: sweep.threshold for collar, sweep in zip(collars, own, strict=True)}
 
 
-def score_networks(exp, systems):
-    """Frame scores of every network: frame_scores/<system>/<set>/<recording>.npy. A stage that was killed goes on with the
-    streams that are missing."""
+def score_networks(exp, conf, systems=None):
+    """Scores of every network for every frame of dev and the eval sets.
+
+    Frame scores of every network, by default those of `conf`: frame_scores/<system>/<set>/<recording>.npy. A stage that was
+    killed goes on with the streams that are missing.
+    """
     from pyspeech.compat import default_device
     from pyspeech.sad.checkpoint import load_model
 
-    corpus = exp.dir / "corpus"
+    corpus, systems = exp.dir / "corpus", systems or conf.systems
     models = {system: load_model(exp.dir / "training" / system, default_device()) for system in systems}
     parts = {
         f"{system} {name} {cut.recording_id}": (system, name, cut)
@@ -101,8 +106,10 @@ def score_networks(exp, systems):
     )
 
 
-def tune_thresholds(exp, systems, collars):
-    """The threshold tuned on dev for each system, smoothing and collar, and those for their majority;
+def tune_thresholds(exp, conf):
+    """Thresholds from dev (Figure 6); decisions of each network and of their majority, and their scores.
+
+    The threshold tuned on dev for each network, smoothing and collar, and those for their majority;
     hypotheses of all sets at them, and their scores.
 
     The network with its smoothing and its threshold for the first collar is models/<system>/model.pt, which
@@ -111,7 +118,7 @@ def tune_thresholds(exp, systems, collars):
     from pyspeech.sad.checkpoint import load_model, save_model
     from pyspeech.sad.thresholds import sweep
 
-    corpus, scores = exp.dir / "corpus", exp.dir / "frame_scores"
+    corpus, scores, systems, collars = exp.dir / "corpus", exp.dir / "frame_scores", conf.systems, conf.collars
     models = {system: load_model(exp.dir / "training" / system) for system in systems}
     stft = next(iter(models.values())).stft.config
 
@@ -126,18 +133,18 @@ def tune_thresholds(exp, systems, collars):
         {
             f"{system} {smoothing}": partial(sweep_stream, system, smoothing)
             for system in systems
-            for smoothing in SMOOTHINGS[system]
+            for smoothing in NETWORKS[system].smoothings
         },
         exp,
     )
     deciders = {collar: {} for collar in collars}
     for system, model in models.items():
         thresholds = keep_sweeps(
-            exp, system, {smoothing: found[f"{system} {smoothing}"] for smoothing in SMOOTHINGS[system]}, collars
+            exp, system, {smoothing: found[f"{system} {smoothing}"] for smoothing in NETWORKS[system].smoothings}, collars
         )
-        save_model(exp.dir / "models" / system, model, thresholds[collars[0]], SMOOTHINGS[system][0])
+        save_model(exp.dir / "models" / system, model, thresholds[collars[0]], NETWORKS[system].smoothings[0])
         for collar in collars:
-            deciders[collar][system] = [(scores / system, thresholds[collar], SMOOTHINGS[system][0])]
+            deciders[collar][system] = [(scores / system, thresholds[collar], NETWORKS[system].smoothings[0])]
     votes, (own, together) = {}, VOTES
     for collar, by_system in deciders.items():
         by_system[own] = [voters[0] for voters in by_system.values()]
@@ -155,8 +162,12 @@ def tune_thresholds(exp, systems, collars):
     warn(exp.log, chance_notes(score_systems(exp, [*systems, *VOTES], collars), collars[0]))
 
 
-def measure_speed(exp, config, systems):
-    """Process time over audio time on one thread, from samples in memory to decisions, on the longest stream of dev."""
+def measure_speed(exp, conf):
+    """Real-time factor on one thread (Table 3).
+
+    speed.json of the statistical systems and of the networks of Table 3: process time over audio time on one thread, from
+    samples in memory to decisions, on the longest stream of dev.
+    """
     import time
     from dataclasses import replace
 
@@ -183,10 +194,10 @@ def measure_speed(exp, config, systems):
     blas = threadpool_limits(1)  # numpy's own threads, whose waiting for each other counts as process time too
     try:
         speeds = {
-            system: fraction(lambda: detect_statistical(samples, rate, replace(config, voicing=voicing)))
+            system: fraction(lambda: detect_statistical(samples, rate, replace(conf.statistical, voicing=voicing)))
             for system, voicing in STATISTICAL.items()
         }
-        for system in systems:
+        for system in timed(conf):
             model = load_model(exp.dir / "models" / system)
             speeds[system] = fraction(lambda: decide(score_samples(model, samples), model.threshold, model.smoothing))
     finally:

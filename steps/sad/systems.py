@@ -2,13 +2,6 @@
 
 SAMPLING_RATE = 8000  # Hz, of the corpora and so of every detector; streams of other rates are resampled on reading
 
-COMMON = ["compress", "context_seconds", "channels", "outputs"]
-NETWORKS = {  # and the network options that each depends on
-    "cnn": [*COMMON, "cnn_channels"],
-    "rnn": [*COMMON, "rnn_size", "rnn_merge"],
-    "seg_rnn": [*COMMON, "rnn_size", "rnn_merge", "segment_length", "segment_shift"],
-}
-SMOOTHINGS = {"cnn": ["hmm", "median"], "rnn": ["hmm", "median"], "seg_rnn": ["none"]}  # the first is Table 2's
 VOTES = ["vote", "vote_tuned"]  # the majority of the networks, by their own thresholds and by thresholds tuned together
 STATISTICAL = {"statistical": False, "voicing": True}  # the paper's statistical SAD and ours: whether it looks at the voicing
 TUNED = [*STATISTICAL, "baseline"]  # nothing to train, but a threshold from dev

@@ -1,15 +1,14 @@
 """The tables of Heitkaemper et al. 2020: ours, with the paper's figures beside."""
 
+from pyspeech.sad.registry import NETWORKS
 from steps.chance import chance_note, chance_section
-from steps.sad.systems import NETWORKS, WEBRTC
+from steps.sad.systems import WEBRTC
 from steps.tables import decimals, markdown_table, percent, report_text
 
-SYSTEMS = {
+SYSTEMS = {  # and their rows
     "statistical": "Stat. SAD",
     "voicing": "Stat. SAD with voicing",
-    "cnn": "CNN + HMM",
-    "rnn": "RNN + HMM",
-    "seg_rnn": "Seg. RNN",
+    **{name: network.label for name, network in NETWORKS.items()},
     "vote": "Majority of the networks",
     "vote_tuned": "Majority, thresholds tuned for it",
     "baseline": "Baseline (ours: Combo-SAD)",
@@ -22,13 +21,16 @@ SYSTEMS = {
 # DCF of majority voting.
 PAPER_TABLE_2 = {
     "statistical": (94.32, 90.94, 97.97, 2.98, 4.60),
-    "cnn": (97.91, 96.83, 99.02, 1.42, 2.45),
-    "rnn": (97.84, 96.85, 98.85, 1.54, 2.17),
-    "seg_rnn": (98.62, 97.42, 99.85, 0.81, 1.19),
+    **{name: network.paper for name, network in NETWORKS.items()},
     "vote": (None, None, None, None, 1.07),
     "baseline": (None, None, None, 12.50, 13.60),
 }
-PAPER_TABLE_3 = {"statistical": 0.00472, "cnn": 0.0119, "seg_rnn": 0.0445}
+PAPER_TABLE_3 = {"statistical": 0.00472, **{name: network.paper_speed for name, network in NETWORKS.items()}}
+
+
+def labelled(results):
+    """[(system, its label)] of all results, in the order of SYSTEMS; one that has no label there is called by its name."""
+    return [(name, SYSTEMS.get(name, name)) for name in dict.fromkeys([*SYSTEMS, *results]) if name in results]
 
 
 def table_2(results, sets, collar):
@@ -37,9 +39,8 @@ def table_2(results, sets, collar):
     header = ["System", "dev F1", "dev P", "dev R", "dev DCF"] + [f"{name} DCF" for name in others]
     header += ["paper: dev F1", "P", "R", "DCF", "eval DCF"]
     rows = []
-    for system, label in SYSTEMS.items():
-        if system in results:
-            rows.append([label] + _our_cells(results[system], others, f"{collar:g}") + _paper_cells(system))
+    for system, label in labelled(results):
+        rows.append([label] + _our_cells(results[system], others, f"{collar:g}") + _paper_cells(system))
     return markdown_table(header, rows)
 
 
@@ -76,7 +77,7 @@ def _paper_cells(system):
 
 def table_3(speed):
     """Table 3: fraction of real time on one thread. `speed`: {system: fraction}."""
-    rows = [[SYSTEMS[system], f"{speed[system]:.5f}", PAPER_TABLE_3.get(system)] for system in SYSTEMS if system in speed]
+    rows = [[label, f"{speed[system]:.5f}", PAPER_TABLE_3.get(system)] for system, label in labelled(speed)]
     return markdown_table(["System", "ours", "paper"], rows)
 
 
@@ -84,10 +85,9 @@ def errors_table(results, sets, collar):
     """Missed speech and false speech of every system on every set, in %: where a DCF comes from."""
     header = ["System"] + [f"{name} {kind}" for name in sets for kind in ("Pmiss", "Pfa")]
     rows = []
-    for system, label in SYSTEMS.items():
-        if system in results:
-            scores = [results[system].get(name, {}).get(f"{collar:g}", {}) for name in sets]
-            rows.append([label] + [percent(score.get(kind)) for score in scores for kind in ("p_miss", "p_fa")])
+    for system, label in labelled(results):
+        scores = [results[system].get(name, {}).get(f"{collar:g}", {}) for name in sets]
+        rows.append([label] + [percent(score.get(kind)) for score in scores for kind in ("p_miss", "p_fa")])
     return markdown_table(header, rows)
 
 

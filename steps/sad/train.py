@@ -2,18 +2,19 @@
 
 from dataclasses import replace
 
+from pyspeech.sad.registry import NETWORKS
 from steps.chance import warn_of_training
 from steps.cuts import load_cuts
 from steps.sad.detect import cut_path, labels_of_dev
-from steps.sad.systems import SAMPLING_RATE, SMOOTHINGS
+from steps.sad.systems import SAMPLING_RATE
 
 VALIDATION_THRESHOLDS = 41  # of the decisions that choose the weights: the DCF hardly changes between two of them
 
 
 def train_system(exp, conf, system):
-    """Train the network of a row of the table, cnn, rnn or seg_rnn, in training/<system>."""
+    """Train the network of a row of the table in training/<system>."""
     network = replace(conf.network, temporal=system)
-    train_network(exp, conf, network, exp.dir / "training" / system, SMOOTHINGS[system][0])
+    train_network(exp, conf, network, exp.dir / "training" / system, NETWORKS[system].smoothings[0])
 
 
 def train_network(exp, conf, network, folder, smoothing, collars=None):

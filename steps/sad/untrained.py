@@ -14,10 +14,13 @@ from steps.sad.tables import table_2, with_best_webrtc
 NUM_RATIOS = 81  # log-likelihood ratios that are tried as threshold of the statistical SAD
 
 
-def detect_without_training(exp, config, collars):
-    """Hypotheses and scores of the statistical SAD, the paper's and with voicing (thresholds from dev, and 0; the adaptive
-    threshold alone), of the baseline and of WebRTC; prints their table; Figures 2 and 3. config: StatisticalConfig."""
-    corpus = exp.dir / "corpus"
+def detect_without_training(exp, conf):
+    """Statistical SAD, GMM baseline and WebRTC on every set; Figures 2 and 3.
+
+    Hypotheses and scores of the statistical SAD, the paper's and with voicing (thresholds from dev, and 0; the adaptive
+    threshold alone), of the baseline and of WebRTC; prints their table; Figures 2 and 3.
+    """
+    corpus, config, collars = exp.dir / "corpus", conf.statistical, conf.collars
     configs = {system: replace(config, voicing=voicing) for system, voicing in STATISTICAL.items()}
     ratios = {system: tune_statistical(exp, system, configs[system], collars) for system in STATISTICAL}
     plain, voicing = configs.values()

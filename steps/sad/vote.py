@@ -28,8 +28,7 @@ def tune_vote(exp, voters, stft, collar):
 
 
 def alone(voters, index):
-    """Voters whose majority, for an odd number of them, is what one of them says: of the others, every second always says
-    speech, and the rest never do."""
+    """Voters whose majority is what one of them says: of the others, every second always says speech, and the rest never do."""
     others = [
         (scores, float(number % 2), smoothing)
         for number, (scores, _, smoothing) in enumerate(voters[:index] + voters[index + 1 :])

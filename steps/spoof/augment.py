@@ -23,8 +23,11 @@ OPTIONS = [
 
 
 def collect_backgrounds(exp, conf):
-    """Fill backgrounds/, and say in backgrounds/sources.json what with: {kind: text}. Goes on after a kill. UserError for
-    folders that cannot be used, and where packages cannot be downloaded, unless the corpus is a folder."""
+    """Noise, music and rooms for training, which no other set has; after `prepare`, which takes all cores.
+
+    Fill backgrounds/, and say in backgrounds/sources.json what with: {kind: text}. Goes on after a kill. UserError for
+    folders that cannot be used, and where packages cannot be downloaded, unless the corpus is a folder.
+    """
     from tqdm import tqdm
 
     from pyspeech.audio.sound_store import SoundStore, write_sounds

@@ -12,8 +12,9 @@ KINDS = ("auto", "add2022", "asvspoof2019")
 TOGETHER = "+"  # between families of engines that are left out of one training
 
 
-def prepare_corpus(conf, out, log):
-    """Write the manifests of what `conf` names into the folder `out`."""
+def prepare(exp, conf):
+    """Corpus to Lhotse manifests: train, dev, adapt, eval; checks that the files alone give nothing away."""
+    out, log = exp.dir / "corpus", exp.log
     if conf.corpus == "mini":
         from local.add2022 import mini as add_mini
 

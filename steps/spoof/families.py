@@ -44,7 +44,9 @@ def families_left_out(conf, corpus, log):
 
 
 def leave_out(exp, conf):
-    """families.json: {family: {"genuine", "fake": utterances of eval, "engines": {engine: utterances}, "kind": of engines,
+    """The last of the systems trained without some families of engines, and its error rates on these.
+
+    families.json: {family: {"genuine", "fake": utterances of eval, "engines": {engine: utterances}, "kind": of engines,
     "group": the families left out together, "steps": conf.left_out_steps, "trained": {"eer", "interval", "conditions":
     {condition: EER}} of the detector that has met it, "left_out": the same of one that has not}}, fractions, on eval.
 

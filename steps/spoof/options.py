@@ -9,7 +9,7 @@ from steps.spoof.train import SYSTEMS
 from steps.systems import check_fixed, check_systems
 
 ENGINES = ("seen", "all")  # of corpus=mini
-TRAINING = ("features", "network", "data", "train", "start_from")  # options of every training
+TRAINED = ("features", "network", "data", "train", "start_from")  # options of every training
 
 
 def check_options(conf):
@@ -26,6 +26,17 @@ def check_options(conf):
     left_out = [family for group in conf.leave_out for family in group.split(TOGETHER)]
     require("leave_out", len(set(left_out)) == len(left_out), "each family once")
     check_start(conf)
+
+
+def own_options(system):
+    """The options of a system's training beside those of all."""
+    return ["augment", "specaugment"] * bool(SYSTEMS[system]) + ["pooled_steps"] * ("sets" in SYSTEMS[system])
+
+
+def read_by_report(conf):
+    """What the tables are made of."""
+    differences = "{differences,families}.json" if conf.leave_out else "differences.json"
+    return ["corpus", "backgrounds/sources.json", differences, *(f"scores/{name}{{,.json}}" for name in conf.systems)]
 
 
 def if_left_out(*paths, last_scores=False):

@@ -19,7 +19,10 @@ HISTOGRAMS = ("rnm_sm", "rnm_sm_mc0.8")  # the two panels of Figure 3, trained o
 
 
 def report(exp, conf):
-    """results.json, RESULTS.md and figures/ in the experiment folder."""
+    """Table 3, the histograms of Figure 3 and detection error curves.
+
+    results.json, RESULTS.md and figures/ in the experiment folder.
+    """
     scores = read_scores(exp.dir / "scores", conf.systems)
     seeds = {system: entry["seeds"] for system, entry in scores.items()}
     compared = json.loads((exp.dir / "differences.json").read_text(encoding="utf-8"))
@@ -109,8 +112,10 @@ def counts(corpus):
     return found
 
 
-def plot_vowel(exp):
-    """Figure 2: envelopes of an /a/ of a genuine training utterance under each coefficient.
+def plot_vowel(exp, conf):
+    """Spectral envelopes of a vowel under each McAdams coefficient (Figure 2).
+
+    Figure 2: envelopes of an /a/ of a genuine training utterance under each coefficient.
 
     It is the most strongly voiced one of the first SEARCHED utterances that have one; where none has, as in a corpus without
     vowels, the loudest frame of the first utterance stands for it, and the figure says so.

@@ -111,7 +111,10 @@ def divide(scores, labels):
 
 
 def compare_systems(exp, conf):
-    """differences.json: `differences` of those pairs of COMPARED that are among the systems, on eval."""
+    """Paired differences between systems on eval, on all its fakes and on those of unseen engines.
+
+    differences.json: `differences` of those pairs of COMPARED that are among the systems, on eval.
+    """
     seeds = {system: seeds_of(conf, system) for system in conf.systems}
     pairs = [pair for pair in COMPARED if set(pair) <= set(seeds)]
     write_json(exp.dir / "differences.json", differences(exp, seeds, pairs, "eval"))

@@ -10,8 +10,9 @@ import unicodedata
 MINI_LANGUAGES = ("cs", "nl")  # of local/zerospeech/mini.py
 
 
-def prepare_corpus(conf, out, log):
-    """Write what the corpus that `conf` names is into the folder `out`."""
+def prepare(exp, conf):
+    """Corpus to Lhotse manifests, ABX items and the list for the bitrate."""
+    out, log = exp.dir / "corpus", exp.log
     if conf.corpus == "mini":
         from local.zerospeech import mini as zerospeech_mini
 

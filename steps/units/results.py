@@ -13,7 +13,10 @@ NOTES = {
 
 
 def report(exp, conf):
-    """results.json, RESULTS.md and figures/scores/ in the experiment folder."""
+    """The paper's tables, speech from units, pictures.
+
+    results.json, RESULTS.md and figures/scores/ in the experiment folder.
+    """
     scores = {
         name: entries
         for name, entries in read_scores(exp.dir / "scores").items()

@@ -55,8 +55,11 @@ def anchors_of(conf):
 
 
 def score_anchors(exp, conf):
-    """scores/mfcc.json, the features themselves, and scores/kmeans<K>.json, an entry a seed: k-means on the features,
-    averaged to the units' rate. No K that is larger than the number of frames."""
+    """ABX of the features themselves, and of k-means at the same rate and numbers of codes.
+
+    scores/mfcc.json, the features themselves, and scores/kmeans<K>.json, an entry a seed: k-means on the features,
+    averaged to the units' rate. No K that is larger than the number of frames.
+    """
     import torch
 
     from pyspeech.data.cuts import read_samples

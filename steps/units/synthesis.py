@@ -22,7 +22,10 @@ def units_of(exp, conf):
 
 
 def train_inverter(exp, conf):
-    """models/synthesis, from the corpus's voices, all in one inverter. Goes on after a kill."""
+    """Train the inverter: from units to speech of all voices.
+
+    models/synthesis, from the corpus's voices, all in one inverter. Goes on after a kill.
+    """
     from pyspeech.compat import default_device
     from pyspeech.units.checkpoint import Bundle, load_model, save_pair
     from pyspeech.units.dataset import UnitDataset, speakers_of
@@ -63,7 +66,10 @@ def pairs_to_speak(corpus, voices, most):
 
 
 def synthesize(exp, conf):
-    """wavs/ of all pairs to speak; a stage that was killed goes on with those that are missing."""
+    """Speak test utterances from their units, each in every voice.
+
+    wavs/ of all pairs to speak; a stage that was killed goes on with those that are missing.
+    """
     import soxr
 
     from pyspeech.compat import default_device
@@ -103,7 +109,10 @@ def expected_of(corpus, language, cuts, pairs):
 
 
 def make_submission(exp, conf):
-    """submission/: units of all test utterances, what was spoken, metadata; then everything that is wrong with it."""
+    """Units and speech in the format of ZeroSpeech 2020, checked.
+
+    submission/: units of all test utterances, what was spoken, metadata; then everything that is wrong with it.
+    """
     import numpy as np
 
     from pyspeech.units import submission

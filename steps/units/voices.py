@@ -18,7 +18,9 @@ TIMED = 20  # recordings that Griffin-Lim is measured on
 
 
 def score_synthesis(exp, conf):
-    """figures/sentence.png, and synthesis.json:
+    """How near the voices that speak are to the ones asked for, and a picture.
+
+    figures/sentence.png, and synthesis.json:
 
     system, seed, codes: what is spoken
     pairs: of each speaker and voice, what `summarize` gives

@@ -228,4 +228,4 @@ def test_profiles_pass_their_checks(name, configurations):
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_run_file_is_one_page(name):
     lines = (ROOT / "egs" / name / "run.py").read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= 110 and max(map(len, lines)) <= 128
+    assert len(lines) <= 120 and max(map(len, lines)) <= 128

@@ -1,0 +1,30 @@
+"""Options of egs/indic: whether they fit each other, and which of them a training depends on."""
+
+from pyspeech.errors import requirement
+from steps.asr.corpus import KINDS
+from steps.asr.train import SEEDS
+from steps.systems import check_fixed, check_list
+
+
+def check_options(conf):
+    """Raise UserError for options that make no sense, or not together; nested ones have been checked."""
+    require = requirement("", conf)
+    require("kind", conf.kind in KINDS, f"one of {', '.join(KINDS)}")
+    require("units", conf.units in ("grapheme", "sentencepiece"), "grapheme or sentencepiece")
+    require("pieces", conf.pieces >= 1, "at least 1")
+    check_list(conf, "systems", SEEDS)
+    for system in conf.systems:
+        require("systems", SEEDS[system] in (None, *conf.systems), f"{SEEDS[system]} too, which {system} is trained from")
+    for name in ("scale", "monolingual_steps", "monolingual_lr", "finetune_steps", "finetune_lr"):
+        require(name, 0 < getattr(conf, name) < float("inf"), "a positive number")
+    require("data.channel_db", not (conf.data.channel_db and conf.features.mean_frames), "0, as mean_frames takes it off")
+    require("train.minimize", conf.train.minimize == "loss", "loss")
+    check_fixed(conf, "model.structure", "model.lsp", "model.lid", "model.features")
+    for name in ("stop_after", "stop_below"):
+        require(name, all(0 <= value < float("inf") for value in getattr(conf, name) or [-1]), "numbers, each at least 0")
+
+
+def own_options(system):
+    """The options of a system's training beside those of all."""
+    part = "finetune" if SEEDS[system] else "monolingual"
+    return [f"{part}_steps", f"{part}_lr", "steps_by_hours"] if SEEDS[system] or system == "monolingual" else []

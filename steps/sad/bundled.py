@@ -1,0 +1,31 @@
+"""The first stages of egs/detector, which makes the bundled speech detector; `exp` is the engine's Experiment."""
+
+from pyspeech.errors import requirement
+
+
+def check_options(conf):
+    """Raise UserError for options that make no sense, or not together; nested ones have been checked."""
+    require = requirement("", conf)
+    for name in ("train_minutes", "dev_minutes", "eval_minutes"):
+        require(name, len(getattr(conf, name)) == 3 and min(getattr(conf, name)) >= 1, "three numbers, 1 or more each")
+    require("quiet_limit", 0 <= conf.quiet_limit <= 1, "0 to 1")
+    require("features.sampling_rate", conf.features.sampling_rate == 8000, "8000 Hz, as all recordings are read")
+    require("network.temporal", conf.network.temporal == "rnn", "rnn, the network that is shipped")
+    require("data.crop_seconds", conf.data.crop_seconds >= conf.features.frame_shift, "at least features.frame_shift")
+    require("train.minimize", conf.train.minimize == "dcf", "dcf, which is what is measured on dev")
+
+
+def prepare(exp, conf):
+    """Simulated radio, close speech and recordings without speech; the labels of words and of turns."""
+    from local.detector import scenes
+    from local.fearless import ami_clips
+
+    scenes.prepare(exp.dir / "corpus", {name: getattr(conf, f"{name}_minutes") for name in scenes.SPLITS})
+    ami_clips.prepare(exp.dir / "corpus")
+
+
+def train(exp, conf):
+    """Train the network on the labels of words; dev chooses the weights."""
+    from steps.sad.train import train_network
+
+    train_network(exp, conf, conf.network, exp.dir / "training/rnn", "none", collars=[0.0])

@@ -7,8 +7,9 @@ alone (section 3.3), takes from its gradient the R rows that each frame keeps, a
 (B, T, R, V) of those alone.
 
 Blank is symbol 0, except in `rnnt_loss` where asked for; tokens (B, S) may hold anything past their length. Losses are in
-nats and, but for that of `rnnt_loss`, in float64, under autocast too. What cannot have a loss is a UserError that names the utterance of the batch: lengths out of range, a blank or an
-unknown symbol in the reference, logits that are not finite. Empty references and more symbols than frames are fine.
+nats and, except in `rnnt_loss`, in float64, under autocast too. What cannot have a loss is a UserError that names the
+utterance of the batch: lengths out of range, a blank or an unknown symbol in the reference, logits that are not finite.
+Empty references and more symbols than frames are fine.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 from pyspeech.errors import UserError
-from pyspeech.files import atomic_write, format_of
+from pyspeech.files import atomic_path, atomic_write, format_of
 from pyspeech.model_file import MODEL_FILE, find_model
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Speech:
         import soundfile
 
         kind = format_of(path, {"WAV": ".wav", "FLAC": ".flac"})
-        with atomic_write(path, "wb") as stream:
+        with atomic_path(path) as temporary, open(temporary, "wb") as stream:
             soundfile.write(stream, self.samples, self.sampling_rate, "PCM_16", format=kind)
 
 

@@ -230,22 +230,29 @@ class UnitSynthesizer:
         folder = find_model(model, "inverter", (PAIR_FILES,), "model")
         return cls(*load_pair(folder, named_device(device, "device")))
 
+    @overload
     def speak(
         self, units: Units | np.ndarray | torch.Tensor | Sequence[int], speaker: str | None = None, seed: int = 0
-    ) -> Speech:
-        """Speak units, at the level that the voice was trained with.
+    ) -> Speech: ...
+    @overload
+    def speak(self, units: Sequence[Units], speaker: str | None = None, seed: int = 0) -> list[Speech]: ...
+
+    def speak(self, units, speaker=None, seed=0):
+        """Speak units, or each of a list of `Units`, at the level that the voice was trained with.
 
         Args:
-            units: `Units` of the same VQ-VAE, or codes (C,), integers from 0 to K - 1, at least one.
+            units: `Units` of the same VQ-VAE, or codes (C,), integers from 0 to K - 1, at least one; or a list of `Units`.
             speaker: One of `speakers`; may be left out where there is one alone.
             seed: Of the phases that Griffin-Lim begins with; the same seed gives the same samples.
 
         Returns:
-            `Speech`, as long as the audio of `Units`, or of C times the seconds of a code.
+            `Speech`, as long as the audio of `Units`, or of C times the seconds of a code; or a list of them.
 
         Raises:
             UserError: for a voice or a code that the model does not have, and for no code.
         """
+        if isinstance(units, (list, tuple)) and any(isinstance(item, Units) for item in units):
+            return [self.speak(item, speaker, seed) for item in units]
         import torch
 
         from pyspeech.units.resynthesis import speak

@@ -113,6 +113,8 @@ def test_units_are_spoken(synthesizer, files):
         found = synthesizer.speak(codes, VOICES[0]).samples
         assert len(found) == len(units.codes) * 640
         np.testing.assert_array_equal(found[:11000], speech.samples[:11000])
+    for found in synthesizer.speak([units, units], VOICES[0]):
+        np.testing.assert_array_equal(found.samples, speech.samples)
     assert not np.array_equal(synthesizer.speak(units, VOICES[1]).samples, speech.samples)
     np.testing.assert_array_equal(UnitSynthesizer(*make_pair(voices=["only"])).speak(units).samples.shape, (12000,))
 

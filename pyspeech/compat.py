@@ -184,14 +184,23 @@ def default_device() -> torch.device:
     return torch.device("cuda" if usable else "cpu")
 
 
-def named_device(name: str) -> torch.device:
-    """torch.device for a tool's --device: "auto" is `default_device`. UserError for "cuda" where there is no such GPU."""
+def named_device(name: str | torch.device, option: str = "--device") -> torch.device:
+    """torch.device for a tool's --device: "auto" is `default_device`. UserError for "cuda" where there is no such GPU.
+
+    option: what the message calls `name`.
+    """
     import torch
 
-    usable, problem = ([], "") if name == "cpu" else _gpus()
-    if name == "cuda" and not usable:
-        raise UserError(f"--device cuda: no GPU that torch can use{f' ({problem})' if problem else ''}; use cpu or auto")
-    return default_device() if name == "auto" else torch.device(name)
+    if name == "auto":
+        return default_device()
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise UserError(f"{option} {name}: no such device; use auto, cpu or cuda") from None
+    usable, problem = _gpus() if device.type == "cuda" else ([], "")
+    if device.type == "cuda" and not usable:
+        raise UserError(f"{option} {name}: no GPU that torch can use{f' ({problem})' if problem else ''}; use cpu or auto")
+    return device
 
 
 @functools.cache

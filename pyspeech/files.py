@@ -6,7 +6,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -73,6 +73,20 @@ def atomic_write(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
     with atomic_path(path) as temporary:
         with open(temporary, mode, encoding=encoding) as stream:
             yield stream
+
+
+def format_of(path: Path | str, formats: Mapping[str, str], format: str | None = None) -> str:
+    """Name of the format to write `path` in: `format`, or where that is None the first with the ending of `path`.
+
+    formats: {name: ending, such as ".txt"}. UserError where `format` or the ending is none of these.
+    """
+    ending = Path(path).suffix.lower()
+    found = format or next((name for name, known in formats.items() if known == ending), "")
+    if found not in formats:
+        known = ", ".join(f"{name} ({ending})" for name, ending in formats.items())
+        what = f"unknown format '{format}'" if format else "its ending names no format"
+        raise UserError(f"{path}: {what}; expected one of {known}")
+    return found
 
 
 def read_late(path: Path | str) -> str:

@@ -100,12 +100,16 @@ def _recipe(kind):
     return KINDS[kind].split("/exp/")[0] + "/run.py"
 
 
-def find_model(given: str | Path, kind: str, layouts: Iterable[Sequence[str]] = ((MODEL_FILE,),)) -> Path:
+def find_model(
+    given: str | Path | None, kind: str, layouts: Iterable[Sequence[str]] = ((MODEL_FILE,),), option: str = "--model"
+) -> Path:
     """The folder of the model that a tool's --model names: the folder itself, or its model.pt.
 
-    layouts: a folder holds a model where all files of one of these are in it. UserError for anything else; it lists the
-    models that lie below a folder, such as that of an experiment.
+    layouts: a folder holds a model where all files of one of these are in it; option: what messages call `given`.
+    UserError for anything else; it lists the models that lie below a folder, such as that of an experiment.
     """
+    if given is None:
+        raise UserError(f"{option}: none given, and no {kind} is bundled; train one with {_recipe(kind)}: {KINDS[kind]}")
     path = Path(given)
     if path.name == MODEL_FILE and path.is_file():
         path = path.parent
@@ -116,7 +120,7 @@ def find_model(given: str | Path, kind: str, layouts: Iterable[Sequence[str]] = 
     found = _models_below(path, layouts)
     more = f" ({len(found) - SHOWN} more)" if len(found) > SHOWN else ""
     raise UserError(
-        f"--model {given}: {what}; "
+        f"{option} {given}: {what}; "
         + (
             f"choose one of {', '.join(map(str, found[:SHOWN]))}{more}"
             if found

@@ -28,16 +28,13 @@ from pyspeech.launch import ensure_environment
 
 ensure_environment()
 
-import json
 import time
 
 from pyspeech.commands.arguments import add_device, add_inputs, tool_parser
 from pyspeech.commands.terminal import clock, exit_after, process_each, set_up_messages, shown_name, speed
 from pyspeech.errors import UserError
 from pyspeech.model_file import MODEL_FILE, find_model
-
-FORMATS = {"json": ".jsonl", "text": ".txt", "onehot": ".txt", "vectors": ".txt"}
-TABLE = "ark"  # the format that is one table of all recordings
+from pyspeech.units.api import FORMATS, TABLE, UnitEncoder
 
 
 def parser():
@@ -49,7 +46,7 @@ def parser():
         required=True,
         help="folder of a VQ-VAE (model.pt), or of a VQ-VAE and its inverter (vqvae/model.pt, inverter/model.pt)",
     )
-    parser.add_argument("--format", choices=[*FORMATS, TABLE], default="json", help="of the units (default: json)")
+    parser.add_argument("--format", choices=FORMATS, default="json", help="of the units (default: json)")
     parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording, or a table, into DIR")
     add_device(parser)
     return parser
@@ -66,7 +63,7 @@ def main(arguments=None):
         check_output(options.output, recordings)
     if options.format == TABLE:
         check_table(options, recordings)
-    work = Work(load_bundle(options), options, status, len(recordings))
+    work = Work(load_encoder(options), options, status, len(recordings))
     if options.format != TABLE:
         return process_each(recordings, work.process, status, "encoded", work.summary)
     from pyspeech.units.features_files import kaldi_table
@@ -89,105 +86,65 @@ def check_table(options, recordings):
         check_name(shown_name(recording))
 
 
-def load_bundle(options):
+def load_encoder(options):
     from pyspeech.compat import named_device
     from pyspeech.units.checkpoint import PAIR_FILES, load_vqvae
 
     device = named_device(options.device)
-    return load_vqvae(find_model(options.model, "vqvae", ((MODEL_FILE,), PAIR_FILES)), device)
+    return UnitEncoder(load_vqvae(find_model(options.model, "vqvae", ((MODEL_FILE,), PAIR_FILES)), device))
 
 
 class Work:
     """Recordings to units, one after the other, and what the summary says."""
 
-    def __init__(self, bundle, options, status, total):
-        self.bundle, self.options, self.status, self.several = bundle, options, status, total > 1
+    def __init__(self, encoder, options, status, total):
+        self.encoder, self.options, self.status, self.several = encoder, options, status, total > 1
         self.done = self.units = 0
         self.audio = self.computing = 0.0  # seconds
         self.used = set()
         self.write = None  # puts (name, vectors) into the table, where there is one
 
     def process(self, recording, shown):
-        from pyspeech.audio.level import Measured
         from pyspeech.audio.recordings import stream_recording
-        from pyspeech.units.encoding import encode_blocks
 
         begin = time.perf_counter()
-        audio = Measured(
-            stream_recording(
-                recording,
-                self.bundle.features.sampling_rate,
-                self.options.channel,
-                progress=lambda seconds: self.status.show(f"{shown} {clock(seconds)}"),
-            )
+        blocks = stream_recording(
+            recording,
+            self.encoder.sampling_rate,
+            self.options.channel,
+            progress=lambda seconds: self.status.show(f"{shown} {clock(seconds)}"),
         )
-        codes = encode_blocks(self.bundle, audio, recording.path)
-        self._output(recording, codes, audio.count)
-        self.done, self.units = self.done + 1, self.units + len(codes)
-        self.audio += audio.count / self.bundle.features.sampling_rate
+        units = self.encoder.encode_blocks(blocks, shown_name(recording), recording.path)
+        self._output(recording, units)
+        self.done, self.units = self.done + 1, self.units + len(units.codes)
+        self.audio += units.duration
         self.computing += time.perf_counter() - begin
-        self.used.update(codes.tolist())
+        self.used.update(units.codes.tolist())
 
-    def _output(self, recording, codes, num_samples):
+    def _output(self, recording, units):
         """Write the units of one recording to its file, to the table, or to the screen."""
         if self.options.format == TABLE:
-            from pyspeech.units.encoding import code_vectors
-
-            self.write(shown_name(recording), code_vectors(self.bundle, codes))
+            self.write(units.name, units.vectors)
             return
-        lines = render(self.options.format, shown_name(recording), self.bundle, codes, num_samples)
         if self.options.output:
             from pyspeech.audio.recordings import file_stem
-            from pyspeech.files import atomic_write
 
-            path = Path(self.options.output, file_stem(recording) + FORMATS[self.options.format])
-            with atomic_write(path) as stream:
-                stream.writelines(lines)
+            units.save(Path(self.options.output, file_stem(recording) + FORMATS[self.options.format]), self.options.format)
             return
         self.status.clear()
         if self.options.format == "text":
-            sys.stdout.write(f"{shown_name(recording)}\t")
+            sys.stdout.write(f"{units.name}\t")
         elif self.options.format != "json" and self.several:
-            sys.stdout.write(f"# {shown_name(recording)}\n")
-        sys.stdout.writelines(lines)
+            sys.stdout.write(f"# {units.name}\n")
+        sys.stdout.writelines(units.lines(self.options.format))
         sys.stdout.flush()
 
     def summary(self):
         return (
             f"{self.done} recording{'s' if self.done > 1 else ''}: {self.audio:.2f} s of audio, {self.units} "
-            f"units, {len(self.used)} of {self.bundle.model.config.codes} codes in use; "
+            f"units, {len(self.used)} of {self.encoder.num_codes} codes in use; "
             f"{speed(self.audio, self.computing)}"
         )
-
-
-def render(format, name, bundle, codes, num_samples):
-    """Yield the lines of one recording: codes (C,), of num_samples at the model's sampling rate."""
-    from pyspeech.units.encoding import code_times
-
-    count = bundle.model.config.codes
-    if format == "text":
-        yield " ".join(map(str, codes.tolist())) + "\n"
-        return
-    if format == "json":
-        for start, end, code in zip(*code_times(bundle, len(codes), num_samples), codes.tolist(), strict=True):
-            yield json_line(recording=name, start=round(float(start), 6), end=round(float(end), 6), code=code)
-        yield json_line(
-            recording=name,
-            seconds=round(num_samples / bundle.features.sampling_rate, 6),
-            units=len(codes),
-            distinct=len(set(codes.tolist())),
-            codes=count,
-        )
-        return
-    vectors = bundle.model.codebook.cpu().numpy()
-    rows = [[int(place == code) for place in range(count)] for code in range(count)] if format == "onehot" else vectors
-    lines = [" ".join(map(str, row)) + "\n" for row in rows]
-    for code in codes.tolist():
-        yield lines[code]
-
-
-def json_line(**values):
-    return json.dumps(values, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":

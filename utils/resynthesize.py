@@ -58,25 +58,26 @@ def main(arguments=None):
     from pyspeech.audio.recordings import check_output, find_recordings
 
     recordings = find_recordings(options.inputs)
-    vqvae, inverter = load_bundles(options)
-    voice = voice_of(options, inverter)
+    synthesizer = load_synthesizer(options)
+    voice = voice_of(options, synthesizer)
     check_output(options.output, recordings)
     check_inputs_stay(options.output, recordings)
-    work = Work(vqvae, inverter, voice, options, status)
+    work = Work(synthesizer, voice, options, status)
     return process_each(recordings, work.process, status, "resynthesised", work.summary)
 
 
-def load_bundles(options):
+def load_synthesizer(options):
     from pyspeech.compat import named_device
+    from pyspeech.units.api import UnitSynthesizer
     from pyspeech.units.checkpoint import PAIR_FILES, load_pair
 
     device = named_device(options.device)
-    return load_pair(find_model(options.model, "inverter", (PAIR_FILES,)), device)
+    return UnitSynthesizer(*load_pair(find_model(options.model, "inverter", (PAIR_FILES,)), device))
 
 
-def voice_of(options, inverter):
+def voice_of(options, synthesizer):
     """The name of the voice to speak with; UserError where the model does not have it."""
-    names = inverter.speakers
+    names = synthesizer.speakers
     if options.speaker is None and len(names) == 1:
         return names[0]
     if options.speaker not in names:
@@ -103,42 +104,27 @@ def check_inputs_stay(folder, recordings):
 class Work:
     """Recordings to speech, one after the other, and what the summary says."""
 
-    def __init__(self, vqvae, inverter, voice, options, status):
-        self.vqvae, self.inverter, self.voice, self.options, self.status = vqvae, inverter, voice, options, status
+    def __init__(self, synthesizer, voice, options, status):
+        self.synthesizer, self.voice, self.options, self.status = synthesizer, voice, options, status
         self.done = 0
         self.audio = self.computing = 0.0  # seconds
 
     def process(self, recording, shown):
         from pyspeech.audio.recordings import stream_recording
-        from pyspeech.units.resynthesis import resynthesize_blocks
 
-        begin, rate = time.perf_counter(), self.vqvae.features.sampling_rate
+        begin = time.perf_counter()
         blocks = stream_recording(
             recording,
-            rate,
+            self.synthesizer.encoder.sampling_rate,
             self.options.channel,
             progress=lambda seconds: self.status.show(f"{shown} encoded {clock(seconds)}"),
         )
-        samples = resynthesize_blocks(
-            self.vqvae,
-            self.inverter,
-            blocks,
-            self.voice,
-            self.options.seed,
-            lambda share: self.status.show(f"{shown} spoken {share:.0%}"),
-            recording.path,
+        speech = self.synthesizer.resynthesize_blocks(
+            blocks, self.voice, self.options.seed, lambda share: self.status.show(f"{shown} spoken {share:.0%}"), recording.path
         )
-        self._write(output_path(self.options.output, recording), samples, rate)
-        self.done, self.audio = self.done + 1, self.audio + len(samples) / rate
+        speech.save(output_path(self.options.output, recording))
+        self.done, self.audio = self.done + 1, self.audio + len(speech.samples) / speech.sampling_rate
         self.computing += time.perf_counter() - begin
-
-    def _write(self, path, samples, rate):
-        import soundfile
-
-        from pyspeech.files import atomic_path
-
-        with atomic_path(path) as temporary:
-            soundfile.write(os.fsencode(temporary), samples, rate, "PCM_16", format="WAV")
 
     def summary(self):
         return (

@@ -25,13 +25,11 @@ from pyspeech.launch import ensure_environment
 ensure_environment()
 
 import argparse
-import dataclasses
 import itertools
 import math
-import time
 from collections import Counter
 
-from pyspeech.asr.config import STOPPING_RULES, EarlyStopping, Endpointing, SearchConfig
+from pyspeech.asr.config import STOPPING_RULES, WHOLE, EarlyStopping, Endpointing, SearchConfig
 from pyspeech.asr.transcripts import FORMATS, Transcript, render
 from pyspeech.commands.arguments import tool_parser, whole_number
 from pyspeech.commands.terminal import (
@@ -47,7 +45,6 @@ from pyspeech.commands.terminal import (
 from pyspeech.errors import UserError
 from pyspeech.model_file import find_model
 
-WHOLE = 30.0  # seconds; longer recordings are cut into segments
 BATCH = 16  # short recordings that are recognised together
 LIVE_BLOCK, FILE_BLOCK = 0.3, 10.0  # seconds read at once
 
@@ -146,8 +143,7 @@ def main(arguments=None):
     recordings = find_recordings(options.inputs)
     if options.output:
         check_output(options.output, recordings)
-    bundle = load_bundle(options)
-    work = Work(bundle, language_of(options, bundle), options, status, recordings)
+    work = Work(load_recognizer(options), options, status, recordings)
     return process_all(len(recordings), work.process, status, "transcribed", work.summary)
 
 
@@ -170,17 +166,16 @@ def search_of(options):
     return SearchConfig(beam=options.beam or max(SearchConfig.beam, options.nbest))
 
 
-def load_bundle(options):
-    """The model of --model, in int8 or on the GPU where there is one."""
+def load_recognizer(options):
+    """The Recognizer of --model, in int8 or on the GPU where there is one."""
     folder = find_model(options.model, "transducer")
-    from pyspeech.asr.checkpoint import load_model
-    from pyspeech.compat import default_device
+    from pyspeech.asr.api import Recognizer, load_bundle
 
-    if not options.int8:
-        return load_model(folder, default_device())
-    from pyspeech.asr.quantization import quantize_bundle
-
-    return quantize_bundle(load_model(folder))
+    bundle, stopping = load_bundle(folder, int8=options.int8), None
+    if options.tau is not None or options.threshold is not None:
+        stopping = EarlyStopping(options.rule or EarlyStopping.rule, options.tau or 0.0, options.threshold or 0.0)
+    endpointing = Endpointing(silence_after=options.min_silence)
+    return Recognizer(bundle, language_of(options, bundle), search_of(options), stopping, endpointing)
 
 
 def language_of(options, bundle):
@@ -204,15 +199,12 @@ def language_of(options, bundle):
 class Work:
     """Recordings to transcripts, one after the other: recognition, output, and what the summary says."""
 
-    def __init__(self, bundle, language, options, status, recordings):
-        stopping = None
-        if options.tau is not None or options.threshold is not None:
-            stopping = EarlyStopping(options.rule or EarlyStopping.rule, options.tau or 0.0, options.threshold or 0.0)
-        self.bundle, self.settings = bundle, (language, search_of(options), stopping)
+    def __init__(self, recognizer, options, status, recordings):
+        self.recognizer = recognizer
         self.options, self.status, self.recordings = options, status, recordings
         self.batch = []  # (Recording, samples) of short recordings
         self.taken, self.done, self.failed = 0, [], []
-        self.audio = self.computing = 0.0  # seconds
+        self.audio = 0.0  # seconds
         self.languages = Counter()  # seconds of each
 
     def process(self, finished, failed):
@@ -230,14 +222,14 @@ class Work:
             if self.options.stream:
                 self._stream(recording, blocks)
                 return
-            first, over = take(blocks, round(WHOLE * self.bundle.fbank.sampling_rate))
-            if not over:
-                self.finish_batch()  # the order of the output is that of the input
-                self._stream(recording, itertools.chain(first, blocks))
-                return
-            import numpy as np
+            from pyspeech.asr.api import take
 
-            self.batch.append((recording, np.concatenate([np.zeros(0, dtype=np.float32), *first])))
+            samples, blocks = take(blocks, WHOLE * self.recognizer.sampling_rate)
+            if samples is None:
+                self.finish_batch()  # the order of the output is that of the input
+                self._stream(recording, blocks)
+                return
+            self.batch.append((recording, samples))
         if len(self.batch) == BATCH:
             self.finish_batch()
 
@@ -247,17 +239,17 @@ class Work:
         if not batch:
             return
         try:
-            results = self._recognize([samples for _, samples in batch])
+            results = self.recognizer.recognize([samples for _, samples in batch])
         except Exception:  # one at a time shows whose fault it is
             results = [None] * len(batch)
         for (recording, samples), result in zip(batch, results, strict=True):
             with say_errors(recording.path, self.failed):
-                result = result or self._recognize([samples])[0]
-                self._output(recording, [result], len(samples) / self.bundle.fbank.sampling_rate)
+                result = result or self.recognizer.recognize([samples])[0]
+                self._output(recording, [result], len(samples) / self.recognizer.sampling_rate)
 
     def _read(self, recording, stopped):
         """Blocks of mono samples at the model's sampling rate."""
-        options, rate = self.options, self.bundle.fbank.sampling_rate
+        options, rate = self.options, self.recognizer.sampling_rate
         channel = recording.channel if options.channel is None else options.channel
         if recording.path == "-":
             from pyspeech.audio.live import is_file, stream_live
@@ -270,25 +262,15 @@ class Work:
         block = LIVE_BLOCK if options.stream else FILE_BLOCK
         return stream_audio(recording.path, rate, channel, block, recording.start, recording.duration)
 
-    def _recognize(self, samples_list):
-        from pyspeech.asr.recognizer import recognize
-
-        begin = time.perf_counter()
-        results = recognize(self.bundle, samples_list, *self.settings)
-        self.computing += time.perf_counter() - begin
-        return results
-
     def _stream(self, recording, blocks):
         """Recognise in segments; with --stream each goes to the screen as soon as it is over."""
-        endpointing = Endpointing(silence_after=self.options.min_silence)
         segments, subtitles, duration = [], 1, 0.0
         show_now = self.options.stream and not self.options.output
-        for result, duration in self._results(blocks, endpointing):
+        for result, duration in self.recognizer.segments(blocks):
             if not result.final:
                 self.status.show(f"{self._count()}{shown_name(recording)} {clock(duration)} {result.text}")
             elif result.text:
-                # What is kept of hours of audio is small.
-                segments.append(dataclasses.replace(result, lid_log_posteriors=None, by_language={}))
+                segments.append(result)
                 if show_now:
                     text = self._render(recording, segments[-1:], result.seconds, subtitles)
                     subtitles += text.count(" --> ")
@@ -299,23 +281,6 @@ class Work:
             self._count_in(recording, segments, duration)
         else:
             self._output(recording, segments, duration)
-
-    def _results(self, blocks, endpointing):
-        """Yield (Recognition, seconds of audio so far), partial and final."""
-        from pyspeech.asr.streaming import StreamingRecognizer
-
-        recognizer, samples = StreamingRecognizer(self.bundle, *self.settings, endpointing=endpointing), 0
-        for block in blocks:
-            samples += len(block)
-            for result in self._timed(recognizer.add, block):
-                yield result, samples / self.bundle.fbank.sampling_rate
-        yield self._timed(recognizer.finish), samples / self.bundle.fbank.sampling_rate
-
-    def _timed(self, function, *arguments):
-        begin = time.perf_counter()
-        result = function(*arguments)
-        self.computing += time.perf_counter() - begin
-        return result
 
     def _output(self, recording, segments, duration):
         """Write a whole recording to its file, or to the screen."""
@@ -361,19 +326,8 @@ class Work:
         parts = ", ".join(f"{code} {time:.2f} s" for code, time in self.languages.most_common())
         return (
             f"{count} recording{'s' if count > 1 else ''}: {self.audio:.2f} s of audio ({parts or 'no words'}); "
-            f"{speed(self.audio, self.computing)}"
+            f"{speed(self.audio, self.recognizer.computing)}"
         )
-
-
-def take(blocks, most):
-    """Blocks from an iterator until it is over or they have more than `most` samples: (blocks, whether it is over)."""
-    taken, length = [], 0
-    for block in blocks:
-        taken.append(block)
-        length += len(block)
-        if length > most:
-            return taken, False
-    return taken, True
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from pyspeech.errors import UserError, requirement
 MOST_HYPOTHESES = 1000  # memory of the search grows with their square
 STOPPING_RULES = ("sum_logp", "mean_logp", "mean_p")
 BACKENDS = ("auto", "k2", "torch")
+WHOLE = 30.0  # seconds of a recording that is recognised as a whole; longer ones are cut into segments
 STRUCTURES = ("monolingual", "vanilla", "onehot", "multi_softmax")
 
 

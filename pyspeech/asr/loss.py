@@ -6,9 +6,10 @@ network, so that the normaliser of all pairs is a matrix product (section 3.1), 
 alone (section 3.3), takes from its gradient the R rows that each frame keeps, and has the joint network compute logits
 (B, T, R, V) of those alone.
 
-Blank is symbol 0; tokens (B, S) may hold anything past their length. Losses are in nats and in float64, under autocast
-too. What cannot have a loss is a UserError that names the utterance of the batch: lengths out of range, a blank or an
-unknown symbol in the reference, logits that are not finite. Empty references and more symbols than frames are fine.
+Blank is symbol 0, except in `rnnt_loss` where asked for; tokens (B, S) may hold anything past their length. Losses are in
+nats and, except in `rnnt_loss`, in float64, under autocast too. What cannot have a loss is a UserError that names the
+utterance of the batch: lengths out of range, a blank or an unknown symbol in the reference, logits that are not finite.
+Empty references and more symbols than frames are fine.
 """
 
 from __future__ import annotations
@@ -28,7 +29,17 @@ from pyspeech.errors import UserError
 if TYPE_CHECKING:
     from pyspeech.asr.networks import Transducer
 
-__all__ = ["LossConfig", "NotFiniteError", "full_loss", "loss_scales", "pruned_loss", "smoothed_loss", "transducer_loss"]
+__all__ = [
+    "LossConfig",
+    "NotFiniteError",
+    "full_loss",
+    "loss_scales",
+    "pruned_loss",
+    "rnnt_loss",
+    "smoothed_loss",
+    "transducer_loss",
+]
+REDUCTIONS = ("none", "mean", "sum")
 PRUNED_SCALE_AT_START = 0.1  # of the warm-up: the first ranges are next to random
 SMALLEST_PRODUCT = 1e-250
 NEGLIGIBLE = 1e-25  # of a gradient
@@ -38,19 +49,78 @@ class NotFiniteError(UserError):
     """Logits that hold NaN or infinity, or leave a reference without probability."""
 
 
-def full_loss(
-    logits: torch.Tensor, tokens: torch.Tensor, lengths: torch.Tensor, token_lengths: torch.Tensor, backend: str = "auto"
+def rnnt_loss(
+    logits: torch.Tensor,
+    targets: torch.Tensor,
+    logit_lengths: torch.Tensor,
+    target_lengths: torch.Tensor,
+    blank: int = -1,
+    *,
+    reduction: str = "mean",
+    fused_log_softmax: bool = True,
+    backend: str = "auto",
 ) -> torch.Tensor:
-    """-log P(tokens) over all alignments: logits (B, T, S + 1, V), not normalised -> float64 (B,).
+    """Compute the RNN transducer loss (Graves 2012) of a joint network's output for a batch of B utterances.
 
-    tokens (B, S) int64, lengths (B,) frames 1..T, token_lengths (B,) symbols 0..S; backend: see `lattice.backend_name`.
+    A replacement for `torchaudio.functional.rnnt_loss`: the same arguments, values and gradients, on CPU and GPU, with k2's
+    recursion where k2 is installed and in PyTorch alone otherwise. It also takes empty targets and integers of any size,
+    and sums in float64; it has no `clamp`. Where the full tensor does not fit in memory, use `smoothed_loss` and
+    `pruned_loss`, which need V logits of a few rows a frame.
+
+    Args:
+        logits: (B, T, U + 1, V), any float type: joint output for each of T frames after each of 0 to U target symbols.
+        targets: (B, U) integers, symbols 0 to V - 1 without the blank; what lies past an utterance's length is ignored.
+        logit_lengths: (B,) integers, frames of each utterance, 1 to T.
+        target_lengths: (B,) integers, symbols of each target, 0 to U; more symbols than frames are fine.
+        blank: Index of the blank symbol, -V to V - 1. As in torchaudio the last symbol is the default; models of
+            `pyspeech.asr` have blank 0.
+        reduction: "mean" or "sum" over the batch, or "none".
+        fused_log_softmax: False for logits that are log probabilities already.
+        backend: "auto", "k2" or "torch", see `lattice.backend_name`.
+
+    Returns:
+        Loss in nats, float32 or, of float64 logits, float64: a scalar, or (B,) for reduction "none".
+
+    Raises:
+        UserError: for shapes, lengths, symbols or options that do not fit; the message names the utterance.
+        NotFiniteError: for logits with NaN or infinity, or that leave a target without probability.
+    """
+    if reduction not in REDUCTIONS:
+        raise UserError(f"transducer loss: reduction='{reduction}'; expected one of {', '.join(REDUCTIONS)}")
+    vocabulary = _shape(logits, 4)[3]
+    if not -vocabulary <= blank < vocabulary:
+        raise UserError(f"transducer loss: blank={blank}; expected {-vocabulary} to {vocabulary - 1} for {vocabulary} symbols")
+    losses = full_loss(
+        logits, targets, logit_lengths, target_lengths, backend, blank % vocabulary, normalised=not fused_log_softmax
+    )
+    losses = losses.to(torch.float64 if logits.dtype == torch.float64 else torch.float32)
+    return losses if reduction == "none" else getattr(losses, reduction)()
+
+
+def full_loss(
+    logits: torch.Tensor,
+    tokens: torch.Tensor,
+    lengths: torch.Tensor,
+    token_lengths: torch.Tensor,
+    backend: str = "auto",
+    blank: int = 0,
+    normalised: bool = False,
+) -> torch.Tensor:
+    """-log P(tokens) over all alignments: logits (B, T, S + 1, V) -> float64 (B,).
+
+    tokens (B, S) int64, lengths (B,) frames 1..T, token_lengths (B,) symbols 0..S; backend: see `lattice.backend_name`;
+    normalised: whether the logits are log probabilities.
     """
     batch, num_frames, rows, vocabulary = _shape(logits, 4)
-    tokens, lengths, token_lengths = check_batch(tokens, lengths, token_lengths, num_frames, vocabulary)
+    tokens, lengths, token_lengths = check_batch(tokens, lengths, token_lengths, num_frames, vocabulary, blank)
     _expect(logits, "logits", (batch, num_frames, tokens.shape[1] + 1, vocabulary), len(tokens) == batch)
+    tokens = tokens.to(logits.device)
     labels = functional.pad(tokens, (0, 1))[:, None].expand(-1, num_frames, -1)
-    emitted, blank = _label_and_blank(logits, labels)
-    return _losses(emitted[:, :, :-1].transpose(1, 2), blank.transpose(1, 2), lengths, token_lengths, backend)[0]
+    if normalised:
+        emitted, waited = logits.gather(-1, labels[..., None])[..., 0], logits[..., blank]
+    else:
+        emitted, waited = _label_and_blank(logits, labels, blank)
+    return _losses(emitted[:, :, :-1].transpose(1, 2), waited.transpose(1, 2), lengths, token_lengths, backend)[0]
 
 
 def pruned_loss(
@@ -137,7 +207,7 @@ def loss_scales(config: LossConfig, warm: float) -> tuple[float, float]:
 
 
 def check_batch(
-    tokens: torch.Tensor, lengths: torch.Tensor, token_lengths: torch.Tensor, num_frames: int, vocabulary: int
+    tokens: torch.Tensor, lengths: torch.Tensor, token_lengths: torch.Tensor, num_frames: int, vocabulary: int, blank: int = 0
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The three as int64 on the device of `tokens`, padding of the tokens 0; UserError where one of them is wrong."""
     if tokens.dim() != 2 or lengths.shape != tokens.shape[:1] or token_lengths.shape != tokens.shape[:1]:
@@ -153,13 +223,13 @@ def check_batch(
     _check_range(token_lengths, 0, limit, "symbols; pad tokens to the longest reference")
     inside = torch.arange(limit, device=tokens.device) < token_lengths[:, None]
     tokens = tokens.masked_fill(~inside, 0)
-    wrong = inside & ((tokens < 1) | (tokens >= vocabulary))
+    wrong = inside & ((tokens < 0) | (tokens >= vocabulary) | (tokens == blank))
     if wrong.any():
         item, place = wrong.nonzero()[0].tolist()
         raise UserError(
             f"transducer loss: utterance {item} of the batch has symbol {int(tokens[item, place])} at "
-            f"position {place} of its reference; expected 1 .. {vocabulary - 1} (0 is blank): encode the "
-            "text with the units of this head"
+            f"position {place} of its reference; expected {0 if blank else 1} .. {vocabulary - 1} ({blank} is blank): encode "
+            "the text with the units of this head"
         )
     return tokens, lengths, token_lengths
 
@@ -198,18 +268,18 @@ def _losses(px, py, lengths, token_lengths, backend):
     return losses, *occupations
 
 
-def _label_and_blank(logits, labels):
+def _label_and_blank(logits, labels, blank=0):
     """Log probabilities, after a softmax, of labels (B, T, R) and of blank: logits (B, T, R, V) -> two of (B, T, R)."""
     with autocast(logits.device, enabled=False):
         logits = logits if logits.dtype == torch.float64 else logits.float()
-        return _LabelAndBlank.apply(logits, labels[..., None])
+        return _LabelAndBlank.apply(logits, labels[..., None], blank)
 
 
 class _LabelAndBlank(torch.autograd.Function):
     """log_softmax and gather, whose gradient takes a single tensor of the logits' size."""
 
     @staticmethod
-    def forward(ctx, logits, labels):
+    def forward(ctx, logits, labels, blank):
         normaliser = torch.logsumexp(logits, dim=-1, keepdim=True)
         if not torch.isfinite(normaliser).all():
             item = int((~torch.isfinite(normaliser)).nonzero()[0, 0])
@@ -218,7 +288,8 @@ class _LabelAndBlank(torch.autograd.Function):
                 "for a learning rate that is too high, or for bad features"
             )
         ctx.save_for_backward(logits, labels, normaliser)
-        return (logits.gather(-1, labels) - normaliser)[..., 0], logits[..., 0] - normaliser[..., 0]
+        ctx.blank = blank
+        return (logits.gather(-1, labels) - normaliser)[..., 0], logits[..., blank] - normaliser[..., 0]
 
     @staticmethod
     @once_differentiable
@@ -226,8 +297,8 @@ class _LabelAndBlank(torch.autograd.Function):
         logits, labels, normaliser = ctx.saved_tensors
         grad = (logits - normaliser).exp_().mul_(-(label_grad + blank_grad)[..., None])
         grad.scatter_add_(-1, labels, label_grad[..., None].contiguous())
-        grad[..., 0] += blank_grad
-        return _without_denormals(grad), None
+        grad[..., ctx.blank] += blank_grad
+        return _without_denormals(grad), None, None
 
 
 class _Double(torch.autograd.Function):

@@ -5,7 +5,7 @@
     ctm     `recording channel start duration word confidence`, times in seconds, a word a line
     srt     subtitles of one or two short lines, broken at pauses
 
-Times count from the start of the recording. `render` gives the text.
+Times count from the start of the recording. `Transcript.save` writes a file, `render` gives its text.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspeech.commands.terminal import display_width
+from pyspeech.files import atomic_write, format_of
 
 if TYPE_CHECKING:
-    from pyspeech.asr.recognizer import Recognition
+    from pyspeech.asr.hypotheses import Word
+    from pyspeech.asr.recognizer import Alternative, Recognition
 
 LINE_WIDTH, LINES = 42, 2  # of a subtitle, as broadcasters have it
 LONGEST, SHORTEST = 6.0, 1.0  # seconds that a subtitle is shown; it is shorter where the next one follows
@@ -28,16 +31,32 @@ PAUSE = 1.0  # seconds between words that always end a subtitle
 
 @dataclass
 class Transcript:
-    """A recording, or a segment of one that still comes in."""
+    """What was said in a recording, or in a segment of one that still comes in."""
 
     name: str
-    segments: list  # [Recognition, ...] in order of time
+    segments: list[Recognition]  # utterances in order of time: text, language, words, nbest, start, seconds, ... of each
     duration: float  # seconds, with what is in no segment
     channel: int = 1  # of the recording, counted from 1
 
     @property
     def text(self) -> str:
+        """Texts of the segments, joined by spaces; "" where nothing was said."""
         return " ".join(segment.text for segment in self.segments if segment.text)
+
+    @property
+    def words(self) -> list[Word]:
+        """Words with `text`, `start` and `end` in seconds from the start of the recording, and `confidence`, 0 to 1."""
+        return [word for segment in self.segments for word in segment.words]
+
+    @property
+    def nbest(self) -> list[list[Alternative]]:
+        """Of each segment its most probable texts, best first: `text`, `score` (log probability), `confidence`."""
+        return [segment.nbest for segment in self.segments]
+
+    @property
+    def confidence(self) -> float:
+        """Mean over the time of the segments of their confidences, 0 to 1."""
+        return self.mean(lambda segment: segment.confidence)
 
     @property
     def language(self) -> str | None:
@@ -52,6 +71,21 @@ class Transcript:
         """Mean over the time of the segments of a value of each; 0 where they take no time."""
         seconds = sum(segment.seconds for segment in self.segments)
         return sum(value_of(segment) * segment.seconds for segment in self.segments) / max(seconds, 1e-9)
+
+    def save(self, path: str | Path, format: str | None = None, nbest: int = 1) -> None:
+        """Write the file that `pyspeech transcribe` writes for the recording, in UTF-8, whole or not at all.
+
+        Args:
+            path: File to write; its folder is made where it is missing.
+            format: "text", "json", "ctm" or "srt"; None takes the ending of `path`: .txt, .json, .ctm or .srt.
+            nbest: Alternatives of each segment, in text and json.
+
+        Raises:
+            UserError: for a format or an ending that is none of these.
+        """
+        format = format_of(path, FORMATS, format)
+        with atomic_write(Path(path)) as stream:
+            stream.write(render(format, self, nbest))
 
 
 def render(format: str, transcript: Transcript, nbest: int = 1, first_subtitle: int = 1) -> str:
@@ -82,7 +116,7 @@ def _json(transcript, nbest):
         "recording": transcript.name,
         "text": transcript.text,
         "language": transcript.language,
-        "confidence": round(transcript.mean(lambda segment: segment.confidence), 4),
+        "confidence": round(transcript.confidence, 4),
         "duration": round(transcript.duration, 3),
         "lid": _mean_posteriors(transcript),
         "t_avg": round(transcript.mean(lambda segment: segment.t_avg), 4),

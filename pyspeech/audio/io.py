@@ -215,7 +215,7 @@ def _resample(blocks, rate_in, rate_out):
         yield rest
 
 
-class _Array:
+class ArraySource:
     """Samples in memory: what kaldiio returns."""
 
     def __init__(self, name, samples, sampling_rate):
@@ -419,7 +419,7 @@ def _open_kaldi(rxfilename):
         raise UserError(f"{rxfilename}: holds a matrix, not audio")
     first, second = value
     sampling_rate, samples = (first, second) if np.ndim(first) == 0 else (second, first)  # pyright: ignore[reportArgumentType]
-    return _Array(rxfilename, np.asarray(samples), sampling_rate)
+    return ArraySource(rxfilename, np.asarray(samples), sampling_rate)
 
 
 def _reason(error):

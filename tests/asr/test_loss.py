@@ -5,7 +5,16 @@ import math
 import pytest
 import torch
 
-from pyspeech.asr.loss import LossConfig, NotFiniteError, full_loss, loss_scales, pruned_loss, smoothed_loss, transducer_loss
+from pyspeech.asr.loss import (
+    LossConfig,
+    NotFiniteError,
+    full_loss,
+    loss_scales,
+    pruned_loss,
+    rnnt_loss,
+    smoothed_loss,
+    transducer_loss,
+)
 from pyspeech.asr.pruning import gather_encoded, gather_predicted
 from pyspeech.compat import autocast
 from pyspeech.errors import UserError
@@ -146,6 +155,50 @@ def test_full_against_torchaudio(backend):
     found, grad = with_grads(lambda logits: full_loss(logits, tokens, lengths, token_lengths, backend), logits)
     torch.testing.assert_close(found.float(), expected, rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(grad, expected_grad, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("blank", [0, 5, 11, -1, None])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_rnnt_loss_is_torchaudios(backend, fused, blank, reduction):
+    """Value, gradient and dtype, and with no blank given."""
+    torchaudio = pytest.importorskip("torchaudio")
+    am, lm, (tokens, lengths, token_lengths) = random_batch(4, 25, 9, 12, dtype=torch.float32)
+    token_lengths[2] = 1  # torchaudio takes no empty reference
+    options = {} if blank is None else {"blank": blank}
+    tokens = (tokens - 1 + (tokens - 1 >= options.get("blank", -1) % 12)).int()  # any symbol but blank
+    options["reduction"] = reduction
+    batch = tokens, lengths.int(), token_lengths.int()
+
+    def ours(logits):
+        values = logits if fused else logits.log_softmax(-1)
+        return rnnt_loss(values, *batch, **options, fused_log_softmax=fused, backend=backend)
+
+    logits = full_logits(am, lm)
+    expected, expected_grad = with_grads(lambda logits: torchaudio.functional.rnnt_loss(logits, *batch, **options), logits)
+    found, grad = with_grads(ours, logits)
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-4)
+    torch.testing.assert_close(grad, expected_grad, rtol=1e-4, atol=2e-3 if reduction == "sum" else 1e-4)
+
+
+def test_rnnt_loss_by_the_definition():
+    """Empty references and any float type, which torchaudio does not take."""
+    am, lm, batch = random_batch()
+    logits = full_logits(am, lm)
+    moved = torch.roll(logits, -1, dims=-1)
+    found = rnnt_loss(moved, batch[0] - 1, *batch[1:], reduction="none")
+    assert found.dtype == torch.float64 and found.tolist() == pytest.approx(plain_losses(logits, batch))
+    assert float(rnnt_loss(moved, batch[0] - 1, *batch[1:])) == pytest.approx(float(found.mean()))
+    half = rnnt_loss(logits.bfloat16(), *batch, blank=0, reduction="none")
+    assert half.dtype == torch.float32 and half.tolist() == pytest.approx(found.tolist(), rel=0.02)
+    for options, message in (
+        ({"blank": 9}, "blank=9; expected -9 to 8 for 9 symbols"),
+        ({"reduction": "average"}, "reduction='average'; expected one of none, mean, sum"),
+        ({"blank": int(batch[0][0, 1])}, r"utterance 0 .* at position \d .*expected 0 .. 8 \(\d is blank\)"),
+    ):
+        with pytest.raises(UserError, match=message):
+            rnnt_loss(logits, *batch, **options)
 
 
 @needs_k2

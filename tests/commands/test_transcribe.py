@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+from tiny_asr import babble, save_random_model
 from tool_harness import ENVIRONMENT, run_tool, tool_command
 
-from pyspeech.asr.checkpoint import load_model, save_model
-from pyspeech.asr.config import EarlyStopping, Endpointing, SearchConfig, TransducerConfig
+from pyspeech.asr.checkpoint import load_model
+from pyspeech.asr.config import EarlyStopping, Endpointing, SearchConfig
 from pyspeech.asr.hypotheses import Word
-from pyspeech.asr.networks import Transducer
 from pyspeech.asr.quantization import quantize_bundle
 from pyspeech.asr.recognizer import Alternative, Recognition, recognize
 from pyspeech.asr.streaming import StreamingRecognizer
@@ -29,49 +29,10 @@ from pyspeech.audio.io import read_audio
 from pyspeech.audio.live import PcmStream, stream_live
 from pyspeech.commands.terminal import clipped, display_width, stop_at_interrupt
 from pyspeech.errors import UserError
-from pyspeech.features.config import FbankConfig
-from pyspeech.features.fbank import GlobalStats
 from pyspeech.model_file import write
-from pyspeech.text.units import GraphemeUnits
 from utils import transcribe
 
 RATE = 16000
-GRAPHEMES = {"en-IN": "abcde", "hi-IN": "कखगघ", "ta-IN": "அஆஇஈ"}
-CONFIG = {
-    "encoder_layers": 1,
-    "encoder_size": 12,
-    "predictor_layers": 1,
-    "predictor_size": 8,
-    "embedding": 6,
-    "joint": 10,
-    "lid_sizes": [6],
-}
-
-
-def babble(seconds, rate=RATE, seed=0):
-    """Noise that gets louder and softer, its spectrum changing: what a random model says something about."""
-    random = np.random.default_rng(seed)
-    time = np.arange(int(seconds * rate)) / rate
-    tone = np.sin(2 * np.pi * np.cumsum(300 + 200 * np.sin(2 * np.pi * 0.9 * time)) / rate)
-    loudness = np.clip(np.sin(2 * np.pi * 0.4 * time), 0, 1) + 0.01
-    return (0.3 * loudness * (tone + 0.3 * random.standard_normal(len(time)))).astype(np.float32)
-
-
-def save_random_model(folder, structure, lid=False, languages=GRAPHEMES):
-    """A model that was not trained but speaks, now and then."""
-    torch.manual_seed(3)
-    units = {code: GraphemeUnits.build([GRAPHEMES[code]], language=code) for code in languages}
-    if structure in ("vanilla", "onehot"):
-        units = dict.fromkeys(units, GraphemeUnits.union(list(units.values())))
-    config = TransducerConfig(structure=structure, lid=lid, **CONFIG)
-    model = Transducer(config, {code: entry.size for code, entry in units.items()})
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(0.7 * torch.randn_like(parameter))
-        for layer in model.joint.outputs:
-            layer.bias[0] += 4  # blank: it does not speak in every frame
-    save_model(folder, model, units, GlobalStats([-8.0] * 80, [3.0] * 80), FbankConfig())
-    return folder
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,216 @@
+"""Speech to text with a trained transducer, as a whole, in segments, or while the audio comes in.
+
+    recognizer = Recognizer.load("egs/indic/exp/mini/models/multi_softmax_lid")
+    transcript = recognizer.transcribe("call.wav")
+    print(transcript.language, transcript.text)
+    transcript.save("call.srt")
+
+Recordings of up to `WHOLE` seconds are recognised as a whole, several in a batch; longer ones in segments, cut at pauses.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, overload
+
+from pyspeech.asr.config import WHOLE, EarlyStopping, Endpointing, SearchConfig
+from pyspeech.asr.transcripts import Transcript
+from pyspeech.errors import UserError
+from pyspeech.model_file import find_model
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+
+    from pyspeech.asr.checkpoint import Bundle
+    from pyspeech.asr.recognizer import Recognition
+    from pyspeech.asr.streaming import StreamingRecognizer
+    from pyspeech.audio.inputs import AudioInput
+
+
+class Recognizer:
+    """Recognise speech with a trained transducer.
+
+    Attributes:
+        sampling_rate: Hz of the audio that the model was trained with.
+        languages: Codes of the languages that the model knows, such as "hi-IN".
+        computing: Seconds spent on recognition so far, reading of audio left out.
+    """
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        language: str | None = None,
+        search: SearchConfig | None = None,
+        early_stopping: EarlyStopping | None = None,
+        endpointing: Endpointing | None = None,
+    ) -> None:
+        """Recognise with a model in memory; `load` reads one. The arguments are those of `StreamingRecognizer`."""
+        from pyspeech.asr.recognizer import Decoder
+
+        self.bundle, self._endpointing = bundle, endpointing or Endpointing()
+        self._settings = language, search, early_stopping
+        self.sampling_rate: int = bundle.fbank.sampling_rate
+        self.languages: list[str] = bundle.model.languages
+        self.computing = 0.0
+        self._endpointing.check()
+        if Decoder(bundle, 1, *self._settings).stopper is None and early_stopping is not None:
+            raise UserError(
+                "tau, threshold: early stopping is for language=None and a model with identification of several languages; "
+                f"this one has {', '.join(self.languages)}, and language={language}"
+            )
+
+    @classmethod
+    def load(
+        cls,
+        model: str | Path | None = None,
+        language: str | None = None,
+        *,
+        beam: int = SearchConfig.beam,
+        tau: float | None = None,
+        threshold: float | None = None,
+        rule: str = EarlyStopping.rule,
+        min_silence: float = Endpointing.silence_after,
+        int8: bool = False,
+        device: str | torch.device = "auto",
+    ) -> Recognizer:
+        """Load a model that egs/indic/run.py trained.
+
+        Args:
+            model: Folder of a model.pt, or that file. No model is bundled.
+            language: Code of the language that is spoken; None to identify it, or to tell it by the script where a model
+                has one vocabulary for all.
+            beam: Hypotheses kept, 1 (fastest) to 1000; also the most alternatives that a result has.
+            tau: Early stopping: encoder frames (30 ms in models of the paper's size) after which the decoders of unlikely
+                languages are switched off; 0 where only `threshold` is given, None for both: never.
+            threshold: Score below the best language's from which a language is unlikely; 0 where only `tau` is given.
+            rule: That score: "sum_logp", "mean_logp" or "mean_p".
+            min_silence: Seconds of a pause that ends a segment of a long recording or a stream.
+            int8: Compute with 8-bit integers, on the CPU: faster, a little less exact.
+            device: "auto" (the GPU where there is one), "cpu", "cuda", or a torch.device.
+
+        Raises:
+            UserError: for a model that is not there or none of these, and for options that do not fit it.
+        """
+        stopping = None if tau is None and threshold is None else EarlyStopping(rule, tau or 0.0, threshold or 0.0)
+        bundle = load_bundle(find_model(model, "transducer", option="model"), device, int8)
+        return cls(bundle, language, SearchConfig(beam=beam), stopping, Endpointing(silence_after=min_silence))
+
+    @overload
+    def transcribe(self, audio: AudioInput, sampling_rate: int | None = None) -> Transcript: ...
+    @overload
+    def transcribe(self, audio: Sequence[AudioInput], sampling_rate: int | None = None) -> list[Transcript]: ...
+
+    def transcribe(self, audio, sampling_rate=None):
+        """Transcribe a recording, or each of a list of them, as the command `pyspeech transcribe` does.
+
+        Args:
+            audio: Path of an audio file of any format, rate and length, or samples as `pyspeech.audio.inputs` takes them,
+                or a list of these. Channels are averaged.
+            sampling_rate: Hz of samples; None for that of the model. A file knows its own.
+
+        Returns:
+            A `Transcript`, or a list of them in the order of the list given.
+
+        Raises:
+            UserError: for what cannot be read, holds no samples or has another shape.
+        """
+        from pyspeech.asr.recognizer import BATCH
+        from pyspeech.audio.inputs import is_many, stream_inputs
+
+        transcripts, waiting = [], []
+        for name, blocks in stream_inputs(audio, sampling_rate, self.sampling_rate):
+            transcripts.append(Transcript(name, [], 0.0))
+            samples, blocks = take(blocks, WHOLE * self.sampling_rate)
+            if samples is not None:
+                waiting.append((transcripts[-1], samples))
+                if len(waiting) == BATCH:
+                    self._finish(waiting)
+                continue
+            for segment, transcripts[-1].duration in self.segments(blocks):
+                if segment.final and segment.text:
+                    transcripts[-1].segments.append(segment)
+        self._finish(waiting)
+        return transcripts if is_many(audio) else transcripts[0]
+
+    def _finish(self, waiting):
+        """Recognise (Transcript, samples) of short recordings and empty the list."""
+        results = self.recognize([samples for _, samples in waiting])
+        for (transcript, samples), result in zip(waiting, results, strict=True):
+            transcript.segments, transcript.duration = [_small(result)], len(samples) / self.sampling_rate
+        waiting.clear()
+
+    def recognize(self, samples_list: Sequence[np.ndarray | torch.Tensor]) -> list[Recognition]:
+        """Recognise utterances as a whole: samples (N,) float from -1 to 1 at `sampling_rate`, a Recognition of each."""
+        from pyspeech.asr.recognizer import recognize
+
+        with self._timed():
+            return recognize(self.bundle, samples_list, *self._settings)
+
+    def segments(self, blocks: Iterable[np.ndarray]) -> Iterator[tuple[Recognition, float]]:
+        """Recognise audio while it comes in, such as from a microphone.
+
+        Args:
+            blocks: Samples (n,) float from -1 to 1 at `sampling_rate`, of any lengths.
+
+        Yields:
+            (Recognition, seconds of audio so far): with `final` False what there is of a segment that goes on, with `final`
+            True a segment that is over. The last one, and others, may have no text.
+        """
+        stream, count = self.stream(), 0
+        for block in blocks:
+            count += len(block)
+            with self._timed():
+                results = stream.add(block)
+            for result in results:
+                yield _small(result), count / self.sampling_rate
+        with self._timed():
+            result = stream.finish()
+        yield _small(result), count / self.sampling_rate
+
+    def stream(self) -> StreamingRecognizer:
+        """Start a stream, for audio that arrives by itself: `add(samples)` and `finish()`, see `StreamingRecognizer`."""
+        from pyspeech.asr.streaming import StreamingRecognizer
+
+        return StreamingRecognizer(self.bundle, *self._settings, endpointing=self._endpointing)
+
+    @contextlib.contextmanager
+    def _timed(self):
+        begin = time.perf_counter()
+        yield
+        self.computing += time.perf_counter() - begin
+
+
+def load_bundle(folder: str | Path, device: str | torch.device = "auto", int8: bool = False) -> Bundle:
+    """The Bundle of a transducer's folder, on a device as `Recognizer.load` takes it, or in 8-bit integers on the CPU."""
+    from pyspeech.asr.checkpoint import load_model
+    from pyspeech.compat import named_device
+
+    if not int8:
+        return load_model(folder, named_device(device, "device"))
+    from pyspeech.asr.quantization import quantize_bundle
+
+    return quantize_bundle(load_model(folder))
+
+
+def take(blocks: Iterable[np.ndarray], most: float) -> tuple[np.ndarray | None, Iterable[np.ndarray]]:
+    """(samples, ()) of joined blocks of up to `most` samples; of longer ones (None, the blocks), of which few are read."""
+    import numpy as np
+
+    blocks, taken, length = iter(blocks), [np.zeros(0, dtype=np.float32)], 0
+    for block in blocks:
+        taken.append(block)
+        length += len(block)
+        if length > most:
+            return None, itertools.chain(taken[1:], blocks)
+    return np.concatenate(taken), ()
+
+
+def _small(result):
+    """A Recognition without what takes memory with every frame, as hours of audio have many."""
+    return dataclasses.replace(result, lid_log_posteriors=None, by_language={})

@@ -1,0 +1,57 @@
+"""What the Python API takes as audio: a path, samples in memory, or a list of these.
+
+    path      str or Path of an audio file, of any format, rate and length
+    samples   NumPy array or torch tensor (N,) or (channels, N), of floats from -1 to 1 or of integers up to their full scale
+
+Channels are averaged; samples are resampled to the rate of the model, as a file is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Union
+
+import numpy as np
+
+from pyspeech.audio.io import ArraySource, stream_audio, stream_source
+from pyspeech.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
+
+AudioInput = Union[str, "os.PathLike[str]", np.ndarray, "torch.Tensor"]
+BLOCK = 10.0  # seconds
+
+
+def is_many(audio: Any) -> bool:
+    """Whether the argument of a call stands for several recordings, so that the result is a list."""
+    return isinstance(audio, (list, tuple))
+
+
+def stream_inputs(audio: Any, sampling_rate: int | None, rate: int) -> Iterator[tuple[str, Iterator[np.ndarray]]]:
+    """Yield (name, blocks) of a recording, or of each in a list: mono float32 (n,) at `rate` Hz.
+
+    audio: an `AudioInput`, or a list of them; sampling_rate: Hz of samples in memory, None: `rate`. The name of a file is
+    its stem. UserError, also from the blocks, for what is no audio and for audio without samples.
+    """
+    for number, item in enumerate(audio if is_many(audio) else [audio], 1):
+        if isinstance(item, (str, os.PathLike)):
+            yield Path(item).stem, stream_audio(os.fspath(item), rate, block_seconds=BLOCK)
+        else:
+            name = f"recording {number}" if is_many(audio) else "recording"
+            source = ArraySource(name, _samples(item, name), sampling_rate or rate)
+            yield name, stream_source(source, rate, None, BLOCK, 0.0, None)
+
+
+def _samples(item, name):
+    """An array or tensor as (N, channels)."""
+    if not isinstance(item, np.ndarray) and not hasattr(item, "detach"):
+        raise UserError(f"{name}: {type(item).__name__}; expected a path, a NumPy array, a torch tensor or a list of these")
+    samples = item if isinstance(item, np.ndarray) else item.detach().cpu().numpy()
+    if samples.ndim not in (1, 2) or samples.dtype.kind not in "fi":
+        raise UserError(f"{name}: {samples.dtype} of shape {samples.shape}; expected numbers (N,) or (channels, N)")
+    if samples.size == 0:
+        raise UserError(f"{name}: holds no samples")
+    return np.atleast_2d(samples).T

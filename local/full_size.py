@@ -19,8 +19,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from local.audio_files import write_audio
 from pyspeech.audio.io import find_audio, read_audio
+from pyspeech.data.audio_files import write_audio
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write
 from pyspeech.sad.formats import write_reference

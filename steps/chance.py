@@ -4,7 +4,7 @@ Every measure here is an error that something which has not listened reaches too
 more than chance explains, is worth no comparison: it wants more data, more steps, or gentler augmentation.
 """
 
-from steps.tables import percent
+from pyspeech.report.tables import percent
 
 # {measure: (its name, the error as a fraction, who makes it)}
 MEASURES = {

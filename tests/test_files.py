@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from local.audio_files import write_audio
+from pyspeech.data.audio_files import write_audio
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path, atomic_write, is_temporary, read_late
 

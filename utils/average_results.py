@@ -25,7 +25,7 @@ from pyspeech.commands.arguments import add_json, tool_parser
 from pyspeech.commands.terminal import exit_after
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
-from steps.tables import aligned
+from pyspeech.report.tables import aligned
 
 
 def figures(path):

@@ -228,7 +228,7 @@ def output(recording, found, channel, options, several, first):
 
 def draw(recording, found, channel, folder):
     from pyspeech.audio.recordings import file_stem
-    from steps.sad.picture import draw_found
+    from pyspeech.sad.picture import draw_found
 
     target = Path(folder, file_stem(recording) + ".png")
     draw_found(recording.path, found, target, channel, recording.start, shown_name(recording))

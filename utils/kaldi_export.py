@@ -140,7 +140,7 @@ def place_of(cut, manifest, folder, name, digest):
     """What wav.scp says of a cut's recording: its file, or a copy that Kaldi can read."""
     from lhotse.utils import fastcopy
 
-    from local.audio_files import as_int16, safe_name, write_audio
+    from pyspeech.data.audio_files import as_int16, safe_name, write_audio
     from pyspeech.data.cuts import read_samples
 
     source = cut.recording.sources[0]

@@ -75,11 +75,11 @@ def parser():
 
 
 def write_cuts(folder, manifest, skip_bad):
-    from local.audio_checks import check_utterances, utterance_check
-    from local.audio_files import readable_copies
     from local.indic.kaldi import read_utterances
-    from local.manifests import write_manifest
-    from local.problems import report_problems
+    from pyspeech.data.audio_checks import check_utterances, utterance_check
+    from pyspeech.data.audio_files import readable_copies
+    from pyspeech.data.manifests import write_manifest
+    from pyspeech.data.problems import report_problems
 
     audio = manifest.parent / f"{manifest.name.partition('.jsonl')[0]}_audio"
     utterances, problems = read_utterances(folder, audio, log)

@@ -29,7 +29,7 @@ from pyspeech.commands.arguments import add_json, seed, tool_parser, whole_numbe
 from pyspeech.commands.terminal import exit_after, some
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
-from steps.tables import aligned, bracketed, percent
+from pyspeech.report.tables import aligned, bracketed, percent
 
 
 def main(arguments=None):
@@ -45,7 +45,7 @@ def main(arguments=None):
     if options.json:
         write_json(options.json, result)
     if options.det:
-        from steps.det_plot import plot_det
+        from pyspeech.report.det_plot import plot_det
 
         genuine, fake = ([scores[name] for name in labels if labels[name].genuine is kind] for kind in (True, False))
         plot_det({Path(options.scores).name: (genuine, fake)}, options.det)

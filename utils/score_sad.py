@@ -18,7 +18,7 @@ ensure_environment()
 from pyspeech.commands.arguments import add_json, tool_parser
 from pyspeech.commands.terminal import exit_after
 from pyspeech.files import write_json
-from steps.tables import aligned, decimals
+from pyspeech.report.tables import aligned, decimals
 
 COLUMNS = [
     ("DCF", "dcf", 5),

@@ -21,7 +21,7 @@ from pyspeech.commands.arguments import add_json, seed, tool_parser
 from pyspeech.commands.terminal import exit_after, some
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
-from steps.tables import aligned, bracketed, percent
+from pyspeech.report.tables import aligned, bracketed, percent
 
 MANIFESTS = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".yaml", ".yaml.gz")
 COUNTS = [("utts", "utterances"), ("words", "words"), ("errors", "errors"), ("sub", "sub"), ("del", "del"), ("ins", "ins")]

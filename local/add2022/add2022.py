@@ -20,9 +20,9 @@ from collections import defaultdict
 from pathlib import Path
 
 from local.add2022.manifests import SETS, pair, write_sets
-from local.audio_checks import AUDIO_SUFFIXES
 from local.splits import SPLIT_WORDS
 from pyspeech.audio import io
+from pyspeech.data.audio_checks import AUDIO_SUFFIXES
 from pyspeech.errors import UserError
 
 WORDS = {**SPLIT_WORDS, **dict.fromkeys(("adp", "adapt", "adaptation", "adaption"), "adapt")}

@@ -16,8 +16,8 @@ import shutil
 from pathlib import Path
 
 from local.add2022.manifests import pair, write_sets
-from local.audio_checks import AUDIO_SUFFIXES
 from pyspeech.audio.io import find_files
+from pyspeech.data.audio_checks import AUDIO_SUFFIXES
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path
 from pyspeech.spoof.formats import read_asv_scores

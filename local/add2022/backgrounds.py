@@ -26,9 +26,9 @@ from pathlib import Path
 import numpy as np
 
 from local import voices
-from local.audio_checks import AUDIO_SUFFIXES, SHORTEST, check_file
 from local.splits import share_of
 from pyspeech.audio.io import find_files, read_audio, stream_audio
+from pyspeech.data.audio_checks import AUDIO_SUFFIXES, SHORTEST, check_file
 from pyspeech.fetch.download import fetch_debian
 from pyspeech.fetch.unpack import unpack
 

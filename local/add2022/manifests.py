@@ -1,7 +1,7 @@
 """Corpora of genuine and fake utterances: the checks and manifests that local/add2022/add2022.py and asvspoof2019.py share.
 
 A module of one corpus finds the audio and the label file of its sets; checked are that each file has one label and each
-label a file, and the audio (local/audio_checks.py); written are <set>.jsonl.gz, Lhotse cuts of one supervision as
+label a file, and the audio (pyspeech/data/audio_checks.py); written are <set>.jsonl.gz, Lhotse cuts of one supervision as
 pyspeech/spoof/formats.py has them: `text` "genuine" or "fake" (None where nobody has told), `speaker` or "-",
 `custom = {"attack": ..., "condition": ...}`. Audio stays where it is, at its own sampling rate; files with several
 channels, and formats that are not commonly read, are mixed to mono WAV files in mixed/<set>.
@@ -10,10 +10,10 @@ channels, and formats that are not commonly read, are mixed to mono WAV files in
 from collections import Counter, defaultdict
 from pathlib import Path, PurePosixPath
 
-from local.audio_checks import NOT_UTF8, check_file, check_utterances
-from local.audio_files import readable_copies
-from local.manifests import Utterance, clear, write_manifest
-from local.problems import printable, report_problems
+from pyspeech.data.audio_checks import NOT_UTF8, check_file, check_utterances
+from pyspeech.data.audio_files import readable_copies
+from pyspeech.data.manifests import Utterance, clear, write_manifest
+from pyspeech.data.problems import printable, report_problems
 from pyspeech.errors import UserError
 from pyspeech.spoof.formats import UNKNOWN, Label, read_labels, utterance_name
 
@@ -99,7 +99,7 @@ def write_sets(sets, out, log, name, skip_bad=False, problems=()):
     """Check the audio of {set: [Utterance, ...]} and write <set>.jsonl.gz of those that are good into `out`.
 
     name: what messages call the corpus. problems: found so far. Utterances with problems are left out and listed in
-    out/problems.txt as long as they are isolated, else they stop unless skip_bad (`local.problems.report_problems`).
+    out/problems.txt as long as they are isolated, else they stop unless skip_bad (`pyspeech.data.problems.report_problems`).
     Returns {set: {"genuine": n, "fake": n, "unlabelled": n}}, zeros left out. UserError where a class of the training
     set is empty.
     """

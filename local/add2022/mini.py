@@ -64,11 +64,11 @@ from local.add2022 import mini_more as add_mini_more, mini_sets as sets
 from local.add2022.backgrounds import backgrounds
 from local.add2022.mini_sets import Sources, plan
 from local.add2022.shortcuts import check_corpus
-from local.audio_files import digest, write_audio
-from local.manifests import Utterance, clear, write_manifest
 from local.synthesis.fake_speech import copy, find_engines, speak
 from local.synthesis.recording_chain import RATE, cut, record
 from pyspeech.audio.io import stream_audio
+from pyspeech.data.audio_files import digest, write_audio
+from pyspeech.data.manifests import Utterance, clear, write_manifest
 from pyspeech.engine.parts import in_parts
 from pyspeech.errors import UserError
 from pyspeech.fetch.download import fetch_debian

@@ -29,11 +29,11 @@ import numpy as np
 
 from local import voices
 from local.add2022.backgrounds import VOICES, backgrounds, more_backgrounds
-from local.audio_files import write_audio
 from local.fearless import mini as fearless_mini
-from local.manifests import clear, clear_split, write_split
 from local.synthesis import close_scene, soundscape, stream_scene
 from local.synthesis.radio import RATE
+from pyspeech.data.audio_files import write_audio
+from pyspeech.data.manifests import clear, clear_split, write_split
 from pyspeech.engine.parts import in_parts
 from pyspeech.fetch.download import fetch_debian
 from pyspeech.fetch.unpack import unpack

@@ -14,8 +14,8 @@ Clips without labels are an error; written are audio/eval_ami/*.wav, eval_ami.js
 from pathlib import Path
 
 from local import voices
-from local.audio_files import write_audio
-from local.manifests import clear_split, write_split
+from pyspeech.data.audio_files import write_audio
+from pyspeech.data.manifests import clear_split, write_split
 from pyspeech.sad.formats import write_reference
 from pyspeech.sad.segments import clip, union
 

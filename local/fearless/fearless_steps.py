@@ -14,8 +14,8 @@ Nothing depends on these names but: an audio file is in a split when a folder ab
 or eval, a label file is a .txt file below a folder SAD, and the two belong together when they have the same name.
 FS01_dev_001, FS_P01_dev_001 and fs_p1_dev_001 are the same name. Labels: pyspeech/sad/formats.py.
 
-Checked are audio (local/audio_checks.py) and labels, and that each file has its partner. Written are <split>.jsonl.gz
-(local/manifests.py) and reference/<split>/<recording>.txt, the labels as they came.
+Checked are audio (pyspeech/data/audio_checks.py) and labels, and that each file has its partner. Written are <split>.jsonl.gz
+(pyspeech/data/manifests.py) and reference/<split>/<recording>.txt, the labels as they came.
 """
 
 import logging
@@ -24,12 +24,12 @@ import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from local.audio_checks import check_audio
-from local.audio_files import copy_mono
-from local.manifests import clear_split, write_split
-from local.problems import list_problems
 from local.splits import SPLIT_WORDS
 from pyspeech.audio.io import find_audio, find_files
+from pyspeech.data.audio_checks import check_audio
+from pyspeech.data.audio_files import copy_mono
+from pyspeech.data.manifests import clear_split, write_split
+from pyspeech.data.problems import list_problems
 from pyspeech.engine.parts import file_state, in_parts
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write

@@ -31,10 +31,10 @@ from pathlib import Path
 import numpy as np
 
 from local import voices
-from local.audio_files import digest, write_audio
-from local.manifests import clear_split, write_split
 from local.synthesis.radio import RATE
 from local.synthesis.stream_scene import Transmission, render
+from pyspeech.data.audio_files import digest, write_audio
+from pyspeech.data.manifests import clear_split, write_split
 from pyspeech.engine.parts import in_parts
 from pyspeech.fetch.download import fetch_debian, fetch_pypi
 from pyspeech.fetch.unpack import unpack

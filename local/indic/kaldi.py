@@ -23,13 +23,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from local.audio_checks import check_file
-from local.audio_files import READABLE, as_int16, copy_mono, safe_name, write_audio
 from local.indic.languages import choose_codes, language_code
 from local.indic.mucs import DEV_SHARE, GENERIC, SPLITS, split_of
 from local.indic.transcribed import write_corpus
-from local.manifests import Segment, Utterance
 from pyspeech.audio.io import read_audio
+from pyspeech.data.audio_checks import check_file
+from pyspeech.data.audio_files import READABLE, as_int16, copy_mono, safe_name, write_audio
+from pyspeech.data.manifests import Segment, Utterance
 from pyspeech.errors import UserError
 from pyspeech.kaldi.reading import read_data_dir, require_sound
 from pyspeech.kaldi.rules import speaker_order

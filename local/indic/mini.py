@@ -27,12 +27,12 @@ from pathlib import Path
 
 import numpy as np
 
-from local.audio_files import digest, write_audio
 from local.indic import text as indic_text
 from local.indic.languages import choose_codes
 from local.indic.transcribed import write_corpus
-from local.manifests import Utterance, clear
 from local.synthesis import espeak
+from pyspeech.data.audio_files import digest, write_audio
+from pyspeech.data.manifests import Utterance, clear
 from pyspeech.engine.parts import in_parts
 
 RATE = 16000

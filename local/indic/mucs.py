@@ -25,10 +25,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from local.audio_checks import AUDIO_SUFFIXES
 from local.indic.languages import choose_codes, language_code
 from local.indic.transcribed import write_corpus
-from local.manifests import Utterance
+from pyspeech.data.audio_checks import AUDIO_SUFFIXES
+from pyspeech.data.manifests import Utterance
 from pyspeech.errors import UserError
 
 SPLITS = {

@@ -22,11 +22,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from local import voices
-from local.audio_files import write_audio
 from local.indic.languages import choose_codes
 from local.indic.transcribed import SETS, write_corpus
-from local.manifests import Utterance, clear
 from local.splits import share_of, share_of_words
+from pyspeech.data.audio_files import write_audio
+from pyspeech.data.manifests import Utterance, clear
 from pyspeech.engine.parts import in_parts
 from pyspeech.fetch.download import fetch_debian
 from pyspeech.fetch.unpack import unpack

@@ -23,8 +23,8 @@ from pathlib import Path
 
 from local.indic.languages import language_code
 from local.indic.transcribed import SETS, write_corpus
-from local.manifests import Utterance
 from local.splits import hold_out
+from pyspeech.data.manifests import Utterance
 from pyspeech.errors import UserError
 
 HELD_OUT = 0.1

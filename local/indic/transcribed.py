@@ -1,7 +1,7 @@
 """Corpora of transcribed utterances: the checks and the manifests that all of them share.
 
 A module of one corpus lists its utterances and calls `write_corpus`, which checks every audio file
-(local/audio_checks.py) and transcript and writes folder/{train,dev,test}.jsonl.gz: Lhotse CutSets, one cut an utterance
+(pyspeech/data/audio_checks.py) and transcript and writes folder/{train,dev,test}.jsonl.gz: Lhotse CutSets, one cut an utterance
 and one supervision in it, with the text as the corpus has it (pyspeech/text/normalize.py is applied where texts are
 used), the language's code, and the speaker where the corpus tells. Audio stays where it is, at its own sampling rate;
 files with several channels, and formats that are not commonly read, are mixed to mono WAV files in folder/mixed.
@@ -10,11 +10,11 @@ files with several channels, and formats that are not commonly read, are mixed t
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from local.audio_checks import check_utterances, utterance_check
-from local.audio_files import readable_copies
-from local.manifests import clear, length_of, write_manifest
-from local.problems import report_problems
 from local.splits import hold_out
+from pyspeech.data.audio_checks import check_utterances, utterance_check
+from pyspeech.data.audio_files import readable_copies
+from pyspeech.data.manifests import clear, length_of, write_manifest
+from pyspeech.data.problems import report_problems
 from pyspeech.errors import UserError
 from pyspeech.text.normalize import normalize
 

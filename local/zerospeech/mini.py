@@ -38,10 +38,10 @@ from pathlib import Path
 import numpy as np
 
 from local import voices
-from local.audio_files import write_audio
-from local.manifests import Utterance, clear, write_manifest
 from local.splits import share_of, share_of_words
 from local.synthesis.espeak import phonemes
+from pyspeech.data.audio_files import write_audio
+from pyspeech.data.manifests import Utterance, clear, write_manifest
 from pyspeech.engine.parts import in_parts
 from pyspeech.errors import UserError
 from pyspeech.fetch.download import fetch_debian

@@ -18,7 +18,7 @@ Nothing depends on more than the folders' names, unit, voice, parallel and test,
 wherever they lie, with train above them or without; what is above that is the language's name; lists and .item files
 are taken from the language's folder, or from elsewhere in the corpus unless a folder there names another language.
 
-Checked are the audio (local/audio_checks.py) and each line of the lists; written are {unit,voice,test}.jsonl.gz and the
+Checked are the audio (pyspeech/data/audio_checks.py) and each line of the lists; written are {unit,voice,test}.jsonl.gz and the
 lists (local/zerospeech/lists.py).
 """
 
@@ -32,12 +32,12 @@ from pathlib import Path
 
 import numpy as np
 
-from local.audio_checks import AUDIO_SUFFIXES, check_audio, check_file, check_utterances
-from local.audio_files import readable_copies
-from local.manifests import Utterance, clear, write_manifest
-from local.problems import report_problems
 from local.zerospeech.lists import read_synthesis, utterance_name, write_bitrate_filelist, write_items, write_synthesis
 from pyspeech.audio.headers import promised_frames
+from pyspeech.data.audio_checks import AUDIO_SUFFIXES, check_audio, check_file, check_utterances
+from pyspeech.data.audio_files import readable_copies
+from pyspeech.data.manifests import Utterance, clear, write_manifest
+from pyspeech.data.problems import report_problems
 from pyspeech.errors import UserError
 from pyspeech.units.submission import RATE, folder_of, printable
 
@@ -96,7 +96,7 @@ def prepare(corpus, out, log, language=None, skip_bad=False):
     or english. Written are {unit,voice,test}.jsonl.gz (Lhotse cuts, an utterance each, with its speaker),
     bitrate_filelist (with the durations of the corpus's own; all test utterances where it has none), and, where the
     corpus has them, abx.item and synthesis.txt (`utterance voice`). Audio with problems is named; isolated files are
-    left out and listed in out/problems.txt, more stop unless skip_bad (`local.problems.report_problems`). Test
+    left out and listed in out/problems.txt, more stop unless skip_bad (`pyspeech.data.problems.report_problems`). Test
     utterances may be silent, or as short as one sample at 16 kHz. Returns {"language", "unit", "voice", "test": numbers
     of utterances, "items": lines of abx.item}. UserError in one line for a corpus that cannot be used.
     """

@@ -2,6 +2,7 @@
 
 import math
 
+from pyspeech.report.plots import new_figure, save
 from steps.asr.tables import (
     MODELS,
     RULES,
@@ -12,7 +13,6 @@ from steps.asr.tables import (
     setting,
     word_error_rate,
 )
-from steps.plots import new_figure, save
 
 MARKERS = "osD^vPX*<>"
 

@@ -3,12 +3,12 @@
 import json
 from dataclasses import replace
 
+from pyspeech.report.tables import markdown_table
 from steps.asr import tables
 from steps.asr.corpus import SETS, describe_corpus, languages_of, load_units
 from steps.asr.figures import plot_confusion, plot_trade_off, plot_wer
 from steps.asr.train import STRUCTURES, UNION
 from steps.systems import if_used, read_scores
-from steps.tables import markdown_table
 
 LID = "multi_softmax_lid"  # the system whose decoders are stopped early
 NOTES = {

@@ -15,8 +15,8 @@ missing). A tau or threshold of None or infinity stops nothing.
 
 import math
 
+from pyspeech.report.tables import bracketed, decimals, markdown_table, percent, report_text
 from steps.chance import chance_note, chance_section
-from steps.tables import bracketed, decimals, markdown_table, percent, report_text
 
 MODELS = {
     "monolingual": "Monolingual",

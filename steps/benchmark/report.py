@@ -1,8 +1,8 @@
 """Results of utils/bench/benchmark.py as tables and plots; what a line has says steps/benchmark/comparison.py."""
 
+from pyspeech.report.tables import decimals, markdown_table, percent
 from steps.benchmark.comparison import is_disturbed
 from steps.benchmark.timing import spread
-from steps.tables import decimals, markdown_table, percent
 
 HEADER = [
     "",
@@ -103,7 +103,7 @@ def report_comparison(first, second, names, differences, others):
 
 def plot(results, names, path):
     """A PNG: audio seconds a second of each line, on a logarithmic scale, from the least to the most; a colour a result."""
-    from steps.plots import new_figure, save
+    from pyspeech.report.plots import new_figure, save
 
     lines = list(dict.fromkeys(name for result in results for name, line in result["lines"].items() if "problem" not in line))
     figure, axes = new_figure(8, 1.2 + 0.22 * len(lines) * len(results))

@@ -5,11 +5,11 @@ import json
 from dataclasses import asdict, replace
 
 from pyspeech.files import write_json
+from pyspeech.report.tables import markdown_table, percent, report_text
 from steps.cuts import load_cuts
 from steps.sad.corpus import scored_sets
 from steps.sad.detect import cut_path, read_references, read_scores
 from steps.sad.systems import SAMPLING_RATE
-from steps.tables import markdown_table, percent, report_text
 
 # A point's folder of labels, and the kinds of recordings that it is chosen on.
 LABELS = {"turns": ("turns", ("radio", "quiet")), "words": ("reference", ("close", "quiet"))}

@@ -1,9 +1,9 @@
 """The tables of Heitkaemper et al. 2020: ours, with the paper's figures beside."""
 
+from pyspeech.report.tables import decimals, markdown_table, percent, report_text
 from pyspeech.sad.registry import NETWORKS
 from steps.chance import chance_note, chance_section
 from steps.sad.systems import WEBRTC
-from steps.tables import decimals, markdown_table, percent, report_text
 
 SYSTEMS = {  # and their rows
     "statistical": "Stat. SAD",

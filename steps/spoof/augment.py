@@ -86,8 +86,8 @@ def usable(kind, value, skip_bad, folder, log):
     from types import SimpleNamespace
 
     from local.add2022.backgrounds import check_sound, find_sounds
-    from local.audio_checks import check_utterances
-    from local.problems import report_problems
+    from pyspeech.data.audio_checks import check_utterances
+    from pyspeech.data.problems import report_problems
 
     name = f"augment.{KINDS[kind][1]}={value}"
     place, paths = find_sounds(value, kind)

@@ -1,6 +1,6 @@
 """Figures 2 and 3 of Li et al. 2022 from our own data."""
 
-from steps.plots import new_figure, save
+from pyspeech.report.plots import new_figure, save
 
 COEFFICIENTS = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2)
 

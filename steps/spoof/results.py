@@ -2,8 +2,8 @@
 
 import json
 
+from pyspeech.report.det_plot import plot_det
 from steps.cuts import load_cuts
-from steps.det_plot import plot_det
 from steps.spoof import tables
 from steps.spoof.corpus import choosing_cuts
 from steps.spoof.figures import envelopes, plot_envelopes, plot_histograms

@@ -7,8 +7,8 @@ mean, "cllr": [...], "attacks": {attack: [...]}, "conditions": {condition: [...]
 
 import statistics
 
+from pyspeech.report.tables import bracketed, decimals, markdown_table, percent, report_text, spread
 from steps.chance import chance_note, chance_section
-from steps.tables import bracketed, decimals, markdown_table, percent, report_text, spread
 
 # Augmentations, and the paper's EER in % on the adaptation and the validation set, of systems trained on Train+Dev.
 AUGMENTED = {

@@ -3,7 +3,7 @@
 import statistics
 from collections import Counter
 
-from steps.plots import new_figure, save
+from pyspeech.report.plots import new_figure, save
 from steps.units.tables import TABLES
 
 SIZES = "TrfVQVAE, K"  # the families of systems that a line goes through, in the order of their number of codes

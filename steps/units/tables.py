@@ -5,8 +5,8 @@ scores: {system: [{"seed", "codes", "abx": {"within", "across"} in % or None, "b
 
 import shlex
 
+from pyspeech.report.tables import decimals, markdown_table, percent, report_text, spread
 from steps.chance import chance_note, chance_section, collapse_note
-from steps.tables import decimals, markdown_table, percent, report_text, spread
 from steps.units.train import SYSTEMS
 
 # Label, and the paper's ABX in % and bitrate in bit/s (English test set, its Tables 1 to 3); None where it has no figure.

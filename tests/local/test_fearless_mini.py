@@ -9,9 +9,10 @@ from tiny_audio import read_cuts
 from tiny_corpora import voiced
 from tiny_scenes import made_up_transcript
 
-from local import audio_files, voices
+from local import voices
 from local.fearless import mini as fearless_mini
 from local.synthesis import radio, stream_scene
+from pyspeech.data import audio_files
 from pyspeech.sad.formats import read_reference
 from pyspeech.sad.segments import segments_to_frames
 

@@ -12,9 +12,9 @@ import soundfile
 from kill_harness import killed_until_it_ends
 from tiny_audio import read_cuts
 
-from local import audio_files
 from local.indic import mini as indic_mini, text as indic_text
 from local.synthesis import espeak
+from pyspeech.data import audio_files
 from pyspeech.engine.parts import kept_in
 from pyspeech.errors import UserError
 

@@ -11,8 +11,8 @@ import soundfile
 from tiny_audio import read_cuts, write_audio
 
 from local.indic import languages, mucs
-from local.manifests import Utterance
 from local.splits import hold_out
+from pyspeech.data.manifests import Utterance
 from pyspeech.errors import UserError
 
 log = logging.getLogger("test")

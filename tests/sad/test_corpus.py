@@ -10,7 +10,7 @@ import soundfile
 from tiny_corpora import RATE, make_fearless
 
 from local.fearless import mini as fearless_mini
-from local.manifests import write_split
+from pyspeech.data.manifests import write_split
 from pyspeech.errors import DownloadError, UserError
 from pyspeech.sad.formats import write_reference
 from steps.sad.corpus import prepare_fearless, scored_sets

@@ -1,6 +1,6 @@
 """Tables of egs/zerospeech from made-up scores."""
 
-from steps.tables import spread
+from pyspeech.report.tables import spread
 from steps.units.tables import report, row, tables
 
 

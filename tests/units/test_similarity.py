@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from local.manifests import Utterance, write_manifest
+from pyspeech.data.manifests import Utterance, write_manifest
 from steps.units import similarity
 from steps.units.similarity import likeness, means
 

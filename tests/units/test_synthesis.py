@@ -11,7 +11,7 @@ import pytest
 import soundfile
 import torch
 
-from local.manifests import Utterance, write_manifest
+from pyspeech.data.manifests import Utterance, write_manifest
 from pyspeech.engine.parts import kept_in
 from pyspeech.features.config import MfccConfig
 from pyspeech.units.checkpoint import Bundle, save_pair

@@ -236,7 +236,7 @@ def say(text):
 def lay_out(recipe, folder):
     """The recipe's corpus, from made-up speech, in the official layout."""
     from local import full_size
-    from local.audio_files import write_audio
+    from pyspeech.data.audio_files import write_audio
     from steps.benchmark.parts import made_up_speech
 
     corpus = folder / PLANS[recipe].corpus

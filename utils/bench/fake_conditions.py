@@ -39,12 +39,12 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     status = set_up_messages()
     from pyspeech.model_file import find_model
+    from pyspeech.report.tables import markdown_table
     from pyspeech.spoof.checkpoint import SHIPPED, load_model
     from pyspeech.spoof.dataset import UtteranceReader
     from pyspeech.spoof.detector import score_samples
     from pyspeech.spoof.formats import label_of
     from steps.spoof.corpus import scorable_cuts
-    from steps.tables import markdown_table
 
     detector = load_model(find_model(options.model, "fake audio detector") if options.model else SHIPPED)
     cuts, rate, rows = scorable_cuts(options.corpus, options.set), detector.sampling_rate, []
@@ -114,8 +114,8 @@ def figures(scores, genuine, threshold):
     """The cells of a row: EER with its 95 % interval, and the shares in % that `threshold` gets wrong of either kind."""
     import numpy as np
 
+    from pyspeech.report.tables import bracketed, percent
     from pyspeech.spoof.scoring import eer_interval, equal_error_rate
-    from steps.tables import bracketed, percent
 
     scores, genuine = np.array(scores), np.array(genuine)
     people, fakes = scores[genuine], scores[~genuine]

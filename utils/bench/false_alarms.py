@@ -90,7 +90,7 @@ def main(arguments=None):
     use_one_thread()
 
     from local.synthesis.unspoken import KINDS
-    from steps.tables import markdown_table, percent
+    from pyspeech.report.tables import markdown_table, percent
 
     detectors = all_detectors(options.model)
     parts = {"all": (options.hours, KINDS)}

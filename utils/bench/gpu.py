@@ -39,8 +39,8 @@ from pyspeech.engine.gpu import require_usable, usable_gpus
 from pyspeech.engine.process import num_cores
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
+from pyspeech.report.tables import decimals, markdown_table, percent
 from steps.benchmark.programs import run_program
-from steps.tables import decimals, markdown_table, percent
 
 CPU_STEPS = 3  # that are compared with the CPU's
 CLOSE = 0.1  # of a loss: nearer than this is the CPU's

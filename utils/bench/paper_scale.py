@@ -30,8 +30,8 @@ from pyspeech.commands.arguments import add_json, length, tool_parser, whole_num
 from pyspeech.commands.terminal import exit_after
 from pyspeech.engine.process import duration
 from pyspeech.files import write_json
+from pyspeech.report.tables import decimals, markdown_table
 from steps.benchmark.plans import PLANS, finish, run_stage, training_of
-from steps.tables import decimals, markdown_table
 
 BEGUN = time.monotonic()
 

@@ -182,7 +182,7 @@ def labelled(folder):
 
 def draw(figures, path):
     """The DCF of each system on each set, {set: {system: fraction}}, as bars: a PNG."""
-    from steps.plots import new_figure, save
+    from pyspeech.report.plots import new_figure, save
 
     names = list(dict.fromkeys(name for found in figures.values() for name in found))[::-1]
     colours = ["#2ca02c" if name.startswith("ours") else "#7f7f7f" for name in names]
@@ -206,7 +206,7 @@ def main(arguments=None):
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = "1"  # before numpy loads
 
-    from steps.tables import markdown_table, percent
+    from pyspeech.report.tables import markdown_table, percent
 
     figures = {}
     for point, folders in (("words", options.folders), ("turns", options.turns)):

@@ -1,6 +1,6 @@
 """A picture of what a detector found in a recording: spectrogram, speech, scores."""
 
-from steps.plots import new_figure, save
+from pyspeech.report.plots import new_figure, save
 
 LONGEST = 600.0  # seconds that are drawn: more would not be seen
 RATE = 8000

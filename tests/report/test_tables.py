@@ -1,6 +1,6 @@
 """Tables for people: Markdown and plain columns, the forms of figures, the frame of RESULTS.md."""
 
-from steps.tables import aligned, bracketed, decimals, markdown_table, percent, report_text, spread
+from pyspeech.report.tables import aligned, bracketed, decimals, markdown_table, percent, report_text, spread
 
 
 def test_markdown_is_as_wide_as_its_widest_cells():

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from tiny_audio import write_audio
 
-from local import audio_checks
-from local.audio_checks import check_audio, check_file, check_utterances
-from local.manifests import Utterance
+from pyspeech.data import audio_checks
+from pyspeech.data.audio_checks import check_audio, check_file, check_utterances
+from pyspeech.data.manifests import Utterance
 from pyspeech.errors import UserError
 
 

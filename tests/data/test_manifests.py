@@ -5,7 +5,7 @@ import json
 
 from lhotse import AudioSource, CutSet, MonoCut, Recording, SupervisionSegment
 
-from local.manifests import Utterance, write_manifest
+from pyspeech.data.manifests import Utterance, write_manifest
 
 ROWS = [
     (Utterance("ä b", "x", "one two", "hi-IN", None, "train"), "/data/ä b.wav", {"rate": 16000, "duration": 1.23456789}),

@@ -1,6 +1,6 @@
 """Detection error tradeoff (DET) curves: false alarms against misses, both on the scale of a normal distribution."""
 
-from steps.plots import new_figure, save
+from pyspeech.report.plots import new_figure, save
 
 TICKS = (0.001, 0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95, 0.99, 0.999)
 

@@ -1,10 +1,10 @@
-"""local/audio_files.py: the digest of a corpus."""
+"""pyspeech/data/audio_files.py: the digest of a corpus."""
 
 import hashlib
 
 import numpy as np
 
-from local.audio_files import digest, write_audio
+from pyspeech.data.audio_files import digest, write_audio
 
 RATE = 8000
 

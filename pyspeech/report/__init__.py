@@ -1,0 +1,1 @@
+"""Tables and plots as recipes and tools show them."""

@@ -1,11 +1,5 @@
 #!/usr/bin/env python3
-"""Score features by ABX: how often a phone is nearer to another phone than to itself, within and across speakers.
-
-FEATURES is a folder with a file for each that the items name, NAME.npy (frames, dim), NAME.npz (`features`, and `times`
-in seconds if they are known) or NAME.txt (a vector a line), or a Kaldi table of matrices (.scp, .ark). FILE has a
-header and lines `file onset offset phone phone-before phone-after speaker`, or is a compiled task of ABXpy (.abx), such
-as ZeroSpeech distributes. All triplets count; see pyspeech/units/abx.py for the rules.
-"""
+"""Score features by ABX: how often a phone is nearer to another phone than to itself, within and across speakers."""
 
 import sys
 from pathlib import Path
@@ -14,80 +8,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from pyspeech.launch import ensure_environment
 
 ensure_environment()
-
-import math
-import os
-
-from pyspeech.commands.arguments import new_file, tool_parser
+from pyspeech.commands.score_abx import main
 from pyspeech.commands.terminal import exit_after
-from pyspeech.errors import UserError
-from pyspeech.files import write_json
-
-
-def main(arguments=None):
-    options = parser().parse_args(arguments)
-    if options.jobs < 1 or options.frame_rate is not None and not 0 < options.frame_rate < math.inf:
-        raise UserError(f"--jobs {options.jobs} --frame-rate {options.frame_rate}; expected finite numbers above 0")
-    # The work is in many small products of matrices: processes help there, threads do not.
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    from pyspeech.units.abx import MODES, load_frames, score_modes
-    from pyspeech.units.abx_task import read_item_file
-
-    items = read_item_file(options.items)
-    frames = load_frames(items, options.features, options.frame_rate)
-    result = {"distance": options.distance, "rule": options.rule, "items": len(items)}
-    modes = MODES if options.mode == "both" else (options.mode,)
-    for mode, error, cells in score_modes(items, frames, options.distance, modes, options.rule, options.jobs):
-        result[mode] = {"error": error, "cells": cells}
-        if cells:
-            print(
-                f"{mode}: {error:.2f} % error, {options.distance}, {options.rule} averages, {cells} cells, {len(items)} items",
-                flush=True,
-            )
-    if not any(result[mode]["cells"] for mode in modes):
-        raise UserError(f"{options.items}: nothing to compare {' or '.join(modes)} speakers")
-    if options.json:
-        write_json(options.json, result)
-
-
-def parser():
-    parser = tool_parser(__doc__)
-    parser.add_argument("--items", metavar="FILE", required=True, help="tokens of phones (.item, or a compiled task, .abx)")
-    parser.add_argument("--features", metavar="FEATURES", required=True, help="folder of files, or x.scp, x.ark")
-    parser.add_argument(
-        "--distance",
-        choices=("cosine", "kl", "levenshtein"),
-        default="cosine",
-        help="cosine: angle of vectors; kl: for probabilities; levenshtein: edits, for codes as they are (default: cosine)",
-    )
-    parser.add_argument(
-        "--frame-rate",
-        metavar="HZ",
-        type=float,
-        help="frames a second, the first at half a frame (default: the times in the files)",
-    )
-    parser.add_argument(
-        "--mode",
-        choices=("across", "within", "both"),
-        default="both",
-        help="X by another speaker than A and B, or by the same one (default: both)",
-    )
-    parser.add_argument(
-        "--rule",
-        choices=("zerospeech2020", "joint"),
-        default="zerospeech2020",
-        help="order of the averages: that of ZeroSpeech 2020, or contexts and speakers of X together as "
-        "Libri-light and fastabx do (default: zerospeech2020)",
-    )
-    parser.add_argument("--jobs", metavar="N", type=int, default=1, help="processes (default: 1)")
-    parser.add_argument(
-        "--json",
-        metavar="FILE",
-        type=new_file,
-        help="write the figures, with all digits, to FILE as well; null where the items have no triplets",
-    )
-    return parser
-
 
 if __name__ == "__main__":
     exit_after(main)

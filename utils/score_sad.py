@@ -1,10 +1,5 @@
 #!/usr/bin/env python3
-"""Score speech activity detection: the official detection cost function (DCF) with precision, recall and F1.
-
-Both folders hold one <recording>.txt for each recording, in the label formats of Fearless Steps (tab-separated; see
-pyspeech/sad/formats.py). Every reference needs its hypothesis. The overall DCF is the official one: the unweighted mean
-of the recordings' values rounded to 5 decimals; all other overall figures are over the summed times of all recordings.
-"""
+"""Score speech activity detection: the official detection cost function (DCF) with precision, recall and F1."""
 
 import sys
 from pathlib import Path
@@ -13,67 +8,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from pyspeech.launch import ensure_environment
 
 ensure_environment()
-
-
-from pyspeech.commands.arguments import add_json, tool_parser
+from pyspeech.commands.score_sad import main
 from pyspeech.commands.terminal import exit_after
-from pyspeech.files import write_json
-from pyspeech.report.tables import aligned, decimals
-
-COLUMNS = [
-    ("DCF", "dcf", 5),
-    ("Pmiss", "p_miss", 5),
-    ("Pfa", "p_fa", 5),
-    ("P", "precision", 4),
-    ("R", "recall", 4),
-    ("F1", "f1", 4),
-    ("missed s", "miss_s", 2),
-    ("false s", "fa_s", 2),
-    ("speech s", "speech_s", 2),
-    ("non-speech s", "nonspeech_s", 2),
-]
-
-
-def main(arguments=None):
-    options = parser().parse_args(arguments)
-    from pyspeech.sad.scoring import score_folders
-
-    result = score_folders(options.reference, options.hypothesis, options.collar)
-    if options.json:
-        write_json(options.json, result)
-    for line in result["warnings"]:
-        print(f"warning: {line}", file=sys.stderr)
-    print(table(result))
-
-
-def parser():
-    parser = tool_parser(__doc__)
-    parser.add_argument("--reference", metavar="DIR", required=True, help="folder of the reference label files")
-    parser.add_argument("--hypothesis", metavar="DIR", required=True, help="folder of the hypothesis label files")
-    parser.add_argument(
-        "--collar",
-        metavar="S",
-        type=float,
-        default=0.5,
-        help="seconds beside speech that are not scored (default: 0.5, the official one)",
-    )
-    add_json(parser)
-    return parser
-
-
-def table(result):
-    """Return the result of `score_folders` as text: a line for each recording, one for all, and what they mean."""
-    rows = [["recording"] + [title for title, _, _ in COLUMNS]]
-    for name, score in [*result["files"].items(), ("overall", result["overall"])]:
-        rows.append([name] + [decimals(score[key], f".{digits}f") for _, key, digits in COLUMNS])
-    lines = aligned(rows)
-    count = sum(score["dcf"] is not None for score in result["files"].values())
-    note = (
-        f"collar {result['collar']:g} s; overall DCF: mean of {count} recording{'s' if count > 1 else ''}; "
-        "the other overall figures: over the summed times"
-    )
-    return "\n".join([*lines[:-1], lines[1], lines[-1], note])
-
 
 if __name__ == "__main__":
     exit_after(main)

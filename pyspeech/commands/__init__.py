@@ -1,1 +1,22 @@
-"""The command line tools."""
+"""The commands of `pyspeech`; in a clone, utils/*.py are doors to the same functions.
+
+pyspeech detect call.wav         utils/detect_speech.py call.wav
+"""
+
+# {command: (module of this package, its door in utils/, what it does)}
+COMMANDS = {
+    "detect": ("detect", "detect_speech", "find speech in recordings"),
+    "transcribe": ("transcribe", "transcribe", "recognise speech"),
+    "units": ("units", "encode_units", "encode speech as discrete units"),
+    "speak": ("speak", "resynthesize", "resynthesise speech from its units"),
+    "detect-fake": ("detect_fake", "detect_fake", "tell genuine from fake speech"),
+    "anonymize": ("anonymize", "anonymize", "hide who speaks (McAdams coefficient)"),
+    "score sad": ("score_sad", "score_sad", "official detection cost of speech segments"),
+    "score wer": ("score_wer", "score_wer", "word error rates with confidence intervals"),
+    "score abx": ("score_abx", "score_abx", "ABX error of units"),
+    "score bitrate": ("score_bitrate", "score_bitrate", "bitrate of units"),
+    "score eer": ("score_eer", "score_eer", "EER, Cllr and min t-DCF"),
+    "kaldi export": ("kaldi_export", "kaldi_export", "manifest to Kaldi data directory"),
+    "kaldi import": ("kaldi_import", "kaldi_import", "check a Kaldi data directory, make a manifest of it"),
+    "export-onnx": ("export_onnx", "export_onnx", "write a detection network as ONNX"),
+}

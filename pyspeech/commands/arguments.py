@@ -2,12 +2,20 @@
 is expected."""
 
 import argparse
+import os
+import sys
 from pathlib import Path
+
+from pyspeech.commands import COMMANDS
 
 
 def tool_parser(description: str | None) -> argparse.ArgumentParser:
-    """An ArgumentParser whose help shows a tool's docstring as it is written."""
-    return argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    """An ArgumentParser whose help shows a tool's docstring as it is written, with the commands as they were called."""
+    program = os.path.basename(sys.argv[0])
+    if program.startswith("pyspeech ") and description:
+        for name, (_, door, _) in COMMANDS.items():
+            description = description.replace(f"utils/{door}.py", f"pyspeech {name}")
+    return argparse.ArgumentParser(program, description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:

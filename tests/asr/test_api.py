@@ -13,7 +13,7 @@ from pyspeech.asr import api
 from pyspeech.asr.api import Recognizer
 from pyspeech.asr.transcripts import FORMATS
 from pyspeech.audio.io import read_audio
-from utils import transcribe
+from pyspeech.commands import transcribe
 
 RATE = 16000
 

@@ -8,9 +8,9 @@ import soundfile
 from tool_harness import run_tool
 
 from pyspeech.audio.io import read_audio, read_channels
+from pyspeech.commands import anonymize as tool
 from pyspeech.errors import UserError
 from pyspeech.spoof.mcadams import anonymize
-from utils import anonymize as tool
 from utils.bench.mcadams import make_speech
 
 SPEECH = make_speech(0.4)

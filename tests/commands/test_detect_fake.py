@@ -16,6 +16,7 @@ from tiny_spoof import sound, write_corpus
 from tool_harness import run_tool
 
 from pyspeech.audio.io import read_audio
+from pyspeech.commands import detect_fake
 from pyspeech.errors import UserError
 from pyspeech.spoof.calibration import Calibration
 from pyspeech.spoof.checkpoint import load_model, save_model
@@ -24,7 +25,6 @@ from pyspeech.spoof.detector import Detector, score_samples
 from pyspeech.spoof.formats import read_scores
 from pyspeech.spoof.networks import LcnnBlstm
 from steps.spoof.score import score_system
-from utils import detect_fake
 
 
 @pytest.fixture(scope="module")

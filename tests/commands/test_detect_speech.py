@@ -10,12 +10,12 @@ import soundfile
 from tool_harness import run_tool, tool_command
 
 from pyspeech.audio.io import read_audio, stream_audio
+from pyspeech.commands import detect as detect_speech
 from pyspeech.errors import UserError
 from pyspeech.model_file import newest_model
 from pyspeech.sad.detector import load_detector
 from pyspeech.sad.formats import FORMATS, read_hypothesis
 from pyspeech.sad.segments import segments_to_frames, tidy
-from utils import detect_speech
 
 RATE = 8000
 BURSTS = [(4.0, 6.5), (9.0, 10.5), (14.0, 18.0)]  # seconds, of the 20 s of `voice`

@@ -13,11 +13,11 @@ from tool_harness import BAD, as_new, run_tool, write_awkward_audio
 
 from pyspeech import compat
 from pyspeech.audio.io import read_audio
+from pyspeech.commands import units as encode_units
 from pyspeech.errors import UserError
 from pyspeech.units.checkpoint import save_model, save_pair
 from pyspeech.units.encoding import encode
 from pyspeech.units.features_files import open_features, read_features
-from utils import encode_units
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ from tool_harness import BAD, run_tool, write_awkward_audio
 
 from pyspeech.audio.io import read_audio
 from pyspeech.audio.level import rms
+from pyspeech.commands import speak as tool
 from pyspeech.errors import UserError
 from pyspeech.units.checkpoint import save_model, save_pair
 from pyspeech.units.resynthesis import resynthesize
-from utils import resynthesize as tool
 
 
 @pytest.fixture(scope="module")

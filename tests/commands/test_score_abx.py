@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tool_harness import run_tool
 
+from pyspeech.commands import score_abx
 from pyspeech.errors import UserError
-from utils import score_abx
 
 
 def write_corpus(folder):

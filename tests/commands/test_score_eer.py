@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from tool_harness import assert_usage_error, run_tool
 
+from pyspeech.commands import score_eer
 from pyspeech.errors import UserError
 from pyspeech.report.det_plot import det_line
-from utils import score_eer
 
 GENUINE, FAKE = [2.1, 1.5, 0.3, -0.2, 1.1], [-1.5, -0.8, 0.5, -2.2, 0.1, -0.3, 1.2]
 

@@ -6,8 +6,8 @@ import json
 import pytest
 from tool_harness import run_tool
 
+from pyspeech.commands import score_wer
 from pyspeech.errors import UserError
-from utils import score_wer
 
 REF = {"a1": "the cat sat", "a2": "on the mat", "b1": "नमस्ते दुनिया", "b2": ""}
 HYP = {"a1": "the cat sat", "a2": "on mat", "b1": "नमस्ते दुनिया का", "b2": "हाँ"}

@@ -13,12 +13,12 @@ from lhotse import CutSet
 from tiny_audio import noise, write_audio
 from tool_harness import one_line_error, run_tool
 
+from pyspeech.commands import kaldi_export, kaldi_import
 from pyspeech.data.cuts import read_samples
 from pyspeech.data.manifests import Segment, Utterance, write_manifest, write_split
 from pyspeech.features.config import FbankConfig
 from pyspeech.features.fbank import fbank
 from pyspeech.units.features_files import open_features, read_features
-from utils import kaldi_export, kaldi_import
 
 RATE = 11025
 

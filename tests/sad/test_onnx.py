@@ -10,6 +10,7 @@ import pytest
 import soundfile
 from tool_harness import UTILS, run_tool
 
+from pyspeech.commands import export_onnx as export_tool
 from pyspeech.errors import UserError
 from pyspeech.sad.checkpoint import save_model
 from pyspeech.sad.config import OperatingPoint
@@ -18,7 +19,6 @@ from pyspeech.sad.detector import load_detector
 from pyspeech.sad.onnx_export import export_onnx
 from pyspeech.sad.onnx_network import FORMAT, METADATA, OnnxNetwork
 from tests.sad.test_networks import make_model, radio, score_whole
-from utils import export_onnx as export_tool
 
 POINTS = {"turns": OperatingPoint(0.4, "hmm", min_silence=0.5), "words": OperatingPoint(0.6, "median", pad=0.1)}
 MODELS = {

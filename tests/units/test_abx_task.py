@@ -13,10 +13,10 @@ from tiny_audio import read_cuts
 from tiny_zerospeech import make_zerospeech
 
 from local.zerospeech import zerospeech2019
+from pyspeech.commands import score_abx
 from pyspeech.errors import UserError
 from pyspeech.units import abx, abx_task
 from pyspeech.units.abx import Item
-from utils import score_abx
 
 log = logging.getLogger("test")
 

@@ -9,9 +9,9 @@ from tiny_zerospeech import VOICES as SENTENCES, sentence
 from tool_harness import one_line_error
 
 from pyspeech.audio.io import read_audio
+from pyspeech.commands import speak as resynthesize, units as encode_units
 from pyspeech.units.api import FORMATS, UnitEncoder, Units, UnitSynthesizer
 from pyspeech.units.checkpoint import save_pair
-from utils import encode_units, resynthesize
 
 
 @pytest.fixture(scope="module")

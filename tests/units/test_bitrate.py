@@ -9,9 +9,9 @@ import pytest
 import soundfile
 from tool_harness import one_line_error, run_tool
 
+from pyspeech.commands import score_bitrate
 from pyspeech.errors import UserError
 from pyspeech.units.bitrate import bitrate, listed_name, measure, read_filelist
-from utils import score_bitrate
 
 EXAMPLE = [("u1", "AABC", 0.5), ("u2", "ABBACC", 0.75)]
 EXPECTED = 12.567604755637348

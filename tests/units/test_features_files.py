@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from tool_harness import one_line_error
 
+from pyspeech.commands import score_abx, score_bitrate
 from pyspeech.errors import UserError
 from pyspeech.units.features_files import kaldi_table, open_features, read_features
-from utils import score_abx, score_bitrate
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -1,0 +1,193 @@
+"""Write a Kaldi data directory of cut manifests, such as those of an experiment's corpus.
+
+MANIFEST is a lhotse manifest of cuts (*.jsonl.gz); each of its supervisions is an utterance. DIR gets wav.scp, utt2spk,
+spk2utt, text, utt2dur, reco2dur, and as they are needed segments, utt2lang, spk2gender, and tables that Kaldi passes over:
+what ids were called that Kaldi would not take (utt2name, spk2name, reco2name) and other things that are said of utterances
+(utt2custom). Audio that Kaldi reads as it is, mono 16-bit WAV, stays where it is; other is copied to DIR/wav as such.
+The directory is checked by Kaldi's rules in the end; utils/kaldi_import.py reads it again.
+
+examples:
+  utils/kaldi_export.py egs/indic/exp/mini/corpus/train.jsonl.gz data/train
+  utils/kaldi_export.py --features egs/indic/exp/mini/features/options.json egs/indic/exp/mini/corpus/test.jsonl.gz data/test
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import re
+from pathlib import Path
+
+from pyspeech.commands.arguments import tool_parser
+from pyspeech.commands.terminal import set_up_messages
+from pyspeech.errors import UserError
+from pyspeech.files import atomic_write
+
+log = logging.getLogger("kaldi_export")
+
+
+def main(arguments=None):
+    options = parser().parse_args(arguments)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    set_up_messages()
+    folder = Path(options.folder)
+    if (folder / "utt2spk").exists():
+        raise UserError(f"{folder}: is a data directory already; remove it or name another folder")
+    if options.compress and not options.features:
+        raise UserError("--compress: is of the features that --features writes; name their options too")
+    config = read_config(options.features) if options.features else None
+    for name in ("feats.scp", "feats.ark", "utt2num_frames"):  # of an export that was killed
+        (folder / name).unlink(missing_ok=True)
+    from pyspeech.kaldi.reading import require_sound
+    from pyspeech.kaldi.writing import kaldi_ids, write_data_dir
+
+    utterances, durations = collect(options.manifests, folder)
+    if config is not None:
+        ids = kaldi_ids([(one.id, one.speaker) for one in utterances])
+        ordered = sorted(zip((key for key, _ in ids), utterances, strict=True), key=lambda pair: pair[0])
+        write_features(folder, ordered, config, options.compress)
+    write_data_dir(folder, utterances, durations)
+    require_sound(folder)
+    print(f"{folder}: {len(utterances)} utterances of {len(durations)} recordings")
+
+
+def parser():
+    parser = tool_parser(__doc__)
+    parser.add_argument("manifests", metavar="MANIFEST", nargs="+", help="lhotse cuts, *.jsonl or *.jsonl.gz")
+    parser.add_argument("folder", metavar="DIR", help="the data directory to write")
+    parser.add_argument(
+        "--features",
+        metavar="FILE",
+        help="write log-mel frames too (feats.scp, feats.ark, utt2num_frames), "
+        "with the options in FILE: features/options.json of an experiment of egs/indic",
+    )
+    parser.add_argument("--compress", action="store_true", help="with --features: as Kaldi compresses features, a byte a value")
+    return parser
+
+
+def read_config(path):
+    """FbankConfig of a JSON file of its options."""
+    from pyspeech.features.config import FbankConfig
+
+    try:
+        config = FbankConfig(**json.loads(Path(path).read_text(encoding="utf-8")))
+        config.check()
+    except (OSError, ValueError, TypeError) as error:
+        raise UserError(
+            f"{path}: no options of log-mel features ({getattr(error, 'strerror', None) or error}); expected "
+            "the features/options.json of an experiment of egs/indic"
+        ) from None
+    return config
+
+
+def collect(manifests, folder):
+    """([KaldiUtterance, ...], {recording: seconds}) of manifests; audio that has to be is copied to folder/wav."""
+    from lhotse import CutSet
+    from tqdm import tqdm
+
+    utterances, durations, places, silent = [], {}, {}, 0
+    for manifest in manifests:
+        if not Path(manifest).is_file():
+            raise UserError(f"{manifest}: no such file; expected a lhotse manifest of cuts")
+        for cut in tqdm(CutSet.from_file(manifest), Path(manifest).name, disable=None):
+            if type(cut).__name__ != "MonoCut" or cut.recording is None:
+                raise UserError(f"{manifest}: {cut.id} is no cut of one recording and channel; save it as audio first")
+            name = cut.recording.id if cut.recording.num_channels == 1 else f"{cut.recording.id}-{cut.channel}"
+            source = json.dumps(cut.recording.to_dict(), sort_keys=True)
+            key = name, hashlib.md5(source.encode()).hexdigest()
+            if key not in places and cut.supervisions:
+                places[key] = place_of(cut, Path(manifest), folder, *key)
+                durations[name] = cut.recording.duration
+            silent += not cut.supervisions
+            utterances += [utterance(cut, one, name, places[key]) for one in cut.supervisions]
+    if not utterances:
+        raise UserError(f"{', '.join(manifests)}: no utterance; expected cuts with supervisions")
+    if silent:
+        log.warning("%d cuts without a supervision are left out: Kaldi lists utterances", silent)
+    return utterances, durations
+
+
+def utterance(cut, supervision, recording, audio):
+    from pyspeech.kaldi.reading import KaldiUtterance
+
+    start = max(cut.start + supervision.start, 0.0)
+    end = start + supervision.duration  # lhotse's own `end` is rounded
+    whole = start == 0 and round(end * cut.recording.sampling_rate) >= cut.recording.num_samples
+    end = min(end, cut.recording.duration)
+    return KaldiUtterance(
+        id=cut.id if len(cut.supervisions) == 1 else supervision.id,
+        recording=recording,
+        audio=audio,
+        speaker=supervision.speaker,
+        start=None if whole else start,
+        end=None if whole else end,
+        text=supervision.text,
+        language=supervision.language,
+        gender=supervision.gender,
+        custom=supervision.custom or None,
+    )
+
+
+def place_of(cut, manifest, folder, name, digest):
+    """What wav.scp says of a cut's recording: its file, or a copy that Kaldi can read."""
+    from lhotse.utils import fastcopy
+
+    from pyspeech.data.audio_files import as_int16, safe_name, write_audio
+    from pyspeech.data.cuts import read_samples
+
+    source = cut.recording.sources[0]
+    if source.type == "file" and not os.path.exists(source.source):  # as from the folder of the manifest
+        source.source = str(manifest.parent / source.source)
+    plain = len(cut.recording.sources) == 1 and source.type == "file" and not cut.recording.transforms
+    if plain and kaldi_reads(source.source):
+        return os.path.abspath(source.source)
+    target = folder.absolute() / "wav" / f"{safe_name(name)}.{digest[:8]}.wav"
+    if kaldi_path(target) is None:
+        raise UserError(f"{target}: no path that wav.scp can have; choose another folder")
+    if not target.exists():
+        rate = cut.recording.sampling_rate
+        samples = read_samples(fastcopy(cut, start=0.0, duration=cut.recording.duration, supervisions=[]), rate)
+        write_audio(target, as_int16(samples), rate)
+    return str(target)
+
+
+def kaldi_path(path):
+    """A match where Kaldi would take a path for a file: none for a command, an offset, or space at the ends."""
+    return re.fullmatch(r"[^\s~]([^\n\r]*[^\s|])?", str(path)) and not re.search(r":\d+$", str(path)) or None
+
+
+def kaldi_reads(path):
+    """Whether a file is one that Kaldi's programs read by themselves."""
+    import soundfile
+
+    try:
+        found = soundfile.info(os.fsencode(path))
+    except (soundfile.LibsndfileError, OSError):
+        raise UserError(f"{path}: cannot be read as audio; check the file, or prepare the corpus again") from None
+    kind = found.format, found.subtype, found.channels
+    return kind == ("WAV", "PCM_16", 1) and kaldi_path(os.path.abspath(path)) is not None
+
+
+def write_features(folder, utterances, config, compress):
+    """feats.ark, feats.scp and utt2num_frames of [(id, KaldiUtterance), ...], in the order of their ids."""
+    import numpy as np
+    from tqdm import tqdm
+
+    from pyspeech.audio.io import stream_audio
+    from pyspeech.features.fbank import fbank
+    from pyspeech.units.features_files import kaldi_table
+
+    counts = {}
+    with kaldi_table(folder / "feats", compress) as write:
+        for key, one in tqdm(utterances, "features", disable=None):
+            start, length = one.start or 0.0, None if one.end is None else one.end - (one.start or 0.0)
+            samples = np.concatenate(list(stream_audio(one.audio, config.sampling_rate, start=start, duration=length)))
+            frames = fbank(samples, config).numpy()
+            if not len(frames):
+                raise UserError(f"{one.id}: too short for a frame of features; leave it out")
+            counts[key] = len(frames)
+            write(key, frames)
+    with atomic_write(folder / "utt2num_frames") as stream:
+        stream.writelines(f"{key} {count}\n" for key, count in counts.items())

@@ -1,0 +1,316 @@
+"""Speech to text with a transducer that egs/indic/run.py trained.
+
+INPUT is an audio file, a folder (searched with all below it), a Kaldi table (*.scp), a lhotse manifest of recordings or
+cuts (*.jsonl, *.jsonl.gz), or "-": standard input, which brings a file, a WAV stream, or raw 16-bit samples (signed,
+little-endian, one channel) at --rate. Any sampling rate and length. The text goes to the screen, or with -o into one
+file for each recording; messages and a summary go to standard error.
+
+Recordings of up to 30 s are recognised as a whole. Longer ones, and all with --stream, are cut into segments at pauses.
+
+examples:
+  utils/transcribe.py call.wav --model egs/indic/exp/mini/models/multi_softmax_lid
+  utils/transcribe.py recordings/ --model DIR --language hi-IN --format srt -o subtitles
+  sox -d -t raw -r 16000 -e signed -b 16 -c 1 - | utils/transcribe.py - --model DIR --stream
+  arecord -f S16_LE -r 16000 -c 1 -t wav - | utils/transcribe.py - --model DIR --stream
+  parec --format=s16le --rate=16000 --channels=1 | utils/transcribe.py - --model DIR --stream
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import sys
+from collections import Counter
+from pathlib import Path
+
+from pyspeech.asr.config import STOPPING_RULES, WHOLE, EarlyStopping, Endpointing, SearchConfig
+from pyspeech.asr.transcripts import FORMATS, Transcript, render
+from pyspeech.commands.arguments import tool_parser, whole_number
+from pyspeech.commands.terminal import clock, process_all, say_errors, set_up_messages, shown_name, speed, stop_at_interrupt
+from pyspeech.errors import UserError
+from pyspeech.model_file import find_model
+
+BATCH = 16  # short recordings that are recognised together
+LIVE_BLOCK, FILE_BLOCK = 0.3, 10.0  # seconds read at once
+
+
+def parser():
+    parser = tool_parser(__doc__)
+    parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, folder, *.scp, *.jsonl, *.jsonl.gz, -")
+    parser.add_argument(
+        "--model",
+        metavar="DIR",
+        required=True,
+        help="folder of a model.pt, such as egs/indic/exp/mini/models/multi_softmax_lid",
+    )
+    parser.add_argument(
+        "--language",
+        metavar="CODE",
+        default="auto",
+        help="such as hi-IN, or auto (default): by "
+        "language identification, or by the script where a model has one vocabulary for all",
+    )
+    parser.add_argument(
+        "--stream",
+        action="store_true",
+        help="recognise while the audio comes in: partial results on a terminal, and each segment as soon as it is over",
+    )
+    parser.add_argument(
+        "--format", choices=list(FORMATS), default="text", help="text (default), json, ctm (words with times), srt (subtitles)"
+    )
+    parser.add_argument(
+        "--nbest",
+        metavar="N",
+        type=whole_number,
+        default=1,
+        help="give the N best texts of each segment, with their start and log probability (text and json; default: 1)",
+    )
+    parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording into DIR")
+    parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")
+    parser.add_argument(
+        "--rate", metavar="HZ", type=whole_number, default=16000, help="of raw samples on standard input (default: 16000)"
+    )
+    parser.add_argument(
+        "--beam",
+        metavar="N",
+        type=whole_number,
+        help=f"hypotheses kept; 1 is fastest (default: {SearchConfig.beam}, or --nbest if more)",
+    )
+    parser.add_argument(
+        "--int8", action="store_true", help="compute with 8-bit integers on the CPU: faster, a little less exact"
+    )
+    parser.add_argument(
+        "--min-silence",
+        metavar="S",
+        type=seconds,
+        default=Endpointing.silence_after,
+        help=f"a pause that ends a segment (default: {Endpointing.silence_after})",
+    )
+    parser.add_argument(
+        "--tau",
+        metavar="N",
+        type=number,
+        help="early stopping: after N encoder frames (of 30 ms "
+        "in models of the paper's size, 60 ms in those of the profiles mini and quick), switch off the "
+        "decoders of unlikely languages (default with --threshold: 0)",
+    )
+    parser.add_argument(
+        "--threshold",
+        metavar="X",
+        type=number,
+        help="of languages whose score is more than X below the best one's (default with --tau: 0)",
+    )
+    parser.add_argument("--rule", choices=STOPPING_RULES, help=f"that score (default: {EarlyStopping.rule})")
+    return parser
+
+
+def number(text):
+    value = float(text)
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of 0 or more")
+    return value
+
+
+def seconds(text):
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds above 0")
+    return value
+
+
+def main(arguments=None):
+    """Returns the exit status: 0, or 1 where a recording could not be transcribed."""
+    options = parser().parse_intermixed_args(arguments)
+    check_options(options)
+    status = set_up_messages()
+    from pyspeech.audio.recordings import check_output, find_recordings
+
+    recordings = find_recordings(options.inputs)
+    if options.output:
+        check_output(options.output, recordings)
+    work = Work(load_recognizer(options), options, status, recordings)
+    return process_all(len(recordings), work.process, status, "transcribed", work.summary)
+
+
+def check_options(options):
+    if options.nbest > 1 and options.format not in ("text", "json"):
+        raise UserError(f"--nbest {options.nbest}: --format {options.format} has no place for it; use text or json")
+    if options.beam and options.beam < options.nbest:
+        raise UserError(
+            f"--beam {options.beam}: a search that keeps {options.beam} hypotheses cannot give the "
+            f"{options.nbest} best; expected at least {options.nbest}"
+        )
+    search_of(options).check()
+    if options.rule and options.tau is None and options.threshold is None:
+        raise UserError(f"--rule {options.rule}: nothing is stopped early without --tau or --threshold; give one of them")
+    if "-" in options.inputs and (sys.stdin is None or sys.stdin.isatty()):
+        raise UserError("-: no audio on standard input; pipe audio into this command, as --help shows")
+
+
+def search_of(options):
+    return SearchConfig(beam=options.beam or max(SearchConfig.beam, options.nbest))
+
+
+def load_recognizer(options):
+    """The Recognizer of --model, in int8 or on the GPU where there is one."""
+    folder = find_model(options.model, "transducer")
+    from pyspeech.asr.api import Recognizer, load_bundle
+
+    bundle, stopping = load_bundle(folder, int8=options.int8), None
+    if options.tau is not None or options.threshold is not None:
+        stopping = EarlyStopping(options.rule or EarlyStopping.rule, options.tau or 0.0, options.threshold or 0.0)
+    endpointing = Endpointing(silence_after=options.min_silence)
+    return Recognizer(bundle, language_of(options, bundle), search_of(options), stopping, endpointing)
+
+
+def language_of(options, bundle):
+    """The language to recognise, None where the model tells; UserError where it does not, or has no such language."""
+    model = bundle.model
+    codes = ", ".join(model.languages)
+    if options.language != "auto":
+        if options.language not in model.languages:
+            raise UserError(f"--language {options.language}: the model in {options.model} has {codes}")
+    elif len(model.languages) > 1 and model.num_heads > 1 and model.lid is None:
+        raise UserError(f"--language auto: the model in {options.model} cannot tell languages apart; give one of {codes}")
+    if options.tau is not None or options.threshold is not None:
+        if options.language != "auto" or model.lid is None or len(model.languages) == 1:
+            raise UserError(
+                "--tau, --threshold: early stopping is for --language auto and a model with identification "
+                f"of several languages, such as multi_softmax_lid; this one has {codes}"
+            )
+    return None if options.language == "auto" else options.language
+
+
+class Work:
+    """Recordings to transcripts, one after the other: recognition, output, and what the summary says."""
+
+    def __init__(self, recognizer, options, status, recordings):
+        self.recognizer = recognizer
+        self.options, self.status, self.recordings = options, status, recordings
+        self.batch = []  # (Recording, samples) of short recordings
+        self.taken, self.done, self.failed = 0, [], []
+        self.audio = 0.0  # seconds
+        self.languages = Counter()  # seconds of each
+
+    def process(self, finished, failed):
+        """All recordings: those that are transcribed, and the paths of those that fail, into the two lists."""
+        self.done, self.failed = finished, failed
+        for recording in self.recordings:
+            self.add(recording)
+        self.finish_batch()
+
+    def add(self, recording):
+        self.taken += 1
+        self.status.show(f"{self._count()}{shown_name(recording)}")
+        with say_errors(recording.path, self.failed), stop_at_interrupt(recording.path == "-") as stopped:
+            blocks = self._read(recording, stopped)
+            if self.options.stream:
+                self._stream(recording, blocks)
+                return
+            from pyspeech.asr.api import take
+
+            samples, blocks = take(blocks, WHOLE * self.recognizer.sampling_rate)
+            if samples is None:
+                self.finish_batch()  # the order of the output is that of the input
+                self._stream(recording, blocks)
+                return
+            self.batch.append((recording, samples))
+        if len(self.batch) == BATCH:
+            self.finish_batch()
+
+    def finish_batch(self):
+        """Recognise and output the short recordings that wait."""
+        batch, self.batch = self.batch, []
+        if not batch:
+            return
+        try:
+            results = self.recognizer.recognize([samples for _, samples in batch])
+        except Exception:  # one at a time shows whose fault it is
+            results = [None] * len(batch)
+        for (recording, samples), result in zip(batch, results, strict=True):
+            with say_errors(recording.path, self.failed):
+                result = result or self.recognizer.recognize([samples])[0]
+                self._output(recording, [result], len(samples) / self.recognizer.sampling_rate)
+
+    def _read(self, recording, stopped):
+        """Blocks of mono samples at the model's sampling rate."""
+        options, rate = self.options, self.recognizer.sampling_rate
+        channel = recording.channel if options.channel is None else options.channel
+        if recording.path == "-":
+            from pyspeech.audio.live import is_file, stream_live
+
+            if not is_file(sys.stdin.buffer, options.stream):
+                blocks = stream_live(sys.stdin.buffer, rate, options.rate, channel, LIVE_BLOCK)
+                return itertools.takewhile(lambda _: not stopped, blocks)
+        from pyspeech.audio.io import stream_audio
+
+        block = LIVE_BLOCK if options.stream else FILE_BLOCK
+        return stream_audio(recording.path, rate, channel, block, recording.start, recording.duration)
+
+    def _stream(self, recording, blocks):
+        """Recognise in segments; with --stream each goes to the screen as soon as it is over."""
+        segments, subtitles, duration = [], 1, 0.0
+        show_now = self.options.stream and not self.options.output
+        for result, duration in self.recognizer.segments(blocks):
+            if not result.final:
+                self.status.show(f"{self._count()}{shown_name(recording)} {clock(duration)} {result.text}")
+            elif result.text:
+                segments.append(result)
+                if show_now:
+                    text = self._render(recording, segments[-1:], result.seconds, subtitles)
+                    subtitles += text.count(" --> ")
+                    self._print(recording, text)
+                elif self.options.stream:
+                    self.status.leave(result.text)
+        if show_now:
+            self._count_in(recording, segments, duration)
+        else:
+            self._output(recording, segments, duration)
+
+    def _output(self, recording, segments, duration):
+        """Write a whole recording to its file, or to the screen."""
+        text = self._render(recording, segments, duration)
+        if self.options.output:
+            from pyspeech.audio.recordings import file_stem
+            from pyspeech.files import atomic_write
+
+            with atomic_write(Path(self.options.output, file_stem(recording) + FORMATS[self.options.format])) as stream:
+                stream.write(text)
+        else:
+            self._print(recording, text)
+        self._count_in(recording, segments, duration)
+
+    def _render(self, recording, segments, duration, first_subtitle=1):
+        channel = recording.channel if self.options.channel is None else self.options.channel
+        transcript = Transcript(shown_name(recording), segments, duration, (channel or 0) + 1)
+        return render(self.options.format, transcript, self.options.nbest, first_subtitle)
+
+    def _print(self, recording, text):
+        """To the screen; text, which does not name the recording, line by line behind its name."""
+        if self.options.format == "text":
+            lines = text.splitlines()
+            if self.options.nbest == 1 and not self.options.stream:
+                lines = [" ".join(lines)]
+            text = "".join(f"{shown_name(recording)}\t{line}\n" for line in lines)
+        self.status.clear()
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    def _count_in(self, recording, segments, duration):
+        self.done.append(recording)
+        self.audio += duration
+        for segment in segments:
+            if segment.text:
+                self.languages[segment.language or "undetermined"] += segment.seconds
+
+    def _count(self):
+        return f"{self.taken}/{len(self.recordings)} " if len(self.recordings) > 1 else ""
+
+    def summary(self):
+        count = len(self.done)
+        parts = ", ".join(f"{code} {time:.2f} s" for code, time in self.languages.most_common())
+        return (
+            f"{count} recording{'s' if count > 1 else ''}: {self.audio:.2f} s of audio ({parts or 'no words'}); "
+            f"{speed(self.audio, self.recognizer.computing)}"
+        )

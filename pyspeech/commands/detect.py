@@ -195,7 +195,7 @@ def process(recording, detect, options, totals, several, status):
         draw(recording, found, channel, options.plot)
     totals["recordings"] += 1
     totals["audio"] += found.duration
-    totals["speech"] += total(found.speech)
+    totals["speech"] += total(found.segments)
     totals["computing"] += time.perf_counter() - begin
 
 
@@ -205,7 +205,7 @@ def output(recording, found, channel, options, several, first):
     from pyspeech.sad.formats import CSV_HEADER, FORMATS as WRITERS, render
 
     scores = found.scores if options.scores and options.format == "json" else None
-    content = (found.speech, found.duration, found.frame_shift, scores, channel, found.frame_offset)
+    content = (found.segments, found.duration, found.frame_shift, scores, channel, found.frame_offset)
     name = shown_name(recording)
     text = render(options.format, name, *content)
     if options.output:

@@ -1,7 +1,7 @@
 """One call from an audio file to its speech segments, for every system of this repository.
 
     detect = load_detector()
-    found = detect("call.wav")            # found.speech: (n, 2) seconds
+    found = detect("call.wav")            # found.segments: (n, 2) seconds
 
 Files are read as streams: any sampling rate, hours of audio in bounded memory. By default the detector is the one that comes
 with this package (shipped/README.md): turns, or words with point="words". The statistical system needs no model. A further
@@ -12,7 +12,7 @@ on the development set; or the ONNX file that utils/export_onnx.py makes of it, 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,8 +23,10 @@ import numpy as np
 from pyspeech.audio.io import stream_audio
 from pyspeech.audio.level import STEP, Watched
 from pyspeech.errors import UserError
+from pyspeech.files import atomic_write, format_of
 from pyspeech.model_file import ONNX_FILE
 from pyspeech.sad.config import OperatingPoint, StatisticalConfig
+from pyspeech.sad.formats import FORMATS, render
 from pyspeech.sad.registry import NETWORKS
 from pyspeech.sad.segments import decided_segments
 
@@ -37,20 +39,79 @@ SHIPPED = Path(__file__).parent / "shipped" / "detector.onnx"  # made by egs/det
 log = logging.getLogger(__name__)
 
 
-@dataclass
-class SpeechFound:
-    """What a detector found in a recording.
+@dataclass(frozen=True)
+class Speech:
+    """The speech found in a recording.
 
-    speech: float64 (n, 2), seconds. duration: seconds. scores: float32 (T,), one every frame_shift seconds. Scores are
-    log-likelihood ratios of the statistical system, and between 0 and 1 of a network; higher is speech. The time that the
-    first stands for begins at frame_offset.
+    Attributes:
+        segments: float64 (n, 2), start and end of each in seconds, in order.
+        duration: Seconds of the recording.
+        scores: float32 (T,), one every `frame_shift` seconds; higher is speech. Log-likelihood ratios of the statistical
+            system, 0 to 1 of a network.
+        frame_shift: Seconds from frame to frame.
+        frame_offset: Seconds at which the time begins that the first score stands for.
+        name: Of the recording: the stem of its file.
     """
 
-    speech: np.ndarray
+    segments: np.ndarray
     duration: float
     scores: np.ndarray
     frame_shift: float
     frame_offset: float = 0.0
+    name: str = "recording"
+
+    def save(self, path: str | Path, format: str | None = None, scores: bool = False) -> None:
+        """Write the segments to a file, whole or not at all.
+
+        Args:
+            path: The file.
+            format: One of pyspeech.sad.formats.FORMATS (rttm, fearless, segments, audacity, json, textgrid, csv, lhotse); by
+                default the one of the file's ending.
+            scores: Keep the frame scores too, which json can.
+
+        Raises:
+            UserError: for an ending or a format that is none of these, or without a place for scores.
+        """
+        chosen = format_of(path, {name: ending for name, (_, ending) in FORMATS.items()}, format)
+        if scores and chosen != "json":
+            raise UserError(f"{path}: format {chosen} has no place for frame scores; expected json")
+        kept = self.scores if scores else None
+        text = render(chosen, self.name, self.segments, self.duration, self.frame_shift, kept, frame_offset=self.frame_offset)
+        with atomic_write(path) as stream:
+            stream.write(text)
+
+
+@dataclass(frozen=True)
+class Detector:
+    """A detector as `load_detector` gives it. decide: blocks of samples -> (decisions (T,), scores (T,), shift, offset)."""
+
+    decide: Callable[..., tuple[np.ndarray, np.ndarray, float, float]]
+    sampling_rate: int
+    point: OperatingPoint
+
+    def __call__(
+        self, path: str | Path, channel: int | None = None, start: float = 0.0, duration: float | None = None
+    ) -> Speech:
+        """Detect the speech in a file, or a part of it; arguments as of `pyspeech.audio.io.stream_audio`."""
+        blocks = stream_audio(path, self.sampling_rate, channel, start=start, duration=duration)
+        name = "standard input" if str(path) == "-" else str(path)
+        return replace(self.detect_blocks(blocks, name, channel is None), name=Path(path).stem)
+
+    def detect_blocks(self, blocks: Iterable[np.ndarray], name: str = "recording", mixed: bool = False) -> Speech:
+        """Detect the speech in blocks (n,) at `sampling_rate`, in bounded memory. name: for messages; mixed: of channels."""
+        audio = Watched(blocks)
+        try:
+            decisions, scores, shift, offset = self.decide(audio)
+        except UserError as error:
+            if str(error).startswith(name):
+                raise
+            raise UserError(f"{name}: {error}") from None
+        if audio.peak <= STEP and not decisions.any():
+            hint = " (if it has channels that cancel each other when mixed, choose one of them with --channel)" * mixed
+            log.warning("%s: silent%s", name, hint)
+        seconds = audio.count / self.sampling_rate
+        segments = decided_segments(decisions, self.point, shift, seconds, offset)
+        return Speech(segments, seconds, scores.astype(np.float32), shift, offset, name)
 
 
 def load_detector(
@@ -59,8 +120,8 @@ def load_detector(
     threshold: float | None = None,
     point: str | None = None,
     **tidying: float | None,
-) -> Callable[..., SpeechFound]:
-    """Return a function `detect(path, channel=None, start=0.0, duration=None)` -> SpeechFound.
+) -> Detector:
+    """Load a detector: `detect(path, channel=None, start=0.0, duration=None)` -> Speech.
 
     system: one of SYSTEMS; None takes the network that the model holds, "shipped" without one. model: the folder of a
     trained network, or its model.pt, or an ONNX file; of a folder with both, ONNX is taken. point: the name of one of the
@@ -73,8 +134,8 @@ def load_detector(
     """
     found, chosen = choose_system(system, model, threshold, point, **tidying)
     if isinstance(found, StatisticalConfig):
-        return partial(_detect, partial(_by_statistics, found, chosen.threshold), found.sampling_rate, chosen)
-    return partial(_detect, partial(_by_network, found, chosen), found.stft_config.sampling_rate, chosen)
+        return Detector(partial(_by_statistics, found, chosen.threshold), found.sampling_rate, chosen)
+    return Detector(partial(_by_network, found, chosen), found.stft_config.sampling_rate, chosen)
 
 
 def choose_system(
@@ -138,30 +199,6 @@ def choose_point(
     if "threshold" in given:
         given.setdefault("peak", 0.0)
     return replace(points[name or next(iter(points))], **given)  # pyright: ignore[reportArgumentType]
-
-
-def _detect(decide, sampling_rate, point, path, channel=None, start=0.0, duration=None):
-    """decide(blocks of samples) gives frame decisions (T,), scores (T,), the shift and the offset of the frames."""
-    audio = Watched(stream_audio(path, sampling_rate, channel, start=start, duration=duration))
-    try:
-        decisions, scores, shift, offset = decide(audio)
-    except UserError as error:
-        name = "standard input" if str(path) == "-" else str(path)
-        if str(error).startswith(name):
-            raise
-        raise UserError(f"{name}: {error}") from None
-    if audio.peak <= STEP and not decisions.any():
-        log.warning(
-            "%s: silent%s",
-            path,
-            ""
-            if channel is not None
-            else " (if it has channels that cancel each other when mixed, choose one of them with --channel)",
-        )
-    seconds = audio.count / sampling_rate
-    return SpeechFound(
-        decided_segments(decisions, point, shift, seconds, offset), seconds, scores.astype(np.float32), shift, offset
-    )
 
 
 def _by_statistics(config, threshold, blocks):

@@ -115,7 +115,7 @@ def test_gain_does_not_matter(edges, gain):
 def test_one_call_gives_what_the_tool_gives(edges):
     folder, found, _ = edges
     detect = load_detector("statistical")
-    speech = detect(folder / "pcm.wav").speech
+    speech = detect(folder / "pcm.wav").segments
     assert np.round(speech, 3).tolist() == found["pcm"]["speech"]
     assert len(tidy(speech, 20, min_speech=2.0)) < len(speech)
 
@@ -164,7 +164,7 @@ def test_low_threshold(edges):
     for threshold in ("-1000", "-10", "0"):
         done = run(folder / "noise 60.wav", folder / "pcm.wav", "--format", "csv", f"--threshold={threshold}")
         assert done.returncode == 0 and "noise" not in done.stdout
-        spoken[threshold] = load_detector("statistical", threshold=float(threshold))(folder / "pcm.wav").speech
+        spoken[threshold] = load_detector("statistical", threshold=float(threshold))(folder / "pcm.wav").segments
         assert len(spoken[threshold]) == done.stdout.count("pcm")
     assert np.round(spoken["0"], 3).tolist() == found["pcm"]["speech"]
     lengths = [np.diff(speech).sum() for speech in spoken.values()]
@@ -236,7 +236,7 @@ def test_network_from_a_file_is_the_network_on_its_samples(edges, network):
     middle = float(np.median(scores))
     found = load_detector("seg_rnn", network, threshold=middle)(path)
     assert np.abs(found.scores - scores).max() < 1e-5 and found.duration == 20.0 and found.frame_shift == 0.01
-    called = segments_to_frames(found.speech - found.frame_offset, len(scores))
+    called = segments_to_frames(found.segments - found.frame_offset, len(scores))
     inside = np.arange(len(scores)) < len(scores) - 2  # the times of the last two lie behind the end
     clear = (np.abs(scores - middle) > 1e-5) & inside
     assert np.array_equal(called[clear], (scores > middle)[clear]) and 0 < called.mean() < 1
@@ -262,7 +262,7 @@ def test_perfect_scores_give_the_labels(network, tmp_path, monkeypatch, blocks):
     )
     found = load_detector("seg_rnn", network)(write_bursts(tmp_path))
     assert found.frame_offset == StftConfig().frame_offset == 0.02
-    assert np.abs(found.speech - BURSTS).max() <= 0.005 + 1e-9
+    assert np.abs(found.segments - BURSTS).max() <= 0.005 + 1e-9
 
 
 def test_tuned_threshold_and_smoothing_are_used(edges, network, tmp_path):
@@ -271,7 +271,7 @@ def test_tuned_threshold_and_smoothing_are_used(edges, network, tmp_path):
     path = edges[0] / "pcm.wav"
     for threshold, smoothing, expected in ((0.0, "median", [[0, 20]]), (1.0, "hmm", [])):
         save_model(tmp_path, load_model(network), threshold, smoothing)
-        assert load_detector("seg_rnn", tmp_path)(path).speech.tolist() == expected
+        assert load_detector("seg_rnn", tmp_path)(path).segments.tolist() == expected
 
 
 def test_finding_networks(network, tmp_path):
@@ -319,7 +319,7 @@ def test_errors_name_the_file(network, tmp_path, monkeypatch):
 def test_channels_that_cancel_each_other_are_said_to(tmp_path, caplog):
     path = write_bursts(tmp_path, (1.0, -1.0))
     detect = load_detector("statistical")
-    assert len(detect(path).speech) == 0
+    assert len(detect(path).segments) == 0
     assert f"{path}: silent (if it has channels that cancel each other" in caplog.text and "--channel" in caplog.text
     caplog.clear()
-    assert len(detect(path, channel=1).speech) and not caplog.records
+    assert len(detect(path, channel=1).segments) and not caplog.records

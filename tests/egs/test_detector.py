@@ -82,6 +82,6 @@ def test_the_exported_file_has_both_points(experiment):
     found = {point: load_detector(None, model, point=point)(audio) for point in points}
     assert (found["turns"].scores == found["words"].scores).all()
     default = load_detector(None, model)(audio)
-    assert default.speech.tolist() == found["turns"].speech.tolist()
-    pauses = found["turns"].speech[1:, 0] - found["turns"].speech[:-1, 1]
+    assert default.segments.tolist() == found["turns"].segments.tolist()
+    pauses = found["turns"].segments[1:, 0] - found["turns"].segments[:-1, 1]
     assert (pauses + 2 * points["turns"]["pad"] >= 0.5 - 1e-6).all()

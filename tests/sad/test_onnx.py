@@ -86,12 +86,12 @@ def test_operating_points_decide(exported, speech_file):
 
     model, path = exported
     found = {name: load_detector(None, path, point=name)(speech_file) for name in (None, *POINTS)}
-    assert np.array_equal(found[None].speech, found["turns"].speech)
+    assert np.array_equal(found[None].segments, found["turns"].segments)
     for name, point in POINTS.items():
         decisions = decide(found[name].scores, point.threshold, point.smoothing)
         speech = frames_to_segments(decisions, 0.01, 20.0, model.stft.config.frame_offset)
-        assert np.array_equal(found[name].speech, tidy(speech, 20.0, 0.0, point.min_silence, point.pad))
-    assert len(load_detector(None, path, threshold=1.0, point="words")(speech_file).speech) == 0
+        assert np.array_equal(found[name].segments, tidy(speech, 20.0, 0.0, point.min_silence, point.pad))
+    assert len(load_detector(None, path, threshold=1.0, point="words")(speech_file).segments) == 0
     with pytest.raises(UserError, match="has no operating point 'calls'; it has turns, words"):
         load_detector(None, path, point="calls")
 
@@ -103,12 +103,12 @@ def test_the_tool_exports_and_the_file_is_used_without_torch(speech_file, tmp_pa
     done = run_tool("export_onnx", tmp_path)
     assert done.returncode == 0 and f"{tmp_path}/model.onnx: " in done.stdout
     found = load_detector("rnn", tmp_path)(speech_file)
-    assert np.array_equal(found.speech, with_torch.speech) and len(found.speech) > 1
+    assert np.array_equal(found.segments, with_torch.segments) and len(found.segments) > 1
     command = [sys.executable, "-X", "importtime", UTILS / "detect_speech.py", speech_file, "--model", tmp_path]
     done = subprocess.run([*command, "--format", "json"], capture_output=True, text=True)
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "onnxruntime" in imported and not imported & {"torch", "lhotse", "scipy", "sklearn", "matplotlib"}
-    np.testing.assert_allclose(json.loads(done.stdout)["speech"], found.speech, atol=1e-3)
+    np.testing.assert_allclose(json.loads(done.stdout)["speech"], found.segments, atol=1e-3)
     save_model(tmp_path, model, 0.9, "none")  # another model: the file of the one before is gone
     assert not (tmp_path / "model.onnx").exists()
 

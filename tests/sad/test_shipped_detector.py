@@ -46,7 +46,7 @@ def test_what_is_no_speech(detectors, samples, rate, tmp_path):
     path = tmp_path / "ein Gerät ñ 1.wav"
     soundfile.write(path, samples, rate, subtype="FLOAT")
     for detect in detectors.values():
-        assert len(detect(path).speech) == 0
+        assert len(detect(path).segments) == 0
 
 
 def test_no_samples_are_one_line(detectors, tmp_path):

@@ -102,7 +102,7 @@ def network(request, tmp_path_factory):
 def test_a_network_finds_what_it_finds_offline(network, tmp_path, point):
     system, path, samples = network
     soundfile.write(tmp_path / "x.wav", samples, RATE, subtype="FLOAT")
-    expected = load_detector(system, path, point=point, min_speech=0.2)(tmp_path / "x.wav").speech
+    expected = load_detector(system, path, point=point, min_speech=0.2)(tmp_path / "x.wav").segments
     for block in (777, 10**6):
         stream = load_stream(system, path, point=point, min_speech=0.2)
         found = [stream.add(samples[start : start + block]) for start in range(0, len(samples), block)]

@@ -151,6 +151,6 @@ def test_files_of_any_rate(rng, tmp_path, rate):
     noise = 0.1 * rng.standard_normal(12 * rate) * (np.arange(12 * rate) % (rate // 2) < rate // 5)
     noise[5 * rate : 13 * rate // 2] = 0.3 * voiced(1.5, rng, rate)
     soundfile.write(tmp_path / "a.wav", noise + 1e-4 * rng.standard_normal(12 * rate), rate)
-    plain, found = (load_detector(system)(tmp_path / "a.wav").speech for system in ("statistical_plain", "statistical"))
+    plain, found = (load_detector(system)(tmp_path / "a.wav").segments for system in ("statistical_plain", "statistical"))
     assert len(found) == 1 and np.ptp(plain) > 10
     assert 4.4 < found[0, 0] < 5.1 and 6.4 < found[0, 1] < 7.1  # no more than half of voicing_seconds around the voice

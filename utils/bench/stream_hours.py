@@ -109,7 +109,7 @@ def resident_megabytes():
 def offline(options, path):
     from pyspeech.sad.detector import load_detector
 
-    return load_detector(options.system, options.model, point=options.point)(path).speech
+    return load_detector(options.system, options.model, point=options.point)(path).segments
 
 
 if __name__ == "__main__":

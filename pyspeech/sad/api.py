@@ -1,0 +1,104 @@
+"""Speech activity detection in one call.
+
+    speech = SpeechDetector().detect("call.wav")
+    print(speech.segments)                          # (n, 2) seconds
+    speech.save("call.rttm")
+
+The bundled detector (shipped/README.md) needs neither PyTorch nor a model file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, overload
+
+if TYPE_CHECKING:
+    from pyspeech.audio.inputs import AudioInput
+    from pyspeech.sad.detector import Speech
+    from pyspeech.sad.streaming import StreamingDetector
+
+
+class SpeechDetector:
+    """Detect speech with the bundled network, a trained one, or the statistical system.
+
+    Attributes:
+        sampling_rate: Hz at which it listens; audio of other rates is resampled.
+    """
+
+    def __init__(
+        self,
+        model: str | Path | None = None,
+        *,
+        system: str | None = None,
+        point: str | None = None,
+        threshold: float | None = None,
+        min_silence: float | None = None,
+        min_speech: float | None = None,
+        pad: float | None = None,
+    ) -> None:
+        """Load a detector; without arguments the bundled one.
+
+        Args:
+            model: Folder of a network that egs/fearless/run.py trained, or an ONNX file.
+            system: "shipped" (the default without a model), "statistical", "statistical_plain" (as in the paper), or the name
+                of the network that the model holds.
+            point: Operating point; of the bundled detector "turns" (pauses under half a second belong to the speech; the
+                default) or "words" (every pause counts).
+            threshold: Score above which a frame is speech; None: the operating point's.
+            min_silence: Seconds; shorter pauses are filled. None, here and below: the operating point's.
+            min_speech: Seconds; shorter segments are then dropped.
+            pad: Seconds that are then added before and after each segment.
+
+        Raises:
+            UserError: for a model that is missing or of another kind, and for options that make no sense.
+        """
+        from pyspeech.sad.detector import load_detector
+
+        tidying = {"min_silence": min_silence, "min_speech": min_speech, "pad": pad}
+        self._chosen = system, model, threshold, point
+        self._tidying = tidying
+        self._detector = load_detector(system, model, threshold, point, **tidying)
+        self.sampling_rate: int = self._detector.sampling_rate
+
+    @classmethod
+    def load(cls, model: str | Path | None = None, **options) -> SpeechDetector:
+        """Load a detector; arguments as of the class."""
+        return cls(model, **options)
+
+    @overload
+    def detect(self, audio: AudioInput, sampling_rate: int | None = None) -> Speech: ...
+    @overload
+    def detect(self, audio: Sequence[AudioInput], sampling_rate: int | None = None) -> list[Speech]: ...
+
+    def detect(self, audio, sampling_rate=None):
+        """Detect the speech in a recording, or in each of a list of them, in bounded memory.
+
+        Args:
+            audio: Path of an audio file of any format, rate and length; samples (N,) or (channels, N), a NumPy array or torch
+                tensor; or a list of these. Channels are averaged.
+            sampling_rate: Hz of samples; None for that of the detector. A file knows its own.
+
+        Returns:
+            A `Speech`, or a list of them in the order of the list given.
+
+        Raises:
+            UserError: for what cannot be read, is no audio, or has no finite samples.
+        """
+        from pyspeech.audio.inputs import is_many, stream_inputs
+
+        found = [
+            replace(self._detector.detect_blocks(blocks, name), name=name)
+            for name, blocks in stream_inputs(audio, sampling_rate, self.sampling_rate)
+        ]
+        return found if is_many(audio) else found[0]
+
+    __call__ = detect
+
+    def stream(self) -> StreamingDetector:
+        """Detect speech while audio comes in: `add(samples)` at `sampling_rate` gives the segments that are over, (n, 2)
+        seconds, and `finish()` the rest."""
+        from pyspeech.sad.streaming import load_stream
+
+        return load_stream(*self._chosen, **self._tidying)

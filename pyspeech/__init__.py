@@ -1,3 +1,54 @@
-"""pyspeech: the library behind the recipes in egs/. Importing it is instant; torch and lhotse load where they are used."""
+"""Speech activity detection, recognition, unit discovery and fake audio detection: the library behind the recipes in egs/.
 
-__version__ = "0.1.0"
+    from pyspeech import FakeDetector, Recognizer, SpeechDetector, UnitEncoder, UnitSynthesizer, anonymize, rnnt_loss
+
+Importing it is instant: what a name stands for is loaded when it is used.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspeech.asr import Recognizer, Transcript, rnnt_loss
+    from pyspeech.audio.sound import Sound
+    from pyspeech.errors import UserError
+    from pyspeech.sad import Speech, SpeechDetector
+    from pyspeech.spoof import FakeDetector, FakeScore, anonymize
+    from pyspeech.units import UnitEncoder, Units, UnitSynthesizer
+
+__version__ = "1.0.0"
+
+
+def lazy_names(package, places):
+    """(__getattr__, __dir__, __all__) of a package whose names lie in modules that are loaded when they are used.
+
+    places: {name: module}.
+    """
+
+    def load(name):
+        if name not in places:
+            raise AttributeError("module %r has no attribute %r" % (package, name))
+        from importlib import import_module
+
+        return getattr(import_module(places[name]), name)
+
+    return load, lambda: sorted(places), sorted(places)
+
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "FakeDetector": "pyspeech.spoof.api",
+        "FakeScore": "pyspeech.spoof.api",
+        "Recognizer": "pyspeech.asr.api",
+        "Sound": "pyspeech.audio.sound",
+        "Speech": "pyspeech.sad.detector",
+        "SpeechDetector": "pyspeech.sad.api",
+        "Transcript": "pyspeech.asr.transcripts",
+        "UnitEncoder": "pyspeech.units.api",
+        "UnitSynthesizer": "pyspeech.units.api",
+        "Units": "pyspeech.units.api",
+        "UserError": "pyspeech.errors",
+        "anonymize": "pyspeech.spoof.api",
+        "rnnt_loss": "pyspeech.asr.loss",
+    },
+)

@@ -1,7 +1,9 @@
-"""Mistakes the user can mend, as exceptions; and the check of an option."""
+"""Mistakes the user can mend, as exceptions; options that are folders, and the check of an option."""
 
 from collections.abc import Callable
+from dataclasses import field
 from operator import attrgetter
+from typing import Any
 
 
 class UserError(Exception):
@@ -38,6 +40,15 @@ def requirement(section: str, config: object) -> Callable[[str, bool, str], None
             raise OptionError(section, f"{name}={_as_typed(attrgetter(name)(config))}: expected {expected}")
 
     return require
+
+
+def folder_or(*names: str, what: str) -> Any:
+    """A dataclass field that is one of `names`, the first by default, or a folder, whose path is made absolute.
+
+    The same relative path means another folder elsewhere, which records could not tell. what: what it is the folder of,
+    for the message where there is none.
+    """
+    return field(default=names[0], metadata={"names": names, "what": what})
 
 
 def _as_typed(value):

@@ -8,6 +8,7 @@ Tools find the model that their user means with `find_model`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
@@ -15,12 +16,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyspeech
 from pyspeech.errors import UserError
+from pyspeech.files import atomic_write
 
 if TYPE_CHECKING:
     import torch
 
 MODEL_FILE = "model.pt"
 ONNX_FILE = "model.onnx"  # beside it, where it was exported
+METADATA = "pyspeech"  # of an ONNX file: the name of the JSON that holds all but the graph
 FORMAT = 1  # of the content as a whole; another number for what this code could not read, or would misread
 KINDS = {  # where recipes leave models of each kind
     "SAD network": "egs/fearless/exp/NAME/models/SYSTEM",
@@ -83,6 +86,64 @@ def _check_header(path, kind, content):
         )
     if content["kind"] != kind:
         raise UserError(f"{path}: holds a model of kind {content['kind']}; expected {kind}")
+
+
+def write_onnx(path: str | Path, graph: bytes, kind: str, **content: Any) -> None:
+    """Write an ONNX graph with what is needed to use it, whole or not at all; content: as of `write`, and JSON can hold it."""
+    import onnx
+
+    header = {"kind": kind, "format": FORMAT, "version": pyspeech.__version__}
+    model = onnx.load_from_string(graph)
+    onnx.helper.set_model_props(model, {METADATA: json.dumps({**header, **_plain(content)})})
+    model.producer_name, model.producer_version = "pyspeech", pyspeech.__version__
+    onnx.checker.check_model(model)
+    with atomic_write(path, "wb") as stream:
+        stream.write(model.SerializeToString())
+
+
+def open_onnx(path: str | Path, kind: str, build: Callable[[dict[str, Any]], Built]) -> tuple[Any, Built]:
+    """Open a file of `write_onnx` without torch: its ONNX Runtime session, of one thread, and build(content).
+
+    UserError in one line that names the file where there is none, it is damaged, or of another kind or format.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"{path}: no such model; expected a file that utils/export_onnx.py wrote")
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3  # errors, not the warnings of shapes that are unknown beforehand
+    try:
+        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime has a class for each status, without one for all
+        reason = " ".join(str(error).split())[:160]
+        raise UserError(f"{path}: not an ONNX model, or damaged ({reason}); export it again") from None
+    content = _onnx_content(path, session, kind)
+    try:
+        return session, build(content)
+    except (KeyError, TypeError, AttributeError, StopIteration, UserError) as error:
+        raise UserError(
+            f"{path}: its metadata is not that of a {kind} ({type(error).__name__}: {error}); export it again with "
+            "utils/export_onnx.py"
+        ) from None
+
+
+def _onnx_content(path, session, kind):
+    """The metadata of a file, checked as far as it says what the file is."""
+    found = session.get_modelmeta().custom_metadata_map.get(METADATA)
+    try:
+        content = json.loads(found) if found else None
+    except ValueError:
+        content = None
+    if not isinstance(content, dict) or content.get("kind") != kind:
+        raise UserError(f"{path}: not a {kind} of this repository; expected a file that utils/export_onnx.py wrote")
+    if content.get("format") != FORMAT:
+        raise UserError(
+            f"{path}: has format {content.get('format')}, written by pyspeech {content.get('version')}; this is pyspeech "
+            f"{pyspeech.__version__}, which reads format {FORMAT}: export it again"
+        )
+    return content
 
 
 def _plain(value: Any) -> Any:

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+import pyspeech
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("egs/*.md"), *ROOT.glob("egs/*/*.md")])
 FOLDERS = ("egs", "local", "pyspeech", "steps", "tests", "utils")
@@ -158,7 +160,8 @@ def test_no_import_is_excused_line_by_line():
 
 def test_version_and_licence_are_the_same_everywhere():
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    version = re.search(r'^version = "(.+)"$', project, re.MULTILINE)[1]
+    version = pyspeech.__version__
+    assert 'dynamic = ["version"]' in project and not re.search('^version = "', project, re.MULTILINE)
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     released = re.findall(r"^## \[([\d.]+)\] - ([\d-]+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert released[0] == (str(citation["version"]), citation["date-released"]) and released[0][0] == version

@@ -23,21 +23,19 @@ from __future__ import annotations
 import argparse
 import collections
 import contextlib
-import csv
-import io
-import json
 import logging
 import math
 import sys
+from pathlib import Path
 
+import pyspeech
 from pyspeech.commands.arguments import add_inputs, tool_parser
 from pyspeech.commands.terminal import process_each, set_up_messages, shown_name
 from pyspeech.errors import UserError
 from pyspeech.model_file import find_model
 
 FORMATS = ("text", "json", "csv", "scores")
-SILENCE = 1e-4  # a recording whose samples lie this close together, of a full scale of -1 to 1, holds no speech
-HEADER = ["recording", "decision", "p_genuine", "p_fake", "score", "threshold", "seconds"]
+CARD = Path(pyspeech.__file__).parent / "spoof" / "shipped" / "README.md"
 
 
 def parser():
@@ -87,12 +85,12 @@ def main(arguments=None):
     with output(options) as stream:
         writer = Writer(options, stream)
 
-        def judge(recording, shown):
-            result = result_of(recording, detector, options)
+        def work(recording, shown):
+            found = judge(recording, detector, options)
             status.clear()
-            writer.write(result)
+            writer.write(found)
 
-        failed = process_each(recordings, judge, status, "judged")
+        failed = process_each(recordings, work, status, "judged")
         if failed == 130:
             raise KeyboardInterrupt  # a file of some of them would look like that of all
         writer.finish()
@@ -100,24 +98,23 @@ def main(arguments=None):
 
 
 def load(options):
-    """The Detector of --model, or that which comes along, on the GPU where there is one."""
+    """The FakeDetector of --model, or the bundled one."""
+    from pyspeech.spoof.api import FakeDetector
+    from pyspeech.spoof.calibration import Calibration
+
     if options.threshold is not None and not math.isfinite(options.threshold):
         raise UserError(f"--threshold {options.threshold}: expected a finite number")
-    from pyspeech.compat import default_device
-    from pyspeech.spoof.calibration import Calibration
-    from pyspeech.spoof.checkpoint import SHIPPED, load_model
-
-    folder = find_model(options.model, "fake audio detector") if options.model else SHIPPED
-    detector = load_model(folder, default_device())
+    folder = find_model(options.model, "fake audio detector") if options.model else None
+    found = FakeDetector(folder, threshold=options.threshold)
     if not options.model:
         logging.warning(
-            "by the detector that comes along, which is often wrong: compare scores of recordings made alike, and "
-            "do not trust a single decision; figures: %s",
-            SHIPPED / "README.md",
+            "accuracy of the bundled detector is limited: compare scores of recordings made alike, and do not trust a single "
+            "decision; figures: %s",
+            CARD,
         )
-    if detector.calibration == Calibration():
+    if found.detector.calibration == Calibration():
         logging.warning("%s: not calibrated, for its corpus had no dev set: probabilities are the network's own word", folder)
-    return detector
+    return found
 
 
 @contextlib.contextmanager
@@ -132,86 +129,63 @@ def output(options):
         yield stream
 
 
-def result_of(recording, detector, options):
-    """What is found in a recording: a dict of HEADER's fields, and "windows": [start in seconds, score] of each."""
-    from pyspeech.spoof.detector import score_blocks
+def judge(recording, detector, options):
+    """The FakeScore of a recording."""
+    from dataclasses import replace
+
+    from pyspeech.spoof.api import SilentError
 
     channel = recording.channel if options.channel is None else options.channel
-    audio = watched(recording, detector, channel)
-    starts, scores = score_blocks(detector, audio)
-    if silent(audio):
-        found = "its channels cancel (--channel takes one)" if cancels(recording, detector, channel) else "is silent"
-        raise UserError(f"{recording.path}: {found}; there is no speech to judge")
-    ratio = detector.calibration.log_likelihood_ratio
-    score = float(ratio(scores.mean()))
-    if not math.isfinite(score):  # powers of a spectrum that float32 cannot hold
-        raise UserError(f"{recording.path}: has no finite score; its samples go up to {audio.peak:.3g}, expected -1 to 1")
-    threshold = float(ratio(detector.threshold)) if options.threshold is None else options.threshold
-    genuine = float(detector.calibration.probability(scores.mean(), options.prior))
-    return {
-        "recording": shown_name(recording),
-        "decision": "genuine" if score >= threshold else "fake",
-        "p_genuine": genuine,
-        "p_fake": 1 - genuine,
-        "score": score,
-        "threshold": threshold,
-        "seconds": audio.count / detector.sampling_rate,
-        "windows": [[float(start), float(value)] for start, value in zip(starts, ratio(scores), strict=True)],
-    }
+    try:
+        found = detector.score_blocks(blocks_of(recording, detector, channel), str(recording.path))
+    except SilentError:
+        if channel is None and recording.path != "-" and not silent(recording, detector):  # a pipe cannot be read again
+            raise UserError(
+                f"{recording.path}: its channels cancel (--channel takes one); there is no speech to judge"
+            ) from None
+        raise
+    return replace(found, name=shown_name(recording))
 
 
-def cancels(recording, detector, channel):
-    """Whether a recording whose mix is silent has a first channel that is not."""
-    if channel is not None or recording.path == "-":  # a pipe cannot be read again
-        return False
-    first = watched(recording, detector, 0)
-    collections.deque(first, maxlen=0)
-    return not silent(first)
-
-
-def watched(recording, detector, channel):
-    """The blocks of a recording at the detector's rate, and what is seen of them as they are read."""
-    from pyspeech.audio.io import stream_audio
+def silent(recording, detector):
+    """Whether the first channel of a recording is."""
     from pyspeech.audio.level import Watched
+    from pyspeech.spoof.api import SILENCE
 
-    return Watched(
-        stream_audio(recording.path, detector.sampling_rate, channel, start=recording.start, duration=recording.duration)
-    )
+    first = Watched(blocks_of(recording, detector, 0))
+    collections.deque(first, maxlen=0)
+    return first.highest - first.lowest < SILENCE
 
 
-def silent(audio):
-    """Whether what has been read is, or nothing has."""
-    return audio.highest - audio.lowest < SILENCE
+def blocks_of(recording, detector, channel):
+    """The blocks of a recording at the detector's rate."""
+    from pyspeech.audio.io import stream_audio
+
+    return stream_audio(recording.path, detector.sampling_rate, channel, start=recording.start, duration=recording.duration)
 
 
 class Writer:
-    """Results to a stream, each as soon as it is there, but for JSON, which is one list."""
+    """Scores to a stream, each as soon as it is there, but for JSON, which is one list."""
 
     def __init__(self, options, stream):
-        self.format, self.stream, self.results = options.format, stream, []
-        if self.format == "csv":
-            self._csv(HEADER)
+        self.options, self.stream, self.scores = options, stream, []
+        if options.format == "csv":
+            self._write([])
 
-    def write(self, result):
-        if self.format == "json":
-            self.results.append(result)
-        elif self.format == "csv":
-            self._csv([round(value, 6) if isinstance(value, float) else value for value in map(result.get, HEADER)])
-        elif self.format == "scores":
-            self.stream.write(f"{result['recording']} {result['score']!r}\n")
+    def write(self, score):
+        if self.options.format == "json":
+            self.scores.append(score)
         else:
-            self.stream.write(
-                "{recording}: {decision}, P(genuine) {p_genuine:.3f}, P(fake) {p_fake:.3f}, score "
-                "{score:+.3f} (genuine from {threshold:+.3f} on), {seconds:.1f} s\n".format(**result)
-            )
-        self.stream.flush()
+            from pyspeech.spoof.api import line_of
+
+            self.stream.write(line_of(score.as_dict(self.options.prior), self.options.format))
+            self.stream.flush()
 
     def finish(self):
-        if self.format == "json":
-            json.dump(self.results, self.stream, indent=1, ensure_ascii=False)
-            self.stream.write("\n")
+        if self.options.format == "json":
+            self._write(self.scores)
 
-    def _csv(self, cells):
-        line = io.StringIO()
-        csv.writer(line, lineterminator="\n").writerow(cells)
-        self.stream.write(line.getvalue())
+    def _write(self, scores):
+        from pyspeech.spoof.api import render
+
+        self.stream.write(render(scores, self.options.format, self.options.prior))

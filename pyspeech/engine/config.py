@@ -61,15 +61,6 @@ class Option:
         return self.key.rpartition(".")[2] not in getattr(self.owner, "without_effect", ())
 
 
-def folder_or(*names: str, what: str) -> Any:
-    """A dataclass field that is one of `names`, the first by default, or a folder, whose path is made absolute.
-
-    The same relative path means another folder elsewhere, which records could not tell. what: what it is the folder of,
-    for the message where there is none.
-    """
-    return dataclasses.field(default=names[0], metadata={"names": names, "what": what})
-
-
 def list_options(config_class: type, prefix: str = "") -> list[Option]:
     """All leaves of a dataclass (nested dataclasses included), in the order of the source, as a list of Option."""
     hints = typing.get_type_hints(config_class)

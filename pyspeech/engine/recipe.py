@@ -27,13 +27,12 @@ from omegaconf import DictConfig
 from pyspeech.commands.terminal import open_closed_streams, take_interrupts
 from pyspeech.engine import cli, cluster, config, job, ranks, site, stages
 from pyspeech.engine.artifacts import Artifacts
-from pyspeech.engine.config import folder_or
 from pyspeech.engine.gpu import has_gpu, require_usable
 from pyspeech.engine.plan import Plan
 from pyspeech.engine.process import shell_command, short_path, stages_at_once
 from pyspeech.engine.records import Records
 from pyspeech.engine.run import MARK, REPORT, Experiment, Run, describe_os_error
-from pyspeech.errors import UserError, requirement
+from pyspeech.errors import UserError, folder_or, requirement
 from pyspeech.launch import ROOT
 
 __all__ = ["Experiment", "Recipe", "folder_or", "requirement", "stages_at_once"]  # all that a recipe needs of the engine
@@ -58,7 +57,7 @@ class Recipe:
     profile: the default profile; None: the defaults of the dataclass. For a real corpus it is "full" instead where there
     is a GPU, and "small" where there is none, for recipes that have conf/full.yaml, conf/small.yaml.
 
-    A real corpus is one for which the option that is declared by `pyspeech.engine.config.folder_or` holds a folder
+    A real corpus is one for which the option that is declared by `pyspeech.errors.folder_or` holds a folder
     and none of its names. The engine refuses what is neither. <name> is the name of the profile for the first of the
     names, and <last folder of the path, or other name>-<profile> for any other value.
 

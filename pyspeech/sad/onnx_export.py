@@ -10,7 +10,6 @@ Fourier transform is a product with its matrix.
 from __future__ import annotations
 
 import io
-import json
 import math
 import warnings
 from collections.abc import Mapping
@@ -19,11 +18,10 @@ from pathlib import Path
 
 import torch
 
-import pyspeech
-from pyspeech.files import atomic_write
+from pyspeech.model_file import write_onnx
 from pyspeech.sad.config import OperatingPoint, StftConfig
 from pyspeech.sad.networks import SadNetwork
-from pyspeech.sad.onnx_network import FORMAT, KIND, METADATA
+from pyspeech.sad.onnx_network import KIND
 from pyspeech.sad.piece_network import PieceNetwork
 
 OPSET = 17
@@ -34,23 +32,8 @@ def export_onnx(model: SadNetwork, path: str | Path, points: Mapping[str, Operat
 
     points: how its scores become decisions, by name; the first is the default. card: what it was trained on, for people.
     """
-    import onnx
-
-    content = {
-        "kind": KIND,
-        "format": FORMAT,
-        "version": pyspeech.__version__,
-        "network": asdict(model.config),
-        "stft": asdict(model.stft.config),
-        "points": {name: asdict(point) for name, point in points.items()},
-        "card": card,
-    }
-    graph = onnx.load_from_string(traced(model))
-    onnx.helper.set_model_props(graph, {METADATA: json.dumps(content)})
-    graph.producer_name, graph.producer_version = "pyspeech", pyspeech.__version__
-    onnx.checker.check_model(graph)
-    with atomic_write(path, "wb") as stream:
-        stream.write(graph.SerializeToString())
+    points = {name: asdict(point) for name, point in points.items()}
+    write_onnx(path, traced(model), KIND, network=model.config, stft=model.stft.config, points=points, card=card)
 
 
 def traced(model: SadNetwork) -> bytes:

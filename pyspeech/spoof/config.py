@@ -8,8 +8,7 @@ windows.
 import math
 from dataclasses import dataclass, field
 
-from pyspeech.engine.config import folder_or
-from pyspeech.errors import requirement
+from pyspeech.errors import folder_or, requirement
 from pyspeech.features.config import check_rate
 
 SHORT = ("zeros", "repeat")

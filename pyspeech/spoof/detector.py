@@ -9,35 +9,40 @@ What is shorter than the pieces of training is filled up as there; of what is lo
 score is the mean over windows.
 """
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from pyspeech.errors import UserError
 from pyspeech.spoof.calibration import Calibration
 from pyspeech.spoof.config import CropConfig
-from pyspeech.spoof.networks import LcnnBlstm, log_odds
 from pyspeech.spoof.pieces import windows
+
+if TYPE_CHECKING:
+    from pyspeech.spoof.networks import LcnnBlstm
+    from pyspeech.spoof.onnx_network import OnnxLcnn
 
 BATCH = 16  # windows that are scored together
 
 
 @dataclass
 class Detector:
-    """model: LcnnBlstm, in evaluation mode; crop: CropConfig of its training; threshold: what scores it or more counts
-    as genuine (the one of equal error rates on the development set)."""
+    """model: LcnnBlstm, in evaluation mode, or its ONNX form; crop: CropConfig of its training; threshold: what scores it or
+    more counts as genuine (the one of equal error rates on the development set)."""
 
-    model: LcnnBlstm
+    model: Any
     crop: CropConfig
     calibration: Calibration
     threshold: float = 0.0
 
     @property
     def sampling_rate(self) -> int:
-        return self.model.log_mel.config.sampling_rate
+        return self.model.sampling_rate
 
 
 def score_samples(detector: Detector, samples: np.ndarray, rate: int) -> float:
@@ -87,11 +92,8 @@ def score_utterances(model: LcnnBlstm, crop: CropConfig, utterances: Iterable[np
     return np.add.reduceat(scores, np.cumsum([0, *counts[:-1]])) / counts if counts else scores
 
 
-def score_pieces(model: LcnnBlstm, pieces: Iterable[np.ndarray]) -> Iterator[float]:
+def score_pieces(model: LcnnBlstm | OnnxLcnn, pieces: Iterable[np.ndarray]) -> Iterator[float]:
     """Yield the log odds of pieces (N,) float32; those of one length that follow each other are scored together."""
-    device = next(model.parameters()).device
     for _, alike in itertools.groupby(pieces, key=len):
         while batch := list(itertools.islice(alike, BATCH)):
-            with torch.inference_mode():
-                samples = torch.from_numpy(np.stack(batch)).to(device)
-                yield from log_odds(model(samples)).double().cpu().tolist()
+            yield from model.score_batch(np.stack(batch))

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
+from pyspeech.audio.sound import Sound
 from pyspeech.errors import UserError
-from pyspeech.files import atomic_path, atomic_write, format_of
+from pyspeech.files import atomic_write, format_of
 from pyspeech.model_file import MODEL_FILE, find_model
 
 if TYPE_CHECKING:
@@ -100,22 +101,6 @@ class Units:
 
 def _json_line(**values):
     return json.dumps(values, ensure_ascii=False) + "\n"
-
-
-@dataclass
-class Speech:
-    """Samples of synthetic speech."""
-
-    samples: np.ndarray  # (N,) float32, from -1 to 1
-    sampling_rate: int  # Hz
-
-    def save(self, path: str | Path) -> None:
-        """Write an audio file of 16 bit, whole or not at all; the ending of `path` says of which kind: .wav or .flac."""
-        import soundfile
-
-        kind = format_of(path, {"WAV": ".wav", "FLAC": ".flac"})
-        with atomic_path(path) as temporary, open(temporary, "wb") as stream:
-            soundfile.write(stream, self.samples, self.sampling_rate, "PCM_16", format=kind)
 
 
 class UnitEncoder:
@@ -233,9 +218,9 @@ class UnitSynthesizer:
     @overload
     def speak(
         self, units: Units | np.ndarray | torch.Tensor | Sequence[int], speaker: str | None = None, seed: int = 0
-    ) -> Speech: ...
+    ) -> Sound: ...
     @overload
-    def speak(self, units: Sequence[Units], speaker: str | None = None, seed: int = 0) -> list[Speech]: ...
+    def speak(self, units: Sequence[Units], speaker: str | None = None, seed: int = 0) -> list[Sound]: ...
 
     def speak(self, units, speaker=None, seed=0):
         """Speak units, or each of a list of `Units`, at the level that the voice was trained with.
@@ -246,7 +231,7 @@ class UnitSynthesizer:
             seed: Of the phases that Griffin-Lim begins with; the same seed gives the same samples.
 
         Returns:
-            `Speech`, as long as the audio of `Units`, or of C times the seconds of a code; or a list of them.
+            `Sound`, as long as the audio of `Units`, or of C times the seconds of a code; or a list of them.
 
         Raises:
             UserError: for a voice or a code that the model does not have, and for no code.
@@ -271,11 +256,11 @@ class UnitSynthesizer:
     @overload
     def resynthesize(
         self, audio: AudioInput, speaker: str | None = None, sampling_rate: int | None = None, seed: int = 0
-    ) -> Speech: ...
+    ) -> Sound: ...
     @overload
     def resynthesize(
         self, audio: Sequence[AudioInput], speaker: str | None = None, sampling_rate: int | None = None, seed: int = 0
-    ) -> list[Speech]: ...
+    ) -> list[Sound]: ...
 
     def resynthesize(self, audio, speaker=None, sampling_rate=None, seed=0):
         """Say what is said in a recording, or in each of a list of them, in another voice.
@@ -288,7 +273,7 @@ class UnitSynthesizer:
             seed: Of the phases that Griffin-Lim begins with; the same seed gives the same samples.
 
         Returns:
-            `Speech` as long and about as loud as the recording, or a list of them in the order of the list given.
+            `Sound` as long and about as loud as the recording, or a list of them in the order of the list given.
 
         Raises:
             UserError: for audio that cannot be read, holds no samples or has another shape, and for an unknown voice.
@@ -306,7 +291,7 @@ class UnitSynthesizer:
         seed: int = 0,
         progress: Callable[[float], object] | None = None,
         source: str = "recording",
-    ) -> Speech:
+    ) -> Sound:
         """As `resynthesize`, of the joined blocks of a recording: samples (n,) float at `sampling_rate`.
 
         Args:
@@ -330,4 +315,4 @@ class UnitSynthesizer:
         return speaker
 
     def _speech(self, samples):
-        return Speech(samples, self.sampling_rate)
+        return Sound(samples, self.sampling_rate)

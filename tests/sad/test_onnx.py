@@ -17,7 +17,8 @@ from pyspeech.sad.config import OperatingPoint
 from pyspeech.sad.decoding import score_blocks, score_samples
 from pyspeech.sad.detector import load_detector
 from pyspeech.sad.onnx_export import export_onnx
-from pyspeech.sad.onnx_network import FORMAT, METADATA, OnnxNetwork
+from pyspeech.model_file import FORMAT, METADATA
+from pyspeech.sad.onnx_network import OnnxNetwork
 from tests.sad.test_networks import make_model, radio, score_whole
 
 POINTS = {"turns": OperatingPoint(0.4, "hmm", min_silence=0.5), "words": OperatingPoint(0.6, "median", pad=0.1)}

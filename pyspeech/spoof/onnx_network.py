@@ -1,0 +1,43 @@
+"""A detector of fake audio in ONNX Runtime, from a file that onnx_export.py wrote. Nothing here needs torch.
+
+samples float32 (1, N) -> score float32 (1,): log odds of genuine speech
+metadata: "features", "network", "crop" (options of these names), "calibration", "threshold"
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from pyspeech.model_file import open_onnx
+from pyspeech.spoof.calibration import Calibration
+from pyspeech.spoof.config import CropConfig, LogMelConfig
+from pyspeech.spoof.detector import Detector
+
+KIND = "fake audio detector"
+SHIPPED = Path(__file__).parent / "shipped" / "model.onnx"  # the bundled detector
+
+
+class OnnxLcnn:
+    """The network; `score_batch` is as of LcnnBlstm."""
+
+    def __init__(self, session: object, features: LogMelConfig) -> None:
+        self._session, self.sampling_rate = session, features.sampling_rate
+
+    def score_batch(self, samples: np.ndarray) -> list[float]:
+        """Log odds of pieces of one length, samples (B, N) float32."""
+        run = self._session.run  # pyright: ignore[reportAttributeAccessIssue]
+        return [float(run(["score"], {"samples": piece[None]})[0][0]) for piece in samples]
+
+
+def load_onnx(path: str | Path = SHIPPED) -> Detector:
+    """Load a Detector from an ONNX file, by default the bundled one; UserError where it is none."""
+
+    def build(content):
+        crop = CropConfig(**content["crop"])
+        crop.check()
+        return LogMelConfig(**content["features"]), crop, Calibration(**content["calibration"]), float(content["threshold"])
+
+    session, (features, crop, calibration, threshold) = open_onnx(path, KIND, build)
+    return Detector(OnnxLcnn(session, features), crop, calibration, threshold)

@@ -73,6 +73,14 @@ def read(place: str | Path, kind: str, build: Callable[[dict[str, Any]], Built])
         ) from error
 
 
+def kind_of(folder: str | Path) -> str:
+    """The kind of the model in a folder that has a model.pt."""
+    from pyspeech.compat import load_checkpoint
+
+    content = load_checkpoint(Path(folder) / MODEL_FILE)
+    return content.get("kind", "") if isinstance(content, dict) else ""
+
+
 def _check_header(path, kind, content):
     if not isinstance(content, dict) or not {"kind", "format", "version"} <= set(content):
         raise UserError(

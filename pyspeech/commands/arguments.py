@@ -9,13 +9,21 @@ from pathlib import Path
 from pyspeech.commands import COMMANDS
 
 
+class ToolParser(argparse.ArgumentParser):
+    """Its help shows a tool's docstring as it is written, and commands as they were called: utils/*.py or pyspeech COMMAND."""
+
+    def format_help(self) -> str:
+        text = super().format_help()
+        if self.prog.startswith("pyspeech "):
+            for name, (_, door, _) in COMMANDS.items():
+                text = text.replace(f"utils/{door}.py", f"pyspeech {name}")
+        return text
+
+
 def tool_parser(description: str | None) -> argparse.ArgumentParser:
-    """An ArgumentParser whose help shows a tool's docstring as it is written, with the commands as they were called."""
+    """Return the parser of a tool with this docstring."""
     program = os.path.basename(sys.argv[0])
-    if program.startswith("pyspeech ") and description:
-        for name, (_, door, _) in COMMANDS.items():
-            description = description.replace(f"utils/{door}.py", f"pyspeech {name}")
-    return argparse.ArgumentParser(program, description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    return ToolParser(program, description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:

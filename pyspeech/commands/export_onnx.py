@@ -1,11 +1,12 @@
-"""Write a SAD network that egs/fearless/run.py trained as one ONNX file, which carries its options, threshold and smoothing.
+"""Write a trained detector of speech or of fake audio as one ONNX file, with its options and threshold.
 
-utils/detect_speech.py takes such a file, and of a folder with model.pt and model.onnx the latter: it needs no torch, starts
-sooner and computes faster. The scores are the same up to rounding; by how much they differ on made-up audio is printed.
+utils/detect_speech.py and utils/detect_fake.py take such a file as --model and need no PyTorch for it; of a folder with
+model.pt and model.onnx utils/detect_speech.py takes the latter. Scores are equal up to rounding: the largest difference on
+noise is printed.
 
 examples:
   utils/export_onnx.py egs/fearless/exp/mini/models/rnn           # rnn/model.onnx, beside model.pt
-  utils/export_onnx.py egs/fearless/exp/mini/models/rnn -o radio.onnx
+  utils/export_onnx.py egs/add2022/exp/mini/models/rnm_sm/42 -o fakes.onnx
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from pyspeech.commands.arguments import tool_parser
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path
-from pyspeech.model_file import ONNX_FILE, find_model
+from pyspeech.model_file import ONNX_FILE, find_model, kind_of
 
 CHECKED = 30.0  # seconds of audio
 LARGEST_DIFFERENCE = 1e-4  # between the two forms' scores
@@ -34,14 +35,10 @@ def main(arguments=None):
     path = Path(options.output or folder / ONNX_FILE)
     if path.suffix != ".onnx":
         raise UserError(f"-o {path}: expected a name that ends in .onnx")
-    from pyspeech.sad.checkpoint import load_model
-    from pyspeech.sad.config import OperatingPoint
-    from pyspeech.sad.onnx_export import export_onnx
-
-    model = load_model(folder)
+    export = export_spoof if kind_of(folder) == "fake audio detector" else export_sad
     with atomic_path(path) as temporary:  # utils/detect_speech.py would take a wrong one too
-        export_onnx(model, temporary, {"default": OperatingPoint(model.threshold, model.smoothing)})
-        difference = compare(model, temporary)
+        forms = export(folder, temporary)
+        difference = compare(*forms)
         if not difference <= LARGEST_DIFFERENCE:
             raise UserError(
                 f"{path}: its scores would differ from those of {folder} by {difference:.1e}; expected at most "
@@ -50,15 +47,39 @@ def main(arguments=None):
     print(f"{path}: {path.stat().st_size / 1024:.0f} KB; scores differ from torch's by {difference:.1e} at most")
 
 
-def compare(model, path):
-    """The largest difference of the scores in torch and in ONNX Runtime, on noise whose level changes."""
-    import numpy as np
+def export_sad(folder, path):
+    """Write the file. Returns the sampling rate and what scores samples in torch and in ONNX Runtime."""
+    from functools import partial
 
+    from pyspeech.sad.checkpoint import load_model
+    from pyspeech.sad.config import OperatingPoint
     from pyspeech.sad.decoding import score_samples
+    from pyspeech.sad.onnx_export import export_onnx
     from pyspeech.sad.onnx_network import OnnxNetwork
 
-    rng = np.random.default_rng(0)
-    count = round(CHECKED * model.stft.config.sampling_rate)
+    model = load_model(folder)
+    export_onnx(model, path, {"default": OperatingPoint(model.threshold, model.smoothing)})
+    return model.stft.config.sampling_rate, partial(score_samples, model), partial(score_samples, OnnxNetwork(path))
+
+
+def export_spoof(folder, path):
+    """The same of a detector of fake audio."""
+    from pyspeech.spoof.checkpoint import load_model
+    from pyspeech.spoof.detector import score_blocks
+    from pyspeech.spoof.onnx_export import export_onnx
+    from pyspeech.spoof.onnx_network import load_onnx
+
+    trained = load_model(folder)
+    export_onnx(trained, path)
+    exported = load_onnx(path)
+    return trained.sampling_rate, *(lambda samples, form=form: score_blocks(form, [samples])[1] for form in (trained, exported))
+
+
+def compare(rate, *forms):
+    """The largest difference of the scores of two forms, on noise whose level changes."""
+    import numpy as np
+
+    rng, count = np.random.default_rng(0), round(CHECKED * rate)
     samples = rng.standard_normal(count) * 10 ** np.interp(np.arange(count), np.linspace(0, count, 50), rng.uniform(-4, -1, 50))
-    found = [score_samples(form, samples) for form in (model, OnnxNetwork(path))]
-    return float(np.abs(found[0] - found[1]).max())
+    first, second = (form(samples) for form in forms)
+    return float(np.abs(first - second).max())

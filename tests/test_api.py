@@ -1,0 +1,132 @@
+"""The public names: instant, the same from both places, and detectors that need no torch."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import soundfile
+from tool_harness import ENVIRONMENT, run_tool
+
+import pyspeech
+import pyspeech.asr
+import pyspeech.sad
+import pyspeech.spoof
+import pyspeech.units
+from pyspeech import FakeDetector, SpeechDetector, anonymize
+from pyspeech.errors import UserError
+from pyspeech.sad.formats import FORMATS
+from pyspeech.spoof.mcadams import anonymize as anonymize_samples
+
+RATE = 16000
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    """(path, samples (N,) float32) of three bursts of buzz in noise."""
+    rng = np.random.default_rng(3)
+    times = np.arange(6 * RATE) / RATE
+    buzz = np.sign(np.sin(2 * np.pi * 130 * times)) * np.sin(2 * np.pi * 700 * times)
+    samples = 0.2 * buzz * (np.sin(2 * np.pi * 0.5 * times) > 0) + 1e-3 * rng.standard_normal(len(times))
+    path = tmp_path_factory.mktemp("api") / "a call.wav"
+    soundfile.write(path, samples.astype(np.float32), RATE, subtype="FLOAT")
+    return path, samples.astype(np.float32)
+
+
+def run_python(code, **options):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, **options)
+
+
+def test_importing_is_instant_and_names_are_the_same_everywhere():
+    heavy = "[name for name in ('numpy', 'torch', 'scipy', 'soundfile') if name in sys.modules]"
+    done = run_python(f"import sys, pyspeech, pyspeech.sad, pyspeech.asr; print({heavy}, 'SpeechDetector' in dir(pyspeech))")
+    assert done.stdout == "[] True\n", done.stderr
+    for package in (pyspeech.sad, pyspeech.spoof, pyspeech.asr, pyspeech.units):
+        for name in package.__all__:
+            assert getattr(package, name) is getattr(pyspeech, name)
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        pyspeech.Nothing  # noqa: B018
+
+
+def test_bundled_detectors_need_no_torch(recording):
+    code = """if True:
+        import sys
+        sys.modules.update(dict.fromkeys(["torch", "lhotse", "omegaconf", "tqdm", "yaml", "kaldiio"]))
+        from pyspeech import FakeDetector, SpeechDetector, anonymize
+        path = sys.argv[1]
+        print(len(SpeechDetector().detect(path).segments) >= 0, FakeDetector().score(path).decision in ("genuine", "fake"))
+        print(anonymize(path).samples.shape)
+    """
+    done = subprocess.run([sys.executable, "-c", code, recording[0]], capture_output=True, text=True, env=ENVIRONMENT)
+    assert done.stdout == f"True True\n(1, {6 * RATE})\n", done.stderr
+
+
+def test_path_array_and_tensor_are_alike(recording):
+    import torch
+
+    path, samples = recording
+    stereo = np.stack([samples, samples])
+    for method in (SpeechDetector(point="words", threshold=0.01).detect, FakeDetector().score):
+        one = method(path)
+        many = method([path, samples, torch.from_numpy(samples), stereo], RATE)
+        assert len(many) == 4
+        for other in (many[0], method(samples, sampling_rate=RATE), *many[1:]):
+            for field in ("segments", "scores", "score", "windows"):
+                if hasattr(one, field):
+                    np.testing.assert_allclose(getattr(other, field), getattr(one, field), atol=1e-5)
+        assert one.name == "a call" and many[1].name == "recording 2"
+
+
+def test_what_is_found_saves_itself_as_the_tools_write_it(recording, tmp_path):
+    path, _ = recording
+    speech = SpeechDetector().detect(path)
+    for name, (_, ending) in FORMATS.items():
+        speech.save(tmp_path / f"x{ending}", name)
+        done = run_tool("detect_speech", path, "--format", name)
+        assert (tmp_path / f"x{ending}").read_text() == done.stdout
+    score = FakeDetector().score(path)
+    for name in ("text", "json", "csv", "scores"):
+        score.save(tmp_path / "y", name)
+        assert (tmp_path / "y").read_text() == run_tool("detect_fake", path, "--format", name).stdout
+    score.save(tmp_path / "y.json", prior=0.9)
+    assert json.loads((tmp_path / "y.json").read_text())[0]["p_genuine"] == score.p_genuine(0.9) > score.p_genuine()
+
+
+def test_errors_are_one_line(recording, tmp_path):
+    path, samples = recording
+    for audio, message in (
+        (tmp_path / "absent.wav", "absent.wav"),
+        (np.zeros(0), "holds no samples"),
+        ({}, "expected a path"),
+        (np.zeros((2, 2, 2)), "expected numbers"),
+    ):
+        for method in (SpeechDetector().detect, FakeDetector().score):
+            with pytest.raises(UserError, match=message) as error:
+                method(audio)
+            assert "\n" not in str(error.value)
+    with pytest.raises(UserError, match="system 'no'"):
+        SpeechDetector(system="no")
+    with pytest.raises(UserError, match="unknown format 'mp3'"):
+        SpeechDetector().detect(path).save(tmp_path / "x", "mp3")
+    with pytest.raises(UserError, match="McAdams coefficient -1"):
+        anonymize(samples, -1)
+
+
+def test_anonymize_and_its_file(recording, tmp_path):
+    path, samples = recording
+    sound = anonymize(path, 0.7)
+    np.testing.assert_allclose(sound.samples[0], anonymize_samples(samples, 0.7, RATE), atol=1e-6)
+    assert np.array_equal(anonymize(samples, 0.7, RATE).samples, anonymize_samples(samples, 0.7, RATE))
+    sound.save(tmp_path / "x.flac")
+    assert soundfile.info(tmp_path / "x.flac").frames == len(samples)
+
+
+def test_streaming_finds_the_same(recording):
+    path, samples = recording
+    detector = SpeechDetector(threshold=0.02)
+    stream = detector.stream()
+    import soxr
+
+    found = [stream.add(block) for block in np.array_split(soxr.resample(samples, RATE, stream.sampling_rate), 7)]
+    np.testing.assert_allclose(np.concatenate([*found, stream.finish()]), detector.detect(path).segments, atol=0.021)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write a SAD network that egs/fearless/run.py trained as one ONNX file, which carries its options, threshold and smoothing."""
+"""Write a trained detector of speech or of fake audio as one ONNX file, with its options and threshold."""
 
 import sys
 from pathlib import Path

@@ -12,7 +12,7 @@ ends.
 
 The statistical system learns its classes from a whole recording, and has none to learn from while it is being made. Its causal
 variant is the offline system on the last WINDOW_SECONDS, every other second, of which it takes what lies LOOK_AHEAD_SECONDS
-back. So its segments are not those of the offline system; utils/bench/sad_streaming.py measures what that costs.
+back. So its segments are not those of the offline system.
 """
 
 from __future__ import annotations

@@ -2,9 +2,6 @@
 
 import copy
 import dataclasses
-import json
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -21,7 +18,7 @@ from pyspeech.errors import UserError
 from pyspeech.features.config import FbankConfig
 from pyspeech.features.fbank import GlobalStats
 from pyspeech.text.units import GraphemeUnits
-from utils.bench import count_parameters as count_tool
+from steps.asr.tables import PAPER_TABLE_1
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = {
@@ -57,14 +54,17 @@ def kind(request):
 
 
 def test_sizes_of_the_paper():
-    """Table 6: as printed for monolingual, multi-softmax and LSP, within 0.01 for LID; the others as documented."""
-    rows = {row["model"]: row for row in count_tool.table(409)}
-    assert [f"{rows[name]['ours']:.2f}" for name in ("Mono.", "MS", "MS LSP")] == ["67.98", "68.55", "118.94"]
-    assert abs(rows["MS LID"]["ours"] - 70.08) < 0.01
-    assert [f"{rows[name]['ours']:.2f}" for name in ("Vanilla", "Onehot")] == ["68.54", "68.58"]
-    assert all("union of 60" in rows[name]["note"] for name in ("Vanilla", "Onehot"))
-    fitting = {row["model"]: row for row in count_tool.table(608)}
-    assert [f"{fitting[name]['ours']:.2f}" for name in ("Vanilla", "Onehot")] == ["68.95", "68.98"]
+    """Table 6: as printed for monolingual, multi-softmax and LSP, within 0.01 for LID; the others fit a union of 608."""
+
+    def millions(structure, vocabularies=PAPER_TABLE_1):
+        return parameter_count(TransducerConfig(**structure), vocabularies) / 1e6
+
+    mono = millions({"structure": "monolingual"}, {"en-IN": PAPER_TABLE_1["en-IN"]})
+    assert [f"{one:.2f}" for one in (mono, millions({}), millions({"lsp": True}))] == ["67.98", "68.55", "118.94"]
+    assert abs(millions({"lid": True}) - 70.08) < 0.01
+    for union, printed in ((409, ["68.54", "68.58"]), (608, ["68.95", "68.98"])):
+        pooled = dict.fromkeys(PAPER_TABLE_1, union)
+        assert [f"{millions({'structure': kind}, pooled):.2f}" for kind in ("vanilla", "onehot")] == printed
 
 
 def test_counts_without_building_equal_those_of_models(kind):
@@ -75,16 +75,8 @@ def test_counts_without_building_equal_those_of_models(kind):
 
 
 def test_a_model_of_the_paper_has_its_size():
-    model = Transducer(TransducerConfig(lid=True), count_tool.PAPER_TABLE_1)
+    model = Transducer(TransducerConfig(lid=True), PAPER_TABLE_1)
     assert count_parameters(model) == 70076524
-
-
-def test_the_tool_prints_the_table(tmp_path):
-    tool = [sys.executable, str(ROOT / "utils" / "bench" / "count_parameters.py")]
-    run = subprocess.run([*tool, "--json", str(tmp_path / "t.json")], check=True, capture_output=True, text=True)
-    printed = run.stdout
-    assert len(printed.splitlines()) == 7 and "118.94  118.94" in printed
-    assert json.loads((tmp_path / "t.json").read_text())[0]["parameters"] == 67977349
 
 
 def test_encoder_against_a_plain_lstm():

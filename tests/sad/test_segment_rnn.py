@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from pyspeech.sad.segment_rnn import any_segment, last_outputs, last_outputs_plain, num_segments
-from utils.bench import segment_rnn, statistical_sad
 
 
 def make_gru(inputs=16, hidden=24):
@@ -85,18 +84,3 @@ def test_any_segment_and_threshold_commute():
     scores = torch.tensor([[0.2, 0.7, 0.1, 0.1]])
     decided = any_segment((scores > 0.5).float(), 3, 1, 6) > 0
     assert decided.tolist() == (any_segment(scores, 3, 1, 6) > 0.5).tolist() == [[False, True, True, True, False, False]]
-
-
-@pytest.mark.parametrize(
-    "tool, option",
-    [
-        (segment_rnn, "--seconds"),
-        (segment_rnn, "--repetitions"),
-        (statistical_sad, "--minutes"),
-        (statistical_sad, "--repetitions"),
-    ],
-)
-def test_bench_of_nothing_is_one_line(tool, option, capsys):
-    with pytest.raises(SystemExit):
-        tool.main([option, "0"])
-    assert f"argument {option}: 0 is not a" in capsys.readouterr().err

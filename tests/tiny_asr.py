@@ -58,3 +58,8 @@ def save_random_model(folder, structure, lid=False, languages=GRAPHEMES):
             layer.bias[0] += 4  # blank: it does not speak in every frame
     save_model(folder, model, units, GlobalStats([-8.0] * 80, [3.0] * 80), FbankConfig())
     return folder
+
+
+def count_parameters(model: torch.nn.Module) -> int:
+    """Parameters as the paper's Table 6 counts them: without the outputs that only the pruned loss uses."""
+    return sum(parameter.numel() for name, parameter in model.named_parameters() if not name.startswith("simple_"))

@@ -167,8 +167,7 @@ class Endpointing:
 def parameter_count(config: TransducerConfig, vocabularies: Mapping[str, int]) -> int:
     """Parameters of a transducer, as the paper's Table 6 counts them: without what only the pruned loss uses.
 
-    config: TransducerConfig; vocabularies: {language code: V}, the blank included. The same number as
-    `pyspeech.asr.networks.count_parameters` of the model, without building it.
+    config: TransducerConfig; vocabularies: {language code: V}, the blank included. Nothing is built.
     """
     languages = len(vocabularies)
     sizes = list(vocabularies.values()) if config.structure == "multi_softmax" else list(vocabularies.values())[:1]

@@ -139,8 +139,3 @@ class Transducer(torch.nn.Module):
         if self.lid is None:
             raise UserError("the model has no language identification: it was trained with lid=false")
         return self.lid(encoded)
-
-
-def count_parameters(model: torch.nn.Module) -> int:
-    """Parameters as the paper's Table 6 counts them: without the outputs that only the pruned loss uses."""
-    return sum(parameter.numel() for name, parameter in model.named_parameters() if not name.startswith("simple_"))

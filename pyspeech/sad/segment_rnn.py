@@ -7,7 +7,7 @@ segment that contains it does (`any_segment`).
 `last_outputs` computes the GRU's part without cutting segments out. Three things make it exact and fast: a frame's input
 projection is the same in all the segments that contain it, so it is computed once; a segment's first step starts from
 h = 0 and needs no recurrent product; and the backward direction, read at the last frame, has made a single step. Steps 2 to
-L are one matrix product each over the segments of the whole batch, on strided views. `last_outputs_plain` is the definition.
+L are one matrix product each over the segments of the whole batch, on strided views.
 """
 
 from typing import TypeVar
@@ -24,20 +24,11 @@ def num_segments(num_frames: Count, length: int, shift: int) -> Count:
     return 1 + (beyond_first.clamp(min=0) if torch.is_tensor(beyond_first) else max(0, beyond_first)) // shift
 
 
-def last_outputs_plain(features: torch.Tensor, gru: torch.nn.GRU, length: int, shift: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Every segment through `gru`, one layer, bidirectional, batch_first: features (B, T, D), T > 0, continued with zeros.
-
-    Returns the outputs at the segments' last frames, forward and backward direction: two of (B, M, H).
-    """
-    batch, num_frames, _ = features.shape
-    count = num_segments(num_frames, length, shift)
-    segments = _pad_frames(features, (count - 1) * shift + length).unfold(1, length, shift)  # (B, M, D, L)
-    outputs, _ = gru(segments.reshape(batch * count, -1, length).transpose(1, 2))
-    return outputs[:, -1].reshape(batch, count, 2, gru.hidden_size).unbind(2)
-
-
 def last_outputs(features: torch.Tensor, gru: torch.nn.GRU, length: int, shift: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """What `last_outputs_plain` returns, up to rounding, for a fraction of the work."""
+    """Return the GRU's outputs at the segments' last frames, forward and backward direction: two of (B, M, H).
+
+    features: (B, T, D), T > 0, continued with zeros. gru: one layer, bidirectional, batch_first.
+    """
     batch, num_frames, size = features.shape
     count = num_segments(num_frames, length, shift)
     # All utterances in one row of frames, each padded to a multiple of the shift, so that one strided view gives the n-th

@@ -22,11 +22,6 @@ class Inventory:
     def __len__(self) -> int:
         return self.size
 
-    @property
-    def language_names(self) -> list[str]:
-        """Codes of the languages that the units were built for, in order."""
-        return list(self.languages)
-
     def languages_of(self, numbers: Iterable[int]) -> list[str]:
         """The languages that symbol numbers fit best: `pyspeech.text.scripts.languages_of`."""
         return languages_of(self.decode(numbers), self.languages)

@@ -5,7 +5,7 @@ with the prefix B- for the first grapheme of a word: 2 G + 1 symbols, an odd num
 marks never start a word, so their twins are never used; they are there, as they must be in the paper's (Tamil's
 97 symbols are 48 graphemes), and cost one row each.
 
-Both kinds of units have the same interface: symbols, size, language_names, union, encode, decode, count_unknown,
+Both kinds of units have the same interface: symbols, size, union, encode, decode, count_unknown,
 language_of, to_json, from_json.
 Unknown graphemes (a test text may have what the training text lacks): `encode` drops them, as no model could put them
 out, and `count_unknown` counts them, so that what prepares the texts can say so once. References of the scoring are not

@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from tiny_asr import SMALL, UNION, VOCABULARIES
+from tiny_asr import SMALL, UNION, VOCABULARIES, count_parameters
 
 from pyspeech.asr.config import TransducerConfig, parameter_count
 from pyspeech.asr.finetune import symbols_in_union, to_monolingual
-from pyspeech.asr.networks import Transducer, count_parameters
+from pyspeech.asr.networks import Transducer
 from pyspeech.errors import UserError
 from pyspeech.text.units import GraphemeUnits
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_asr import SMALL, UNION, VOCABULARIES
+from tiny_asr import SMALL, UNION, VOCABULARIES, count_parameters
 
 from pyspeech.asr.checkpoint import load_model, save_model
 from pyspeech.asr.config import TransducerConfig, parameter_count
 from pyspeech.asr.encoder import run_lstm
-from pyspeech.asr.networks import Transducer, count_parameters
+from pyspeech.asr.networks import Transducer
 from pyspeech.asr.packing import Packing
 from pyspeech.errors import UserError
 from pyspeech.features.config import FbankConfig

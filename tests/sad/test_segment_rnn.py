@@ -2,8 +2,23 @@
 
 import pytest
 import torch
+from torch.nn import functional
 
-from pyspeech.sad.segment_rnn import any_segment, last_outputs, last_outputs_plain, num_segments
+from pyspeech.sad.segment_rnn import any_segment, last_outputs, num_segments
+
+
+def last_outputs_plain(features: torch.Tensor, gru: torch.nn.GRU, length: int, shift: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Every segment through `gru`, one layer, bidirectional, batch_first: features (B, T, D), T > 0, continued with zeros.
+
+    Returns the outputs at the segments' last frames, forward and backward direction: two of (B, M, H).
+    """
+    batch, num_frames, _ = features.shape
+    count = num_segments(num_frames, length, shift)
+    segments = functional.pad(features, (0, 0, 0, (count - 1) * shift + length - num_frames)).unfold(
+        1, length, shift
+    )  # (B, M, D, L)
+    outputs, _ = gru(segments.reshape(batch * count, -1, length).transpose(1, 2))
+    return outputs[:, -1].reshape(batch, count, 2, gru.hidden_size).unbind(2)
 
 
 def make_gru(inputs=16, hidden=24):

@@ -249,8 +249,8 @@ def decode_g722(path):
         import av
 
         decoder = av.CodecContext.create("g722", "r")
-        decoder.sample_rate, decoder.layout = 16000, "mono"
-        frames = decoder.decode(av.Packet(path.read_bytes()))
+        decoder.sample_rate, decoder.layout = 16000, "mono"  # pyright: ignore[reportAttributeAccessIssue]
+        frames = decoder.decode(av.Packet(path.read_bytes()))  # pyright: ignore[reportAttributeAccessIssue]
         samples = np.concatenate([frame.to_ndarray()[0] for frame in frames] or [np.zeros(0, np.int16)])
         with atomic_path(decoded) as temporary:
             soundfile.write(str(temporary), samples, 16000, subtype="PCM_16", format="WAV")

@@ -59,7 +59,7 @@ def fetch_shouts(names):
     """{voice: (folder, sorted paths of its clips)} of some of HEDGEWARS, downloaded where they are not in the cache: 145 MB."""
     if not names:
         return {}
-    folder = unpack(*_archive("hedgewars-data"), [f"{SOUNDS}/*.ogg"])
+    folder = unpack(*_archive("hedgewars-data"), [f"{SOUNDS}/*.ogg"])  # pyright: ignore[reportCallIssue]
     return {name: (folder, matching(folder, f"{SOUNDS}/{HEDGEWARS[name]}/*.ogg")) for name in names}
 
 
@@ -75,7 +75,7 @@ def _archive(package):
 def _lines_once(voice, package, patterns, read):
     import soundfile
 
-    folder = unpack(*_archive(package), patterns)
+    folder = unpack(*_archive(package), patterns)  # pyright: ignore[reportCallIssue]
 
     def write(target):
         for name, samples in read([path for pattern in patterns for path in matching(folder, pattern)]):

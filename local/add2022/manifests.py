@@ -45,10 +45,10 @@ def pair(part, audio, label_file, language):
             if path not in found:
                 problems.append((path, _why_not(path, paths, names[key], label_file)))
                 continue
-            label = labels.get(found[path], Label(None))
+            label = labels.get(found[path], Label(None))  # pyright: ignore[reportArgumentType, reportCallIssue]
             custom = {"attack": label.attack, "condition": label.condition}
             utterances.append(
-                Utterance(key if len(paths) == 1 else found[path], str(path), label.kind, language, label.speaker, part, custom)
+                Utterance(key if len(paths) == 1 else found[path], str(path), label.kind, language, label.speaker, part, custom)  # pyright: ignore[reportArgumentType]
             )
     problems += [
         (f"{label_file}, {name}", f"label without {'a file of its own' if key in files else 'audio'} in {part}")

@@ -215,7 +215,7 @@ def write_manifests(items, lengths, folder, log):
         ]
         write_manifest(folder / f"{part}.jsonl.gz", rows)
         counts[part] = {kind: sum(row[0].text == kind for row in rows) for kind in ("genuine", "fake")}
-        systems = Counter(row[0].custom["attack"] for row in rows if row[0].text == "fake")
+        systems = Counter(row[0].custom["attack"] for row in rows if row[0].text == "fake")  # pyright: ignore[reportOptionalSubscript]
         log.info(
             "%s: %d genuine, %d fake, %.1f min; %s",
             part,

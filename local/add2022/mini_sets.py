@@ -230,7 +230,7 @@ def plan(part, scale, seed, sources, jobs=None, engines="seen"):
         usable = speaking(ENGINES[engines][part], language, sources)
         usable += [engine for engine in COPIES if engine in usable and engines == "all"]
         condition = take_turn(turns, rng, "condition", CONDITIONS[part])
-        original = make_genuine(rng, part, len(items), *genuine[index], condition, seed, sources, engines)
+        original = make_genuine(rng, part, len(items), *genuine[index], condition, seed, sources, engines)  # pyright: ignore[reportCallIssue]
         items.append(original)
         for engine in [take_turn(turns, rng, voice, usable) for _ in range(fakes)]:
             items.append(make_fake(rng, original, len(items), engine, sources))

@@ -128,7 +128,7 @@ def read_cmu_indic(folder, scratch, languages, log):
         return [], problems
     with _in_words(folder, "cmu_indic"):
         manifests = prepare_cmu_indic(scratch)
-    there = sorted({supervision.language for supervision in manifests["supervisions"]})
+    there = sorted({supervision.language for supervision in manifests["supervisions"]})  # pyright: ignore[reportGeneralTypeIssues]
     chosen = _choose(there, languages, folder, code_of=language_code)
     utterances = [item for name, code in chosen.items() for item in _utterances(manifests, "train", code, name=name)]
     return hold_out(utterances, HELD_OUT, "test"), problems

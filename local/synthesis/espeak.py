@@ -346,7 +346,7 @@ def indian_english(words):
     for word in words:
         names = []
         for name in word:
-            stress, phoneme = re.fullmatch(r"([',%=]*)(.*)", name).groups()
+            stress, phoneme = re.fullmatch(r"([',%=]*)(.*)", name).groups()  # pyright: ignore[reportOptionalMemberAccess]
             if phoneme not in INDIAN_ENGLISH:
                 raise RuntimeError(f"no Indian English for the phoneme {phoneme} in {'_'.join(word)}")
             if INDIAN_ENGLISH[phoneme]:

@@ -95,7 +95,7 @@ def _run(weights, hidden):
     hidden = convolve("conv_pre", hidden)
     for stage, (factor, kernel) in enumerate(UPSAMPLING):
         weight, bias = weights[f"ups.{stage}.weight"], weights[f"ups.{stage}.bias"]
-        hidden = conv_transpose1d(leaky_relu(hidden, 0.1), weight, bias, stride=factor, padding=(kernel - factor) // 2)
+        hidden = conv_transpose1d(leaky_relu(hidden, 0.1), weight, bias, stride=factor, padding=(kernel - factor) // 2)  # pyright: ignore[reportArgumentType]
         blocks = (f"resblocks.{stage * len(KERNELS) + index}" for index in range(len(KERNELS)))
         hidden = sum(residual_block(name, hidden) for name in blocks) / len(KERNELS)
-    return convolve("conv_post", leaky_relu(hidden, 0.01)).tanh()
+    return convolve("conv_post", leaky_relu(hidden, 0.01)).tanh()  # pyright: ignore[reportArgumentType]

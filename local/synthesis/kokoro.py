@@ -146,7 +146,7 @@ def synthesize(utterances, where=None):
         tokens = np.array([[0, *(vocabulary[symbol] for symbol in symbols), 0]], dtype=np.int64)
         order = {"tokens": tokens, "style": styles[voice][len(symbols) - 1], "speed": np.ones(1, dtype=np.float32)}
         samples = session.run(["audio"], order)[0]
-        found.append((np.rint(np.clip(samples, -1.0, 1.0) * 32767).astype(np.int16), RATE))
+        found.append((np.rint(np.clip(samples, -1.0, 1.0) * 32767).astype(np.int16), RATE))  # pyright: ignore[reportArgumentType, reportCallIssue]
     return found
 
 

@@ -57,7 +57,7 @@ def synthesize(utterances, where=None):
         order = np.array([[number for symbol in told(symbols) for number in numbers[symbol]]], dtype=np.int64)
         session = load_network(where["network"], "Piper", seed)
         feed = {"input": order, "input_lengths": np.array([order.shape[1]]), "scales": np.array(SCALES, dtype=np.float32)}
-        samples = session.run(None, feed)[0].reshape(-1)
+        samples = session.run(None, feed)[0].reshape(-1)  # pyright: ignore[reportAttributeAccessIssue]
         found.append((np.rint(np.clip(samples / max(1.0, np.abs(samples).max()), -1.0, 1.0) * 32767).astype(np.int16), RATE))
     return found
 

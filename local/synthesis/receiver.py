@@ -34,7 +34,7 @@ def on_off(rng, length, sounding, silent):
     state = sounding is not None and (silent is None or chance(rng, 0.5))
     while position < length:
         limits = sounding if state else silent
-        end = position + max(1, int(log_uniform(rng, *limits) * RATE))
+        end = position + max(1, int(log_uniform(rng, *limits) * RATE))  # pyright: ignore[reportOptionalIterable]
         gate[position:end] = state
         position, state = end, not state if sounding and silent else state
     return gate

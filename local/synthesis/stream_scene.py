@@ -64,8 +64,8 @@ def draw_talkers(rng, roles, voices):
             speed=int(uniform(rng, *fastest)),
             level=-spread * rng.random(),
             snr=snr,
-            kernel=radio.channel_kernel(rng, low, high),
-            band=radio.band_kernel(0.7 * low, 1.15 * high),
+            kernel=radio.channel_kernel(rng, low, high),  # pyright: ignore[reportArgumentType]
+            band=radio.band_kernel(0.7 * low, 1.15 * high),  # pyright: ignore[reportArgumentType]
             noise_kernel=radio.sloped_kernel(
                 uniform(rng, -0.7, 1.6),
                 low * uniform(rng, 0.2, 1.0),
@@ -82,7 +82,7 @@ def draw_talkers(rng, roles, voices):
             after=uniform(rng, 0.05, 0.8),
             burst=uniform(rng, -12.0, 12.0),
             late_key=uniform(rng, 0.0, 0.15) if chance(rng, 0.3) else 0.0,
-            quindar=quindar if role in GROUND else None,
+            quindar=quindar if role in GROUND else None,  # pyright: ignore[reportArgumentType]
         )
     return talkers
 

@@ -173,8 +173,8 @@ def align(rows, features, transcripts, log):
             log.info("%s: its text does not fit, no phones are taken from it", one.id)
             times[one.id] = None
             continue
-        ends = [end * config.frame_seconds + later for _, _, end in segments[:-1]] + [audio["duration"]]
-        times[one.id] = [(phone, start, end) for (phone, _, _), start, end in zip(segments, [0.0, *ends], ends, strict=True)]
+        ends = [end * config.frame_seconds + later for _, _, end in segments[:-1]] + [audio["duration"]]  # pyright: ignore[reportOptionalSubscript]
+        times[one.id] = [(phone, start, end) for (phone, _, _), start, end in zip(segments, [0.0, *ends], ends, strict=True)]  # pyright: ignore[reportArgumentType]
     return times
 
 

@@ -292,7 +292,7 @@ def list_utterances(paths, part, language):
         if not underscore or not speaker:
             speaker = utterance_name(path.parent.name)
             name = name if FOLDERS.get(speaker.lower()) else f"{speaker}_{name}"
-        utterances.setdefault((name, os.path.realpath(path)), Utterance(name, str(path), None, language, speaker, part))
+        utterances.setdefault((name, os.path.realpath(path)), Utterance(name, str(path), None, language, speaker, part))  # pyright: ignore[reportArgumentType]
     return sorted(utterances.values(), key=lambda utterance: utterance.id)
 
 

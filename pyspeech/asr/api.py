@@ -106,7 +106,9 @@ class Recognizer:
     @overload
     def transcribe(self, audio: Sequence[AudioInput], sampling_rate: int | None = None) -> list[Transcript]: ...
 
-    def transcribe(self, audio, sampling_rate=None):
+    def transcribe(
+        self, audio: AudioInput | Sequence[AudioInput], sampling_rate: int | None = None
+    ) -> Transcript | list[Transcript]:
         """Transcribe a recording, or each of a list of them, as the command `pyspeech transcribe` does.
 
         Args:

@@ -126,7 +126,7 @@ def kind_of(source, target):
     import soundfile
 
     try:
-        with soundfile.SoundFile(os.fsencode(source)) as file:
+        with soundfile.SoundFile(os.fsencode(source)) as file:  # pyright: ignore[reportArgumentType]
             same = Path(source).suffix.lower() == Path(target).suffix.lower()
             if same and soundfile.check_format(file.format, file.subtype):
                 return file.format, file.subtype
@@ -182,6 +182,6 @@ def write_sound(path, samples, rate, form, subtype):
     from pyspeech.files import atomic_path
 
     with atomic_path(path) as temporary:
-        with soundfile.SoundFile(os.fsencode(temporary), "w", rate, len(samples), subtype, format=form) as file:
+        with soundfile.SoundFile(os.fsencode(temporary), "w", rate, len(samples), subtype, format=form) as file:  # pyright: ignore[reportArgumentType]
             for begin in range(0, samples.shape[1], BLOCK):
                 file.write(samples[:, begin : begin + BLOCK].T)

@@ -281,8 +281,8 @@ def read_live(recording, sampling_rate, channel, raw_rate):
     from pyspeech.audio.io import stream_audio
     from pyspeech.audio.live import is_file, stream_live
 
-    if recording.path == "-" and not is_file(sys.stdin.buffer, live=True):
-        return stream_live(sys.stdin.buffer, sampling_rate, raw_rate, channel, LIVE_BLOCK)
+    if recording.path == "-" and not is_file(sys.stdin.buffer, live=True):  # pyright: ignore[reportArgumentType]
+        return stream_live(sys.stdin.buffer, sampling_rate, raw_rate, channel, LIVE_BLOCK)  # pyright: ignore[reportArgumentType]
     return stream_audio(recording.path, sampling_rate, channel, LIVE_BLOCK, recording.start, recording.duration)
 
 

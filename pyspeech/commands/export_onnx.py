@@ -58,7 +58,7 @@ def export_sad(folder, path):
     from pyspeech.sad.onnx_network import OnnxNetwork
 
     model = load_model(folder)
-    export_onnx(model, path, {"default": OperatingPoint(model.threshold, model.smoothing)})
+    export_onnx(model, path, {"default": OperatingPoint(model.threshold, model.smoothing)})  # pyright: ignore[reportArgumentType]
     return model.stft.config.sampling_rate, partial(score_samples, model), partial(score_samples, OnnxNetwork(path))
 
 

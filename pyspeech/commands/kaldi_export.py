@@ -163,7 +163,7 @@ def kaldi_reads(path):
     import soundfile
 
     try:
-        found = soundfile.info(os.fsencode(path))
+        found = soundfile.info(os.fsencode(path))  # pyright: ignore[reportArgumentType]
     except (soundfile.LibsndfileError, OSError):
         raise UserError(f"{path}: cannot be read as audio; check the file, or prepare the corpus again") from None
     kind = found.format, found.subtype, found.channels

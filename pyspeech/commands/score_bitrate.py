@@ -22,7 +22,7 @@ def main(arguments=None):
 
     entries = with_durations(read_filelist(options.filelist), options)
     read = open_features(options.features)
-    result = measure((read(name).values, seconds) for name, seconds in entries)
+    result = measure((read(name).values, seconds) for name, seconds in entries)  # pyright: ignore[reportArgumentType]
     if options.json:
         write_json(options.json, {**result, "files": len(entries)})
     print(report(result, len(entries)))

@@ -173,7 +173,7 @@ def report(scores, resample):
     """The scores of `score_utterances` as text: a line for each language, one for all, confused languages below."""
     languages = scores["languages"]
     named = [*languages.items()] if len(languages) > 1 else []
-    lines = aligned([header(scores), *(row(*entry, scores) for entry in [*named, ("overall", scores["average"])])])
+    lines = aligned([header(scores), *(row(*entry, scores) for entry in [*named, ("overall", scores["average"])])])  # pyright: ignore[reportCallIssue]
     lines.append(f"[ ]: 95 % interval, bootstrap over {resample}s; overall: errors and words of all languages pooled")
     if "against_baseline" in scores:
         lines.append(baseline_line(scores["against_baseline"]))

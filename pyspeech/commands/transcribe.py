@@ -240,8 +240,8 @@ class Work:
         if recording.path == "-":
             from pyspeech.audio.live import is_file, stream_live
 
-            if not is_file(sys.stdin.buffer, options.stream):
-                blocks = stream_live(sys.stdin.buffer, rate, options.rate, channel, LIVE_BLOCK)
+            if not is_file(sys.stdin.buffer, options.stream):  # pyright: ignore[reportArgumentType]
+                blocks = stream_live(sys.stdin.buffer, rate, options.rate, channel, LIVE_BLOCK)  # pyright: ignore[reportArgumentType]
                 return itertools.takewhile(lambda _: not stopped, blocks)
         from pyspeech.audio.io import stream_audio
 

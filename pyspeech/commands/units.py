@@ -63,7 +63,7 @@ def main(arguments=None):
         return process_each(recordings, work.process, status, "encoded", work.summary)
     from pyspeech.units.features_files import kaldi_table
 
-    with kaldi_table(Path(options.output, "units")) as work.write:
+    with kaldi_table(Path(options.output, "units")) as work.write:  # pyright: ignore[reportAttributeAccessIssue]
         failed = process_each(recordings, work.process, status, "encoded", work.summary)
         if failed == 130:
             raise KeyboardInterrupt  # the table of some of them would look like that of all
@@ -119,7 +119,7 @@ class Work:
     def _output(self, recording, units):
         """Write the units of one recording to its file, to the table, or to the screen."""
         if self.options.format == TABLE:
-            self.write(units.name, units.vectors)
+            self.write(units.name, units.vectors)  # pyright: ignore[reportOptionalCall]
             return
         if self.options.output:
             from pyspeech.audio.recordings import file_stem

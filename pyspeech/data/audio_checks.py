@@ -35,7 +35,7 @@ def check_audio(path, loudest=LOUDEST):
     import soundfile
 
     try:
-        with soundfile.SoundFile(os.fsencode(path)) as stream:  # as bytes: a name need not be valid UTF-8
+        with soundfile.SoundFile(os.fsencode(path)) as stream:  # as bytes: a name need not be valid UTF-8  # pyright: ignore[reportArgumentType]
             properties = {"rate": stream.samplerate, "channels": stream.channels, "format": stream.format}
             if stream.frames >= UNKNOWN_LENGTH:
                 blocks = (block[:, None] for block in stream_audio(path, stream.samplerate))
@@ -68,12 +68,12 @@ def _check_samples(path, blocks, channels, loudest, to_the_end):
     frames, low, high = 0, np.inf, -np.inf
     least = 0 if channels == 1 else STEP
     for block in filter(len, blocks):
-        largest = np.abs(block).max()
+        largest = np.abs(block).max()  # pyright: ignore[reportArgumentType, reportCallIssue]
         if not largest <= loudest:
             raise UserError(
                 f"{path}: has samples that are not finite or beyond {loudest:g} (such as {largest:g}); expected -1 to 1"
             )
-        mixed = block.mean(axis=1)
+        mixed = block.mean(axis=1)  # pyright: ignore[reportAttributeAccessIssue]
         frames, low, high = frames + len(block), min(low, mixed.min()), max(high, mixed.max())
         if high - low > least and not to_the_end:
             break
@@ -139,9 +139,9 @@ def utterance_check():
         properties, problem = check_recording(utterance.audio)
         if problem:
             return None, problem
-        length = length_of(utterance, properties["duration"])
-        if segment.end > properties["duration"] + OVERSHOOT:
-            return None, f"a segment to {segment.end:g} s; its recording ends at {properties['duration']:.2f} s"
+        length = length_of(utterance, properties["duration"])  # pyright: ignore[reportOptionalSubscript]
+        if segment.end > properties["duration"] + OVERSHOOT:  # pyright: ignore[reportOptionalSubscript]
+            return None, f"a segment to {segment.end:g} s; its recording ends at {properties['duration']:.2f} s"  # pyright: ignore[reportOptionalSubscript]
         return (properties, None) if length >= SHORTEST else (None, f"a segment of {length:.3f} s of audio")
 
     return check

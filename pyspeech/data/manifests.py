@@ -126,7 +126,7 @@ def write_split(out, split, streams):
                 start=round(float(first), 6),
                 duration=round(float(last - first), 6),
             )
-            for index, (first, last) in enumerate(speech if speech is not None else ())
+            for index, (first, last) in enumerate(speech if speech is not None else ())  # pyright: ignore[reportGeneralTypeIssues]
         ]
         duration = recording.duration if end is None else min(end, recording.duration)
         cuts.append(

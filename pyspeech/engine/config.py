@@ -37,7 +37,7 @@ class Option:
 
     key: str
     type: object
-    owner: type[Any]
+    owner: Any  # a dataclass
 
     @property
     def metadata(self) -> Mapping[str, Any]:

@@ -32,18 +32,18 @@ def read_utterances(folder: Path, audio: Path, log: logging.Logger) -> tuple[lis
     segmented = (folder / "segments").is_file()
     places = {one.recording: one.audio for one in read_data_dir(folder)}
     with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
-        usable = pool.map(lambda place: _usable(*place, folder, audio, segmented), places.items())
+        usable = pool.map(lambda place: _usable(*place, folder, audio, segmented), places.items())  # pyright: ignore[reportCallIssue]
         found = dict(zip(places, usable, strict=True))
     utterances = [
         Utterance(
             id=one.id,
             audio=found[one.recording][0],
-            text=one.text,
-            language=one.language,
+            text=one.text,  # pyright: ignore[reportArgumentType]
+            language=one.language,  # pyright: ignore[reportArgumentType]
             speaker=one.speaker,
             custom=one.custom,
             gender=one.gender,
-            segment=Segment(one.recording, one.start, one.end) if segmented else None,
+            segment=Segment(one.recording, one.start, one.end) if segmented else None,  # pyright: ignore[reportArgumentType]
         )
         for one in read_data_dir(folder)
         if not found[one.recording][1]
@@ -68,10 +68,10 @@ def _usable(recording, place, folder, audio, segmented):
     properties, problem = check_file(place)
     if problem:
         return None, f"{place}: {problem}"
-    if properties["channels"] == 1 and properties["format"] in READABLE:
+    if properties["channels"] == 1 and properties["format"] in READABLE:  # pyright: ignore[reportOptionalSubscript]
         return place, None
     if not target.exists():
-        copy_mono(place, target, properties["rate"])
+        copy_mono(place, target, properties["rate"])  # pyright: ignore[reportOptionalSubscript]
     return str(target), None
 
 

@@ -44,7 +44,7 @@ def percent(value, digits=2):
 
 def bracketed(interval, digits=1):
     """ "[low, high]" in % of two fractions."""
-    return f"[{', '.join(percent(value, digits) for value in interval)}]"
+    return f"[{', '.join(percent(value, digits) for value in interval)}]"  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def spread(values, scale=1):

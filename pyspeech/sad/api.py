@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     from pyspeech.audio.inputs import AudioInput
@@ -63,7 +63,7 @@ class SpeechDetector:
         self.sampling_rate: int = self._detector.sampling_rate
 
     @classmethod
-    def load(cls, model: str | Path | None = None, **options) -> SpeechDetector:
+    def load(cls, model: str | Path | None = None, **options: Any) -> SpeechDetector:
         """Load a detector; arguments as of the class."""
         return cls(model, **options)
 
@@ -72,7 +72,7 @@ class SpeechDetector:
     @overload
     def detect(self, audio: Sequence[AudioInput], sampling_rate: int | None = None) -> list[Speech]: ...
 
-    def detect(self, audio, sampling_rate=None):
+    def detect(self, audio: AudioInput | Sequence[AudioInput], sampling_rate: int | None = None) -> Speech | list[Speech]:
         """Detect the speech in a recording, or in each of a list of them, in bounded memory.
 
         Args:

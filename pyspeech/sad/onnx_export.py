@@ -32,7 +32,7 @@ def export_onnx(model: SadNetwork, path: str | Path, points: Mapping[str, Operat
 
     points: how its scores become decisions, by name; the first is the default. card: what it was trained on, for people.
     """
-    points = {name: asdict(point) for name, point in points.items()}
+    points = {name: asdict(point) for name, point in points.items()}  # pyright: ignore[reportAssignmentType]
     write_onnx(path, traced(model), KIND, network=model.config, stft=model.stft.config, points=points, card=card)
 
 

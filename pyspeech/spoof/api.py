@@ -143,7 +143,7 @@ class FakeDetector:
     @overload
     def score(self, audio: Sequence[AudioInput], sampling_rate: int | None = None) -> list[FakeScore]: ...
 
-    def score(self, audio, sampling_rate=None):
+    def score(self, audio: AudioInput | Sequence[AudioInput], sampling_rate: int | None = None) -> FakeScore | list[FakeScore]:
         """Score a recording, or each of a list of them, in bounded memory.
 
         Args:

@@ -110,7 +110,7 @@ class MatrixLogMel(torch.nn.Module):
         angles = 2 * math.pi / config.n_fft * bins * (self.left + torch.arange(config.window))
         window = torch.hann_window(config.window, dtype=torch.float64)
         self.register_buffer("basis", torch.cat([angles.cos() * window, angles.sin() * window]).float()[:, None])
-        self.register_buffer("filters", log_mel.mel.mel_scale.fb.float().cpu())
+        self.register_buffer("filters", log_mel.mel.mel_scale.fb.float().cpu())  # pyright: ignore[reportArgumentType]
 
     def forward(self, samples: torch.Tensor) -> torch.Tensor:
         """samples (1, N), N more than n_fft / 2 -> (1, 1 + N // shift, filters)."""

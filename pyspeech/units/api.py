@@ -143,7 +143,7 @@ class UnitEncoder:
     @overload
     def encode(self, audio: Sequence[AudioInput], sampling_rate: int | None = None) -> list[Units]: ...
 
-    def encode(self, audio, sampling_rate=None):
+    def encode(self, audio: AudioInput | Sequence[AudioInput], sampling_rate: int | None = None) -> Units | list[Units]:
         """Encode a recording, or each of a list of them, as the command `pyspeech units` does.
 
         Args:
@@ -222,7 +222,12 @@ class UnitSynthesizer:
     @overload
     def speak(self, units: Sequence[Units], speaker: str | None = None, seed: int = 0) -> list[Sound]: ...
 
-    def speak(self, units, speaker=None, seed=0):
+    def speak(
+        self,
+        units: Units | np.ndarray | torch.Tensor | Sequence[int] | Sequence[Units],
+        speaker: str | None = None,
+        seed: int = 0,
+    ) -> Sound | list[Sound]:
         """Speak units, or each of a list of `Units`, at the level that the voice was trained with.
 
         Args:
@@ -237,7 +242,7 @@ class UnitSynthesizer:
             UserError: for a voice or a code that the model does not have, and for no code.
         """
         if isinstance(units, (list, tuple)) and any(isinstance(item, Units) for item in units):
-            return [self.speak(item, speaker, seed) for item in units]
+            return [self.speak(item, speaker, seed) for item in units]  # pyright: ignore[reportArgumentType, reportCallIssue]
         import torch
 
         from pyspeech.units.resynthesis import speak
@@ -262,7 +267,13 @@ class UnitSynthesizer:
         self, audio: Sequence[AudioInput], speaker: str | None = None, sampling_rate: int | None = None, seed: int = 0
     ) -> list[Sound]: ...
 
-    def resynthesize(self, audio, speaker=None, sampling_rate=None, seed=0):
+    def resynthesize(
+        self,
+        audio: AudioInput | Sequence[AudioInput],
+        speaker: str | None = None,
+        sampling_rate: int | None = None,
+        seed: int = 0,
+    ) -> Sound | list[Sound]:
         """Say what is said in a recording, or in each of a list of them, in another voice.
 
         Args:

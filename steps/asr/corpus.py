@@ -159,7 +159,7 @@ def compute_features(exp, conf):
     dev = rows("dev", chosen[: len(sets["dev"])], 0)
     train = rows("train", chosen[len(sets["dev"]) :], sets["train"].originals)
     stats = write_stores({"dev": dev, "train": train}, num_bins, log=exp.log)["train"]
-    stats.save(out / "stats.json")
+    stats.save(out / "stats.json")  # pyright: ignore[reportOptionalMemberAccess]
     write_json(out / "options.json", asdict(conf.features))
 
 

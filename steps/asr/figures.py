@@ -33,7 +33,7 @@ def plot_trade_off(early_stopping, path, frame_ms):
         for colour, rule in enumerate(rules):
             for marker, tau in zip(MARKERS * len(taus), taus, strict=False):
                 points = sorted(
-                    (entry["threshold"], entry["t_avg"], 100 * value(entry))
+                    (entry["threshold"], entry["t_avg"], 100 * value(entry))  # pyright: ignore[reportOperatorIssue]
                     for entry in stopping
                     if entry["rule"] == rule and setting(entry)[0] == tau
                 )
@@ -47,8 +47,8 @@ def plot_trade_off(early_stopping, path, frame_ms):
                     alpha=0.8,
                 )
         for entry in [entry for entry in early_stopping if math.inf in setting(entry)][:1]:
-            axis.axhline(100 * value(entry), color="k", linestyle=":", linewidth=1)
-            axis.plot(entry["t_avg"], 100 * value(entry), "k*", markersize=10)
+            axis.axhline(100 * value(entry), color="k", linestyle=":", linewidth=1)  # pyright: ignore[reportOperatorIssue]
+            axis.plot(entry["t_avg"], 100 * value(entry), "k*", markersize=10)  # pyright: ignore[reportOperatorIssue]
         axis.set(xlabel="T_avg / active decoders", ylabel=label)
         axis.grid(alpha=0.3)
     _legend(figure, rules, taus, frame_ms)

@@ -84,7 +84,7 @@ def recognizer(exp, conf, system):
                 "predicted": None if told else predicted_language(result, bundle),
                 "by_language": by_language,
             }
-            posteriors = None if log_posteriors is None else log_posteriors.astype(np.float32)
+            posteriors = None if log_posteriors is None else log_posteriors.astype(np.float32)  # pyright: ignore[reportAttributeAccessIssue]
             found.append((line, posteriors, bundle.model.languages))
         return found
 

@@ -258,7 +258,7 @@ def cheapest_setting(early_stopping, points=0.01):
     without = [entry for entry in entries if math.inf in setting(entry)]
     if not without:
         return None
-    most = word_error_rate(without[0]["dev"]) + points
+    most = word_error_rate(without[0]["dev"]) + points  # pyright: ignore[reportOptionalOperand]
     close = [entry for entry in entries if word_error_rate(entry["dev"]) <= most]
     return min(close, key=lambda entry: entry["dev"]["t_avg"]), without[0]
 
@@ -400,11 +400,11 @@ def _with_interval(entry):
     rate = word_error_rate(entry)
     if rate is None:
         return None
-    return percent(rate) + (f" {bracketed(entry['ci'])}" if entry.get("ci") else "")
+    return percent(rate) + (f" {bracketed(entry['ci'])}" if entry.get("ci") else "")  # pyright: ignore[reportOptionalOperand]
 
 
 def _text(rate, paper):
-    return ("–" if rate is None else percent(rate)) + ("" if paper is None else f" ({paper:.2f})")
+    return ("–" if rate is None else percent(rate)) + ("" if paper is None else f" ({paper:.2f})")  # pyright: ignore[reportOptionalOperand]
 
 
 def _number(value):

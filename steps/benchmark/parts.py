@@ -106,7 +106,7 @@ def loading_pieces(recipe, profile, folder, settings, numbers):
             return training.dataset[items[number]]
 
     for number in numbers:
-        seconds = PLANS[recipe].seconds(load(number), training.conf)
+        seconds = PLANS[recipe].seconds(load(number), training.conf)  # pyright: ignore[reportCallIssue]
         yield Piece(lambda number=number: number_of_batch(load(number)), float(seconds))
 
 
@@ -265,5 +265,5 @@ def audio_of_step(recipe, training, batches):
     from pyspeech.training.data import BatchLoader
 
     loader = BatchLoader(training.dataset, first_items(training.sampler, batches), training.config.seed)
-    own = float(sum(PLANS[recipe].seconds(batch, training.conf) for _, batch in loader(0)))
+    own = float(sum(PLANS[recipe].seconds(batch, training.conf) for _, batch in loader(0)))  # pyright: ignore[reportCallIssue]
     return sum(distributed.gather(own))

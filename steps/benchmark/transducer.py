@@ -44,7 +44,7 @@ class ScheduledBlank:
         frame = float(encoded[0, 0, 0])  # tells frames apart
         first, self.last = frame != self.last, frame
         self.frames += first
-        for row, head in enumerate(heads):
+        for row, head in enumerate(heads):  # pyright: ignore[reportArgumentType]
             speaks = first and (self.frames * GOLDEN * (head + 1)) % 1 < self.probability
             ratio = 0.05 / 0.95 if speaks else 0.98 / 0.02
             values[row, :, 0] = values[row, :, 1:].logsumexp(dim=-1) + math.log(ratio)

@@ -124,7 +124,12 @@ def tune_thresholds(exp, conf):
 
     def sweep_stream(system, smoothing, cut, *labels):
         return sweep(
-            [detect.read_scores(scores / system / "dev", cut)], *labels, smoothing, collars, stft.frame_shift, stft.frame_offset
+            [detect.read_scores(scores / system / "dev", cut)],
+            *labels,
+            smoothing,
+            collars,
+            stft.frame_shift,
+            stft.frame_offset,  # pyright: ignore[reportCallIssue]
         )
 
     found = detect.sweeps_in_parts(
@@ -199,7 +204,7 @@ def measure_speed(exp, conf):
         }
         for system in timed(conf):
             model = load_model(exp.dir / "models" / system)
-            speeds[system] = fraction(lambda: decide(score_samples(model, samples), model.threshold, model.smoothing))
+            speeds[system] = fraction(lambda: decide(score_samples(model, samples), model.threshold, model.smoothing))  # pyright: ignore[reportArgumentType]
     finally:
         torch.set_num_threads(threads)
         blas.restore_original_limits()

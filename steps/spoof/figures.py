@@ -68,7 +68,7 @@ def histograms(genuine, fake, bins=20):
 def plot_histograms(systems, path, bins=20):
     """Figure 3: a panel each, on one scale. systems: {title: (probabilities of genuine, of fake)}, genuine is red."""
     figure, axes = new_figure(4.5 * len(systems), 3.6, columns=len(systems))
-    counted = {title: histograms(*probabilities, bins) for title, probabilities in systems.items()}
+    counted = {title: histograms(*probabilities, bins) for title, probabilities in systems.items()}  # pyright: ignore[reportCallIssue]
     top = max(max(genuine.max(), fake.max()) for _, genuine, fake in counted.values())
     for axis, (title, (edges, genuine, fake)) in zip([axes] if len(systems) == 1 else axes, counted.items(), strict=True):
         for values, colour, label in ((genuine, "red", "genuine"), (fake, "blue", "fake")):

@@ -130,11 +130,11 @@ def plot_vowel(exp, conf):
     found = [(cut, samples, find_vowel(samples)) for cut, samples in read]
     vowels = [one for one in found if one[2]]
     if vowels:
-        cut, samples, vowel = max(vowels, key=lambda one: one[2].strength)
-        samples = samples[vowel.start : vowel.start + SIZE]
+        cut, samples, vowel = max(vowels, key=lambda one: one[2].strength)  # pyright: ignore[reportOptionalMemberAccess]
+        samples = samples[vowel.start : vowel.start + SIZE]  # pyright: ignore[reportOptionalMemberAccess]
         title = (
-            f"/a/ of {cut.id} at {vowel.start / RATE:.2f} s, {vowel.pitch:.0f} Hz, formants at "
-            + ", ".join(f"{frequency:.0f}" for frequency in vowel.formants)
+            f"/a/ of {cut.id} at {vowel.start / RATE:.2f} s, {vowel.pitch:.0f} Hz, formants at "  # pyright: ignore[reportOptionalMemberAccess]
+            + ", ".join(f"{frequency:.0f}" for frequency in vowel.formants)  # pyright: ignore[reportOptionalMemberAccess]
             + " Hz"
         )
     else:

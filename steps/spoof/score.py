@@ -93,11 +93,11 @@ def set_figures(scores, labels, asv):
     from pyspeech.spoof.scoring import eer_draws, score_set
 
     found = [score_set(labels, of_seed, asv=asv, draws=1) for of_seed in scores]  # the interval is that of the mean
-    draws = np.mean([eer_draws(*divide(of_seed, labels)) for of_seed in scores], axis=0)
+    draws = np.mean([eer_draws(*divide(of_seed, labels)) for of_seed in scores], axis=0)  # pyright: ignore[reportArgumentType]
     entry = {name: [one[name] for one in found] for name in ("eer", "cllr", "min_tdcf") if name in found[0]}
     entry.update(interval=np.percentile(draws, [2.5, 97.5]).tolist(), genuine=found[0]["genuine"], fake=found[0]["fake"])
     for kind in ("attacks", "conditions"):
-        entry[kind] = {
+        entry[kind] = {  # pyright: ignore[reportArgumentType]
             name: [one[kind][name]["eer"] for one in found]
             for name, values in found[0][kind].items()
             if values["eer"] is not None
@@ -146,7 +146,7 @@ def difference(exp, seeds, pair, name, labels):
     for system in pair:
         scores = read_seeds(exp, system, shared, name)
         means.append(float(np.mean([equal_error_rate(*divide(of_seed, labels))[0] for of_seed in scores])))
-        draws.append(np.mean([eer_draws(*divide(of_seed, labels)) for of_seed in scores], axis=0))
+        draws.append(np.mean([eer_draws(*divide(of_seed, labels)) for of_seed in scores], axis=0))  # pyright: ignore[reportArgumentType]
     return {
         "systems": list(pair),
         "set": name,

@@ -123,7 +123,7 @@ def train_detector(exp, conf, system, seed, backgrounds, name, without=None):
     )
     if model is None:  # it is another process's
         return
-    warn_of_training(exp.log, name, folder, chooser, measure="eer")
+    warn_of_training(exp.log, name, folder, chooser, measure="eer")  # pyright: ignore[reportArgumentType]
     save_calibrated(exp.dir / "models" / name, model, conf.data, known, calibration, exp.log)
 
 

@@ -87,7 +87,7 @@ def score_anchors(exp, conf):
         if not anchor:
             return score_units(exp, plain, folder(anchor), 1 / config.frame_seconds)
         size, seed = anchor
-        centres = kmeans.fit(frames, size, seed)
+        centres = kmeans.fit(frames, size, seed)  # pyright: ignore[reportArgumentType]
         vectors = {name: centres[kmeans.assign(rows, centres)].numpy() for name, rows in averaged.items()}
         return {
             "seed": seed,
@@ -145,14 +145,14 @@ def score_units(exp, vectors, folder, rate, codes=None):
     if (corpus / "abx.item").exists():
         items = abx.read_items(corpus / "abx.item")
         frames = abx.load_frames(items, folder, rate)
-        entry["abx"] = {mode: error for mode, error, _ in abx.score_modes(items, frames)}
+        entry["abx"] = {mode: error for mode, error, _ in abx.score_modes(items, frames)}  # pyright: ignore[reportArgumentType]
     if codes:
         seconds = {cut.id: cut.duration for cut in load_cuts(corpus, "test")}
         measured = measure(
             (vectors[name], seconds[name] if listed is None else listed)
             for name, listed in read_filelist(corpus / "bitrate_filelist")
         )
-        entry.update(bitrate=measured["bitrate"], used=measured["symbols"])
+        entry.update(bitrate=measured["bitrate"], used=measured["symbols"])  # pyright: ignore[reportArgumentType]
     return entry
 
 

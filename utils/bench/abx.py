@@ -63,7 +63,7 @@ def score_ours(items, folder):
 
 
 def score_peer(items, folder):
-    from libriabx import AbxArguments, abx_eval
+    from libriabx import AbxArguments, abx_eval  # pyright: ignore[reportMissingImports]
 
     arguments = AbxArguments(
         str(folder),
@@ -99,7 +99,7 @@ def main():
 
     peer_is_here = importlib.util.find_spec("libriabx") is not None
     if peer_is_here:
-        import libriabx.libri_light.eval_ABX  # noqa: F401
+        import libriabx.libri_light.eval_ABX  # noqa: F401  # pyright: ignore[reportMissingImports]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         ours, peers = write_corpus(folder, arguments.items, arguments.frames, arguments.dim)

@@ -309,8 +309,8 @@ def measure_shares(recipe, size, part, experiment, settings, number, options):
         if usable_gpus()[0]:
             torch.cuda.set_device(which % torch.cuda.device_count())
         pieces = list(PIECES[part](recipe, size, experiment, settings, range(which, UNITS, number)))
-        results = [piece.run() for piece in pieces]
-        times = repeat(lambda: [piece.run() for piece in pieces], options.repeats, options.seconds, team)
+        results = [piece.run() for piece in pieces]  # pyright: ignore[reportCallIssue]
+        times = repeat(lambda: [piece.run() for piece in pieces], options.repeats, options.seconds, team)  # pyright: ignore[reportCallIssue]
         held = torch.cuda.max_memory_reserved() / 2**30 if usable_gpus()[0] else None
         return times, sum(results), sum(piece.seconds for piece in pieces), held
 

@@ -84,7 +84,7 @@ def librosa_burg():
     """librosa's linear prediction as plain() takes it, compiled; None where it is not installed."""
     if importlib.util.find_spec("librosa") is None:
         return None
-    import librosa
+    import librosa  # pyright: ignore[reportMissingImports]
     import numpy as np
 
     librosa.lpc(np.random.default_rng(0).standard_normal(320), order=20)

@@ -156,7 +156,11 @@ def read(options):
     settings = settings_of(plan, folder / plan.corpus, options)
     training = training_of(options.read, "full", folder / f"{options.read}-exp", settings)
     return read_batches(
-        training.dataset, training.sampler, training.config, options, lambda batch: plan.seconds(batch, training.conf)
+        training.dataset,
+        training.sampler,
+        training.config,
+        options,
+        lambda batch: plan.seconds(batch, training.conf),  # pyright: ignore[reportCallIssue]
     )
 
 

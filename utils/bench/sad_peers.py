@@ -67,7 +67,7 @@ def statistical():
 
 
 def silero():
-    import silero_vad
+    import silero_vad  # pyright: ignore[reportMissingImports]
     import torch
 
     from pyspeech.sad.config import OperatingPoint
@@ -87,7 +87,7 @@ def silero():
 
 def ten():
     import numpy as np
-    from ten_vad import TenVad
+    from ten_vad import TenVad  # pyright: ignore[reportMissingImports]
 
     from pyspeech.sad.config import OperatingPoint
 

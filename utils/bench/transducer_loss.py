@@ -128,7 +128,7 @@ def make_pass(name, options):
         return 0.5 * smoothed + pruned_loss(logits, ranges, *batch, backend)
 
     def k2_helpers():
-        import k2
+        import k2  # pyright: ignore[reportMissingImports]
 
         zeros = torch.zeros_like(lengths)
         boundary = torch.stack([zeros, zeros, token_lengths, lengths], dim=1)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 AudioInput = Union[str, "os.PathLike[str]", np.ndarray, "torch.Tensor"]
 BLOCK = 10.0  # seconds
+MOST_CHANNELS = 64  # more channels than these and than samples are samples, transposed
 
 
 def is_many(audio: Any) -> bool:
@@ -41,8 +42,14 @@ def stream_inputs(audio: Any, sampling_rate: int | None, rate: int) -> Iterator[
             yield Path(item).stem, stream_audio(os.fspath(item), rate, block_seconds=BLOCK)
         else:
             name = f"recording {number}" if is_many(audio) else "recording"
-            source = ArraySource(name, _samples(item, name), sampling_rate or rate)
+            source = ArraySource(name, _samples(item, name), rate if sampling_rate is None else _checked(sampling_rate, name))
             yield name, stream_source(source, rate, None, BLOCK, 0.0, None)
+
+
+def _checked(sampling_rate, name):
+    if not isinstance(sampling_rate, (int, float, np.number)) or not 1 <= sampling_rate < np.inf:
+        raise UserError(f"{name}: sampling rate {sampling_rate!r}; expected Hz, more than 0")
+    return sampling_rate
 
 
 def _samples(item, name):
@@ -54,4 +61,7 @@ def _samples(item, name):
         raise UserError(f"{name}: {samples.dtype} of shape {samples.shape}; expected numbers (N,) or (channels, N)")
     if samples.size == 0:
         raise UserError(f"{name}: holds no samples")
-    return np.atleast_2d(samples).T
+    samples = np.atleast_2d(samples)
+    if len(samples) > max(samples.shape[1], MOST_CHANNELS):
+        raise UserError(f"{name}: {len(samples)} channels of {samples.shape[1]} samples; expected (channels, N): transpose it")
+    return samples.T

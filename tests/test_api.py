@@ -62,6 +62,27 @@ def test_bundled_detectors_need_no_torch(recording):
     assert done.stdout == f"True True\n(1, {6 * RATE})\n", done.stderr
 
 
+def test_what_needs_torch_names_its_extra(tmp_path):
+    code = """if True:
+        import sys
+        sys.modules["torch"] = None
+        import pyspeech
+        for make in (
+            lambda: pyspeech.rnnt_loss,
+            lambda: pyspeech.Recognizer.load(sys.argv[1]),
+            lambda: pyspeech.UnitEncoder.load(sys.argv[1]),
+            lambda: pyspeech.FakeDetector(device="cuda"),
+        ):
+            try:
+                make()
+            except pyspeech.UserError as error:
+                print(error)
+    """
+    (tmp_path / "model.pt").write_bytes(b"")
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, env=ENVIRONMENT)
+    assert done.stdout == 4 * "torch is not installed, which this needs: pip install 'pyspeech-recipes[torch]'\n", done.stderr
+
+
 def test_path_array_and_tensor_are_alike(recording):
     import torch
 

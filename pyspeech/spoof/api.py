@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from pyspeech.audio.sound import Sound
-from pyspeech.errors import UserError
+from pyspeech.errors import UserError, naming_extras
 from pyspeech.files import atomic_write, format_of
 
 if TYPE_CHECKING:
@@ -121,7 +121,8 @@ class FakeDetector:
             model: Folder of a model.pt that egs/add2022/run.py trained, or an ONNX file.
             threshold: Score from which a recording counts as genuine; None: the detector's own, that of equal error rates on
                 its development set.
-            device: "auto" (the GPU where there is one), "cpu" or "cuda"; ONNX files run on the CPU.
+            device: "auto" (the GPU where there is one), "cpu" or "cuda". ONNX files run on the CPU, and so does the bundled
+                detector unless this is "cuda".
 
         Raises:
             UserError: for a model that is missing or of another kind, and for a threshold that is no number.
@@ -213,14 +214,17 @@ class SilentError(UserError):
     """A recording without any sound."""
 
 
+@naming_extras()
 def _load(model, device):
     """The Detector of a folder, of an ONNX file, or the bundled one."""
     from pyspeech.spoof.onnx_network import SHIPPED, load_onnx
 
-    if model is None or str(model).endswith(".onnx"):
+    if (model is None and str(device) in ("auto", "cpu")) or str(model).endswith(".onnx"):
         return load_onnx(model or SHIPPED)
     from pyspeech.compat import named_device
     from pyspeech.model_file import find_model
     from pyspeech.spoof.checkpoint import load_model
 
-    return load_model(find_model(model, "fake audio detector", option="model"), named_device(device, option="device"))
+    return load_model(
+        find_model(model or SHIPPED.parent, "fake audio detector", option="model"), named_device(device, option="device")
+    )

@@ -139,6 +139,12 @@ def test_anonymize_and_its_file(recording, tmp_path):
     sound = anonymize(path, 0.7)
     np.testing.assert_allclose(sound.samples[0], anonymize_samples(samples, 0.7, RATE), atol=1e-6)
     assert np.array_equal(anonymize(samples, 0.7, RATE).samples, anonymize_samples(samples, 0.7, RATE))
+    integers = (samples * 32768).astype(np.int16)
+    floats = anonymize(integers / np.float32(32768), 0.7, RATE).samples
+    np.testing.assert_allclose(anonymize(integers, 0.7, RATE).samples, floats, atol=1e-6)
+    for wrong in ([path, path], np.zeros(0), np.zeros((2, 2, 2))):
+        with pytest.raises(UserError, match="^recording: "):
+            anonymize(wrong)
     sound.save(tmp_path / "x.flac")
     assert soundfile.info(tmp_path / "x.flac").frames == len(samples)
 

@@ -200,13 +200,17 @@ def anonymize(audio: AudioInput, coefficient: float = 0.8, sampling_rate: int | 
     """
     import numpy as np
 
+    from pyspeech.audio.inputs import checked_rate, samples_of
     from pyspeech.audio.io import read_channels
     from pyspeech.spoof import mcadams
 
     if isinstance(audio, (str, os.PathLike)):
         samples, rate = read_channels(os.fspath(audio))
     else:
-        samples, rate = np.asarray(audio), sampling_rate or 16000
+        samples = samples_of(audio, "recording")
+        rate = 16000 if sampling_rate is None else checked_rate(sampling_rate, "recording")
+        if samples.dtype.kind == "i":  # of full scale
+            samples = samples / -np.float32(np.iinfo(samples.dtype).min)
     return Sound(mcadams.anonymize(samples, coefficient, rate, level), rate)
 
 

@@ -29,7 +29,8 @@ def lazy_names(package, places):
             raise AttributeError("module %r has no attribute %r" % (package, name))
         from importlib import import_module
 
-        return getattr(import_module(places[name]), name)
+        with import_module("pyspeech.errors").naming_extras():
+            return getattr(import_module(places[name]), name)
 
     return load, lambda: sorted(places), sorted(places)
 

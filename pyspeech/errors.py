@@ -1,6 +1,7 @@
 """Mistakes the user can mend, as exceptions; options that are folders, and the check of an option."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import field
 from operator import attrgetter
 from typing import Any
@@ -26,6 +27,23 @@ class OptionError(UserError):
     def __init__(self, section: str, setting: str):
         super().__init__(f"{section} option {setting}" if section else setting)
         self.setting = setting
+
+
+def missing_package(error: ModuleNotFoundError) -> UserError:
+    """The error that names the extra which installs a missing package."""
+    extra = "torch" if error.name in ("torch", "torchaudio", "lhotse", "kaldiio") else "train"
+    return UserError(f"{error.name} is not installed, which this needs: pip install 'pyspeech-recipes[{extra}]'")
+
+
+@contextmanager
+def naming_extras() -> Iterator[None]:
+    """Raise `missing_package` where a package is missing; a context, or a decorator of a function."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "pyspeech").split(".")[0] == "pyspeech":  # a fault of ours
+            raise
+        raise missing_package(error) from None
 
 
 def requirement(section: str, config: object) -> Callable[[str, bool, str], None]:

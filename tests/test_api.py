@@ -62,6 +62,27 @@ def test_bundled_detectors_need_no_torch(recording):
     assert done.stdout == f"True True\n(1, {6 * RATE})\n", done.stderr
 
 
+def test_what_needs_torch_names_its_extra(tmp_path):
+    code = """if True:
+        import sys
+        sys.modules["torch"] = None
+        import pyspeech
+        for make in (
+            lambda: pyspeech.rnnt_loss,
+            lambda: pyspeech.Recognizer.load(sys.argv[1]),
+            lambda: pyspeech.UnitEncoder.load(sys.argv[1]),
+            lambda: pyspeech.FakeDetector(device="cuda"),
+        ):
+            try:
+                make()
+            except pyspeech.UserError as error:
+                print(error)
+    """
+    (tmp_path / "model.pt").write_bytes(b"")
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, env=ENVIRONMENT)
+    assert done.stdout == 4 * "torch is not installed, which this needs: pip install 'pyspeech-recipes[torch]'\n", done.stderr
+
+
 def test_path_array_and_tensor_are_alike(recording):
     import torch
 
@@ -118,6 +139,12 @@ def test_anonymize_and_its_file(recording, tmp_path):
     sound = anonymize(path, 0.7)
     np.testing.assert_allclose(sound.samples[0], anonymize_samples(samples, 0.7, RATE), atol=1e-6)
     assert np.array_equal(anonymize(samples, 0.7, RATE).samples, anonymize_samples(samples, 0.7, RATE))
+    integers = (samples * 32768).astype(np.int16)
+    floats = anonymize(integers / np.float32(32768), 0.7, RATE).samples
+    np.testing.assert_allclose(anonymize(integers, 0.7, RATE).samples, floats, atol=1e-6)
+    for wrong in ([path, path], np.zeros(0), np.zeros((2, 2, 2))):
+        with pytest.raises(UserError, match="^recording: "):
+            anonymize(wrong)
     sound.save(tmp_path / "x.flac")
     assert soundfile.info(tmp_path / "x.flac").frames == len(samples)
 

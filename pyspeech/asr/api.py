@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, overload
 
 from pyspeech.asr.config import WHOLE, EarlyStopping, Endpointing, SearchConfig
 from pyspeech.asr.transcripts import Transcript
-from pyspeech.errors import UserError
+from pyspeech.errors import UserError, naming_extras
 from pyspeech.model_file import find_model
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class Recognizer:
             )
 
     @classmethod
+    @naming_extras()
     def load(
         cls,
         model: str | Path | None = None,

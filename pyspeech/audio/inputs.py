@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 AudioInput = Union[str, "os.PathLike[str]", np.ndarray, "torch.Tensor"]
 BLOCK = 10.0  # seconds
+MOST_CHANNELS = 64  # more channels than these and than samples are samples, transposed
 
 
 def is_many(audio: Any) -> bool:
@@ -41,12 +42,23 @@ def stream_inputs(audio: Any, sampling_rate: int | None, rate: int) -> Iterator[
             yield Path(item).stem, stream_audio(os.fspath(item), rate, block_seconds=BLOCK)
         else:
             name = f"recording {number}" if is_many(audio) else "recording"
-            source = ArraySource(name, _samples(item, name), sampling_rate or rate)
+            source = ArraySource(
+                name,
+                np.atleast_2d(samples_of(item, name)).T,
+                rate if sampling_rate is None else checked_rate(sampling_rate, name),
+            )
             yield name, stream_source(source, rate, None, BLOCK, 0.0, None)
 
 
-def _samples(item, name):
-    """An array or tensor as (N, channels)."""
+def checked_rate(sampling_rate: Any, name: str) -> float:
+    """The sampling rate in Hz; UserError where it is none."""
+    if not isinstance(sampling_rate, (int, float, np.number)) or not 1 <= sampling_rate < np.inf:
+        raise UserError(f"{name}: sampling rate {sampling_rate!r}; expected Hz, more than 0")
+    return sampling_rate
+
+
+def samples_of(item: Any, name: str) -> np.ndarray:
+    """The samples of an array or tensor, (N,) or (channels, N), as they are; UserError where they are no audio."""
     if not isinstance(item, np.ndarray) and not hasattr(item, "detach"):
         raise UserError(f"{name}: {type(item).__name__}; expected a path, a NumPy array, a torch tensor or a list of these")
     samples = item if isinstance(item, np.ndarray) else item.detach().cpu().numpy()
@@ -54,4 +66,6 @@ def _samples(item, name):
         raise UserError(f"{name}: {samples.dtype} of shape {samples.shape}; expected numbers (N,) or (channels, N)")
     if samples.size == 0:
         raise UserError(f"{name}: holds no samples")
-    return np.atleast_2d(samples).T
+    if samples.ndim == 2 and len(samples) > max(samples.shape[1], MOST_CHANNELS):
+        raise UserError(f"{name}: {len(samples)} channels of {samples.shape[1]} samples; expected (channels, N): transpose it")
+    return samples

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from pyspeech.errors import UserError
+from pyspeech.errors import UserError, missing_package
 from pyspeech.launch import environment_name
 
 if TYPE_CHECKING:
@@ -216,8 +216,7 @@ def exit_after(main: Callable[[], int | str | None]) -> NoReturn:
         elif isinstance(error, UserError):
             status = f"error: {error}"
         elif isinstance(error, ModuleNotFoundError) and environment_name() is None:  # installed without the extras
-            extra = "torch" if error.name in ("torch", "torchaudio", "lhotse", "kaldiio") else "train"
-            status = f"error: {error.name} is not installed, which this needs: pip install 'pyspeech-recipes[{extra}]'"
+            status = f"error: {missing_package(error)}"
         elif isinstance(error, BrokenPipeError):  # `| head` has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             status = 1

@@ -54,12 +54,14 @@ class SpeechDetector:
         Raises:
             UserError: for a model that is missing or of another kind, and for options that make no sense.
         """
+        from pyspeech.errors import naming_extras
         from pyspeech.sad.detector import load_detector
 
         tidying = {"min_silence": min_silence, "min_speech": min_speech, "pad": pad}
         self._chosen = system, model, threshold, point
         self._tidying = tidying
-        self._detector = load_detector(system, model, threshold, point, **tidying)
+        with naming_extras():
+            self._detector = load_detector(system, model, threshold, point, **tidying)
         self.sampling_rate: int = self._detector.sampling_rate
 
     @classmethod

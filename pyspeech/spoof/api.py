@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from pyspeech.audio.sound import Sound
-from pyspeech.errors import UserError
+from pyspeech.errors import UserError, naming_extras
 from pyspeech.files import atomic_write, format_of
 
 if TYPE_CHECKING:
@@ -121,7 +121,8 @@ class FakeDetector:
             model: Folder of a model.pt that egs/add2022/run.py trained, or an ONNX file.
             threshold: Score from which a recording counts as genuine; None: the detector's own, that of equal error rates on
                 its development set.
-            device: "auto" (the GPU where there is one), "cpu" or "cuda"; ONNX files run on the CPU.
+            device: "auto" (the GPU where there is one), "cpu" or "cuda". ONNX files run on the CPU, and so does the bundled
+                detector unless this is "cuda".
 
         Raises:
             UserError: for a model that is missing or of another kind, and for a threshold that is no number.
@@ -199,13 +200,17 @@ def anonymize(audio: AudioInput, coefficient: float = 0.8, sampling_rate: int | 
     """
     import numpy as np
 
+    from pyspeech.audio.inputs import checked_rate, samples_of
     from pyspeech.audio.io import read_channels
     from pyspeech.spoof import mcadams
 
     if isinstance(audio, (str, os.PathLike)):
         samples, rate = read_channels(os.fspath(audio))
     else:
-        samples, rate = np.asarray(audio), sampling_rate or 16000
+        samples = samples_of(audio, "recording")
+        rate = 16000 if sampling_rate is None else checked_rate(sampling_rate, "recording")
+        if samples.dtype.kind == "i":  # of full scale
+            samples = samples / -np.float32(np.iinfo(samples.dtype).min)
     return Sound(mcadams.anonymize(samples, coefficient, rate, level), rate)
 
 
@@ -213,14 +218,17 @@ class SilentError(UserError):
     """A recording without any sound."""
 
 
+@naming_extras()
 def _load(model, device):
     """The Detector of a folder, of an ONNX file, or the bundled one."""
     from pyspeech.spoof.onnx_network import SHIPPED, load_onnx
 
-    if model is None or str(model).endswith(".onnx"):
+    if (model is None and str(device) in ("auto", "cpu")) or str(model).endswith(".onnx"):
         return load_onnx(model or SHIPPED)
     from pyspeech.compat import named_device
     from pyspeech.model_file import find_model
     from pyspeech.spoof.checkpoint import load_model
 
-    return load_model(find_model(model, "fake audio detector", option="model"), named_device(device, option="device"))
+    return load_model(
+        find_model(model or SHIPPED.parent, "fake audio detector", option="model"), named_device(device, option="device")
+    )

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 from pyspeech.audio.sound import Sound
-from pyspeech.errors import UserError
+from pyspeech.errors import UserError, naming_extras
 from pyspeech.files import atomic_write, format_of
 from pyspeech.model_file import MODEL_FILE, find_model
 
@@ -122,6 +122,7 @@ class UnitEncoder:
         self.frame_seconds = code_seconds(bundle)
 
     @classmethod
+    @naming_extras()
     def load(cls, model: str | Path | None = None, device: str | torch.device = "auto") -> UnitEncoder:
         """Load a VQ-VAE that egs/zerospeech/run.py trained.
 
@@ -199,6 +200,7 @@ class UnitSynthesizer:
         self.sampling_rate: int = inverter.features.sampling_rate
 
     @classmethod
+    @naming_extras()
     def load(cls, model: str | Path | None = None, device: str | torch.device = "auto") -> UnitSynthesizer:
         """Load a VQ-VAE and its inverter that egs/zerospeech/run.py trained.
 

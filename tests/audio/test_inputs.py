@@ -35,8 +35,15 @@ def test_types_and_channels(rng):
         (np.zeros((2, 3, 4)), r"float64 of shape \(2, 3, 4\); expected numbers \(N,\) or \(channels, N\)"),
         (np.array(["a.wav"]), "expected numbers"),
         (torch.zeros(2, 0), "recording: holds no samples"),
+        (np.zeros((500, 2)), "500 channels of 2 samples; expected .channels, N.: transpose it"),
     ],
 )
 def test_what_is_no_audio(audio, message):
     with one_line_error(message):
         joined(audio)
+
+
+@pytest.mark.parametrize("sampling_rate", [0, -8000, float("nan"), "16k"])
+def test_what_is_no_sampling_rate(sampling_rate):
+    with one_line_error("^recording: sampling rate .*; expected Hz, more than 0"):
+        joined(np.zeros(100), sampling_rate)

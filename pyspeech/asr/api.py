@@ -115,7 +115,7 @@ class Recognizer:
         Args:
             audio: Path of an audio file of any format, rate and length, or samples as `pyspeech.audio.inputs` takes them,
                 or a list of these. Channels are averaged.
-            sampling_rate: Hz of samples; None for that of the model. A file knows its own.
+            sampling_rate: Hz of samples in memory, which need it. A file knows its own.
 
         Returns:
             A `Transcript`, or a list of them in the order of the list given.

@@ -34,7 +34,7 @@ def is_many(audio: Any) -> bool:
 def stream_inputs(audio: Any, sampling_rate: int | None, rate: int) -> Iterator[tuple[str, Iterator[np.ndarray]]]:
     """Yield (name, blocks) of a recording, or of each in a list: mono float32 (n,) at `rate` Hz.
 
-    audio: an `AudioInput`, or a list of them; sampling_rate: Hz of samples in memory, None: `rate`. The name of a file is
+    audio: an `AudioInput`, or a list of them; sampling_rate: Hz, which samples in memory need. The name of a file is
     its stem. UserError, also from the blocks, for what is no audio and for audio without samples.
     """
     for number, item in enumerate(audio if is_many(audio) else [audio], 1):
@@ -42,18 +42,15 @@ def stream_inputs(audio: Any, sampling_rate: int | None, rate: int) -> Iterator[
             yield Path(item).stem, stream_audio(os.fspath(item), rate, block_seconds=BLOCK)
         else:
             name = f"recording {number}" if is_many(audio) else "recording"
-            source = ArraySource(
-                name,
-                np.atleast_2d(samples_of(item, name)).T,
-                rate if sampling_rate is None else checked_rate(sampling_rate, name),
-            )
+            samples = np.atleast_2d(samples_of(item, name)).T
+            source = ArraySource(name, samples, checked_rate(sampling_rate, name))
             yield name, stream_source(source, rate, None, BLOCK, 0.0, None)
 
 
 def checked_rate(sampling_rate: Any, name: str) -> float:
     """The sampling rate in Hz; UserError where it is none."""
     if not isinstance(sampling_rate, (int, float, np.number)) or not 1 <= sampling_rate < np.inf:
-        raise UserError(f"{name}: sampling rate {sampling_rate!r}; expected Hz, more than 0")
+        raise UserError(f"{name}: sampling_rate={sampling_rate}; expected the Hz of samples in memory")
     return sampling_rate
 
 

@@ -150,7 +150,7 @@ class FakeDetector:
         Args:
             audio: Path of an audio file of any format, rate and length; samples (N,) or (channels, N), a NumPy array or torch
                 tensor; or a list of these. Channels are averaged.
-            sampling_rate: Hz of samples; None for that of the detector. A file knows its own.
+            sampling_rate: Hz of samples in memory, which need it. A file knows its own.
 
         Returns:
             A `FakeScore`, or a list of them in the order of the list given.

@@ -150,7 +150,7 @@ class UnitEncoder:
         Args:
             audio: Path of an audio file of any format, rate and length, or samples as `pyspeech.audio.inputs` takes them,
                 or a list of these. Channels are averaged.
-            sampling_rate: Hz of samples; None for that of the model. A file knows its own.
+            sampling_rate: Hz of samples in memory, which need it. A file knows its own.
 
         Returns:
             `Units`, or a list of them in the order of the list given.
@@ -282,7 +282,7 @@ class UnitSynthesizer:
             audio: Path of an audio file of any format, rate and length, or samples as `pyspeech.audio.inputs` takes them,
                 or a list of these. Channels are averaged.
             speaker: One of `speakers`; may be left out where there is one alone.
-            sampling_rate: Hz of samples; None for that of the model. A file knows its own.
+            sampling_rate: Hz of samples in memory, which need it. A file knows its own.
             seed: Of the phases that Griffin-Lim begins with; the same seed gives the same samples.
 
         Returns:

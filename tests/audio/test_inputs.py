@@ -8,7 +8,7 @@ from tool_harness import one_line_error
 from pyspeech.audio.inputs import stream_inputs
 
 
-def joined(audio, sampling_rate=None, rate=16000):
+def joined(audio, sampling_rate=16000, rate=16000):
     return [(name, np.concatenate(list(blocks))) for name, blocks in stream_inputs(audio, sampling_rate, rate)]
 
 
@@ -45,5 +45,5 @@ def test_what_is_no_audio(audio, message):
 
 @pytest.mark.parametrize("sampling_rate", [0, -8000, float("nan"), "16k"])
 def test_what_is_no_sampling_rate(sampling_rate):
-    with one_line_error("^recording: sampling rate .*; expected Hz, more than 0"):
+    with one_line_error("^recording: sampling_rate=.*; expected the Hz"):
         joined(np.zeros(100), sampling_rate)

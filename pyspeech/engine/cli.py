@@ -7,15 +7,14 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspeech.engine import config, site
-from pyspeech.engine.process import shell_command
+from pyspeech.engine.declaration import Declaration
+from pyspeech.engine.process import THREADS, shell_command, threads
 from pyspeech.engine.queues import QUEUES
+from pyspeech.engine.stages import Stage
 from pyspeech.errors import UserError
-
-if TYPE_CHECKING:
-    from pyspeech.engine.stages import Stage
 
 FLAGS = {
     "--stage": "X     begin at this stage (number or name); without it: every stage that is not up to date",
@@ -104,11 +103,12 @@ def _unknown_flag(argument, options):
     return UserError(f"no flag '{argument}'" + (f"; did you mean '{guess}'?" if guess else "") + " (flags: --help)")
 
 
-def help_text(recipe: Any, profile: str | None, values: Mapping[str, Any]) -> str:
+def help_text(recipe: Declaration, profile: str | None, values: Mapping[str, Any]) -> str:
     """Usage, stages, profiles, and every option of a Recipe with its documentation; values: {key: value} under `profile`."""
     width = min(shutil.get_terminal_size((120, 24)).columns, 120)
     lines = [recipe.title, "", f"usage: {shell_command(sys.argv[0], [])} [flags] [key=value ...]", ""]
     lines += [f"  {flag:<13}{text}" + (f" [{recipe.jobs}]" if flag == "--jobs" else "") for flag, text in FLAGS.items()]
+    lines += ["", f"{THREADS}=N in the environment sets the threads of each process, on which figures depend [{threads()}]"]
     lines += ["", "stages:", *stage_lines(recipe.stages)]
     if recipe.profiles():
         lines += ["", "profiles: " + ", ".join(recipe.profiles())]

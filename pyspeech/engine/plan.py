@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspeech.engine import artifacts, config, stages
-from pyspeech.engine.records import config_changes
+from pyspeech.engine.artifacts import Artifacts
+from pyspeech.engine.records import Records, config_changes
+from pyspeech.engine.stages import Stage
 from pyspeech.errors import UserError
-
-if TYPE_CHECKING:
-    from pyspeech.engine.artifacts import Artifacts
-    from pyspeech.engine.records import Records
-    from pyspeech.engine.stages import Stage
 
 SHOWN_REASONS = 3
 

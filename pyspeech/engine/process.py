@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterable, Iterator
 
 from pyspeech.engine.gpu import has_gpu
+from pyspeech.errors import UserError
 
 
 class Terminated(KeyboardInterrupt):
@@ -21,6 +22,7 @@ class Terminated(KeyboardInterrupt):
 
 
 CORES = "PYSPEECH_CORES"
+THREADS = "OMP_NUM_THREADS"
 _SIGNALS = (signal.SIGTERM, signal.SIGUSR2)
 _handling = False
 
@@ -97,6 +99,15 @@ def num_cores() -> int:
 def stage_cores() -> int:
     """Those of them that this stage may use, where several run at a time (CORES, which says so, is set for each)."""
     return min(num_cores(), int(os.environ.get(CORES) or num_cores()))
+
+
+def threads() -> int:
+    """Number of threads of each process that computes: OMP_NUM_THREADS, or 1 wherever a stage runs, as its figures depend
+    on it."""
+    text = (os.environ.get(THREADS) or "1").partition(",")[0]  # of nested regions, the outermost
+    if not text.strip().isdecimal() or not int(text):
+        raise UserError(f"{THREADS}={text} in the environment: expected a number of threads, at least 1")
+    return int(text)
 
 
 def stages_at_once() -> int:

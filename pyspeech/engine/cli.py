@@ -39,7 +39,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(arguments: Sequence[str], options: Mapping[str, config.Option]) -> argparse.Namespace:
-    """The flags and `overrides` of a command line, as a namespace; options: {key: Option} for hints in UserErrors."""
+    """Read the flags and `overrides` of a command line into a namespace; options: {key: Option} for hints in UserErrors."""
     parser = _Parser(add_help=False, allow_abbrev=False)
     for flag in ("--stage", "--stop-stage", "--profile", "--exp", "--jobs", "--gpus", "--device", "--cluster"):
         parser.add_argument(flag)
@@ -69,7 +69,7 @@ def parse(arguments: Sequence[str], options: Mapping[str, config.Option]) -> arg
 
 
 def repeat(flags: argparse.Namespace, stage: str | int | None = None) -> list[str]:
-    """The arguments that do the same again, without --force; or, with `stage`, that begin there and go to the end."""
+    """List the arguments that do the same again, without --force; or, with `stage`, that begin there and go to the end."""
     chosen = {
         "--profile": flags.profile,
         "--exp": flags.exp,
@@ -84,7 +84,7 @@ def repeat(flags: argparse.Namespace, stage: str | int | None = None) -> list[st
 
 
 def repeat_in_job(flags: argparse.Namespace, profile: str | None, folder: str) -> list[str]:
-    """The arguments that a job of a cluster has beside its stage: what is decided where the jobs are submitted is said."""
+    """List what a job of a cluster is told beside its stage: what was decided where it was submitted."""
     said = {"--profile": profile, "--exp": folder, "--device": flags.device}
     return [*_given(said), *flags.overrides]
 
@@ -104,7 +104,7 @@ def _unknown_flag(argument, options):
 
 
 def help_text(recipe: Declaration, profile: str | None, values: Mapping[str, Any]) -> str:
-    """Usage, stages, profiles, and every option of a Recipe with its documentation; values: {key: value} under `profile`."""
+    """Write usage, stages, profiles and every option of a recipe; values: {key: value} under `profile`."""
     width = min(shutil.get_terminal_size((120, 24)).columns, 120)
     lines = [recipe.title, "", f"usage: {shell_command(sys.argv[0], [])} [flags] [key=value ...]", ""]
     lines += [f"  {flag:<13}{text}" + (f" [{recipe.jobs}]" if flag == "--jobs" else "") for flag, text in FLAGS.items()]
@@ -129,6 +129,6 @@ def help_text(recipe: Declaration, profile: str | None, values: Mapping[str, Any
 
 
 def stage_lines(stages: Sequence[Stage]) -> list[str]:
-    """One line a stage: number, name, what it does, what it needs."""
+    """Write one line a stage: number, name, what it does, what it needs."""
     width = max((len(stage.name) for stage in stages), default=0)
     return [f"  {stage.number:>2} {stage.name:<{width}}  {stage.doc} [{stage.resources}]" for stage in stages]

@@ -62,7 +62,7 @@ def cancel(folder: Path) -> None:
 
 
 def has_gpus(queue: str) -> bool:
-    """Whether jobs of this queue can have a GPU."""
+    """Tell whether jobs of this queue can have a GPU."""
     return patient(QUEUES[queue].has_gpus)
 
 
@@ -363,7 +363,7 @@ def _comes_further(run, stage):
 
 
 def whole_lines(path, offset) -> tuple[list[str], int]:
-    """The whole lines of a file from an offset on, and the offset behind them; none where there is no file."""
+    """Read the whole lines of a file from an offset on, and the offset behind them; none where there is no file."""
     try:
         with open(path, "rb") as stream:
             stream.seek(offset)

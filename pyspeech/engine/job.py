@@ -27,28 +27,28 @@ Result = TypeVar("Result")
 
 
 def prefix_of(folder: Path) -> str:
-    """What the names of an experiment folder's jobs begin with."""
+    """Make the beginning of the names of an experiment folder's jobs."""
     return f"pyspeech-{hashlib.blake2b(os.fsencode(os.path.realpath(folder)), digest_size=5).hexdigest()}-"
 
 
 def job_variable(queue: str, folder: Path) -> str:
-    """What VARIABLE holds in the jobs of an experiment folder."""
+    """Make the value of VARIABLE in the jobs of an experiment folder."""
     return f"{queue}:{prefix_of(folder)}"
 
 
 def is_job_of(folder: Path) -> bool:
-    """Whether this process is a job that a driver submitted for this experiment folder."""
+    """Tell whether this process is a job that a driver submitted for this experiment folder."""
     return os.environ.get(VARIABLE, "").partition(":")[2] == prefix_of(folder)
 
 
 def share() -> Share | None:
-    """The share of the parts of its stage that this job is to make, or None: all."""
+    """Read which share of the parts of its stage this job is to make; None: all."""
     index, _, count = os.environ.get(SHARE, "").partition("/")
     return Share(int(index), int(count)) if count else None
 
 
 def when_visible(make: Callable[[], Result]) -> Result:
-    """make(), tried again for LATE seconds while it raises UserError: a file system that machines share shows late what
+    """Call make(), again for LATE seconds while it raises UserError: a file system that machines share shows late what
     another one wrote. What is still missing then is named by the error."""
     deadline = time.monotonic() + LATE
     while True:
@@ -61,7 +61,7 @@ def when_visible(make: Callable[[], Result]) -> Result:
 
 
 def submitted(folder: Path) -> dict[str, Any] | None:
-    """What the driver has noted about the jobs of a folder, or None where all that it knew of are over."""
+    """Read what the driver has noted about the jobs of a folder, or None where all that it knew of are over."""
     try:
         note = json.loads((folder / MARK).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -70,7 +70,7 @@ def submitted(folder: Path) -> dict[str, Any] | None:
 
 
 def refuse_while_queued(folder: Path) -> None:
-    """UserError where jobs of this folder wait or run: a plain run would meet them."""
+    """Raise UserError where jobs of this folder wait or run: a plain run would meet them."""
     note = submitted(folder)
     if note:
         jobs = patient(lambda: QUEUES[note["queue"]].jobs(prefix_of(folder)))

@@ -21,7 +21,7 @@ from pyspeech.launch import ROOT
 
 
 def run_command(recipe: Declaration, arguments: Sequence[str]) -> Experiment | None:
-    """Do what the command line says; the Experiment once the last of all stages is done. Raises UserError."""
+    """Do what the command line says; return the Experiment once the last of all stages is done. Raises UserError."""
     try:
         os.getcwd()
     except FileNotFoundError:

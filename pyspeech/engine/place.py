@@ -19,7 +19,7 @@ class Elsewhere(UserError):
 
 @dataclass(frozen=True)
 class Place:
-    """Which of `size` processes a process is, and which of those of its machine."""
+    """A process's index among all `size` processes, and among those of its machine."""
 
     rank: int = 0
     size: int = 1
@@ -27,7 +27,7 @@ class Place:
 
 
 def from_environment() -> Place:
-    """The Place that the environment names; that of a process alone where it names none. UserError for half of one."""
+    """Read the Place that the environment names; that of a process alone where it names none. UserError for half of one."""
     size = _number("WORLD_SIZE")
     if size is None or size == 1:
         return Place()

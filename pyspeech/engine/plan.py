@@ -21,7 +21,7 @@ SHOWN_REASONS = 3
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """What is to be done about a stage. fresh: it starts from nothing, whatever an earlier attempt has left."""
+    """A decision about a stage. fresh: it starts from nothing, whatever an earlier attempt has left."""
 
     runs: bool
     reason: str
@@ -54,7 +54,7 @@ class Plan:
             files.learn(record.get("outputs", {}))
 
     def facts(self, stage: Stage) -> dict[str, Any]:
-        """What the result of a stage depends on; recorded when it starts."""
+        """Collect what the result of a stage depends on; recorded when it starts."""
         return {
             "version": stage.version,
             "config": config.below(self.options, stage.config),
@@ -62,7 +62,7 @@ class Plan:
         }
 
     def verdict(self, stage: Stage, changing: Collection[Stage] = (), force: bool = False) -> Verdict:
-        """The Verdict on a stage. changing: stages before it that will have run by then (for a forecast); force: it runs
+        """Decide about a stage. changing: stages before it that will have run by then (for a forecast); force: it runs
         though it is up to date."""
         if stage.idle:
             return Verdict(False, "up to date: nothing to make")

@@ -43,7 +43,7 @@ def backend() -> Any:
 
 
 def place_of(selected: Sequence[Stage], flags: argparse.Namespace) -> Place:
-    """The Place of this process. UserError where the environment tells of several and the command does not, or where
+    """Find the Place of this process. UserError where the environment tells of several and the command does not, or where
     --gpus asks for more than there are."""
     gpus = int(flags.gpus or 1)
     if flags.dry_run or flags.cancel or flags.cluster:
@@ -65,7 +65,7 @@ def place_of(selected: Sequence[Stage], flags: argparse.Namespace) -> Place:
 
 
 def command(stage: str, arguments: Sequence[str]) -> list[str]:
-    """The command line of another process for a stage."""
+    """Write the command line of another process for a stage."""
     return [sys.executable, os.path.abspath(sys.argv[0]), "--stage", stage, "--stop-stage", stage, *arguments]
 
 
@@ -81,7 +81,7 @@ def together(place: Place) -> Iterator[Callable[..., Any]]:
 
 @contextlib.contextmanager
 def started(command: Sequence[str], size: int, tell: Callable[[str], object]) -> Iterator[Place]:
-    """Processes 1 to `size` - 1 on this machine, as long as the context is entered; yields the Place of this one. Each has its
+    """Run processes 1 to `size` - 1 on this machine within the context; yield the Place of this one. Each has its
     share of the cores. One that ends too early is told of, and ends the others."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -136,7 +136,7 @@ def _end(processes):
 
 @contextlib.contextmanager
 def alongside(place: Place) -> Iterator[None]:
-    """In another process than 0: it ends with the one that started it, leaves signals and log lines to process 0, and says in
+    """Be another process than 0: it ends with the one that started it, leaves signals and log lines to process 0, and says in
     one line what goes wrong here. Exits with status 1 then; with 0 where all were asked to stop."""
     if PARENT in os.environ:
         die_with(int(os.environ[PARENT]))

@@ -36,7 +36,7 @@ FULL_OR_FORBIDDEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno
 
 @dataclasses.dataclass
 class Experiment:
-    """What a stage is given beside its configuration.
+    """The first argument of a stage: its folder, log and command.
 
     dir: the experiment folder (absolute); log: goes to the screen and to the stage's log file;
     profile: the name of the profile, or None; overrides: the key=value arguments of the command;
@@ -245,7 +245,7 @@ class Run:
             self._exit_failed(self.log_path(stage))
 
     def log_path(self, stage: Stage, share: Share | None = None) -> Path:
-        """The log file of a stage, or of a share of it."""
+        """Locate the log file of a stage, or of a share of it."""
         return self.exp.dir / "logs" / f"{stage.number}-{shard_name(stage.name, share)}.log"
 
     def _begin(self, stage, verdict, attempts):
@@ -333,7 +333,7 @@ def _costs(stage, started, seconds, memory):
 
 
 def describe_os_error(error: OSError) -> str:
-    """ "No space left on device: FILE" of an OSError."""
+    """Write an OSError as "No space left on device: FILE"."""
     return ": ".join(str(part) for part in (error.strerror or error, error.filename) if part)
 
 

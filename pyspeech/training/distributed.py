@@ -45,10 +45,10 @@ _tensor_group: Any = None  # of tensors on GPUs; None: the group of all else
 
 
 def describe_environment() -> str:
-    """Describe on one line what computes: see pyspeech.compat."""
-    from pyspeech import compat
+    """Describe on one line what computes."""
+    from pyspeech.compat import describe_environment as describe
 
-    return compat.describe_environment()
+    return describe()
 
 
 def leave() -> None:

@@ -61,7 +61,7 @@ def requirement(section: str, config: object) -> Callable[[str, bool, str], None
 
 
 def folder_or(*names: str, what: str) -> Any:
-    """A dataclass field that is one of `names`, the first by default, or a folder, whose path is made absolute.
+    """Declare a dataclass field that is one of `names`, the first by default, or a folder, whose path is made absolute.
 
     The same relative path means another folder elsewhere, which records could not tell. what: what it is the folder of,
     for the message where there is none.

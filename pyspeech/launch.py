@@ -27,8 +27,7 @@ def ensure_environment():
 
     Returns at once where the script already runs there, where PYSPEECH_ENV=system asks for the Python at hand, and in
     an interactive session. Arguments, working directory and environment variables stay as they are.
-    From here on Ctrl-C ends a script without a traceback, until its main() sees to that
-    (pyspeech.commands.terminal.take_interrupts).
+    From here on Ctrl-C ends a script without a traceback, until its main() calls `take_interrupts`.
     """
     main = sys.modules["__main__"]
     if hasattr(main, "__file__") and sys._getframe(1).f_globals is vars(main):
@@ -55,3 +54,24 @@ def ensure_environment():
         os.execvp("bash", ["bash", path_sh, "python"] + sys.argv)
     except OSError as error:
         sys.exit("cannot start bash to run %s: %s" % (path_sh, error.strerror))
+
+
+interrupts = []  # the signals of Ctrl-C that came
+
+
+def take_interrupts() -> None:
+    """Make Ctrl-C a KeyboardInterrupt again: `ensure_environment` let it end the process while modules were loaded."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, _interrupt)
+
+
+def _interrupt(signum, _):
+    interrupts.append(signum)
+    raise KeyboardInterrupt
+
+
+def open_closed_streams() -> None:
+    """Open the null device for each standard stream that the caller has closed (>&-): the next file must not get its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))

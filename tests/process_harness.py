@@ -7,6 +7,7 @@ import traceback
 
 import torch
 
+from pyspeech.engine.place import from_environment
 from pyspeech.training import distributed
 
 
@@ -58,7 +59,7 @@ def _work(rank, size, port, work, writer):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), WORLD_SIZE=str(size), RANK=str(rank), LOCAL_RANK="0")
     torch.set_num_threads(1)
     try:
-        distributed.join(distributed.from_environment())
+        distributed.join(from_environment())
         result = ("done", work())
     except BaseException as error:
         if not isinstance(error, (Exception, KeyboardInterrupt)):

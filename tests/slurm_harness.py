@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from pyspeech.engine.cluster import prefix_of
+from pyspeech.engine.job import prefix_of
 from pyspeech.engine.locks import birth_of
 
 SBIN = ":/usr/sbin:/sbin"  # of Debian, where daemons are

@@ -1,6 +1,7 @@
 """The repository itself: what its pages name exists, its parts depend on each other one way, its facts agree."""
 
 import ast
+import graphlib
 import itertools
 import os
 import re
@@ -115,7 +116,12 @@ def test_the_table_of_stages_is_that_of_the_recipe(recipe):
 
 def imports(path):
     """Names of the modules that a file imports anywhere."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    return names_of(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+def names_of(nodes):
+    """Names of what the import statements among nodes of a syntax tree import."""
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -151,6 +157,40 @@ def test_dependencies_point_one_way(folder, above):
         if any(name == other or name.startswith(other + ".") for other in above.split())
     }
     assert not wrong
+
+
+def test_the_engine_imports_nothing_else_of_the_library():
+    known = ("pyspeech.engine", "pyspeech.errors.", "pyspeech.files.", "pyspeech.launch.")
+    named = {name for path in (ROOT / "pyspeech/engine").glob("*.py") for name in imports(path)}
+    assert not [name for name in named if name.startswith("pyspeech") and not name.startswith(known)]
+
+
+def imported_at_once(body):
+    """Names that the statements import as the module loads, not within functions or for annotations alone."""
+    for node in body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+                continue
+            yield from imported_at_once(ast.iter_child_nodes(node))
+
+
+@pytest.mark.parametrize("folders, anywhere", [("pyspeech steps local", False), ("pyspeech/engine", True)])
+def test_no_import_goes_in_a_circle(folders, anywhere):
+    files = [path for path in SOURCES if any(ROOT / folder in path.parents for folder in folders.split())]
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts).replace(".__init__", ""): path for path in files}
+    graph = {}
+    for module, path in modules.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        nodes = ast.walk(tree) if anywhere else imported_at_once(tree.body)
+        graph[module] = set()
+        for name in names_of(nodes):
+            while name and name not in modules:
+                name = name.rpartition(".")[0]
+            graph[module] |= {name} - {module, ""}
+    assert any(graph.values())
+    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
 
 
 def test_no_import_is_excused_line_by_line():

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from pyspeech.errors import UserError, missing_package
-from pyspeech.launch import environment_name
+from pyspeech.launch import environment_name, interrupts, open_closed_streams, take_interrupts
 
 if TYPE_CHECKING:
     from pyspeech.audio.recordings import Recording
@@ -182,27 +182,6 @@ def stop_at_interrupt(wanted: bool = True) -> Iterator[list[bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-_interrupts = []  # the signals of Ctrl-C that came
-
-
-def take_interrupts() -> None:
-    """Ctrl-C is a KeyboardInterrupt again: pyspeech.launch let it end the process while modules were loaded."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, _interrupt)
-
-
-def _interrupt(signum, _):
-    _interrupts.append(signum)
-    raise KeyboardInterrupt
-
-
-def open_closed_streams() -> None:
-    """The null device for each standard stream that the caller has closed (>&-): the next file must not get its number."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
-
-
 def exit_after(main: Callable[[], int | str | None]) -> NoReturn:
     """Run a tool's main() and exit with the status that it returns; an error of the user's, and a file that cannot be
     read or written, is one line, and status 1."""
@@ -211,7 +190,7 @@ def exit_after(main: Callable[[], int | str | None]) -> NoReturn:
     try:
         status = main()
     except (KeyboardInterrupt, Exception) as error:
-        if isinstance(error, KeyboardInterrupt) or _interrupts:  # modules that Ctrl-C keeps from loading raise what they like
+        if isinstance(error, KeyboardInterrupt) or interrupts:  # modules that Ctrl-C keeps from loading raise what they like
             status = 130
         elif isinstance(error, UserError):
             status = f"error: {error}"

@@ -33,12 +33,12 @@ def expand_braces(pattern: str) -> list[str]:
 
 
 def expand(patterns: Iterable[str | Path]) -> list[str]:
-    """All patterns without braces, as normalised paths."""
+    """Write all patterns without braces, as normalised paths."""
     return [os.path.normpath(path) for pattern in patterns for path in expand_braces(str(pattern))]
 
 
 def overlap(one: str, other: str) -> bool:
-    """Whether two expanded patterns can name the same path, or one a folder that holds the other."""
+    """Tell whether two expanded patterns can name the same path, or one a folder that holds the other."""
     for left, right in zip(Path(one).parts, Path(other).parts, strict=False):
         if "**" in (left, right):
             return True
@@ -60,7 +60,7 @@ class Artifacts:
             self._hashes[name, seen["size"], seen["stamp"]] = seen["hash"]
 
     def names(self, patterns: Iterable[str | Path]) -> list[str]:
-        """Existing or not: the names that the patterns stand for; a wildcard without a match stands for itself."""
+        """List the names that the patterns stand for, existing or not; a wildcard without a match stands for itself."""
         found = []
         for path in expand(patterns):
             matches = [path]

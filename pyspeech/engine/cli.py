@@ -7,15 +7,14 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspeech.engine import config, site
-from pyspeech.engine.process import shell_command
+from pyspeech.engine.declaration import Declaration
+from pyspeech.engine.process import THREADS, shell_command, threads
 from pyspeech.engine.queues import QUEUES
+from pyspeech.engine.stages import Stage
 from pyspeech.errors import UserError
-
-if TYPE_CHECKING:
-    from pyspeech.engine.stages import Stage
 
 FLAGS = {
     "--stage": "X     begin at this stage (number or name); without it: every stage that is not up to date",
@@ -40,7 +39,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(arguments: Sequence[str], options: Mapping[str, config.Option]) -> argparse.Namespace:
-    """The flags and `overrides` of a command line, as a namespace; options: {key: Option} for hints in UserErrors."""
+    """Read the flags and `overrides` of a command line into a namespace; options: {key: Option} for hints in UserErrors."""
     parser = _Parser(add_help=False, allow_abbrev=False)
     for flag in ("--stage", "--stop-stage", "--profile", "--exp", "--jobs", "--gpus", "--device", "--cluster"):
         parser.add_argument(flag)
@@ -70,7 +69,7 @@ def parse(arguments: Sequence[str], options: Mapping[str, config.Option]) -> arg
 
 
 def repeat(flags: argparse.Namespace, stage: str | int | None = None) -> list[str]:
-    """The arguments that do the same again, without --force; or, with `stage`, that begin there and go to the end."""
+    """List the arguments that do the same again, without --force; or, with `stage`, that begin there and go to the end."""
     chosen = {
         "--profile": flags.profile,
         "--exp": flags.exp,
@@ -85,7 +84,7 @@ def repeat(flags: argparse.Namespace, stage: str | int | None = None) -> list[st
 
 
 def repeat_in_job(flags: argparse.Namespace, profile: str | None, folder: str) -> list[str]:
-    """The arguments that a job of a cluster has beside its stage: what is decided where the jobs are submitted is said."""
+    """List what a job of a cluster is told beside its stage: what was decided where it was submitted."""
     said = {"--profile": profile, "--exp": folder, "--device": flags.device}
     return [*_given(said), *flags.overrides]
 
@@ -104,11 +103,12 @@ def _unknown_flag(argument, options):
     return UserError(f"no flag '{argument}'" + (f"; did you mean '{guess}'?" if guess else "") + " (flags: --help)")
 
 
-def help_text(recipe: Any, profile: str | None, values: Mapping[str, Any]) -> str:
-    """Usage, stages, profiles, and every option of a Recipe with its documentation; values: {key: value} under `profile`."""
+def help_text(recipe: Declaration, profile: str | None, values: Mapping[str, Any]) -> str:
+    """Write usage, stages, profiles and every option of a recipe; values: {key: value} under `profile`."""
     width = min(shutil.get_terminal_size((120, 24)).columns, 120)
     lines = [recipe.title, "", f"usage: {shell_command(sys.argv[0], [])} [flags] [key=value ...]", ""]
     lines += [f"  {flag:<13}{text}" + (f" [{recipe.jobs}]" if flag == "--jobs" else "") for flag, text in FLAGS.items()]
+    lines += ["", f"{THREADS}=N in the environment sets the threads of each process, on which figures depend [{threads()}]"]
     lines += ["", "stages:", *stage_lines(recipe.stages)]
     if recipe.profiles():
         lines += ["", "profiles: " + ", ".join(recipe.profiles())]
@@ -129,6 +129,6 @@ def help_text(recipe: Any, profile: str | None, values: Mapping[str, Any]) -> st
 
 
 def stage_lines(stages: Sequence[Stage]) -> list[str]:
-    """One line a stage: number, name, what it does, what it needs."""
+    """Write one line a stage: number, name, what it does, what it needs."""
     width = max((len(stage.name) for stage in stages), default=0)
     return [f"  {stage.number:>2} {stage.name:<{width}}  {stage.doc} [{stage.resources}]" for stage in stages]

@@ -4,7 +4,7 @@
               declares, after those that make its inputs, and then follows. It is dispensable: it may be killed, and the
               same command finds the jobs again by their names, <folder's hash>-<stage>.
     job       the same command with --stage X --stop-stage X, in the environment variable of `job_variable`: it holds the
-              lock of its stage, not the folder's (pyspeech/engine/job.py).
+              lock of its stage, not the folder's. It is queued again when its time is up and it can go on.
     array     of a stage with shards: jobs that each make a share of its parts, and leave a record of it. The stage's own job
               comes after them and finds its parts there. Only shares without a record are submitted again.
 
@@ -18,56 +18,32 @@ import contextlib
 import json
 import os
 import shlex
+import signal
 import sys
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspeech.engine import stages as graph
-from pyspeech.engine.job import SHARE, VARIABLE, job_variable, prefix_of
+from pyspeech.engine.job import MARK, SHARE, VARIABLE, forget, job_variable, prefix_of, share, submitted
 from pyspeech.engine.logs import FORMAT, say
 from pyspeech.engine.parts import Share
-from pyspeech.engine.process import short_path
+from pyspeech.engine.process import THREADS, batch_job, short_path, threads
 from pyspeech.engine.queues import QUEUES, Job, Queued, QueueError, patient
 from pyspeech.engine.records import shard_name
+from pyspeech.engine.run import Run
 from pyspeech.engine.site import PREFIX, Site, resources, shards
+from pyspeech.engine.stages import Stage
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
 
-if TYPE_CHECKING:
-    from pyspeech.engine.run import Run
-    from pyspeech.engine.stages import Stage
-
-MARK = ".cluster"  # the file in an experiment folder that says which queue has its jobs
+FRUITLESS = 3  # attempts at a stage without progress until it fails
 POLL = 2.0  # seconds between looks at the queue, at first; they get rarer, up to
 POLL_MOST = 15.0
 GRACE = 20.0  # seconds after which a job that has left the queue without a record has failed: records may show late
 ARRAY = ".shards"  # at the end of the names of arrays, behind that of the stage
 LAST_LINES = 8  # of a job that failed, on the screen
-
-
-def submitted(folder: Path) -> dict[str, Any] | None:
-    """What the driver has noted about the jobs of a folder, or None where all that it knew of are over."""
-    try:
-        note = json.loads((folder / MARK).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return note if isinstance(note, dict) and note.get("queue") in QUEUES else None
-
-
-def refuse_while_queued(folder: Path) -> None:
-    """UserError where jobs of this folder wait or run: a plain run would meet them."""
-    note = submitted(folder)
-    if note:
-        jobs = patient(lambda: QUEUES[note["queue"]].jobs(prefix_of(folder)))
-        if jobs:
-            names = ", ".join(sorted(name[len(prefix_of(folder)) :] for name in jobs))
-            raise UserError(
-                f"experiment folder {folder}: {len(jobs)} of its jobs are in the queue of {note['queue']} ({names}); "
-                f"follow them with --cluster {note['queue']}, end them with --cancel, or give another folder with --exp DIR"
-            )
-        _forget(folder)
 
 
 def cancel(folder: Path) -> None:
@@ -86,7 +62,7 @@ def cancel(folder: Path) -> None:
 
 
 def has_gpus(queue: str) -> bool:
-    """Whether jobs of this queue can have a GPU."""
+    """Tell whether jobs of this queue can have a GPU."""
     return patient(QUEUES[queue].has_gpus)
 
 
@@ -105,12 +81,7 @@ def _close(folder, queue):
     """Note that all jobs of a folder are over, once the queue has none of them any more: cancelled ones take a moment."""
     while patient(lambda: queue.jobs(prefix_of(folder))):
         time.sleep(POLL / 2)
-    _forget(folder)
-
-
-def _forget(folder):
-    with contextlib.suppress(FileNotFoundError):
-        (folder / MARK).unlink()
+    forget(folder)
 
 
 class Driver:
@@ -229,12 +200,12 @@ class Driver:
         command = [os.path.abspath(sys.argv[0]), "--stage", stage.name, "--stop-stage", stage.name, *self.arguments]
         if not os.access(command[0], os.X_OK):
             command.insert(0, sys.executable)
-        threads = f'export OMP_NUM_THREADS="${{OMP_NUM_THREADS:-{stage.cpus}}}"'
+        computing = f'export {THREADS}="${{{THREADS}:-{threads()}}}"'
         variable = f"export {VARIABLE}={shlex.quote(job_variable(self.queue.name, self.folder))}"
         where = f"cd {shlex.quote(os.getcwd())} || exit 1"
         run = self.queue.in_processes(shlex.join(command), tasks, stage.cpus)
         chosen = self._choose_share(stage, shares)
-        return "\n".join(["#!/bin/bash", *chosen, *self.site.setup, where, threads, variable, *run, ""])
+        return "\n".join(["#!/bin/bash", *chosen, *self.site.setup, where, computing, variable, *run, ""])
 
     def _choose_share(self, stage, shares):
         """Lines that tell a task of an array which share it is to make, and have it print into a file of its own."""
@@ -355,8 +326,44 @@ class Driver:
         say(f"log: {short_path(log)}, what it printed: {short_path(output)}", sys.stderr)
 
 
+def run_job(run: Run) -> None:
+    """Run the one stage of a job. Where its time is up (SIGUSR2) and the stage can go on, the job is queued again, unless
+    several attempts in a row have come no further."""
+    queue = QUEUES[os.environ[VARIABLE].partition(":")[0]]
+    stage = run.stages[0]
+    try:
+        run.run()
+    except SystemExit as ended:
+        if ended.code != 128 + signal.SIGUSR2:
+            raise
+        if not stage.resumable:
+            why = "it cannot go on where it stopped"
+        elif not _comes_further(run, stage):
+            why = f"{FRUITLESS} attempts have come no further"
+        else:
+            say(f"{stage}: its time of this job is up: queued again, to go on where it stopped")
+            sys.exit(patient(queue.requeue))  # the queue may be busy just now
+        line = f"{stage} failed: its time of this job is up, and {why}; give it more with {PREFIX}hours.{stage.name}=HOURS"
+        say(line, sys.stderr)
+        sys.exit(1)
+
+
+def _comes_further(run, stage):
+    """Whether the state of a stage has changed in one of the last few attempts of this job."""
+    path = run.exp.dir / "stages" / f"{shard_name(stage.name, share())}.requeued.json"
+    made = [*stage.scratch, *stage.outputs, f"stages/{stage.name}.parts"]
+    now = {"job": batch_job(), "state": run.plan.files.state(made)}
+    try:
+        before = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        before = {}
+    fruitless = before.get("fruitless", 0) + 1 if {key: before.get(key) for key in now} == now else 0
+    write_json(path, {**now, "fruitless": fruitless})
+    return fruitless < FRUITLESS - 1
+
+
 def whole_lines(path, offset) -> tuple[list[str], int]:
-    """The whole lines of a file from an offset on, and the offset behind them; none where there is no file."""
+    """Read the whole lines of a file from an offset on, and the offset behind them; none where there is no file."""
     try:
         with open(path, "rb") as stream:
             stream.seek(offset)

@@ -62,7 +62,7 @@ class Option:
 
 
 def list_options(config_class: type, prefix: str = "") -> list[Option]:
-    """All leaves of a dataclass (nested dataclasses included), in the order of the source, as a list of Option."""
+    """List all leaves of a dataclass (nested dataclasses included), in the order of the source, as a list of Option."""
     hints = typing.get_type_hints(config_class)
     options = []
     for field in dataclasses.fields(config_class):
@@ -75,7 +75,7 @@ def list_options(config_class: type, prefix: str = "") -> list[Option]:
 
 
 def unchecked(config_class: type) -> list[type]:
-    """The nested dataclasses (those of list_options) that have no method `check`."""
+    """List the nested dataclasses (those of list_options) that have no method `check`."""
     found = []
     for kind in typing.get_type_hints(config_class).values():
         if isinstance(kind, type) and dataclasses.is_dataclass(kind):
@@ -101,7 +101,7 @@ def check(conf: Any, prefix: str = "") -> None:
 
 
 def groups(keys: Iterable[str]) -> set[str]:
-    """The inner nodes of the tree of dotted keys: {"train", "train.optimiser", ...}."""
+    """Name the inner nodes of the tree of dotted keys: {"train", "train.optimiser", ...}."""
     return {key.rsplit(".", depth)[0] for key in keys for depth in range(1, key.count(".") + 1)}
 
 
@@ -151,7 +151,7 @@ def _comments_in(source):
 
 
 def resolve(config_class: type, profile_file: str | pathlib.Path | None = None, overrides: Iterable[str] = ()) -> DictConfig:
-    """The merged OmegaConf configuration.
+    """Merge the OmegaConf configuration.
 
     profile_file: a YAML file or None; overrides: "key=value" strings, a later one wins.
     Raises UserError that names the file or the option, what was found and what was expected.
@@ -184,7 +184,7 @@ def _options(config_class):
 
 
 def checked(conf: DictConfig, config_class: type) -> Any:
-    """An instance of config_class, every option checked; UserError for the first that makes no sense."""
+    """Make an instance of config_class, every option checked; UserError for the first that makes no sense."""
     plain = to_dataclass(conf, config_class)
     check(plain)
     check_recordable(flatten(conf))
@@ -192,7 +192,7 @@ def checked(conf: DictConfig, config_class: type) -> Any:
 
 
 def to_dataclass(conf: DictConfig, config_class: type) -> Any:
-    """An instance of config_class, whose values have the declared types but may make no sense: see `check`."""
+    """Make an instance of config_class, whose values have the declared types but may make no sense: see `check`."""
     try:
         return _with_tuples(OmegaConf.to_object(conf))
     except OmegaConfBaseException as error:
@@ -239,7 +239,7 @@ def check_text(text: str) -> None:
 
 
 def below(leaves: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
-    """The part of {dotted key: value} at or below any of `keys`."""
+    """Select the part of {dotted key: value} at or below any of `keys`."""
     return {leaf: value for leaf, value in leaves.items() if any(leaf == key or leaf.startswith(key + ".") for key in keys)}
 
 
@@ -251,7 +251,7 @@ def split_override(text: str) -> tuple[str, str]:
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
-    """The candidate that was probably meant, or None.
+    """Guess the candidate that was meant, or None.
 
     A bare last name finds its dotted key (lr -> train.lr), and a misspelt beginning the longer name (trian -> train_cnn).
     """
@@ -270,7 +270,7 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
 
 
 def unknown_option(key: str, options: Mapping[str, Option], where: str = "") -> UserError:
-    """The UserError for a key that is no option; it names the nearest one."""
+    """Make the UserError for a key that is no option; it names the nearest one."""
     if key in groups(options):
         inside = [name for name in options if name.startswith(key + ".")]
         return UserError(f"'{key}'{where} is a group of options: set one of {', '.join(inside)}")
@@ -280,7 +280,7 @@ def unknown_option(key: str, options: Mapping[str, Option], where: str = "") -> 
 
 
 def describe_type(kind: Any) -> str:
-    """What a value of this type looks like, in words for an error message."""
+    """Describe a value of this type in words for an error message."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
         return " or ".join("null" if argument is type(None) else describe_type(argument) for argument in arguments)
@@ -303,7 +303,7 @@ def describe_type(kind: Any) -> str:
 
 
 def type_name(kind: object) -> str:
-    """The type as --help shows it."""
+    """Write a type as --help shows it."""
     return (
         kind.__name__
         if isinstance(kind, type) and not typing.get_args(kind)
@@ -312,7 +312,7 @@ def type_name(kind: object) -> str:
 
 
 def show(value: object) -> str:
-    """A plain value as --help and messages write it."""
+    """Write a plain value as --help and messages do."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -32,7 +32,7 @@ class Gpu(NamedTuple):
 
 
 def has_gpu() -> bool:
-    """Whether there is a GPU that this environment can use and may."""
+    """Tell whether there is a GPU that this environment can use and may."""
     return bool(usable_gpus()[0])
 
 
@@ -49,7 +49,7 @@ def usable_gpus() -> tuple[list[str], str]:
 
 
 def switched_off() -> bool:
-    """Whether the user asked for the CPU."""
+    """Tell whether the user asked for the CPU."""
     return os.environ.get("PYSPEECH_DEVICE", "").lower() == "cpu"
 
 
@@ -61,7 +61,7 @@ def require_usable() -> None:
 
 
 def visible_gpus() -> list[Gpu]:
-    """The machine's GPUs that CUDA_VISIBLE_DEVICES leaves, numbered as nvidia-smi does; like CUDA up to the first unknown."""
+    """List the GPUs that CUDA_VISIBLE_DEVICES leaves, numbered as by nvidia-smi; like CUDA up to the first unknown."""
     gpus, text = installed_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES")
     if text is None:
         return gpus
@@ -80,7 +80,7 @@ def visible_gpus() -> list[Gpu]:
 
 
 def has_kernels(major: int, minor: int, compiled: Sequence[str]) -> bool:
-    """Whether the architectures `compiled` ("sm_86", "compute_90", ...) serve a GPU of capability `major`.`minor`.
+    """Tell whether the architectures `compiled` ("sm_86", "compute_90", ...) serve a GPU of capability `major`.`minor`.
 
     Machine code (sm) runs on GPUs of the same major and no lower minor number; PTX (compute) on any newer one.
     """
@@ -108,7 +108,7 @@ def torch_kernels() -> tuple[str, tuple[str, ...] | None]:
 
 @functools.cache
 def installed_gpus() -> list[Gpu]:
-    """The GPUs of this machine, or container. nvidia-smi is not asked where there is no device, for it takes a second."""
+    """List the GPUs of this machine, or container. nvidia-smi is not asked where there is no device, for it takes a second."""
     devices = [path for pattern in DEVICES for path in glob.glob(pattern)]
     if not devices:
         return []

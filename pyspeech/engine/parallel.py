@@ -35,14 +35,14 @@ def run_parallel(
     could begin, the one with the most `hours`, so that the others do not wait for it in the end.
 
     Each has its share of the cores, but a stage that trains nothing and begins while no other one can has all of them for its
-    processes; how many threads compute, on which digits depend, does not follow from what else runs.
+    processes.
 
     decide(stage) -> what `run` needs, or None where the stage is up to date; run(stage, decision), in a process of its
     own; finished(stage) after it. Raises StageFailed once a stage has failed and the others have been stopped, by SIGTERM:
     they save their state where they can. When the calling process is killed, so are they.
     """
     waiting, ready, running = sorted(selected, key=lambda stage: -stage.hours), [], {}
-    threads = max(1, num_cores() // jobs)
+    share = max(1, num_cores() // jobs)
     try:
         while waiting or ready or running:
             stage = _next(waiting, [*running.values(), *(stage for stage, _ in ready)], stages)
@@ -55,8 +55,8 @@ def run_parallel(
             if ready and len(running) < jobs:
                 stage, decision = ready.pop(max(range(len(ready)), key=lambda index: ready[index][0].hours))
                 alone = not running and not ready
-                cores = num_cores() if alone and not stage.trains else threads
-                running[_start(stage, threads, cores, partial(run, stage, decision))] = stage
+                cores = num_cores() if alone and not stage.trains else share
+                running[_start(stage, cores, partial(run, stage, decision))] = stage
                 continue
             pid, status = os.wait()
             ended = running.pop(pid, None)
@@ -75,7 +75,7 @@ def _next(waiting, running, stages):
     return next(ready, None)
 
 
-def _start(stage, threads, cores, run):
+def _start(stage, cores, run):
     """Call run() in a forked process, which exits with its status: the process id."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):
@@ -87,7 +87,7 @@ def _start(stage, threads, cores, run):
     status = 1
     try:
         die_with(parent)
-        _prepare(stage, threads, cores)
+        _prepare(stage, cores)
         with termination_as_exception():
             run()
         status = 0
@@ -103,12 +103,10 @@ def _start(stage, threads, cores, run):
         os._exit(status)
 
 
-def _prepare(stage, threads, cores):
-    """Name the stage in each line, show no bars, which would overwrite each other, and compute with `threads` in each of its
-    processes, on `cores`."""
+def _prepare(stage, cores):
+    """Name the stage in each line, show no bars, which would overwrite each other, and use `cores`."""
     os.environ["TQDM_DISABLE"] = "1"
     os.environ[CORES] = str(cores)
-    os.environ.setdefault("OMP_NUM_THREADS", str(threads))
     for handler in logging.getLogger().handlers:
         if isinstance(handler, ScreenHandler):
             handler.setFormatter(logging.Formatter(FORMAT.replace("%(message)s", f"[{stage.name}] %(message)s"), TIME_FORMAT))

@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspeech.engine import artifacts, config, stages
-from pyspeech.engine.records import config_changes
+from pyspeech.engine.artifacts import Artifacts
+from pyspeech.engine.records import Records, config_changes
+from pyspeech.engine.stages import Stage
 from pyspeech.errors import UserError
-
-if TYPE_CHECKING:
-    from pyspeech.engine.artifacts import Artifacts
-    from pyspeech.engine.records import Records
-    from pyspeech.engine.stages import Stage
 
 SHOWN_REASONS = 3
 
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """What is to be done about a stage. fresh: it starts from nothing, whatever an earlier attempt has left."""
+    """A decision about a stage. fresh: it starts from nothing, whatever an earlier attempt has left."""
 
     runs: bool
     reason: str
@@ -57,7 +54,7 @@ class Plan:
             files.learn(record.get("outputs", {}))
 
     def facts(self, stage: Stage) -> dict[str, Any]:
-        """What the result of a stage depends on; recorded when it starts."""
+        """Collect what the result of a stage depends on; recorded when it starts."""
         return {
             "version": stage.version,
             "config": config.below(self.options, stage.config),
@@ -65,7 +62,7 @@ class Plan:
         }
 
     def verdict(self, stage: Stage, changing: Collection[Stage] = (), force: bool = False) -> Verdict:
-        """The Verdict on a stage. changing: stages before it that will have run by then (for a forecast); force: it runs
+        """Decide about a stage. changing: stages before it that will have run by then (for a forecast); force: it runs
         though it is up to date."""
         if stage.idle:
             return Verdict(False, "up to date: nothing to make")

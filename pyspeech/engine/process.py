@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterable, Iterator
 
 from pyspeech.engine.gpu import has_gpu
+from pyspeech.errors import UserError
 
 
 class Terminated(KeyboardInterrupt):
@@ -21,6 +22,7 @@ class Terminated(KeyboardInterrupt):
 
 
 CORES = "PYSPEECH_CORES"
+THREADS = "OMP_NUM_THREADS"
 _SIGNALS = (signal.SIGTERM, signal.SIGUSR2)
 _handling = False
 
@@ -44,7 +46,7 @@ os.register_at_fork(before=_before_fork, after_in_parent=lambda: _after_fork(Fal
 
 @contextlib.contextmanager
 def termination_as_exception() -> Iterator[None]:
-    """Within, SIGTERM and SIGUSR2 raise Terminated in the main thread, as Ctrl-C raises KeyboardInterrupt.
+    """Raise Terminated in the main thread at SIGTERM and SIGUSR2, as Ctrl-C raises KeyboardInterrupt.
 
     A stage that can save its state first installs handlers of its own for as long as it wants to.
     """
@@ -87,36 +89,45 @@ class PeakMemory:
 
 
 def num_cores() -> int:
-    """The cores that this process may use: those that the kernel gives it, and no more than its batch job asked for, as not
-    every cluster keeps jobs to that."""
+    """Count the cores that this process may use: those that the kernel gives it, and no more than its batch job asked
+    for, as not every cluster keeps jobs to that."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     asked = os.environ.get("SLURM_CPUS_PER_TASK") or os.environ.get("NSLOTS") or ""  # NSLOTS: Grid Engine
     return min(cores, int(asked)) if asked.isdecimal() and int(asked) else cores
 
 
 def stage_cores() -> int:
-    """Those of them that this stage may use, where several run at a time (CORES, which says so, is set for each)."""
+    """Count those of them that this stage may use, where several run at a time (CORES, which says so, is set for each)."""
     return min(num_cores(), int(os.environ.get(CORES) or num_cores()))
 
 
+def threads() -> int:
+    """Read the number of threads of each process that computes: OMP_NUM_THREADS; else 1, wherever a stage runs, as its
+    figures depend on it."""
+    text = (os.environ.get(THREADS) or "1").partition(",")[0]  # of nested regions, the outermost
+    if not text.strip().isdecimal() or not int(text):
+        raise UserError(f"{THREADS}={text} in the environment: expected a number of threads, at least 1")
+    return int(text)
+
+
 def stages_at_once() -> int:
-    """How many small trainings go on best at a time: on cores one each, which is faster than all on one, up to four; a
+    """Choose how many small trainings go on at a time: on cores one each, which is faster than all on one, up to four; a
     GPU has one."""
     return 1 if has_gpu() else min(4, num_cores())
 
 
 def model_processes() -> int:
-    """How many processes a stage computes with a network in: one for each of its cores, or one for a GPU."""
+    """Choose how many processes compute with a network: one for each of its cores, or one for a GPU."""
     return 1 if has_gpu() else stage_cores()
 
 
 def batch_job() -> str | None:
-    """The id of the batch job that this process is in, of Slurm or Grid Engine, or None."""
+    """Read the id of the batch job that this process is in, of Slurm or Grid Engine, or None."""
     return os.environ.get("SLURM_JOB_ID") or os.environ.get("JOB_ID")
 
 
 def shell_command(program: str, arguments: Iterable[str]) -> str:
-    """The command line that starts a script again from the present folder."""
+    """Write the command line that starts a script again from the present folder."""
     path = short_path(os.path.abspath(program))
     if not os.access(path, os.X_OK):
         return shlex.join([sys.executable, path, *arguments])
@@ -124,13 +135,13 @@ def shell_command(program: str, arguments: Iterable[str]) -> str:
 
 
 def short_path(path: str | os.PathLike[str]) -> str:
-    """A path for the eye: relative to the present folder where it lies below it."""
+    """Shorten a path for the eye: relative to the present folder where it lies below it."""
     relative = os.path.relpath(path)
     return str(path) if relative.split(os.sep)[0] == ".." else relative
 
 
 def duration(seconds: float) -> str:
-    """ "45 s", "12 min 3 s" or "3 h 20 min"."""
+    """Write a duration: "45 s", "12 min 3 s" or "3 h 20 min"."""
     seconds = int(round(seconds))
     if seconds < 60:
         return f"{seconds} s"

@@ -37,7 +37,7 @@ class QueueError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """What is to be run. name: unique among the user's jobs; script: of bash; output: file that gets what it prints, at the
+    """A job to be run. name: unique among the user's jobs; script: of bash; output: file that gets what it prints, at the
     end; tasks: processes that run its command at once, see `in_processes`; cpus, memory (GB): what each of them needs; gpus,
     hours: what it needs in all; after: ids of jobs that have to end well before it starts; array: how many of them, which
     differ in the number that `task` of the queue gives, 0: it is no array; at_once: of these, at most, 0: any number."""
@@ -65,7 +65,7 @@ class Queued:
 
 
 def patient(ask: Callable[[], Result]) -> Result:
-    """What ask() returns; a queue that cannot be asked for a while is said once, and asked again."""
+    """Return what ask() does; a queue that cannot be asked for a while is said once, and asked again."""
     told, pause = "", PAUSE
     while True:
         try:
@@ -79,7 +79,7 @@ def patient(ask: Callable[[], Result]) -> Result:
 
 
 def ask(*command: str, text: str | None = None) -> str:
-    """What a command of the queue prints; QueueError with its last line where it fails, UserError where there is none."""
+    """Return what a command of the queue prints; QueueError with its last line if it fails, UserError if there is none."""
     if not shutil.which(command[0]):
         raise UserError(f"{command[0]}: no such command on this machine; run this where jobs are submitted, a login node")
     # A driver that runs in a job of its own must not hand that job's settings on.
@@ -103,7 +103,7 @@ class Slurm:
     task = "$SLURM_ARRAY_TASK_ID"  # of bash: the number of a task, from 0 on
 
     def submit(self, job: Job, site: Site) -> str:
-        """The id of a new job; it starts once those of `after`, and earlier jobs of its name, are over."""
+        """Submit a job and return its id; it starts once those of `after`, and earlier jobs of its name, are over."""
         minutes = max(1, math.ceil(job.hours * 60))
         # The jobs of an array have one name: as singletons they would wait for each other.
         dependencies = ["singleton"] * (not job.array) + ([":".join(["afterok", *job.after])] if job.after else [])
@@ -158,8 +158,8 @@ class Slurm:
         return found
 
     def became(self, number: str) -> str:
-        """What Slurm still knows of a job that is over: "OUT_OF_MEMORY on n1 after 00:01:02 of 01:00:00", or ""; of one that
-        could not begin, what became of the job that it waited for."""
+        """Tell what Slurm still knows of a job that is over: "OUT_OF_MEMORY on n1 after 00:01:02 of 01:00:00", or ""; of one
+        that could not begin, what became of the job that it waited for."""
         try:
             text = ask("scontrol", "show", "job", number, "--oneliner")
         except QueueError:
@@ -183,11 +183,11 @@ class Slurm:
         ask("scancel", *numbers)
 
     def has_gpus(self) -> bool:
-        """Whether any node has a GPU that jobs can ask for."""
+        """Tell whether any node has a GPU that jobs can ask for."""
         return "gpu" in ask("sinfo", "--noheader", "--format=%G")
 
     def requeue(self) -> int:
-        """From within a job: have it queued again; the status that it then is to exit with."""
+        """Have the job of this process queued again; return the status that it then is to exit with."""
         ask("scontrol", "requeue", os.environ["SLURM_JOB_ID"])
         return 0
 
@@ -239,7 +239,7 @@ class GridEngine:
         ask("qdel", *numbers)
 
     def has_gpus(self) -> bool:
-        """Whether the cluster has a resource of this name."""
+        """Tell whether the cluster has a resource of this name."""
         return any(line.split()[0] == "gpu" for line in ask("qconf", "-sc").splitlines() if line.strip())
 
     def requeue(self) -> int:

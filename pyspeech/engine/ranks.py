@@ -2,7 +2,7 @@
 and ended.
 
 Process 0 is the run that people see: it has the locks, the records and the logs. The others run the same command for that one
-stage; the environment tells them so, as pyspeech.training.distributed describes. On one machine process 0 starts them
+stage; the environment tells them so, as pyspeech.engine.place describes. On one machine process 0 starts them
 (--gpus N); on several, torchrun or Slurm's srun starts all of them.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import logging
 import os
 import signal
@@ -23,25 +24,31 @@ from typing import Any
 
 from pyspeech.engine.gpu import switched_off, usable_gpus
 from pyspeech.engine.logs import say
+from pyspeech.engine.place import Elsewhere, Place, from_environment
 from pyspeech.engine.process import CORES, stage_cores
 from pyspeech.engine.stages import Stage
 from pyspeech.engine.workers import die_with
 from pyspeech.errors import UserError
-from pyspeech.training import distributed
-from pyspeech.training.distributed import Place
 
+BACKEND = "pyspeech.training.distributed"  # the module that joins processes and describes what computes
 PARENT = "PYSPEECH_PARENT"  # in the environment of a process that is to end with the one that started it: that one's id
 LOOK = 0.3  # seconds between looks at the others
 GRACE = 20.0  # seconds that process 0 has to notice by itself that another one is gone, before it is ended
 
 
+def backend() -> Any:
+    """Load the module with join, leave, from_first, threads and describe_environment. It takes seconds, so only a stage that
+    runs asks for it."""
+    return importlib.import_module(BACKEND)
+
+
 def place_of(selected: Sequence[Stage], flags: argparse.Namespace) -> Place:
-    """The Place of this process. UserError where the environment tells of several and the command does not, or where
+    """Find the Place of this process. UserError where the environment tells of several and the command does not, or where
     --gpus asks for more than there are."""
     gpus = int(flags.gpus or 1)
     if flags.dry_run or flags.cancel or flags.cluster:
         return Place()
-    place = distributed.from_environment()
+    place = from_environment()
     if place.size == 1:
         if gpus > 1 and not switched_off() and len(usable_gpus()[0]) < gpus:
             found = len(usable_gpus()[0]) or "no"
@@ -58,29 +65,30 @@ def place_of(selected: Sequence[Stage], flags: argparse.Namespace) -> Place:
 
 
 def command(stage: str, arguments: Sequence[str]) -> list[str]:
-    """The command line of another process for a stage."""
+    """Write the command line of another process for a stage."""
     return [sys.executable, os.path.abspath(sys.argv[0]), "--stage", stage, "--stop-stage", stage, *arguments]
 
 
 @contextlib.contextmanager
 def together(place: Place) -> Iterator[Callable[..., Any]]:
     """Join the others; then agree(value) gives, in each process, the value of process 0."""
-    distributed.join(place)
-    yield lambda value=None: distributed.from_first(lambda: value)
+    processes = backend()
+    processes.join(place)
+    yield lambda value=None: processes.from_first(lambda: value)
     # Not after an error: the others are to hear of it when this process ends, not while it still tidies up.
-    distributed.leave()
+    processes.leave()
 
 
 @contextlib.contextmanager
 def started(command: Sequence[str], size: int, tell: Callable[[str], object]) -> Iterator[Place]:
-    """Processes 1 to `size` - 1 on this machine, as long as the context is entered; yields the Place of this one. Each has its
+    """Run processes 1 to `size` - 1 on this machine within the context; yield the Place of this one. Each has its
     share of the cores. One that ends too early is told of, and ends the others."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     threads = max(1, stage_cores() // size)
     shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), CORES: str(threads)}
-    with _environment(shared), distributed.threads(threads), contextlib.ExitStack() as stack:
+    with _environment(shared), backend().threads(threads), contextlib.ExitStack() as stack:
         processes = {}
         stack.callback(_end, processes)
         for rank in range(1, size):
@@ -128,10 +136,8 @@ def _end(processes):
 
 @contextlib.contextmanager
 def alongside(place: Place) -> Iterator[None]:
-    """In another process than 0: it ends with the one that started it, leaves signals and log lines to process 0, and says in
+    """Be another process than 0: it ends with the one that started it, leaves signals and log lines to process 0, and says in
     one line what goes wrong here. Exits with status 1 then; with 0 where all were asked to stop."""
-    from pyspeech.training.interruption import TrainingInterrupted
-
     if PARENT in os.environ:
         die_with(int(os.environ[PARENT]))
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2):  # in a training they are noted all the same
@@ -140,9 +146,9 @@ def alongside(place: Place) -> Iterator[None]:
     os.environ["TQDM_DISABLE"] = "1"
     try:
         yield
-    except TrainingInterrupted:
+    except KeyboardInterrupt:  # of a training that was asked to stop: all signals are ignored otherwise
         sys.exit(0)
-    except distributed.Elsewhere:
+    except Elsewhere:
         sys.exit(1)
     except UserError as error:
         say(f"process {place.rank} of {place.size}: {error}", sys.stderr)

@@ -22,7 +22,7 @@ FACTS = ("version", "config", "inputs")  # of a record: what decides whether a s
 
 
 def shard_name(stage: str, share: Share | None) -> str:
-    """The name of a stage, or of a share of its parts, in names of files."""
+    """Name a stage, or of a share of its parts, in names of files."""
     return f"{stage}.shard{share.index}of{share.count}" if share else stage
 
 
@@ -33,12 +33,12 @@ class Records:
         self.folder = Path(folder) / "stages"
 
     def finished(self, stage: str) -> dict[str, Any] | None:
-        """The record of a finished stage, or None; one that was cut short or does not parse counts as none."""
+        """Read the record of a finished stage, or None; one that was cut short or does not parse counts as none."""
         record = self._read(f"{stage}.json")
         return record if record and _are_fingerprints(record.get("outputs")) else None
 
     def attempt(self, stage: str) -> dict[str, Any] | None:
-        """What an unfinished attempt started from, or None."""
+        """Read what an unfinished attempt started from, or None."""
         return self._read(f"{stage}.attempt.json")
 
     def begin(self, stage: str, facts: Mapping[str, Any]) -> None:
@@ -54,20 +54,20 @@ class Records:
         self._remove(f"{stage}.json")
 
     def forget(self, stage: str) -> None:
-        """Neither finished nor begun."""
+        """Remove all records of a stage."""
         self._remove(f"{stage}.json")
         self._remove(f"{stage}.attempt.json")
         self._remove_parts(stage)
 
     def parts(self, stage: str) -> Path:
-        """The folder of what an unfinished attempt has made in parts."""
+        """Locate the folder of what an unfinished attempt has made in parts."""
         return self.folder / f"{stage}.parts"
 
     def finish_share(self, stage: str, share: Share, record: Mapping[str, Any]) -> None:
         write_json(self.folder / f"{shard_name(stage, share)}.json", record)
 
     def missing_shares(self, stage: str, count: int) -> list[Share]:
-        """The shares of the present attempt that are not made yet; all where there is no attempt."""
+        """List the shares of the present attempt that are not made yet; all where there is no attempt."""
         attempt = self.attempt(stage)
         shares = [Share(index, count) for index in range(count)]
         found = [(share, self._read(f"{shard_name(stage, share)}.json")) for share in shares]
@@ -98,7 +98,7 @@ class Records:
 
 
 def facts_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a record, or of an attempt, decides whether it holds for the present stage."""
+    """Select what decides whether a record, or an attempt, holds for the present stage."""
     return {key: record[key] for key in FACTS if key in record}
 
 

@@ -15,18 +15,18 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from pyspeech.engine import cluster, config, job, ranks
+from pyspeech.engine import config, job, ranks
 from pyspeech.engine.locks import folder_lock, stage_lock
 from pyspeech.engine.logs import say, screen_log, stage_log
 from pyspeech.engine.parallel import StageFailed, run_parallel
 from pyspeech.engine.parts import Share, ShareDone, kept_in
+from pyspeech.engine.place import Place
 from pyspeech.engine.plan import Plan
-from pyspeech.engine.process import PeakMemory, duration, short_path, termination_as_exception
+from pyspeech.engine.process import PeakMemory, duration, short_path, termination_as_exception, threads
 from pyspeech.engine.records import facts_of, shard_name
 from pyspeech.engine.stages import Stage
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write, write_json
-from pyspeech.training.distributed import Place
 
 REPORT = "RESULTS.md"  # what the last stage may leave, and the closing lines on the screen show
 MARK = ".recipe"  # the file in an experiment folder that has the title of its recipe
@@ -36,7 +36,7 @@ FULL_OR_FORBIDDEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno
 
 @dataclasses.dataclass
 class Experiment:
-    """What a stage is given beside its configuration.
+    """The first argument of a stage: its folder, log and command.
 
     dir: the experiment folder (absolute); log: goes to the screen and to the stage's log file;
     profile: the name of the profile, or None; overrides: the key=value arguments of the command;
@@ -65,7 +65,7 @@ class Run:
 
     stages: those that the command selects, bound to the configuration; conf, plain_conf: the configuration as OmegaConf
     and as dataclass; header: what is printed below the title; command(stage=None): the command line that does the same
-    again (without --force), or that begins at a stage; jobs: stages at a time; driver(run): the cluster.Driver that makes
+    again (without --force), or that begins at a stage; jobs: stages at a time; driver(run): the Driver (cluster.py) that makes
     jobs of the stages, or None: they run here; gpus: processes of a stage that trains; place: which of several processes,
     that the environment tells of, this one is; another(stage): the command of another process of such a stage.
     """
@@ -112,7 +112,7 @@ class Run:
         """All stages, here, or as jobs of a cluster which this process follows."""
         with folder_lock(self.exp.dir, self.command(), self.exp.log.warning) as after_a_kill:
             if not self.driver:
-                cluster.refuse_while_queued(self.exp.dir)
+                job.refuse_while_queued(self.exp.dir)
             self._check_inputs()
             self._write_configuration()
             if self.driver:
@@ -146,7 +146,7 @@ class Run:
         if not verdict:
             return
         attempt = plan.records.attempt(stage.name) or {}
-        header = {"command": self.command(), "environment": _environment()}
+        header = {"command": self.command(), "environment": ranks.backend().describe_environment()}
         with stage_log(log_path, f"{stage}, share {share.index + 1} of {share.count}", header) as log_file:
             self.exp.log.info("%s: share %d of %d, log: %s", stage, share.index + 1, share.count, short_path(log_path))
             started, begun, memory = time.time(), time.monotonic(), PeakMemory()
@@ -178,7 +178,7 @@ class Run:
         for stage in self.stages:
             verdict = self._decide(stage)
             if verdict and environment is None:
-                environment = _environment()
+                environment = ranks.backend().describe_environment()
                 say(environment)
             if verdict:
                 self._run_stage(stage, verdict, environment)
@@ -237,7 +237,7 @@ class Run:
     def _run_in_its_process(self, stage, verdict):
         """Run a stage of several at once; what its records, beside its own work, meet on a full disk is said here."""
         try:
-            self._run_stage(stage, verdict, _environment())
+            self._run_stage(stage, verdict, ranks.backend().describe_environment())
         except OSError as error:
             if error.errno not in FULL_OR_FORBIDDEN:
                 raise
@@ -245,7 +245,7 @@ class Run:
             self._exit_failed(self.log_path(stage))
 
     def log_path(self, stage: Stage, share: Share | None = None) -> Path:
-        """The log file of a stage, or of a share of it."""
+        """Locate the log file of a stage, or of a share of it."""
         return self.exp.dir / "logs" / f"{stage.number}-{shard_name(stage.name, share)}.log"
 
     def _begin(self, stage, verdict, attempts):
@@ -263,7 +263,7 @@ class Run:
         attempts = 1 if verdict.fresh else (plan.records.attempt(stage.name) or {}).get("attempts", 1) + 1
         facts = self._begin(stage, verdict, attempts)
         settings = ", ".join(f"{key}={config.show(value)}" for key, value in facts["config"].items())
-        header = {"command": self.command(), "configuration": settings, "environment": environment}
+        header = {"command": self.command(), "configuration": settings, "environment": environment, "threads": threads()}
         with stage_log(log_path, f"{stage}, attempt {attempts}", header) as log_file:
             self.exp.log.info("%s: runs (%s), log: %s", stage, verdict.reason, short_path(log_path))
             started, begun, memory = time.time(), time.monotonic(), PeakMemory()
@@ -315,12 +315,6 @@ class Run:
             say(f"{what} with: {self.command()}", sys.stderr)
 
 
-def _environment():
-    from pyspeech.compat import describe_environment  # loads torch: seconds
-
-    return describe_environment()
-
-
 def _costs(stage, started, seconds, memory):
     """What a record says beside the facts: when it ran, where, what it needed and what it had asked for. seconds: by a clock
     that nobody sets."""
@@ -329,6 +323,7 @@ def _costs(stage, started, seconds, memory):
         "finished": _clock(started + seconds),
         "seconds": round(seconds, 3),
         "peak_memory_mb": memory.megabytes(),
+        "threads": threads(),
         "cpus": stage.cpus,
         "gpus": stage.gpus,
         "hours": stage.hours,
@@ -338,7 +333,7 @@ def _costs(stage, started, seconds, memory):
 
 
 def describe_os_error(error: OSError) -> str:
-    """ "No space left on device: FILE" of an OSError."""
+    """Write an OSError as "No space left on device: FILE"."""
     return ": ".join(str(part) for part in (error.strerror or error, error.filename) if part)
 
 

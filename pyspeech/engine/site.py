@@ -46,8 +46,8 @@ class Site:
 
 
 def load_site(conf: Path | None, overrides: Iterable[str] = ()) -> Site:
-    """The Site of the user's own cluster.yaml ($XDG_CONFIG_HOME/pyspeech, or ~/.config/pyspeech), what conf/cluster.yaml of
-    the recipe says instead, and `overrides`, "key=value" without the prefix. UserError that names the file or option."""
+    """Load the Site of the user's own cluster.yaml ($XDG_CONFIG_HOME/pyspeech, or ~/.config/pyspeech), what conf/cluster.yaml
+    of the recipe says instead, and `overrides`, "key=value" without the prefix. UserError that names the file or option."""
     own = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "pyspeech" / NAME
     files = [file for file in (own, conf / NAME if conf else None) if file and file.exists()]
     merged = config.resolve(Site)
@@ -61,14 +61,14 @@ def load_site(conf: Path | None, overrides: Iterable[str] = ()) -> Site:
 
 
 def split_overrides(overrides: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Of key=value strings: those of the recipe, and those of the site, without the prefix."""
+    """Split key=value strings into those of the recipe, and those of the site, without the prefix."""
     overrides = list(overrides)
     ours = [text for text in overrides if text.startswith(PREFIX)]
     return [text for text in overrides if text not in ours], [text[len(PREFIX) :] for text in ours]
 
 
 def check_stages(overrides: Iterable[str], stages: Sequence[Stage]) -> None:
-    """UserError for an override of a single stage that is none of the recipe's; cluster.yaml may serve several recipes."""
+    """Raise UserError for an override of a single stage that is none of the recipe's; cluster.yaml may serve several."""
     for text in overrides:
         key, _ = config.split_override(text)
         option, _, name = key.partition(".")
@@ -81,12 +81,12 @@ def check_stages(overrides: Iterable[str], stages: Sequence[Stage]) -> None:
 
 
 def shards(site: Site, stage: Stage) -> int:
-    """How many jobs share a stage at this site; 0: it is a single job. Stages that do not split are never shared."""
+    """Count the jobs that share a stage at this site; 0: it is a single job. Stages that do not split are never shared."""
     wanted = site.shards.get(stage.name, stage.shards) if stage.shards else 0
     return wanted if wanted > 1 else 0
 
 
 def resources(site: Site, stage: Stage) -> tuple[float, float]:
-    """(hours, memory in GB) of a stage at this site."""
+    """Return (hours, memory in GB) of a stage at this site."""
     hours, memory = stage.hours * site.time_factor, stage.memory * site.memory_factor
     return site.hours.get(stage.name, hours), site.memory.get(stage.name, memory)

@@ -63,7 +63,7 @@ class Stage:
         return ", ".join([*needs, f"{self.memory:g} GB", f"{self.hours:g} h", *[f"{self.shards} shards"] * (self.shards > 1)])
 
     def bind(self, conf: Any) -> Stage:
-        """The stage with its patterns worked out, where they were declared as functions of the configuration."""
+        """Work out the patterns of the stage, where they were declared as functions of the configuration."""
 
         def work_out(patterns: Any) -> tuple[str, ...]:
             return tuple(patterns(conf) if callable(patterns) else patterns)  # pyright: ignore[reportArgumentType]
@@ -79,18 +79,18 @@ class Stage:
 
 
 def makes(stage: Stage, pattern: str) -> bool:
-    """Whether an expanded input pattern is (part of) what a stage makes."""
+    """Tell whether an expanded input pattern is (part of) what a stage makes."""
     return any(artifacts.overlap(pattern, output) for output in artifacts.expand(stage.outputs))
 
 
 def producers(stage: Stage, stages: Sequence[Stage]) -> list[Stage]:
-    """The earlier stages that make something `stage` reads."""
+    """List the earlier stages that make something `stage` reads."""
     wanted = artifacts.expand(stage.inputs)
     return [other for other in stages[: stage.number] if any(makes(other, pattern) for pattern in wanted)]
 
 
 def upstream(selected: Sequence[Stage], stages: Sequence[Stage]) -> list[Stage]:
-    """The stages outside `selected` that those depend on, directly or through others, in order."""
+    """List the stages outside `selected` that those depend on, directly or through others, in order."""
     found, waiting = set(), list(selected)
     while waiting:
         for producer in producers(waiting.pop(), stages):
@@ -117,7 +117,7 @@ def check(stages: Sequence[Stage]) -> None:
 
 
 def find(stages: Sequence[Stage], text: str) -> Stage:
-    """The stage of a name or a number; raises UserError that lists the stages and names the nearest."""
+    """Find the stage of a name or a number; raises UserError that lists the stages and names the nearest."""
     for stage in stages:
         if text in (stage.name, str(stage.number)):
             return stage

@@ -2,13 +2,7 @@
 
 Each process has a GPU, or a share of the cores, and runs the same code: what is collective here is called by all of them,
 in the same order. Small things, Python objects, go over gloo, which notices at once that a process has ended; tensors of
-GPUs go over NCCL. Whatever the processes are, and however many, is decided before: by the environment, as torchrun,
-or Slurm's srun, or pyspeech.engine.ranks set it.
-
-    WORLD_SIZE                        processes in all
-    RANK, or Slurm's SLURM_PROCID     which of them this is, from 0
-    LOCAL_RANK or SLURM_LOCALID       which of those of its machine, from 0: the GPU that it takes
-    MASTER_ADDR, MASTER_PORT          where process 0 is found
+GPUs go over NCCL. How many they are, the environment says: pyspeech.engine.place.
 """
 
 from __future__ import annotations
@@ -16,57 +10,16 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pyspeech.errors import UserError
+from pyspeech.engine.place import Elsewhere, Place
 
 if TYPE_CHECKING:
     import torch
 
 Result = TypeVar("Result")
 TIMEOUT = timedelta(minutes=15)  # for which a process waits for others; a validation, which they wait for, takes less
-
-
-class Elsewhere(UserError):
-    """Another process of this training has failed; it says why."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """Which of `size` processes a process is, and which of those of its machine."""
-
-    rank: int = 0
-    size: int = 1
-    local_rank: int = 0
-
-
-def from_environment() -> Place:
-    """The Place that the environment names; that of a process alone where it names none. UserError for half of one."""
-    size = _number("WORLD_SIZE")
-    if size is None or size == 1:
-        return Place()
-    rank, local_rank = _number("RANK", "SLURM_PROCID"), _number("LOCAL_RANK", "SLURM_LOCALID")
-    missing = [name for name in ("MASTER_ADDR", "MASTER_PORT") if not os.environ.get(name)]
-    missing += ["RANK"] * (rank is None) + ["LOCAL_RANK"] * (local_rank is None)
-    if missing:
-        raise UserError(f"WORLD_SIZE={size} in the environment without {', '.join(missing)}: set them all, or unset it")
-    assert rank is not None and local_rank is not None
-    if rank >= size:
-        raise UserError(f"RANK={rank} in the environment: expected less than WORLD_SIZE={size}")
-    return Place(rank, size, local_rank)
-
-
-def _number(*names):
-    """The first of these environment variables that is set, an int; None where none is."""
-    for name in names:
-        text = os.environ.get(name, "")
-        if text and not text.isdecimal():
-            raise UserError(f"{name}={text} in the environment: expected a number")
-        if text:
-            return int(text)
-    return None
 
 
 def join(place: Place) -> None:
@@ -89,6 +42,13 @@ def join(place: Place) -> None:
 
 
 _tensor_group: Any = None  # of tensors on GPUs; None: the group of all else
+
+
+def describe_environment() -> str:
+    """Describe on one line what computes."""
+    from pyspeech.compat import describe_environment as describe
+
+    return describe()
 
 
 def leave() -> None:

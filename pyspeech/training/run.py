@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 
 from pyspeech.compat import default_device
+from pyspeech.engine.place import from_environment
 from pyspeech.errors import UserError
 from pyspeech.training import distributed
 from pyspeech.training.data import BatchLoader, choose_workers
@@ -42,7 +43,7 @@ def train(
     Where the environment says that this is one of several processes (pyspeech.training.distributed), they train together, and
     all but the first get None: what is made of the model is the first one's to make.
     """
-    distributed.join(distributed.from_environment())
+    distributed.join(from_environment())
     if len(set(distributed.gather(str(folder)))) > 1:
         raise UserError(f"{folder}: other processes train in another folder; they need the same command and the same files")
     seed_everything(config.seed)

@@ -91,6 +91,19 @@ def test_jobs_give_what_a_local_run_gives(toy, local, slurm):
     assert toy.ran("collar=1").keys() == {"score", "table"}  # and here again
 
 
+def test_a_job_computes_with_as_many_threads_as_a_local_run(toy, tmp_path, monkeypatch):
+    """Whatever cpus the stage declares (two), and however many stages run at once; OMP_NUM_THREADS goes to the job too."""
+    stop, job, found = ("--stop-stage", "prepare"), ("--cluster", "slurm"), {}
+    for asked in (None, "3"):
+        monkeypatch.delenv("OMP_NUM_THREADS", raising=False) if asked is None else monkeypatch.setenv("OMP_NUM_THREADS", asked)
+        for name, arguments in {"one": ("--jobs", "1"), "two": ("--jobs", "2"), "job": job}.items():
+            toy(*stop, "--force", *arguments)
+            found[name, asked] = toy.record("prepare")["threads"]
+            log = (toy.exp / "logs" / "0-prepare.log").read_text(encoding="utf-8")
+            assert log.count("threads") and toy.plan(*stop) == {"prepare": "up to date"}
+    assert found == {(name, asked): int(asked or 1) for name in ("one", "two", "job") for asked in (None, "3")}
+
+
 def test_the_driver_is_dispensable(toy, local, slurm):
     """Killed twice, the jobs go on; while they do, others are refused, and the same command follows them to the end."""
     driver = drive(toy, **toy.hold(1))

@@ -186,9 +186,12 @@ def test_here_after_some_shares_were_made(slurmed):
     assert results(slurmed) == 285 and slurmed.made() == [9]
 
 
-def test_arrays_of_grid_engine(grid_engine, split):
+def test_arrays_of_grid_engine(grid_engine, split, monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS")
     output, _ = split("--cluster", "sge", "cluster.at_once=3")
     assert "of 4 jobs" in output and results(split) == 285 and split.made() == list(range(10))
+    records = [json.loads(path.read_text(encoding="utf-8")) for path in split.exp.glob("stages/*.json")]
+    assert {record["threads"] for record in records} == {1}
     (array,) = [line for line in grid_engine() if "-t " in line]
     assert "-t 1-4 -tc 3" in array and "squares.shards " in array
     assert [line for line in grid_engine() if "squares -S" in line and "squares,1,2" in line]  # the stage waits for its array

@@ -524,7 +524,7 @@ class Voices:
 
 @pytest.mark.parametrize("gpu", [False, True])
 def test_profile_and_name_go_by_the_corpus(gpu, tmp_path, monkeypatch):
-    monkeypatch.setattr("pyspeech.engine.recipe.has_gpu", lambda: gpu)
+    monkeypatch.setattr("pyspeech.engine.main.has_gpu", lambda: gpu)
     monkeypatch.setitem(sys.modules, "pyspeech.compat", types.SimpleNamespace(describe_environment=lambda: "here"))
     real = "full" if gpu else "small"
     (tmp_path / "conf").mkdir()

@@ -26,7 +26,7 @@ class Tiny:
     def __init__(self, folder):
         self.folder, self.exp = folder, folder / "exp"
         (folder / "conf").mkdir(parents=True)
-        shutil.copy(Path(__file__).with_name("tiny_recipe.py"), folder / "run.py")
+        shutil.copy(ROOT / "tests" / "tiny_recipe.py", folder / "run.py")
 
     def start(self, *arguments, **environment):
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "PYSPEECH_ENV": "system", **environment}

@@ -73,7 +73,7 @@ def test_a_job_is_queued_again_though_the_queue_is_busy(tmp_path, monkeypatch, p
         plan=SimpleNamespace(files=SimpleNamespace(state=lambda patterns: {})),
     )
     with pytest.raises(SystemExit) as ended:
-        job.run_job(run)
+        cluster.run_job(run)
     assert ended.value.code == 0 and len(pauses) == 2
     assert capsys.readouterr().err.count("the controller has not answered; asking again") == 1
 

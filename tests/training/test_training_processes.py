@@ -14,10 +14,10 @@ import torch
 from process_harness import all_done, in_processes, received
 
 from pyspeech.compat import load_checkpoint
+from pyspeech.engine.place import Place, from_environment
 from pyspeech.errors import UserError
 from pyspeech.training import checkpoint, distributed, trainer
 from pyspeech.training.data import BatchLoader
-from pyspeech.training.distributed import Place, from_environment
 from pyspeech.training.run import train
 from pyspeech.training.step import Stepper
 from tests.training.test_training_resume import (

@@ -280,10 +280,10 @@ def work_of(recipe, size, part, settings, options):
 def measure_training(recipe, size, part, experiment, settings, number, options):
     import logging
 
-    from pyspeech.training import distributed
+    from pyspeech.engine.place import from_environment
     from steps.benchmark.parts import audio_of_step, train_steps, training_of
 
-    log, place = logging.getLogger("pyspeech.benchmark"), distributed.from_environment()
+    log, place = logging.getLogger("pyspeech.benchmark"), from_environment()
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="training-"))
         if place.rank > 0:

@@ -20,7 +20,7 @@ def train_grid(exp, conf):
     """
     from pyspeech.training import distributed
 
-    parts = {f"{length}_{shift}": (length, shift) for length, shift in cells(conf.grid)}
+    parts = {f"{length}_{shift}": (length, shift) for length, shift in cells(conf)}
     if distributed.world_size() > 1:
         for cell in parts.values():
             train_cell(exp, conf, *cell)
@@ -40,7 +40,7 @@ def train_cell(exp, conf, length, shift):
 
     folder = cell_folder(exp, conf, length, shift)
     if distributed.from_first(lambda: not (folder / "model.pt").exists()):
-        exp.log.info("one of %d cells: length %d, shift %d", len(cells(conf.grid)), length, shift)
+        exp.log.info("one of %d cells: length %d, shift %d", len(cells(conf)), length, shift)
         network = replace(conf.network, temporal="seg_rnn", segment_length=length, segment_shift=shift)
         train_network(exp, conf, network, folder, NETWORKS["seg_rnn"].smoothings[0])
 

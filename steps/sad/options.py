@@ -20,8 +20,6 @@ def check_options(conf):
         )
     require("data.crop_seconds", conf.data.crop_seconds >= conf.features.frame_shift, "at least features.frame_shift")
     check_list(conf, "systems", NETWORKS)
-    compared = {"cnn", "seg_rnn"} <= {*conf.systems} or not cells(conf.grid)
-    require("grid.lengths", compared, "[], as Figure 7 compares seg_rnn and cnn, which are not both in systems")
     check_fixed(conf, "network.temporal", "statistical.voicing")
     require("minutes", len(conf.minutes) == 3 and min(conf.minutes) >= 1, "three numbers, 1 or more each")
     different = len(set(conf.collars)) == len(conf.collars) > 0
@@ -62,11 +60,13 @@ def tuned(conf):
     ]
 
 
-def cells(grid):
-    """The cells of a GridConfig: [(segment length, shift)], frames; no shift beyond the length, as a frame would be in none."""
-    return [(length, shift) for length in grid.lengths for shift in grid.shifts if shift <= length]
+def cells(conf):
+    """The cells of Figure 7: [(segment length, shift)], frames; no shift beyond the length, as a frame would be in none. None
+    where the networks that it compares are not both among the systems."""
+    compared = {"cnn", "seg_rnn"} <= {*conf.systems}
+    return [(length, shift) for length in conf.grid.lengths for shift in conf.grid.shifts if shift <= length and compared]
 
 
 def if_grid(*paths, always=()):
     """A function of the configuration: the paths `always`, and the others where it has cells of Figure 7."""
-    return lambda conf: [*always, *(paths if cells(conf.grid) else [])]
+    return lambda conf: [*always, *(paths if cells(conf) else [])]

@@ -21,7 +21,7 @@ def report(exp, conf):
     described, speeds = describe_corpus(corpus, conf), json.loads((exp.dir / "speed.json").read_text())
     scores = read_scores(exp.dir / "scores", sorted([*TUNED, *FIXED, *conf.systems, *VOTES]))
     sweeps = read_scores(exp.dir / "sweeps", sorted([*TUNED, *conf.systems, VOTES[1]]))
-    grid = json.loads((exp.dir / "grid.json").read_text()) if cells(conf.grid) else []
+    grid = json.loads((exp.dir / "grid.json").read_text()) if cells(conf) else []
     draw_thresholds(
         {system: sweeps[system] for system in conf.systems}, scores, conf.collars[0], exp.dir / "figures" / "thresholds.png"
     )

@@ -2,6 +2,8 @@
 
 import ast
 import graphlib
+import importlib
+import inspect
 import itertools
 import os
 import re
@@ -23,7 +25,7 @@ SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*
 NAMED = re.compile(
     r"(?<![\w/.<>-])((?:egs|local|pyspeech|requirements|steps|tests|utils|\.ci|\.github)/[\w./-]*\w)(?![\w/<*{$-])"
 )
-EXAMPLE = re.compile(r"(?:local|steps|egs)/keys\b|tests/test_(?:local|recipe)_keys\.py")  # as egs/README.md has
+EXAMPLE = re.compile(r"(?:local|steps|egs)/keys\b|pyspeech/sad/networks/linear\b|tests/test_(?:local|recipe)_keys\.py")  # as egs/README.md has
 
 
 def named_paths(text):
@@ -220,3 +222,12 @@ def test_every_recipe_has_its_paper_in_the_citation():
         assert reference["title"].lower() in page.lower() and str(reference["year"]) in page
         for author in reference["authors"]:
             assert author["family-names"].replace("oe", "ö") in page.replace("oe", "ö")
+
+
+def test_the_official_corpora_share_one_signature():
+    """prepare(corpus, out, log, *, ..., skip_bad)."""
+    places = ["fearless.fearless_steps", "indic.mucs", "indic.kaldi", "indic.speech_corpora", "zerospeech.zerospeech2019"]
+    for place in [*places, "add2022.add2022", "add2022.asvspoof2019"]:
+        parameters = inspect.signature(importlib.import_module(f"local.{place}").prepare).parameters
+        assert list(parameters)[:3] == ["corpus", "out", "log"] and list(parameters)[-1] == "skip_bad"
+        assert all(one.kind is one.KEYWORD_ONLY for one in list(parameters.values())[3:])

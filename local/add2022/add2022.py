@@ -15,6 +15,7 @@ are passed over. So `corpus` may be any folder above, and also ADD_train_dev or 
 {train,dev,adapt,eval}.jsonl.gz that are written, are those of local/add2022/manifests.py.
 """
 
+import logging
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -32,14 +33,14 @@ EXPECTED = "ADD_train_dev/train/*.wav, ADD_train_dev/label/train_label.txt, trac
 RELEASED = {"train": (3012, 24072), "dev": (2307, 21295), "adapt": (300, 700)}  # genuine, fake: Table 2 of the paper
 
 
-def prepare(folder, out, log, skip_bad=False):
+def prepare(corpus: str | Path, out: str | Path, log: logging.Logger, *, skip_bad: bool = False) -> dict[str, dict[str, int]]:
     """Check the corpus and write <set>.jsonl.gz (train, dev, adapt, eval) into `out`; see local/add2022/manifests.py.
 
-    folder: the corpus or a folder above it. Any set but train may be missing, which a line says. Isolated utterances
+    corpus: its folder or one above it. Any set but train may be missing, which a line says. Isolated utterances
     with problems (no audio, no label, empty, broken, silent) are named and left out, more stop, unless skip_bad.
     Returns {set: {"genuine": n, "fake": n, "unlabelled": n}}. UserError in one line for a corpus that cannot be used.
     """
-    folder = Path(folder)
+    folder = Path(corpus)
     if not folder.is_dir():
         raise UserError(f"corpus={folder}: no such folder; expected one with {EXPECTED}")
     audio, labels = find_files(folder)

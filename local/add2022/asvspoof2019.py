@@ -12,6 +12,7 @@ in `corpus`, one or two levels below it, or above it where it is one of them or 
 {train,dev,eval}.jsonl.gz that are written, are those of local/add2022/manifests.py.
 """
 
+import logging
 import shutil
 from pathlib import Path
 
@@ -27,14 +28,14 @@ PARTS = ("train", "dev", "eval")
 EXPECTED = "LA/ASVspoof2019_LA_train/flac/*.flac and LA/ASVspoof2019_LA_cm_protocols/ASVspoof2019.LA.cm.train.trn.txt"
 
 
-def prepare(folder, out, log, skip_bad=False):
+def prepare(corpus: str | Path, out: str | Path, log: logging.Logger, *, skip_bad: bool = False) -> dict[str, dict[str, int]]:
     """Check the corpus and write {train,dev,eval}.jsonl.gz into `out`; see local/add2022/manifests.py.
 
-    folder: LA or one near it, see above. ASV scores are copied to out/asv_scores_{dev,eval}.txt where the corpus has
+    corpus: LA or a folder near it, see above. ASV scores are copied to out/asv_scores_{dev,eval}.txt where the corpus has
     them. Dev and eval may be missing, which a line says. Utterances with problems as in `local.add2022.add2022.prepare`.
     Returns {set: {"genuine": n, "fake": n}}. UserError in one line for a corpus that cannot be used.
     """
-    folder, out = Path(folder), Path(out).resolve()
+    folder, out = Path(corpus), Path(out).resolve()
     if not folder.is_dir():
         raise UserError(f"corpus={folder}: no such folder; expected one with {EXPECTED}")
     root = find_root(folder)

@@ -53,7 +53,7 @@ class Findings:
     remarks: list = field(default_factory=list)
 
 
-def prepare(corpus, out, skip_bad=False):
+def prepare(corpus: str | Path, out: str | Path, log: logging.Logger, *, skip_bad: bool = False) -> dict[str, int]:
     """Check a release and write <split>.jsonl.gz and reference/<split>/<recording>.txt into `out` for the splits it
     has.
 
@@ -81,6 +81,7 @@ def prepare(corpus, out, skip_bad=False):
         clear_split(out, split, keep=[copy_of(out, split, path) for path, properties, _ in rows if is_copied(properties)])
         if rows:
             write(out, split, rows)
+            log.info("%s: %d streams", split, len(rows))
     return {split: len(rows) for split, rows in checked.items() if rows}
 
 

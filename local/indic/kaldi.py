@@ -15,8 +15,10 @@ of it. A segment that ends up to 0.5 s after its recording ends with it (as extr
 is a problem of its own.
 """
 
+import logging
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -39,7 +41,9 @@ class DataDir:
     language: str | None
 
 
-def prepare(corpus, out, log, languages=(), skip_bad=False):
+def prepare(
+    corpus: str | Path, out: str | Path, log: logging.Logger, *, languages: Sequence[str] = (), skip_bad: bool = False
+) -> dict[str, dict[str, int]]:
     """Check the data directories of a corpus and write out/{train,dev,test}.jsonl.gz.
 
     corpus: the folder that they are in. languages: codes (hi-IN) or names of those to take, all where empty; one alone is

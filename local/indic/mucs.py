@@ -18,10 +18,12 @@ speaker. A language without a training or a test set is left out. Checks, and th
 written, are those of local/indic/transcribed.py.
 """
 
+import logging
 import os
 import re
 import unicodedata
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,7 +58,9 @@ class Part:
     split: str
 
 
-def prepare(corpus, out, log, languages=(), skip_bad=False):
+def prepare(
+    corpus: str | Path, out: str | Path, log: logging.Logger, *, languages: Sequence[str] = (), skip_bad: bool = False
+) -> dict[str, dict[str, int]]:
     """Check a corpus in one of the layouts and write out/{train,dev,test}.jsonl.gz.
 
     corpus: its folder. languages: codes (hi-IN) or names of those to take, all where empty. Utterances with problems

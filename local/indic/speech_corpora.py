@@ -18,7 +18,9 @@ none is written.
 
 import contextlib
 import io
+import logging
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from local.indic.languages import language_code
@@ -37,16 +39,24 @@ EXPECTED = {
 }
 
 
-def prepare(kind, folder, out, log, languages=(), skip_bad=False):
+def prepare(
+    corpus: str | Path,
+    out: str | Path,
+    log: logging.Logger,
+    *,
+    kind: str,
+    languages: Sequence[str] = (),
+    skip_bad: bool = False,
+) -> dict[str, dict[str, int]]:
     """Read a corpus with Lhotse's recipe, check it and write out/{train,dev,test}.jsonl.gz.
 
-    kind: fleurs, commonvoice or cmu_indic. folder: where the corpus lies, downloaded and unpacked. languages: codes of
+    corpus: where it lies, downloaded and unpacked. kind: fleurs, commonvoice or cmu_indic. languages: codes of
     those to take, which the manifests then have (hi-IN, or hi: the part behind the hyphen may be left out where one
     only fits), all where empty. skip_bad, and what is returned and raised, as `local.indic.transcribed.write_corpus`.
     """
     if kind not in EXPECTED:
         raise UserError(f"kind={kind}: expected one of {', '.join(EXPECTED)}")
-    folder = Path(folder)
+    folder = Path(corpus)
     if not folder.is_dir():
         raise UserError(f"corpus={folder}: no such folder; expected {kind}: {EXPECTED[kind]}")
     readers = {"fleurs": read_fleurs, "commonvoice": read_commonvoice, "cmu_indic": read_cmu_indic}

@@ -24,11 +24,13 @@ lists (local/zerospeech/lists.py).
 
 import contextlib
 import fnmatch
+import logging
 import os
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -89,7 +91,9 @@ class Language:
         return None, []
 
 
-def prepare(corpus, out, log, language=None, skip_bad=False):
+def prepare(
+    corpus: str | Path, out: str | Path, log: logging.Logger, *, language: str | None = None, skip_bad: bool = False
+) -> dict[str, Any]:
     """Check one language of the corpus and write its manifests and lists into `out`.
 
     corpus: the folder of one language or any above it. language: name of its folder; None or "" takes the only one,

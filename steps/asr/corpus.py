@@ -37,7 +37,7 @@ def prepare(exp, conf):
     else:
         from local.indic import speech_corpora
 
-        speech_corpora.prepare(conf.kind, conf.corpus, out, log, languages=conf.languages, skip_bad=conf.skip_bad)
+        speech_corpora.prepare(conf.corpus, out, log, kind=conf.kind, languages=conf.languages, skip_bad=conf.skip_bad)
     counts = describe_corpus(out)
     for language, by_set in counts.items():
         log.info(

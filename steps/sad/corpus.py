@@ -22,7 +22,7 @@ def prepare_fearless(conf, out, log):
         fearless_mini.prepare(out, minutes=conf.minutes)
         ami_clips.prepare(out)
         return
-    fearless.prepare(conf.corpus, out, skip_bad=conf.skip_bad)
+    fearless.prepare(conf.corpus, out, log, skip_bad=conf.skip_bad)
     seconds = {name: _seconds(out, name) for name in ("train", "dev")}
     short = seconds["train"] < ENOUGH_TRAINING_SECONDS
     if conf.simulated == "always" or conf.simulated == "auto" and (short or not seconds["dev"]):

@@ -1,5 +1,7 @@
 """The Fearless Steps layouts: what is found, what is checked, what is mended, what stops."""
 
+import logging
+
 import numpy as np
 import pytest
 import soundfile
@@ -9,6 +11,7 @@ from local.fearless import fearless_steps as fearless
 from pyspeech.errors import UserError
 from pyspeech.sad.formats import read_reference
 
+LOG = logging.getLogger(__name__)
 LABELS = [(0.0, 0.5, "NS"), (0.5, 1.25, "S"), (1.25, 2.0, "NS")]
 
 
@@ -55,7 +58,7 @@ def test_layouts(tmp_path, audio, labels, names):
     write_stream(tmp_path / "release" / audio / "../Segments/ASR_track2/Dev/FS02_ASR_track2_dev_0001.wav")
     (tmp_path / "release/README.txt").write_text("read me")
     out = tmp_path / "out"
-    assert fearless.prepare(tmp_path / "release", out) == {"train": 1, "dev": 1, "eval": 1}
+    assert fearless.prepare(tmp_path / "release", out, LOG) == {"train": 1, "dev": 1, "eval": 1}
     cut = cuts(out)[names.format("dev")]
     assert [(s.start, s.end) for s in cut.supervisions] == [(0.5, 1.25)]
     assert cut.load_audio().shape == (1, 16000) and cut.custom["labelled"]
@@ -67,21 +70,21 @@ def test_layouts(tmp_path, audio, labels, names):
 
 def test_missing_folder(tmp_path):
     with pytest.raises(UserError, match="corpus=/nowhere: no such folder") as error:
-        fearless.prepare("/nowhere", tmp_path)
+        fearless.prepare("/nowhere", tmp_path, LOG)
     assert "\n" not in str(error.value)
 
 
 def test_folder_without_splits(tmp_path):
     write_stream(tmp_path / "release/a.wav")
     with pytest.raises(UserError, match="Audio/Streams/Dev") as error:
-        fearless.prepare(tmp_path / "release", tmp_path / "out")
+        fearless.prepare(tmp_path / "release", tmp_path / "out", LOG)
     assert "\n" not in str(error.value)
 
 
 def test_labels_that_run_past_the_audio_are_trimmed(tmp_path, caplog):
     rows = [(0.0, 0.5, "NS"), (0.5, 1.5, "S"), (1.5, 1.75, "NS"), (1.75, 2.5, "S"), (2.5, 2.9, "NS")]
     _, labels = make(tmp_path / "c", rows=rows)
-    assert fearless.prepare(tmp_path / "c", tmp_path / "out") == {"dev": 1}
+    assert fearless.prepare(tmp_path / "c", tmp_path / "out", LOG) == {"dev": 1}
     assert f"{labels}: labels run to 2.90 s, the audio ends at 2.00 s" in caplog.text
     (cut,) = cuts(tmp_path / "out").values()
     assert [(s.start, s.end) for s in cut.supervisions] == [(0.5, 1.5), (1.75, 2.0)]
@@ -90,7 +93,7 @@ def test_labels_that_run_past_the_audio_are_trimmed(tmp_path, caplog):
 
 def test_labels_that_end_early(tmp_path, caplog):
     make(tmp_path / "c", samples=stream(6.0))
-    fearless.prepare(tmp_path / "c", tmp_path / "out")
+    fearless.prepare(tmp_path / "c", tmp_path / "out", LOG)
     assert "labels end at 2.00 s, the audio at 6.00 s" in caplog.text
     assert cuts(tmp_path / "out")["FS02_dev_001"].duration == 2.0
 
@@ -98,7 +101,7 @@ def test_labels_that_end_early(tmp_path, caplog):
 def test_label_names(tmp_path, caplog):
     rows = [(0.0, 0.2, "NT"), (0.2, 0.4, "RI"), (0.4, 0.6, "S"), (0.6, 0.8, "RX"), (0.8, 1.0, "RS"), (1.0, 2.0, "Uncertain")]
     make(tmp_path / "c", rows=rows)
-    fearless.prepare(tmp_path / "c", tmp_path / "out")
+    fearless.prepare(tmp_path / "c", tmp_path / "out", LOG)
     assert [(s.start, round(s.end, 6)) for s in cuts(tmp_path / "out")["FS02_dev_001"].supervisions] == [(0.2, 0.6)]
     assert read_reference(tmp_path / "out/reference/dev/FS02_dev_001.txt") == rows
     assert "not scored" in caplog.text
@@ -156,7 +159,7 @@ def break_things(root):
 def test_every_problem_is_named(tmp_path):
     expected = break_things(tmp_path / "c")
     with pytest.raises(UserError, match=f"{len(expected)} problems; mend them, or skip_bad=true") as error:
-        fearless.prepare(tmp_path / "c", tmp_path / "out")
+        fearless.prepare(tmp_path / "c", tmp_path / "out", LOG)
     lines = {line.split(": ", 1)[0].rsplit("/", 1)[-1]: line for line in str(error.value).splitlines()[1:]}
     for name, words in expected.items():
         assert words in lines[name], name
@@ -167,7 +170,7 @@ def test_every_problem_is_named(tmp_path):
 
 def test_skip_bad_leaves_them_out(tmp_path, caplog):
     expected = break_things(tmp_path / "c")
-    assert fearless.prepare(tmp_path / "c", tmp_path / "out", skip_bad=True) == {"dev": 2}
+    assert fearless.prepare(tmp_path / "c", tmp_path / "out", LOG, skip_bad=True) == {"dev": 2}
     assert sorted(cuts(tmp_path / "out")) == ["FS02_dev_001", "FS02_dev_014"]
     assert f"left out {len(expected)} files" in caplog.text and "FS02_dev_006.wav: silent" in caplog.text
 
@@ -176,7 +179,7 @@ def test_many_problems_are_cut_short_on_screen(tmp_path):
     for number in range(30):
         make(tmp_path / "c", f"FS02_dev_{number:03d}", samples=np.zeros(800))
     with pytest.raises(UserError) as error:
-        fearless.prepare(tmp_path / "c", tmp_path / "out")
+        fearless.prepare(tmp_path / "c", tmp_path / "out", LOG)
     assert len(str(error.value).splitlines()) == 22
     assert len((tmp_path / "out/problems.txt").read_text().splitlines()) == 30
 
@@ -184,13 +187,13 @@ def test_many_problems_are_cut_short_on_screen(tmp_path):
 def test_unlabelled_train_is_not_used(tmp_path, caplog):
     make(tmp_path / "c", "FS_P01_train_001", "Train", rows=None)
     make(tmp_path / "c", "FS_P01_dev_001")
-    assert fearless.prepare(tmp_path / "c", tmp_path / "out") == {"dev": 1}
+    assert fearless.prepare(tmp_path / "c", tmp_path / "out", LOG) == {"dev": 1}
     assert "train: no label files" in caplog.text
 
 
 def test_names_with_spaces_and_accents(tmp_path):
     make(tmp_path / "c dir", "Übertragung an Houston 1")
-    assert fearless.prepare(tmp_path / "c dir", tmp_path / "out") == {"dev": 1}
+    assert fearless.prepare(tmp_path / "c dir", tmp_path / "out", LOG) == {"dev": 1}
     (cut,) = cuts(tmp_path / "out").values()
     assert cut.load_audio().shape == (1, 16000)
     assert read_reference(tmp_path / "out/reference/dev" / f"{cut.id}.txt") == LABELS
@@ -199,13 +202,13 @@ def test_names_with_spaces_and_accents(tmp_path):
 def test_names_that_differ_in_form_only(tmp_path):
     write_stream(tmp_path / "c/Audio/Streams/Dev/FS_P01_dev_001.wav")
     write_labels(tmp_path / "c/Transcripts/SAD/Dev/FS01_dev_001.txt")
-    assert fearless.prepare(tmp_path / "c", tmp_path / "out") == {"dev": 1}
+    assert fearless.prepare(tmp_path / "c", tmp_path / "out", LOG) == {"dev": 1}
 
 
 def test_other_rates_are_resampled_on_the_fly(tmp_path, caplog):
     caplog.set_level("INFO")
     make(tmp_path / "c", samples=noise(2.0), rate=16000, suffix=".flac")
-    fearless.prepare(tmp_path / "c", tmp_path / "out")
+    fearless.prepare(tmp_path / "c", tmp_path / "out", LOG)
     cut = cuts(tmp_path / "out")["FS02_dev_001"]
     assert cut.sampling_rate == 8000 and cut.load_audio().shape == (1, 16000)
     assert "[16000] Hz are resampled" in caplog.text and not (tmp_path / "out/audio").exists()
@@ -216,7 +219,7 @@ def test_stereo_and_sphere_are_copied(tmp_path, caplog, options):
     caplog.set_level("INFO")
     channels = options.pop("channels", 1)
     audio, _ = make(tmp_path / "c", samples=stream(channels=channels), **options)
-    fearless.prepare(tmp_path / "c", tmp_path / "out")
+    fearless.prepare(tmp_path / "c", tmp_path / "out", LOG)
     cut = cuts(tmp_path / "out")["FS02_dev_001"]
     original = soundfile.read(str(audio), always_2d=True)[0].mean(axis=1)
     np.testing.assert_allclose(cut.load_audio()[0], original, atol=1e-4)
@@ -227,7 +230,7 @@ def test_hidden_files_are_passed_over(tmp_path):
     make(tmp_path / "c")
     (tmp_path / "c/Transcripts/SAD/Dev/._FS02_dev_001.txt").write_bytes(b"\x00\x05\x16\x07")
     (tmp_path / "c/Audio/Streams/Dev/._FS02_dev_001.wav").write_bytes(b"\x00\x05\x16\x07")
-    assert fearless.prepare(tmp_path / "c", tmp_path / "out") == {"dev": 1}
+    assert fearless.prepare(tmp_path / "c", tmp_path / "out", LOG) == {"dev": 1}
 
 
 def test_what_is_no_label_file_is_passed_over(tmp_path):
@@ -236,14 +239,14 @@ def test_what_is_no_label_file_is_passed_over(tmp_path):
     (tmp_path / "c/Transcripts/SAD/Dev/back").symlink_to(tmp_path / "c")
     for folder in ("ref_gt", "sys_results"):  # of the scoring toolkit
         write_labels(tmp_path / "c/Scoring_Toolkit/egs" / folder / "SAD/FS02_dev_001.txt")
-    assert fearless.prepare(tmp_path / "c", tmp_path / "out") == {"dev": 1}
+    assert fearless.prepare(tmp_path / "c", tmp_path / "out", LOG) == {"dev": 1}
 
 
 def test_labels_may_name_the_stream_in_another_way_or_not_at_all(tmp_path):
     for number, name in enumerate(("FS01_dev_001", "fsc_p4_dev_2", "X"), 1):
         labels = make(tmp_path / "c", f"FS_P01_dev_{number:03d}")[1]
         labels.write_text(labels.read_text().replace(labels.stem, name))
-    assert fearless.prepare(tmp_path / "c", tmp_path / "out") == {"dev": 3}
+    assert fearless.prepare(tmp_path / "c", tmp_path / "out", LOG) == {"dev": 3}
 
 
 def test_a_piped_flac_file_is_read_to_its_end(tmp_path, monkeypatch):
@@ -256,10 +259,10 @@ def test_a_piped_flac_file_is_read_to_its_end(tmp_path, monkeypatch):
     audio.write_bytes(content)
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     with pytest.raises(UserError, match="FS02_dev_001.flac: cannot be read as audio: its header does not say how long it is"):
-        fearless.prepare(tmp_path / "c", tmp_path / "out")
+        fearless.prepare(tmp_path / "c", tmp_path / "out", LOG)
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/ffmpeg").write_text(f"#!/bin/sh\nexec /bin/cat '{tmp_path}/decoded.au'\n")
     (tmp_path / "bin/ffmpeg").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    assert fearless.prepare(tmp_path / "c", tmp_path / "out") == {"dev": 1}
+    assert fearless.prepare(tmp_path / "c", tmp_path / "out", LOG) == {"dev": 1}
     np.testing.assert_allclose(cuts(tmp_path / "out")["FS02_dev_001"].load_audio()[0], stream(), atol=1e-4)

@@ -65,7 +65,7 @@ def test_mucs(lay_out, tmp_path):
 
 
 def test_fearless(lay_out, tmp_path):
-    assert fearless.prepare(lay_out("fearless"), tmp_path / "out") == {"train": 2, "dev": 2, "eval": 2}
+    assert fearless.prepare(lay_out("fearless"), tmp_path / "out", LOG) == {"train": 2, "dev": 2, "eval": 2}
     for cut in read_cuts(tmp_path / "out", "train"):
         samples, speech = cut.load_audio()[0], np.zeros(cut.num_samples, bool)
         for part in cut.supervisions:

@@ -78,7 +78,7 @@ def test_fleurs(tmp_path, caplog):
     lines = table.read_text(encoding="utf-8").splitlines()
     write_lines(table, [*lines[:5], "5\ttrain5.wav\tRaw", lines[0], lines[1].replace("8000", "many")])
     out = tmp_path / "out"
-    counts = speech_corpora.prepare("fleurs", root.parent, out, log)
+    counts = speech_corpora.prepare(root.parent, out, log, kind="fleurs")
     assert counts == {"en-US": {"train": 5, "dev": 2, "test": 3}, "hi-IN": {"train": 4, "dev": 2, "test": 3}}
     assert "train1.wav" in caplog.text and "transcript without audio" in caplog.text and "train2.wav" in caplog.text
     assert "line 6: not a line of this table: '5\\ttrain5.wav\\tRaw'" in caplog.text
@@ -86,12 +86,12 @@ def test_fleurs(tmp_path, caplog):
     cut = read_cuts(out, "test")[0]
     assert cut.supervisions[0].text == "text 0" and cut.supervisions[0].speaker is None
     assert cut.recording.sources[0].source == str(root / "en_us/test/test0.wav") and cut.load_audio().shape == (1, 8000)
-    assert list(speech_corpora.prepare("fleurs", root, out, log, languages=["hi"])) == ["hi"]
+    assert list(speech_corpora.prepare(root, out, log, kind="fleurs", languages=["hi"])) == ["hi"]
     with pytest.raises(UserError, match="no ta-IN; there are en-US, hi-IN"):
-        speech_corpora.prepare("fleurs", root, out, log, languages=["ta-IN"])
+        speech_corpora.prepare(root, out, log, kind="fleurs", languages=["ta-IN"])
     (root / "metadata/en_us/dev.tsv").unlink()
     with pytest.raises(UserError, match="en_us: no usable line in its dev set .*en_us/dev.tsv: no such file"):
-        speech_corpora.prepare("fleurs", root, out, log, languages=["en-US"])
+        speech_corpora.prepare(root, out, log, kind="fleurs", languages=["en-US"])
 
 
 def test_fleurs_as_it_is_released(tmp_path):
@@ -103,7 +103,7 @@ def test_fleurs_as_it_is_released(tmp_path):
             (root / "metadata" / language / f"{split}.tsv").rename(root / language / f"{split}.tsv")
     shutil.rmtree(root / "metadata")
     root.rename(tmp_path / "data")
-    counts = speech_corpora.prepare("fleurs", tmp_path, tmp_path / "out", log, languages=["hi_in"])
+    counts = speech_corpora.prepare(tmp_path, tmp_path / "out", log, kind="fleurs", languages=["hi_in"])
     assert counts == {"hi-IN": {"train": 6, "dev": 2, "test": 3}}
     source = read_cuts(tmp_path / "out", "dev")[0].recording.sources[0].source
     assert source == str(tmp_path / "data/hi_in/audio/dev/dev0.wav")
@@ -117,7 +117,7 @@ def test_fleurs_languages_that_are_not_whole(tmp_path, caplog):
     for path in sorted((root / "hi_in/train").iterdir()):
         path.rename(path.with_suffix(".WAV"))
     out = tmp_path / "out"
-    assert speech_corpora.prepare("fleurs", root, out, log) == {"hi-IN": {"train": 6, "dev": 2, "test": 3}}
+    assert speech_corpora.prepare(root, out, log, kind="fleurs") == {"hi-IN": {"train": 6, "dev": 2, "test": 3}}
     for name, split, why in (
         ("ta_in", "train", "no such file"),
         ("gu_in", "dev", "no such file"),
@@ -136,7 +136,7 @@ def test_commonvoice(tmp_path):
     lines = (root / "ta/train.tsv").read_text(encoding="utf-8").splitlines()
     write_lines(root / "ta/train.tsv", [*lines, "\t".join(lines[-1].split("\t")[:2])])
     out = tmp_path / "out"
-    assert speech_corpora.prepare("commonvoice", root, out, log, languages=["ta-IN"]) == {
+    assert speech_corpora.prepare(root, out, log, kind="commonvoice", languages=["ta-IN"]) == {
         "ta-IN": {"train": 3, "dev": 1, "test": 2}
     }
     problems = (out / "problems.txt").read_text(encoding="utf-8").splitlines()
@@ -154,11 +154,11 @@ def test_commonvoice(tmp_path):
 def test_commonvoice_sets_with_a_header_alone(tmp_path, caplog):
     root = make_commonvoice(tmp_path / "cv-corpus")
     write_lines(root / "ta/dev.tsv", (root / "ta/dev.tsv").read_text(encoding="utf-8").splitlines()[:1])
-    assert speech_corpora.prepare("commonvoice", root, tmp_path / "out", log) == {"ta": {"train": 3, "dev": 1, "test": 2}}
+    assert speech_corpora.prepare(root, tmp_path / "out", log, kind="commonvoice") == {"ta": {"train": 3, "dev": 1, "test": 2}}
     assert "ta: no usable line in its dev set; it does without" in caplog.text
     write_lines(root / "ta/train.tsv", (root / "ta/train.tsv").read_text(encoding="utf-8").splitlines()[:1])
     with pytest.raises(UserError, match="ta: no usable line in its train set$"):
-        speech_corpora.prepare("commonvoice", root, tmp_path / "out", log, languages=["ta"])
+        speech_corpora.prepare(root, tmp_path / "out", log, kind="commonvoice", languages=["ta"])
 
 
 def test_cmu_indic_voices_and_files_that_lhotse_would_stop_at(tmp_path, caplog):
@@ -167,12 +167,12 @@ def test_cmu_indic_voices_and_files_that_lhotse_would_stop_at(tmp_path, caplog):
     for path in sorted((root / "cmu_indic_hin_ab/wav").iterdir()):
         path.rename(path.with_suffix(".WAV"))
     shutil.rmtree(root / "cmu_indic_guj_kt/wav")
-    counts = speech_corpora.prepare("cmu_indic", root, tmp_path / "out", log, skip_bad=True)
+    counts = speech_corpora.prepare(root, tmp_path / "out", log, kind="cmu_indic", skip_bad=True)
     assert {code: sum(by_set.values()) for code, by_set in counts.items()} == {"en-IN": 4, "hi-IN": 16}
     assert "cmu_indic_xyz_ab: not used, as its name says none of the languages" in caplog.text
     shutil.rmtree(root / "cmu_indic_hin_ab")
     with pytest.raises(UserError, match="20 of 20 utterances have problems"):
-        speech_corpora.prepare("cmu_indic", root, tmp_path / "out", log)
+        speech_corpora.prepare(root, tmp_path / "out", log, kind="cmu_indic")
 
 
 def test_cmu_indic(tmp_path):
@@ -182,7 +182,7 @@ def test_cmu_indic(tmp_path):
     with open(table, "a", encoding="utf-8") as stream:
         stream.write(table.read_text(encoding="utf-8").splitlines()[2] + "\n( guj_00004 )\n")
     out = tmp_path / "out"
-    counts = speech_corpora.prepare("cmu_indic", root, out, log)
+    counts = speech_corpora.prepare(root, out, log, kind="cmu_indic")
     assert {code: sum(by_set.values()) for code, by_set in counts.items()} == {"gu-IN": 32, "en-IN": 12, "hi-IN": 15}
     problems = (out / "problems.txt").read_text(encoding="utf-8")
     assert "line 21: names the audio of line 3 again" in problems and "line 22: not a line of this table" in problems
@@ -199,8 +199,8 @@ def test_cmu_indic(tmp_path):
 def test_what_is_no_corpus(tmp_path):
     for kind in speech_corpora.EXPECTED:
         with pytest.raises(UserError, match=f"nothing of {kind} found"):
-            speech_corpora.prepare(kind, tmp_path, tmp_path / "out", log)
+            speech_corpora.prepare(tmp_path, tmp_path / "out", log, kind=kind)
     with pytest.raises(UserError, match="kind=mls"):
-        speech_corpora.prepare("mls", tmp_path, tmp_path / "out", log)
+        speech_corpora.prepare(tmp_path, tmp_path / "out", log, kind="mls")
     with pytest.raises(UserError, match="no such folder"):
-        speech_corpora.prepare("fleurs", tmp_path / "nowhere", tmp_path / "out", log)
+        speech_corpora.prepare(tmp_path / "nowhere", tmp_path / "out", log, kind="fleurs")

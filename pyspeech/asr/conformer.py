@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional
 
+from pyspeech.compat import full_precision
+
 if TYPE_CHECKING:
     from pyspeech.asr.config import TransducerConfig
 
@@ -88,7 +90,7 @@ class Block(torch.nn.Module):
         self.feed_forward = torch.nn.ModuleList(_feed_forward(size, hidden, dropout) for _ in range(2))
         self.attention = Attention(size, heads, distances, dropout)
         self.convolution = Convolution(size, kernel, dropout)
-        self.norm = torch.nn.LayerNorm(size)
+        self.norm = Norm(size)
 
     def start(self, inputs: torch.Tensor, left: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The caches before the first frame."""
@@ -107,10 +109,17 @@ class Block(torch.nn.Module):
         return self.norm(frames + self.feed_forward[1](frames) / 2), (memory, past)
 
 
+class Norm(torch.nn.LayerNorm):
+    """Layer normalisation, in bf16's stead in fp32: torch 1.13 mixes no types on the CPU."""
+
+    def forward(self, frames: torch.Tensor) -> torch.Tensor:
+        return super().forward(full_precision(frames))
+
+
 def _feed_forward(size, hidden, dropout):
     """Section 2.3."""
     return torch.nn.Sequential(
-        torch.nn.LayerNorm(size),
+        Norm(size),
         torch.nn.Linear(size, hidden),
         torch.nn.SiLU(),
         torch.nn.Dropout(dropout),
@@ -126,7 +135,7 @@ class Attention(torch.nn.Module):
         super().__init__()
         self.heads, self.head_size = heads, math.ceil(size / heads)
         self.inner = heads * self.head_size
-        self.norm = torch.nn.LayerNorm(size)
+        self.norm = Norm(size)
         self.query, self.memory = torch.nn.Linear(size, self.inner), torch.nn.Linear(size, 2 * self.inner)
         self.bias = torch.nn.Parameter(torch.zeros(distances, heads))
         self.leave, self.dropout = torch.nn.Linear(self.inner, size), torch.nn.Dropout(dropout)
@@ -153,9 +162,9 @@ class Convolution(torch.nn.Module):
     def __init__(self, size: int, kernel: int, dropout: float) -> None:
         super().__init__()
         self.size, self.past = size, kernel - 1
-        self.norm, self.enter = torch.nn.LayerNorm(size), torch.nn.Linear(size, 2 * size)
+        self.norm, self.enter = Norm(size), torch.nn.Linear(size, 2 * size)
         self.depthwise = torch.nn.Conv1d(size, size, kernel, groups=size)
-        self.inner_norm, self.leave = torch.nn.LayerNorm(size), torch.nn.Linear(size, size)
+        self.inner_norm, self.leave = Norm(size), torch.nn.Linear(size, size)
         self.dropout = torch.nn.Dropout(dropout)
 
     def forward(self, frames: torch.Tensor, past: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

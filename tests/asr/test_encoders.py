@@ -6,7 +6,7 @@ import runpy
 import pytest
 import torch
 from recipe_harness import ROOT
-from tiny_asr import SMALL, VOCABULARIES, babble, save_random_model
+from tiny_asr import SMALL, VOCABULARIES, babble, count_parameters, save_random_model
 from tiny_training import descend
 
 from pyspeech.asr import recognizer
@@ -15,7 +15,7 @@ from pyspeech.asr.checkpoint import load_model
 from pyspeech.asr.config import LossConfig, TransducerConfig, parameter_count
 from pyspeech.asr.conformer import ConformerEncoder
 from pyspeech.asr.finetune import to_monolingual
-from pyspeech.asr.networks import Transducer, count_parameters
+from pyspeech.asr.networks import Transducer
 from pyspeech.asr.quantization import quantize_bundle
 from pyspeech.asr.registry import ENCODERS, EncoderEntry
 from pyspeech.asr.training import TransducerTraining, compute_loss

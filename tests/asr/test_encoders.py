@@ -3,6 +3,7 @@
 import dataclasses
 import runpy
 
+import numpy as np
 import pytest
 import torch
 from recipe_harness import ROOT
@@ -12,12 +13,13 @@ from tiny_training import descend
 from pyspeech.asr import recognizer
 from pyspeech.asr.api import Recognizer
 from pyspeech.asr.checkpoint import load_model
-from pyspeech.asr.config import LossConfig, TransducerConfig, parameter_count
+from pyspeech.asr.config import Endpointing, LossConfig, TransducerConfig, parameter_count
 from pyspeech.asr.conformer import ConformerEncoder
 from pyspeech.asr.finetune import to_monolingual
 from pyspeech.asr.networks import Transducer
 from pyspeech.asr.quantization import quantize_bundle
 from pyspeech.asr.registry import ENCODERS, EncoderEntry
+from pyspeech.asr.streaming import StreamingRecognizer
 from pyspeech.asr.training import TransducerTraining, compute_loss
 from pyspeech.compat import autocast, load_checkpoint, save_checkpoint
 from pyspeech.engine import config
@@ -203,6 +205,16 @@ def test_streams_are_recognised_as_the_whole(encoder, structure, monkeypatch):
         assert result.seconds == pytest.approx(len(samples) / 8000, abs=0.06)
         for block, chunk_frames in ((700, 1), (4000, 10)):
             assert_same(stream(bundle, samples, block, chunk_frames=chunk_frames, language=language), result)
+
+
+def test_no_frame_of_a_stream_is_lost_at_its_endpoints(encoder):
+    stream = StreamingRecognizer(make_bundle(5, 1e4, **encoder), endpointing=Endpointing(silence_before=1.0))
+    samples = make_audio(5, 5.0)
+    *finals, running = stream.add(samples)
+    assert len(finals) == 4 and not any(result.text for result in finals)
+    starts = [result.start for result in [*finals, running]]
+    assert starts == pytest.approx([0, *np.cumsum([result.seconds for result in finals])])
+    assert starts[-1] + stream.finish().seconds == pytest.approx(5.0, abs=0.06)
 
 
 def test_recognition_with_8_bit_integers(encoder):

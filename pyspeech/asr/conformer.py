@@ -1,12 +1,13 @@
 """A Conformer encoder for streams (Gulati et al. 2020, section 2, Figure 1), with attention in chunks.
 
-A frame attends to its chunk and to `left` frames before it, and the convolution sees frames up to the present one alone
-(Zhang et al. 2020, "Unified streaming and non-streaming two-pass end-to-end model for speech recognition", sections 3.2 and
-3.3). The size of the chunks is drawn anew in each training step, from 1 to `chunk`, so that one model serves them all.
+A frame attends to its chunk and to `left` frames before that, and the convolution is causal. In training the size of the
+chunks is drawn for each batch, so that one model serves any (Zhang et al. 2020, "Unified streaming and non-streaming two-pass
+end-to-end model for speech recognition": causal convolution, dynamic chunk training).
 
-What differs from Gulati et al.: layer normalisation for batch normalisation in the convolution module, as Zhang et al. have
-it; a learned bias for each distance between frames (Raffel et al. 2020, section 2.1, without buckets) for the relative
-encoding of positions; and no convolution that subsamples, as the features are stacked frames.
+What differs from Gulati et al.: layer normalisation for batch normalisation in the convolution module, whose statistics padding
+would change; a learned bias for each distance between frames (Raffel et al. 2020, section 2.1, without buckets) for the
+relative encoding of positions; and no convolution that subsamples, as the features are stacked frames. From Zhang et al.:
+chunks are of 1 to `chunk` frames, never a whole utterance, and the frames before them are limited.
 
 B rows, T frames, D encoder size, H heads, d values a head, K kernel.
 """
@@ -29,7 +30,7 @@ class ConformerEncoder(torch.nn.Module):
     """An Encoder (pyspeech.asr.registry); frames come out as their chunk is complete.
 
     heads: of the attention. chunk, left: frames, see above. kernel: frames of the convolution. expansion: size of the hidden
-    layer of the feed-forward modules, in encoder sizes.
+    layer of the feed-forward modules, in encoder sizes. The attribute `chunk` of a trained encoder may be set lower.
 
     state: inputs held back (B, less than chunk, I), how many of them count (B,), which of the last `left` frames count
     (B, left) bool, and of each block its keys and values (B, left, 2 H d) and inputs of its convolution (B, K - 1, D).
@@ -41,7 +42,7 @@ class ConformerEncoder(torch.nn.Module):
         self, config: TransducerConfig, inputs: int, heads: int, chunk: int, left: int, kernel: int, expansion: int
     ) -> None:
         super().__init__()
-        self.chunk, self.left, self.size = chunk, left, config.encoder_size
+        self.chunk, self.longest, self.left, self.size = chunk, chunk, left, config.encoder_size
         self.embed = torch.nn.Linear(inputs, self.size)
         distances = left + 2 * chunk - 1  # from a frame to those that it may attend to
         self.blocks = torch.nn.ModuleList(
@@ -58,7 +59,7 @@ class ConformerEncoder(torch.nn.Module):
     def forward(
         self, inputs: torch.Tensor, lengths: torch.Tensor, state: Any, last: bool
     ) -> tuple[torch.Tensor, torch.Tensor, Any]:
-        """See Encoder. After frame T of a chunk, what comes out depends on that chunk and the past alone."""
+        """See Encoder. A frame out for each frame in, which depends on frames up to the last of its chunk."""
         held, counts, seen, caches = state
         inputs, counts = torch.cat([held, inputs], dim=1), counts + lengths
         chunk = int(torch.randint(self.chunk, ())) + 1 if self.training else self.chunk
@@ -74,7 +75,7 @@ class ConformerEncoder(torch.nn.Module):
         keys = torch.arange(-self.left, total, device=inputs.device)
         begin = (frames // chunk * chunk)[:, None]  # of each frame's chunk
         mask = (keys >= begin - self.left) & (keys < begin + chunk) & seen[:, None]  # (B, T, left + T)
-        distances = (frames[:, None] - keys + self.chunk - 1).clamp(0, self.left + 2 * self.chunk - 2)
+        distances = (frames[:, None] - keys + self.longest - 1).clamp(0, self.left + 2 * self.longest - 2)
         after = []
         for block, cache in zip(self.blocks, caches, strict=True):
             encoded, cache = block(encoded, mask, distances, cache)

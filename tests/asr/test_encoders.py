@@ -129,10 +129,12 @@ def test_the_conformer_holds_frames_back_until_their_chunk_is_complete():
     assert model.encode(features[:, :0], torch.tensor([0]), state)[1].item() == 3
 
 
+@pytest.mark.parametrize("chunk", [4, 3, 1])
 @torch.no_grad()
-def test_attention_and_convolution_frame_by_frame():
-    """A block of the Conformer against its equations, with loops in place of masks."""
+def test_attention_and_convolution_frame_by_frame(chunk):
+    """A block of the Conformer against its equations, with loops in place of masks; trained with chunks of up to 4."""
     model = make_model("monolingual", encoder_layers=1, **CONFORMER)
+    model.encoder.chunk = chunk
     encoder, features = model.encoder, torch.randn(1, 23, 16, dtype=torch.float64)
     block, frames = encoder.blocks[0], encoder.embed(features[0])
     frames = frames + block.feed_forward[0](frames) / 2
@@ -140,8 +142,8 @@ def test_attention_and_convolution_frame_by_frame():
     query, (key, value) = attention.query(normed), attention.memory(normed).chunk(2, dim=1)
     attended = torch.zeros_like(query)
     for now in range(23):
-        begin = now // 4 * 4
-        seen = range(max(0, begin - 6), min(23, begin + 4))
+        begin = now // chunk * chunk
+        seen = range(max(0, begin - 6), min(23, begin + chunk))
         for head in range(3):
             part = slice(8 * head, 8 * head + 8)
             scores = [query[now, part] @ key[other, part] / 8**0.5 + attention.bias[now - other + 3, head] for other in seen]

@@ -43,13 +43,13 @@ def babble(seconds, rate=16000, seed=0):
     return (0.3 * loudness * (tone + 0.3 * random.standard_normal(len(time)))).astype(np.float32)
 
 
-def save_random_model(folder, structure, lid=False, languages=GRAPHEMES):
-    """A model that was not trained but speaks, now and then."""
+def save_random_model(folder, structure, lid=False, languages=GRAPHEMES, **options):
+    """A model that was not trained but speaks, now and then; options: of TransducerConfig."""
     torch.manual_seed(3)
     units = {code: GraphemeUnits.build([GRAPHEMES[code]], language=code) for code in languages}
     if structure in ("vanilla", "onehot"):
         units = dict.fromkeys(units, GraphemeUnits.union(list(units.values())))
-    config = TransducerConfig(structure=structure, lid=lid, **CONFIG)
+    config = TransducerConfig(structure=structure, lid=lid, **CONFIG, **options)
     model = Transducer(config, {code: entry.size for code, entry in units.items()})
     with torch.no_grad():
         for parameter in model.parameters():

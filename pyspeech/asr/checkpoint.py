@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyspeech import model_file
 from pyspeech.asr.config import TransducerConfig
 from pyspeech.asr.networks import Transducer
+from pyspeech.asr.registry import ENCODERS
 from pyspeech.errors import UserError
 from pyspeech.features.config import FbankConfig
 from pyspeech.features.fbank import GlobalStats
@@ -33,6 +34,11 @@ class Bundle:
     units: dict
     fbank: FbankConfig
     stats: GlobalStats | None
+
+    @property
+    def frame_seconds(self) -> float:
+        """Seconds from output frame to output frame of the encoder."""
+        return self.fbank.frame_seconds * ENCODERS[self.model.config.encoder].subsampling
 
 
 def save_model(

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pyspeech.asr.registry import ENCODERS, lstm_parameters
 from pyspeech.errors import UserError, requirement
 
 MOST_HYPOTHESES = 1000  # memory of the search grows with their square
@@ -21,14 +22,16 @@ class TransducerConfig:
     structure: str = "multi_softmax"  # monolingual, vanilla, onehot (both over a union of symbols) or multi_softmax
     lsp: bool = False  # a prediction network for each language (multi_softmax only)
     lid: bool = False  # language identification on the encoder (multi_softmax only)
-    encoder_layers: int = 6  # LSTM
+    encoder: str = "lstm"  # the paper's, or conformer (causal)
+    encoder_options: dict[str, int] = field(default_factory=dict)  # of other encoders, such as {chunk: 4} of conformer
+    encoder_layers: int = 6
     encoder_size: int = 1024
     predictor_layers: int = 2  # LSTM, each followed by layer normalisation
     predictor_size: int = 1024
     embedding: int = 1024  # of the predictor's input symbols
     joint: int = 1024
     lid_sizes: list[int] = field(default_factory=lambda: [1000, 500])  # hidden layers of the language identification
-    dropout: float = 0.0  # between LSTM layers, in training
+    dropout: float = 0.0  # between LSTM layers, and within an encoder that is none, in training
     features: int = 640  # values of an encoder input frame
 
     def check(self) -> None:
@@ -43,6 +46,10 @@ class TransducerConfig:
             )
         for name in ("encoder_layers", "encoder_size", "predictor_layers", "predictor_size", "embedding", "joint", "features"):
             require(name, getattr(self, name) >= 1, "at least 1")
+        require("encoder", self.encoder in ENCODERS, f"one of {', '.join(ENCODERS)}")
+        own = ENCODERS[self.encoder].options
+        expected = f"numbers from 1 on for any of {', '.join(own)}" if own else f"none, as encoder={self.encoder} has none"
+        require("encoder_options", all(name in own and size >= 1 for name, size in self.encoder_options.items()), expected)
         require("lid_sizes", all(size >= 1 for size in self.lid_sizes), "a list of positive numbers, or none")
         require("dropout", 0 <= self.dropout < 1, "0 to less than 1")
 
@@ -167,15 +174,14 @@ class Endpointing:
 def parameter_count(config: TransducerConfig, vocabularies: Mapping[str, int]) -> int:
     """Parameters of a transducer, as the paper's Table 6 counts them: without what only the pruned loss uses.
 
-    config: TransducerConfig; vocabularies: {language code: V}, the blank included. Nothing is built.
+    config: TransducerConfig; vocabularies: {language code: V}, the blank included. Nothing is built but an encoder that does
+    not know its number of parameters otherwise.
     """
     languages = len(vocabularies)
     sizes = list(vocabularies.values()) if config.structure == "multi_softmax" else list(vocabularies.values())[:1]
     onehot = languages if config.structure == "onehot" else 0
-    encoder = _lstm(config.features + onehot, config.encoder_size)
-    encoder += (config.encoder_layers - 1) * _lstm(config.encoder_size, config.encoder_size)
-    predictor = _lstm(config.embedding + onehot, config.predictor_size)
-    predictor += (config.predictor_layers - 1) * _lstm(config.predictor_size, config.predictor_size)
+    encoder = ENCODERS[config.encoder].count_parameters(config, config.features + onehot)
+    predictor = lstm_parameters(config.embedding + onehot, config.predictor_size, config.predictor_layers)
     predictor += config.predictor_layers * 2 * config.predictor_size  # layer normalisation
     if config.lsp:
         predictor *= languages
@@ -186,11 +192,6 @@ def parameter_count(config: TransducerConfig, vocabularies: Mapping[str, int]) -
         layers = [config.encoder_size, *config.lid_sizes, languages]
         lid = sum(_linear(inputs, outputs) for inputs, outputs in zip(layers, layers[1:], strict=False))
     return encoder + predictor + joint + symbols + lid
-
-
-def _lstm(inputs, size):
-    """Parameters of an LSTM layer: four gates with two biases each."""
-    return 4 * size * (inputs + size + 2)
 
 
 def _linear(inputs, outputs):

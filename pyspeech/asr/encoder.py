@@ -1,4 +1,4 @@
-"""The encoder of the transducers: LSTM layers over stacked log-mel frames (Joshi et al. 2021, section 5); causal.
+"""The encoder of the paper: LSTM layers over stacked log-mel frames (Joshi et al. 2021, section 5); causal.
 
 Sequences are not packed: frames behind an utterance's end cannot change those before it, and training on packed
 sequences takes 2.5 (torch 1.13) to 6 times (torch 2.11) as long.
@@ -26,14 +26,15 @@ if TYPE_CHECKING:
 SMALL = 128
 
 
-class Encoder(torch.nn.Module):
-    """config: TransducerConfig; languages: number of values appended to each frame (one-hot language), or 0."""
+class LstmEncoder(torch.nn.Module):
+    """An Encoder (pyspeech.asr.registry); its state: two tensors (layers, B, D)."""
 
-    def __init__(self, config: TransducerConfig, languages: int = 0) -> None:
+    input_layer = ("lstm.weight_ih_l0", "lstm.bias_ih_l0")
+
+    def __init__(self, config: TransducerConfig, inputs: int) -> None:
         super().__init__()
-        self.languages = languages
         self.lstm = torch.nn.LSTM(
-            config.features + languages,
+            inputs,
             config.encoder_size,
             config.encoder_layers,
             batch_first=True,
@@ -41,31 +42,22 @@ class Encoder(torch.nn.Module):
         )
         initialise_lstm(self.lstm)
 
-    def forward(
-        self,
-        features: torch.Tensor,
-        languages: torch.Tensor | None = None,
-        state: tuple[torch.Tensor, torch.Tensor] | None = None,
-    ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
-        """features (B, T, F), languages (B,) int64 or None, state of the frames before or None -> (B, T, D), state.
+    def start(self, inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        shape = self.lstm.num_layers, inputs.shape[0], self.lstm.hidden_size
+        return inputs.new_zeros(shape), inputs.new_zeros(shape)
 
-        state: two tensors (layers, B, D), that after frame T of every row.
-        """
-        if self.languages:
-            onehot = torch.nn.functional.one_hot(languages, self.languages)  # pyright: ignore[reportArgumentType]
-            onehot = onehot.to(features.dtype)
-            features = torch.cat([features, onehot[:, None].expand(-1, features.shape[1], -1)], dim=2)
-        outputs, state = run_lstm(self.lstm, features, state)
-        return torch.nn.functional.layer_norm(outputs, outputs.shape[-1:]), state
+    def forward(
+        self, inputs: torch.Tensor, lengths: torch.Tensor, state: tuple[torch.Tensor, torch.Tensor], last: bool
+    ) -> tuple[torch.Tensor, torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
+        """See Encoder. A frame out for each frame in, which depends on frames up to it alone."""
+        outputs, state = run_lstm(self.lstm, inputs, state)
+        return torch.nn.functional.layer_norm(outputs, outputs.shape[-1:]), lengths, state
 
 
 def run_lstm(
-    lstm: torch.nn.LSTM, inputs: torch.Tensor, state: tuple[torch.Tensor, torch.Tensor] | None = None
+    lstm: torch.nn.LSTM, inputs: torch.Tensor, state: tuple[torch.Tensor, torch.Tensor]
 ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
     """lstm(inputs (B, T, I), state) -> (outputs (B, T, H), state), also for B or T of 0, by the fastest way."""
-    if state is None:
-        shape = lstm.num_layers, inputs.shape[0], lstm.hidden_size
-        state = inputs.new_zeros(shape), inputs.new_zeros(shape)
     if inputs.shape[0] == 0 or inputs.shape[1] == 0:
         return inputs.new_zeros(inputs.shape[0], inputs.shape[1], lstm.hidden_size), state
     small = not lstm.training and inputs.shape[0] * inputs.shape[1] < SMALL and inputs.device.type == "cpu"

@@ -53,7 +53,8 @@ def to_monolingual(model: Transducer, language: str, symbols: Sequence[int] | No
     if union:
         _select_symbols(parameters, symbols)
     if config.structure == "onehot":
-        _fold_onehot(parameters, "encoder.lstm.weight_ih_l0", "encoder.lstm.bias_ih_l0", config.features, head)
+        weight, bias = model.encoder.input_layer
+        _fold_onehot(parameters, f"encoder.{weight}", f"encoder.{bias}", config.features, head)
         _fold_onehot(
             parameters,
             "predictor.networks.0.lstms.0.weight_ih_l0",

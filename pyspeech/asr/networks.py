@@ -19,13 +19,15 @@ B utterances, T encoder frames, S symbols, D encoder size, P predictor size, J j
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from pyspeech.asr.encoder import Encoder, LidHead
+from pyspeech.asr.encoder import LidHead
 from pyspeech.asr.joint import Joint
 from pyspeech.asr.predictor import Predictor
+from pyspeech.asr.registry import ENCODERS
 from pyspeech.errors import UserError
 
 if TYPE_CHECKING:
@@ -42,13 +44,15 @@ class Transducer(torch.nn.Module):
         super().__init__()
         config.check()
         config.check_vocabularies(vocabularies)
+        entry = ENCODERS[config.encoder]
+        config = replace(config, encoder_options=entry.all_options(config))  # so that files of models say them all
         self.config, self.vocabularies = config, dict(vocabularies)
         self.languages = list(vocabularies)
         onehot = config.structure == "onehot"
         self.num_heads = len(vocabularies) if config.structure in ("onehot", "multi_softmax") else 1
         self.vocabulary_sizes = list(vocabularies.values())[: self.num_heads]
         sizes = self.vocabulary_sizes if config.structure == "multi_softmax" else self.vocabulary_sizes[:1]
-        self.encoder = Encoder(config, self.num_heads if onehot else 0)
+        self.encoder = entry.build(config, config.features + (self.num_heads if onehot else 0))
         self.predictor = Predictor(config, sizes, self.num_heads, onehot)
         self.joint = Joint(config, sizes, self.num_heads)
         self.lid = LidHead(config, len(self.languages)) if config.lid else None
@@ -66,26 +70,27 @@ class Transducer(torch.nn.Module):
         self,
         features: torch.Tensor,
         lengths: torch.Tensor,
-        state: tuple[torch.Tensor, torch.Tensor] | None = None,
+        state: Any = None,
         languages: torch.Tensor | None = None,
-    ) -> tuple[torch.Tensor, torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
+        last: bool = True,
+    ) -> tuple[torch.Tensor, torch.Tensor, Any]:
         """Encode utterances, or the next frames of each.
 
         features    (B, T, F); frames behind an utterance's end may hold anything
-        lengths     (B,) int64, frames of each
-        state       what `encode` returned for the frames before; None at the start
+        lengths     (B,) int64, frames of each; of an utterance that has ended none
+        state       what `encode` returned for the frames before, to be carried as it is; None at the start
         languages   (B,) int64, index into `self.languages`: for onehot, which needs it, and no other
-        Returns encoded (B, T, D), of which frame t depends on frames up to t alone, lengths, and the state after frame
-        T: a tuple of two tensors (layers, B, D). That of an utterance shorter than T is of no use: it has ended.
+        last        no more frames follow; otherwise an encoder may hold some back, for the next call
+        Returns encoded (B, T', D), lengths (B,), how many of its frames count, and the state, for the next call.
         """
         if features.shape[2] != self.config.features:
             raise UserError(f"features of {features.shape[2]} values a frame: the model expects {self.config.features}")
-        if self.config.structure != "onehot":
-            languages = None
-        elif languages is None:
-            raise UserError("a onehot model has to be told the language: one of " + ", ".join(self.languages))
-        encoded, after = self.encoder(features, languages, state)
-        return encoded, lengths, after
+        if self.config.structure == "onehot":
+            if languages is None:
+                raise UserError("a onehot model has to be told the language: one of " + ", ".join(self.languages))
+            onehot = torch.nn.functional.one_hot(languages, self.num_heads).to(features.dtype)
+            features = torch.cat([features, onehot[:, None].expand(-1, features.shape[1], -1)], dim=2)
+        return self.encoder(features, lengths, self.encoder.start(features) if state is None else state, last)
 
     def project_encoded(self, encoded: torch.Tensor) -> torch.Tensor:
         """(..., D) -> (..., J), ready for `logits` and `head_logits`."""

@@ -75,7 +75,8 @@ def recognize(
         lengths = torch.tensor([len(item) for item in features])
         features = torch.nn.utils.rnn.pad_sequence(features, batch_first=True)
         for start in range(0, features.shape[1], BLOCK):
-            decoder.add(features[:, start : start + BLOCK], (lengths - start).clamp(0, BLOCK))
+            last = start + BLOCK >= features.shape[1]
+            decoder.add(features[:, start : start + BLOCK], (lengths - start).clamp(0, BLOCK), last)
         for row, index in enumerate(batch):
             results[index] = decoder.result(row)
     return results
@@ -107,8 +108,8 @@ class Decoder:
         self._like = {"device": parameter.device, "dtype": parameter.dtype}
 
     @torch.inference_mode()
-    def add(self, features: torch.Tensor, lengths: torch.Tensor | None = None) -> None:
-        """The next T encoder frames (B, T, dim), not normalised; lengths (B,): how many count, all where None."""
+    def add(self, features: torch.Tensor, lengths: torch.Tensor | None = None, last: bool = False) -> None:
+        """The next T frames (B, T, dim), not normalised; lengths (B,): how many count, all where None; last: none follow."""
         batch, total, _ = features.shape
         lengths = torch.full((batch,), total) if lengths is None else lengths
         if self.bundle.stats is not None:
@@ -117,7 +118,11 @@ class Decoder:
         languages = None
         if self.language is not None:
             languages = torch.full((batch,), self.model.languages.index(self.language), device=features.device)
-        encoded, _, self.state = self.model.encode(features, lengths.to(features.device), self.state, languages)
+        lengths = lengths.to(features.device)
+        encoded, lengths, self.state = self.model.encode(features, lengths, self.state, languages, last)
+        if encoded.shape[1] == 0:  # the encoder holds them back
+            return
+        lengths = lengths.cpu()
         active = None
         if self.stopper:
             self.posteriors.append(self.model.lid_log_posteriors(encoded).double().cpu().numpy())
@@ -135,7 +140,7 @@ class Decoder:
 
     def result(self, row: int = 0, start: float = 0.0, final: bool = True) -> Recognition:
         """The Recognition of utterance `row` as far as it is decoded; start: seconds before it in its stream."""
-        head, shift = self.best_head(row), self.bundle.fbank.frame_seconds
+        head, shift = self.best_head(row), self.bundle.frame_seconds
         hypotheses = self.beam.nbest_of(row, head)
         language, units = self._language_of(hypotheses[0].tokens, head)
         alternatives = {}

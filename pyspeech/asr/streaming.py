@@ -32,7 +32,7 @@ class StreamingRecognizer:
         result = recognizer.finish()    # the last utterance; its text may be empty
 
     language, search, early_stopping: as for `recognize`. endpointing: Endpointing; None: all is one utterance.
-    chunk_frames: encoder frames decoded at once; more take less time and give results later.
+    chunk_frames: frames of features decoded at once; more take less time and give results later.
     """
 
     def __init__(
@@ -67,6 +67,7 @@ class StreamingRecognizer:
         while len(self._features) >= self.chunk_frames:
             self._decode(self.chunk_frames)
             if self._at_endpoint():
+                self._decode(0, last=True)
                 results.append(self._result(final=True))
                 self._frames_before += int(self._decoder.num_frames[0])
                 self._decoder = Decoder(self.bundle, 1, *self._options)
@@ -77,25 +78,24 @@ class StreamingRecognizer:
     def finish(self) -> Recognition:
         """The Recognition of the last utterance. The recognizer is then as new, for the next stream."""
         self._features = torch.cat([self._features, self._fbank.finish()])
-        if len(self._features):
-            self._decode(len(self._features))
+        self._decode(len(self._features), last=True)
         result = self._result(final=True)
         self._restart()
         return result
 
-    def _decode(self, count):
-        self._decoder.add(self._features[None, :count])
+    def _decode(self, count, last=False):
+        self._decoder.add(self._features[None, :count], last=last)
         self._features = self._features[count:]
 
     def _at_endpoint(self):
         if self.endpointing is None:
             return False
         return is_endpoint(
-            int(self._decoder.num_frames[0]), self._decoder.last_frame(), self.endpointing, self.bundle.fbank.frame_seconds
+            int(self._decoder.num_frames[0]), self._decoder.last_frame(), self.endpointing, self.bundle.frame_seconds
         )
 
     def _result(self, final):
-        return self._decoder.result(0, self._frames_before * self.bundle.fbank.frame_seconds, final)
+        return self._decoder.result(0, self._frames_before * self.bundle.frame_seconds, final)
 
 
 def is_endpoint(num_frames: int, last_frame: int | None, config: Endpointing, frame_seconds: float) -> bool:

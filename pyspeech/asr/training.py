@@ -40,14 +40,14 @@ class TransducerTraining(torch.nn.Module):
 
         Utterances of several languages are encoded together; then each goes to its own output layer.
         """
-        model, lengths, languages = self.transducer, batch["lengths"], batch["languages"]
-        encoded, _, _ = model.encode(batch["features"], lengths, languages=languages)
+        model, languages = self.transducer, batch["languages"]
+        encoded, lengths, _ = model.encode(batch["features"], batch["lengths"], languages=languages)
         warm = self._warm()
         loss, values = 0.0, {}
         for language in languages.unique().tolist():
             rows = (languages == language).nonzero()[:, 0]
             share = (lengths[rows].sum() / lengths.sum()).item()
-            part, logged = self._recognition(encoded, batch, rows, language, warm)
+            part, logged = self._recognition(encoded, lengths, batch, rows, language, warm)
             loss = loss + share * part
             values = {name: values.get(name, 0.0) + share * value for name, value in logged.items()}
         if model.lid is not None:
@@ -56,9 +56,9 @@ class TransducerTraining(torch.nn.Module):
             values = {**values, "lid": identification.item(), "lid_accuracy": accuracy}
         return loss, values  # pyright: ignore[reportReturnType]
 
-    def _recognition(self, encoded, batch, rows, language, warm):
+    def _recognition(self, encoded, lengths, batch, rows, language, warm):
         """The RNN-T loss of the utterances `rows`, all of one language: what `transducer_loss` gives."""
-        lengths, token_lengths = batch["lengths"][rows], batch["token_lengths"][rows]
+        lengths, token_lengths = lengths[rows], batch["token_lengths"][rows]
         encoded, tokens = encoded[rows, : lengths.max()], batch["tokens"][rows, : token_lengths.max()]
         head = language if self.transducer.num_heads > 1 else 0
         return transducer_loss(self.transducer, encoded, lengths, tokens, token_lengths, head, self.loss, warm)

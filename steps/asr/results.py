@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+from pyspeech.asr.registry import ENCODERS
 from pyspeech.report.tables import markdown_table
 from steps.asr import tables
 from steps.asr.corpus import SETS, describe_corpus, languages_of, load_units
@@ -40,7 +41,7 @@ def report(exp, conf):
         "early_stopping": stopping,
         "parameters": parameters(exp, conf),
     }
-    frame_ms = round(1000 * conf.features.frame_seconds)
+    frame_ms = round(1000 * conf.features.frame_seconds * ENCODERS[conf.model.encoder].subsampling)
     figures = exp.dir / "figures"
     plot_wer(results, figures / "wer.png")
     if stopping:
@@ -77,6 +78,7 @@ def additions_note(conf):
     """What the trainings had that the paper does not mention; None where that is nothing."""
     speeds = ", ".join(f"{speed:g}" for speed in conf.data.speeds)
     added = [
+        f"a {conf.model.encoder} as encoder" if conf.model.encoder != "lstm" else None,
         f"dropout {conf.model.dropout:g}" if conf.model.dropout else None,
         f"copies of the training data at the speeds {speeds}" if speeds else None,
         f"voices of vocal tracts up to {conf.data.warp:g} times as short or long" if conf.data.warp > 1 else None,

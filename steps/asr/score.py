@@ -119,7 +119,7 @@ def identified(result, bundle):
 
     if len(bundle.model.languages) > 1:
         return result.lid_log_posteriors, result.by_language
-    return np.zeros((round(result.seconds / bundle.fbank.frame_seconds), 1)), {result.language: result.text}
+    return np.zeros((round(result.seconds / bundle.frame_seconds), 1)), {result.language: result.text}
 
 
 def score_system(folder, system):

@@ -306,7 +306,7 @@ def test_dropout_between_layers_in_training_alone():
 def test_the_switch_of_onednn_goes_back_with_many_threads():
     before = torch.backends.mkldnn.enabled
     lstm = torch.nn.LSTM(4, 4, batch_first=True).eval()
-    steps = lambda: [run_lstm(lstm, torch.zeros(1, 1, 4)) for _ in range(50)]  # noqa: E731
+    steps = lambda: [run_lstm(lstm, torch.zeros(1, 1, 4), (torch.zeros(1, 1, 4),) * 2) for _ in range(50)]  # noqa: E731
     threads = [threading.Thread(target=steps) for _ in range(8)]
     for thread in threads:
         thread.start()

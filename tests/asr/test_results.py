@@ -174,7 +174,7 @@ def test_notes_say_what_is_missing_and_what_is_added():
     def additions(dropout=0.0, speeds=(), augment=False, best=1, warp=1.0, channel_db=0.0):
         return additions_note(
             SimpleNamespace(
-                model=SimpleNamespace(dropout=dropout),
+                model=SimpleNamespace(encoder="lstm", dropout=dropout),
                 data=SimpleNamespace(speeds=speeds, augment=augment, warp=warp, channel_db=channel_db),
                 train=SimpleNamespace(average_best=best),
             )

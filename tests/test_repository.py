@@ -25,7 +25,8 @@ SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*
 NAMED = re.compile(
     r"(?<![\w/.<>-])((?:egs|local|pyspeech|requirements|steps|tests|utils|\.ci|\.github)/[\w./-]*\w)(?![\w/<*{$-])"
 )
-EXAMPLE = re.compile(r"(?:local|steps|egs)/keys\b|pyspeech/sad/networks/linear\b|tests/test_(?:local|recipe)_keys\.py")  # as egs/README.md has
+# As egs/README.md has.
+EXAMPLE = re.compile(r"(?:local|steps|egs)/keys\b|pyspeech/sad/networks/linear\b|tests/test_(?:local|recipe)_keys\.py")
 
 
 def named_paths(text):

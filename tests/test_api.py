@@ -131,7 +131,7 @@ def test_errors_are_one_line(recording, tmp_path):
     with pytest.raises(UserError, match="unknown format 'mp3'"):
         SpeechDetector().detect(path).save(tmp_path / "x", "mp3")
     with pytest.raises(UserError, match="McAdams coefficient -1"):
-        anonymize(samples, -1)
+        anonymize(samples, -1, RATE)
 
 
 def test_anonymize_and_its_file(recording, tmp_path):

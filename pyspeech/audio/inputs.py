@@ -51,7 +51,7 @@ def checked_rate(sampling_rate: Any, name: str) -> float:
     """The sampling rate in Hz; UserError where it is none."""
     if not isinstance(sampling_rate, (int, float, np.number)) or not 1 <= sampling_rate < np.inf:
         raise UserError(f"{name}: sampling_rate={sampling_rate}; expected the Hz of samples in memory")
-    return sampling_rate
+    return float(sampling_rate)
 
 
 def samples_of(item: Any, name: str) -> np.ndarray:

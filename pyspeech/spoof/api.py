@@ -189,7 +189,7 @@ def anonymize(audio: AudioInput, coefficient: float = 0.8, sampling_rate: int | 
     Args:
         audio: Path of an audio file, or samples (N,) or (channels, N), a NumPy array or torch tensor.
         coefficient: Above 0; 1 changes nothing, below 0.6 and above 1 is hard to understand.
-        sampling_rate: Hz of samples; None for 16000. The coefficient is meant for 16 kHz. A file knows its own rate.
+        sampling_rate: Hz of samples in memory, which need it. A file knows its own. The coefficient is meant for 16 kHz.
         level: "rms" (as loud as before), "peak" (to full scale) or "none".
 
     Returns:
@@ -208,7 +208,7 @@ def anonymize(audio: AudioInput, coefficient: float = 0.8, sampling_rate: int | 
         samples, rate = read_channels(os.fspath(audio))
     else:
         samples = samples_of(audio, "recording")
-        rate = 16000 if sampling_rate is None else checked_rate(sampling_rate, "recording")
+        rate = int(checked_rate(sampling_rate, "recording"))
         if samples.dtype.kind == "i":  # of full scale
             samples = samples / -np.float32(np.iinfo(samples.dtype).min)
     return Sound(mcadams.anonymize(samples, coefficient, rate, level), rate)

@@ -122,15 +122,9 @@ def tune_thresholds(exp, conf):
     models = {system: load_model(exp.dir / "training" / system) for system in systems}
     stft = next(iter(models.values())).stft.config
 
-    def sweep_stream(system, smoothing, cut, *labels):
-        return sweep(
-            [detect.read_scores(scores / system / "dev", cut)],
-            *labels,
-            smoothing,
-            collars,
-            stft.frame_shift,
-            stft.frame_offset,  # pyright: ignore[reportCallIssue]
-        )
+    def sweep_stream(system, smoothing, cut, references, durations):
+        found = [detect.read_scores(scores / system / "dev", cut)]
+        return sweep(found, references, durations, smoothing, collars, stft.frame_shift, stft.frame_offset)
 
     found = detect.sweeps_in_parts(
         "thresholds",

@@ -88,7 +88,8 @@ def test_the_check_leaves_no_threads(folder):
         from pyspeech.spoof.config import CropConfig, LogMelConfig
         from steps.spoof.start import check_start, first_model
         threads = lambda: len(os.listdir("/proc/self/task"))
-        conf = types.SimpleNamespace(start_from=sys.argv[1], leave_out=[], features=LogMelConfig(), network=None, data=CropConfig())
+        options = {"features": LogMelConfig(), "network": None, "data": CropConfig()}
+        conf = types.SimpleNamespace(start_from=sys.argv[1], leave_out=[], **options)
         before = threads()
         check_start(conf)
         checked = threads()

@@ -42,6 +42,8 @@ class LcnnBlstm(nn.Module):
         size = 32 * (self.front_end.num_features // 16)
         self.blstm = nn.ModuleList([nn.LSTM(size, HIDDEN, bidirectional=True), nn.LSTM(2 * HIDDEN, HIDDEN, bidirectional=True)])
         self.output = nn.Linear(2 * HIDDEN, 2)
+        fits = size == 2 * HIDDEN or not self.config.residual  # of 80 to 95 features, as in Table 1
+        self.shortcut = nn.Identity() if fits else nn.Linear(size, 2 * HIDDEN)
         # Twice as fast as the default on a CPU.
         self.cnn.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
@@ -85,7 +87,7 @@ class LcnnBlstm(nn.Module):
         for layer in self.blstm:
             hidden = run_recurrent(layer, hidden)[0]
         if self.config.residual:
-            hidden = hidden + frames
+            hidden = hidden + self.shortcut(frames)
         return self.output(hidden.mean(dim=0))
 
 

@@ -39,14 +39,14 @@ class SelfSupervised(FrontEnd):
             architecture, weights = saved["architecture"], None
         else:
             architecture, weights = read_pretrained(config.pretrained)
-        self._saved = {"digest": digest(weights)} if self.frozen else {"architecture": architecture}
+        self._saved = {"digest": digest(weights)} if weights and self.frozen else {"architecture": architecture}
         if saved and self.frozen and saved["digest"] != self._saved["digest"]:
             raise DownloadError(
                 f"features.pretrained={config.pretrained}: its weights have digest {self._saved['digest'][:12]}, but the "
                 f"detector was trained with {saved['digest'][:12]}; restore those"
             )
         encoder = build(config.pretrained, architecture, weights)
-        layers = encoder.encoder.transformer.layers
+        layers: Any = encoder.encoder.transformer.layers
         requirement("features", config)("layer", config.layer <= len(layers), f"0 to {len(layers)}, the encoder's layers")
         encoder.aux, encoder.encoder.transformer.layers = None, layers[: config.layer or len(layers)]
         self.normalize = architecture.get(NORMALIZE, False)
@@ -132,7 +132,7 @@ def digest(weights: dict[str, torch.Tensor]) -> str:
     found = hashlib.sha256()
     for name, values in sorted(weights.items()):
         found.update(f"{name} {tuple(values.shape)}\n".encode())
-        found.update(values.detach().cpu().float().contiguous().numpy())
+        found.update(values.detach().cpu().float().contiguous().numpy().data)
     return found.hexdigest()
 
 

@@ -14,6 +14,8 @@ from pyspeech.spoof.front_ends import FrontEnd
 class LogMel(FrontEnd):
     """Log-mel spectrogram: samples (B, N), N more than n_fft / 2 -> (B, 1 + N // shift, num_bins) float32."""
 
+    mel: Any
+
     def __init__(self, config: LogMelConfig, saved: dict[str, Any] | None = None) -> None:
         super().__init__(config)
         self.mel = self._energies()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyspeech
-from pyspeech.errors import UserError
+from pyspeech.errors import DownloadError, UserError
 from pyspeech.files import atomic_write
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ def read(place: str | Path, kind: str, build: Callable[[dict[str, Any]], Built])
     _check_header(path, kind, content)
     try:
         return build(content)
+    except DownloadError as error:  # of weights that the file refers to
+        raise DownloadError(f"{path}: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError, UserError) as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(

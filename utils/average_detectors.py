@@ -74,7 +74,7 @@ def averaged(folders):
 
 def computed(detector):
     """{option: value} of what makes a score of audio and weights."""
-    features = {f"features.{name}": value for name, value in asdict(detector.model.log_mel.config).items()}
+    features = {f"features.{name}": value for name, value in asdict(detector.model.front_end.config).items()}
     pieces = {f"data.{name}": getattr(detector.crop, name) for name in ("samples", "hop", "short", "whole")}
     return {**features, **pieces, "network.residual": detector.model.config.residual}
 

@@ -25,7 +25,8 @@ def save_model(folder: str | Path, detector: Detector) -> None:
         KIND,
         detector.model,
         network=detector.model.config,
-        features=detector.model.log_mel.config,
+        features=detector.model.front_end.config,
+        front_end=detector.model.front_end.saved(),
         crop=detector.crop,
         calibration=detector.calibration,
         threshold=float(detector.threshold),
@@ -48,7 +49,7 @@ def read_features(folder: str | Path) -> LogMelConfig:
 
 
 def _build(content):
-    model = LcnnBlstm(DetectorConfig(**content["network"]), LogMelConfig(**content["features"]))
+    model = LcnnBlstm(DetectorConfig(**content["network"]), LogMelConfig(**content["features"]), content.get("front_end"))
     model.load_state_dict(content["model"])
     crop = CropConfig(**content["crop"])
     crop.check()

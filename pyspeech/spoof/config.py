@@ -10,23 +10,38 @@ from dataclasses import dataclass, field
 
 from pyspeech.errors import folder_or, requirement
 from pyspeech.features.config import check_rate
+from pyspeech.spoof.registry import FRONT_ENDS
 
 SHORT = ("zeros", "repeat")
 SCALES = ("mel", "linear")
+BUNDLES = {  # of torchaudio.pipelines; whether they were trained on normalised waveforms
+    "WAV2VEC2_BASE": False,
+    "WAV2VEC2_LARGE": False,
+    "WAV2VEC2_LARGE_LV60K": True,
+    "WAV2VEC2_XLSR53": True,
+    "HUBERT_BASE": False,
+    "HUBERT_LARGE": True,
+    "HUBERT_XLARGE": True,
+}
 
 
 @dataclass
 class LogMelConfig:
-    """Log-mel spectrogram, centred frames, as torchaudio.transforms.MelSpectrogram computes it, or with linear filters."""
+    """The front end; by default a log-mel spectrogram, centred frames, as torchaudio.transforms.MelSpectrogram computes it."""
 
     sampling_rate: int = 16000  # Hz; audio of other rates is resampled before
     n_fft: int = 1024  # points of the transform
     window: int = 512  # samples, Hann
     shift: int = 256  # samples from frame to frame
-    num_bins: int = 80  # filters
+    num_bins: int = 80  # filters, or values of a frame that a self-supervised encoder's are projected to
     scale: str = "mel"  # of the filters; linear: all are as wide, which shows more of the highest frequencies
     floor: float = 1e-6  # added to the energies before the logarithm
     remove_mean: bool = False  # whether each bin's mean over the piece is taken off: level and channel do not count then
+    # logmel, linear (log power spectrogram), self_supervised (a pretrained encoder), or another of pyspeech/spoof/registry.py
+    front_end: str = "logmel"
+    pretrained: str = folder_or(*BUNDLES, what="config.json and weights.pt")  # encoder of front_end=self_supervised
+    layer: int = 0  # of the encoder whose output is used, from 1; 0: a weighted sum of all, its weights learnt
+    fine_tuned: bool = False  # whether the encoder is trained too, and saved in model files
 
     def num_frames(self, num_samples: int) -> int:
         return 1 + num_samples // self.shift
@@ -42,6 +57,10 @@ class LogMelConfig:
         require("num_bins", 16 <= self.num_bins <= self.n_fft // 2, f"16 to n_fft/2={self.n_fft // 2}")
         require("scale", self.scale in SCALES, " or ".join(SCALES))
         require("floor", 0 < self.floor < math.inf, "a positive number")
+        require("front_end", self.front_end in FRONT_ENDS, f"one of {', '.join(FRONT_ENDS)}")
+        rate = FRONT_ENDS[self.front_end].sampling_rate
+        require("sampling_rate", rate in (None, self.sampling_rate), f"{rate} with front_end={self.front_end}")
+        require("layer", self.layer >= 0, "0 for all, or the number of a layer")
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """The LCNN-BLSTM detector of fake audio (Li et al. 2022, section 2.2, Table 1).
 
-    samples -> log-mel spectrogram -> light CNN -> two BLSTM layers -> mean over time -> linear layer of two outputs
+    samples -> front end (log-mel spectrogram) -> light CNN -> two BLSTM layers -> mean over time -> linear layer of two outputs
 
 A max-feature-map takes the larger of the two halves of a convolution's channels, in place of a ReLU. Batch
 normalisation has no parameters of its own (affine=False), which is what gives the 467,586 parameters of the table.
@@ -8,36 +8,65 @@ Outputs are those of a softmax over (fake, genuine); their difference is the sco
 they were in training.
 """
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import nn
 
-from pyspeech.compat import autocast, run_recurrent
+from pyspeech.compat import run_recurrent
+from pyspeech.errors import UserError
 from pyspeech.spoof.config import DetectorConfig, LogMelConfig
+from pyspeech.spoof.front_ends import make_front_end
+from pyspeech.spoof.front_ends.spectra import LogMel
 
 FAKE, GENUINE = 0, 1  # the outputs, and the targets
 HIDDEN = 80  # of a direction of the BLSTM
+FEWEST_FRAMES = 16  # of which four poolings by 2 leave one
 
 
 class LcnnBlstm(nn.Module):
-    """config: DetectorConfig, features: LogMelConfig; the defaults are the paper's."""
+    """config: DetectorConfig, features: LogMelConfig; the defaults are the paper's. front_end: as of FrontEnd.saved."""
 
-    def __init__(self, config: DetectorConfig | None = None, features: LogMelConfig | None = None) -> None:
+    def __init__(
+        self,
+        config: DetectorConfig | None = None,
+        features: LogMelConfig | None = None,
+        front_end: dict[str, Any] | None = None,
+    ) -> None:
         super().__init__()
         self.config = config or DetectorConfig()
         self.config.check()
-        self.log_mel = LogMel(features or LogMelConfig())
+        self.front_end = make_front_end(features or LogMelConfig(), front_end)
         self.cnn = light_cnn(self.config.dropout)
-        size = 32 * (self.log_mel.config.num_bins // 16)
+        size = 32 * (self.front_end.num_features // 16)
         self.blstm = nn.ModuleList([nn.LSTM(size, HIDDEN, bidirectional=True), nn.LSTM(2 * HIDDEN, HIDDEN, bidirectional=True)])
         self.output = nn.Linear(2 * HIDDEN, 2)
+        fits = size == 2 * HIDDEN or not self.config.residual  # of 80 to 95 features, as in Table 1
+        self.shortcut = nn.Identity() if fits else nn.Linear(size, 2 * HIDDEN)
         # Twice as fast as the default on a CPU.
         self.cnn.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
     @property
     def sampling_rate(self) -> int:
         """Hz of the samples."""
-        return self.log_mel.config.sampling_rate
+        return self.front_end.sampling_rate
+
+    @property
+    def log_mel(self) -> LogMel:
+        """The front end, for what can do with no other; UserError where it is another."""
+        if type(self.front_end) is not LogMel:
+            raise UserError(f"features.front_end={self.front_end.config.front_end}: expected a detector with logmel")
+        return self.front_end
+
+    def check_pieces(self, samples: int) -> None:
+        """Raise UserError where pieces of so many samples have too few frames."""
+        frames = self.front_end.num_frames(samples)
+        if frames < FEWEST_FRAMES:
+            raise UserError(
+                f"data.samples={samples}: {frames} frames, one every {self.front_end.shift} samples; expected at least "
+                f"{FEWEST_FRAMES}: more samples"
+            )
 
     def score_batch(self, samples: np.ndarray) -> list[float]:
         """Log odds of pieces of one length, samples (B, N) float32, without gradients."""
@@ -46,11 +75,11 @@ class LcnnBlstm(nn.Module):
             return log_odds(self(inputs)).double().cpu().tolist()
 
     def forward(self, samples: torch.Tensor) -> torch.Tensor:
-        """samples (B, N) float, N at least 16 frames -> outputs (B, 2), of which log_odds makes the scores."""
-        return self.classify(self.log_mel(samples))
+        """samples (B, N) float, N at least FEWEST_FRAMES -> outputs (B, 2), of which log_odds makes the scores."""
+        return self.classify(self.front_end(samples))
 
     def classify(self, features: torch.Tensor) -> torch.Tensor:
-        """features (B, T, bins), T at least 16 -> outputs (B, 2)."""
+        """features (B, T, num_features), T at least FEWEST_FRAMES -> outputs (B, 2)."""
         maps = self.cnn(features[:, None].contiguous(memory_format=torch.channels_last))
         # Channels and bins become the values of a frame: (B, C, T / 16, bins / 16) -> (T / 16, B, C * bins / 16).
         frames = maps.permute(2, 0, 1, 3).flatten(2)
@@ -58,7 +87,7 @@ class LcnnBlstm(nn.Module):
         for layer in self.blstm:
             hidden = run_recurrent(layer, hidden)[0]
         if self.config.residual:
-            hidden = hidden + frames
+            hidden = hidden + self.shortcut(frames)
         return self.output(hidden.mean(dim=0))
 
 
@@ -120,30 +149,3 @@ class _LargerHalf(torch.autograd.Function):
         torch.ops.aten.threshold_backward.grad_input(gradient, difference, 0, grad_input=second)
         torch.sub(gradient, second, out=first)
         return both
-
-
-class LogMel(nn.Module):
-    """Log-mel spectrogram: samples (B, N), N more than n_fft / 2 -> (B, 1 + N // shift, num_bins) float32."""
-
-    def __init__(self, config: LogMelConfig) -> None:
-        super().__init__()
-        from torchaudio.functional import linear_fbanks
-        from torchaudio.transforms import MelSpectrogram
-
-        config.check()
-        self.config = config
-        self.mel = MelSpectrogram(
-            config.sampling_rate, n_fft=config.n_fft, win_length=config.window, hop_length=config.shift, n_mels=config.num_bins
-        )
-        if config.scale == "linear":
-            filters = linear_fbanks(config.n_fft // 2 + 1, 0.0, config.sampling_rate / 2, config.num_bins, config.sampling_rate)
-            self.mel.mel_scale.fb = filters
-        # Not in checkpoints: the configuration gives them.
-        for module in self.mel.modules():
-            module._non_persistent_buffers_set.update(module._buffers)
-
-    def forward(self, samples: torch.Tensor) -> torch.Tensor:
-        # Energies span more than half precision can hold.
-        with autocast(samples.device, enabled=False):
-            frames = (self.mel(samples.float()) + self.config.floor).log().transpose(1, 2)
-            return frames - frames.mean(dim=1, keepdim=True) if self.config.remove_mean else frames

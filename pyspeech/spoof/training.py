@@ -42,7 +42,7 @@ def compute_loss(
     Values: "accuracy", the mean of that of both classes (of one where the batch has one), and "audio_seconds"; with
     pair_loss also "pairs", the loss of pairs without its weight.
     """
-    targets, features = batch["targets"], model.log_mel(batch["samples"])
+    targets, features = batch["targets"], model.front_end(batch["samples"])
     if specaugment is not None and not batch["clean"]:
         features = mask(features, specaugment)
     outputs = model.classify(features).float()
@@ -67,7 +67,7 @@ def loss_of_pairs(scores: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
 
 
 def mask(features: torch.Tensor, config: SpecAugmentConfig) -> torch.Tensor:
-    """SpecAugment of log-mel features (B, T, bins); what is masked has the utterance's mean."""
+    """SpecAugment of frames of a front end (B, T, num_features); what is masked has the utterance's mean."""
     means = features.mean(dim=(1, 2), keepdim=True)
     return torch.stack([spec_augment(frames, config) for frames in features - means]) + means
 

@@ -33,6 +33,7 @@ def first_model(conf):
     from pyspeech.spoof.networks import LcnnBlstm
 
     model = LcnnBlstm(conf.network, conf.features)
+    model.check_pieces(conf.data.samples)
     if conf.start_from != "random":
         model.load_state_dict(load_model(_place(conf)).model.state_dict())
     return model

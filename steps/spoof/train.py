@@ -151,7 +151,7 @@ def score_cuts(model, crop, cuts):
     from pyspeech.spoof.dataset import UtteranceReader
     from pyspeech.spoof.detector import score_utterances
 
-    read = UtteranceReader(model.log_mel.config.sampling_rate)
+    read = UtteranceReader(model.sampling_rate)
     return score_utterances(model.eval(), crop, map(read, cuts)).tolist()
 
 

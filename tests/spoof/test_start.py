@@ -85,10 +85,11 @@ def test_the_check_leaves_no_threads(folder):
     training waits for them forever."""
     code = """if True:
         import os, sys, types, torch
-        from pyspeech.spoof.config import LogMelConfig
+        from pyspeech.spoof.config import CropConfig, LogMelConfig
         from steps.spoof.start import check_start, first_model
         threads = lambda: len(os.listdir("/proc/self/task"))
-        conf = types.SimpleNamespace(start_from=sys.argv[1], leave_out=[], features=LogMelConfig(), network=None)
+        options = {"features": LogMelConfig(), "network": None, "data": CropConfig()}
+        conf = types.SimpleNamespace(start_from=sys.argv[1], leave_out=[], **options)
         before = threads()
         check_start(conf)
         checked = threads()

@@ -1,0 +1,25 @@
+"""The front ends of the detector of fake audio, by name.
+
+A front end is an entry here and a module with its class. Nothing here imports torch.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One front end.
+
+    place: "module:class", a front_ends.FrontEnd.
+    sampling_rate: the only one that it takes, in Hz; None: any.
+    """
+
+    place: str
+    sampling_rate: int | None = None
+
+
+FRONT_ENDS = {
+    "logmel": Entry("pyspeech.spoof.front_ends.spectra:LogMel"),
+    "linear": Entry("pyspeech.spoof.front_ends.spectra:LogSpectrum"),
+    "self_supervised": Entry("pyspeech.spoof.front_ends.self_supervised:SelfSupervised", sampling_rate=16000),
+}

@@ -42,7 +42,7 @@ class SelfSupervised(FrontEnd):
         self._saved = {"digest": digest(weights)} if weights and self.frozen else {"architecture": architecture}
         if saved and self.frozen and saved["digest"] != self._saved["digest"]:
             raise DownloadError(
-                f"features.pretrained={config.pretrained}: its weights have digest {self._saved['digest'][:12]}, but the "
+                f"features.pretrained={config.pretrained}: its weights have digest {self._saved['digest'][:12]}, but the "  # pyright: ignore[reportArgumentType]
                 f"detector was trained with {saved['digest'][:12]}; restore those"
             )
         encoder = build(config.pretrained, architecture, weights)

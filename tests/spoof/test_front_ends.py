@@ -12,7 +12,7 @@ import torch
 import torchaudio
 from tiny_spoof import write_corpus
 
-from pyspeech.compat import load_checkpoint, save_checkpoint
+from pyspeech.compat import autocast, load_checkpoint, save_checkpoint
 from pyspeech.errors import UserError
 from pyspeech.features.config import SpecAugmentConfig
 from pyspeech.spoof.calibration import Calibration
@@ -169,6 +169,15 @@ def test_a_step_of_training_and_the_model_file(encoder, tmp_path, fine_tuned):
     samples = 0.1 * np.random.default_rng(0).standard_normal(20000)
     assert score_samples(loaded, samples, 16000) == score_samples(saved, samples, 16000)
     assert loaded.model.front_end.config == model.front_end.config
+
+
+@pytest.mark.parametrize("fine_tuned", [False, True])
+def test_a_step_in_bf16(encoder, fine_tuned):
+    model = LcnnBlstm(features=with_encoder(encoder, fine_tuned=fine_tuned))
+    with autocast("cpu"):
+        frames = model.front_end(torch.randn(2, 8000))
+        frames.square().mean().backward()
+    assert frames.dtype == torch.float32 and torch.isfinite(model.front_end.project.weight.grad).all()
 
 
 def test_a_frozen_encoder_is_found_again_or_refused(encoder, tmp_path):

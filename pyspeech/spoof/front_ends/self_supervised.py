@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from pyspeech.compat import load_checkpoint
+from pyspeech.compat import autocast, is_autocast, load_checkpoint
 from pyspeech.errors import DownloadError, UserError, requirement
 from pyspeech.spoof.config import BUNDLES, LogMelConfig
 from pyspeech.spoof.front_ends import FrontEnd
@@ -39,7 +39,7 @@ class SelfSupervised(FrontEnd):
             architecture, weights = saved["architecture"], None
         else:
             architecture, weights = read_pretrained(config.pretrained)
-        self._saved = {"digest": digest(weights)} if weights and self.frozen else {"architecture": architecture}
+        self._saved: dict[str, Any] = {"digest": digest(weights)} if weights and self.frozen else {"architecture": architecture}
         if saved and self.frozen and saved["digest"] != self._saved["digest"]:
             raise DownloadError(
                 f"features.pretrained={config.pretrained}: its weights have digest {self._saved['digest'][:12]}, but the "  # pyright: ignore[reportArgumentType]
@@ -84,7 +84,8 @@ class SelfSupervised(FrontEnd):
         if self.normalize:
             samples = functional.layer_norm(samples, samples.shape[1:])
         encoder = self._frozen[0] if self.frozen else self.encoder
-        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.frozen):
+        in_half = samples.is_cuda and is_autocast(samples.device)  # torch 1 has no group norm in bf16 on a CPU
+        with autocast(samples.device, in_half), torch.set_grad_enabled(torch.is_grad_enabled() and not self.frozen):
             layers, _ = encoder.extract_features(samples)
         layers = torch.stack([functional.layer_norm(layer, layer.shape[2:]) for layer in layers[-len(self.mix) :]], dim=-1)
         return self.project((layers * self.mix.softmax(dim=0)).sum(dim=-1)).float()

@@ -36,6 +36,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyspeech.errors import DownloadError, UserError
+from pyspeech.launch import ROOT
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +47,7 @@ BLOCK = 1 << 18
 def cache_dir() -> Path:
     """Where downloads and what is unpacked from them are kept: $PYSPEECH_CACHE, else .cache in the repository."""
     chosen = os.environ.get("PYSPEECH_CACHE")
-    return Path(chosen).expanduser().resolve() if chosen else Path(__file__).resolve().parents[1] / ".cache"
+    return Path(chosen).expanduser().resolve() if chosen else Path(ROOT, ".cache")
 
 
 def file_sha256(path: Path | str) -> str:

@@ -391,3 +391,8 @@ def test_nothing_like_it_in_the_archive(server, tmp_path):
     (tmp_path / "x.tar.gz").write_bytes(tar_bytes({"x/a.txt": b"1"}, "w:gz"))
     with pytest.raises(UserError, match="holds nothing like"):
         unpack.unpack(tmp_path / "x.tar.gz", ["*.wav"])
+
+
+def test_the_cache_lies_in_the_repository(monkeypatch):
+    monkeypatch.delenv("PYSPEECH_CACHE", raising=False)
+    assert download.cache_dir() == Path(__file__).resolve().parents[2] / ".cache"

@@ -11,6 +11,7 @@ import socket
 import tarfile
 import threading
 import zipfile
+from pathlib import Path
 
 import pytest
 from tool_harness import as_new

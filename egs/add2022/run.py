@@ -52,12 +52,16 @@ recipe = Recipe("Fake audio detection", Config, Path(__file__).resolve().with_na
 recipe.stage(
     config=["corpus", "kind", "scale", "engines", "skip_bad"],
     outputs=["corpus"],
-    **{"cpus": 2, "memory": 8, "hours": 4, "resumable": True, "version": 2},
+    cpus=2,
+    memory=8,
+    hours=4,
+    resumable=True,
+    version=2,
 )(prepare)
 
-recipe.stage(
-    name="backgrounds", config=OPTIONS, inputs=["corpus"], outputs=["backgrounds"], **{"resumable": True, "version": 3}
-)(collect_backgrounds)
+recipe.stage(name="backgrounds", config=OPTIONS, inputs=["corpus"], outputs=["backgrounds"], resumable=True, version=3)(
+    collect_backgrounds
+)
 
 recipe.stage(name="envelopes", inputs=["corpus"], outputs=["figures/envelopes.png"])(plot_vowel)
 
@@ -69,7 +73,9 @@ for system, options in SYSTEMS.items():
         inputs=if_used(system, "corpus", *["backgrounds"] * bool(options)),
         outputs=models_of(system),
         scratch=if_used(system, f"training/{system}"),
-        **{**TRAINING, "hours": 24, "version": 2},
+        **TRAINING,
+        hours=24,
+        version=2,
     )(partial(train_system, system=system))
     recipe.stage(
         name=f"score_{system}",
@@ -85,7 +91,9 @@ recipe.stage(
     inputs=if_left_out("corpus", "backgrounds", last_scores=True),
     outputs=if_left_out("models/families", "families.json"),
     scratch=if_left_out("training/families"),
-    **{**TRAINING, "hours": 96, "version": 2},
+    **TRAINING,
+    hours=96,
+    version=2,
 )(leave_out)
 
 recipe.stage(

@@ -37,9 +37,7 @@ class Config:
 
 recipe = Recipe("Speech detector of pyspeech", Config, Path(__file__).resolve().with_name("conf"), "release")
 
-recipe.stage(config=["train_minutes", "dev_minutes", "eval_minutes"], outputs=["corpus"], **{"cpus": 2, "resumable": True})(
-    prepare
-)
+recipe.stage(config=["train_minutes", "dev_minutes", "eval_minutes"], outputs=["corpus"], cpus=2, resumable=True)(prepare)
 
 recipe.stage(
     config=["features", "network", "data", "train"],

@@ -44,16 +44,17 @@ class Config:
 
 recipe = Recipe("Apollo 11 speech detection", Config, Path(__file__).resolve().with_name("conf"), "mini", jobs=stages_at_once)
 
-recipe.stage(
-    config=["corpus", "skip_bad", "minutes", "simulated"], outputs=["corpus"], **{"cpus": 2, "resumable": True, "version": 2}
-)(prepare)
+recipe.stage(config=["corpus", "skip_bad", "minutes", "simulated"], outputs=["corpus"], cpus=2, resumable=True, version=2)(
+    prepare
+)
 
 recipe.stage(
     name="statistical",
     config=["statistical", "collars"],
     inputs=["corpus"],
     outputs=[*scored(TUNED + FIXED), f"sweeps/{pattern(TUNED)}.json", "figures/statistical"],
-    **{"resumable": True, "version": 4},
+    resumable=True,
+    version=4,
 )(detect_without_training)
 
 for system, network in NETWORKS.items():
@@ -63,7 +64,9 @@ for system, network in NETWORKS.items():
         config=["features", "data", "train", "collars", *network_options(system)],
         inputs=if_used(system, "corpus"),
         outputs=if_used(system, f"training/{system}"),
-        **{**TRAINING, "hours": network.hours, "version": 2},
+        **TRAINING,
+        hours=network.hours,
+        version=2,
     )(partial(train_system, system=system))
 
 recipe.stage(name="decode", config=["systems"], inputs=trained("corpus"), outputs=["frame_scores"], **DECODING)(score_networks)
@@ -73,7 +76,9 @@ recipe.stage(
     config=["systems", "collars"],
     inputs=trained("corpus", "frame_scores"),
     outputs=tuned,
-    **{"cpus": 2, "resumable": True, "version": 4},
+    cpus=2,
+    resumable=True,
+    version=4,
 )(tune_thresholds)
 
 recipe.stage(
@@ -81,7 +86,9 @@ recipe.stage(
     config=["features", "data", "train", "network", "collars", "grid"],
     inputs=if_grid("corpus", "training/seg_rnn/model.pt"),
     outputs=if_grid("training/grid", "grid.json"),
-    **{**TRAINING, "hours": 144, "shards": 8},
+    **TRAINING,
+    hours=144,
+    shards=8,
 )(train_grid)
 
 recipe.stage(

@@ -51,9 +51,7 @@ class Config:
 
 recipe = Recipe("Streaming multilingual RNN-T", Config, Path(__file__).resolve().parent / "conf", "mini", jobs=stages_at_once)
 
-recipe.stage(config=["corpus", "kind", "languages", "scale", "skip_bad"], outputs=["corpus"], **{"cpus": 2, "resumable": True})(
-    prepare
-)
+recipe.stage(config=["corpus", "kind", "languages", "scale", "skip_bad"], outputs=["corpus"], cpus=2, resumable=True)(prepare)
 
 recipe.stage(name="units", config=["units", "pieces"], inputs=["corpus"], outputs=["units"])(make_units)
 
@@ -62,7 +60,10 @@ recipe.stage(
     config=["features", "data.speeds", "data.stored_gb"],
     inputs=["corpus"],
     outputs=["features"],
-    **{"cpus": 2, "hours": 4, "resumable": True, "shards": 8},
+    cpus=2,
+    hours=4,
+    resumable=True,
+    shards=8,
 )(compute_features)
 
 for system, seed in SEEDS.items():
@@ -73,7 +74,9 @@ for system, seed in SEEDS.items():
         inputs=if_used(system, "corpus", "units", "features/*.json", *([f"models/{seed}"] if seed else [])),
         outputs=if_used(system, f"models/{system}"),
         scratch=if_used(system, f"training/{system}"),
-        **{**TRAINING, "hours": 48, "version": 2},
+        **TRAINING,
+        hours=48,
+        version=2,
     )(partial(train_system, system=system, seed=seed))
     recipe.stage(
         name=f"decode_{system}",
@@ -81,7 +84,8 @@ for system, seed in SEEDS.items():
         config=["search"],
         inputs=if_used(system, "corpus", f"models/{system}"),
         outputs=if_used(system, f"decoded/{system}", f"scores/{system}.json"),
-        **{**DECODING, "version": 2},
+        **DECODING,
+        version=2,
     )(partial(decode_system, system=system))
 
 recipe.stage(

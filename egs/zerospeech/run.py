@@ -25,8 +25,7 @@ from steps.units.voices import score_synthesis
 
 @dataclass
 class Config:
-    # mini (two Czech voices of a game), or the folder of a ZeroSpeech 2019 release
-    corpus: str = folder_or("mini", what="a ZeroSpeech 2019 release")
+    corpus: str = folder_or("mini", what="a ZeroSpeech 2019 release")  # mini (two Czech voices), or the folder of a release
     language: str = ""  # folder of the language in a release; empty: the only one, or english
     languages: list[str] = field(default_factory=lambda: ["cs"])  # of corpus=mini: cs, nl
     scale: float = 1.0  # of the number of utterances of corpus=mini
@@ -52,16 +51,18 @@ class Config:
 
 recipe = Recipe("Unit discovery", Config, Path(__file__).resolve().with_name("conf"), "mini", "language", stages_at_once)
 
-recipe.stage(
-    config=["corpus", "language", "languages", "scale", "skip_bad"], outputs=["corpus"], **{"cpus": 2, "resumable": True}
-)(prepare)
+recipe.stage(config=["corpus", "language", "languages", "scale", "skip_bad"], outputs=["corpus"], cpus=2, resumable=True)(
+    prepare
+)
 
 recipe.stage(
     name="anchors",
     config=["kmeans", "seeds", "repeated", "features", "vqvae"],
     inputs=["corpus"],
     outputs=anchors,
-    **{"cpus": 2, "resumable": True, "shards": 4},
+    cpus=2,
+    resumable=True,
+    shards=4,
 )(score_anchors)
 
 for one in SYSTEMS:
@@ -72,14 +73,17 @@ for one in SYSTEMS:
         inputs=if_used(one, "corpus"),
         outputs=models_of(one),
         scratch=if_used(one, f"training/{one}"),
-        **{**TRAINING, "hours": 24, "version": 2},
+        **TRAINING,
+        hours=24,
+        version=2,
     )(partial(train_system, system=one))
     recipe.stage(
         name=f"score_{one}",
         about=f"Units of the test set by {one}: ABX and bitrate.",
         inputs=models_of(one, "corpus"),
         outputs=if_used(one, f"units/{one}", f"scores/{one}.json"),
-        **{"cpus": 2, "resumable": True},
+        cpus=2,
+        resumable=True,
     )(partial(score_system, system=one))
 
 recipe.stage(
@@ -87,7 +91,9 @@ recipe.stage(
     inputs=spoken_model,
     outputs=["models/synthesis"],
     scratch=["training/inverter"],
-    **{**TRAINING, "hours": 24, "version": 2},
+    **TRAINING,
+    hours=24,
+    version=2,
 )(train_inverter)
 
 recipe.stage(config=["spoken"], inputs=["corpus", "models/synthesis"], outputs=["wavs"], **DECODING)(synthesize)

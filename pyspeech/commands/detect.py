@@ -127,10 +127,12 @@ def main(arguments=None):
     if options.system is None and not options.model:
         options.system = "shipped"
     if options.model and options.system == "shipped":
-        raise UserError("--model: the shipped system has its own; leave --system out, or choose cnn, rnn or seg_rnn")
+        raise UserError(f"--model: the shipped system has its own; leave --system out, or choose one of {', '.join(NETWORKS)}")
     for option in ("model", "point"):
         if getattr(options, option) and options.system in STATISTICAL:
-            raise UserError(f"--{option}: the statistical system has none; choose a network with --system cnn, rnn or seg_rnn")
+            raise UserError(
+                f"--{option}: the statistical system has none; choose a network with --system: {', '.join(NETWORKS)}"
+            )
 
     if options.stream:
         check_stream(options)

@@ -8,16 +8,20 @@ was killed goes on with the streams that are missing.
 from dataclasses import astuple
 from pathlib import Path
 
-from pyspeech.audio.io import stream_audio
 from pyspeech.engine.parts import fingerprint, in_parts
-from pyspeech.sad.formats import write_hypothesis
-from pyspeech.sad.segments import frames_to_segments
 from steps.sad.systems import SAMPLING_RATE
 
 
 def cut_path(cut):
     """The audio file behind a cut that is one whole stream."""
     return cut.recording.sources[0].source
+
+
+def blocks(cut):
+    """The samples of a stream, block by block."""
+    from pyspeech.audio.io import stream_audio
+
+    return stream_audio(cut_path(cut), SAMPLING_RATE)
 
 
 def detect_statistical(cuts, config, folders):
@@ -31,7 +35,7 @@ def detect_statistical(cuts, config, folders):
         each.check()
 
     def detect(cut):
-        energies = frame_energies(stream_audio(cut_path(cut), SAMPLING_RATE), config)
+        energies = frame_energies(blocks(cut), config)
         return [decide(energies, *how).decisions for how in folders.values()]
 
     _write_hypotheses("statistical", cuts, detect, folders, config.frame_shift)
@@ -43,7 +47,7 @@ def baseline_features(cut):
 
     from pyspeech.sad.combo import combo_features
 
-    return combo_features(np.concatenate(list(stream_audio(cut_path(cut), SAMPLING_RATE))), SAMPLING_RATE)
+    return combo_features(np.concatenate(list(blocks(cut))), SAMPLING_RATE)
 
 
 def detect_baseline(cuts, direction, folders):
@@ -68,7 +72,7 @@ def detect_webrtc(cuts, folders):
         detectors = [webrtcvad.Vad(mode) for mode in folders.values()]
         rest = np.zeros(0, np.int16)
         decisions = [[] for _ in detectors]
-        for block in stream_audio(cut_path(cut), SAMPLING_RATE):
+        for block in blocks(cut):
             samples = np.concatenate([rest, np.clip(block * 32768, -32768, 32767).astype(np.int16)])
             whole = len(samples) // 80 * 80
             frames = [frame.tobytes() for frame in samples[:whole].reshape(-1, 80)]
@@ -88,7 +92,7 @@ def write_scores(model, cut, path):
     from pyspeech.sad.decoding import score_stream
 
     with atomic_write(path, "wb") as stream:
-        np.save(stream, score_stream(model, stream_audio(cut_path(cut), SAMPLING_RATE)))
+        np.save(stream, score_stream(model, blocks(cut)))
 
 
 def detect_networks(cuts, name, voters, stft, folder):
@@ -149,6 +153,8 @@ def sweeps_in_parts(kind, cuts, sweeps, exp):
 def _write_hypotheses(kind, cuts, detect, folders, frame_shift=0.01, frame_offset=0.0):
     """detect(cut) gives the decisions (T,) for each of the folders, {folder: what decides}, a set's. kind: as for
     `in_parts`."""
+    from pyspeech.sad.formats import write_hypothesis
+    from pyspeech.sad.segments import frames_to_segments
 
     def paths(cut):
         return [Path(folder) / f"{cut.recording_id}.txt" for folder in folders]

@@ -120,7 +120,7 @@ def report(results, sets, collars, speeds, grid, frame_shift, corpus, command):
         parts.append(f"## Figure 7: segment RNN, DCF on dev in %, by length and shift in frames of {1000 * frame_shift:g} ms")
         for collar in collars:
             parts += [
-                f"Collar {collar:g} s (CNN + HMM: {percent(results['cnn']['dev'][f'{collar:g}']['dcf'])}):",
+                f"Collar {collar:g} s ({SYSTEMS['cnn']}: {percent(results['cnn']['dev'][f'{collar:g}']['dcf'])}):",
                 grid_table(grid, f"{collar:g}"),
             ]
     parts += ["## Table 3: fraction of real time, one thread, process time", table_3(speeds)]

@@ -5,6 +5,8 @@ here to many values is what a command does first, see `Recipe.configure`.
 """
 
 import runpy
+import subprocess
+import sys
 import typing
 
 import pytest
@@ -229,3 +231,11 @@ def test_profiles_pass_their_checks(name, configurations):
 def test_a_run_file_is_one_page(name):
     lines = (ROOT / "egs" / name / "run.py").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 120 and max(map(len, lines)) <= 128
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_declaring_a_recipe_loads_nothing_heavy(name):
+    heavy = "sorted({'torch', 'lhotse', 'numpy'} & set(sys.modules))"
+    code = f"import runpy, sys; runpy.run_path('egs/{name}/run.py'); print({heavy})"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert output.stdout == "[]\n"

@@ -8,6 +8,7 @@ import pytest
 import soundfile
 from tiny_corpora import RATE, radio_stream
 
+from pyspeech.audio import io
 from pyspeech.engine.parts import kept_in
 from pyspeech.engine.process import CORES
 from pyspeech.errors import UserError
@@ -40,13 +41,13 @@ def read(monkeypatch):
     """The names of the files read so far, by this process, as it is the only one."""
     monkeypatch.setenv(CORES, "1")
     names = []
-    stream_audio = detect.stream_audio
+    stream_audio = io.stream_audio
 
     def counted(path, *options):
         names.append(path.rpartition("/")[2])
         return stream_audio(path, *options)
 
-    monkeypatch.setattr(detect, "stream_audio", counted)
+    monkeypatch.setattr(io, "stream_audio", counted)
     return names
 
 

@@ -44,7 +44,7 @@ def main(arguments=None):
     from pyspeech.spoof.dataset import UtteranceReader
     from pyspeech.spoof.detector import score_samples
     from pyspeech.spoof.formats import label_of
-    from steps.spoof.corpus import scorable_cuts
+    from pyspeech.spoof.scored_cuts import scorable_cuts
 
     detector = load_model(find_model(options.model, "fake audio detector") if options.model else SHIPPED)
     cuts, rate, rows = scorable_cuts(options.corpus, options.set), detector.sampling_rate, []

@@ -75,7 +75,10 @@ def expected_files(corpus: Path | str, language: str | None = None) -> dict[str,
         if language and language.casefold() != name.casefold() or not found.audio["test"]:
             continue
         sets = list_sets(found, name)
-        test, voices = {utterance.id for utterance in sets["test"]}, {utterance.speaker for utterance in sets["voice"]}
+        test, voices = (
+            {utterance.id for utterance in sets["test"]},
+            {utterance.speaker for utterance in sets["voice"] if utterance.speaker},
+        )
         path, pairs = found.rows("synthesis.txt", lambda path: read_synthesis(path, voices), test)
         expected[name] = test, {pair for pair in pairs if pair[0] in test} if path else None
     if len(expected) == 1:
@@ -177,7 +180,7 @@ def list_sets(found: Language, language: str) -> dict[str, list[Utterance]]:
     named as voices are, or all of it."""
     sets = {part: list_utterances(found.audio[part], part, language) for part in SETS}
     if not sets["voice"]:
-        sets["voice"] = [utterance for utterance in sets["unit"] if re.match(r"V\d", utterance.speaker)] or sets["unit"]
+        sets["voice"] = [utterance for utterance in sets["unit"] if re.match(r"V\d", utterance.speaker or "")] or sets["unit"]
     return sets
 
 

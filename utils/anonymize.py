@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Hide who speaks in audio files: formants are moved by a McAdams coefficient (VoicePrivacy's baseline B2)."""
+"""Anonymise speakers: move formants by a McAdams coefficient (VoicePrivacy's baseline B2)."""
 
 __import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../.."))
 from pyspeech.launch import run_command

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The detector of fake audio whose weights are the mean of those of several, with calibration and threshold of its own."""
+"""Average the weights of detectors of fake speech; calibrate the mean and set its threshold."""
 
 __import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../.."))
 from pyspeech.launch import run_command

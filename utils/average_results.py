@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Mean and standard deviation of the figures of several runs of a recipe, such as trainings of other seeds."""
+"""Average the figures of several runs of a recipe, e.g. of several random seeds: mean and standard deviation."""
 
 __import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../.."))
 from pyspeech.launch import run_command

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Find the speech in audio files."""
+"""Detect speech in recordings."""
 
 __import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../.."))
 from pyspeech.launch import run_command

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write a trained detector of speech or of fake audio as one ONNX file, with its options and threshold."""
+"""Export a trained detector of speech or of fake speech as one ONNX file, with its options and threshold."""
 
 __import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../.."))
 from pyspeech.launch import run_command

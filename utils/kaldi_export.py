@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write a Kaldi data directory of cut manifests, such as those of an experiment's corpus."""
+"""Write cut manifests, e.g. those of an experiment's corpus, as a Kaldi data directory."""
 
 __import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../.."))
 from pyspeech.launch import run_command

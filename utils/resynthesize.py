@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Speech in another voice, by way of discovered units, with what egs/zerospeech/run.py trained."""
+"""Speak recordings in another voice through discovered units, with models trained by egs/zerospeech/run.py."""
 
 __import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../.."))
 from pyspeech.launch import run_command

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Bitrate of discovered units: (N / D) H, of N vectors in D seconds, H the entropy of the distinct vectors in bits."""
+"""Score the bitrate of discovered units: (N / D) H, for N vectors in D seconds, H the entropy of distinct vectors in bits."""
 
 __import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../.."))
 from pyspeech.launch import run_command

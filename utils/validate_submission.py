@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Check a ZeroSpeech 2020 submission of the track 2019 (units and resynthesis) before it is sent."""
+"""Check a ZeroSpeech 2020 submission (track 2019: units and resynthesis) before sending it."""
 
 __import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../.."))
 from pyspeech.launch import run_command

@@ -1,7 +1,7 @@
-"""The detector of fake audio whose weights are the mean of those of several, with calibration and threshold of its own.
+"""Average the weights of detectors of fake speech; calibrate the mean and set its threshold.
 
-For detectors that one training began, each trained on in another way (start_from=): the mean of such weights is often better
-than each of them (Wortsman et al. 2022, "Model soups"). Of trainings from other random weights it is worth nothing.
+The detectors must share their initial training, each fine-tuned differently (start_from=): the mean is often better than each
+of them (Wortsman et al. 2022, "Model soups"). The mean of trainings from different random weights is useless.
 
 examples:
   utils/average_detectors.py A/models/rnm_sm_mc0.8/42 B/models/rnm_sm_mc0.8/42 --corpus A/corpus -o averaged

@@ -1,7 +1,7 @@
-"""Mean and standard deviation of the figures of several runs of a recipe, such as trainings of other seeds.
+"""Average the figures of several runs of a recipe, e.g. of several random seeds: mean and standard deviation.
 
-A figure's name is its place in results.json: scores/rnn/eval/0.5/dcf. Figures that not all of the runs have are left out, and
-counted; so is what is no number.
+A figure's name is its place in results.json: scores/rnn/eval/0.5/dcf. Figures that some runs lack are
+left out and counted; so are values that are no numbers.
 
 examples:
   utils/average_results.py egs/fearless/exp/mini/results.json egs/fearless/exp/seed4[34]/results.json \\

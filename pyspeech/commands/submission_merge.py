@@ -1,7 +1,7 @@
-"""Make one ZeroSpeech 2020 submission of several that have a language each, such as those of two runs of egs/zerospeech.
+"""Merge ZeroSpeech 2020 submissions of one language each, e.g. of two runs of egs/zerospeech.
 
-Each FOLDER is a submission that is right, as utils/validate_submission.py says. OUT is a new folder: the languages of all,
-and their metadata, which have to agree but for the description. The challenge wants english and surprise in one.
+Each FOLDER is a submission that utils/validate_submission.py accepts. OUT is a new folder with the languages of all; their
+metadata have to agree except for the description. The challenge expects english and surprise in one submission.
 """
 
 from __future__ import annotations
@@ -25,5 +25,5 @@ def main(arguments=None):
 def parser():
     parser = tool_parser(__doc__)
     parser.add_argument("folders", metavar="FOLDER", nargs="+", help="a submission")
-    parser.add_argument("-o", "--output", metavar="OUT", required=True, help="the folder to make")
+    parser.add_argument("-o", "--output", metavar="OUT", required=True, help="folder to create")
     return parser

@@ -1,7 +1,7 @@
-"""Check a ZeroSpeech 2020 submission of the track 2019 (units and resynthesis) before it is sent.
+"""Check a ZeroSpeech 2020 submission (track 2019: units and resynthesis) before sending it.
 
-FOLDER holds metadata.yaml and 2019/{metadata.yaml,english,surprise}; pyspeech/units/submission.py describes it all.
-Every problem is printed, a line each, as `file: problem`; the exit status is 1 where there is any.
+FOLDER holds metadata.yaml and 2019/{metadata.yaml,english,surprise}; pyspeech/units/submission.py has the
+rules. Each problem is a line `file: problem`; the exit status is 1 if there is one.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ import sys
 import numpy as np
 import pytest
 import soundfile
-from tool_harness import ENVIRONMENT, UTILS, run_tool
+from tool_harness import ENVIRONMENT, UTILS, one_line_error, run_tool
 
 import pyspeech
-from pyspeech.commands import COMMANDS
+from pyspeech.commands import COMMANDS, detect
 
 
 def run_command(*arguments, **options):
@@ -89,3 +89,9 @@ def test_mistakes_are_one_line():
         done = run_command(*arguments)
         assert done.returncode == 1 and message in done.stderr and "Traceback" not in done.stderr
         assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_installed_package_asks_for_the_model(recording, monkeypatch, tmp_path):
+    monkeypatch.setattr(detect, "EXPERIMENTS", tmp_path / "egs" / "fearless" / "exp")
+    with one_line_error("--system rnn: expected a trained network; give its folder with --model DIR"):
+        detect.main([str(recording), "--system", "rnn"])

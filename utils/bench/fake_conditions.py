@@ -32,9 +32,7 @@ def main(arguments=None):
     parser.add_argument("--corpus", metavar="DIR", required=True, help="corpus in an experiment folder of egs/add2022")
     parser.add_argument("--set", choices=("dev", "adapt", "eval"), default="dev", help="which of its sets (default: dev)")
     parser.add_argument(
-        "--model",
-        metavar="DIR",
-        help="folder of a model.pt that egs/add2022/run.py made (default: the detector that comes along)",
+        "--model", metavar="DIR", help="folder of a model.pt that egs/add2022/run.py made (default: the bundled detector)"
     )
     options = parser.parse_args(arguments)
     status = set_up_messages()

@@ -48,6 +48,20 @@ def test_every_script_of_utils_is_a_door():
     assert len(doors) == 1
 
 
+def test_recipes_and_benchmarks_have_one_door():
+    scripts = [*UTILS.glob("bench/*.py"), *UTILS.parent.glob("egs/*/run.py")]
+    first = {path.read_text().split('"""', 2)[2].replace("ROOT, ", "").partition("()")[0] for path in scripts}
+    assert len(scripts) > 10 and len(first) == 1
+
+
+@pytest.mark.parametrize("script", ["utils/detect_speech.py", "utils/bench/abx.py", "egs/fearless/run.py"])
+def test_doors_open_through_links(tmp_path, script):
+    link = tmp_path / "a lïnk.py"
+    link.symlink_to(UTILS.parent / script)
+    done = subprocess.run([sys.executable, link, "--help"], capture_output=True, text=True, env=ENVIRONMENT, cwd=tmp_path)
+    assert done.returncode == 0 and "usage: " in done.stdout, done.stderr
+
+
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
     path = tmp_path_factory.mktemp("audio") / "noise and á tone.wav"

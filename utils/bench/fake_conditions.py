@@ -11,14 +11,10 @@ examples:
   utils/bench/fake_conditions.py --corpus egs/add2022/exp/mini/corpus --model egs/add2022/exp/mini/models/rnm_sm/42 --set eval
 """
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+__import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../../.."))
 from pyspeech.launch import ensure_environment
 
 ensure_environment()
-
 from functools import partial
 
 from pyspeech.commands.arguments import tool_parser

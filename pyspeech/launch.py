@@ -30,7 +30,8 @@ def ensure_environment():
     From here on Ctrl-C ends a script without a traceback, until its main() calls `take_interrupts`.
     """
     main = sys.modules["__main__"]
-    if hasattr(main, "__file__") and sys._getframe(1).f_globals is vars(main):
+    caller = sys._getframe(1).f_globals
+    if hasattr(main, "__file__") and (caller is vars(main) or caller is globals()):
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
     if not os.environ.get("PYSPEECH_ENV"):  # zsh drops it after `PYSPEECH_ENV=torch2 source path.sh`
@@ -54,6 +55,15 @@ def ensure_environment():
         os.execvp("bash", ["bash", path_sh, "python"] + sys.argv)
     except OSError as error:
         sys.exit("cannot start bash to run %s: %s" % (path_sh, error.strerror))
+
+
+def run_command(name):
+    """Run a module of pyspeech/commands in the environment of path.sh and exit with its status: a script of utils/."""
+    ensure_environment()
+    from importlib import import_module
+
+    commands = "pyspeech.commands."
+    import_module(commands + "terminal").exit_after(import_module(commands + name).main)
 
 
 interrupts = []  # the signals of Ctrl-C that came

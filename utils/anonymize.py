@@ -1,15 +1,8 @@
 #!/usr/bin/env python3
-"""Hide who speaks in audio files: formants are moved by a McAdams coefficient (VoicePrivacy's baseline B2)."""
+"""Anonymise speakers: move formants by a McAdams coefficient (VoicePrivacy's baseline B2)."""
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from pyspeech.launch import ensure_environment
-
-ensure_environment()
-from pyspeech.commands.anonymize import main
-from pyspeech.commands.terminal import exit_after
+__import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../.."))
+from pyspeech.launch import run_command
 
 if __name__ == "__main__":
-    exit_after(main)
+    run_command("anonymize")

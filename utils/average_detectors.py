@@ -1,83 +1,8 @@
 #!/usr/bin/env python3
-"""The detector of fake audio whose weights are the mean of those of several, with calibration and threshold of its own.
+"""Average the weights of detectors of fake speech; calibrate the mean and set its threshold."""
 
-For detectors that one training began, each trained on in another way (start_from=): the mean of such weights is often better
-than each of them (Wortsman et al. 2022, "Model soups"). Of trainings from other random weights it is worth nothing.
-
-examples:
-  utils/average_detectors.py A/models/rnm_sm_mc0.8/42 B/models/rnm_sm_mc0.8/42 --corpus A/corpus -o averaged
-  utils/detect_fake.py message.ogg --model averaged
-"""
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from pyspeech.launch import ensure_environment
-
-ensure_environment()
-
-import logging
-from dataclasses import asdict
-
-from pyspeech.commands.arguments import tool_parser
-from pyspeech.commands.terminal import exit_after, set_up_messages
-from pyspeech.errors import UserError
-
-
-def parser():
-    parser = tool_parser(__doc__)
-    parser.add_argument("models", metavar="DIR", nargs="+", help="folder of a model.pt that egs/add2022/run.py made")
-    parser.add_argument(
-        "--corpus",
-        metavar="DIR",
-        required=True,
-        help="corpus in an experiment folder of egs/add2022, whose dev set makes calibration and threshold",
-    )
-    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="folder for model.pt and the scores of dev")
-    return parser
-
-
-def main(arguments=None):
-    options = parser().parse_args(arguments)
-    set_up_messages()
-    from steps.spoof.corpus import scorable_cuts
-    from steps.spoof.train import save_calibrated
-
-    output = Path(options.output)
-    if output.exists() and (not output.is_dir() or (output / "model.pt").exists()):
-        raise UserError(f"--output {output}: {'has a model.pt' if output.is_dir() else 'is a file'}; expected a new folder")
-    cuts = scorable_cuts(options.corpus, "dev")
-    detector = averaged(options.models)
-    save_calibrated(output, detector.model, detector.crop, "dev", cuts, logging.getLogger(__name__))
-    return 0
-
-
-def averaged(folders):
-    """The Detector of the first folder with the mean of the weights of all; UserError where they do not fit each other."""
-    from pyspeech.spoof.checkpoint import load_model
-    from pyspeech.training.checkpoint import mean
-
-    if len(folders) < 2:
-        raise UserError(f"{folders[0]}: one detector alone; expected two or more")
-    first, *others = (load_model(folder) for folder in folders)
-    for folder, other in zip(folders[1:], others, strict=False):
-        for name, wanted in computed(first).items():
-            if computed(other)[name] != wanted:
-                raise UserError(
-                    f"{folder}: made with {name}={computed(other)[name]}, but {folders[0]} with {wanted}; expected "
-                    "trainings that began as one"
-                )
-    first.model.load_state_dict(mean(detector.model.state_dict() for detector in (first, *others)))
-    return first
-
-
-def computed(detector):
-    """{option: value} of what makes a score of audio and weights."""
-    features = {f"features.{name}": value for name, value in asdict(detector.model.front_end.config).items()}
-    pieces = {f"data.{name}": getattr(detector.crop, name) for name in ("samples", "hop", "short", "whole")}
-    return {**features, **pieces, "network.residual": detector.model.config.residual}
-
+__import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../.."))
+from pyspeech.launch import run_command
 
 if __name__ == "__main__":
-    exit_after(main)
+    run_command("average_detectors")

@@ -1,15 +1,8 @@
 #!/usr/bin/env python3
-"""Tell genuine from fake speech in audio files, with the detector that comes along or one that egs/add2022/run.py trained."""
+"""Tell genuine from fake speech, with the bundled detector or one trained by egs/add2022/run.py."""
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from pyspeech.launch import ensure_environment
-
-ensure_environment()
-from pyspeech.commands.detect_fake import main
-from pyspeech.commands.terminal import exit_after
+__import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../.."))
+from pyspeech.launch import run_command
 
 if __name__ == "__main__":
-    exit_after(main)
+    run_command("detect_fake")

@@ -1,15 +1,8 @@
 #!/usr/bin/env python3
-"""Audio to discovered units with a VQ-VAE that egs/zerospeech/run.py trained."""
+"""Encode speech as discovered units with a VQ-VAE trained by egs/zerospeech/run.py."""
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from pyspeech.launch import ensure_environment
-
-ensure_environment()
-from pyspeech.commands.terminal import exit_after
-from pyspeech.commands.units import main
+__import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../.."))
+from pyspeech.launch import run_command
 
 if __name__ == "__main__":
-    exit_after(main)
+    run_command("units")

@@ -1,15 +1,8 @@
 #!/usr/bin/env python3
-"""Write a trained detector of speech or of fake audio as one ONNX file, with its options and threshold."""
+"""Export a trained detector of speech or of fake speech as one ONNX file, with its options and threshold."""
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from pyspeech.launch import ensure_environment
-
-ensure_environment()
-from pyspeech.commands.export_onnx import main
-from pyspeech.commands.terminal import exit_after
+__import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../.."))
+from pyspeech.launch import run_command
 
 if __name__ == "__main__":
-    exit_after(main)
+    run_command("export_onnx")

@@ -1,42 +1,8 @@
 #!/usr/bin/env python3
-"""Make one ZeroSpeech 2020 submission of several that have a language each, such as those of two runs of egs/zerospeech.
+"""Merge ZeroSpeech 2020 submissions of one language each, e.g. of two runs of egs/zerospeech."""
 
-Each FOLDER is a submission that is right, as utils/validate_submission.py says. OUT is a new folder: the languages of all,
-and their metadata, which have to agree but for the description. The challenge wants english and surprise in one.
-"""
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from pyspeech.launch import ensure_environment
-
-ensure_environment()
-
-
-from pyspeech.commands.arguments import tool_parser
-from pyspeech.commands.terminal import exit_after
-
-
-def main(arguments=None):
-    options = parser().parse_args(arguments)
-    from pyspeech.units.submission import missing_languages, printable
-    from pyspeech.units.submission_merge import merge_submissions
-
-    merge_submissions(options.folders, options.output)
-    missing = missing_languages(options.output)
-    print(
-        f"{printable(options.output)}: nothing wrong"
-        + (f"; the challenge wants the language {' and '.join(missing)} too" if missing else ", both languages")
-    )
-
-
-def parser():
-    parser = tool_parser(__doc__)
-    parser.add_argument("folders", metavar="FOLDER", nargs="+", help="a submission")
-    parser.add_argument("-o", "--output", metavar="OUT", required=True, help="the folder to make")
-    return parser
-
+__import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../.."))
+from pyspeech.launch import run_command
 
 if __name__ == "__main__":
-    exit_after(main)
+    run_command("submission_merge")

@@ -1,15 +1,8 @@
 #!/usr/bin/env python3
-"""Speech in another voice, by way of discovered units, with what egs/zerospeech/run.py trained."""
+"""Speak recordings in another voice through discovered units, with models trained by egs/zerospeech/run.py."""
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from pyspeech.launch import ensure_environment
-
-ensure_environment()
-from pyspeech.commands.speak import main
-from pyspeech.commands.terminal import exit_after
+__import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../.."))
+from pyspeech.launch import run_command
 
 if __name__ == "__main__":
-    exit_after(main)
+    run_command("speak")

@@ -1,15 +1,8 @@
 #!/usr/bin/env python3
-"""Score features by ABX: how often a phone is nearer to another phone than to itself, within and across speakers."""
+"""Score features by ABX error: how often a phone is nearer to another phone than to itself, within and across speakers."""
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from pyspeech.launch import ensure_environment
-
-ensure_environment()
-from pyspeech.commands.score_abx import main
-from pyspeech.commands.terminal import exit_after
+__import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../.."))
+from pyspeech.launch import run_command
 
 if __name__ == "__main__":
-    exit_after(main)
+    run_command("score_abx")

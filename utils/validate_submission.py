@@ -1,64 +1,8 @@
 #!/usr/bin/env python3
-"""Check a ZeroSpeech 2020 submission of the track 2019 (units and resynthesis) before it is sent.
+"""Check a ZeroSpeech 2020 submission (track 2019: units and resynthesis) before sending it."""
 
-FOLDER holds metadata.yaml and 2019/{metadata.yaml,english,surprise}; pyspeech/units/submission.py describes it all.
-Every problem is printed, a line each, as `file: problem`; the exit status is 1 where there is any.
-"""
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from pyspeech.launch import ensure_environment
-
-ensure_environment()
-
-
-from pyspeech.commands.arguments import tool_parser
-from pyspeech.commands.terminal import exit_after
-from pyspeech.errors import UserError
-
-
-def main(arguments=None):
-    """Returns the exit status: 0 where the submission is right, 1 otherwise."""
-    options = parser().parse_args(arguments)
-    from pyspeech.units.submission import check_submission, missing_languages, printable
-
-    folder = printable(options.folder)
-    expected = None
-    if options.corpus:
-        from local.zerospeech.zerospeech2019 import expected_files
-
-        expected = expected_files(options.corpus, options.language)
-    elif options.language:
-        raise UserError(f"--language {options.language}: needs --corpus, whose language it is")
-    problems = check_submission(options.folder, expected)
-    for path, problem in problems:
-        print(f"{path}: {problem}")
-    if problems:
-        print(f"{folder}: {len(problems)} problem{'s' * (len(problems) > 1)}")
-    else:
-        missing = " and ".join(missing_languages(options.folder))
-        print(
-            f"{folder}: nothing wrong"
-            + ("" if expected else "; whether every test utterance is there was not checked (--corpus DIR checks that)")
-            + (f"; the challenge wants the language {missing} too (utils/merge_submissions.py)" if missing else "")
-        )
-    return 1 if problems else 0
-
-
-def parser():
-    parser = tool_parser(__doc__)
-    parser.add_argument("folder", metavar="FOLDER", help="the submission, unpacked")
-    parser.add_argument(
-        "--corpus",
-        metavar="DIR",
-        help="the corpus, in the challenge's layout: also check that every "
-        "test utterance is there, every one to synthesise, and nothing else",
-    )
-    parser.add_argument("--language", metavar="NAME", help="with --corpus: this language alone (default: all it has)")
-    return parser
-
+__import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../.."))
+from pyspeech.launch import run_command
 
 if __name__ == "__main__":
-    exit_after(main)
+    run_command("submission_validate")

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 """Fake audio detection with McAdams augmentation (Li et al. 2022): corpus, LCNN-BLSTM, Table 3 and its figures."""
 
-import sys
+__import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../../.."))
+from pyspeech.launch import ensure_environment
+
+ensure_environment()
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from pyspeech.launch import ensure_environment
-
-ensure_environment()
 from pyspeech.engine.recipe import Recipe, folder_or, stages_at_once
 from pyspeech.features.config import SpecAugmentConfig
 from pyspeech.spoof.config import AugmentConfig, CropConfig, DetectorConfig, LogMelConfig

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 """The speech detector that comes with pyspeech: a broad corpus to one small network with two operating points."""
 
-import sys
+__import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../../.."))
+from pyspeech.launch import ensure_environment
+
+ensure_environment()
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from pyspeech.launch import ensure_environment
-
-ensure_environment()
 from pyspeech.engine.recipe import Recipe
 from pyspeech.sad.config import DatasetConfig, NetworkConfig, StftConfig
 from pyspeech.training.config import TrainConfig

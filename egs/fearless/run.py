@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 """Speech activity detection on Apollo 11 radio (Heitkaemper et al. 2020): corpus to table of results."""
 
-import sys
+__import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../../.."))
+from pyspeech.launch import ensure_environment
+
+ensure_environment()
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from pyspeech.launch import ensure_environment
-
-ensure_environment()
 from pyspeech.engine.recipe import Recipe, folder_or, stages_at_once
 from pyspeech.sad.config import DatasetConfig, GridConfig, NetworkConfig, StatisticalConfig, StftConfig
 from pyspeech.sad.registry import NETWORKS

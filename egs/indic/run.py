@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 """Streaming multilingual RNN-T that needs no language label (Joshi et al. 2021): corpus to the paper's tables."""
 
-import sys
+__import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../../.."))
+from pyspeech.launch import ensure_environment
+
+ensure_environment()
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from pyspeech.launch import ensure_environment
-
-ensure_environment()
 from pyspeech.asr.config import DataConfig, LossConfig, SearchConfig, TransducerConfig
 from pyspeech.engine.recipe import Recipe, folder_or, stages_at_once
 from pyspeech.features.config import FbankConfig, SpecAugmentConfig

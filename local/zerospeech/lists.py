@@ -4,23 +4,13 @@ Each is read from the corpus and written, of the usable test utterances, into th
 `found` is the Language, `out` the folder, `test` {utterance: duration in seconds}.
 """
 
-import re
-import unicodedata
-
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write
 from pyspeech.units.abx_task import read_task
 from pyspeech.units.bitrate import listed_name, read_filelist
+from pyspeech.units.challenge import read_lines, read_synthesis, utterance_name
 
 ITEM_HEADER = "#file onset offset #phone prev-phone next-phone speaker"
-
-
-def utterance_name(text):
-    """A file's or a list's name for an utterance as it is used here: composed letters, hyphens in place of spaces.
-
-    .item files, features and submissions could not hold names with spaces.
-    """
-    return re.sub(r"\s+", "-", unicodedata.normalize("NFC", text).strip())
 
 
 def write_bitrate_filelist(found, out, test, log):
@@ -52,19 +42,6 @@ def write_synthesis(found, out, test, voices, log):
             )
     with atomic_write(target) as stream:
         stream.writelines(f"{name} {voice}\n" for name, voice in pairs if name in test)
-
-
-def read_synthesis(path, voices):
-    """[(utterance, voice), ...] of a synthesis.txt: lines `utterance voice`; without a voice it stands for each one."""
-    pairs = []
-    for line in _lines(path):
-        fields = [word for word in re.split(r"[\s,]+", line.strip()) if word]
-        if not fields:
-            continue
-        voice = utterance_name(fields[-1]) if len(fields) > 1 else None
-        name = utterance_name(listed_name(" ".join(fields[:-1] if voice else fields)))
-        pairs += [(name, speaker) for speaker in ([voice] if voice else sorted(voices))]
-    return list(dict.fromkeys(pairs))
 
 
 def write_items(found, out, test, log):
@@ -113,7 +90,7 @@ def read_items(path, test):
     test: {utterance: duration in seconds}. UserError for other lines, and for an onset behind the end of the audio.
     """
     rows = []
-    for number, line in enumerate(_lines(path), 1):
+    for number, line in enumerate(read_lines(path), 1):
         if not line.strip() or line.startswith("#"):
             continue
         fields = line.rsplit(maxsplit=6)
@@ -152,10 +129,3 @@ def _remark_absent(path, rows, test, log):
             len(rows),
             absent[0],
         )
-
-
-def _lines(path):
-    try:
-        return path.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: not UTF-8 text; convert the file (iconv -t UTF-8)") from None

@@ -18,5 +18,9 @@ COMMANDS = {
     "score eer": ("score_eer", "score_eer", "EER, Cllr and min t-DCF"),
     "kaldi export": ("kaldi_export", "kaldi_export", "manifest to Kaldi data directory"),
     "kaldi import": ("kaldi_import", "kaldi_import", "check a Kaldi data directory, make a manifest of it"),
+    "average results": ("average_results", "average_results", "mean and deviation of figures over several runs"),
+    "average detectors": ("average_detectors", "average_detectors", "average the weights of detectors of fake speech"),
+    "submission validate": ("submission_validate", "validate_submission", "check a ZeroSpeech submission"),
+    "submission merge": ("submission_merge", "merge_submissions", "join ZeroSpeech submissions of several languages"),
     "export-onnx": ("export_onnx", "export_onnx", "write a detection network as ONNX"),
 }

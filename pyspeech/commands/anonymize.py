@@ -1,10 +1,9 @@
-"""Hide who speaks in audio files: formants are moved by a McAdams coefficient (VoicePrivacy's baseline B2).
+"""Anonymise speakers: move formants by a McAdams coefficient (VoicePrivacy's baseline B2).
 
 IN is an audio file ("-": standard input), or a folder, of which OUT becomes a copy with the same names: all audio files
-in it and below. Rate, channels, format and length stay; what libsndfile cannot write in its own format becomes a WAV.
-The farther the coefficient is from 1, the stranger the voice. It is meant for 16 kHz: at other rates the same one
-does something else, for the frequency that stays is 0.16 of the rate. The words, and much of how they are said, stay
-too: this is no protection against those who know the speaker or the method.
+in it and below. Rate, channels, format and length are kept; formats that libsndfile cannot write become
+WAV. The farther the coefficient is from 1, the stranger the voice. It is meant for 16 kHz: the fixed frequency is 0.16 of the
+sampling rate. Words and much of the prosody are kept: this is no protection against those who know the speaker or the method.
 
 examples:
   utils/anonymize.py call.wav hidden.wav

@@ -1,5 +1,4 @@
-"""What command lines of utils/ share: options of several tools, and numbers as types of argparse, whose errors say what
-is expected."""
+"""Options that several commands share, and types of argparse whose errors say what is expected."""
 
 import argparse
 import os
@@ -33,7 +32,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
-    text = "auto (default): the GPU where there is one"
+    text = "auto (default): the GPU if there is one"
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help=text)
 
 
@@ -42,7 +41,7 @@ def add_json(parser: argparse.ArgumentParser, what: str = "all figures") -> None
 
 
 def new_file(text: str) -> str:
-    """The path of a file to write, in a folder that exists: a slip of the pen should not make folders."""
+    """The path of a file to write, in a folder that exists: a typing error should not create folders."""
     path = Path(text)
     if path.is_dir() or not path.parent.is_dir():
         reason = "is a folder" if path.is_dir() else f"there is no folder {path.parent}"

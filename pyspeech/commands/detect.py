@@ -1,12 +1,12 @@
-"""Find the speech in audio files.
+"""Detect speech in recordings.
 
 INPUT is an audio file ("-": standard input), a folder (searched with all below it), a Kaldi table (*.scp) or a lhotse
-manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length. The segments go to the screen, or
-with -o into one file for each recording; messages and a summary go to standard error.
+manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length. Segments go to standard output,
+or with -o into one file per recording; messages and a summary go to standard error.
 
-With --stream the segments are printed as soon as they are over, and standard input may be raw 16-bit samples (signed,
-little-endian, one channel) at --rate, or a WAV stream. A network finds what it finds offline, some seconds later (it
-says how many); the statistical system learns from the last minute alone, and finds a little less well.
+With --stream, segments are printed as soon as they end. Standard input may be raw 16-bit samples (signed, little-endian,
+one channel) at --rate, or a WAV stream. A network gives the same segments as offline, with a delay of some seconds, which
+is printed. The statistical system adapts to the last minute only and is slightly less accurate.
 
 examples:
   utils/detect_speech.py call.wav
@@ -47,9 +47,8 @@ def parser():
     parser.add_argument(
         "--system",
         choices=SYSTEMS,
-        help="shipped (default without --model): the network that comes along; "
-        "statistical needs no model, nor does statistical_plain, the paper's, which takes switched noise for "
-        "speech; the others are networks that you have trained",
+        help="shipped (default without --model): the bundled network; statistical: no model "
+        "needed; statistical_plain: as in the paper, with false alarms on switched noise; others: networks that you trained",
     )
     parser.add_argument(
         "--model",
@@ -61,16 +60,16 @@ def parser():
     parser.add_argument(
         "--point",
         metavar="NAME",
-        help="operating point, of those that an ONNX file has: of the shipped one "
-        "turns (default: pauses under half a second belong to the speech) or words (no pause does)",
+        help="operating point of an ONNX file; the bundled network has turns "
+        "(default: fill pauses under 0.5 s) and words (fill none)",
     )
-    parser.add_argument("--format", choices=FORMATS, default="rttm", help="of the segments (default: rttm)")
+    parser.add_argument("--format", choices=FORMATS, default="rttm", help="format of the segments (default: rttm)")
     parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording into DIR")
     parser.add_argument(
         "--threshold",
         metavar="X",
         type=float,
-        help="speech is what scores more than X; higher finds less (default: the system's own)",
+        help="score above which a frame is speech; higher: fewer false alarms, more misses (default: the system's)",
     )
     parser.add_argument(
         "--min-silence", metavar="S", type=seconds, help="fill shorter pauses (default: the operating point's; 0 without one)"
@@ -90,24 +89,22 @@ def parser():
     parser.add_argument(
         "--scores",
         action="store_true",
-        help="keep the score of every frame (10 ms of the statistical "
-        "system; a network's own, 20 ms of those of the mini profile): in the text with --format json, "
-        "otherwise as DIR/NAME.npy (float32), which needs -o DIR",
+        help="write the score of each frame (10 ms in the statistical "
+        "system, 20 ms in networks of the mini profile): within the text with --format json, "
+        "else as DIR/NAME.npy (float32), which needs -o DIR",
     )
     parser.add_argument(
-        "--stream", action="store_true", help="print segments while the audio comes in (rttm, segments, audacity, csv)"
+        "--stream", action="store_true", help="print segments while audio arrives (rttm, segments, audacity, csv)"
     )
     parser.add_argument(
         "--rate",
         metavar="HZ",
         type=whole_number,
         default=16000,
-        help="of raw samples on standard input, with --stream (default: 16000)",
+        help="sampling rate of raw samples on standard input, with --stream (default: 16000)",
     )
     parser.add_argument(
-        "--plot",
-        metavar="DIR",
-        help="draw each recording's spectrogram, speech and scores: DIR/NAME.png, the first ten minutes",
+        "--plot", metavar="DIR", help="plot spectrogram, speech and scores of the first ten minutes: DIR/NAME.png"
     )
     return parser
 
@@ -178,6 +175,8 @@ def model_folder(options):
         return None
     kind = "SAD network"
     if not options.model:
+        if not EXPERIMENTS.parents[1].is_dir():  # an installed package
+            raise UserError(f"--system {options.system}: expected a trained network; give its folder with --model DIR")
         return newest_model(EXPERIMENTS, options.system, kind)
     if options.model.endswith(".onnx"):
         return options.model

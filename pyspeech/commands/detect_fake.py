@@ -1,15 +1,13 @@
-"""Tell genuine from fake speech in audio files, with the detector that comes along or one that egs/add2022/run.py trained.
+"""Tell genuine from fake speech, with the bundled detector or one trained by egs/add2022/run.py.
 
 INPUT is an audio file ("-": standard input), a folder (searched with all below it), a Kaldi table (*.scp) or a lhotse
 manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length.
 
-The score is the log-likelihood ratio (natural logarithm) of genuine against fake speech, as in the recipe's score
-files: higher means genuine, 0 speaks for neither. It is a mean over windows where a recording is longer than these, 10 s
-with the detector that comes along.
-What reaches the threshold counts as genuine; the threshold is that of equal error rates on the development set of the
-detector. P(genuine) follows from the score, where a share of --prior of all recordings is genuine. Calibration and
-threshold were found on the kinds of fakes that the detector was trained with: other kinds, other microphones and other
-languages can fool it. How often, for the detector that comes along, says pyspeech/spoof/shipped/README.md.
+The score is the log-likelihood ratio (natural logarithm) of genuine against fake speech: higher means genuine, 0 is neutral.
+In recordings longer than a window (10 s in the bundled detector) it is the mean over windows. A score of at least the
+threshold counts as genuine; the default is the threshold of the equal error rate on the detector's development set.
+P(genuine) follows from the score and --prior. Calibration and threshold come from the kinds of fakes in training: unseen
+engines, microphones and languages cause errors. pyspeech/spoof/shipped/README.md has error rates of the bundled detector.
 
 examples:
   utils/detect_fake.py message.ogg
@@ -45,7 +43,7 @@ def parser():
         "--model",
         metavar="DIR",
         help="folder of a model.pt that egs/add2022/run.py made: models/NAME/SEED "
-        "in its experiment folder (default: the detector that comes along)",
+        "in its experiment folder (default: the bundled detector)",
     )
     parser.add_argument(
         "--format",
@@ -54,13 +52,13 @@ def parser():
         help="text (default), json (a list, with the "
         "score of each window), csv, scores (lines `recording score`, as in the recipe's score files)",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE (default: the screen)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE (default: standard output)")
     parser.add_argument(
         "--prior",
         metavar="P",
         type=probability,
         default=0.5,
-        help="probability that a recording is genuine, before it is heard: for P(genuine) (default: 0.5)",
+        help="prior probability of a genuine recording, for P(genuine) (default: 0.5)",
     )
     parser.add_argument(
         "--threshold", metavar="X", type=float, help="a score of X or more counts as genuine (default: the detector's own)"

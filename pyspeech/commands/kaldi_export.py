@@ -1,4 +1,4 @@
-"""Write a Kaldi data directory of cut manifests, such as those of an experiment's corpus.
+"""Write cut manifests, e.g. those of an experiment's corpus, as a Kaldi data directory.
 
 MANIFEST is a lhotse manifest of cuts (*.jsonl.gz); each of its supervisions is an utterance. DIR gets wav.scp, utt2spk,
 spk2utt, text, utt2dur, reco2dur, and as they are needed segments, utt2lang, spk2gender, and tables that Kaldi passes over:

@@ -1,4 +1,4 @@
-"""Check a Kaldi data directory, and make a lhotse manifest of cuts from it: one cut an utterance.
+"""Check a Kaldi data directory and write it as a lhotse manifest: one cut per utterance.
 
 DIR is checked by Kaldi's rules (validate_data_dir.sh): tables sorted in the C locale, ids unique and the same in all of
 them, spk2utt the inverse of utt2spk, segments with their recordings, and so on. Each fault is a line with file and number,

@@ -1,4 +1,4 @@
-"""Score features by ABX: how often a phone is nearer to another phone than to itself, within and across speakers.
+"""Score features by ABX error: how often a phone is nearer to another phone than to itself, within and across speakers.
 
 FEATURES is a folder with a file for each that the items name, NAME.npy (frames, dim), NAME.npz (`features`, and `times`
 in seconds if they are known) or NAME.txt (a vector a line), or a Kaldi table of matrices (.scp, .ark). FILE has a

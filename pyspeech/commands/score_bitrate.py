@@ -1,4 +1,4 @@
-"""Bitrate of discovered units: (N / D) H, of N vectors in D seconds, H the entropy of the distinct vectors in bits.
+"""Score the bitrate of discovered units: (N / D) H, for N vectors in D seconds, H the entropy of distinct vectors in bits.
 
 FEATURES is a folder with a file for each utterance, NAME.npy (frames, dim), NAME.npz (`features`) or NAME.txt (a vector
 a line, numbers separated by spaces), or a Kaldi table of matrices (.scp, .ark). FILE names the utterances to score, one

@@ -1,5 +1,4 @@
-"""Score a detector of fake audio: equal error rate (EER) with its 95 % interval, Cllr, min t-DCF, by attack and
-condition.
+"""Score a detector of fake audio: equal error rate (EER) with 95 % interval, Cllr and min t-DCF, by attack and condition.
 
 SCORES has lines `utterance score`; a higher score means more likely genuine. LABELS is a label file of ADD2022 (`FILE
 genuine|fake`), a protocol of ASVspoof 2019 or 2021 (`SPEAKER UTTERANCE - ATTACK bonafide|spoof`), or a lhotse manifest

@@ -1,9 +1,9 @@
-"""Speech in another voice, by way of discovered units, with what egs/zerospeech/run.py trained.
+"""Speak recordings in another voice through discovered units, with models trained by egs/zerospeech/run.py.
 
 INPUT is an audio file ("-": standard input), a folder (searched with all below it), a Kaldi table (*.scp) or a lhotse
-manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length. What is said is encoded by the
-VQ-VAE and spoken by the inverter in the voice of --speaker: into DIR/NAME.wav (one channel, 16 bit, at the model's
-sampling rate) for each recording, as long and about as loud as that. Messages and a summary go to standard error.
+manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length. The VQ-VAE encodes the
+speech, and the inverter speaks it in the voice of --speaker: DIR/NAME.wav (one channel, 16 bit, at the model's sampling
+rate) for each recording, of the same duration and about the same level. Messages and a summary go to standard error.
 
 examples:
   utils/resynthesize.py talk.wav --model egs/zerospeech/exp/mini/models/synthesis --speaker V001 -o spoken
@@ -28,16 +28,10 @@ def parser():
     parser.add_argument(
         "--model", metavar="DIR", required=True, help="folder of a VQ-VAE and its inverter (vqvae/model.pt, inverter/model.pt)"
     )
-    parser.add_argument(
-        "--speaker", metavar="NAME", help="the voice to speak with; may be left out where the model has one alone"
-    )
+    parser.add_argument("--speaker", metavar="NAME", help="voice to speak with (default: the only one of the model)")
     parser.add_argument("-o", "--output", metavar="DIR", required=True, help="write DIR/NAME.wav for each recording")
     parser.add_argument(
-        "--seed",
-        metavar="N",
-        type=int,
-        default=0,
-        help="of the phases that Griffin-Lim begins with; the same seed gives the same samples (default: 0)",
+        "--seed", metavar="N", type=int, default=0, help="random seed of the initial phases of Griffin-Lim (default: 0)"
     )
     add_device(parser)
     return parser

@@ -1,9 +1,9 @@
-"""Speech to text with a transducer that egs/indic/run.py trained.
+"""Transcribe speech with a transducer trained by egs/indic/run.py.
 
 INPUT is an audio file, a folder (searched with all below it), a Kaldi table (*.scp), a lhotse manifest of recordings or
-cuts (*.jsonl, *.jsonl.gz), or "-": standard input, which brings a file, a WAV stream, or raw 16-bit samples (signed,
-little-endian, one channel) at --rate. Any sampling rate and length. The text goes to the screen, or with -o into one
-file for each recording; messages and a summary go to standard error.
+cuts (*.jsonl, *.jsonl.gz), or "-": standard input with a file, a WAV stream, or raw 16-bit samples (signed,
+little-endian, one channel) at --rate. Any sampling rate and length. The text goes to standard output, or with -o
+into one file per recording; messages and a summary go to standard error.
 
 Recordings of up to 30 s are recognised as a whole. Longer ones, and all with --stream, are cut into segments at pauses.
 
@@ -48,13 +48,12 @@ def parser():
         "--language",
         metavar="CODE",
         default="auto",
-        help="such as hi-IN, or auto (default): by "
-        "language identification, or by the script where a model has one vocabulary for all",
+        help="e.g. hi-IN; auto (default): by language identification, or by script if the model has one vocabulary for all",
     )
     parser.add_argument(
         "--stream",
         action="store_true",
-        help="recognise while the audio comes in: partial results on a terminal, and each segment as soon as it is over",
+        help="recognise while audio arrives: partial results on a terminal, each segment as soon as it ends",
     )
     parser.add_argument(
         "--format", choices=list(FORMATS), default="text", help="text (default), json, ctm (words with times), srt (subtitles)"
@@ -69,7 +68,7 @@ def parser():
     parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording into DIR")
     parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")
     parser.add_argument(
-        "--rate", metavar="HZ", type=whole_number, default=16000, help="of raw samples on standard input (default: 16000)"
+        "--rate", metavar="HZ", type=whole_number, default=16000, help="sampling rate of raw standard input (default: 16000)"
     )
     parser.add_argument(
         "--beam",
@@ -78,14 +77,14 @@ def parser():
         help=f"hypotheses kept; 1 is fastest (default: {SearchConfig.beam}, or --nbest if more)",
     )
     parser.add_argument(
-        "--int8", action="store_true", help="compute with 8-bit integers on the CPU: faster, a little less exact"
+        "--int8", action="store_true", help="compute with 8-bit integers on the CPU: faster, slightly less accurate"
     )
     parser.add_argument(
         "--min-silence",
         metavar="S",
         type=seconds,
         default=Endpointing.silence_after,
-        help=f"a pause that ends a segment (default: {Endpointing.silence_after})",
+        help=f"seconds of pause that end a segment (default: {Endpointing.silence_after})",
     )
     parser.add_argument(
         "--tau",

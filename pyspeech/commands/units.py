@@ -1,9 +1,9 @@
-"""Audio to discovered units with a VQ-VAE that egs/zerospeech/run.py trained.
+"""Encode speech as discovered units with a VQ-VAE trained by egs/zerospeech/run.py.
 
 INPUT is an audio file ("-": standard input), a folder (searched with all below it), a Kaldi table (*.scp) or a lhotse
-manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length; what is longer than a minute is
-encoded in overlapping windows. The units go to the screen, or with -o into one file for each recording; messages and a
-summary go to standard error.
+manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length; recordings longer than a
+minute are encoded in overlapping windows. Units go to standard output, or with -o into one file per recording; messages
+and a summary go to standard error.
 
 formats:
   json      a line for each unit: recording, start and end in seconds, code; then one for the recording: seconds, units,
@@ -41,7 +41,7 @@ def parser():
         required=True,
         help="folder of a VQ-VAE (model.pt), or of a VQ-VAE and its inverter (vqvae/model.pt, inverter/model.pt)",
     )
-    parser.add_argument("--format", choices=FORMATS, default="json", help="of the units (default: json)")
+    parser.add_argument("--format", choices=FORMATS, default="json", help="format of the units (default: json)")
     parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording, or a table, into DIR")
     add_device(parser)
     return parser

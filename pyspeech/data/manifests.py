@@ -8,6 +8,7 @@ import json
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pyspeech.files import atomic_write, is_temporary
 
@@ -147,3 +148,11 @@ def _write_cuts(path, cuts):
     with atomic_write(path, "wb") as raw, gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as stream:
         for cut in cuts:
             stream.write((json.dumps(cut, ensure_ascii=False) + "\n").encode("utf-8"))
+
+
+def load_cuts(corpus: Path | str, name: str) -> list[Any]:
+    """Return the cuts of <name>.jsonl.gz in a folder as a list, empty where there is no such file."""
+    from lhotse import CutSet
+
+    path = Path(corpus) / f"{name}.jsonl.gz"
+    return list(CutSet.from_file(path)) if path.exists() else []

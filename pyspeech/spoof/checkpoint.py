@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import torch
 
 KIND = "fake audio detector"
-SHIPPED = Path(__file__).parent / "shipped"  # the detector that comes along, made by egs/add2022/run.py --profile release
+SHIPPED = Path(__file__).parent / "shipped"  # the bundled detector, made by egs/add2022/run.py --profile release
 
 
 def save_model(folder: str | Path, detector: Detector) -> None:

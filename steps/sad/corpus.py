@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from pyspeech.data.manifests import load_cuts
 from pyspeech.errors import DownloadError, UserError
-from steps.cuts import load_cuts
 
 ENOUGH_TRAINING_SECONDS = 2 * 3600  # less than this of a corpus's own: simulated streams are added
 

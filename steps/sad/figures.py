@@ -1,7 +1,7 @@
 """Figures 2, 3 and 6 of Heitkaemper et al. 2020 from our own data."""
 
+from pyspeech.data.manifests import load_cuts
 from pyspeech.report.plots import new_figure, save
-from steps.cuts import load_cuts
 from steps.sad.detect import SAMPLING_RATE, cut_path
 
 EXCERPT_SECONDS = 20.0

@@ -4,9 +4,9 @@ finds on recordings that nothing was chosen on. `exp` is the engine's Experiment
 import json
 from dataclasses import asdict, replace
 
+from pyspeech.data.manifests import load_cuts
 from pyspeech.files import write_json
 from pyspeech.report.tables import markdown_table, percent, report_text
-from steps.cuts import load_cuts
 from steps.sad.corpus import scored_sets
 from steps.sad.detect import cut_path, read_references, read_scores
 from steps.sad.systems import SAMPLING_RATE

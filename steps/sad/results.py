@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from steps.cuts import load_cuts
+from pyspeech.data.manifests import load_cuts
 from steps.sad import tables
 from steps.sad.corpus import scored_sets
 from steps.sad.figures import draw_thresholds, plot_grid

@@ -2,12 +2,12 @@
 
 from functools import partial
 
+from pyspeech.data.manifests import load_cuts
 from pyspeech.engine.parts import in_parts
 from pyspeech.engine.process import model_processes
 from pyspeech.files import write_json
 from pyspeech.sad.registry import NETWORKS
 from steps.chance import warn
-from steps.cuts import load_cuts
 from steps.sad import detect
 from steps.sad.corpus import scored_sets
 from steps.sad.options import timed

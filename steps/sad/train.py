@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
+from pyspeech.data.manifests import load_cuts
 from pyspeech.sad.registry import NETWORKS
 from steps.chance import warn_of_training
-from steps.cuts import load_cuts
 from steps.sad.detect import cut_path, labels_of_dev
 from steps.sad.systems import SAMPLING_RATE
 

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from pyspeech.data.manifests import load_cuts
 from pyspeech.engine.parts import in_parts
-from steps.cuts import load_cuts
 from steps.sad import detect
 from steps.sad.corpus import scored_sets
 from steps.sad.figures import draw_statistical

@@ -1,7 +1,7 @@
 """Majority voting of networks (Heitkaemper et al. 2020, section 4.3), with thresholds for what is voted on."""
 
+from pyspeech.data.manifests import load_cuts
 from pyspeech.engine.parts import in_parts
-from steps.cuts import load_cuts
 from steps.sad.detect import labels_of_dev, read_scores
 
 STEPS = 41  # thresholds that are tried for a network

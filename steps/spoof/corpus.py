@@ -5,11 +5,11 @@ corpus/{train,dev,adapt,eval}.jsonl.gz   Lhotse cuts, see pyspeech/spoof/formats
 
 from pathlib import Path
 
+from pyspeech.data.manifests import load_cuts
 from pyspeech.errors import UserError
-from steps.cuts import load_cuts
+from pyspeech.spoof.scored_cuts import left
 
 KINDS = ("auto", "add2022", "asvspoof2019")
-TOGETHER = "+"  # between families of engines that are left out of one training
 
 
 def prepare(exp, conf):
@@ -49,27 +49,6 @@ def kind_of(folder):
     return "asvspoof2019" if any("asvspoof2019_la" in name.lower() for name in names) else "add2022"
 
 
-def choosing_cuts(corpus, name, without=None):
-    """The cuts of a set whose label is known; [] where they are not of both kinds and so can choose nothing. without:
-    families of engines whose fakes are left out, joined by TOGETHER."""
-    cuts = left([cut for cut in load_cuts(corpus, name) if cut.supervisions[0].text], without)
-    return cuts if {cut.supervisions[0].text for cut in cuts} == {"genuine", "fake"} else []
-
-
-def scorable_cuts(corpus, name):
-    """The cuts of `choosing_cuts` for a tool that --corpus names the corpus of; UserError where there are none."""
-    path = Path(corpus) / f"{name}.jsonl.gz"
-    if not path.is_file():
-        raise UserError(f"--corpus {corpus}: no {path.name} in it; expected that of an experiment, EXP/corpus")
-    try:
-        cuts = choosing_cuts(corpus, name)
-    except (ValueError, KeyError, EOFError) as error:
-        raise UserError(f"{path}: no manifest of cuts ({error}); run the stage prepare again") from error
-    if not cuts:
-        raise UserError(f"{path}: expected labelled utterances, genuine and fake")
-    return cuts
-
-
 def training_cuts(corpus, sets, without=None):
     """The cuts of some sets, to train with, but for the fakes of some families of engines. UserError where labels are
     missing."""
@@ -81,10 +60,3 @@ def training_cuts(corpus, sets, without=None):
             "file its place in the corpus"
         )
     return left(cuts, without)
-
-
-def left(cuts, without):
-    """Those of labelled cuts that are no fakes of some families of engines; all of them where it is None."""
-    from pyspeech.spoof.formats import family_of
-
-    return [cut for cut in cuts if without is None or family_of(cut) not in without.split(TOGETHER)]

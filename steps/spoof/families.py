@@ -8,11 +8,11 @@ from copy import copy
 from dataclasses import replace
 from urllib.parse import quote
 
+from pyspeech.data.manifests import load_cuts
 from pyspeech.engine.parts import in_parts
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
-from steps.cuts import load_cuts
-from steps.spoof.corpus import TOGETHER
+from pyspeech.spoof.scored_cuts import TOGETHER
 from steps.spoof.score import read_seeds
 
 ALL = "all"
@@ -100,7 +100,7 @@ def measured(exp, crop, system, family, group, cuts, met):
     from pyspeech.compat import default_device
     from pyspeech.spoof.checkpoint import load_model
     from pyspeech.spoof.formats import family_of, kind_of, label_of
-    from steps.spoof.train import score_cuts
+    from pyspeech.spoof.scored_cuts import score_cuts
 
     genuine = [cut for cut in cuts if label_of(cut).genuine]
     fakes = [cut for cut in cuts if family_of(cut) == family]

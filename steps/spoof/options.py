@@ -3,7 +3,8 @@
 import math
 
 from pyspeech.errors import requirement
-from steps.spoof.corpus import KINDS, TOGETHER
+from pyspeech.spoof.scored_cuts import TOGETHER
+from steps.spoof.corpus import KINDS
 from steps.spoof.start import check_start
 from steps.spoof.train import SYSTEMS
 from steps.systems import check_fixed, check_systems

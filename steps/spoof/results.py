@@ -2,10 +2,10 @@
 
 import json
 
+from pyspeech.data.manifests import load_cuts
 from pyspeech.report.det_plot import plot_det
-from steps.cuts import load_cuts
+from pyspeech.spoof.scored_cuts import choosing_cuts
 from steps.spoof import tables
-from steps.spoof.corpus import choosing_cuts
 from steps.spoof.figures import envelopes, plot_envelopes, plot_histograms
 from steps.spoof.score import divide, labels_of_set, read_seeds, scored_sets
 from steps.systems import read_scores

@@ -2,13 +2,14 @@
 
 from dataclasses import asdict
 
+from pyspeech.data.manifests import load_cuts
 from pyspeech.engine.parts import in_parts
 from pyspeech.engine.process import model_processes
 from pyspeech.files import write_json
+from pyspeech.spoof.scored_cuts import chunks, score_cuts
 from steps.chance import warn
-from steps.cuts import load_cuts
 from steps.spoof.tables import chance_of
-from steps.spoof.train import chunks, score_cuts, trained_on
+from steps.spoof.train import trained_on
 from steps.systems import seeds_of
 
 SETS = ("dev", "adapt", "eval")

@@ -5,13 +5,10 @@ from collections import Counter
 from dataclasses import replace
 from functools import partial
 
-from pyspeech.engine.parts import in_parts
-from pyspeech.engine.process import model_processes
 from steps.chance import warn_of_training
 from steps.spoof.start import first_model
 from steps.systems import seeds_of
 
-AT_ONCE = 64  # utterances that are scored at a time: what a kill can lose
 COMMON = {"rnm": True}  # reverberation, noise and music
 MASKED = {**COMMON, "masks": True}  # and masks on the spectrogram
 AUGMENTED = {
@@ -88,9 +85,10 @@ def train_detector(exp, conf, system, seed, backgrounds, name, without=None):
     """
     from pyspeech.spoof.augmentation import augment
     from pyspeech.spoof.dataset import CropDataset, UtteranceSampler
+    from pyspeech.spoof.scored_cuts import choosing_cuts, save_calibrated
     from pyspeech.spoof.training import compute_loss, validation
     from pyspeech.training.run import train as run_training
-    from steps.spoof.corpus import choosing_cuts, training_cuts
+    from steps.spoof.corpus import training_cuts
 
     options, rate, corpus = SYSTEMS[system], conf.features.sampling_rate, exp.dir / "corpus"
     cuts, chooser = training_cuts(corpus, trained_on(system), without), chosen_by(system)
@@ -101,7 +99,7 @@ def train_detector(exp, conf, system, seed, backgrounds, name, without=None):
     exp.log.info("%s: %d utterances", name, len(cuts))
     if conf.data.often:
         say_drawn(cuts, conf.data.often, exp.log, some_left_out=without is not None)
-    known, calibration = (chooser, choosing) if choosing else ("dev", choosing_cuts(corpus, "dev", without))
+    known, calibration = (chooser, choosing) if chooser and choosing else ("dev", choosing_cuts(corpus, "dev", without))
     if not choosing and chooser:
         exp.log.warning(
             "no labelled %s set with genuine and fake utterances: %s keeps its last weights%s",
@@ -139,40 +137,3 @@ def say_drawn(cuts, often, log, some_left_out=False):
     unknown = [name for name in often if not count[name]]
     if unknown and not some_left_out:
         log.warning("data.often: no fake is by %s; the engines are %s", ", ".join(unknown), ", ".join(sorted(count)))
-
-
-def chunks(cuts, name):
-    """Parts of a work on cuts, so many at a time that little is lost by a kill: {name of the part: its cuts}."""
-    return {f"{name} {first:07d}": cuts[first : first + AT_ONCE] for first in range(0, len(cuts), AT_ONCE)}
-
-
-def score_cuts(model, crop, cuts):
-    """Scores of cuts as floats, before calibration."""
-    from pyspeech.spoof.dataset import UtteranceReader
-    from pyspeech.spoof.detector import score_utterances
-
-    read = UtteranceReader(model.sampling_rate)
-    return score_utterances(model.eval(), crop, map(read, cuts)).tolist()
-
-
-def save_calibrated(folder, model, crop, name, cuts, log):
-    """Write the detector with the calibration and the threshold that its scores of `cuts`, of the set `name`, give, and
-    those scores, before calibration, to <name>.txt beside it; without cuts, the detector as it is."""
-    from pyspeech.spoof.calibration import Calibration, fit_calibration
-    from pyspeech.spoof.checkpoint import save_model
-    from pyspeech.spoof.detector import Detector
-    from pyspeech.spoof.formats import label_of, write_scores
-    from pyspeech.spoof.scoring import equal_error_rate
-
-    if not cuts:
-        save_model(folder, Detector(model, crop, Calibration()))
-        return
-    found = in_parts(
-        "calibration", partial(score_cuts, model, crop), chunks(cuts, f"{folder.name} {name}"), model_processes(), log=log
-    )
-    scores = sum(found.values(), [])
-    write_scores(folder / f"{name}.txt", {cut.id: score for cut, score in zip(cuts, scores, strict=True)})
-    genuine, fake = (
-        [score for score, cut in zip(scores, cuts, strict=True) if label_of(cut).genuine is kind] for kind in (True, False)
-    )
-    save_model(folder, Detector(model, crop, fit_calibration(genuine, fake), equal_error_rate(genuine, fake)[1]))

@@ -1,10 +1,10 @@
 """Units of the test set and their scores in egs/zerospeech: ABX within and across speakers, bitrate, codes in use."""
 
+from pyspeech.data.manifests import load_cuts
 from pyspeech.engine.parts import in_parts
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path, write_json
 from steps.chance import warn
-from steps.cuts import load_cuts
 from steps.systems import seeds_of
 from steps.units.tables import chance_notes
 from steps.units.train import SYSTEMS

@@ -7,7 +7,7 @@ test set for others.
 import zlib
 from collections import defaultdict
 
-from steps.cuts import load_cuts
+from pyspeech.data.manifests import load_cuts
 from steps.units.corpus import speaker_of
 
 MOST = 30  # recordings of a speaker

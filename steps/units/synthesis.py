@@ -10,9 +10,9 @@ import shutil
 import zlib
 from dataclasses import asdict, replace
 
+from pyspeech.data.manifests import load_cuts
 from pyspeech.engine.parts import in_parts
 from pyspeech.engine.process import model_processes
-from steps.cuts import load_cuts
 from steps.units.train import run_training
 
 
@@ -102,7 +102,7 @@ def expected_of(corpus, language, cuts, pairs):
     """(test utterances, {(utterance, voice)}) that a submission is to hold: all of a release, what was left out too."""
     if corpus == "mini":
         return {cut.id for cut in cuts}, set(pairs)
-    from local.zerospeech.zerospeech2019 import expected_files
+    from pyspeech.units.challenge import expected_files
 
     ((utterances, wanted),) = expected_files(corpus, language).values()
     return utterances, set(pairs) if wanted is None else wanted

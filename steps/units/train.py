@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from pyspeech.data.manifests import load_cuts
 from steps.chance import warn_of_training
-from steps.cuts import load_cuts
 from steps.systems import seeds_of
 
 # What each differs in from the paper's Transformer VQ-VAE with 128 codes: options of VqVaeConfig, and of MfccConfig.

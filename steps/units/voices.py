@@ -4,10 +4,10 @@ import statistics
 import time
 from collections import defaultdict
 
+from pyspeech.data.manifests import load_cuts
 from pyspeech.engine.parts import in_parts
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
-from steps.cuts import load_cuts
 from steps.units.corpus import speaker_of, words_of
 from steps.units.figures import draw_sentence
 from steps.units.recognition import add_recognition

@@ -7,6 +7,7 @@ import torch
 from lhotse import CutSet
 from tiny_spoof import write_corpus
 
+from pyspeech.commands import average_detectors
 from pyspeech.errors import UserError
 from pyspeech.spoof.calibration import Calibration
 from pyspeech.spoof.checkpoint import load_model, save_model
@@ -15,7 +16,6 @@ from pyspeech.spoof.detector import Detector, score_utterances
 from pyspeech.spoof.formats import label_of, read_scores
 from pyspeech.spoof.networks import LcnnBlstm
 from pyspeech.spoof.scoring import equal_error_rate
-from utils import average_detectors
 
 CROP = CropConfig(samples=8000, hop=4000)
 

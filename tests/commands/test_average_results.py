@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tool_harness import one_line_error, run_tool
 
-from utils.average_results import main
+from pyspeech.commands.average_results import main
 
 
 @pytest.fixture

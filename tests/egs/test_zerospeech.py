@@ -11,10 +11,11 @@ import pytest
 from recipe_harness import ROOT, Recipe, fixtures, mistakes
 from tiny_zerospeech import make_zerospeech
 
-from local.zerospeech.zerospeech2019 import expected_files, prepare
+from local.zerospeech.zerospeech2019 import prepare
 from pyspeech.commands import score_bitrate
 from pyspeech.errors import UserError
 from pyspeech.features.config import MfccConfig
+from pyspeech.units.challenge import expected_files
 from pyspeech.units.submission import check_submission, wave_problem
 from steps.systems import read_scores
 from steps.units import score, synthesis

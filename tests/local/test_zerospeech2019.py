@@ -14,6 +14,7 @@ from tiny_zerospeech import TEST_SPEAKERS, UNIT_SPEAKERS, VOICES, make_zerospeec
 
 from local.zerospeech import zerospeech2019
 from pyspeech.errors import UserError
+from pyspeech.units import challenge
 from pyspeech.units.bitrate import read_filelist
 
 log = logging.getLogger("test")
@@ -283,22 +284,22 @@ def test_shorter_than_a_sample_after_resampling(corpus, tmp_path):
 
 
 def test_what_a_submission_of_another_language_is_expected_to_hold(corpus):
-    assert set(zerospeech2019.expected_files(corpus, "ENGLISH")) == {"english"}
+    assert set(challenge.expected_files(corpus, "ENGLISH")) == {"english"}
     shutil.copytree(corpus / "english", corpus / "surprise")
-    assert set(zerospeech2019.expected_files(corpus)) == {"english", "surprise"}
+    assert set(challenge.expected_files(corpus)) == {"english", "surprise"}
     (corpus / "english").rename(corpus / "French")
-    assert set(zerospeech2019.expected_files(corpus, "french")) == {"english"}
-    assert set(zerospeech2019.expected_files(corpus / "French")) == {"english"}
-    assert set(zerospeech2019.expected_files(corpus, "surprise")) == {"surprise"}
+    assert set(challenge.expected_files(corpus, "french")) == {"english"}
+    assert set(challenge.expected_files(corpus / "French")) == {"english"}
+    assert set(challenge.expected_files(corpus, "surprise")) == {"surprise"}
 
 
 def test_what_a_submission_is_expected_to_hold(corpus):
-    utterances, pairs = zerospeech2019.expected_files(corpus)["english"]
+    utterances, pairs = challenge.expected_files(corpus)["english"]
     assert len(utterances) == 24 and len(pairs) == 6 and ("S002_0000000018", "V001") in pairs
     (corpus / "english/synthesis.txt").unlink()
-    assert zerospeech2019.expected_files(corpus, "english")["english"][1] is None
+    assert challenge.expected_files(corpus, "english")["english"][1] is None
     with pytest.raises(UserError, match="no language surprise with a folder test"):
-        zerospeech2019.expected_files(corpus, "surprise")
+        challenge.expected_files(corpus, "surprise")
 
 
 def test_names_without_speakers_are_remarked_on(corpus, tmp_path, caplog):

@@ -10,6 +10,7 @@ from tiny_spoof import write_corpus
 
 from pyspeech.errors import UserError
 from pyspeech.features.config import SpecAugmentConfig
+from pyspeech.spoof import scored_cuts
 from pyspeech.spoof.config import AugmentConfig, CropConfig, DetectorConfig, LogMelConfig
 from pyspeech.spoof.formats import family_of, label_of
 from pyspeech.spoof.scoring import equal_error_rate
@@ -59,7 +60,7 @@ def test_fakes_of_a_family_are_left_out(exp):
     assert {family_of(cut) for cut in everything} == {"-", "A01", "Bé 2/x"}
     some = corpora.training_cuts(exp.dir / "corpus", ["train", "dev"], "A01")
     assert len(everything) == 24 and len(some) == 16 and {label_of(cut).attack for cut in some} == {"-", "A02"}
-    assert len(corpora.choosing_cuts(exp.dir / "corpus", "dev", "Bé 2/x")) == 8
+    assert len(scored_cuts.choosing_cuts(exp.dir / "corpus", "dev", "Bé 2/x")) == 8
 
 
 def test_each_family_is_measured_by_a_detector_that_has_not_met_it(exp, monkeypatch):
@@ -87,7 +88,7 @@ def test_each_family_is_measured_by_a_detector_that_has_not_met_it(exp, monkeypa
 
     detector = load_model(exp.dir / "models" / families.folder_name("none", "Bé 2/x"))
     scores = [
-        train.score_cuts(detector.model, conf.data, [cut for cut in cuts if label_of(cut).attack == attack])
+        scored_cuts.score_cuts(detector.model, conf.data, [cut for cut in cuts if label_of(cut).attack == attack])
         for attack in ("-", "A02")
     ]
     entry = found["Bé 2/x"]["left_out"]

@@ -11,8 +11,9 @@ import yaml
 from tiny_zerospeech import make_zerospeech
 from tool_harness import run_tool
 
-from local.zerospeech.zerospeech2019 import expected_files
+from pyspeech.commands import submission_validate
 from pyspeech.errors import UserError
+from pyspeech.units.challenge import expected_files
 from pyspeech.units.features_files import read_features
 from pyspeech.units.submission import (
     check_submission,
@@ -23,7 +24,6 @@ from pyspeech.units.submission import (
     write_metadata,
     write_synthesis,
 )
-from utils import validate_submission
 
 TEST = "2019/english/test"
 
@@ -238,7 +238,7 @@ def test_names_and_dates_of_all_sorts(submission, tmp_path, capsys):
     shutil.copy(next((submission / TEST).glob("V*.wav")), os.fsencode(submission / TEST) + b"/V001_th\xe9.wav")
     odd = os.fsdecode(os.fsencode(tmp_path) + b"/\xe9")
     shutil.copytree(submission, odd)
-    assert validate_submission.main([odd]) == 1
+    assert submission_validate.main([odd]) == 1
     output = capsys.readouterr().out
     assert f"{TEST}/V001_caf\\udce9.wav: is empty (0 bytes)" in output and "V001_th\\udce9.wav: cannot" not in output
     assert output.splitlines()[-1].startswith(f"{tmp_path}/\\udce9: ")
@@ -300,7 +300,7 @@ def test_against_the_corpus(submission, corpus):
 
 
 def test_tool(submission, corpus, tmp_path, capsys):
-    assert validate_submission.main([str(submission), "--corpus", str(corpus)]) == 0
+    assert submission_validate.main([str(submission), "--corpus", str(corpus)]) == 0
     assert capsys.readouterr().out == (
         f"{submission}: nothing wrong; the challenge wants the language surprise too (utils/merge_submissions.py)\n"
     )
@@ -309,6 +309,6 @@ def test_tool(submission, corpus, tmp_path, capsys):
     assert run.returncode == 1 and run.stderr == ""
     assert run.stdout == "2019/metadata.yaml: is missing\nsubmission: 1 problem\n"
     with pytest.raises(UserError, match="--language english: needs --corpus"):
-        validate_submission.main([str(submission), "--language", "english"])
+        submission_validate.main([str(submission), "--language", "english"])
     run = run_tool("validate_submission", "nowhere", cwd=tmp_path)
     assert run.returncode == 1 and run.stderr.startswith("error: nowhere: no such folder") and run.stderr.count("\n") == 1

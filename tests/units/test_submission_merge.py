@@ -8,8 +8,8 @@ import yaml
 from tiny_zerospeech import make_zerospeech
 from tool_harness import run_tool
 
-from local.zerospeech.zerospeech2019 import expected_files
 from pyspeech.errors import UserError
+from pyspeech.units.challenge import expected_files
 from pyspeech.units.submission import check_submission, synthesis_names, write_embedding, write_metadata, write_synthesis
 from pyspeech.units.submission_merge import merge_submissions
 

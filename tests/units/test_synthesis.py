@@ -11,7 +11,7 @@ import pytest
 import soundfile
 import torch
 
-from pyspeech.data.manifests import Utterance, write_manifest
+from pyspeech.data.manifests import Utterance, load_cuts, write_manifest
 from pyspeech.engine.parts import kept_in
 from pyspeech.features.config import MfccConfig
 from pyspeech.units.checkpoint import Bundle, save_pair
@@ -20,7 +20,6 @@ from pyspeech.units.inverter import Inverter
 from pyspeech.units.submission import check_submission, wave_problem
 from pyspeech.units.voices import Voice
 from pyspeech.units.vqvae import VqVae
-from steps.cuts import load_cuts
 from steps.units import synthesis, voices
 from steps.units.tables import report, synthesis_parts
 

@@ -6,18 +6,15 @@ frame of every item, so its item file has offsets a frame later: both see the sa
 far as its single precision allows.
 """
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+__import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../../.."))
 from pyspeech.launch import ensure_environment
 
 ensure_environment()
-
 import contextlib
 import importlib.util
 import os
 import tempfile
+from pathlib import Path
 
 from pyspeech.commands.arguments import tool_parser
 from steps.benchmark.timing import best_process_times, use_one_thread

@@ -21,20 +21,18 @@ On a CPU --sizes is mini; the papers' sizes are for GPUs: a step takes minutes w
   utils/bench/benchmark.py --compare here.json there.json   refuses different work; "no difference" where ranges overlap
 """
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+__import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../../.."))
 from pyspeech.launch import ensure_environment
 
 ensure_environment()
-
 import contextlib
 import itertools
 import json
 import os
+import sys
 import tempfile
 import time
+from pathlib import Path
 
 from pyspeech.commands.arguments import length, tool_parser, whole_number
 from pyspeech.commands.terminal import exit_after

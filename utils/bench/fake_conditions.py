@@ -11,14 +11,10 @@ examples:
   utils/bench/fake_conditions.py --corpus egs/add2022/exp/mini/corpus --model egs/add2022/exp/mini/models/rnm_sm/42 --set eval
 """
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+__import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../../.."))
 from pyspeech.launch import ensure_environment
 
 ensure_environment()
-
 from functools import partial
 
 from pyspeech.commands.arguments import tool_parser
@@ -32,9 +28,7 @@ def main(arguments=None):
     parser.add_argument("--corpus", metavar="DIR", required=True, help="corpus in an experiment folder of egs/add2022")
     parser.add_argument("--set", choices=("dev", "adapt", "eval"), default="dev", help="which of its sets (default: dev)")
     parser.add_argument(
-        "--model",
-        metavar="DIR",
-        help="folder of a model.pt that egs/add2022/run.py made (default: the detector that comes along)",
+        "--model", metavar="DIR", help="folder of a model.pt that egs/add2022/run.py made (default: the bundled detector)"
     )
     options = parser.parse_args(arguments)
     status = set_up_messages()
@@ -44,7 +38,7 @@ def main(arguments=None):
     from pyspeech.spoof.dataset import UtteranceReader
     from pyspeech.spoof.detector import score_samples
     from pyspeech.spoof.formats import label_of
-    from steps.spoof.corpus import scorable_cuts
+    from pyspeech.spoof.scored_cuts import scorable_cuts
 
     detector = load_model(find_model(options.model, "fake audio detector") if options.model else SHIPPED)
     cuts, rate, rows = scorable_cuts(options.corpus, options.set), detector.sampling_rate, []

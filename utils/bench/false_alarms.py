@@ -8,14 +8,10 @@ examples:
   utils/bench/false_alarms.py --hours 10 --by-kind
 """
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+__import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../../.."))
 from pyspeech.launch import ensure_environment
 
 ensure_environment()
-
 from functools import partial
 
 from pyspeech.commands.arguments import length, seed, tool_parser

@@ -16,21 +16,19 @@ Everything is kept in --folder, where one is named, and corpora that are there a
 after each part. Without a GPU, `--device cpu --steps 3` shows that it works.
 """
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+__import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../../.."))
 from pyspeech.launch import ROOT, ensure_environment
 
 ensure_environment()
-
 import contextlib
 import os
 import re
 import statistics
+import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import NamedTuple
 
 from pyspeech.commands.arguments import add_json, length, tool_parser, whole_number

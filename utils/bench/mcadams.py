@@ -6,14 +6,10 @@ from librosa where that is installed, as the baseline does. Without --audio the 
 formants that move, and noise.
 """
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+__import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../../.."))
 from pyspeech.launch import ensure_environment
 
 ensure_environment()
-
 import importlib.util
 
 from pyspeech.commands.arguments import length, tool_parser, whole_number

@@ -11,20 +11,18 @@ with all that it starts.
 All of it is kept in --folder, where one is named; what is there is not done again. `--scale 0.01` is for a trial.
 """
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+__import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../../.."))
 from pyspeech.launch import ensure_environment
 
 ensure_environment()
-
 import contextlib
 import json
 import os
 import resource
+import sys
 import tempfile
 import time
+from pathlib import Path
 
 from pyspeech.commands.arguments import add_json, length, tool_parser, whole_number
 from pyspeech.commands.terminal import exit_after

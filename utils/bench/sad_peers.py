@@ -12,18 +12,15 @@ examples:
   utils/bench/sad_peers.py timit/ ami/ --turns radio/ -o peers      the tables, and the default settings' DCF as peers.png
 """
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+__import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../../.."))
 from pyspeech.launch import ensure_environment
 
 ensure_environment()
-
 import functools
 import importlib.util
 import os
 import time
+from pathlib import Path
 
 from pyspeech.commands.arguments import tool_parser
 from pyspeech.commands.terminal import exit_after

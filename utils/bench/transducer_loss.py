@@ -6,18 +6,15 @@ network (tanh and a linear layer), simple heads, both losses, one thread, float3
 its own: memory is how far its peak rises above what it held before the first pass, time the best of the later passes.
 """
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+__import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../../.."))
 from pyspeech.launch import ensure_environment
 
 ensure_environment()
-
 import argparse
 import json
 import os
 import subprocess
+import sys
 
 from pyspeech.commands.arguments import tool_parser
 from steps.benchmark.machine import held_gigabytes, peak_gigabytes

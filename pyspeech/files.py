@@ -76,12 +76,12 @@ def atomic_write(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
 
 
 def format_of(path: Path | str, formats: Mapping[str, str], format: str | None = None) -> str:
-    """Name of the format to write `path` in: `format`, or where that is None the first with the ending of `path`.
+    """Name of the format to write `path` in: `format`, or where that is None the one with the longest ending that fits.
 
     formats: {name: ending, such as ".txt"}. UserError where `format` or the ending is none of these.
     """
-    ending = Path(path).suffix.lower()
-    found = format or next((name for name, known in formats.items() if known == ending), "")
+    fitting = [name for name, known in formats.items() if Path(path).name.lower().endswith(known.lower())]
+    found = format or max(fitting, key=lambda name: len(formats[name]), default="")
     if found not in formats:
         known = ", ".join(f"{name} ({ending})" for name, ending in formats.items())
         what = f"unknown format '{format}'" if format else "its ending names no format"

@@ -106,6 +106,10 @@ def test_what_is_found_saves_itself_as_the_tools_write_it(recording, tmp_path):
         speech.save(tmp_path / f"x{ending}", name)
         done = run_tool("detect_speech", path, "--format", name)
         assert (tmp_path / f"x{ending}").read_text() == done.stdout
+    for ending, name in ((".TextGrid", "textgrid"), (".labels.txt", "audacity"), (".txt", "fearless")):
+        speech.save(tmp_path / f"by ending{ending}")
+        speech.save(tmp_path / "by format", name)
+        assert (tmp_path / f"by ending{ending}").read_text() == (tmp_path / "by format").read_text()
     score = FakeDetector().score(path)
     for name in ("text", "json", "csv", "scores"):
         score.save(tmp_path / "y", name)

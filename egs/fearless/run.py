@@ -18,7 +18,7 @@ from steps.sad.grid import train_grid
 from steps.sad.options import check_options, if_grid, network_options, scored, timed, trained, tuned
 from steps.sad.results import report
 from steps.sad.score import measure_speed, score_networks, tune_thresholds
-from steps.sad.systems import FIXED, TUNED, pattern
+from steps.sad.systems import FIXED, PAPER, TUNED, pattern
 from steps.sad.train import train_system
 from steps.sad.untrained import detect_without_training
 from steps.systems import DECODING, TRAINING, if_used
@@ -31,7 +31,7 @@ class Config:
     minutes: list[int] = field(default_factory=lambda: [80, 40, 30])  # of simulated train, dev and eval streams
     simulated: str = "auto"  # simulated streams beside a real corpus: always, never, or auto (where train is under 2 h)
     collars: list[float] = field(default_factory=lambda: [0.0, 0.5])  # seconds: a table, tuned for its own, of each
-    systems: list[str] = field(default_factory=lambda: list(NETWORKS))  # networks to train and compare
+    systems: list[str] = field(default_factory=lambda: list(PAPER))  # networks to train and compare
     statistical: StatisticalConfig = field(default_factory=StatisticalConfig)
     features: StftConfig = field(default_factory=StftConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)

@@ -148,6 +148,7 @@ def main(arguments=None):
         if any(str(recording.path) == "-" for recording in recordings):
             raise UserError("--plot: standard input cannot be read a second time; write it to a file first")
         check_output(options.plot, recordings, "--plot")
+        import matplotlib  # noqa: F401 (where it is missing, say so before the work)
     from pyspeech.sad.detector import load_detector
 
     detect = load_detector(*how(options), **tidying(options))

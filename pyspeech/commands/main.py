@@ -38,8 +38,9 @@ def choose(arguments: Sequence[str]) -> tuple[str, list[str]]:
         name = " ".join(arguments[:words])
         if name in COMMANDS:
             return name, list(arguments[words:])
-    name = " ".join(argument for argument in arguments[:2] if not argument.startswith("-"))
-    near = difflib.get_close_matches(name, COMMANDS, 1, 0.4) or [one for one in COMMANDS if one.startswith(arguments[0])]
+    group = [one for one in COMMANDS if one.startswith(arguments[0] + " ")]
+    name = " ".join(arguments[: 2 if group else 1])
+    near = difflib.get_close_matches(name, group or COMMANDS, 1) or group
     guess = f". Did you mean '{near[0]}'?" if near else ""
     raise UserError(f"no command '{name}'; commands: {', '.join(COMMANDS)}{guess}")
 

@@ -1,7 +1,10 @@
 """The systems of egs/fearless, by name."""
 
+from pyspeech.sad.registry import NETWORKS
+
 SAMPLING_RATE = 8000  # Hz, of the corpora and so of every detector; streams of other rates are resampled on reading
 
+PAPER = [name for name, network in NETWORKS.items() if any(network.paper)]  # the networks that are trained by default
 VOTES = ["vote", "vote_tuned"]  # the majority of the networks, by their own thresholds and by thresholds tuned together
 STATISTICAL = {"statistical": False, "voicing": True}  # the paper's statistical SAD and ours: whether it looks at the voicing
 TUNED = [*STATISTICAL, "baseline"]  # nothing to train, but a threshold from dev

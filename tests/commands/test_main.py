@@ -95,7 +95,8 @@ def test_detectors_run_without_the_packages_of_the_extras(recording, arguments):
 
 def test_mistakes_are_one_line():
     for arguments, message in (
-        (["detct"], "no command 'detct'; commands: detect, "),
+        (["detct", "call.wav"], "no command 'detct'; commands: detect, "),
+        (["detct", "call.wav"], "Did you mean 'detect'?"),
         (["score", "were"], "Did you mean 'score wer'?"),
         (["score"], "no command 'score'"),
         (["detect", "/no/such.wav"], "/no/such.wav"),

@@ -68,6 +68,7 @@ ACCEPTED = {
     "0: pieces are all as long as crop_seconds": {"UnitDataConfig.shortest_crop": ["0"]},
     "0: the training process reads itself": {"TrainConfig.num_workers": ["0"]},
     "0: windows are as long as the pieces of training": {"CropConfig.whole": ["0"]},
+    "0: a learnt weighted sum of all layers": {"LogMelConfig.layer": ["0"]},
     "0: no tracking of noise": {"StatisticalConfig.iterations": ["0"]},
     "0: noise is removed whole": {"StatisticalConfig.min_gain": ["0"]},
     "0 seconds: a frame alone; no gap is closed, no pause filled": dict.fromkeys(
@@ -108,6 +109,7 @@ ACCEPTED = {
             "DataConfig.augment",
             "DataConfig.pooled",
             "DetectorConfig.residual",
+            "LogMelConfig.fine_tuned",
             "LogMelConfig.remove_mean",
             "LossConfig.full",
             "TrainConfig.bf16",

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PAGE = (REPOSITORY / "egs/README.md").read_text(encoding="utf-8")
+PAGE, _ = (REPOSITORY / "egs/README.md").read_text(encoding="utf-8").split("\n## 7. Add a network")  # test_add_a_network.py
 BLOCK = re.compile(r"^`(\S+)`\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 # Runs a script, killed as it is about to put the second checkpoint in its place.

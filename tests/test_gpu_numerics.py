@@ -15,7 +15,8 @@ from pyspeech.asr import training as transducer_training
 from pyspeech.asr.networks import Transducer
 from pyspeech.compat import autocast, is_autocast
 from pyspeech.sad import training as sad_training
-from pyspeech.sad.networks import SadNetwork, highest_score
+from pyspeech.sad.networks import SadNetwork
+from pyspeech.sad.networks.output import highest_score
 from pyspeech.spoof import training as spoofing_training
 from pyspeech.spoof.networks import LcnnBlstm
 from pyspeech.training.config import TrainConfig

@@ -200,7 +200,7 @@ def _fleurs_line(folder):
 
 def _commonvoice_line(clips, header):
     def parse(line):
-        fields = dict(zip(header, line.rstrip("\r\n").split("\t"), strict=True))
+        fields = dict(zip(header, line.rstrip("\r\n").split("\t"), strict=False))
         columns = [fields[column] for column in COMMONVOICE_COLUMNS]
         return clips / fields["path"], "\t".join([*columns, *("" for _ in COMMONVOICE_UNUSED)])
 

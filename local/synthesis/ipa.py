@@ -36,7 +36,7 @@ def split(text, language):
         text = re.sub(r"[;\u037e]", "?", text)
     pieces = re.split(r"\s*([,.;:!?…·\u0387]+(?=[\s\"'”»)]|$)|[—–]|(?<=\s)-(?=\s))", text)
     marks = [MARKS.get(mark[:1].replace("\u0387", "·"), mark[:1]) for mark in pieces[1::2]] + [""]
-    return [(words.strip(), mark) for words, mark in zip(pieces[::2], marks, strict=True)]
+    return [(words.strip(), mark) for words, mark in zip(pieces[::2], marks, strict=False)]
 
 
 def symbols_of(word, vocabulary, spelling=None):

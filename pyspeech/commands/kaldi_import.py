@@ -98,7 +98,7 @@ def copy_features(folder, target):
         raise UserError(f"--features: {folder} has no feats.scp")
     features = open_features(folder / "feats.scp")
     count = 0
-    for line, one in zip(read_table(folder / "feats.scp"), read_data_dir(folder), strict=True):
+    for line, one in zip(read_table(folder / "feats.scp"), read_data_dir(folder), strict=False):
         path = target / f"{one.id}.npy"
         if not path.resolve().is_relative_to(target.resolve()):
             raise UserError(f"{folder}: the utterance {one.id} has no name that a file in {target} can have")

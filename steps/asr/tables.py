@@ -370,7 +370,7 @@ def _paper_figures(row, languages, averages):
     """{column: the paper's figure} of what is comparable: its languages; its averages where all languages are its."""
     if row is None:
         return {}
-    figures = dict(zip((*PAPER_LANGUAGES, *averages), row, strict=True))
+    figures = dict(zip((*PAPER_LANGUAGES, *averages), row, strict=False))
     shown = [code for code in languages if code in PAPER_LANGUAGES]
     return {name: figures[name] for name in shown + _paper_averages(languages, averages)}
 

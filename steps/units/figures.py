@@ -157,7 +157,7 @@ def plot_sentence(name, original, codes, spoken, config, path):
         axes[1].axvspan(start, end, color=f"C{code % 10}", alpha=0.55, linewidth=0)
         axes[1].text((start + end) / 2, 0.5, code, rotation=90, ha="center", va="center", fontsize=6)
     axes[1].set(ylim=(0, 1), yticks=[], ylabel="codes")
-    for axis, (voice, samples) in zip(axes[2:], spoken.items(), strict=True):
+    for axis, (voice, samples) in zip(axes[2:], spoken.items(), strict=False):
         _spectrogram(axis, samples, config, f"spoken by {voice}")
     for axis in axes:
         axis.set_xlim(0, seconds)

@@ -51,7 +51,7 @@ def add_recognition(measured, exp, recogniser, names, test):
     measured["conversions"]["recognition"] = character_errors(
         [pair for (source, target), pairs in found.items() if source != target for pair in pairs]
     )
-    measured["recordings"] = character_errors(list(zip(texts.values(), heard[len(spoken) :], strict=True)))
+    measured["recordings"] = character_errors(list(zip(texts.values(), heard[len(spoken) :], strict=False)))
     measured["recogniser"] = recogniser
 
 

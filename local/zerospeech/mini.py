@@ -187,7 +187,8 @@ def align(rows, features, transcripts, log):
             times[one.id] = None
             continue
         ends = [end * config.frame_seconds + later for _, _, end in segments[:-1]] + [audio["duration"]]  # pyright: ignore[reportOptionalSubscript]
-        times[one.id] = [(phone, start, end) for (phone, _, _), start, end in zip(segments, [0.0, *ends], ends, strict=True)]  # pyright: ignore[reportArgumentType]
+        phones = [phone for phone, _, _ in segments or []]
+        times[one.id] = list(zip(phones, [0.0, *ends[:-1]], ends, strict=True))
     return times
 
 

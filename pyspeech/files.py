@@ -1,5 +1,6 @@
 """Files that are either whole or not there: write beside, fsync, rename. And what the files of /proc say."""
 
+import base64
 import contextlib
 import errno
 import json
@@ -108,6 +109,29 @@ def write_json(path: Path | str, value: object) -> None:
     with atomic_write(path) as stream:
         json.dump(value, stream, indent=1, sort_keys=True, ensure_ascii=False)
         stream.write("\n")
+
+
+def to_json(value: Any) -> str:
+    """Return the JSON of a value that may hold arrays, and numbers of numpy."""
+    return json.dumps(value, default=_array_as_json)
+
+
+def from_json(text: str) -> Any:
+    """Return the value of `to_json`: arrays, which may be written to, as they were; lists for tuples."""
+    return json.loads(text, object_hook=_array_of_json)
+
+
+def _array_as_json(value):
+    data = base64.b64encode(value.tobytes()).decode("ascii")
+    return {"array": data, "type": value.dtype.str, "shape": value.shape} if value.shape else value.item()
+
+
+def _array_of_json(read):
+    if read.keys() != {"array", "type", "shape"}:
+        return read
+    import numpy as np
+
+    return np.frombuffer(base64.b64decode(read["array"]), read["type"]).reshape(read["shape"]).copy()
 
 
 def proc_field(path: Path | str, name: str) -> str:

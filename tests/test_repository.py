@@ -139,7 +139,7 @@ def names_of(nodes):
         ("steps", "egs utils tests"),
         ("egs", "utils tests"),
         ("utils", "egs tests"),
-        ("pyspeech/engine", "torch lhotse"),
+        ("pyspeech/engine", "torch lhotse numpy"),
         ("pyspeech/sad", "pyspeech.asr pyspeech.units pyspeech.spoof"),
         ("pyspeech/spoof", "pyspeech.asr pyspeech.units pyspeech.sad"),
         ("pyspeech/units", "pyspeech.asr pyspeech.sad pyspeech.spoof"),
@@ -225,10 +225,19 @@ def test_every_recipe_has_its_paper_in_the_citation():
             assert author["family-names"].replace("oe", "ö") in page.replace("oe", "ö")
 
 
-def test_the_official_corpora_share_one_signature():
-    """prepare(corpus, out, log, *, ..., skip_bad)."""
-    places = ["fearless.fearless_steps", "indic.mucs", "indic.kaldi", "indic.speech_corpora", "zerospeech.zerospeech2019"]
-    for place in [*places, "add2022.add2022", "add2022.asvspoof2019"]:
+OFFICIAL = ["fearless.fearless_steps", "indic.mucs", "indic.kaldi", "indic.speech_corpora", "zerospeech.zerospeech2019"]
+OFFICIAL += ["add2022.add2022", "add2022.asvspoof2019"]
+MADE = ["fearless.mini", "detector.scenes", "indic.mini", "indic.prompts", "zerospeech.mini", "add2022.mini"]
+
+
+@pytest.mark.parametrize(
+    "places, given, last", [(OFFICIAL, ["corpus", "out", "log"], ["skip_bad", "parts"]), (MADE, ["out", "log"], ["parts"])]
+)
+def test_corpora_share_one_signature(places, given, last):
+    """prepare(corpus, out, log, *, ..., skip_bad, parts); of those that are made here: prepare(out, log, *, ..., parts)."""
+    for place in places:
         parameters = inspect.signature(importlib.import_module(f"local.{place}").prepare).parameters
-        assert list(parameters)[:3] == ["corpus", "out", "log"] and list(parameters)[-1] == "skip_bad"
-        assert all(one.kind is one.KEYWORD_ONLY for one in list(parameters.values())[3:])
+        names = list(parameters)
+        assert names[: len(given)] == given and names[-len(last) :] == last, place
+        assert all(one.kind is one.KEYWORD_ONLY for one in list(parameters.values())[len(given) :]), place
+        assert all(one.default is None for one in parameters.values() if one.name == "parts"), place

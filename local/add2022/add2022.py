@@ -24,6 +24,7 @@ from local.add2022.manifests import SETS, pair, write_sets
 from local.splits import SPLIT_WORDS
 from pyspeech.audio import io
 from pyspeech.data.audio_checks import AUDIO_SUFFIXES
+from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
 
 WORDS = {**SPLIT_WORDS, **dict.fromkeys(("adp", "adapt", "adaptation", "adaption"), "adapt")}
@@ -33,7 +34,9 @@ EXPECTED = "ADD_train_dev/train/*.wav, ADD_train_dev/label/train_label.txt, trac
 RELEASED = {"train": (3012, 24072), "dev": (2307, 21295), "adapt": (300, 700)}  # genuine, fake: Table 2 of the paper
 
 
-def prepare(corpus: str | Path, out: str | Path, log: logging.Logger, *, skip_bad: bool = False) -> dict[str, dict[str, int]]:
+def prepare(
+    corpus: str | Path, out: str | Path, log: logging.Logger, *, skip_bad: bool = False, parts: Parts | None = None
+) -> dict[str, dict[str, int]]:
     """Check the corpus and write <set>.jsonl.gz (train, dev, adapt, eval) into `out`; see local/add2022/manifests.py.
 
     corpus: its folder or one above it. Any set but train may be missing, which a line says. Isolated utterances
@@ -70,7 +73,7 @@ def prepare(corpus: str | Path, out: str | Path, log: logging.Logger, *, skip_ba
             )
         sets[part], found = pair(part, audio[part], label_file, "zh")
         problems += found
-    counts = write_sets(sets, out, log, f"corpus={folder}", skip_bad, problems)
+    counts = write_sets(sets, out, log, f"corpus={folder}", skip_bad, problems, parts)
     for part, (genuine, fake) in RELEASED.items():
         if part in counts and (counts[part]["genuine"], counts[part]["fake"]) != (genuine, fake):
             log.warning(

@@ -19,6 +19,7 @@ from pathlib import Path
 from local.add2022.manifests import pair, write_sets
 from pyspeech.audio.io import find_files
 from pyspeech.data.audio_checks import AUDIO_SUFFIXES
+from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path
 from pyspeech.spoof.formats import read_asv_scores
@@ -28,7 +29,9 @@ PARTS = ("train", "dev", "eval")
 EXPECTED = "LA/ASVspoof2019_LA_train/flac/*.flac and LA/ASVspoof2019_LA_cm_protocols/ASVspoof2019.LA.cm.train.trn.txt"
 
 
-def prepare(corpus: str | Path, out: str | Path, log: logging.Logger, *, skip_bad: bool = False) -> dict[str, dict[str, int]]:
+def prepare(
+    corpus: str | Path, out: str | Path, log: logging.Logger, *, skip_bad: bool = False, parts: Parts | None = None
+) -> dict[str, dict[str, int]]:
     """Check the corpus and write {train,dev,eval}.jsonl.gz into `out`; see local/add2022/manifests.py.
 
     corpus: LA or a folder near it, see above. ASV scores are copied to out/asv_scores_{dev,eval}.txt where the corpus has
@@ -57,7 +60,7 @@ def prepare(corpus: str | Path, out: str | Path, log: logging.Logger, *, skip_ba
             continue
         sets[part], found = pair(part, audio, protocols[part], "en")
         problems += found
-    counts = write_sets(sets, out, log, f"corpus={root}", skip_bad, problems)
+    counts = write_sets(sets, out, log, f"corpus={root}", skip_bad, problems, parts)
     _copy_scores(_file_of(_child(root, SCORES), ".asv."), out, log)
     return counts
 

@@ -95,7 +95,7 @@ def _why_not(path, paths, names, label_file):
     )
 
 
-def write_sets(sets, out, log, name, skip_bad=False, problems=()):
+def write_sets(sets, out, log, name, skip_bad=False, problems=(), parts=None):
     """Check the audio of {set: [Utterance, ...]} and write <set>.jsonl.gz of those that are good into `out`.
 
     name: what messages call the corpus. problems: found so far. Utterances with problems are left out and listed in
@@ -105,11 +105,11 @@ def write_sets(sets, out, log, name, skip_bad=False, problems=()):
     """
     out = Path(out).resolve()
     everything = [one for utterances in sets.values() for one in utterances]
-    good, found = check_utterances(everything, lambda one: check_file(one.audio), log)
+    good, found = check_utterances(everything, lambda one: check_file(one.audio), log, parts=parts)
     report_problems(name, out, [*problems, *found], len(good) + len(found) + len(problems), skip_bad, log)
     counts, used = {}, []
     for part in SETS:
-        rows = readable_copies([row for row in good if row[0].split == part], out / "mixed" / part, log)
+        rows = readable_copies([row for row in good if row[0].split == part], out / "mixed" / part, log, parts)
         used += [Path(path) for _, path, _ in rows]
         counts[part] = dict(Counter(one.text or "unlabelled" for one, _, _ in rows))
         _require_classes(part, counts[part], name, out)

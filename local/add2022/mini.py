@@ -60,7 +60,7 @@ from pathlib import Path
 import numpy as np
 
 from local import voices
-from local.add2022 import mini_more as add_mini_more, mini_sets as sets
+from local.add2022 import mini_more, mini_sets as sets
 from local.add2022.backgrounds import backgrounds
 from local.add2022.mini_sets import Sources, plan
 from local.add2022.shortcuts import check_corpus
@@ -69,7 +69,7 @@ from local.synthesis.recording_chain import RATE, cut, record
 from pyspeech.audio.io import stream_audio
 from pyspeech.data.audio_files import digest, write_audio
 from pyspeech.data.manifests import Utterance, clear, write_manifest
-from pyspeech.engine.parts import in_parts
+from pyspeech.engine.parts import Parts, in_parts
 from pyspeech.errors import UserError
 from pyspeech.fetch.download import fetch_debian
 from pyspeech.fetch.unpack import unpack
@@ -85,8 +85,18 @@ DIGESTS = {
 }
 
 
-def prepare(folder, log=None, scale=1.0, engines="seen", seed=SEED, jobs=None, sources=None):
-    """Make the corpus in `folder`: audio/<set>/*.flac, {train,dev,adapt,eval}.jsonl.gz and check.json.
+def prepare(
+    out: str | Path,
+    log: logging.Logger,
+    *,
+    scale: float = 1.0,
+    engines: str = "seen",
+    seed: int = SEED,
+    jobs: int | None = None,
+    sources: Sources | None = None,
+    parts: Parts | None = None,
+) -> dict[str, dict[str, int]]:
+    """Make the corpus in `out`: audio/<set>/*.flac, {train,dev,adapt,eval}.jsonl.gz and check.json.
 
     scale: share of the utterances, at most 1. engines: those of train, dev and adapt, "seen" or "all". jobs: processes, by
     default the cores of the stage. sources: default `find_sources()`, which downloads about 560 MB, with all engines 1,250,
@@ -95,17 +105,17 @@ def prepare(folder, log=None, scale=1.0, engines="seen", seed=SEED, jobs=None, s
     (pyspeech.engine.parts). Returns {set: {"genuine": n, "fake": n}}.
     UserError in one line where a package cannot be had.
     """
-    folder, log = Path(folder).resolve(), log or logging.getLogger(__name__)
+    folder = Path(out).resolve()
     if not 0.0 < scale <= 1.0:
         raise UserError(f"scale={scale}; expected more than 0 and at most 1")
     sources = sources or find_sources(log, engines)
     (folder / "check.json").unlink(missing_ok=True)
-    items = [item for part in sets.SETS for item in plan_of(part, scale, seed, sources, jobs, engines)]
+    items = [item for part in sets.SETS for item in plan_of(part, scale, seed, sources, jobs, engines, parts)]
     clear(folder, sets.SETS, "audio", keep=[audio_path(folder, item) for item in items])
     log.info("%d utterances of genuine and fake speech", len(items))
-    lengths = make_all(items, folder, sources, jobs, log)
+    lengths = make_all(items, folder, sources, jobs, log, parts)
     counts = write_manifests(items, lengths, folder, log)
-    check_corpus(folder, log, jobs)
+    check_corpus(folder, log, jobs, parts)
     expected = DIGESTS.get((scale, engines)) if seed == SEED else None
     if expected and digest(folder.glob("audio/*/*.flac")) != expected:
         log.warning(
@@ -115,12 +125,12 @@ def prepare(folder, log=None, scale=1.0, engines="seen", seed=SEED, jobs=None, s
     return counts
 
 
-def plan_of(part, scale, seed, sources, jobs=None, engines="seen"):
+def plan_of(part, scale, seed, sources, jobs=None, engines="seen", parts=None):
     """List of Item of one set."""
     return (
-        add_mini_more.plan(part, scale, seed, sources, jobs)
+        mini_more.plan(part, scale, seed, sources, jobs, parts)
         if engines == "all"
-        else plan(part, scale, seed, sources, jobs, engines)
+        else plan(part, scale, seed, sources, jobs, engines, parts)
     )
 
 
@@ -131,7 +141,7 @@ def audio_path(folder, item):
     return folder / "audio" / item.part / f"{item.id}.flac"
 
 
-def make_all(items, folder, sources, jobs, log):
+def make_all(items, folder, sources, jobs, log, parts=None):
     """Write all utterances: {id: number of samples}."""
     # What one engine speaks goes together: each call of theirs is a process. The slowest, Kokoro, comes first.
     kinds = {}
@@ -146,7 +156,9 @@ def make_all(items, folder, sources, jobs, log):
         spoken = speak(some, sources.engines) if some[0].texts else map(_load, (item.clip for item in some))
         return [_write(item, make(item, speech, sources.engines), folder) for item, speech in zip(some, spoken, strict=True)]
 
-    made = in_parts("audio", make_some, tasks, jobs, files=lambda some: [audio_path(folder, item) for item in some], log=log)
+    made = in_parts(
+        parts, "audio", make_some, tasks, jobs, files=lambda some: [audio_path(folder, item) for item in some], log=log
+    )
     return {item.id: length for name, lengths in made.items() for item, length in zip(tasks[name], lengths, strict=True)}
 
 
@@ -253,7 +265,7 @@ def find_clips(engines):
         for speaker, (_, paths) in people.items()
     }
     if engines == "all":
-        clips.update(add_mini_more.fetch_people())
+        clips.update(mini_more.fetch_people())
     return clips
 
 

@@ -52,9 +52,9 @@ def fetch_people():
     }
 
 
-def plan(part, scale, seed, sources, jobs=None):
+def plan(part, scale, seed, sources, jobs=None, parts=None):
     """List of Item of one set: `add_mini_sets.plan` with all engines, and what comes behind it."""
-    items = sets.plan(part, scale, seed, sources, jobs, "all")
+    items = sets.plan(part, scale, seed, sources, jobs, "all", parts)
     rng, turns = np.random.Generator(np.random.PCG64([seed, list(sets.SETS).index(part), 1])), {}
     for original in [item for item in items if item.system == "-"]:
         _add_fakes(items, rng, turns, original, FAKES[part], MORE, sources)
@@ -62,7 +62,7 @@ def plan(part, scale, seed, sources, jobs=None):
     copying = tuple(engine for engine in everything if engine not in SPEAKING)
     for group in PEOPLE[part]:
         engines = everything if group.spoken else copying
-        for voice, speaker, clip, seconds in _readings(group.voices, round(scale * group.genuine), sources, jobs):
+        for voice, speaker, clip, seconds in _readings(group.voices, round(scale * group.genuine), sources, jobs, parts):
             longest = min(seconds, sets.LONGEST)
             wanted = int(RATE * rng.uniform(min(sets.SHORTEST, longest), longest))
             condition = take_turn(turns, rng, "condition", sets.CONDITIONS[part])
@@ -80,13 +80,13 @@ def _add_fakes(items, rng, turns, original, count, engines, sources):
         items.append(make_fake(rng, original, len(items), engine, sources))
 
 
-def _readings(voices, count, sources, jobs):
+def _readings(voices, count, sources, jobs, parts):
     """[(voice, speaker, clip, seconds of its speech), ...]: speakers of voices in turn,
     and their clips in turn; the turns of those without a long one are left out."""
     people = [(voice, *one) for voice in voices for one in sorted(sources.clips[voice].items())]
     lengths = {}
     for _, _, clips in people:
-        lengths.update(zip(clips, measure(clips, jobs), strict=True))
+        lengths.update(zip(clips, measure(clips, jobs, parts), strict=True))
     chosen = []
     for index in range(count):
         voice, speaker, clips = people[index % len(people)]

@@ -215,12 +215,12 @@ def voices_of(engines):
     return STUDIO if engines == "all" else SETS
 
 
-def plan(part, scale, seed, sources, jobs=None, engines="seen"):
+def plan(part, scale, seed, sources, jobs=None, engines="seen", parts=None):
     """List of Item of one set: genuine utterances and behind each its fakes, by the set's engines in turn."""
     rng = np.random.Generator(np.random.PCG64([seed, list(SETS).index(part)]))
     genuine = []
     for voice, count in zip(voices_of(engines)[part], _shares(part, scale, sources, engines), strict=True):
-        for speaker, clip, seconds in choose_clips(rng, sources.clips[voice], count, jobs):
+        for speaker, clip, seconds in choose_clips(rng, sources.clips[voice], count, jobs, parts):
             wanted = int(RATE * rng.uniform(max(SHORTEST, 0.6 * min(seconds, LONGEST)), min(seconds, LONGEST)))
             genuine.append((voice, speaker, clip, wanted))
     items, turns = [], {}
@@ -262,14 +262,14 @@ def take_turn(turns, rng, key, choices):
     return turns[key].pop()
 
 
-def choose_clips(rng, clips, count, jobs=None):
+def choose_clips(rng, clips, count, jobs=None, parts=None):
     """[(speaker, path, seconds of speech), ...]: `count` clips of {speaker: [paths]} with at least SHORTEST of speech,
     each once; UserError where there are fewer."""
     everything = [(speaker, path) for speaker in sorted(clips) for path in clips[speaker]]
     order, chosen = [everything[index] for index in rng.permutation(len(everything))], []
     while len(chosen) < count and order:
         looked_at, order = order[: max(TASK, count - len(chosen))], order[max(TASK, count - len(chosen)) :]
-        lengths = measure([path for _, path in looked_at], jobs)
+        lengths = measure([path for _, path in looked_at], jobs, parts)
         chosen += [
             (speaker, path, seconds)
             for (speaker, path), seconds in zip(looked_at, lengths, strict=True)
@@ -283,10 +283,10 @@ def choose_clips(rng, clips, count, jobs=None):
     return chosen[:count]
 
 
-def measure(paths, jobs):
+def measure(paths, jobs, parts):
     """`speech_seconds` of clips."""
-    parts = {fingerprint(some): some for some in (paths[start : start + TASK] for start in range(0, len(paths), TASK))}
-    return sum(in_parts("clips", lambda some: [speech_seconds(path) for path in some], parts, jobs).values(), [])
+    tasks = {fingerprint(some): some for some in (paths[start : start + TASK] for start in range(0, len(paths), TASK))}
+    return sum(in_parts(parts, "clips", lambda some: [speech_seconds(path) for path in some], tasks, jobs).values(), [])
 
 
 def speech_seconds(path):

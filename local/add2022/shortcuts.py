@@ -107,7 +107,7 @@ def linear_check(train, others, penalty=1e-2):
     return {name: float(equal_error_rate(scores[name][kinds], scores[name][~kinds])[0]) for name, (_, kinds) in others.items()}
 
 
-def check_corpus(folder, log, jobs=None):
+def check_corpus(folder, log, jobs=None, parts=None):
     """Measure the corpus in `folder` (<set>.jsonl.gz) and write check.json: {"files": {set: EER}, "mel": {set: EER},
     "single": {statistic: {set: EER}}}; a warning where the files do better than SUSPICIOUS on dev or eval."""
     from lhotse import CutSet
@@ -117,7 +117,7 @@ def check_corpus(folder, log, jobs=None):
         if (folder / f"{part}.jsonl.gz").exists():
             cuts = list(CutSet.from_file(folder / f"{part}.jsonl.gz"))
             some = {f"{part}-{start:06d}": cuts[start : start + CHUNK] for start in range(0, len(cuts), CHUNK)}
-            rows = sum(in_parts("statistics", _measure, some, jobs, inputs=_states, log=log).values(), [])
+            rows = sum(in_parts(parts, "statistics", _measure, some, jobs, inputs=_states, log=log).values(), [])
             genuine = np.array([cut.supervisions[0].text == "genuine" for cut in cuts])
             sets[part] = (*(np.array(column) for column in zip(*rows, strict=True)), genuine)
 

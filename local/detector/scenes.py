@@ -22,6 +22,7 @@ shouts; rooms are noise that dies away; nobody listened to all of it.
 
 import functools
 import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,13 +35,11 @@ from local.synthesis import close_scene, soundscape, stream_scene
 from local.synthesis.radio import RATE
 from pyspeech.data.audio_files import write_audio
 from pyspeech.data.manifests import clear, clear_split, write_split
-from pyspeech.engine.parts import in_parts
+from pyspeech.engine.parts import Parts, in_parts
 from pyspeech.fetch.download import fetch_debian
 from pyspeech.fetch.unpack import unpack
 from pyspeech.sad.formats import write_reference
 from pyspeech.sad.segments import clip, union
-
-log = logging.getLogger(__name__)
 
 SPLITS = fearless_mini.SPLITS
 KINDS = ("radio", "close", "quiet")
@@ -145,7 +144,17 @@ def make_recording(path, seed, kind, seconds, window, people, sounds):
     return np.round(clip(union(speech), seconds), 3)
 
 
-def prepare(out, minutes, seed=SEED, jobs=None, sources=None, transcript=None):
+def prepare(
+    out: str | Path,
+    log: logging.Logger,
+    *,
+    minutes: Mapping[str, Sequence[float]],
+    seed: int = SEED,
+    jobs: int | None = None,
+    sources: dict[str, Sources] | None = None,
+    transcript: list | None = None,
+    parts: Parts | None = None,
+) -> None:
     """Make the corpus in the folder `out`: audio/<split>/*.wav, <split>.jsonl.gz, and the labels of words and turns,
     reference/<split>/*.txt and turns/<split>/*.txt.
 
@@ -171,6 +180,7 @@ def prepare(out, minutes, seed=SEED, jobs=None, sources=None, transcript=None):
         clear_split(out, split, keep=[task[0] for task in tasks])
         clear(out, [], f"turns/{split}")
     found = in_parts(
+        parts,
         "recordings",
         lambda task: make_recording(*task),
         {task[0].stem: task for task in tasks},
@@ -179,7 +189,7 @@ def prepare(out, minutes, seed=SEED, jobs=None, sources=None, transcript=None):
         files=lambda task: [task[0]],
         log=log,
     )
-    _write_manifests(out, recordings, tasks, found.values())
+    _write_manifests(out, log, recordings, tasks, found.values())
 
 
 def _windows(rng, transcript, streams):
@@ -208,7 +218,7 @@ def _cast(rng, kind, sources):
     return cast
 
 
-def _write_manifests(out, recordings, tasks, found):
+def _write_manifests(out, log, recordings, tasks, found):
     from lhotse import Recording
 
     for split in SPLITS:

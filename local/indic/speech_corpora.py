@@ -27,6 +27,7 @@ from local.indic.languages import language_code
 from local.indic.transcribed import SETS, write_corpus
 from local.splits import hold_out
 from pyspeech.data.manifests import Utterance
+from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
 
 HELD_OUT = 0.1
@@ -47,6 +48,7 @@ def prepare(
     kind: str,
     languages: Sequence[str] = (),
     skip_bad: bool = False,
+    parts: Parts | None = None,
 ) -> dict[str, dict[str, int]]:
     """Read a corpus with Lhotse's recipe, check it and write out/{train,dev,test}.jsonl.gz.
 
@@ -62,7 +64,7 @@ def prepare(
     readers = {"fleurs": read_fleurs, "commonvoice": read_commonvoice, "cmu_indic": read_cmu_indic}
     with tempfile.TemporaryDirectory() as scratch:
         utterances, problems = readers[kind](folder, Path(scratch), list(languages), log)
-    return write_corpus(utterances, out, log, f"corpus={folder}", skip_bad, problems, HELD_OUT)
+    return write_corpus(utterances, out, log, f"corpus={folder}", skip_bad, problems, HELD_OUT, parts)
 
 
 def read_fleurs(folder, scratch, languages, log):

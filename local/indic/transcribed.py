@@ -22,7 +22,7 @@ SETS = ("train", "dev", "test")
 FASTEST = 40  # characters per second: nobody speaks as fast
 
 
-def write_corpus(utterances, folder, log, name="corpus", skip_bad=False, problems=(), dev_share=0.0):
+def write_corpus(utterances, folder, log, name="corpus", skip_bad=False, problems=(), dev_share=0.0, parts=None):
     """Check utterances and write the manifests of those that are good, in the order of language and id.
 
     name: what messages call the corpus. problems: [(file or utterance, what is wrong), ...] found so far. Problem
@@ -34,7 +34,7 @@ def write_corpus(utterances, folder, log, name="corpus", skip_bad=False, problem
     folder = Path(folder).resolve()
     utterances = sorted(utterances, key=lambda utterance: (utterance.language, utterance.id))
     _check_splits(utterances)
-    good, found = check_utterances(utterances, _checker(utterances), log)
+    good, found = check_utterances(utterances, _checker(utterances), log, parts=parts)
     report_problems(name, folder, [*problems, *found], len(good) + len(found) + len(problems), skip_bad, log)
     _check_languages(name, utterances, good, log)
     _remark_rates(good, log)
@@ -43,7 +43,7 @@ def write_corpus(utterances, folder, log, name="corpus", skip_bad=False, problem
     mixed, by_language = folder / "mixed", defaultdict(list)
     for utterance, properties in good:
         by_language[utterance.language].append((utterance, properties))
-    good = [row for language, rows in by_language.items() for row in readable_copies(rows, mixed / language, log)]
+    good = [row for language, rows in by_language.items() for row in readable_copies(rows, mixed / language, log, parts)]
     clear(folder, (), "mixed", keep=[Path(path) for _, path, _ in good])
     counts = defaultdict(dict)
     for split in SETS:

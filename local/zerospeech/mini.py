@@ -33,7 +33,9 @@ import logging
 import math
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +44,7 @@ from local.splits import share_of, share_of_words
 from local.synthesis.espeak import phonemes
 from pyspeech.data.audio_files import write_audio
 from pyspeech.data.manifests import Utterance, clear, write_manifest
-from pyspeech.engine.parts import in_parts
+from pyspeech.engine.parts import Parts, in_parts
 from pyspeech.errors import UserError
 from pyspeech.fetch.download import fetch_debian
 from pyspeech.fetch.unpack import unpack
@@ -68,7 +70,17 @@ _DIALOG = re.compile(
 )
 
 
-def prepare(out, log=None, scale=1.0, languages=("cs",), jobs=None, clips=None, where=None):
+def prepare(
+    out: str | Path,
+    log: logging.Logger,
+    *,
+    scale: float = 1.0,
+    languages: Sequence[str] = ("cs",),
+    jobs: int | None = None,
+    clips: dict | None = None,
+    where: Any = None,
+    parts: Parts | None = None,
+) -> dict[str, int]:
     """Make the corpus in the folder `out`: the files listed on top; manifests are written when all else is there.
 
     scale: share of the training clips, at most 1; of the test clips it is the square root, for ABX needs pairs.
@@ -79,7 +91,7 @@ def prepare(out, log=None, scale=1.0, languages=("cs",), jobs=None, clips=None, 
     "items": lines of abx.item}; no such file where there is none. UserError where packages cannot be had, for an unknown
     language, and for a scale that leaves no utterance in a set.
     """
-    out, log = Path(out).resolve(), log or logging.getLogger(__name__)
+    out = Path(out).resolve()
     for language in languages:
         if language not in SPEAKERS:
             raise UserError(f"language '{language}'; expected some of {', '.join(SPEAKERS)}")
@@ -92,7 +104,7 @@ def prepare(out, log=None, scale=1.0, languages=("cs",), jobs=None, clips=None, 
                 raise UserError(f"scale={scale}: no {split} utterance of {language} is left; expected a larger share")
     clear(out, SETS, "wavs", keep=[audio_path(out, one) for utterances, _ in chosen.values() for one in utterances])
     for language, (utterances, transcripts) in chosen.items():
-        converted, features = convert(utterances, out, jobs, log)
+        converted, features = convert(utterances, out, jobs, log, parts)
         found = align(converted, features, transcripts, log)
         tested = {one.id: one.speaker for one, _ in converted if one.split == "test"}
         prefix = f"{language}:" if len(languages) > 1 else ""
@@ -126,7 +138,7 @@ def audio_path(out, one):
     return out / "wavs" / f"{one.id}.flac"
 
 
-def convert(utterances, out, jobs, log):
+def convert(utterances, out, jobs, log, parts):
     """Write clips as mono 16-bit FLAC at 16 kHz: ([(utterance, audio properties)], {id: features (T, 39) float32})."""
     from pyspeech.features.config import MfccConfig
     from pyspeech.features.mfcc import compute_features
@@ -137,11 +149,12 @@ def convert(utterances, out, jobs, log):
         config = MfccConfig(sampling_rate=BANDS[one.language], normalise="none")
         return len(samples), compute_features(voices.load_clip(one.audio, config.sampling_rate), config).numpy()
 
-    parts = {utterances[start].id: utterances[start : start + TASK] for start in range(0, len(utterances), TASK)}
+    tasks = {utterances[start].id: utterances[start : start + TASK] for start in range(0, len(utterances), TASK)}
     found = in_parts(
+        parts,
         "clips",
         lambda some: [one_clip(one) for one in some],
-        parts,
+        tasks,
         jobs,
         files=lambda some: [audio_path(out, one) for one in some],
         log=log,
@@ -174,7 +187,8 @@ def align(rows, features, transcripts, log):
             times[one.id] = None
             continue
         ends = [end * config.frame_seconds + later for _, _, end in segments[:-1]] + [audio["duration"]]  # pyright: ignore[reportOptionalSubscript]
-        times[one.id] = [(phone, start, end) for (phone, _, _), start, end in zip(segments, [0.0, *ends], ends, strict=False)]  # pyright: ignore[reportArgumentType]
+        phones = [phone for phone, _, _ in segments or []]
+        times[one.id] = list(zip(phones, [0.0, *ends[:-1]], ends, strict=True))
     return times
 
 

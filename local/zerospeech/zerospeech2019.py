@@ -36,6 +36,7 @@ from pyspeech.data.audio_checks import check_audio, check_file, check_utterances
 from pyspeech.data.audio_files import readable_copies
 from pyspeech.data.manifests import clear, write_manifest
 from pyspeech.data.problems import report_problems
+from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
 from pyspeech.units.challenge import EXPECTED, SETS, find_languages, list_sets
 from pyspeech.units.submission import RATE, printable
@@ -44,7 +45,13 @@ DEVELOPMENT = "english"
 
 
 def prepare(
-    corpus: str | Path, out: str | Path, log: logging.Logger, *, language: str | None = None, skip_bad: bool = False
+    corpus: str | Path,
+    out: str | Path,
+    log: logging.Logger,
+    *,
+    language: str | None = None,
+    skip_bad: bool = False,
+    parts: Parts | None = None,
 ) -> dict[str, Any]:
     """Check one language of the corpus and write its manifests and lists into `out`.
 
@@ -67,13 +74,13 @@ def prepare(
         )
     if found.audio["parallel"]:
         log.info("%s: %d parallel utterances are not used", found.folder, len(found.audio["parallel"]))
-    good, problems, total = check_sets(sets, log)
+    good, problems, total = check_sets(sets, log, parts)
     report_problems(f"corpus={corpus}", out, problems, total, skip_bad, log)
     used = []
     for part in SETS:
         if not good[part]:
             raise UserError(f"corpus={corpus}: no usable {part} utterance in {found.folder}; see {out / 'problems.txt'}")
-        rows = readable_copies(good[part], out / "mixed" / part, log)
+        rows = readable_copies(good[part], out / "mixed" / part, log, parts)
         used += [Path(path) for _, path, _ in rows]
         write_manifest(out / f"{part}.jsonl.gz", rows)
         _remark(part, good[part], log)
@@ -112,7 +119,7 @@ def choose_language(languages, wanted, corpus, log):
     return name, found
 
 
-def check_sets(sets, log):
+def check_sets(sets, log, parts):
     """({set: [(utterance, audio properties), ...]}, [(file, what is wrong), ...], number of files)."""
     everything = {(utterance.audio, utterance.split): utterance for utterances in sets.values() for utterance in utterances}
     counts = Counter((utterance.split, utterance.id) for utterance in everything.values())
@@ -125,7 +132,7 @@ def check_sets(sets, log):
         same = counts[utterance.split, utterance.id]
         return properties, problem or (f"{same} files of the name {utterance.id}" if same > 1 else None)
 
-    good, problems = check_utterances(list(everything.values()), check, log)
+    good, problems = check_utterances(list(everything.values()), check, log, parts=parts)
     checked = {(utterance.audio, utterance.split): properties for utterance, properties in good}
     good = {
         part: [

@@ -152,7 +152,7 @@ def _place(utterance):
     return f"{utterance.audio}, {utterance.id}" if getattr(utterance, "segment", None) else utterance.audio
 
 
-def check_utterances(utterances, check, log, jobs=None, what="audio files"):
+def check_utterances(utterances, check, log, jobs=None, what="audio files", parts=None):
     """([(utterance, audio properties), ...], [(audio path, what is wrong), ...]) of a list of Utterance, with progress.
 
     Anything that has an `audio`, a path, will do for one. check: utterance -> what `check_file` returns, of it and of who
@@ -169,6 +169,7 @@ def check_utterances(utterances, check, log, jobs=None, what="audio files"):
             return list(pool.map(function, chunk))
 
     found = in_parts(
+        parts,
         what,
         lambda chunk: by_threads(check, chunk),
         chunks,

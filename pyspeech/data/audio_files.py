@@ -39,7 +39,7 @@ def copy_mono(path, target, rate):
     return target
 
 
-def readable_copies(good, folder, log):
+def readable_copies(good, folder, log, parts=None):
     """[(utterance, path, properties), ...] of [(utterance, properties), ...]: of its audio, or of a mono WAV copy of it in
     `folder`. Copied, by all cores of the stage, are files with several channels and formats that are not commonly read.
     """
@@ -60,7 +60,7 @@ def readable_copies(good, folder, log):
     def inputs(one):
         return one, target(one), file_state(one[0].audio)
 
-    copied = in_parts("copies", copy, others, inputs=inputs, files=lambda one: [target(one)], log=log)
+    copied = in_parts(parts, "copies", copy, others, inputs=inputs, files=lambda one: [target(one)], log=log)
     if others:
         log.info("%d files of several channels or unusual formats: mixed and copied to %s", len(others), folder)
     lengths = {utterance.id: copied[name] for name, (utterance, _) in others.items()}

@@ -4,7 +4,7 @@
 
 A part is whole or not there: its files are written first, then its record, each in one piece, and a record counts only
 for the very same inputs. Which parts there are follows from the work alone, never from the number of processes, and so
-does what is made of them. A stage of a recipe runs within `kept_in`, on a folder that goes when the stage has finished.
+does what is made of them. A stage finds its Parts in `exp.parts`; their folder goes when the stage has finished.
 
 Jobs of a cluster take a share of the parts each (`Share`); the stage that runs after them finds all there, and makes the
 whole of it.
@@ -12,20 +12,17 @@ whole of it.
 
 from __future__ import annotations
 
-import base64
-import contextlib
 import hashlib
-import json
 import logging
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from pyspeech.engine.process import stage_cores
 from pyspeech.engine.workers import in_processes
-from pyspeech.files import atomic_write
+from pyspeech.files import atomic_write, from_json, to_json
 
 Item = TypeVar("Item")
 
@@ -41,50 +38,43 @@ class ShareDone(Exception):
     """The share of the parts that this process was to make is there; others make the rest."""
 
 
-class _Kept(NamedTuple):
-    folder: Path | None
-    share: Share | None
+class Parts(NamedTuple):
+    """Where parts are kept, and the share of them to make: with one, `in_parts` makes no others and then raises ShareDone."""
 
-
-_kept = _Kept(None, None)
-
-
-@contextlib.contextmanager
-def kept_in(folder: Path | str, share: Share | None = None) -> Iterator[None]:
-    """Within, `in_parts` keeps parts in this folder. With a share it makes no others, and then raises ShareDone."""
-    global _kept
-    before, _kept = _kept, _Kept(Path(folder), share)
-    try:
-        yield
-    finally:
-        _kept = before
+    folder: Path
+    share: Share | None = None
 
 
 def in_parts(
+    parts: Parts | None,
     kind: str,
     work: Callable[[Item], Any],
-    parts: Mapping[str, Item],
+    items: Mapping[str, Item],
     jobs: int | None = None,
     inputs: Callable[[Item], object] = lambda item: item,
     files: Callable[[Item], Iterable[Path]] = lambda item: (),
     log: logging.Logger | None = None,
 ) -> dict[str, Any]:
-    """{name: work(item)} of `parts`, {name: item}, in their order; those that were kept are not made again.
+    """Return {name: work(item)} of `items`, {name: item}, in their order; those that were kept are not made again.
 
-    kind: what these parts are, unlike others of the same stage. work: gives what JSON can hold, and arrays; it comes back as
-    JSON has it, with lists for tuples. jobs: processes, which are forked; 1, or for one part: this process; None: one for
-    each core of the stage. inputs: inputs(item) -> what the part depends on, told by its repr, beside the options and inputs
-    of its stage; default: the item. files: files(item) -> the paths that the part writes: where one is missing, the part is
-    made again. log: is told after each tenth.
+    Args:
+        parts: Where they are kept, the `parts` of a stage's Experiment; None: nowhere.
+        kind: What these parts are, unlike others of the same stage.
+        work: Gives what JSON can hold, and arrays; it comes back as JSON has it, with lists for tuples.
+        items: By the name of the part.
+        jobs: Processes, which are forked; 1, or for one part: this process; None: one for each core of the stage.
+        inputs: inputs(item) is what the part depends on, told by its repr, beside the options and inputs of its stage.
+        files: files(item) are the paths that the part writes: where one is missing, the part is made again.
+        log: Is told after each tenth.
     """
     from tqdm import tqdm
 
-    folder, share = _kept
-    names = list(parts)[share.index :: share.count] if share else list(parts)
+    folder, share = parts or (None, None)
+    names = list(items)[share.index :: share.count] if share else list(items)
     jobs = min(jobs or stage_cores(), len(names))
 
     def make(name):
-        return name, *_kept_or_made(folder and folder / kind / f"{name}.json", work, parts[name], inputs, files)
+        return name, *_kept_or_made(folder and folder / kind / f"{name}.json", work, items[name], inputs, files)
 
     found, kept = {}, 0
     made = map(make, names) if jobs <= 1 else in_processes(make, names, jobs)
@@ -101,40 +91,21 @@ def in_parts(
 def _kept_or_made(path, work, item, inputs, files):
     """(result, whether it was there)"""
     if path is None:
-        return _as_json(work(item)), False
+        return from_json(to_json(work(item))), False
     digest, record = fingerprint(inputs(item)), _read(path)
     if record.get("inputs") == digest and all(file.exists() for file in files(item)):
         return record["result"], True
     begun = time.monotonic()
-    result = _as_json(work(item))
+    result = from_json(to_json(work(item)))
     seconds = round(time.monotonic() - begun, 3)
-    record = {"inputs": digest, "result": result, "seconds": seconds, "host": socket.gethostname()}
     with atomic_write(path) as stream:
-        json.dump(record, stream, default=_array_as_json)
+        stream.write(to_json({"inputs": digest, "result": result, "seconds": seconds, "host": socket.gethostname()}))
     return result, False
-
-
-def _as_json(result):
-    return json.loads(json.dumps(result, default=_array_as_json), object_hook=_array_of_json)
-
-
-def _array_as_json(value):
-    """Of a numpy array, or a number of numpy."""
-    data = base64.b64encode(value.tobytes()).decode("ascii")
-    return {"array": data, "type": value.dtype.str, "shape": value.shape} if value.shape else value.item()
-
-
-def _array_of_json(read):
-    if read.keys() != {"array", "type", "shape"}:
-        return read
-    import numpy as np
-
-    return np.frombuffer(base64.b64decode(read["array"]), read["type"]).reshape(read["shape"]).copy()
 
 
 def _read(path):
     try:
-        record = json.loads(path.read_text(encoding="utf-8"), object_hook=_array_of_json)
+        record = from_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return record if isinstance(record, dict) and "result" in record else {}

@@ -19,7 +19,7 @@ from pyspeech.engine import config, job, ranks
 from pyspeech.engine.locks import folder_lock, stage_lock
 from pyspeech.engine.logs import say, screen_log, stage_log
 from pyspeech.engine.parallel import StageFailed, run_parallel
-from pyspeech.engine.parts import Share, ShareDone, kept_in
+from pyspeech.engine.parts import Parts, Share, ShareDone
 from pyspeech.engine.place import Place
 from pyspeech.engine.plan import Plan
 from pyspeech.engine.process import PeakMemory, duration, short_path, termination_as_exception, threads
@@ -42,7 +42,8 @@ class Experiment:
     profile: the name of the profile, or None; overrides: the key=value arguments of the command;
     fresh: the stage starts from nothing, its outputs and scratch have been removed. False only for a resumable stage
     whose interrupted attempt had the same configuration, inputs and version;
-    command: what RESULTS.md names as the command that made it: from the folder of the repository.
+    command: what RESULTS.md names as the command that made it: from the folder of the repository;
+    parts: where `in_parts` keeps the parts of the stage.
     """
 
     dir: Path
@@ -51,6 +52,7 @@ class Experiment:
     overrides: tuple
     fresh: bool = True
     command: str = ""
+    parts: Parts | None = None
 
     def publish(self, results: dict[str, Any], text: str) -> None:
         """Write results.json (a dict; the profile is added) and RESULTS.md (Markdown) into the experiment folder."""
@@ -199,14 +201,14 @@ class Run:
     def _call(self, stage, fresh, share=None):
         """Call the stage's function, in this process and in those that train with it; with a share, for that alone."""
         with contextlib.ExitStack() as stack:
-            stack.enter_context(kept_in(self.plan.records.parts(stage.name), share))
             place = self.place
             if stage.trains and max(self.gpus, place.size) > 1:
                 if place.size == 1:
                     command = self.another(stage)  # pyright: ignore[reportOptionalCall]
                     place = stack.enter_context(ranks.started(command, self.gpus, self.exp.log.error))
                 stack.enter_context(ranks.together(place))(fresh)
-            stage.function(dataclasses.replace(self.exp, fresh=fresh), self.plain_conf)
+            parts = Parts(self.plan.records.parts(stage.name), share)
+            stage.function(dataclasses.replace(self.exp, fresh=fresh, parts=parts), self.plain_conf)
 
     def _decide(self, stage):
         """The Verdict on a stage that is to run, or None, which is said."""

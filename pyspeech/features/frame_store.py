@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from pyspeech.engine.parts import in_parts
+from pyspeech.engine.parts import Parts, in_parts
 from pyspeech.errors import UserError
 from pyspeech.features.fbank import GlobalStats
 from pyspeech.files import atomic_path, atomic_write, write_json
@@ -88,12 +88,17 @@ class Rows(NamedTuple):
 
 
 def write_stores(
-    stores: Mapping[str, Rows], num_bins: int, jobs: int | None = None, log: logging.Logger | None = None
+    stores: Mapping[str, Rows],
+    num_bins: int,
+    jobs: int | None = None,
+    log: logging.Logger | None = None,
+    parts: Parts | None = None,
 ) -> dict[str, GlobalStats | None]:
     """Write some stores, {name: Rows}, by `in_parts`: {name: mean and variance over its counted rows}, None where these are
     none."""
     shards = {name: _shards(rows, num_bins) for name, rows in stores.items()}
     in_parts(
+        parts,
         "frames",
         _write_shard,
         {f"{name}-{shard.number:05d}": shard for name, some in shards.items() for shard in some},

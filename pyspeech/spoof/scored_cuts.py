@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspeech.data.manifests import load_cuts
-from pyspeech.engine.parts import in_parts
+from pyspeech.engine.parts import Parts, in_parts
 from pyspeech.engine.process import model_processes
 from pyspeech.errors import UserError
 
@@ -66,7 +66,13 @@ def score_cuts(model: LcnnBlstm, crop: CropConfig, cuts: Iterable[Cut]) -> list[
 
 
 def save_calibrated(
-    folder: Path, model: LcnnBlstm, crop: CropConfig, name: str, cuts: Sequence[Cut], log: logging.Logger
+    folder: Path,
+    model: LcnnBlstm,
+    crop: CropConfig,
+    name: str,
+    cuts: Sequence[Cut],
+    log: logging.Logger,
+    parts: Parts | None = None,
 ) -> None:
     """Write the detector with the calibration and the threshold that its scores of `cuts`, of the set `name`, give, and
     those scores, before calibration, to <name>.txt beside it; without cuts, the detector as it is."""
@@ -79,9 +85,8 @@ def save_calibrated(
     if not cuts:
         save_model(folder, Detector(model, crop, Calibration()))
         return
-    found = in_parts(
-        "calibration", partial(score_cuts, model, crop), chunks(cuts, f"{folder.name} {name}"), model_processes(), log=log
-    )
+    work, chunked = partial(score_cuts, model, crop), chunks(cuts, f"{folder.name} {name}")
+    found = in_parts(parts, "calibration", work, chunked, model_processes(), log=log)
     scores = sum(found.values(), [])
     write_scores(folder / f"{name}.txt", {cut.id: score for cut, score in zip(cuts, scores, strict=True)})
     genuine, fake = (

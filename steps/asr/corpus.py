@@ -18,26 +18,27 @@ SETS = ("train", "dev", "test")
 def prepare(exp, conf):
     """Corpus to Lhotse manifests, one cut an utterance."""
     out, log = exp.dir / "corpus", exp.log
+    common = {"languages": conf.languages, "parts": exp.parts}
     if conf.corpus == "mini":
-        from local.indic import mini as indic_mini
+        from local.indic import mini
 
-        indic_mini.prepare(out, log, scale=conf.scale, languages=conf.languages)
+        mini.prepare(out, log, scale=conf.scale, **common)
     elif conf.corpus == "prompts":
-        from local.indic import prompts as prompts_mini
+        from local.indic import prompts
 
-        prompts_mini.prepare(out, log, scale=conf.scale, languages=conf.languages)
+        prompts.prepare(out, log, scale=conf.scale, **common)
     elif conf.kind == "mucs":
         from local.indic import mucs
 
-        mucs.prepare(conf.corpus, out, log, languages=conf.languages, skip_bad=conf.skip_bad)
+        mucs.prepare(conf.corpus, out, log, skip_bad=conf.skip_bad, **common)
     elif conf.kind == "kaldi":
         from local.indic import kaldi
 
-        kaldi.prepare(conf.corpus, out, log, languages=conf.languages, skip_bad=conf.skip_bad)
+        kaldi.prepare(conf.corpus, out, log, skip_bad=conf.skip_bad, **common)
     else:
         from local.indic import speech_corpora
 
-        speech_corpora.prepare(conf.corpus, out, log, kind=conf.kind, languages=conf.languages, skip_bad=conf.skip_bad)
+        speech_corpora.prepare(conf.corpus, out, log, kind=conf.kind, skip_bad=conf.skip_bad, **common)
     counts = describe_corpus(out)
     for language, by_set in counts.items():
         log.info(
@@ -158,7 +159,7 @@ def compute_features(exp, conf):
 
     dev = rows("dev", chosen[: len(sets["dev"])], 0)
     train = rows("train", chosen[len(sets["dev"]) :], sets["train"].originals)
-    stats = write_stores({"dev": dev, "train": train}, num_bins, log=exp.log)["train"]
+    stats = write_stores({"dev": dev, "train": train}, num_bins, log=exp.log, parts=exp.parts)["train"]
     stats.save(out / "stats.json")  # pyright: ignore[reportOptionalMemberAccess]
     write_json(out / "options.json", asdict(conf.features))
 

@@ -35,7 +35,7 @@ def decode_system(exp, conf, system):
                 }
             )
     decode = recognizer(exp, conf, system)
-    found = in_parts("utterances", lambda part: decode(*part[1:]), parts, model_processes(), log=exp.log)
+    found = in_parts(exp.parts, "utterances", lambda part: decode(*part[1:]), parts, model_processes(), log=exp.log)
     decoded = {}
     for (name, language, _), utterances in zip(parts.values(), found.values(), strict=True):
         decoded.setdefault((folder if name == "test" else folder / name, language), []).extend(utterances)

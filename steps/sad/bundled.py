@@ -20,8 +20,9 @@ def prepare(exp, conf):
     from local.detector import scenes
     from local.fearless import ami_clips
 
-    scenes.prepare(exp.dir / "corpus", {name: getattr(conf, f"{name}_minutes") for name in scenes.SPLITS})
-    ami_clips.prepare(exp.dir / "corpus")
+    minutes = {name: getattr(conf, f"{name}_minutes") for name in scenes.SPLITS}
+    scenes.prepare(exp.dir / "corpus", exp.log, minutes=minutes, parts=exp.parts)
+    ami_clips.prepare(exp.dir / "corpus", exp.log)
 
 
 def train(exp, conf):

@@ -10,19 +10,19 @@ ENOUGH_TRAINING_SECONDS = 2 * 3600  # less than this of a corpus's own: simulate
 
 def prepare(exp, conf):
     """Corpus to Lhotse manifests and reference labels."""
-    prepare_fearless(conf, exp.dir / "corpus", exp.log)
+    prepare_fearless(conf, exp.dir / "corpus", exp.log, exp.parts)
 
 
-def prepare_fearless(conf, out, log):
+def prepare_fearless(conf, out, log, parts=None):
     """Write `out`/{train,dev,...}.jsonl.gz and `out`/reference/<set>/*.txt for the corpus that `conf` names."""
-    from local.fearless import ami_clips, fearless_steps as fearless, mini as fearless_mini
+    from local.fearless import ami_clips, fearless_steps, mini
 
     if conf.corpus == "mini":
         log.info("simulated corpus: %s minutes of train, dev and eval streams, and the AMI clips", conf.minutes)
-        fearless_mini.prepare(out, minutes=conf.minutes)
-        ami_clips.prepare(out)
+        mini.prepare(out, log, minutes=conf.minutes, parts=parts)
+        ami_clips.prepare(out, log)
         return
-    fearless.prepare(conf.corpus, out, log, skip_bad=conf.skip_bad)
+    fearless_steps.prepare(conf.corpus, out, log, skip_bad=conf.skip_bad, parts=parts)
     seconds = {name: _seconds(out, name) for name in ("train", "dev")}
     short = seconds["train"] < ENOUGH_TRAINING_SECONDS
     if conf.simulated == "always" or conf.simulated == "auto" and (short or not seconds["dev"]):
@@ -32,7 +32,7 @@ def prepare_fearless(conf, out, log):
             seconds["train"] / 60,
             seconds["dev"] / 60,
         )
-        added = _simulate(conf, out / "simulated", log)
+        added = _simulate(conf, out / "simulated", log, parts)
         for name in ["train"] * added + ["dev"] * (added and not seconds["dev"]):
             _add_simulated(out, name)
     for name in ("train", "dev"):
@@ -40,12 +40,12 @@ def prepare_fearless(conf, out, log):
             raise UserError(f"corpus={conf.corpus}: no labelled {name} streams; simulated=always makes some")
 
 
-def _simulate(conf, out, log):
+def _simulate(conf, out, log, parts):
     """Make simulated streams; False where what they are made of cannot be downloaded, if they were not asked for."""
-    from local.fearless import mini as fearless_mini
+    from local.fearless import mini
 
     try:
-        fearless_mini.prepare(out, minutes=conf.minutes)
+        mini.prepare(out, log, minutes=conf.minutes, parts=parts)
         return True
     except DownloadError as error:
         if conf.simulated == "always":

@@ -24,7 +24,7 @@ def blocks(cut):
     return stream_audio(cut_path(cut), SAMPLING_RATE)
 
 
-def detect_statistical(cuts, config, folders):
+def detect_statistical(cuts, config, folders, parts=None):
     """Statistical SAD (paper, section 2) of every stream. folders: {folder of hypotheses: (its StatisticalConfig, of which
     only `decision` and `voicing` may differ from `config`, which has voicing if any has; its log-likelihood ratio from
     which on a frame is speech)}; a stream is read once, for all of them."""
@@ -38,7 +38,7 @@ def detect_statistical(cuts, config, folders):
         energies = frame_energies(blocks(cut), config)
         return [decide(energies, *how).decisions for how in folders.values()]
 
-    _write_hypotheses("statistical", cuts, detect, folders, config.frame_shift)
+    _write_hypotheses(parts, "statistical", cuts, detect, folders, config.frame_shift)
 
 
 def baseline_features(cut):
@@ -50,7 +50,7 @@ def baseline_features(cut):
     return combo_features(np.concatenate(list(blocks(cut))), SAMPLING_RATE)
 
 
-def detect_baseline(cuts, direction, folders):
+def detect_baseline(cuts, direction, folders, parts=None):
     """Combo-SAD of every stream. direction: see pyspeech.sad.combo. folders: {folder of hypotheses: its threshold}; a
     stream is read once, for all of them."""
     from pyspeech.sad.combo import HOP_SECONDS, combo_scores
@@ -59,10 +59,10 @@ def detect_baseline(cuts, direction, folders):
         scores = combo_scores(baseline_features(cut), direction)
         return [scores > threshold for threshold in folders.values()]
 
-    _write_hypotheses("baseline", cuts, detect, folders, HOP_SECONDS)
+    _write_hypotheses(parts, "baseline", cuts, detect, folders, HOP_SECONDS)
 
 
-def detect_webrtc(cuts, folders):
+def detect_webrtc(cuts, folders, parts=None):
     """WebRTC's detector, 10 ms frames: the peer that everybody has installed. folders: {folder of hypotheses: its
     aggressiveness, 0 to 3}; a stream is read once, for all of them."""
     import numpy as np
@@ -81,7 +81,7 @@ def detect_webrtc(cuts, folders):
             rest = samples[whole:]
         return [np.array(decided, dtype=bool) for decided in decisions]
 
-    _write_hypotheses("webrtc", cuts, detect, folders)
+    _write_hypotheses(parts, "webrtc", cuts, detect, folders)
 
 
 def write_scores(model, cut, path):
@@ -95,7 +95,7 @@ def write_scores(model, cut, path):
         np.save(stream, score_stream(model, blocks(cut)))
 
 
-def detect_networks(cuts, name, voters, stft, folder):
+def detect_networks(cuts, name, voters, stft, folder, parts=None):
     """Hypotheses of the set `name` from stored scores of networks: the decisions of one, or the majority of several.
 
     voters: for each network (folder of its scores, threshold, smoothing). stft: StftConfig, whose frames the scores are of.
@@ -105,7 +105,8 @@ def detect_networks(cuts, name, voters, stft, folder):
     def detect(cut):
         return [majority([decide(read_scores(scores / name, cut), *how) for scores, *how in voters])]
 
-    _write_hypotheses(f"networks {fingerprint(folder)}", cuts, detect, {folder: voters}, stft.frame_shift, stft.frame_offset)
+    kind = f"networks {fingerprint(folder)}"
+    _write_hypotheses(parts, kind, cuts, detect, {folder: voters}, stft.frame_shift, stft.frame_offset)
 
 
 def labels_of_dev(exp, cuts):
@@ -138,19 +139,24 @@ def sweeps_in_parts(kind, cuts, sweeps, exp):
     """The same for several of them, {name: sweep}: {name: what it gives}."""
     from pyspeech.sad.thresholds import Sweep, together
 
-    parts = {
+    streams = {
         f"{name} {cut.recording_id}".strip(): (sweep, cut, [labels], [seconds])
         for name, sweep in sweeps.items()
         for cut, labels, seconds in zip(cuts, *labels_of_dev(exp, cuts), strict=True)
     }
     made = in_parts(
-        kind, lambda part: [astuple(found) for found in part[0](*part[1:])], parts, inputs=lambda part: part[1:], log=exp.log
+        exp.parts,
+        kind,
+        lambda part: [astuple(found) for found in part[0](*part[1:])],
+        streams,
+        inputs=lambda part: part[1:],
+        log=exp.log,
     )
     by_stream = [[Sweep(*one) for one in found] for found in made.values()]
     return {name: together(by_stream[number * len(cuts) : (number + 1) * len(cuts)]) for number, name in enumerate(sweeps)}
 
 
-def _write_hypotheses(kind, cuts, detect, folders, frame_shift=0.01, frame_offset=0.0):
+def _write_hypotheses(parts, kind, cuts, detect, folders, frame_shift=0.01, frame_offset=0.0):
     """detect(cut) gives the decisions (T,) for each of the folders, {folder: what decides}, a set's. kind: as for
     `in_parts`."""
     from pyspeech.sad.formats import write_hypothesis
@@ -163,5 +169,5 @@ def _write_hypotheses(kind, cuts, detect, folders, frame_shift=0.01, frame_offse
         for path, decisions in zip(paths(cut), detect(cut), strict=True):
             write_hypothesis(path, frames_to_segments(decisions, frame_shift, cut.duration, frame_offset), cut.duration)
 
-    name = Path(next(iter(folders))).name
-    in_parts(f"{kind} {name}", write, {cut.recording_id: cut for cut in cuts}, inputs=lambda cut: (folders, cut), files=paths)
+    kind, streams = f"{kind} {Path(next(iter(folders))).name}", {cut.recording_id: cut for cut in cuts}
+    in_parts(parts, kind, write, streams, inputs=lambda cut: (folders, cut), files=paths)

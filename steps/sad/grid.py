@@ -25,7 +25,8 @@ def train_grid(exp, conf):
         for cell in parts.values():
             train_cell(exp, conf, *cell)
     if distributed.rank() == 0:
-        rows = in_parts("cells", lambda cell: measured_cell(exp, conf, *cell), parts, jobs=1)  # a training takes all cores
+        # One at a time: a training takes all cores.
+        rows = in_parts(exp.parts, "cells", lambda cell: measured_cell(exp, conf, *cell), parts, jobs=1)
         write_json(exp.dir / "grid.json", list(rows.values()))
 
 

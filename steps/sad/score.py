@@ -97,6 +97,7 @@ def score_networks(exp, conf, systems=None):
         return exp.dir / "frame_scores" / system / name / f"{cut.recording_id}.npy"
 
     in_parts(
+        exp.parts,
         "streams",
         lambda part: detect.write_scores(models[part[0]], part[2], path(part)),
         parts,
@@ -157,7 +158,7 @@ def tune_thresholds(exp, conf):
         cuts = load_cuts(corpus, name)
         for collar, by_system in deciders.items():
             for system, voters in by_system.items():
-                detect.detect_networks(cuts, name, voters, stft, hypotheses(exp, system, collar) / name)
+                detect.detect_networks(cuts, name, voters, stft, hypotheses(exp, system, collar) / name, exp.parts)
     warn(exp.log, chance_notes(score_systems(exp, [*systems, *VOTES], collars), collars[0]))
 
 

@@ -40,11 +40,12 @@ def detect_without_training(exp, conf):
                 },
                 **{hypotheses(exp, system) / name: (each, 0.0) for system, each in fixed.items()},
             },
+            exp.parts,
         )
         detect.detect_baseline(
-            cuts, direction, {hypotheses(exp, "baseline", collar) / name: places[collar] for collar in collars}
+            cuts, direction, {hypotheses(exp, "baseline", collar) / name: places[collar] for collar in collars}, exp.parts
         )
-        detect.detect_webrtc(cuts, {hypotheses(exp, system) / name: mode for mode, system in enumerate(WEBRTC)})
+        detect.detect_webrtc(cuts, {hypotheses(exp, system) / name: mode for mode, system in enumerate(WEBRTC)}, exp.parts)
     scores = score_systems(exp, TUNED + FIXED, collars)
     draw_statistical(corpus, config, exp.dir / "figures" / "statistical")
     exp.log.info("\n%s", table_2(with_best_webrtc(scores), scored_sets(corpus), collars[0]))
@@ -76,7 +77,8 @@ def tune_baseline(exp, collars):
     from pyspeech.sad.thresholds import sweep
 
     dev = load_cuts(exp.dir / "corpus", "dev")
-    features = list(in_parts("features of baseline", detect.baseline_features, {cut.recording_id: cut for cut in dev}).values())
+    streams = {cut.recording_id: cut for cut in dev}
+    features = list(in_parts(exp.parts, "features of baseline", detect.baseline_features, streams).values())
     direction = principal_direction(features)
     scores = (combo_scores(each, direction) for each in features)
     found = sweep(scores, *detect.labels_of_dev(exp, dev), "none", collars)

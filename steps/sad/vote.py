@@ -22,7 +22,7 @@ def tune_vote(exp, voters, stft, collar):
         found, dcf = descend(exp, start, stft, collar, decisions)
         return [threshold for _, threshold, _ in found], dcf
 
-    found = in_parts(f"votes {collar:g}", best_from, {str(number): start for number, start in enumerate(starts)})
+    found = in_parts(exp.parts, f"votes {collar:g}", best_from, {str(number): start for number, start in enumerate(starts)})
     thresholds, dcf = min(found.values(), key=lambda one: one[1])
     return [(scores, threshold, smoothing) for (scores, _, smoothing), threshold in zip(voters, thresholds, strict=True)], dcf
 

@@ -37,7 +37,7 @@ def collect_backgrounds(exp, conf):
     folder.mkdir(exist_ok=True)
     for kind, (probability, option, _) in KINDS.items():
         if getattr(conf.augment, probability):
-            origin, names, read = sources(kind, getattr(conf.augment, option), conf, folder / kind, exp.log)
+            origin, names, read = sources(kind, getattr(conf.augment, option), conf, folder / kind, exp.log, exp.parts)
             with tqdm(desc=kind, total=len(names), disable=None) as progress:
                 write_sounds(folder / kind, names, partial(shown, read, progress))
             sounds = SoundStore(folder / kind)
@@ -51,7 +51,7 @@ def shown(read, progress, name):
     yield from read(name)
 
 
-def sources(kind, value, conf, folder, log):
+def sources(kind, value, conf, folder, log, parts):
     """(what they are, names of sounds, function of a name that gives them) of a kind; value: of its option."""
     from local.add2022.backgrounds import backgrounds, read_sounds
 
@@ -69,7 +69,7 @@ def sources(kind, value, conf, folder, log):
     if value == "simulated":
         return "made up", [str(number) for number in range(SIMULATED)], partial(simulate, kind, rate)
     if value != "packages":
-        paths, origin = usable(kind, value, conf.skip_bad, folder, log), f"of {value}"
+        paths, origin = usable(kind, value, conf.skip_bad, folder, log, parts), f"of {value}"
     return origin, [str(path) for path in paths], partial(read_sounds, kind=kind, rate=rate)
 
 
@@ -80,7 +80,7 @@ def simulate(kind, rate, name):
     return [{"noise": make_noise, "music": make_music, "rooms": make_room}[kind](int(name), rate)]
 
 
-def usable(kind, value, skip_bad, folder, log):
+def usable(kind, value, skip_bad, folder, log, parts):
     """Paths of a folder's audio files of a kind that can be used; the others are listed in folder/problems.txt, and stop
     where they are more than isolated ones."""
     from types import SimpleNamespace
@@ -95,7 +95,11 @@ def usable(kind, value, skip_bad, folder, log):
         raise UserError(f"{name}: no audio files of {kind} in {place} or below; expected some, such as *.wav or *.flac")
     log.info("%s: %d files in %s", name, len(paths), place)
     good, problems = check_utterances(
-        [SimpleNamespace(audio=path) for path in paths], lambda one: check_sound(one.audio, kind), log, what=f"files of {kind}"
+        [SimpleNamespace(audio=path) for path in paths],
+        lambda one: check_sound(one.audio, kind),
+        log,
+        what=f"files of {kind}",
+        parts=parts,
     )
     folder.mkdir(exist_ok=True)
     report_problems(name, folder, problems, len(paths), skip_bad, log, what="files")

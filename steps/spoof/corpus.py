@@ -16,9 +16,9 @@ def prepare(exp, conf):
     """Corpus to Lhotse manifests: train, dev, adapt, eval; checks that the files alone give nothing away."""
     out, log = exp.dir / "corpus", exp.log
     if conf.corpus == "mini":
-        from local.add2022 import mini as add_mini
+        from local.add2022 import mini
 
-        add_mini.prepare(out, log, scale=conf.scale, engines=conf.engines)
+        mini.prepare(out, log, scale=conf.scale, engines=conf.engines, parts=exp.parts)
         return
     kind = kind_of(conf.corpus) if conf.kind == "auto" else conf.kind
     log.info("corpus=%s: the layout of %s", conf.corpus, kind)
@@ -26,7 +26,7 @@ def prepare(exp, conf):
         from local.add2022 import asvspoof2019 as corpus
     else:
         from local.add2022 import add2022 as corpus
-    counts = corpus.prepare(conf.corpus, out, log, skip_bad=conf.skip_bad)
+    counts = corpus.prepare(conf.corpus, out, log, skip_bad=conf.skip_bad, parts=exp.parts)
     log.info(
         "%s",
         "; ".join(

@@ -62,7 +62,7 @@ def leave_out(exp, conf):
         cuts = [cut for cut in load_cuts(exp.dir / "corpus", "eval") if cut.supervisions[0].text]
         (met,) = read_seeds(exp, system, conf.seeds[:1], "eval") if cuts else [{}]
         parts = {family: (family, group) for group in wanted for family in group.split(TOGETHER)}
-        found = in_parts("families", lambda part: measured(exp, conf.data, system, *part, cuts, met), parts, 1)
+        found = in_parts(exp.parts, "families", lambda part: measured(exp, conf.data, system, *part, cuts, met), parts, 1)
         write_json(exp.dir / "families.json", {name: {**entry, "steps": conf.left_out_steps} for name, entry in found.items()})
 
 

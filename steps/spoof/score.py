@@ -48,6 +48,7 @@ def score_system(exp, conf, system):
         for part, cuts in chunks([cut for cut in sets[name] if cut.id not in kept[seed, name]], f"{seed} {name}").items()
     }
     found = in_parts(
+        exp.parts,
         "utterances",
         lambda part: score_cuts(detectors[part[0]].model, detectors[part[0]].crop, part[2]),
         parts,

@@ -122,7 +122,7 @@ def train_detector(exp, conf, system, seed, backgrounds, name, without=None):
     if model is None:  # it is another process's
         return
     warn_of_training(exp.log, name, folder, chooser, measure="eer")  # pyright: ignore[reportArgumentType]
-    save_calibrated(exp.dir / "models" / name, model, conf.data, known, calibration, exp.log)
+    save_calibrated(exp.dir / "models" / name, model, conf.data, known, calibration, exp.log, exp.parts)
 
 
 def say_drawn(cuts, often, log, some_left_out=False):

@@ -12,15 +12,16 @@ MINI_LANGUAGES = ("cs", "nl")  # of local/zerospeech/mini.py
 
 def prepare(exp, conf):
     """Corpus to Lhotse manifests, ABX items and the list for the bitrate."""
-    out, log = exp.dir / "corpus", exp.log
+    out, log, parts = exp.dir / "corpus", exp.log, exp.parts
     if conf.corpus == "mini":
-        from local.zerospeech import mini as zerospeech_mini
+        from local.zerospeech import mini
 
-        counts = zerospeech_mini.prepare(out, log, scale=conf.scale, languages=conf.languages)
+        counts = mini.prepare(out, log, scale=conf.scale, languages=conf.languages, parts=parts)
     else:
         from local.zerospeech import zerospeech2019
 
-        counts = zerospeech2019.prepare(conf.corpus, out, log, language=conf.language or None, skip_bad=conf.skip_bad)
+        language = conf.language or None
+        counts = zerospeech2019.prepare(conf.corpus, out, log, language=language, skip_bad=conf.skip_bad, parts=parts)
     log.info("%s", ", ".join(f"{name} {count}" for name, count in counts.items()))
 
 

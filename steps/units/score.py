@@ -24,6 +24,7 @@ def score_system(exp, conf, system):
         return {"seed": seed, "codes": codes, **score_units(exp, vectors, units_folder(exp, system, seed), rate, codes)}
 
     entries = in_parts(
+        exp.parts,
         "seeds",
         entry,
         {str(seed): seed for seed in seeds_of(conf, system)},
@@ -99,7 +100,7 @@ def score_anchors(exp, conf):
     anchors = {
         f"kmeans{size} {seed}": (size, seed) for size in sizes for seed in (conf.seeds if size in compared else conf.seeds[:1])
     }
-    found = in_parts("anchors", entry, {"mfcc": None, **anchors}, jobs=1, files=lambda anchor: [folder(anchor)])
+    found = in_parts(exp.parts, "anchors", entry, {"mfcc": None, **anchors}, jobs=1, files=lambda anchor: [folder(anchor)])
     by_name = {}
     for part, scored in found.items():
         by_name.setdefault(part.partition(" ")[0], []).append(scored)

@@ -88,6 +88,7 @@ def synthesize(exp, conf):
         write_wave(exp.dir / "wavs" / name, soxr.resample(samples, rate, RATE))
 
     in_parts(
+        exp.parts,
         "wavs",
         speak,
         {name: (spoken, name) for spoken, name in sorted(names.items())},

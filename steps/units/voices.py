@@ -85,7 +85,7 @@ def score_pairs(exp, names, test, voices, speakers):
         return source, voice, margin(samples, voice, source, speakers, voices), distance
 
     parts = {name: (spoken, name) for spoken, name in sorted(names.items())}
-    for source, voice, *measured in in_parts("voices", score, parts, log=exp.log).values():
+    for source, voice, *measured in in_parts(exp.parts, "voices", score, parts, log=exp.log).values():
         found[source, voice].append(tuple(measured))
     return found
 

@@ -166,7 +166,7 @@ def test_scores_are_those_of_the_recipe(model, tmp_path):
     (tmp_path / "corpus").mkdir()
     cuts.to_file(tmp_path / "corpus" / "eval.jsonl.gz")
     shutil.copytree(model, tmp_path / "models" / "none" / "1")
-    exp = SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"))
+    exp = SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"), parts=None)
     score_system(exp, SimpleNamespace(repeated=[], seeds=[1]), "none")
     expected = read_scores(tmp_path / "scores" / "none" / "1" / "eval.txt")
     found = tmp_path / "found.txt"

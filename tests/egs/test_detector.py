@@ -29,7 +29,7 @@ def experiment(tmp_path_factory):
     patch.setattr(speech_scenes, "default_sources", lambda: make_sources(folder / "voices"))
     patch.setattr(fearless_mini, "apollo_transcript", lambda: None)
     patch.setattr(fearless_mini, "read_transcript", lambda path: made_up_transcript())
-    patch.setattr(ami_clips, "prepare", lambda out: None)
+    patch.setattr(ami_clips, "prepare", lambda out, log: None)
     recipe = runpy.run_path(str(ROOT / "egs/detector/run.py"), run_name="run")["recipe"]
     with patch.context():
         recipe.main([*OPTIONS.split(), "--exp", str(folder / "exp")])

@@ -115,7 +115,7 @@ def exp(corpus, tmp_path):
     rows = [line.split() for line in listed.read_text().splitlines()]
     listed.write_text("".join(f"{name} {2 * float(seconds)}\n" for name, seconds in rows))
     prepare(tmp_path / "2019", tmp_path / "corpus", logging.getLogger("test"))
-    return SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"))
+    return SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"), parts=None)
 
 
 def test_anchors_with_more_codes_than_frames(exp, caplog):

@@ -54,7 +54,7 @@ def squares(exp, conf):
         return number**2
 
     parts = {str(number): number for number in json.loads((exp.dir / "numbers.json").read_text())}
-    found = in_parts("squares", square, parts)
+    found = in_parts(exp.parts, "squares", square, parts)
     write_json(exp.dir / "squares.json", list(found.values()))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from pyspeech.engine.parts import kept_in
+from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
 from pyspeech.features import frame_store
 from pyspeech.features.fbank import GlobalStats
@@ -23,8 +23,8 @@ def compute(row):
     return torch.from_numpy(np.random.default_rng(row).uniform(-16, 6, (LENGTHS[row], BINS)).astype(np.float32))
 
 
-def write_store(folder, compute, stored, counted, jobs):
-    return write_stores({"store": Rows(folder, compute, stored, counted)}, BINS, jobs)["store"]
+def write_store(folder, compute, stored, counted, jobs, parts=None):
+    return write_stores({"store": Rows(folder, compute, stored, counted)}, BINS, jobs, parts=parts)["store"]
 
 
 def content(folder):
@@ -70,14 +70,14 @@ def test_killed_in_a_shard_it_goes_on_there(tmp_path, row):
     def killed(number):
         return os.kill(os.getpid(), signal.SIGKILL) if number == row else compute(number)
 
-    with kept_in(tmp_path / "parts"):
-        with pytest.raises(UserError, match="status -9"):
-            write_store(tmp_path / "killed", killed, ALL, ALL, 2)
-        whole = {path.stem: path.stat().st_mtime_ns for path in (tmp_path / "parts/frames").iterdir()}
-        with pytest.raises(UserError, match="has to run"):
-            FrameStore(tmp_path / "killed")
-        assert 1 <= len(list((tmp_path / "killed").glob(".*.tmp.*"))) <= 2
-        assert write_store(tmp_path / "killed", compute, ALL, ALL, 2) == expected
+    parts = Parts(tmp_path / "parts")
+    with pytest.raises(UserError, match="status -9"):
+        write_store(tmp_path / "killed", killed, ALL, ALL, 2, parts)
+    whole = {path.stem: path.stat().st_mtime_ns for path in (tmp_path / "parts/frames").iterdir()}
+    with pytest.raises(UserError, match="has to run"):
+        FrameStore(tmp_path / "killed")
+    assert 1 <= len(list((tmp_path / "killed").glob(".*.tmp.*"))) <= 2
+    assert write_store(tmp_path / "killed", compute, ALL, ALL, 2, parts) == expected
     kept = {name: data for name, data in content(tmp_path / "killed").items() if not name.startswith(".")}
     assert kept == content(tmp_path / "whole")
     again = [name for name, time in whole.items() if (tmp_path / f"parts/frames/{name}.json").stat().st_mtime_ns != time]

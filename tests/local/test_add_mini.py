@@ -19,7 +19,7 @@ from local import voices
 from local.add2022 import mini as add_mini, mini_more as add_mini_more, mini_sets as add_mini_sets, shortcuts
 from local.synthesis import fake_speech, recording_chain, vocoders
 from local.synthesis.recording_chain import MARGIN, RATE
-from pyspeech.engine.parts import kept_in
+from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
 from pyspeech.features.config import MfccConfig
 from pyspeech.features.pitch import fundamental_frequency
@@ -447,8 +447,7 @@ def test_killed_while_it_is_made(sources, tmp_path, monkeypatch):
     quick = replace(sources, engines={name: sources.engines[name] for name in ("espeak", "lpc")})
 
     def make(folder):
-        with kept_in(folder / "parts"):
-            add_mini.prepare(folder / "corpus", log, sources=quick)
+        add_mini.prepare(folder / "corpus", log, sources=quick, parts=Parts(folder / "parts"))
 
     make(tmp_path / "whole")
     folder = tmp_path / "killed"

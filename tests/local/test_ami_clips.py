@@ -1,6 +1,7 @@
 """The AMI clips, from a made-up archive in place of the package."""
 
 import io
+import logging
 import tarfile
 
 import numpy as np
@@ -13,6 +14,7 @@ from local.fearless import ami_clips
 from pyspeech.fetch.download import file_sha256
 from pyspeech.sad.formats import read_reference
 
+log = logging.getLogger("test")
 TURNS = {
     "trn00": [(0.5, 1.0, "MEE071"), (1.25, 1.5, "FEO072")],
     "tst00": [(0.0, 2.0, "FEO070")],
@@ -51,7 +53,7 @@ def archive(monkeypatch, tmp_path):
 
 def test_prepare(archive, monkeypatch, tmp_path):
     monkeypatch.setattr(voices, "packages_available", lambda: True)
-    assert ami_clips.prepare(tmp_path / "out") == {"eval_ami": 3}
+    assert ami_clips.prepare(tmp_path / "out", log) == {"eval_ami": 3}
     cuts = {cut.id: cut for cut in read_cuts(tmp_path / "out", "eval_ami")}
     assert sorted(cuts) == ["ami_dev00", "ami_trn00", "ami_tst00"]
     cut = cuts["ami_trn00"]
@@ -67,7 +69,7 @@ def test_prepare(archive, monkeypatch, tmp_path):
 
 def test_only_the_test_split_where_the_others_are_trained_on(archive, monkeypatch, tmp_path):
     monkeypatch.setattr(voices, "packages_available", lambda: False)
-    assert ami_clips.prepare(tmp_path / "out") == {"eval_ami": 1}
+    assert ami_clips.prepare(tmp_path / "out", log) == {"eval_ami": 1}
     assert [cut.id for cut in read_cuts(tmp_path / "out", "eval_ami")] == ["ami_tst00"]
 
 

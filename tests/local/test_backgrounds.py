@@ -60,7 +60,7 @@ def settings(skip_bad=False, rate=16000, corpus="/data/ADD2022", **options):
 
 def collected(tmp_path, **options):
     tmp_path.mkdir(exist_ok=True)
-    collect_backgrounds(types.SimpleNamespace(dir=tmp_path, log=LOG), settings(**options))
+    collect_backgrounds(types.SimpleNamespace(dir=tmp_path, log=LOG, parts=None), settings(**options))
     return load_backgrounds(tmp_path / "backgrounds")
 
 

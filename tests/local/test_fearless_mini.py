@@ -1,5 +1,6 @@
 """Simulated mission audio from made-up voices: timing, labels, levels, the same samples every time."""
 
+import logging
 import re
 
 import numpy as np
@@ -16,6 +17,7 @@ from pyspeech.data import audio_files
 from pyspeech.sad.formats import read_reference
 from pyspeech.sad.segments import segments_to_frames
 
+log = logging.getLogger("test")
 TRANSCRIPT = """# a comment
 
 00 00 00 04 CDR
@@ -94,7 +96,7 @@ def test_clips_are_used_once_before_any_is_used_again(sources):
 
 
 def test_corpus(sources, tmp_path):
-    made = fearless_mini.prepare(tmp_path, minutes=(1, 0.5, 0.5), jobs=1, sources=sources)
+    made = fearless_mini.prepare(tmp_path, log, minutes=(1, 0.5, 0.5), jobs=1, sources=sources)
     assert made == {"train": 1, "dev": 1, "eval": 1}
     for split, seconds in (("train", 60.0), ("dev", 30.0), ("eval", 30.0)):
         (cut,) = read_cuts(tmp_path, split)
@@ -114,29 +116,29 @@ def test_corpus(sources, tmp_path):
 
 
 def test_nothing_is_left_of_an_earlier_corpus(sources, tmp_path):
-    fearless_mini.prepare(tmp_path, minutes=(0, 5, 0), jobs=2, sources=sources)
+    fearless_mini.prepare(tmp_path, log, minutes=(0, 5, 0), jobs=2, sources=sources)
     assert len(list((tmp_path / "reference/dev").iterdir())) == 2
-    fearless_mini.prepare(tmp_path, minutes=(0, 0.25, 0), jobs=1, sources=sources)
+    fearless_mini.prepare(tmp_path, log, minutes=(0, 0.25, 0), jobs=1, sources=sources)
     for folder in ("audio/dev", "reference/dev"):
         assert [path.stem for path in (tmp_path / folder).iterdir()] == ["sim_dev_001"]
     assert not list(tmp_path.glob("train*"))
 
 
 def test_other_samples_than_published_are_said(sources, tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(fearless_mini, "default_sources", lambda: sources)
+    monkeypatch.setattr(fearless_mini, "default_sources", lambda log: sources)
     monkeypatch.setattr(fearless_mini, "DIGESTS", {(0, 0.25, 0): "0" * 64})
-    fearless_mini.prepare(tmp_path, minutes=(0, 0.25, 0), jobs=1)
+    fearless_mini.prepare(tmp_path, log, minutes=(0, 0.25, 0), jobs=1)
     assert "not the very same samples" in caplog.text
     caplog.clear()
     monkeypatch.setattr(fearless_mini, "DIGESTS", {(0, 0.25, 0): audio_files.digest(tmp_path.glob(WRITTEN))})
-    fearless_mini.prepare(tmp_path, minutes=(0, 0.25, 0), jobs=1)
+    fearless_mini.prepare(tmp_path, log, minutes=(0, 0.25, 0), jobs=1)
     assert "not the very same samples" not in caplog.text
 
 
 def test_the_same_samples_every_time(sources, tmp_path):
     """In any number of processes, and on any machine: the digest below was made once and for all."""
     for name, jobs, seed in (("one", 1, 7), ("two", 2, 7), ("other", 1, 8)):
-        fearless_mini.prepare(tmp_path / name, minutes=(0.5, 0.25, 0.25), seed=seed, jobs=jobs, sources=sources)
+        fearless_mini.prepare(tmp_path / name, log, minutes=(0.5, 0.25, 0.25), seed=seed, jobs=jobs, sources=sources)
     digests = [audio_files.digest((tmp_path / name).glob(WRITTEN)) for name in ("one", "two", "other")]
     assert digests[0] == digests[1] != digests[2]
     assert digests[0] == MADE_UP_DIGEST
@@ -223,6 +225,6 @@ def test_without_debian_packages_the_ami_clips_speak(monkeypatch, sources, caplo
     monkeypatch.setattr(voices, "single_talker_turns", lambda: sources.voices)
     monkeypatch.setattr(fearless_mini, "apollo_transcript", lambda: "unused")
     monkeypatch.setattr(fearless_mini, "read_transcript", lambda path: sources.transcript)
-    found = fearless_mini.default_sources()
+    found = fearless_mini.default_sources(log)
     assert found.voices is sources.voices and found.signals == {"train": [], "dev": [], "eval": []}
     assert "PYSPEECH_DEBIAN_MIRROR" in caplog.text

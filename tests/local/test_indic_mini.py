@@ -15,7 +15,7 @@ from tiny_audio import read_cuts
 from local.indic import mini as indic_mini, text as indic_text
 from local.synthesis import espeak
 from pyspeech.data import audio_files
-from pyspeech.engine.parts import kept_in
+from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
 
 log = logging.getLogger("test")
@@ -102,8 +102,7 @@ def test_same_samples_after_kills(corpus, where, tmp_path, monkeypatch, caplog):
     folder = tmp_path / "killed"
 
     def make():
-        with kept_in(folder / "parts"):
-            indic_mini.prepare(folder / "corpus", log, scale=TINY, where=where, jobs=1)
+        indic_mini.prepare(folder / "corpus", log, scale=TINY, where=where, jobs=1, parts=Parts(folder / "parts"))
 
     assert killed_until_it_ends(make, folder, random.Random(2), 150) > 1
     monkeypatch.setitem(indic_mini.DIGESTS, TINY, "of another C library")

@@ -1,6 +1,8 @@
 """The corpus of the detector that is shipped, from made-up voices: levels, labels of words and turns, what is quiet."""
 
+import logging
 import random
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,18 +14,20 @@ from tiny_scenes import made_up_transcript, make_sources
 from local import voices
 from local.detector import scenes as speech_scenes
 from local.synthesis import close_scene, unspoken
-from pyspeech.engine.parts import kept_in
+from pyspeech.engine.parts import Parts
 from pyspeech.files import is_temporary
 from pyspeech.sad.formats import read_reference
 from pyspeech.sad.segments import segments_to_frames, total
 
 MINUTES = {"train": [0.5, 1.0, 0.5], "dev": [0, 0.5, 0], "eval": [0, 0, 0.5]}
 
+prepare = partial(speech_scenes.prepare, log=logging.getLogger("test"), minutes=MINUTES, transcript=made_up_transcript())
+
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("scenes")
-    speech_scenes.prepare(folder, MINUTES, jobs=1, sources=make_sources(folder / "voices"), transcript=made_up_transcript())
+    prepare(folder, jobs=1, sources=make_sources(folder / "voices"))
     return folder
 
 
@@ -35,8 +39,7 @@ def test_killed_while_it_is_made(corpus, tmp_path):
         (out / stale).touch()
 
     def make():
-        with kept_in(tmp_path / "parts"):
-            speech_scenes.prepare(out, MINUTES, jobs=2, sources=sources, transcript=made_up_transcript())
+        prepare(out, jobs=2, sources=sources, parts=Parts(tmp_path / "parts"))
 
     assert killed_until_it_ends(make, tmp_path, random.Random(4), 90) > 2
     assert contents(out) == contents(corpus)
@@ -78,7 +81,7 @@ def test_turns_are_words_without_short_pauses(corpus):
 
 def test_samples_are_the_same_every_time(corpus, tmp_path):
     sources = make_sources(tmp_path / "voices")
-    speech_scenes.prepare(tmp_path, MINUTES, jobs=1, sources=sources, transcript=made_up_transcript())
+    prepare(tmp_path, jobs=1, sources=sources)
     for cut in read_cuts(corpus, "train"):
         path = f"audio/train/{cut.id}.wav"
         assert (tmp_path / path).read_bytes() == (corpus / path).read_bytes()

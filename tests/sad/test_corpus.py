@@ -18,7 +18,7 @@ from steps.sad.results import describe_corpus
 from steps.sad.tables import report
 
 
-def simulate(out, minutes):
+def simulate(out, log, *, minutes, parts):
     """In place of local.fearless.mini.prepare: two streams of 6 s of each set, half of them speech."""
     from lhotse import Recording
 
@@ -59,7 +59,7 @@ def test_simulated_streams_and_missing_labels_are_told(tmp_path, monkeypatch, si
 def test_without_a_network_the_corpus_is_all_there_is(tmp_path, monkeypatch, caplog):
     """A corpus that has train and dev goes on; one that lacks dev, or was to have simulated streams, cannot."""
 
-    def offline(out, minutes):
+    def offline(out, log, *, minutes, parts):
         raise DownloadError("cannot download voices.deb: no route to host")
 
     monkeypatch.setattr(fearless_mini, "prepare", offline)
@@ -78,7 +78,7 @@ def test_without_a_network_the_corpus_is_all_there_is(tmp_path, monkeypatch, cap
 
 
 def test_the_mini_corpus_is_simulated_as_a_whole(tmp_path):
-    simulate(tmp_path, None)
+    simulate(tmp_path, None, minutes=None, parts=None)
     described = describe_corpus(tmp_path, SimpleNamespace(corpus="mini"))
     assert described["dev"] == {"streams": 2, "simulated": 2, "minutes": 0.2, "speech": 0.5}
     text = report({}, ["dev"], [0.0], {}, {}, 0.01, described, "run")

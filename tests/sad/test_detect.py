@@ -9,7 +9,7 @@ import soundfile
 from tiny_corpora import RATE, radio_stream
 
 from pyspeech.audio import io
-from pyspeech.engine.parts import kept_in
+from pyspeech.engine.parts import Parts
 from pyspeech.engine.process import CORES
 from pyspeech.errors import UserError
 from pyspeech.sad import statistical
@@ -87,27 +87,26 @@ def test_webrtc_modes(cuts, read, tmp_path):
     "run, options",
     [
         (
-            lambda cuts, folders: detect.detect_statistical(cuts, CONFIG, folders),
+            lambda cuts, folders, parts: detect.detect_statistical(cuts, CONFIG, folders, parts),
             ((CONFIG, 0.0), (replace(CONFIG, decision="threshold"), 0.0)),
         ),
-        (lambda cuts, folders: detect.detect_baseline(cuts, np.ones(5) / 5**0.5, folders), (0.3, 0.6)),
+        (lambda cuts, folders, parts: detect.detect_baseline(cuts, np.ones(5) / 5**0.5, folders, parts), (0.3, 0.6)),
         (detect.detect_webrtc, (0, 3)),
     ],
 )
 def test_files_that_are_there_are_kept(cuts, read, tmp_path, run, options):
     """As a killed stage leaves them: a stream of which one file is missing is read again, the others are not."""
     folders = dict(zip((tmp_path / "a" / "dev", tmp_path / "b" / "dev"), options, strict=True))
-    with kept_in(tmp_path / "parts"):
-        run(cuts, folders)
-        first = tmp_path / "a/dev/stream_3.txt"
-        done = first.read_bytes()
-        first.unlink()
-        (tmp_path / "b/dev/stream_4.txt").write_text("kept")
-        read.clear()
-        run(cuts, folders)
-        assert read == ["stream_3.wav"] and first.read_bytes() == done
-        run(cuts, folders)
-        assert read == ["stream_3.wav"] and (tmp_path / "b/dev/stream_4.txt").read_text() == "kept"
+    run(cuts, folders, Parts(tmp_path / "parts"))
+    first = tmp_path / "a/dev/stream_3.txt"
+    done = first.read_bytes()
+    first.unlink()
+    (tmp_path / "b/dev/stream_4.txt").write_text("kept")
+    read.clear()
+    run(cuts, folders, Parts(tmp_path / "parts"))
+    assert read == ["stream_3.wav"] and first.read_bytes() == done
+    run(cuts, folders, Parts(tmp_path / "parts"))
+    assert read == ["stream_3.wav"] and (tmp_path / "b/dev/stream_4.txt").read_text() == "kept"
 
 
 def test_majority_of_networks(tmp_path):

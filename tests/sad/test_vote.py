@@ -31,7 +31,7 @@ def exp(tmp_path, monkeypatch):
             scores = np.clip(0.2 + 0.4 * speech + noise * rng.standard_normal(1000) / 3, 0.001, 0.999)
             (tmp_path / system / "dev").mkdir(parents=True, exist_ok=True)
             np.save(tmp_path / system / "dev" / f"{cut.recording_id}.npy", scores.astype(np.float32))
-    return SimpleNamespace(dir=tmp_path)
+    return SimpleNamespace(dir=tmp_path, parts=None)
 
 
 def official_dcf(exp, voters, collar):

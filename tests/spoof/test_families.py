@@ -35,7 +35,7 @@ def exp(tmp_path_factory):
     for seed, name in enumerate(("train", "dev", "eval")):
         cuts = CutSet.from_cuts([named(cut) for cut in write_corpus(folder / name, 12, seed, longest=0.6)])
         cuts.to_file(folder / "corpus" / f"{name}.jsonl.gz")
-    return SimpleNamespace(dir=folder, log=log)
+    return SimpleNamespace(dir=folder, log=log, parts=None)
 
 
 def configured(leave_out, share=1.0):

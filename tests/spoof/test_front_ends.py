@@ -290,7 +290,7 @@ def test_training_end_to_end(tmp_path, monkeypatch, encoder, front_end):
         start_from="random",
         leave_out=[],
     )
-    exp = types.SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"))
+    exp = types.SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"), parts=None)
     train_detector(exp, conf, "rnm_sm_mc0.8", 3, {}, "first/3")
     detector, samples = load_model(tmp_path / "models/first/3"), 0.1 * np.random.default_rng(0).standard_normal(9000)
     assert isinstance(detector.model.front_end, FrontEnd) and detector.model.front_end.config == conf.features

@@ -35,7 +35,7 @@ def exp(tmp_path_factory):
                 scores[cut.id] = float(high) + 0.1 * rng.random()
             (folder / "scores" / system / str(seed)).mkdir(parents=True)
             write_scores(folder / "scores" / system / str(seed) / "eval.txt", scores)
-    return SimpleNamespace(dir=folder)
+    return SimpleNamespace(dir=folder, parts=None)
 
 
 def test_difference_of_all_and_of_unseen_engines(exp):
@@ -111,7 +111,7 @@ def test_no_difference_where_all_engines_are_seen_or_none_is(exp, tmp_path):
         chosen = [cut for cut in eval_cuts if train(label_of(cut).attack)]
         CutSet.from_cuts(chosen).to_file(corpus / "train.jsonl.gz")
         CutSet.from_cuts(eval_cuts).to_file(corpus / "eval.jsonl.gz")
-        other = SimpleNamespace(dir=tmp_path)
+        other = SimpleNamespace(dir=tmp_path, parts=None)
         found = score.differences(other, SEEDS, [("none", "rnm")], "eval")
         assert [one["unseen"] for one in found] == [False]
 
@@ -126,7 +126,8 @@ def test_names_that_look_like_endings_or_columns(exp, tmp_path):
     (tmp_path / "scores/none/1").mkdir(parents=True)
     write_scores(tmp_path / "scores/none/1/eval.txt", {name: float(index) for index, name in enumerate(names)})
     conf = SimpleNamespace(repeated=["none"], seeds=[1])
-    found = score.system_figures(SimpleNamespace(dir=tmp_path, log=logging.getLogger("test")), conf, "none")["sets"]["eval"]
+    other = SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"), parts=None)
+    found = score.system_figures(other, conf, "none")["sets"]["eval"]
     genuine = [index for index, cut in enumerate(cuts) if label_of(cut).genuine]
     expected = equal_error_rate(genuine, [index for index in range(6) if index not in genuine])[0]
     assert found["eer"] == [expected] and (found["genuine"], found["fake"]) == (2, 4)

@@ -46,7 +46,7 @@ def test_a_training_begins_with_the_weights_of_a_detector(folder, tmp_path, drop
     (tmp_path / "corpus").mkdir()
     for seed, name in enumerate(("train", "dev")):
         write_corpus(tmp_path / name, 6, seed, longest=0.6).to_file(tmp_path / "corpus" / f"{name}.jsonl.gz")
-    exp = types.SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"))
+    exp = types.SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"), parts=None)
     conf = configured(folder, network=DetectorConfig(dropout=dropout))
     check_start(conf)
     train_detector(exp, conf, "none", 3, {}, "none/3")

@@ -173,7 +173,7 @@ def test_a_system_is_trained_calibrated_and_saved(cuts, tmp_path, rng):
         train=TrainConfig(max_steps=3, log_every=1, minimize="eer"),
         start_from="random",
     )
-    exp = types.SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"))
+    exp = types.SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"), parts=None)
     backgrounds = {
         "noises": [rng.standard_normal(9000)],
         "musics": [rng.standard_normal(100)],
@@ -215,7 +215,7 @@ def test_adapt_chooses_for_a_system_that_is_trained_on_train_and_dev(cuts, tmp_p
         seeds=[7],
         repeated=[],
     )
-    exp = types.SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"))
+    exp = types.SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"), parts=None)
     train_detector(exp, conf, "traindev_rnm", 7, {"noises": [rng.standard_normal(9000)]}, "traindev_rnm/7")
     saved = load_checkpoint(tmp_path / "training/traindev_rnm/7/best.pt")
     detector = load_model(tmp_path / "models/traindev_rnm/7")

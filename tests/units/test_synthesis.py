@@ -12,7 +12,7 @@ import soundfile
 import torch
 
 from pyspeech.data.manifests import Utterance, load_cuts, write_manifest
-from pyspeech.engine.parts import kept_in
+from pyspeech.engine.parts import Parts
 from pyspeech.features.config import MfccConfig
 from pyspeech.units.checkpoint import Bundle, save_pair
 from pyspeech.units.config import InverterConfig, SubmissionConfig, VqVaeConfig
@@ -52,7 +52,7 @@ def exp(tmp_path_factory):
     (folder / "units" / "trf128" / "7").mkdir(parents=True)
     for name in TEXTS:
         np.save(folder / "units" / "trf128" / "7" / f"{name}.npy", vqvae.codebook.numpy()[[0, 1, 1]])
-    return SimpleNamespace(dir=folder, log=logging.getLogger("test"), profile="mini", overrides=())
+    return SimpleNamespace(dir=folder, log=logging.getLogger("test"), parts=None, profile="mini", overrides=())
 
 
 CONF = SimpleNamespace(synthesis="trf128", seeds=[7], spoken=4, recogniser="", corpus="mini", submission=SubmissionConfig())
@@ -72,17 +72,17 @@ def test_pairs_of_the_corpus(exp, tmp_path):
 
 
 def test_speech_is_made_once(exp):
-    with kept_in(exp.dir / "parts"):
-        synthesis.synthesize(exp, CONF)
-        waves = sorted((exp.dir / "wavs").glob("*.wav"))
-        assert len(waves) == 8 and not any(map(wave_problem, waves))
-        assert {soundfile.info(str(path)).frames for path in waves} == {8000}
-        before = [(path.stat().st_mtime_ns, path.read_bytes()) for path in waves]
-        synthesis.synthesize(exp, CONF)
-        assert [(path.stat().st_mtime_ns, path.read_bytes()) for path in waves] == before
-        waves[0].unlink()
-        synthesis.synthesize(exp, CONF)
-        assert [path.read_bytes() for path in waves] == [content for _, content in before]
+    exp.parts = Parts(exp.dir / "parts")
+    synthesis.synthesize(exp, CONF)
+    waves = sorted((exp.dir / "wavs").glob("*.wav"))
+    assert len(waves) == 8 and not any(map(wave_problem, waves))
+    assert {soundfile.info(str(path)).frames for path in waves} == {8000}
+    before = [(path.stat().st_mtime_ns, path.read_bytes()) for path in waves]
+    synthesis.synthesize(exp, CONF)
+    assert [(path.stat().st_mtime_ns, path.read_bytes()) for path in waves] == before
+    waves[0].unlink()
+    synthesis.synthesize(exp, CONF)
+    assert [path.read_bytes() for path in waves] == [content for _, content in before]
 
 
 def test_submission(exp, caplog):

@@ -10,7 +10,6 @@ The bundled detector (shipped/README.md) needs neither PyTorch nor a model file.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -86,12 +85,12 @@ class SpeechDetector:
             A `Speech`, or a list of them in the order of the list given.
 
         Raises:
-            UserError: for what cannot be read, is no audio, or has no finite samples.
+            UserError: for what cannot be read, or is no audio.
         """
         from pyspeech.audio.inputs import is_many, stream_inputs
 
         found = [
-            replace(self._detector.detect_blocks(blocks, name), name=name)
+            self._detector.detect_blocks(blocks, name)
             for name, blocks in stream_inputs(audio, sampling_rate, self.sampling_rate)
         ]
         return found if is_many(audio) else found[0]

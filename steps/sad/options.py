@@ -46,9 +46,9 @@ def scored(systems):
     return [f"hypotheses/{pattern(systems)}", f"scores/{pattern(systems)}.json"]
 
 
-def trained(*others, folder="training"):
+def trained(*others):
     """A function of the configuration: the model of each network in use, and the patterns `others` before them."""
-    return lambda conf: [*others, f"{folder}/{pattern(conf.systems)}/model.pt"]
+    return lambda conf: [*others, f"training/{pattern(conf.systems)}/model.pt"]
 
 
 def tuned(conf):

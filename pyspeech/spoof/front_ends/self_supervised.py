@@ -122,10 +122,20 @@ def build(name: str, architecture: dict[str, Any], weights: dict[str, torch.Tens
         encoder = wav2vec2_model(**{key: value for key, value in architecture.items() if key != NORMALIZE})
         if weights is not None:
             encoder.load_state_dict(weights)
+        for module in (*encoder.feature_extractor.conv_layers, encoder.encoder.transformer.pos_conv_embed):
+            module.register_forward_hook(_keep_layout)
         return encoder
     except (TypeError, ValueError, AttributeError, KeyError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"features.pretrained={name}: weights.pt and config.json do not fit each other: {reason}") from None
+
+
+def _keep_layout(module, inputs, output):
+    """Give the gradient of a GELU's output the layout of that output: torch 1 on a CPU computes garbage from another one."""
+    values = output[0] if isinstance(output, tuple) else output
+    if values.requires_grad:
+        size, strides = values.size(), values.stride()
+        values.register_hook(lambda grad: grad.new_empty(size).as_strided(size, strides).copy_(grad))
 
 
 def digest(weights: dict[str, torch.Tensor]) -> str:

@@ -1,4 +1,4 @@
-"""Speech activity detection, recognition, unit discovery and fake audio detection: the library behind the recipes in egs/.
+"""Speech activity detection, recognition, unit discovery and fake audio detection: the library behind the recipes.
 
     from pyspeech import FakeDetector, Recognizer, SpeechDetector, UnitEncoder, UnitSynthesizer, anonymize, rnnt_loss
 

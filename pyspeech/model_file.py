@@ -1,16 +1,16 @@
 """Files of trained models: the weights with all that is needed to use them, in one file that says what it is.
 
-    <folder>/model.pt   {"kind": one of KINDS, "format": FORMAT, "version": of pyspeech, "model": weights, ...}
+    <folder>/model.pt   {"kind": name of a Kind, "format": FORMAT, "version": of pyspeech, "model": weights, ...}
 
-What else is in it, each task knows: pyspeech/<task>/checkpoint.py writes and reads its models through `write` and `read`.
-Tools find the model that their user means with `find_model`.
+Each task names its kinds in pyspeech/<task>/config.py, and what else is in a file in checkpoint.py, which writes and reads it
+through `write` and `read`. Tools find the model that their user means with `find_model`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,18 +25,20 @@ MODEL_FILE = "model.pt"
 ONNX_FILE = "model.onnx"  # beside it, where it was exported
 METADATA = "pyspeech"  # of an ONNX file: the name of the JSON that holds all but the graph
 FORMAT = 1  # of the content as a whole; another number for what this code could not read, or would misread
-KINDS = {  # where recipes leave models of each kind
-    "SAD network": "egs/fearless/exp/NAME/models/SYSTEM",
-    "transducer": "egs/indic/exp/NAME/models/SYSTEM",
-    "vqvae": "egs/zerospeech/exp/NAME/models/SYSTEM/SEED",
-    "inverter": "egs/zerospeech/exp/NAME/models/synthesis",
-    "fake audio detector": "egs/add2022/exp/NAME/models/SYSTEM/SEED",
-}
 Built = TypeVar("Built")
 SHOWN = 5  # models that an error message names
 
 
-def write(folder: str | Path, kind: str, model: torch.nn.Module, **content: Any) -> None:
+@dataclass(frozen=True)
+class Kind:
+    """A kind of model: its name in the file, the recipe that trains it, and where that leaves it in its folder."""
+
+    name: str
+    recipe: str
+    place: str
+
+
+def write(folder: str | Path, kind: Kind, model: torch.nn.Module, **content: Any) -> None:
     """Write `folder`/model.pt, whole or not at all: the weights of a torch module and what else `read` is to give back.
 
     content: dataclasses (which become dicts), dicts, lists, tuples (which become lists), tensors and plain values.
@@ -44,11 +46,11 @@ def write(folder: str | Path, kind: str, model: torch.nn.Module, **content: Any)
     from pyspeech.compat import save_checkpoint
 
     content = {**content, "model": model.state_dict()}
-    header = {"kind": kind, "format": FORMAT, "version": pyspeech.__version__}
+    header = {"kind": kind.name, "format": FORMAT, "version": pyspeech.__version__}
     save_checkpoint(Path(folder) / MODEL_FILE, {**header, **_plain(content)})
 
 
-def read(place: str | Path, kind: str, build: Callable[[dict[str, Any]], Built]) -> Built:
+def read(place: str | Path, kind: Kind, build: Callable[[dict[str, Any]], Built]) -> Built:
     """build(content) of what `write` wrote, tensors on the CPU. place: the folder of the model, or its model.pt.
 
     UserError in one line that names the file where there is none, it is damaged (its checksums are verified), of another
@@ -58,9 +60,8 @@ def read(place: str | Path, kind: str, build: Callable[[dict[str, Any]], Built])
 
     path = Path(place)
     path = path / MODEL_FILE if path.is_dir() or path.name != MODEL_FILE else path
-    recipe = _recipe(kind)
     if not path.is_file():
-        raise UserError(f"{path}: no such model; expected a {kind} that {recipe} trained, as in {KINDS[kind]}")
+        raise UserError(f"{path}: no such model; expected a {kind.name} that the recipe {kind.recipe} trained: {kind.place}")
     content = load_checkpoint(path)
     _check_header(path, kind, content)
     try:
@@ -70,13 +71,13 @@ def read(place: str | Path, kind: str, build: Callable[[dict[str, Any]], Built])
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError, UserError) as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(
-            f"{path}: no {kind} of this version ({type(error).__name__}: {reason}); train it again with {recipe}, or use "
-            f"the version of the code that made it, pyspeech {content['version']}"
+            f"{path}: no {kind.name} of this version ({type(error).__name__}: {reason}); train it again with the recipe "
+            f"{kind.recipe}, or use the version of the code that made it, pyspeech {content['version']}"
         ) from error
 
 
 def kind_of(folder: str | Path) -> str:
-    """The kind of the model in a folder that has a model.pt."""
+    """The name of the kind of the model in a folder that has a model.pt."""
     from pyspeech.compat import load_checkpoint
 
     content = load_checkpoint(Path(folder) / MODEL_FILE)
@@ -86,23 +87,24 @@ def kind_of(folder: str | Path) -> str:
 def _check_header(path, kind, content):
     if not isinstance(content, dict) or not {"kind", "format", "version"} <= set(content):
         raise UserError(
-            f"{path}: holds no model, or one of before models had a format number; expected a {kind}: train it again "
-            f"with {_recipe(kind)}"
+            f"{path}: holds no model, or one of before models had a format number; expected a {kind.name}: train it "
+            f"again with the recipe {kind.recipe}"
         )
     if content["format"] != FORMAT:
         raise UserError(
             f"{path}: has format {content['format']}, written by pyspeech {content['version']}; this is pyspeech "
-            f"{pyspeech.__version__}, which reads format {FORMAT}: use that version, or train it again with {_recipe(kind)}"
+            f"{pyspeech.__version__}, which reads format {FORMAT}: use that version, or train it again with the recipe "
+            f"{kind.recipe}"
         )
-    if content["kind"] != kind:
-        raise UserError(f"{path}: holds a model of kind {content['kind']}; expected {kind}")
+    if content["kind"] != kind.name:
+        raise UserError(f"{path}: holds a model of kind {content['kind']}; expected {kind.name}")
 
 
-def write_onnx(path: str | Path, graph: bytes, kind: str, **content: Any) -> None:
+def write_onnx(path: str | Path, graph: bytes, kind: Kind, **content: Any) -> None:
     """Write an ONNX graph with what is needed to use it, whole or not at all; content: as of `write`, and JSON can hold it."""
     import onnx
 
-    header = {"kind": kind, "format": FORMAT, "version": pyspeech.__version__}
+    header = {"kind": kind.name, "format": FORMAT, "version": pyspeech.__version__}
     model = onnx.load_from_string(graph)
     onnx.helper.set_model_props(model, {METADATA: json.dumps({**header, **_plain(content)})})
     model.producer_name, model.producer_version = "pyspeech", pyspeech.__version__
@@ -111,7 +113,7 @@ def write_onnx(path: str | Path, graph: bytes, kind: str, **content: Any) -> Non
         stream.write(model.SerializeToString())
 
 
-def open_onnx(path: str | Path, kind: str, build: Callable[[dict[str, Any]], Built]) -> tuple[Any, Built]:
+def open_onnx(path: str | Path, kind: Kind, build: Callable[[dict[str, Any]], Built]) -> tuple[Any, Built]:
     """Open a file of `write_onnx` without torch: its ONNX Runtime session, of one thread, and build(content).
 
     UserError in one line that names the file where there is none, it is damaged, or of another kind or format.
@@ -134,7 +136,7 @@ def open_onnx(path: str | Path, kind: str, build: Callable[[dict[str, Any]], Bui
         return session, build(content)
     except (KeyError, TypeError, AttributeError, StopIteration, UserError) as error:
         raise UserError(
-            f"{path}: its metadata is not that of a {kind} ({type(error).__name__}: {error}); export it again with "
+            f"{path}: its metadata is not that of a {kind.name} ({type(error).__name__}: {error}); export it again with "
             "utils/export_onnx.py"
         ) from None
 
@@ -146,8 +148,8 @@ def _onnx_content(path, session, kind):
         content = json.loads(found) if found else None
     except ValueError:
         content = None
-    if not isinstance(content, dict) or content.get("kind") != kind:
-        raise UserError(f"{path}: not a {kind} of this repository; expected a file that utils/export_onnx.py wrote")
+    if not isinstance(content, dict) or content.get("kind") != kind.name:
+        raise UserError(f"{path}: not a {kind.name} of this repository; expected a file that utils/export_onnx.py wrote")
     if content.get("format") != FORMAT:
         raise UserError(
             f"{path}: has format {content.get('format')}, written by pyspeech {content.get('version')}; this is pyspeech "
@@ -167,12 +169,8 @@ def _plain(value: Any) -> Any:
     return value.cpu() if hasattr(value, "cpu") else value
 
 
-def _recipe(kind):
-    return KINDS[kind].split("/exp/")[0] + "/run.py"
-
-
 def find_model(
-    given: str | Path | None, kind: str, layouts: Iterable[Sequence[str]] = ((MODEL_FILE,),), option: str = "--model"
+    given: str | Path | None, kind: Kind, layouts: Iterable[Sequence[str]] = ((MODEL_FILE,),), option: str = "--model"
 ) -> Path:
     """The folder of the model that a tool's --model names: the folder itself, or its model.pt.
 
@@ -180,7 +178,9 @@ def find_model(
     UserError for anything else; it lists the models that lie below a folder, such as that of an experiment.
     """
     if given is None:
-        raise UserError(f"{option}: none given, and no {kind} is bundled; train one with {_recipe(kind)}: {KINDS[kind]}")
+        raise UserError(
+            f"{option}: none given, and no {kind.name} is bundled; train one with the recipe {kind.recipe}: {kind.place}"
+        )
     path = Path(given)
     if path.name == MODEL_FILE and path.is_file():
         path = path.parent
@@ -195,17 +195,18 @@ def find_model(
         + (
             f"choose one of {', '.join(map(str, found[:SHOWN]))}{more}"
             if found
-            else f"expected a folder that {_recipe(kind)} made, as {KINDS[kind]}"
+            else f"expected a folder that the recipe {kind.recipe} made: {kind.place}"
         )
     )
 
 
-def newest_model(experiments: str | Path, name: str, kind: str) -> Path:
+def newest_model(experiments: str | Path, name: str, kind: Kind) -> Path:
     """The folder of the newest model `name` of all experiments, `experiments`/*/models/<name>; UserError without any."""
     found = sorted(Path(experiments).glob(f"*/models/{name}/{MODEL_FILE}"), key=lambda path: path.stat().st_mtime)
     if not found:
         raise UserError(
-            f"no trained {name} in {experiments}/*/models/{name}; train one with {_recipe(kind)}, or name a folder with --model"
+            f"no trained {name} in {experiments}/*/models/{name}; train one with the recipe {kind.recipe}, or name a "
+            "folder with --model"
         )
     return found[-1].parent
 

@@ -27,6 +27,9 @@ from pyspeech.spoof.detector import Detector
 from pyspeech.spoof.networks import LcnnBlstm
 from pyspeech.text.units import GraphemeUnits
 from pyspeech.units import checkpoint as units
+from pyspeech.units.config import INVERTER, VQVAE
+
+KINDS = (sad.KIND, spoofing.KIND, transducer.KIND, VQVAE, INVERTER)
 
 
 def save_sad(folder):
@@ -65,8 +68,8 @@ LOAD = {
     "SAD network": sad.load_model,
     "fake audio detector": lambda place: spoofing.load_model(place).model,
     "transducer": lambda place: transducer.load_model(place).model,
-    "vqvae": lambda place: units.load_model(place, "vqvae").model,
-    "inverter": lambda place: units.load_model(place, "inverter").model,
+    "vqvae": lambda place: units.load_model(place, VQVAE).model,
+    "inverter": lambda place: units.load_model(place, INVERTER).model,
 }
 
 
@@ -90,7 +93,7 @@ def change(folder, **values):
 
 
 def test_every_kind_is_tested():
-    assert set(SAVE) == set(LOAD) == set(model_file.KINDS)
+    assert set(SAVE) == set(LOAD) == {kind.name for kind in KINDS}
 
 
 def test_weights_and_options_come_back(kind, tmp_path):
@@ -113,8 +116,8 @@ def test_the_same_model_is_the_same_file(kind, tmp_path):
 
 
 def test_a_missing_file_names_what_makes_it(kind, tmp_path):
-    recipe = model_file.KINDS[kind].split("/exp/")[0] + "/run.py"
-    assert f"{tmp_path}/model.pt: no such model; expected a {kind} that {recipe} trained" in error_of(kind, tmp_path)
+    recipe = next(known.recipe for known in KINDS if known.name == kind)
+    assert f"{tmp_path}/model.pt: no such model; expected a {kind} that the recipe {recipe} trained" in error_of(kind, tmp_path)
     assert f"{tmp_path}/none/model.pt: no such model" in error_of(kind, tmp_path / "none")
 
 
@@ -150,7 +153,7 @@ def test_an_unknown_format_says_which_version_wrote_it(kind, tmp_path):
     change(tmp_path, format=model_file.FORMAT + 1, version="9.8", surprise=[1, 2])
     message = error_of(kind, tmp_path)
     assert "has format 2, written by pyspeech 9.8; this is pyspeech " in message and "which reads format 1" in message
-    assert "use that version, or train it again with egs/" in message
+    assert "use that version, or train it again with the recipe " in message
 
 
 def test_what_has_no_format_number_is_refused(kind, tmp_path):
@@ -170,7 +173,7 @@ def test_content_that_does_not_fit(kind, tmp_path):
     weights.pop(next(iter(weights)))
     change(tmp_path, model=weights)
     assert f"{tmp_path}/model.pt: no {kind} of this version (" in error_of(kind, tmp_path)
-    assert "); train it again with egs/" in error_of(kind, tmp_path)
+    assert "); train it again with the recipe " in error_of(kind, tmp_path)
 
 
 def test_options_of_another_version(tmp_path):
@@ -205,41 +208,41 @@ def touch(*folders):
 def test_a_model_is_found_in_what_is_given(tmp_path):
     touch(*(tmp_path / "exp" / name for name in ("models/b/1", "models/a/1", "training/c/1")))
     for given in (tmp_path / "exp/models/a/1", str(tmp_path / "exp/models/a/1/model.pt")):
-        assert find_model(given, "transducer") == tmp_path / "exp/models/a/1"
+        assert find_model(given, transducer.KIND) == tmp_path / "exp/models/a/1"
     listed = f"choose one of {tmp_path}/exp/models/a/1, {tmp_path}/exp/models/b/1"
     for given in (tmp_path, tmp_path / "exp", tmp_path / "exp/models"):
         with pytest.raises(UserError, match=rf"^--model {given}: no model.pt in it; {listed}$"):
-            find_model(given, "transducer")
+            find_model(given, transducer.KIND)
     (tmp_path / "other.pt").touch()
     (tmp_path / "empty").mkdir()
     found = {"nowhere": "no such file or folder", "other.pt": "is not a model.pt", "empty": "no model.pt in it"}
     for given, what in found.items():
-        with pytest.raises(UserError, match=f"{given}: {what}; expected a folder that egs/indic/run.py made, as egs/indic/exp"):
-            find_model(tmp_path / given, "transducer")
+        with pytest.raises(UserError, match=f"{given}: {what}; expected a folder that the recipe indic made: exp/NAME"):
+            find_model(tmp_path / given, transducer.KIND)
 
 
 def test_a_long_list_is_cut(tmp_path):
     touch(*(tmp_path / str(number) for number in range(8)))
     with pytest.raises(UserError, match=rf"{tmp_path}/4 \(3 more\)$"):
-        find_model(tmp_path, "vqvae")
+        find_model(tmp_path, VQVAE)
 
 
 def test_the_folder_may_be_relative(tmp_path, monkeypatch):
     touch(tmp_path / "a", tmp_path / "b")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match="^--model .: no model.pt in it; choose one of a, b$"):
-        find_model(".", "vqvae")
+        find_model(".", VQVAE)
 
 
 def test_the_newest_needs_to_be_there(tmp_path):
     touch(tmp_path / "mini" / "models" / "cnn")
-    assert newest_model(tmp_path, "cnn", "SAD network") == tmp_path / "mini" / "models" / "cnn"
-    with pytest.raises(UserError, match="no trained rnn in .*models/rnn; train one with egs/fearless/run.py, or name a folder"):
-        newest_model(tmp_path, "rnn", "SAD network")
+    assert newest_model(tmp_path, "cnn", sad.KIND) == tmp_path / "mini" / "models" / "cnn"
+    with pytest.raises(UserError, match="no trained rnn in .*models/rnn; train one with the recipe fearless, or name a folder"):
+        newest_model(tmp_path, "rnn", sad.KIND)
 
 
 def test_content_becomes_plain_data(tmp_path):
-    model_file.write(tmp_path, "vqvae", torch.nn.Linear(2, 1), sizes=(1, 2), nested={"crop": CropConfig(), "x": torch.ones(2)})
-    content = model_file.read(tmp_path, "vqvae", lambda content: content)
+    model_file.write(tmp_path, VQVAE, torch.nn.Linear(2, 1), sizes=(1, 2), nested={"crop": CropConfig(), "x": torch.ones(2)})
+    content = model_file.read(tmp_path, VQVAE, lambda content: content)
     assert content["sizes"] == [1, 2] and CropConfig(**content["nested"]["crop"]) == CropConfig()
     np.testing.assert_array_equal(content["nested"]["x"], [1, 1])

@@ -162,6 +162,11 @@ def test_dependencies_point_one_way(folder, above):
     assert not wrong
 
 
+def test_the_library_names_no_file_of_a_recipe():
+    sources = (path for path in SOURCES if ROOT / "pyspeech" in path.parents)
+    assert not [str(path) for path in sources if "egs/" in path.read_text(encoding="utf-8")]
+
+
 def test_the_engine_imports_nothing_else_of_the_library():
     known = ("pyspeech.engine", "pyspeech.errors.", "pyspeech.files.", "pyspeech.launch.")
     named = {name for path in (ROOT / "pyspeech/engine").glob("*.py") for name in imports(path)}

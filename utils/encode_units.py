@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Encode speech as discovered units with a VQ-VAE trained by egs/zerospeech/run.py."""
+"""Encode speech as discovered units with a trained VQ-VAE."""
 
 __import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../.."))
 from pyspeech.launch import run_command

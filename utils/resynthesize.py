@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Speak recordings in another voice through discovered units, with models trained by egs/zerospeech/run.py."""
+"""Speak recordings in another voice through discovered units, with trained models."""
 
 __import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../.."))
 from pyspeech.launch import run_command

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Transcribe speech with a transducer trained by egs/indic/run.py."""
+"""Transcribe speech with a trained transducer."""
 
 __import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../.."))
 from pyspeech.launch import run_command

@@ -44,7 +44,7 @@ class Config:
     inverter_train: UnitTrainConfig = field(default_factory=UnitTrainConfig)
     spoken: int = 40  # test utterances to speak, each in every voice, where the corpus does not list them
     recogniser: str = ""  # command that prints a line of text for each audio file given; scores what is spoken
-    submission: SubmissionConfig = field(default_factory=SubmissionConfig)
+    submission: SubmissionConfig = field(default_factory=lambda: SubmissionConfig(code="pyspeech (Apache-2.0), egs/zerospeech"))
     check = check_options
 
 

@@ -1,6 +1,6 @@
 """Speech to text with a trained transducer, as a whole, in segments, or while the audio comes in.
 
-    recognizer = Recognizer.load("egs/indic/exp/mini/models/multi_softmax_lid")
+    recognizer = Recognizer.load("exp/mini/models/multi_softmax_lid")
     transcript = recognizer.transcribe("call.wav")
     print(transcript.language, transcript.text)
     transcript.save("call.srt")
@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
-from pyspeech.asr.config import WHOLE, EarlyStopping, Endpointing, SearchConfig
+from pyspeech.asr.config import KIND, WHOLE, EarlyStopping, Endpointing, SearchConfig
 from pyspeech.asr.transcripts import Transcript
 from pyspeech.errors import UserError, naming_extras
 from pyspeech.model_file import find_model
@@ -80,7 +80,7 @@ class Recognizer:
         int8: bool = False,
         device: str | torch.device = "auto",
     ) -> Recognizer:
-        """Load a model that egs/indic/run.py trained.
+        """Load a trained transducer.
 
         Args:
             model: Folder of a model.pt, or that file. No model is bundled.
@@ -99,7 +99,7 @@ class Recognizer:
             UserError: for a model that is not there or none of these, and for options that do not fit it.
         """
         stopping = None if tau is None and threshold is None else EarlyStopping(rule, tau or 0.0, threshold or 0.0)
-        bundle = load_bundle(find_model(model, "transducer", option="model"), device, int8)
+        bundle = load_bundle(find_model(model, KIND, option="model"), device, int8)
         return cls(bundle, language, SearchConfig(beam=beam), stopping, Endpointing(silence_after=min_silence))
 
     @overload

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspeech import model_file
-from pyspeech.asr.config import TransducerConfig
+from pyspeech.asr.config import KIND, TransducerConfig
 from pyspeech.asr.networks import Transducer
 from pyspeech.asr.registry import ENCODERS
 from pyspeech.errors import UserError
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import torch
-
-KIND = "transducer"
 
 
 @dataclass

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 
 from pyspeech.asr.registry import ENCODERS, lstm_parameters
 from pyspeech.errors import UserError, requirement
+from pyspeech.model_file import Kind
 
+KIND = Kind("transducer", "indic", "exp/NAME/models/SYSTEM")
 MOST_HYPOTHESES = 1000  # memory of the search grows with their square
 STOPPING_RULES = ("sum_logp", "mean_logp", "mean_p")
 BACKENDS = ("auto", "k2", "torch")

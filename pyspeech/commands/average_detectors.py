@@ -21,12 +21,12 @@ from pyspeech.errors import UserError
 
 def parser():
     parser = tool_parser(__doc__)
-    parser.add_argument("models", metavar="DIR", nargs="+", help="folder of a model.pt that egs/add2022/run.py made")
+    parser.add_argument("models", metavar="DIR", nargs="+", help="folder of a model.pt of the recipe add2022")
     parser.add_argument(
         "--corpus",
         metavar="DIR",
         required=True,
-        help="corpus in an experiment folder of egs/add2022, whose dev set makes calibration and threshold",
+        help="corpus in an experiment folder of that recipe, whose dev set makes calibration and threshold",
     )
     parser.add_argument("-o", "--output", metavar="DIR", required=True, help="folder for model.pt and the scores of dev")
     return parser

@@ -4,8 +4,7 @@ A figure's name is its place in results.json: scores/rnn/eval/0.5/dcf. Figures t
 left out and counted; so are values that are no numbers.
 
 examples:
-  utils/average_results.py egs/fearless/exp/mini/results.json egs/fearless/exp/seed4[34]/results.json \\
-      --only 'scores/*/eval/0/dcf'
+  utils/average_results.py exp/mini/results.json exp/seed4[34]/results.json --only 'scores/*/eval/0/dcf'
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ from pyspeech.errors import UserError
 from pyspeech.files import atomic_write
 from pyspeech.launch import ROOT
 from pyspeech.model_file import MODEL_FILE, ONNX_FILE, find_model, newest_model
+from pyspeech.sad.config import KIND
 from pyspeech.sad.registry import NETWORKS
 
 STATISTICAL = ("statistical", "statistical_plain")
@@ -37,7 +38,7 @@ SYSTEMS = ("shipped", *STATISTICAL, *NETWORKS)
 FORMATS = ("rttm", "fearless", "segments", "audacity", "json", "textgrid", "csv", "lhotse")
 STREAMED = ("rttm", "segments", "audacity", "csv")  # a line a segment, which does not depend on the others
 LIVE_BLOCK = 0.3  # seconds read at once
-EXPERIMENTS = Path(ROOT, "egs/fearless/exp")
+EXPERIMENTS = Path(ROOT, "egs", KIND.recipe, "exp")
 NAMELESS = ("fearless", "audacity", "textgrid")  # formats whose text does not name the recording
 
 
@@ -53,9 +54,9 @@ def parser():
     parser.add_argument(
         "--model",
         metavar="DIR",
-        help="folder of a trained network, as egs/fearless/run.py leaves it, "
+        help="folder of a trained network, as the recipe fearless leaves it, "
         "the model.pt in it, or an ONNX file of utils/export_onnx.py (default: the newest one in "
-        "egs/fearless/exp/*/models/SYSTEM)",
+        "exp/*/models/SYSTEM of that recipe)",
     )
     parser.add_argument(
         "--point",
@@ -174,14 +175,13 @@ def model_folder(options):
     """The folder or the ONNX file of the network to use; None for a system that needs none to be named."""
     if options.system in ("shipped", *STATISTICAL):
         return None
-    kind = "SAD network"
     if not options.model:
         if not EXPERIMENTS.parents[1].is_dir():  # an installed package
             raise UserError(f"--system {options.system}: expected a trained network; give its folder with --model DIR")
-        return newest_model(EXPERIMENTS, options.system, kind)
+        return newest_model(EXPERIMENTS, options.system, KIND)
     if options.model.endswith(".onnx"):
         return options.model
-    return find_model(options.model, kind, ((MODEL_FILE,), (ONNX_FILE,)))
+    return find_model(options.model, KIND, ((MODEL_FILE,), (ONNX_FILE,)))
 
 
 def process(recording, detect, options, totals, several, status):

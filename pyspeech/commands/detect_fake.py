@@ -1,4 +1,4 @@
-"""Tell genuine from fake speech, with the bundled detector or one trained by egs/add2022/run.py.
+"""Tell genuine from fake speech, with the bundled detector or one that you trained.
 
 INPUT is an audio file ("-": standard input), a folder (searched with all below it), a Kaldi table (*.scp) or a lhotse
 manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length.
@@ -12,7 +12,7 @@ engines, microphones and languages cause errors. pyspeech/spoof/shipped/README.m
 examples:
   utils/detect_fake.py message.ogg
   utils/detect_fake.py recordings/ --format csv -o found.csv
-  utils/detect_fake.py message.ogg --model egs/add2022/exp/mini/models/NAME/SEED
+  utils/detect_fake.py message.ogg --model exp/mini/models/NAME/SEED
   utils/detect_fake.py eval/ --model DIR --format scores -o scores.txt     # for utils/score_eer.py
 """
 
@@ -31,6 +31,7 @@ from pyspeech.commands.arguments import add_inputs, tool_parser
 from pyspeech.commands.terminal import process_each, set_up_messages, shown_name
 from pyspeech.errors import UserError
 from pyspeech.model_file import find_model
+from pyspeech.spoof.config import KIND
 
 FORMATS = ("text", "json", "csv", "scores")
 CARD = Path(pyspeech.__file__).parent / "spoof" / "shipped" / "README.md"
@@ -42,7 +43,7 @@ def parser():
     parser.add_argument(
         "--model",
         metavar="DIR",
-        help="folder of a model.pt that egs/add2022/run.py made: models/NAME/SEED "
+        help="folder of a model.pt that the recipe add2022 made: models/NAME/SEED "
         "in its experiment folder (default: the bundled detector)",
     )
     parser.add_argument(
@@ -102,7 +103,7 @@ def load(options):
 
     if options.threshold is not None and not math.isfinite(options.threshold):
         raise UserError(f"--threshold {options.threshold}: expected a finite number")
-    folder = find_model(options.model, "fake audio detector") if options.model else None
+    folder = find_model(options.model, KIND) if options.model else None
     found = FakeDetector(folder, threshold=options.threshold)
     if not options.model:
         logging.warning(

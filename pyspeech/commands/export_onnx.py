@@ -5,8 +5,8 @@ model.pt and model.onnx utils/detect_speech.py takes the latter. Scores are equa
 noise is printed.
 
 examples:
-  utils/export_onnx.py egs/fearless/exp/mini/models/rnn           # rnn/model.onnx, beside model.pt
-  utils/export_onnx.py egs/add2022/exp/mini/models/rnm_sm/42 -o fakes.onnx
+  utils/export_onnx.py exp/mini/models/rnn           # rnn/model.onnx, beside model.pt
+  utils/export_onnx.py exp/mini/models/rnm_sm/42 -o fakes.onnx
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from pyspeech.commands.arguments import tool_parser
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path
 from pyspeech.model_file import ONNX_FILE, find_model, kind_of
+from pyspeech.sad.config import KIND
+from pyspeech.spoof.config import KIND as FAKES
 
 CHECKED = 30.0  # seconds of audio
 LARGEST_DIFFERENCE = 1e-4  # between the two forms' scores
@@ -31,11 +33,11 @@ def parser():
 
 def main(arguments=None):
     options = parser().parse_args(arguments)
-    folder = find_model(options.model, "SAD network")
+    folder = find_model(options.model, KIND)
     path = Path(options.output or folder / ONNX_FILE)
     if path.suffix != ".onnx":
         raise UserError(f"-o {path}: expected a name that ends in .onnx")
-    export = export_spoof if kind_of(folder) == "fake audio detector" else export_sad
+    export = export_spoof if kind_of(folder) == FAKES.name else export_sad
     with atomic_path(path) as temporary:  # utils/detect_speech.py would take a wrong one too
         forms = export(folder, temporary)
         difference = compare(*forms)

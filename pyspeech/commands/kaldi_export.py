@@ -7,8 +7,8 @@ what ids were called that Kaldi would not take (utt2name, spk2name, reco2name) a
 The directory is checked by Kaldi's rules in the end; utils/kaldi_import.py reads it again.
 
 examples:
-  utils/kaldi_export.py egs/indic/exp/mini/corpus/train.jsonl.gz data/train
-  utils/kaldi_export.py --features egs/indic/exp/mini/features/options.json egs/indic/exp/mini/corpus/test.jsonl.gz data/test
+  utils/kaldi_export.py exp/mini/corpus/train.jsonl.gz data/train
+  utils/kaldi_export.py --features exp/mini/features/options.json exp/mini/corpus/test.jsonl.gz data/test
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def parser():
         "--features",
         metavar="FILE",
         help="write log-mel frames too (feats.scp, feats.ark, utt2num_frames), "
-        "with the options in FILE: features/options.json of an experiment of egs/indic",
+        "with the options in FILE: features/options.json of an experiment of the recipe indic",
     )
     parser.add_argument("--compress", action="store_true", help="with --features: as Kaldi compresses features, a byte a value")
     return parser
@@ -77,7 +77,7 @@ def read_config(path):
     except (OSError, ValueError, TypeError) as error:
         raise UserError(
             f"{path}: no options of log-mel features ({getattr(error, 'strerror', None) or error}); expected "
-            "the features/options.json of an experiment of egs/indic"
+            "the features/options.json of an experiment of the recipe indic"
         ) from None
     return config
 

@@ -4,7 +4,7 @@ DIR is checked by Kaldi's rules (validate_data_dir.sh): tables sorted in the C l
 them, spk2utt the inverse of utt2spk, segments with their recordings, and so on. Each fault is a line with file and number,
 and the exit status 1. With MANIFEST, the audio is checked too and the manifest written; commands of wav.scp are run and
 archives read, and what they hold is kept as WAV beside it. Ids that utils/kaldi_export.py had to change are as before.
-For a whole corpus, egs/indic takes the folder of its data directories: corpus=DIR kind=kaldi.
+For a whole corpus, the recipe indic takes the folder of its data directories: corpus=DIR kind=kaldi.
 
 examples:
   utils/kaldi_import.py data/train

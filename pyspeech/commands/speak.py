@@ -1,4 +1,4 @@
-"""Speak recordings in another voice through discovered units, with models trained by egs/zerospeech/run.py.
+"""Speak recordings in another voice through discovered units, with trained models.
 
 INPUT is an audio file ("-": standard input), a folder (searched with all below it), a Kaldi table (*.scp) or a lhotse
 manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length. The VQ-VAE encodes the
@@ -6,7 +6,7 @@ speech, and the inverter speaks it in the voice of --speaker: DIR/NAME.wav (one 
 rate) for each recording, of the same duration and about the same level. Messages and a summary go to standard error.
 
 examples:
-  utils/resynthesize.py talk.wav --model egs/zerospeech/exp/mini/models/synthesis --speaker V001 -o spoken
+  utils/resynthesize.py talk.wav --model exp/mini/models/synthesis --speaker V001 -o spoken
   utils/resynthesize.py recordings/ --model DIR --speaker V002 -o spoken
 """
 
@@ -20,6 +20,7 @@ from pyspeech.commands.arguments import add_device, add_inputs, tool_parser
 from pyspeech.commands.terminal import clock, process_each, set_up_messages, speed
 from pyspeech.errors import UserError
 from pyspeech.model_file import find_model
+from pyspeech.units.config import INVERTER
 
 
 def parser():
@@ -60,7 +61,7 @@ def load_synthesizer(options):
     from pyspeech.units.checkpoint import PAIR_FILES, load_pair
 
     device = named_device(options.device)
-    return UnitSynthesizer(*load_pair(find_model(options.model, "inverter", (PAIR_FILES,)), device))
+    return UnitSynthesizer(*load_pair(find_model(options.model, INVERTER, (PAIR_FILES,)), device))
 
 
 def voice_of(options, synthesizer):

@@ -1,4 +1,4 @@
-"""Merge ZeroSpeech 2020 submissions of one language each, e.g. of two runs of egs/zerospeech.
+"""Merge ZeroSpeech 2020 submissions of one language each, e.g. of two runs of a recipe.
 
 Each FOLDER is a submission that utils/validate_submission.py accepts. OUT is a new folder with the languages of all; their
 metadata have to agree except for the description. The challenge expects english and surprise in one submission.

@@ -1,4 +1,4 @@
-"""Transcribe speech with a transducer trained by egs/indic/run.py.
+"""Transcribe speech with a trained transducer.
 
 INPUT is an audio file, a folder (searched with all below it), a Kaldi table (*.scp), a lhotse manifest of recordings or
 cuts (*.jsonl, *.jsonl.gz), or "-": standard input with a file, a WAV stream, or raw 16-bit samples (signed,
@@ -8,7 +8,7 @@ into one file per recording; messages and a summary go to standard error.
 Recordings of up to 30 s are recognised as a whole. Longer ones, and all with --stream, are cut into segments at pauses.
 
 examples:
-  utils/transcribe.py call.wav --model egs/indic/exp/mini/models/multi_softmax_lid
+  utils/transcribe.py call.wav --model exp/mini/models/multi_softmax_lid
   utils/transcribe.py recordings/ --model DIR --language hi-IN --format srt -o subtitles
   sox -d -t raw -r 16000 -e signed -b 16 -c 1 - | utils/transcribe.py - --model DIR --stream
   arecord -f S16_LE -r 16000 -c 1 -t wav - | utils/transcribe.py - --model DIR --stream
@@ -24,7 +24,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from pyspeech.asr.config import STOPPING_RULES, WHOLE, EarlyStopping, Endpointing, SearchConfig
+from pyspeech.asr.config import KIND, STOPPING_RULES, WHOLE, EarlyStopping, Endpointing, SearchConfig
 from pyspeech.asr.transcripts import FORMATS, Transcript, render
 from pyspeech.commands.arguments import tool_parser, whole_number
 from pyspeech.commands.terminal import clock, process_all, say_errors, set_up_messages, shown_name, speed, stop_at_interrupt
@@ -42,7 +42,7 @@ def parser():
         "--model",
         metavar="DIR",
         required=True,
-        help="folder of a model.pt, such as egs/indic/exp/mini/models/multi_softmax_lid",
+        help="folder of a model.pt, as the recipe indic leaves it in exp/NAME/models/SYSTEM",
     )
     parser.add_argument(
         "--language",
@@ -153,7 +153,7 @@ def search_of(options):
 
 def load_recognizer(options):
     """The Recognizer of --model, in int8 or on the GPU where there is one."""
-    folder = find_model(options.model, "transducer")
+    folder = find_model(options.model, KIND)
     from pyspeech.asr.api import Recognizer, load_bundle
 
     bundle, stopping = load_bundle(folder, int8=options.int8), None

@@ -1,4 +1,4 @@
-"""Encode speech as discovered units with a VQ-VAE trained by egs/zerospeech/run.py.
+"""Encode speech as discovered units with a trained VQ-VAE.
 
 INPUT is an audio file ("-": standard input), a folder (searched with all below it), a Kaldi table (*.scp) or a lhotse
 manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length; recordings longer than a
@@ -10,11 +10,11 @@ formats:
             distinct (how many codes are in use), codes (how many there are)
   text      the codes of a recording in a line, from 0; on the screen behind its name
   onehot    a line for each unit, of a 1 in the code's place among 0s, as ZeroSpeech wants it
-  vectors   a line for each unit, the vector of its code: what egs/zerospeech scores by ABX
+  vectors   a line for each unit, the vector of its code: what the recipe zerospeech scores by ABX
   ark       these vectors of all recordings in a Kaldi table, DIR/units.ark and DIR/units.scp, as matrices
 
 examples:
-  utils/encode_units.py talk.wav --model egs/zerospeech/exp/mini/models/trf128/42
+  utils/encode_units.py talk.wav --model exp/mini/models/trf128/42
   utils/encode_units.py recordings/ --model DIR --format onehot -o units
   utils/encode_units.py wav.scp --model DIR --format ark -o units
 """
@@ -30,6 +30,7 @@ from pyspeech.commands.terminal import clock, process_each, set_up_messages, sho
 from pyspeech.errors import UserError
 from pyspeech.model_file import MODEL_FILE, find_model
 from pyspeech.units.api import FORMATS, TABLE, UnitEncoder
+from pyspeech.units.config import VQVAE
 
 
 def parser():
@@ -86,7 +87,7 @@ def load_encoder(options):
     from pyspeech.units.checkpoint import PAIR_FILES, load_vqvae
 
     device = named_device(options.device)
-    return UnitEncoder(load_vqvae(find_model(options.model, "vqvae", ((MODEL_FILE,), PAIR_FILES)), device))
+    return UnitEncoder(load_vqvae(find_model(options.model, VQVAE, ((MODEL_FILE,), PAIR_FILES)), device))
 
 
 class Work:

@@ -40,7 +40,7 @@ class SpeechDetector:
         """Load a detector; without arguments the bundled one.
 
         Args:
-            model: Folder of a network that egs/fearless/run.py trained, or an ONNX file.
+            model: Folder of a trained network, or an ONNX file.
             system: "shipped" (the default without a model), "statistical", "statistical_plain" (as in the paper), or the name
                 of the network that the model holds.
             point: Operating point; of the bundled detector "turns" (pauses under half a second belong to the speech; the

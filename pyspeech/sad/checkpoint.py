@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 from pyspeech import model_file
 from pyspeech.errors import UserError
-from pyspeech.sad.config import NetworkConfig, StftConfig
+from pyspeech.sad.config import KIND, NetworkConfig, StftConfig
 from pyspeech.sad.networks import SadNetwork
 from pyspeech.sad.smoothing import SMOOTHINGS
 
 if TYPE_CHECKING:
     import torch
-
-KIND = "SAD network"
 
 
 def save_model(folder: str | Path, model: SadNetwork, threshold: float = 0.5, smoothing: str = "none") -> None:

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field, fields
 
 from pyspeech.errors import requirement
 from pyspeech.features.config import StftConfig  # noqa: F401 (one import for a recipe)
+from pyspeech.model_file import Kind
 from pyspeech.sad.registry import NETWORKS
 
+KIND = Kind("SAD network", "fearless", "exp/NAME/models/SYSTEM")
 SMOOTHINGS = ("none", "median", "hmm")
 
 

@@ -5,7 +5,7 @@
 
 Files are read as streams: any sampling rate, hours of audio in bounded memory. By default the detector is the one that comes
 with this package (shipped/README.md): turns, or words with point="words". The statistical system needs no model. A further
-network is a folder as egs/fearless/run.py leaves it: `model.pt`, with the threshold and the smoothing that were best
+network is a folder as the recipe fearless leaves it: `model.pt`, with the threshold and the smoothing that were best
 on the development set; or the ONNX file that utils/export_onnx.py makes of it, which needs no torch.
 """
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 STATISTICAL = {"statistical": True, "statistical_plain": False}  # whether it looks at the voicing; the paper's does not
 SYSTEMS = ("shipped", *STATISTICAL, *NETWORKS)
-SHIPPED = Path(__file__).parent / "shipped" / "detector.onnx"  # made by egs/detector/run.py
+SHIPPED = Path(__file__).parent / "shipped" / "detector.onnx"  # made by the recipe detector
 log = logging.getLogger(__name__)
 
 

@@ -19,9 +19,8 @@ from pathlib import Path
 import torch
 
 from pyspeech.model_file import write_onnx
-from pyspeech.sad.config import OperatingPoint, StftConfig
+from pyspeech.sad.config import KIND, OperatingPoint, StftConfig
 from pyspeech.sad.networks import SadNetwork
-from pyspeech.sad.onnx_network import KIND
 from pyspeech.sad.piece_network import PieceNetwork
 
 OPSET = 17

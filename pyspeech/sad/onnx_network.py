@@ -12,10 +12,8 @@ import numpy as np
 
 from pyspeech.engine.process import stage_cores
 from pyspeech.model_file import open_onnx
-from pyspeech.sad.config import NetworkConfig, OperatingPoint, StftConfig
+from pyspeech.sad.config import KIND, NetworkConfig, OperatingPoint, StftConfig
 from pyspeech.sad.pieces import Geometry
-
-KIND = "SAD network"
 
 
 class OnnxNetwork:

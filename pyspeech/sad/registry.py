@@ -49,7 +49,7 @@ class Network:
         return getattr(importlib.import_module(module), name)
 
 
-NETWORKS = {  # those of the paper, which egs/fearless trains unless its option `systems` says otherwise, and others
+NETWORKS = {  # those of the paper, which the recipe trains unless its option `systems` says otherwise, and others
     "cnn": Network(
         "CNN + HMM",
         "pyspeech.sad.networks.cnn:CnnLayer",

@@ -118,7 +118,7 @@ class FakeDetector:
         """Load a detector; without arguments the bundled one.
 
         Args:
-            model: Folder of a model.pt that egs/add2022/run.py trained, or an ONNX file.
+            model: Folder of a trained model.pt, or an ONNX file.
             threshold: Score from which a recording counts as genuine; None: the detector's own, that of equal error rates on
                 its development set.
             device: "auto" (the GPU where there is one), "cpu" or "cuda". ONNX files run on the CPU, and so does the bundled
@@ -228,7 +228,6 @@ def _load(model, device):
     from pyspeech.compat import named_device
     from pyspeech.model_file import find_model
     from pyspeech.spoof.checkpoint import load_model
+    from pyspeech.spoof.config import KIND
 
-    return load_model(
-        find_model(model or SHIPPED.parent, "fake audio detector", option="model"), named_device(device, option="device")
-    )
+    return load_model(find_model(model or SHIPPED.parent, KIND, option="model"), named_device(device, option="device"))

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 from pyspeech import model_file
 from pyspeech.spoof.calibration import Calibration
-from pyspeech.spoof.config import CropConfig, DetectorConfig, LogMelConfig
+from pyspeech.spoof.config import KIND, CropConfig, DetectorConfig, LogMelConfig
 from pyspeech.spoof.detector import Detector
 from pyspeech.spoof.networks import LcnnBlstm
 
 if TYPE_CHECKING:
     import torch
 
-KIND = "fake audio detector"
-SHIPPED = Path(__file__).parent / "shipped"  # the bundled detector, made by egs/add2022/run.py --profile release
+SHIPPED = Path(__file__).parent / "shipped"  # the bundled detector, made by the profile release of the recipe add2022
 
 
 def save_model(folder: str | Path, detector: Detector) -> None:

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 
 from pyspeech.errors import folder_or, requirement
 from pyspeech.features.config import check_rate
+from pyspeech.model_file import Kind
 from pyspeech.spoof.registry import FRONT_ENDS
 
+KIND = Kind("fake audio detector", "add2022", "exp/NAME/models/SYSTEM/SEED")
 SHORT = ("zeros", "repeat")
 SCALES = ("mel", "linear")
 BUNDLES = {  # of torchaudio.pipelines; whether they were trained on normalised waveforms

@@ -10,9 +10,9 @@ from pathlib import Path
 import torch
 
 from pyspeech.model_file import write_onnx
+from pyspeech.spoof.config import KIND
 from pyspeech.spoof.detector import Detector
 from pyspeech.spoof.networks import LcnnBlstm, LogMel, MaxFeatureMap2d, log_odds
-from pyspeech.spoof.onnx_network import KIND
 
 OPSET = 17
 

@@ -12,10 +12,9 @@ import numpy as np
 
 from pyspeech.model_file import open_onnx
 from pyspeech.spoof.calibration import Calibration
-from pyspeech.spoof.config import CropConfig, LogMelConfig
+from pyspeech.spoof.config import KIND, CropConfig, LogMelConfig
 from pyspeech.spoof.detector import Detector
 
-KIND = "fake audio detector"
 SHIPPED = Path(__file__).parent / "shipped" / "model.onnx"  # the bundled detector
 
 

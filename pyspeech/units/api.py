@@ -1,10 +1,10 @@
 """Speech to discovered units with a trained VQ-VAE, and units to speech with its inverter.
 
-encoder = UnitEncoder.load("egs/zerospeech/exp/mini/models/trf128/42")
+encoder = UnitEncoder.load("exp/mini/models/trf128/42")
 units = encoder.encode("talk.wav")
 units.save("talk.jsonl")
 
-synthesizer = UnitSynthesizer.load("egs/zerospeech/exp/mini/models/synthesis")
+synthesizer = UnitSynthesizer.load("exp/mini/models/synthesis")
 synthesizer.resynthesize("talk.wav", "V001").save("spoken.wav")
 synthesizer.speak(units, "V001").save("spoken.wav")
 """
@@ -21,6 +21,7 @@ from pyspeech.audio.sound import Sound
 from pyspeech.errors import UserError, naming_extras
 from pyspeech.files import atomic_write, format_of
 from pyspeech.model_file import MODEL_FILE, find_model
+from pyspeech.units.config import INVERTER, VQVAE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,7 +53,7 @@ class Units:
 
     @property
     def vectors(self) -> np.ndarray:
-        """Vectors of the units (C, D) float32, what egs/zerospeech scores by ABX."""
+        """Vectors of the units (C, D) float32, what the recipe zerospeech scores by ABX."""
         return self.codebook[self.codes]
 
     def save(self, path: str | Path, format: str | None = None) -> None:
@@ -124,7 +125,7 @@ class UnitEncoder:
     @classmethod
     @naming_extras()
     def load(cls, model: str | Path | None = None, device: str | torch.device = "auto") -> UnitEncoder:
-        """Load a VQ-VAE that egs/zerospeech/run.py trained.
+        """Load a trained VQ-VAE.
 
         Args:
             model: Folder of a VQ-VAE (model.pt) or of a VQ-VAE and its inverter, or a model.pt. No model is bundled.
@@ -136,7 +137,7 @@ class UnitEncoder:
         from pyspeech.compat import named_device
         from pyspeech.units.checkpoint import PAIR_FILES, load_vqvae
 
-        folder = find_model(model, "vqvae", ((MODEL_FILE,), PAIR_FILES), "model")
+        folder = find_model(model, VQVAE, ((MODEL_FILE,), PAIR_FILES), "model")
         return cls(load_vqvae(folder, named_device(device, "device")))
 
     @overload
@@ -202,7 +203,7 @@ class UnitSynthesizer:
     @classmethod
     @naming_extras()
     def load(cls, model: str | Path | None = None, device: str | torch.device = "auto") -> UnitSynthesizer:
-        """Load a VQ-VAE and its inverter that egs/zerospeech/run.py trained.
+        """Load a trained VQ-VAE and its inverter.
 
         Args:
             model: Folder of vqvae/model.pt and inverter/model.pt. No model is bundled.
@@ -214,7 +215,7 @@ class UnitSynthesizer:
         from pyspeech.compat import named_device
         from pyspeech.units.checkpoint import PAIR_FILES, load_pair
 
-        folder = find_model(model, "inverter", (PAIR_FILES,), "model")
+        folder = find_model(model, INVERTER, (PAIR_FILES,), "model")
         return cls(*load_pair(folder, named_device(device, "device")))
 
     @overload

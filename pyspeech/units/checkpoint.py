@@ -18,12 +18,13 @@ from pyspeech import model_file
 from pyspeech.errors import UserError
 from pyspeech.features.config import MfccConfig
 from pyspeech.features.fbank import GlobalStats
-from pyspeech.units.config import InverterConfig, VqVaeConfig
+from pyspeech.model_file import Kind
+from pyspeech.units.config import INVERTER, VQVAE, InverterConfig, VqVaeConfig
 from pyspeech.units.inverter import Inverter
 from pyspeech.units.vqvae import VqVae
 
-PAIR = ("vqvae", "inverter")  # its folders, and the kinds of their models
-PAIR_FILES = tuple(f"{part}/{model_file.MODEL_FILE}" for part in PAIR)
+PAIR = (VQVAE, INVERTER)  # the kinds of its models, whose names their folders have
+PAIR_FILES = tuple(f"{kind.name}/{model_file.MODEL_FILE}" for kind in PAIR)
 
 
 @dataclass
@@ -53,7 +54,7 @@ def save_model(
     _check(model, speakers, features, stats)
     model_file.write(
         folder,
-        "inverter" if isinstance(model, Inverter) else "vqvae",
+        INVERTER if isinstance(model, Inverter) else VQVAE,
         model,
         config=model.config,
         speakers=list(speakers),
@@ -62,10 +63,10 @@ def save_model(
     )
 
 
-def load_model(folder: str | Path, kind: str, device: str | torch.device = "cpu") -> Bundle:
+def load_model(folder: str | Path, kind: Kind, device: str | torch.device = "cpu") -> Bundle:
     """The Bundle of `folder`: model on `device`, in evaluation mode.
 
-    folder: of a model.pt, or that file; kind: "vqvae" or "inverter", which the file has to be. UserError for any other.
+    folder: of a model.pt, or that file; kind: VQVAE or INVERTER, which the file has to be. UserError for any other.
     """
     bundle = model_file.read(folder, kind, partial(_build, kind))
     bundle.model.to(device).eval()
@@ -75,7 +76,7 @@ def load_model(folder: str | Path, kind: str, device: str | torch.device = "cpu"
 def _build(kind, content):
     speakers, features = content["speakers"], MfccConfig(**content["features"])
     stats = None if content["stats"] is None else GlobalStats.from_dict(content["stats"])
-    if kind == "inverter":
+    if kind == INVERTER:
         model = Inverter(InverterConfig(**content["config"]), content["model"]["codebook"], len(speakers))
     else:
         model = VqVae(VqVaeConfig(**content["config"]), len(speakers))
@@ -88,12 +89,12 @@ def save_pair(folder: str | Path, vqvae: Bundle, inverter: Bundle) -> None:
     """Write the Bundles of an inverter and of the VQ-VAE whose codes it speaks. UserError where they are no pair."""
     check_pair(vqvae, inverter)
     for kind, bundle in zip(PAIR, (vqvae, inverter), strict=True):
-        save_model(Path(folder) / kind, bundle.model, bundle.speakers, bundle.features, bundle.stats)
+        save_model(Path(folder) / kind.name, bundle.model, bundle.speakers, bundle.features, bundle.stats)
 
 
 def load_pair(folder: str | Path, device: str | torch.device = "cpu") -> tuple[Bundle, Bundle]:
     """The Bundles (VQ-VAE, inverter) that `save_pair` wrote. UserError where that is not what `folder` holds."""
-    vqvae, inverter = (load_model(Path(folder) / kind, kind, device) for kind in PAIR)
+    vqvae, inverter = (load_model(Path(folder) / kind.name, kind, device) for kind in PAIR)
     try:
         check_pair(vqvae, inverter)
     except UserError as error:
@@ -103,8 +104,8 @@ def load_pair(folder: str | Path, device: str | torch.device = "cpu") -> tuple[B
 
 def load_vqvae(folder: str | Path, device: str | torch.device = "cpu") -> Bundle:
     """The Bundle of the VQ-VAE in `folder`: of a pair, or on its own."""
-    of_pair = Path(folder) / "vqvae"
-    return load_model(of_pair if of_pair.is_dir() else folder, "vqvae", device)
+    of_pair = Path(folder) / VQVAE.name
+    return load_model(of_pair if of_pair.is_dir() else folder, VQVAE, device)
 
 
 def check_pair(vqvae: Bundle, inverter: Bundle) -> None:

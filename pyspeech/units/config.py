@@ -8,8 +8,11 @@ import math
 from dataclasses import dataclass
 
 from pyspeech.errors import requirement
+from pyspeech.model_file import Kind
 from pyspeech.training.config import TrainConfig
 
+VQVAE = Kind("vqvae", "zerospeech", "exp/NAME/models/SYSTEM/SEED")
+INVERTER = Kind("inverter", "zerospeech", "exp/NAME/models/synthesis")
 KINDS = ("transformer", "conv")
 
 
@@ -134,7 +137,7 @@ class SubmissionConfig:
     author: str = "anonymous"
     affiliation: str = "none"
     # where the source is, as text; empty: the source is not open, which the challenge's validator refuses
-    code: str = "pyspeech (Apache-2.0), egs/zerospeech"
+    code: str = "pyspeech (Apache-2.0)"
 
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""

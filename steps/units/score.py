@@ -17,8 +17,9 @@ def score_system(exp, conf, system):
     def entry(seed):
         from pyspeech.compat import default_device
         from pyspeech.units.checkpoint import load_model
+        from pyspeech.units.config import VQVAE
 
-        bundle = load_model(exp.dir / "models" / system / str(seed), "vqvae", default_device())
+        bundle = load_model(exp.dir / "models" / system / str(seed), VQVAE, default_device())
         rate, codes = 1 / (bundle.features.frame_seconds * bundle.model.config.stride), bundle.model.config.codes
         vectors = {cut.id: rows for cut, rows in encode_cuts(bundle, load_cuts(exp.dir / "corpus", "test"))}
         return {"seed": seed, "codes": codes, **score_units(exp, vectors, units_folder(exp, system, seed), rate, codes)}

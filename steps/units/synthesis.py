@@ -28,12 +28,13 @@ def train_inverter(exp, conf):
     """
     from pyspeech.compat import default_device
     from pyspeech.units.checkpoint import Bundle, load_model, save_pair
+    from pyspeech.units.config import VQVAE
     from pyspeech.units.dataset import UnitDataset, speakers_of
     from pyspeech.units.inverter import Inverter
     from pyspeech.units.training import InverterTraining
 
     seed = conf.seeds[0]
-    vqvae = load_model(exp.dir / "models" / conf.synthesis / str(seed), "vqvae", default_device())
+    vqvae = load_model(exp.dir / "models" / conf.synthesis / str(seed), VQVAE, default_device())
     cuts = load_cuts(exp.dir / "corpus", "voice")
     voices = speakers_of(cuts)
     config = replace(conf.inverter, bins=vqvae.features.magnitudes.num_bins, repeat=vqvae.model.config.stride)

@@ -105,7 +105,7 @@ def test_options(model, files, tmp_path):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"model": None}, "^model: none given, and no transducer is bundled; train one with egs/indic/run.py"),
+        ({"model": None}, "^model: none given, and no transducer is bundled; train one with the recipe indic"),
         ({"model": "/nowhere"}, "^model /nowhere: no such file or folder"),
         ({"language": "fr-FR"}, "language fr-FR: the model knows en-IN, hi-IN, ta-IN"),
         ({"tau": 3, "language": "hi-IN"}, "early stopping is for language=None"),

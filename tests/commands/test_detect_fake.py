@@ -128,9 +128,9 @@ def test_interrupted_the_file_stays(model, folder, tmp_path, interrupt, capsys):
 def test_what_is_wrong_is_one_line(model, folder, tmp_path):
     good = str(folder / "good día.wav")
     for arguments, message in (
-        ([good, "--model", str(tmp_path)], "no model.pt in it; expected a folder that egs/"),
+        ([good, "--model", str(tmp_path)], "no model.pt in it; expected a folder that the recipe add2022"),
         ([good, "--model", str(tmp_path / "x")], "no such file or folder"),
-        ([good, "--model", good], "is not a model.pt; expected a folder that egs/"),
+        ([good, "--model", good], "is not a model.pt; expected a folder that the recipe add2022"),
         ([good, "--model", str(model), "--threshold", "nan"], "nan: expected a finite number"),
         ([good, "--model", str(model), "--threshold", "inf"], "inf: expected a finite"),
         ([str(tmp_path / "no.wav"), "--model", str(model)], "no such file or folder"),

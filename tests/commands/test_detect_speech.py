@@ -13,6 +13,7 @@ from pyspeech.audio.io import read_audio, stream_audio
 from pyspeech.commands import detect as detect_speech
 from pyspeech.errors import UserError
 from pyspeech.model_file import newest_model
+from pyspeech.sad.config import KIND
 from pyspeech.sad.detector import load_detector
 from pyspeech.sad.formats import FORMATS, read_hypothesis
 from pyspeech.sad.segments import segments_to_frames, tidy
@@ -275,15 +276,15 @@ def test_tuned_threshold_and_smoothing_are_used(edges, network, tmp_path):
 
 
 def test_finding_networks(network, tmp_path):
-    with pytest.raises(UserError, match="no trained cnn in .* egs/fearless/run.py"):
-        newest_model(tmp_path, "cnn", "SAD network")
+    with pytest.raises(UserError, match="no trained cnn in .* the recipe fearless"):
+        newest_model(tmp_path, "cnn", KIND)
     for age, name in enumerate(["newest", "older", "oldest"]):
         folder = tmp_path / name / "models" / "cnn"
         folder.mkdir(parents=True)
         (folder / "model.pt").touch()
         os.utime(folder / "model.pt", (1e9 - age, 1e9 - age))
     (tmp_path / "unfinished" / "models" / "cnn").mkdir(parents=True)
-    assert newest_model(tmp_path, "cnn", "SAD network") == tmp_path / "newest" / "models" / "cnn"
+    assert newest_model(tmp_path, "cnn", KIND) == tmp_path / "newest" / "models" / "cnn"
     with pytest.raises(UserError, match="holds a seg_rnn network, not cnn"):
         load_detector("cnn", network)
     with pytest.raises(UserError, match="expected one of shipped, statistical, statistical_plain, cnn"):

@@ -31,6 +31,7 @@ from pyspeech.commands import transcribe
 from pyspeech.commands.terminal import clipped, display_width, stop_at_interrupt
 from pyspeech.errors import UserError
 from pyspeech.model_file import write
+from pyspeech.sad.config import KIND
 
 RATE = 16000
 
@@ -434,12 +435,12 @@ def test_early_stopping_and_int8(models, short, capsys):
             "no model.pt in it; choose one of .*models/monolingual/hi-IN, .*multi_softmax_lid, "
             "[^ ]*models/onehot, [^ ]*models/vanilla$",
         ),
-        (["--model", "SHORT"], "is not a model.pt; expected a folder that egs/indic/run.py made"),
+        (["--model", "SHORT"], "is not a model.pt; expected a folder that the recipe indic made"),
         (["--model", "SAD"], "model.pt: holds a model of kind SAD network; expected transducer"),
     ],
 )
 def test_errors_are_one_line(models, short, tmp_path, arguments, message):
-    write(tmp_path, "SAD network", torch.nn.Linear(1, 1))
+    write(tmp_path, KIND, torch.nn.Linear(1, 1))
     places = {"EXP": str(models["lid"].parents[1]), "ONE": str(models["one"]), "SHORT": str(short), "SAD": str(tmp_path)}
     arguments = [places.get(word, word) for word in arguments]
     with pytest.raises(UserError, match=message) as error:

@@ -121,7 +121,7 @@ def test_units_are_spoken(synthesizer, files):
 
 def test_what_does_not_fit(encoder, synthesizer, files, tmp_path):
     for kind in (UnitEncoder, UnitSynthesizer):
-        with one_line_error("^model: none given, and no .* is bundled; train one with egs/zerospeech/run.py"):
+        with one_line_error("^model: none given, and no .* is bundled; train one with the recipe zerospeech"):
             kind.load()
         with one_line_error(f"^model {tmp_path}: no "):
             kind.load(tmp_path)

@@ -13,6 +13,7 @@ from pyspeech.errors import UserError
 from pyspeech.model_file import find_model
 from pyspeech.units import resynthesis
 from pyspeech.units.checkpoint import PAIR_FILES, load_pair, load_vqvae, save_model, save_pair
+from pyspeech.units.config import INVERTER, VQVAE
 from pyspeech.units.encoding import encode
 from pyspeech.units.griffin_lim import griffin_lim
 from pyspeech.units.resynthesis import match_level, resynthesize, resynthesize_blocks, speak
@@ -194,8 +195,8 @@ def test_models_are_found(pair, tmp_path):
     save_pair(tmp_path / "exp" / "models" / "synthesis", *pair)
     save_model(tmp_path / "exp" / "models" / "trf" / "1", pair[0].model, pair[0].speakers, pair[0].features)
     models = tmp_path / "exp" / "models"
-    find_pair = partial(find_model, kind="inverter", layouts=(PAIR_FILES,))
-    find_vqvae = partial(find_model, kind="vqvae", layouts=(("model.pt",), PAIR_FILES))
+    find_pair = partial(find_model, kind=INVERTER, layouts=(PAIR_FILES,))
+    find_vqvae = partial(find_model, kind=VQVAE, layouts=(("model.pt",), PAIR_FILES))
     assert find_pair(str(models / "synthesis")) == find_vqvae(models / "synthesis") == models / "synthesis"
     assert find_vqvae(models / "trf" / "1") == models / "trf" / "1"
     assert find_vqvae(models / "synthesis" / "vqvae") == models / "synthesis" / "vqvae"
@@ -207,7 +208,7 @@ def test_models_are_found(pair, tmp_path):
         find_vqvae(models)
     with pytest.raises(UserError, match="nowhere: no such file or folder"):
         find_pair(tmp_path / "nowhere")
-    with pytest.raises(UserError, match="expected a folder that egs/zerospeech/run.py made"):
+    with pytest.raises(UserError, match="expected a folder that the recipe zerospeech made"):
         find_pair(models / "trf" / "1")
 
 

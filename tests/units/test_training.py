@@ -21,7 +21,7 @@ from pyspeech.training.optimization import make_optimizer
 from pyspeech.training.randomness import seed_everything
 from pyspeech.training.trainer import Trainer
 from pyspeech.units.checkpoint import load_model, save_model
-from pyspeech.units.config import InverterConfig, UnitDataConfig, VqVaeConfig
+from pyspeech.units.config import INVERTER, VQVAE, InverterConfig, UnitDataConfig, VqVaeConfig
 from pyspeech.units.dataset import DurationSampler, UnitDataset, corpus_stats, speakers_of
 from pyspeech.units.inverter import Inverter
 from pyspeech.units.training import VqVaeTraining, compute_loss
@@ -191,21 +191,21 @@ def test_checkpoints(cuts, tmp_path):
     features = MfccConfig(prior_frames=50)
     vqvae = make_training().vqvae
     save_model(tmp_path / "vqvae", vqvae, ["A", "B"], features, stats)
-    bundle = load_model(tmp_path / "vqvae", "vqvae")
+    bundle = load_model(tmp_path / "vqvae", VQVAE)
     batch = UnitDataset("AB", features, UnitDataConfig(), stats)[list(cuts)[:2]]
     inputs = batch["features"], batch["lengths"]
     assert torch.equal(bundle.model.encode(*inputs)[0], vqvae.eval().encode(*inputs)[0])
     assert (bundle.features, bundle.stats, bundle.speaker_index("B")) == (features, stats, 1)
     inverter = Inverter(InverterConfig(dim=16, heads=2, feedforward=8, layers=1), vqvae.codebook, 1)
     save_model(tmp_path / "inverter", inverter, ["B"], features, stats)
-    loaded = load_model(tmp_path / "inverter", "inverter")
+    loaded = load_model(tmp_path / "inverter", INVERTER)
     assert all(
         torch.equal(*pair) for pair in zip(inverter.state_dict().values(), loaded.model.state_dict().values(), strict=True)
     )
 
     for call, message in (
-        (lambda: load_model(tmp_path / "inverter", "vqvae"), "a model of kind inverter; expected vqvae"),
-        (lambda: load_model(tmp_path, "vqvae"), "no such model"),
+        (lambda: load_model(tmp_path / "inverter", VQVAE), "a model of kind inverter; expected vqvae"),
+        (lambda: load_model(tmp_path, VQVAE), "no such model"),
         (lambda: bundle.speaker_index("C"), "the model knows A, B"),
         (lambda: save_model(tmp_path, vqvae, ["A"], features, stats), "1 speakers"),
         (lambda: save_model(tmp_path, vqvae, ["A", "B"], features), "there is none"),

@@ -35,12 +35,13 @@ def main(arguments=None):
     from pyspeech.model_file import find_model
     from pyspeech.report.tables import markdown_table
     from pyspeech.spoof.checkpoint import SHIPPED, load_model
+    from pyspeech.spoof.config import KIND
     from pyspeech.spoof.dataset import UtteranceReader
     from pyspeech.spoof.detector import score_samples
     from pyspeech.spoof.formats import label_of
     from pyspeech.spoof.scored_cuts import scorable_cuts
 
-    detector = load_model(find_model(options.model, "fake audio detector") if options.model else SHIPPED)
+    detector = load_model(find_model(options.model, KIND) if options.model else SHIPPED)
     cuts, rate, rows = scorable_cuts(options.corpus, options.set), detector.sampling_rate, []
     genuine, read = [label_of(cut).genuine for cut in cuts], UtteranceReader(rate, detector.crop.cache_gigabytes)
     for name, change in conditions(rate).items():

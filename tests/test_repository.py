@@ -26,7 +26,7 @@ NAMED = re.compile(
     r"(?<![\w/.<>-])((?:egs|local|pyspeech|requirements|steps|tests|utils|\.ci|\.github)/[\w./-]*\w)(?![\w/<*{$-])"
 )
 # As egs/README.md has.
-EXAMPLE = re.compile(r"(?:local|steps|egs)/keys\b|pyspeech/sad/networks/linear\b|tests/test_(?:local|recipe)_keys\.py")
+EXAMPLE = re.compile(r"(?:local|steps|egs)/keys\b|pyspeech/sad/networks/linear\b|tests/(?:local|egs)/test_keys\.py")
 
 
 def named_paths(text):

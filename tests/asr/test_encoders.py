@@ -25,7 +25,7 @@ from pyspeech.compat import autocast, load_checkpoint, save_checkpoint
 from pyspeech.engine import config
 from pyspeech.errors import UserError
 from tests.asr.test_finetune import SYMBOLS, lattice
-from tests.asr.test_model import KINDS, make_model
+from tests.asr.test_networks import KINDS, make_model
 from tests.asr.test_streaming import assert_same, make_audio, make_bundle, stream
 from tests.asr.test_training import SIZES, make_batch
 

@@ -2,21 +2,21 @@
 
 The table says which test shows it, of those here and elsewhere.
 
-    disk full                   here, at every change of a file; test_pipeline.py (test_what_the_user_can_mend...),
+    disk full                   here, at every change of a file; test_run.py (test_what_the_user_can_mend...),
                                 test_files.py (what soundfile and numpy make of it), test_compat.py (a checkpoint),
-                                test_features_frame_store.py (before it begins), test_setup.py, test_download.py
+                                features/test_frame_store.py (before it begins), test_setup.py, fetch/test_download.py
     folder read-only            here
     file late                   here
-    manifest, missing file      test_sad_dataset.py, test_transducer_dataset.py, test_spoofing_dataset.py; here: units
-    feature archive corrupt     test_features_frame_store.py; test_units_features_files.py; Kaldi's: test_kaldi_rules.py
-    checkpoint cut short        test_training_resume.py (test_damaged_checkpoint...); results: test_model_file.py
-    checkpoint, other model     test_training_resume.py (test_refuses_what_it_cannot_go_on_from), test_model_file.py
-    two runs on one folder      test_pipeline_killed.py, test_experiment_locks.py; as jobs: test_cluster.py
-    clock that jumps            here; locks of other machines: test_experiment_locks.py
-    worker killed for memory    here: of a training; test_workers.py, test_pipeline_parallel.py; a job: test_cluster.py
-    NaN in training             test_training.py; of a transducer: test_transducer_loss.py
+    manifest, missing file      sad/, asr/ and spoof/test_dataset.py; here: units
+    feature archive corrupt     features/test_frame_store.py; units/test_features_files.py; Kaldi's: kaldi/test_rules.py
+    checkpoint cut short        training/test_resume.py (test_damaged_checkpoint...); results: test_model_file.py
+    checkpoint, other model     training/test_resume.py (test_refuses_what_it_cannot_go_on_from), test_model_file.py
+    two runs on one folder      test_run_killed.py, test_locks.py; as jobs: test_cluster.py
+    clock that jumps            here; locks of other machines: test_locks.py
+    worker killed for memory    here: of a training; test_workers.py, test_parallel.py; a job: test_cluster.py
+    NaN in training             training/test_trainer.py; of a transducer: asr/test_loss.py
     whole recipes of egs/       killed every few seconds, write errors, as disturbed jobs: kill_recipe.py, by hand
-    node lost, driver killed, job cancelled, preempted, over its time      test_cluster.py; of a recipe: test_recipe_fearless.py
+    node lost, driver killed, job cancelled, preempted, over its time      test_cluster.py; of a recipe: egs/test_fearless.py
 """
 
 import errno

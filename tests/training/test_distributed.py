@@ -20,15 +20,7 @@ from pyspeech.training import checkpoint, distributed, trainer
 from pyspeech.training.data import BatchLoader
 from pyspeech.training.run import train
 from pyspeech.training.step import Stepper
-from tests.training.test_training_resume import (
-    CONFIG,
-    all_results,
-    assert_same,
-    build_trainer,
-    compute_loss,
-    run_undisturbed,
-    validate,
-)
+from tests.training.test_resume import CONFIG, all_results, assert_same, build_trainer, compute_loss, run_undisturbed, validate
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from pyspeech.engine import process
 from pyspeech.engine.locks import birth_of
 from pyspeech.engine.parallel import run_parallel
 from pyspeech.engine.stages import Stage
-from tests.engine.test_pipeline_killed import files_of
+from tests.engine.test_run_killed import files_of
 
 # left and right each wait until the other has begun; "after" needs both. A stage that finds the file "fail" fails.
 RECIPE = '''

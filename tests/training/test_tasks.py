@@ -25,7 +25,7 @@ from pyspeech.units import dataset as units_data, training as units_training
 from pyspeech.units.config import UnitDataConfig, VqVaeConfig
 from pyspeech.units.vqvae import VqVae
 from tests.asr.test_training import SIZES, SMALL, make_batch
-from tests.training.test_training_resume import assert_same
+from tests.training.test_resume import assert_same
 
 CONFIG = TrainConfig(max_steps=4, accumulate=2, log_every=1, lr=1e-3)
 

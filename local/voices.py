@@ -170,28 +170,7 @@ VOICES = {
     **{
         f"klettres-{language}": ("klettres-data", f"usr/share/klettres/{language}/*.ogg", "f" if language in women else "m")
         for women in (["ar", "cs", "en_GB", "es", "he", "it", "nb", "nl", "pt_BR", "ru", "tn", "uk", "lt"],)
-        for language in [
-            "ar",
-            "cs",
-            "da",
-            "de",
-            "en",
-            "en_GB",
-            "es",
-            "fr",
-            "he",
-            "hu",
-            "it",
-            "lt",
-            "ml",
-            "nb",
-            "nds",
-            "nl",
-            "pt_BR",
-            "ru",
-            "tn",
-            "uk",
-        ]
+        for language in "ar cs da de en en_GB es fr he hu it lt ml nb nds nl pt_BR ru tn uk".split()
     },
     **{
         f"ktuberling-{language}": (

@@ -17,17 +17,8 @@ SHORTEST, LONGEST = 1.3, 4.0  # seconds
 FEWEST = 2  # genuine utterances of each voice, however small the corpus
 SETS = {
     "train": (
-        "tuxpaint-fr",
-        "tuxpaint-ru",
-        "tuxpaint-ro",
-        "tuxpaint-be",
-        "fillets-cs-small",
-        "fillets-cs-big",
-        "fillets-nl-small",
-        "festvox-ru",
-        "asterisk-ru",
-        "asterisk-es",
-        "asterisk-fr",
+        *"tuxpaint-fr tuxpaint-ru tuxpaint-ro tuxpaint-be fillets-cs-small fillets-cs-big fillets-nl-small".split(),
+        *"festvox-ru asterisk-ru asterisk-es asterisk-fr".split(),
     ),
     "dev": ("tuxpaint-es", "fillets-nl-big", "asterisk-it"),
     "adapt": ("tuxpaint-da", "asterisk-en"),

@@ -19,30 +19,7 @@ from local.voices import fetch_clips, load_clip
 from pyspeech.fetch.unpack import made_once
 
 WORDS = (
-    *(
-        f"klettres-{language}"
-        for language in [
-            "ar",
-            "cs",
-            "da",
-            "de",
-            "en",
-            "en_GB",
-            "es",
-            "fr",
-            "he",
-            "hu",
-            "it",
-            "lt",
-            "ml",
-            "nb",
-            "nds",
-            "pt_BR",
-            "ru",
-            "tn",
-            "uk",
-        ]
-    ),
+    *(f"klettres-{language}" for language in "ar cs da de en en_GB es fr he hu it lt ml nb nds pt_BR ru tn uk".split()),
     *(f"ktuberling-{language}" for language in ["da", "de", "el", "en", "fr", "ru", "sl", "uk", "wa"]),
 )
 LONGEST = 5.0  # seconds of an utterance, or up to a word more

@@ -44,14 +44,7 @@ from pyspeech.sad.segments import clip, union
 
 VOICES = {
     "train": (
-        "fillets-cs-small",
-        "fillets-cs-big",
-        "tuxpaint-fr",
-        "tuxpaint-ru",
-        "tuxpaint-ro",
-        "tuxpaint-be",
-        "asterisk-en",
-        "asterisk-es",
+        *"fillets-cs-small fillets-cs-big tuxpaint-fr tuxpaint-ru tuxpaint-ro tuxpaint-be asterisk-en asterisk-es".split(),
     ),
     "dev": ("tuxpaint-ca", "tuxpaint-el", "tuxpaint-da", "asterisk-it"),
     "eval": ("fillets-nl-small", "fillets-nl-big", "tuxpaint-bg", "tuxpaint-es", "asterisk-fr", "asterisk-ru"),

@@ -165,25 +165,10 @@ class StatisticalConfig:
             require(name, getattr(self, name) > 0, "a positive number")
         require("high_pass", 0 <= self.high_pass < self.sampling_rate / 2, f"0 to less than {self.sampling_rate / 2:g} Hz")
         for name in (
-            "iterations",
-            "oversubtraction",
-            "smoothing_seconds",
-            "edge_seconds",
-            "closing_seconds",
-            "edge_db",
-            "noise_margin",
-            "speech_margin",
-            "least_margin_db",
-            "fill_seconds",
-            "voicing_seconds",
-            "voicing_against",
-            "voicing_favour",
-            "glide_nats",
-            "glide_share",
-            "phrase_seconds",
-            "talk_seconds",
-            "prior_nats",
-        ):
+            "iterations oversubtraction smoothing_seconds edge_seconds closing_seconds edge_db noise_margin speech_margin "
+            "least_margin_db fill_seconds voicing_seconds voicing_against voicing_favour glide_nats glide_share "
+            "phrase_seconds talk_seconds prior_nats"
+        ).split():
             require(name, getattr(self, name) >= 0, "0 or more")
         for name in ("residual_db", "peak_residual_db"):
             require(name, getattr(self, name) < 0, "less than 0 dB, as denoising adds nothing")

@@ -15,68 +15,23 @@ def choose_codes(there, wanted, name):
     return [language for language in there if language in wanted or not wanted]
 
 
-NAMES = {
-    "assamese": "as",
-    "bengali": "bn",
-    "bangla": "bn",
-    "bodo": "brx",
-    "dogri": "doi",
-    "english": "en",
-    "gujarati": "gu",
-    "hindi": "hi",
-    "kannada": "kn",
-    "kashmiri": "ks",
-    "konkani": "kok",
-    "maithili": "mai",
-    "malayalam": "ml",
-    "manipuri": "mni",
-    "marathi": "mr",
-    "nepali": "ne",
-    "odia": "or",
-    "oriya": "or",
-    "panjabi": "pa",
-    "punjabi": "pa",
-    "sanskrit": "sa",
-    "santali": "sat",
-    "sindhi": "sd",
-    "tamil": "ta",
-    "telugu": "te",
-    "urdu": "ur",
-}
-ELSEWHERE = {
-    "arabic": "ar",
-    "bulgarian": "bg",
-    "catalan": "ca",
-    "chinese": "zh",
-    "czech": "cs",
-    "danish": "da",
-    "dutch": "nl",
-    "farsi": "fa",
-    "finnish": "fi",
-    "french": "fr",
-    "german": "de",
-    "greek": "el",
-    "hebrew": "he",
-    "hungarian": "hu",
-    "indonesian": "id",
-    "italian": "it",
-    "japanese": "ja",
-    "korean": "ko",
-    "mandarin": "zh",
-    "norwegian": "no",
-    "persian": "fa",
-    "polish": "pl",
-    "portuguese": "pt",
-    "romanian": "ro",
-    "russian": "ru",
-    "spanish": "es",
-    "swahili": "sw",
-    "swedish": "sv",
-    "thai": "th",
-    "turkish": "tr",
-    "ukrainian": "uk",
-    "vietnamese": "vi",
-}
+NAMES = dict(
+    re.findall(
+        r"(\S+)=(\S*)",
+        "assamese=as bengali=bn bangla=bn bodo=brx dogri=doi english=en gujarati=gu hindi=hi kannada=kn kashmiri=ks "
+        "konkani=kok maithili=mai malayalam=ml manipuri=mni marathi=mr nepali=ne odia=or oriya=or panjabi=pa punjabi=pa "
+        "sanskrit=sa santali=sat sindhi=sd tamil=ta telugu=te urdu=ur",
+    )
+)
+ELSEWHERE = dict(
+    re.findall(
+        r"(\S+)=(\S*)",
+        "arabic=ar bulgarian=bg catalan=ca chinese=zh czech=cs danish=da dutch=nl farsi=fa finnish=fi french=fr german=de "
+        "greek=el hebrew=he hungarian=hu indonesian=id italian=it japanese=ja korean=ko mandarin=zh norwegian=no persian=fa "
+        "polish=pl portuguese=pt romanian=ro russian=ru spanish=es swahili=sw swedish=sv thai=th turkish=tr ukrainian=uk "
+        "vietnamese=vi",
+    )
+)
 INDIAN = set(NAMES.values())
 
 

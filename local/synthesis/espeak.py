@@ -37,47 +37,14 @@ _EVENT_END, _EVENT_PHONEME = 0, 7
 # English phonemes of eSpeak NG -> those of its Hindi voice, and the ones that both have. The Hindi voice falls silent
 # at a phoneme that it does not have, so every other one is an error.
 INDIAN_ENGLISH = {
-    "t": "t.",
-    "t2": "t.",
-    "d": "d.",
-    "T": "t",
-    "D": "d",
-    "w": "v#",
-    "L": "l",
-    "r-": "r",
-    "dZ": "dZ",
-    "tS": "tS",
-    "eI": "e:",
-    "oU": "o:",
-    "A:": "a:",
-    "0": "O",
-    "0#": "O",
-    "O2": "O",
-    "a#": "@",
-    "I2": "I",
-    "I#": "I",
-    "i": "i:",
-    "3:": "@|r",
-    "3": "@|r",
-    "A@": "a:|r",
-    "O@": "o:|r",
-    "o@": "o:|r",
-    "e@": "e:|r",
-    "i@": "I|@",
-    "i@3": "I|@|r",
-    "U@": "U|r",
-    "aI3": "aI|@|r",
-    "aI@": "aI|@",
-    "aU@": "aU|@",
-    "@5": "@",
-    "@2": "@",
-    "@L": "@|l",
-    "IR": "@|r",
-    "VR": "@|r",
-    "OI": "O|I",
-    ";": "",
-    "u:": "u:",
-    "aa": "a:",
+    **dict(
+        re.findall(
+            r"(\S+)=(\S*)",
+            "t=t. t2=t. d=d. T=t D=d w=v# L=l r-=r dZ=dZ tS=tS eI=e: oU=o: A:=a: 0=O 0#=O O2=O a#=@ I2=I I#=I i=i: 3:=@|r "
+            "3=@|r A@=a:|r O@=o:|r o@=o:|r e@=e:|r i@=I|@ i@3=I|@|r U@=U|r aI3=aI|@|r aI@=aI|@ aU@=aU|@ @5=@ @2=@ @L=@|l "
+            "IR=@|r VR=@|r OI=O|I ;= u:=u: aa=a:",
+        )
+    ),
     **{same: same for same in "@ @- a aI aU b e E f g h i: I j k l m n N O O: p r s S U V v z Z n- m- l-".split()},
 }
 _MARKS = re.compile(r"[',%=!;:|*]*")  # in front of a name; the colon of a long vowel stands behind it

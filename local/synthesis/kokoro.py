@@ -12,6 +12,7 @@ changed the waveform by 8 to 23 % RMS.
 
 import functools
 import json
+import re
 import shutil
 import zipfile
 
@@ -40,32 +41,12 @@ NETWORK = "kokoro-v1.0.int8.onnx"
 NETWORK_SHA256 = "6e742170d309016e5891a994e1ce1559c702a2ccd0075e67ef7157974f6406cb"
 
 # What eSpeak NG writes as two letters and Kokoro as one; then what Kokoro lacks, by the nearest that it has
-SYMBOLS = {
-    "dʒ": "ʤ",
-    "tʃ": "ʧ",
-    "dz": "ʣ",
-    "ts": "ʦ",
-    "dʑ": "ʥ",
-    "tɕ": "ʨ",
-    "aɪ": "I",
-    "aʊ": "W",
-    "eɪ": "A",
-    "oʊ": "O",
-    "əʊ": "Q",
-    "ɔɪ": "Y",
-    "oɪ": "Y",
-    "g": "ɡ",
-    "ɫ": "l",
-    "ɱ": "m",
-    "ʑ": "ʒ",
-    "ɭ": "l",
-    "ɬ": "l",
-    "ʏ": "y",
-    "ɵ": "ø",
-    "ɘ": "ə",
-    "ħ": "h",
-    "ɦ": "h",
-}
+SYMBOLS = dict(
+    re.findall(
+        r"(\S+)=(\S*)",
+        "dʒ=ʤ tʃ=ʧ dz=ʣ ts=ʦ dʑ=ʥ tɕ=ʨ aɪ=I aʊ=W eɪ=A oʊ=O əʊ=Q ɔɪ=Y oɪ=Y g=ɡ ɫ=l ɱ=m ʑ=ʒ ɭ=l ɬ=l ʏ=y ɵ=ø ɘ=ə ħ=h ɦ=h",
+    )
+)
 
 
 def model():

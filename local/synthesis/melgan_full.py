@@ -13,14 +13,13 @@ import zipfile
 
 import numpy as np
 
-from local.synthesis import vocoders
+from local.synthesis import hifigan, vocoders
 
 RATE = 22050
-N_FFT, HOP, MELS, HIGHEST = 1024, 256, 80, 8000.0
+N_FFT, HOP, HIGHEST = 1024, 256, 8000.0
 WHEEL = ("ttskit", "ttskit-0.3.8-py3-none-any.whl", "edb0610f0ca27198a6eadc6788b16c28203ae0951c4fc456077026805382e373")
 UPSAMPLING = {3: (8, 16), 6: (8, 16), 9: (2, 4), 12: (2, 4)}  # layer: factor and kernel of each transposed convolution
 FIRST, LAST = 1, 16  # layers before and after them
-FLOOR = 1e-5
 SILENCE = 10  # frames after the speech, whose end would click
 
 
@@ -44,23 +43,14 @@ def copy_melgan_full(samples, path, pace=1.0):
 def log_mel(samples):
     """(N,) at 22.05 kHz -> (80, 1 + N // 256), the log-magnitudes of mel bands, centred frames."""
     padded = np.pad(samples, N_FFT // 2, mode="reflect" if len(samples) > N_FFT // 2 else "constant")
-    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(N_FFT) / N_FFT)
-    spectra = np.fft.rfft(np.lib.stride_tricks.sliding_window_view(padded, N_FFT)[::HOP] * window)
-    return np.log(np.maximum(np.abs(spectra) @ _filters(), FLOOR)).T
-
-
-@functools.cache
-def _filters():
-    from torchaudio.functional import melscale_fbanks
-
-    return melscale_fbanks(N_FFT // 2 + 1, 0.0, HIGHEST, MELS, RATE, norm="slaney", mel_scale="slaney").double().numpy()
+    return hifigan.log_bands(padded, RATE, N_FFT, HOP, HIGHEST)
 
 
 def generate(mel, path):
     """Log-magnitudes (80, T) -> (256 T,) at 22.05 kHz."""
     import torch
 
-    mel = np.pad(mel, ((0, 0), (0, SILENCE)), constant_values=np.log(FLOOR))
+    mel = np.pad(mel, ((0, 0), (0, SILENCE)), constant_values=np.log(hifigan.FLOOR))
     with torch.no_grad():
         made = _run(_weights(path), torch.as_tensor(mel, dtype=torch.float32)[None])
     return made[0, 0, : -SILENCE * HOP].double().numpy()
@@ -89,13 +79,7 @@ def _run(weights, hidden):
 
 @functools.lru_cache(maxsize=1)
 def _weights(path):
-    """{name: tensor} of a generator; weights, which are kept as direction and length, are multiplied out."""
-    stored = read_tensors(path)
-    found = {name: tensor for name, tensor in stored.items() if not name.endswith(("_g", "_v"))}
-    for name in (name[: -len("_g")] for name in stored if name.endswith("weight_g")):
-        direction = stored[f"{name}_v"]
-        found[name] = direction * (stored[f"{name}_g"] / direction.flatten(1).norm(dim=1)[:, None, None])
-    return found
+    return hifigan.multiplied_out(read_tensors(path))
 
 
 def read_tensors(path):

@@ -4,9 +4,7 @@ from pyspeech.report.tables import decimals, markdown_table, percent
 from steps.benchmark.comparison import is_disturbed
 from steps.benchmark.timing import spread
 
-HEADER = (",seconds,least,most,CPU s,real-time factor,audio s/s,efficiency %,waiting %,host GB,device GB,result,note").split(
-    ","
-)
+HEADER = ",seconds,least,most,CPU s,real-time factor,audio s/s,efficiency %,waiting %,host GB,device GB,result,note".split(",")
 
 
 def report(results):

@@ -25,8 +25,9 @@ from steps.systems import DECODING, TRAINING, if_used, models_of
 
 @dataclass
 class Config:
-    corpus: str = folder_or("mini", what="a corpus")  # mini (people, and fakes of several engines), or the folder of a corpus
-    kind: str = "auto"  # the layout of that folder: add2022, asvspoof2019, or auto: what its folders are named like
+    corpus: str = folder_or("mini", what="a corpus", file=True)  # mini (people and engines), a folder, or a list of files
+    kind: str = "auto"  # its layout: add2022, asvspoof2019, labelled (a list, or folders such as real and fake), or auto: found
+    split_by: str = "auto"  # of labelled files without sets: page, speaker, family, utterance, or auto: the first there are
     scale: float = 1.0  # of the number of utterances of corpus=mini
     engines: str = "seen"  # of its fakes in train and dev: seen (eval has others), or all, for a detector that is to be used
     skip_bad: bool = False  # leave out any number of bad files instead of stopping at more than a few
@@ -49,7 +50,7 @@ class Config:
 recipe = Recipe("Fake audio detection", Config, Path(__file__).resolve().with_name("conf"), "mini", jobs=stages_at_once)
 
 recipe.stage(
-    config=["corpus", "kind", "scale", "engines", "skip_bad"],
+    config=["corpus", "kind", "split_by", "scale", "engines", "skip_bad"],
     outputs=["corpus"],
     cpus=2,
     memory=8,

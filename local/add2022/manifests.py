@@ -95,13 +95,13 @@ def _why_not(path, paths, names, label_file):
     )
 
 
-def write_sets(sets, out, log, name, skip_bad=False, problems=(), parts=None):
+def write_sets(sets, out, log, name, skip_bad=False, problems=(), parts=None, rate=RATE, needed="train"):
     """Check the audio of {set: [Utterance, ...]} and write <set>.jsonl.gz of those that are good into `out`.
 
     name: what messages call the corpus. problems: found so far. Utterances with problems are left out and listed in
     out/problems.txt as long as they are isolated, else they stop unless skip_bad (`pyspeech.data.problems.report_problems`).
-    Returns {set: {"genuine": n, "fake": n, "unlabelled": n}}, zeros left out. UserError where a class of the training
-    set is empty.
+    rate: Hz, of the corpus as it is distributed; None where that is not known. needed: the set without which it is of no use.
+    Returns {set: {"genuine": n, "fake": n, "unlabelled": n}}, zeros left out. UserError where a class of that set is empty.
     """
     out = Path(out).resolve()
     everything = [one for utterances in sets.values() for one in utterances]
@@ -112,23 +112,23 @@ def write_sets(sets, out, log, name, skip_bad=False, problems=(), parts=None):
         rows = readable_copies([row for row in good if row[0].split == part], out / "mixed" / part, log, parts)
         used += [Path(path) for _, path, _ in rows]
         counts[part] = dict(Counter(one.text or "unlabelled" for one, _, _ in rows))
-        _require_classes(part, counts[part], name, out)
-        _remark(part, rows, log)
+        _require_classes(part, counts[part], name, out, needed)
+        _remark(part, rows, log, rate)
         write_manifest(out / f"{part}.jsonl.gz", rows)
     clear(out, (), "mixed", keep=used)
     return {part: count for part, count in counts.items() if count}
 
 
-def _require_classes(part, counts, name, out):
+def _require_classes(part, counts, name, out, needed):
     missing = [kind for kind in ("genuine", "fake") if not counts.get(kind)]
-    if missing and (part == "train" or counts and "unlabelled" not in counts):
+    if missing and (part == needed == "train" or counts and "unlabelled" not in counts):
         raise UserError(
             f"{name}: no usable {' and no usable '.join(missing)} utterance in {part}; expected both kinds"
             + (f"; see {out / 'problems.txt'}" if (out / "problems.txt").exists() else "")
         )
 
 
-def _remark(part, rows, log):
+def _remark(part, rows, log, rate):
     if not rows:
         return
     lengths = [properties["duration"] for _, _, properties in rows]
@@ -143,12 +143,11 @@ def _remark(part, rows, log):
         ", ".join(sorted({one.custom["attack"] for one, _, _ in rows} - {UNKNOWN})) or "not told",
     )
     rates = Counter((one.text or "unlabelled", properties["rate"]) for one, _, properties in rows)
-    other = {rate for _, rate in rates if rate != RATE}
-    if other:
+    different = {found for _, found in rates}
+    if different - {rate} if rate else len(different) > 1:
         log.warning(
-            "%s: not all audio is of %d Hz, as the corpus is distributed: %s; a rate that goes with a class "
-            "gives the class away",
+            "%s: %s: %s; a rate that goes with a class gives the class away",
             part,
-            RATE,
-            ", ".join(f"{count} {kind} at {rate} Hz" for (kind, rate), count in sorted(rates.items())),
+            f"not all audio is of {rate} Hz, as the corpus is distributed" if rate else "audio of several sampling rates",
+            ", ".join(f"{count} {kind} at {found} Hz" for (kind, found), count in sorted(rates.items())),
         )

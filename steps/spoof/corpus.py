@@ -9,7 +9,8 @@ from pyspeech.data.manifests import load_cuts
 from pyspeech.errors import UserError
 from pyspeech.spoof.scored_cuts import left
 
-KINDS = ("auto", "add2022", "asvspoof2019")
+KINDS = ("auto", "add2022", "asvspoof2019", "labelled")  # layouts
+WAYS = ("auto", "page", "speaker", "family", "utterance")  # of local/add2022/draw_sets.py
 
 
 def prepare(exp, conf):
@@ -22,11 +23,16 @@ def prepare(exp, conf):
         return
     kind = kind_of(conf.corpus) if conf.kind == "auto" else conf.kind
     log.info("corpus=%s: the layout of %s", conf.corpus, kind)
-    if kind == "asvspoof2019":
+    options = {"skip_bad": conf.skip_bad, "parts": exp.parts}
+    if kind == "labelled":
+        from local.add2022 import labelled as corpus
+
+        options["split_by"] = conf.split_by
+    elif kind == "asvspoof2019":
         from local.add2022 import asvspoof2019 as corpus
     else:
         from local.add2022 import add2022 as corpus
-    counts = corpus.prepare(conf.corpus, out, log, skip_bad=conf.skip_bad, parts=exp.parts)
+    counts = corpus.prepare(conf.corpus, out, log, **options)
     log.info(
         "%s",
         "; ".join(
@@ -35,18 +41,25 @@ def prepare(exp, conf):
     )
 
 
-def kind_of(folder):
-    """asvspoof2019 where its protocols are found from the folder, or a name in it says so, else add2022."""
-    from local.add2022 import asvspoof2019
+def kind_of(corpus):
+    """The layout of a corpus, one of KINDS: asvspoof2019 where its protocols are found from the folder, or a name in it says
+    so; labelled for a list, a folder with lists, or folders named after labels; else add2022."""
+    from local.add2022 import add2022, asvspoof2019, labelled
 
-    folder = Path(folder).resolve()
+    folder = Path(corpus).resolve()
+    if folder.is_file():
+        return "labelled"
     try:
         asvspoof2019.find_root(folder)
         return "asvspoof2019"
     except UserError:
         pass  # or the protocols are missing, which is said later
     names = [folder.name, *(path.name for path in [*folder.iterdir(), *filter(Path.is_dir, folder.glob("*/*"))])]
-    return "asvspoof2019" if any("asvspoof2019_la" in name.lower() for name in names) else "add2022"
+    if any("asvspoof2019_la" in name.lower() for name in names):
+        return "asvspoof2019"
+    if labelled.find_lists(folder) or labelled.has_folders(folder) and not any(add2022.find_files(folder)[1].values()):
+        return "labelled"
+    return "add2022"
 
 
 def training_cuts(corpus, sets, without=None):

@@ -4,7 +4,7 @@ import math
 
 from pyspeech.errors import requirement
 from pyspeech.spoof.scored_cuts import TOGETHER
-from steps.spoof.corpus import KINDS
+from steps.spoof.corpus import KINDS, WAYS
 from steps.spoof.start import check_start
 from steps.spoof.train import SYSTEMS
 from steps.systems import check_fixed, check_systems
@@ -17,6 +17,7 @@ def check_options(conf):
     """Raise UserError for options of the recipe that make no sense, or not together."""
     require = requirement("", conf)
     require("kind", conf.kind in KINDS, f"one of {', '.join(KINDS)}")
+    require("split_by", conf.split_by in WAYS, f"one of {', '.join(WAYS)}")
     require("scale", 0 < conf.scale <= 1, "more than 0, at most 1")
     require("engines", conf.engines in ENGINES, " or ".join(ENGINES))
     for name in ("pooled_steps", "left_out_steps"):

@@ -18,8 +18,8 @@ Labels, told apart by their columns:
 The ending of an audio file's name is no part of the utterance's: labels and scores agree with and without it. Files of
 labels name audio files, so it is taken off there; scores keep it for `match_scores`, as it may belong to a name. In a
 manifest, a cut has one supervision: `text` "genuine" or "fake", `speaker`, and `custom = {"attack": ..., "condition":
-...}`; "-" stands for what is not known or does not apply. `custom` may have "original", "family" and "kind" too
-(`original_of`, `family_of`, `kind_of`).
+...}`; "-" stands for what is not known or does not apply. `custom` may have "original", "family", "kind" and "page"
+too (`original_of`, `family_of`, `kind_of`, `page_of`).
 """
 
 from __future__ import annotations
@@ -193,6 +193,11 @@ def family_of(cut: Cut) -> str:
     cut."""
     label = label_of(cut)
     return UNKNOWN if label.genuine else str((cut.supervisions[0].custom or {}).get("family", label.attack))
+
+
+def page_of(cut: Cut) -> str:
+    """The source of a recording, such as a web page (custom field `page`); "-" where it is not said."""
+    return str((cut.supervisions[0].custom or {}).get("page", UNKNOWN))
 
 
 def kind_of(cut: Cut) -> str:

@@ -1,10 +1,10 @@
-"""Corpora of genuine and fake utterances: the checks and manifests that local/add2022/add2022.py and asvspoof2019.py share.
+"""Corpora of genuine and fake utterances: the checks and manifests that the modules of local/add2022/ share.
 
 A module of one corpus finds the audio and the label file of its sets; checked are that each file has one label and each
 label a file, and the audio (pyspeech/data/audio_checks.py); written are <set>.jsonl.gz, Lhotse cuts of one supervision as
-pyspeech/spoof/formats.py has them: `text` "genuine" or "fake" (None where nobody has told), `speaker` or "-",
-`custom = {"attack": ..., "condition": ...}`. Audio stays where it is, at its own sampling rate; files with several
-channels, and formats that are not commonly read, are mixed to mono WAV files in mixed/<set>.
+pyspeech/spoof/formats.py has them: `text` "genuine" or "fake" (None where nobody has told), `speaker` or "-", `custom =
+{"attack": ..., "condition": ...}`, and "family" where it is known. Audio stays where it is, at its own sampling rate; files
+with several channels, and formats that are not commonly read, are mixed to mono WAV files in mixed/<set>.
 """
 
 from collections import Counter, defaultdict
@@ -18,16 +18,18 @@ from pyspeech.errors import UserError
 from pyspeech.spoof.formats import UNKNOWN, Label, read_labels, utterance_name
 
 SETS = ("train", "dev", "adapt", "eval")
-RATE = 16000  # Hz, of both corpora as they are distributed
+RATE = 16000  # Hz, of the corpora of the challenges as they are distributed
 
 
-def pair(part, audio, label_file, language):
+def pair(part, audio, label_file, language, labels=None):
     """([Utterance, ...], [(file, what is wrong), ...]) of one set, by the names of files and of labels.
 
-    audio: paths of the set's files. label_file: Path, or None where there is none: then no label is known. An utterance's
-    id is its file's name without folders; where several files have the same, that of the label that tells them apart.
+    audio: paths of the set's files. label_file: Path, or None where there is none: then no label is known. labels: those of
+    its labels that are of the set, by default all. An utterance's id is its file's name without folders; where several files
+    have the same, that of the label that tells them apart.
     """
-    labels = read_labels(label_file) if label_file else {}
+    if labels is None:
+        labels = read_labels(label_file) if label_file else {}
     problems, files, names = [], defaultdict(list), defaultdict(list)
     for path in audio:
         shown = printable(path)
@@ -47,6 +49,8 @@ def pair(part, audio, label_file, language):
                 continue
             label = labels.get(found[path], Label(None))  # pyright: ignore[reportArgumentType, reportCallIssue]
             custom = {"attack": label.attack, "condition": label.condition}
+            if label.family != UNKNOWN:
+                custom["family"] = label.family
             utterances.append(
                 Utterance(key if len(paths) == 1 else found[path], str(path), label.kind, language, label.speaker, part, custom)  # pyright: ignore[reportArgumentType]
             )

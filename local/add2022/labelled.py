@@ -21,7 +21,8 @@ file that is named after a label gives it, and one named after a set the set:
 beside LJSpeech-1.1 and jsut_ver1.1. Folders above several pairs of these are pages. A fake named like a genuine file, and
 _gen or _generated, is a copy of it, where that is so of all fakes.
 
-Sets that are not told are drawn (local/add2022/draw_sets.py). An utterance's id is its file's name without folders, or with
+Sets that are not told are drawn (local/add2022/draw_sets.py). check.json has what the files alone say about the classes, over
+pages and within them (local/add2022/shortcuts.py). An utterance's id is its file's name without folders, or with
 them where several have the same. Checks and manifests: local/add2022/manifests.py.
 """
 
@@ -36,6 +37,7 @@ from pathlib import Path, PurePosixPath
 
 from local.add2022.draw_sets import draw_sets
 from local.add2022.manifests import SETS, write_sets
+from local.add2022.shortcuts import check_corpus
 from local.splits import SPLIT_WORDS
 from pyspeech.audio.io import find_files
 from pyspeech.data.audio_checks import AUDIO_SUFFIXES, NOT_UTF8
@@ -51,6 +53,7 @@ ALIASES = {"file": "path", "filename": "path"}
 LABELS = {"genuine": "genuine", "bonafide": "genuine", "real": "genuine", "fake": "fake", "spoof": "fake"}
 FOLDERS = {**LABELS, "generatedaudio": "fake", "ljspeech": "genuine", "jsutver": "genuine"}  # the last three: WaveFake
 SPLITS = {**SPLIT_WORDS, "validation": "dev", "valid": "dev", "val": "dev", "testing": "eval", "adapt": "adapt"}
+MEASURED = 2000  # utterances of a class and set that check.json is of
 COPY = re.compile(r"_gen(erated)?$")
 EXPECTED = "a TSV or CSV file with columns path and label, or folders named genuine or real and fake or spoof"
 
@@ -103,7 +106,10 @@ def prepare(
     if not any(one.split for one in files):
         utterances = [replace(one, split="eval") for one in utterances] if test else draw_sets(utterances, split_by, name, log)
     sets = {part: [one for one in utterances if one.split == part] for part in (("eval",) if test else SETS)}
-    return write_sets(sets, out, log, name, skip_bad, problems, parts, None, "eval" if test else "train")
+    counts = write_sets(sets, out, log, name, skip_bad, problems, parts, None, "eval" if test else "train")
+    if not test:
+        check_corpus(Path(out).resolve(), log, parts=parts, most=MEASURED)
+    return counts
 
 
 def find_utterances(corpus: Path, log: logging.Logger) -> tuple[list[File], list[tuple[str, str]]]:

@@ -125,7 +125,7 @@ def test_names_that_look_like_endings_or_columns(exp, tmp_path):
     CutSet.from_cuts([cut.with_id(name) for cut, name in zip(cuts, names, strict=True)]).to_file(corpus / "eval.jsonl.gz")
     (tmp_path / "scores/none/1").mkdir(parents=True)
     write_scores(tmp_path / "scores/none/1/eval.txt", {name: float(index) for index, name in enumerate(names)})
-    conf = SimpleNamespace(repeated=["none"], seeds=[1])
+    conf = SimpleNamespace(repeated=["none"], seeds=[1], test={}, corpus="mini")
     other = SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"), parts=None)
     found = score.system_figures(other, conf, "none")["sets"]["eval"]
     genuine = [index for index, cut in enumerate(cuts) if label_of(cut).genuine]

@@ -155,8 +155,8 @@ def find_lists(corpus: Path) -> list[Path]:
         raise UserError(f"corpus={corpus}: no such file or folder; expected {EXPECTED}")
     with os.scandir(corpus) as entries:
         folders = sorted(corpus / entry.name for entry in entries if entry.is_dir())
-    found = [_list_in(folder) for folder in (corpus, *folders)]
-    return found[:1] if found[0] else [path for path in found if path]
+    own = _list_in(corpus)
+    return [own] if own else [path for path in map(_list_in, folders) if path]
 
 
 def _list_in(folder):
@@ -199,9 +199,9 @@ def read_list(path: Path, base: Path) -> Iterable[File]:
         raise UserError(f"{path}: two columns {double[0]}; leave one")
     with open(path, encoding="utf-8-sig", newline="") as stream:
         delimiter = _delimiter(path, stream.readline())
-        quoting = {"quoting": csv.QUOTE_NONE} if delimiter == "\t" else {}
+        quoting = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
         try:
-            yield from _rows(csv.reader(stream, delimiter=delimiter, **quoting), path, base, columns, page)
+            yield from _rows(csv.reader(stream, delimiter=delimiter, quoting=quoting), path, base, columns, page)
         except UnicodeDecodeError:
             raise UserError(f"{path}: not UTF-8; expected a text file in it") from None
         except csv.Error as error:

@@ -99,7 +99,7 @@ def _why_not(path, paths, names, label_file):
     )
 
 
-def write_sets(sets, out, log, name, skip_bad=False, problems=(), parts=None, rate=RATE, needed="train"):
+def write_sets(sets, out, log, name, skip_bad=False, problems=(), parts=None, rate: int | None = RATE, needed="train"):
     """Check the audio of {set: [Utterance, ...]} and write <set>.jsonl.gz of those that are good into `out`.
 
     name: what messages call the corpus. problems: found so far. Utterances with problems are left out and listed in

@@ -6,8 +6,8 @@ itself, for information: what they reach any detector should surpass.
 
 The model is logistic regression on standardised statistics, fitted on train with both classes weighing the same. Where cuts
 say which page they are of (pyspeech.spoof.formats.page_of), pages differ in their files, and a detector can learn that too.
-So it is also fitted on all but a fifth of the pages, in turn, and scores the others: over pages, all scores together, which
-another channel for fakes lowers, and within pages, the mean over those with both classes, where the channel is the same.
+So it is also fitted on four fifths of all utterances, in turn, and scores the others: over pages, all scores together, which
+pages of one class, or with another channel for fakes, lower; and within pages, the mean over those with both classes.
 """
 
 import numpy as np
@@ -41,7 +41,7 @@ STATISTICS = (
 # An error rate below it is worth a warning. How much the peaks exceed the RMS is the speech's own, in part: no channel
 # takes it away altogether, and a linear model gets about 35 % from it.
 SUSPICIOUS = 0.30
-FOLDS = 5  # of pages
+FOLDS = 5
 LEAST = 2  # utterances of each class, for an error rate within a page
 CHUNK = 100  # cuts that a process measures at a time
 
@@ -131,16 +131,12 @@ def linear_check(train, others):
 
 
 def page_check(features, genuine, pages):
-    """{"over": equal error rate of pages that the model has not met, "within": its mean over those with both classes, "pages":
-    how many these are}; {} where there are too few pages. features (N, D), genuine (N,) bool, pages (N,) str."""
-    names = sorted(set(pages), key=share_of)
-    fold_of = {name: number % FOLDS for number, name in enumerate(names)}
-    folds, scores = np.array([fold_of[page] for page in pages]), np.zeros(len(pages))
+    """{"over": equal error rate over all pages, which the model has met, "within": its mean over those with both classes,
+    "pages": how many these are}; {} for none. features (N, D), genuine (N,) bool, pages (N,) str."""
+    folds, scores = np.random.default_rng(0).permutation(len(pages)) % FOLDS, np.zeros(len(pages))
     for fold in range(FOLDS):
-        rest = genuine[folds != fold]
-        if rest.all() or not rest.any():
-            return {}
-        scores[folds == fold] = linear_model(features[folds != fold], rest)(features[folds == fold])
+        scores[folds == fold] = linear_model(features[folds != fold], genuine[folds != fold])(features[folds == fold])
+    names = sorted(set(pages))
     own = [pages == name for name in names]
     both = [some for some in own if min(genuine[some].sum(), (~genuine[some]).sum()) >= LEAST]
     if not both:
@@ -196,7 +192,7 @@ def check_corpus(folder, log, jobs=None, parts=None, most=None):
     for kind, rates in found.get("pages", {}).items():
         if rates:
             log.info(
-                "the same of %s, of pages that it has not met: %.1f %% over all, %.1f %% within %d pages with both classes",
+                "the same of %s, fitted on others of all pages: %.1f %% over pages, %.1f %% within %d of both classes",
                 kind,
                 100 * rates["over"],
                 100 * rates["within"],

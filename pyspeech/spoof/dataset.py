@@ -63,7 +63,7 @@ class UtteranceSampler:
         self.originals = {fake: genuine for genuine, fakes in self.fakes_of.items() for fake in fakes}
         self.times = np.array([data.often.get(label.attack, 1.0) for label in labels])
         pages = np.unique([page_of(cut) for cut in self.cuts], return_inverse=True)[1]
-        self.pages = pages if data.even_pages and len(set(pages)) > 1 else None
+        self.pages = pages if data.even_pages else np.zeros_like(pages)
 
     def _fakes_of(self):
         """{index of a genuine cut: those of the fakes made of it}."""
@@ -91,7 +91,7 @@ class UtteranceSampler:
     def _balanced_order(self, rng):
         """Genuine and fake in turn."""
         half = -(-len(self.cuts) // 2)
-        drawn = self._evenly_drawn(half, rng) if self.pages is not None else self._drawn(half, rng)
+        drawn = self._evenly_drawn(half, rng) if np.any(self.pages) else self._drawn(half, rng)
         return np.stack(drawn, axis=1).reshape(-1)[: len(self.cuts)]
 
     def _drawn(self, half, rng):

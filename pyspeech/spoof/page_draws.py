@@ -4,7 +4,7 @@ What tells the classes apart between pages (rooms, codecs, levels) teaches a det
 evenly in both classes, and a fake of the same page behind a genuine utterance, a large page does not outweigh others.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -28,21 +28,21 @@ def draw_evenly(
     return utterances[rng.permutation(np.concatenate(drawn))]
 
 
-def pair_up(genuine: Sequence[int], fakes: Sequence[int], pages: np.ndarray, originals: Mapping[int, int]) -> np.ndarray:
+def pair_up(genuine: np.ndarray, fakes: np.ndarray, pages: np.ndarray, originals: Mapping[int, int]) -> np.ndarray:
     """The same fakes (n,) in an order that puts behind each of the genuine utterances (n,), as far as there are some left, one
     that was made of it, else one of its page. pages: of all utterances; originals: {fake: the genuine one it was made of}."""
-    behind, left = np.full(len(genuine), -1), list(fakes)
+    behind, left = np.full(len(genuine), -1), np.ones(len(fakes), dtype=bool)
+    anything = [0] * len(genuine)
     for keys, wanted in (
         ([originals.get(fake) for fake in fakes], genuine),
         (pages[fakes], pages[genuine]),
-        (np.zeros(len(fakes), dtype=int), np.zeros(len(genuine), dtype=int)),
+        (anything, anything),
     ):
         free = {}
-        for place in range(len(fakes) - 1, -1, -1):
-            if left[place] is not None:
-                free.setdefault(keys[place], []).append(place)
+        for place in np.flatnonzero(left)[::-1]:
+            free.setdefault(keys[place], []).append(place)
         for place in np.flatnonzero(behind < 0):
             if free.get(wanted[place]):
                 taken = free[wanted[place]].pop()
-                behind[place], left[taken] = fakes[taken], None
+                behind[place], left[taken] = fakes[taken], False
     return behind

@@ -98,15 +98,22 @@ def sources_note(sources):
 
 
 def shortcut_note(shortcuts):
-    """What a linear model makes of the files alone: {"files": {set: EER}, "mel": {set: EER}}."""
+    """What a linear model makes of the files alone: {"files": {set: EER}, "mel": {set: EER}}, and "pages" where there are some:
+    {"files", "mel": {"over", "within": EER, "pages": number}}."""
 
     def listed(kind):
         return ", ".join(f"{title(name)} {percent(value, 1)} %" for name, value in shortcuts[kind].items())
 
+    pages = " ".join(
+        f"Of the {what}, fitted on other utterances of all pages: {percent(rates['over'], 1)} % over pages, "
+        f"{percent(rates['within'], 1)} % within the {rates['pages']} of both classes."
+        for what, rates in zip(("files", "energies"), shortcuts.get("pages", {}).values(), strict=False)
+        if rates
+    )
     return (
         "## Is it the files that give the class away?\n\nEER of a linear model trained on statistics of each file (length, "
         f"level, noise floor, bandwidth, silence at its ends, number format): {listed('files')}; 50 % is nothing. On the "
-        f"mean and deviation of log-mel energies: {listed('mel')}."
+        f"mean and deviation of log-mel energies: {listed('mel')}." + f" {pages}" * bool(pages)
     )
 
 

@@ -1,17 +1,20 @@
 """Corpora that are a list of labelled files, or folders named after labels: columns, names, sets, and what stops."""
 
+import json
 import logging
 import shutil
 from collections import Counter
 
+import numpy as np
 import pytest
 from tiny_audio import read_cuts, write_audio
 from tool_harness import one_line_error
 
-from local.add2022 import draw_sets, labelled
+from local.add2022 import draw_sets, labelled, shortcuts
 from pyspeech.data.manifests import Utterance
 from pyspeech.errors import UserError
 from pyspeech.spoof.formats import family_of, label_of, original_of
+from steps.spoof import tables
 from steps.spoof.corpus import WAYS, kind_of
 
 log = logging.getLogger("test")
@@ -246,3 +249,26 @@ def test_too_few_groups(caplog):
     assert {one.split for one in draw_sets.draw_sets(utterances(1, 4), "auto", "corpus", log)} == {"train"}
     assert "all are for training" in caplog.text
     assert WAYS == draw_sets.WAYS
+
+
+# What the files say
+
+
+def test_shortcuts_over_and_within_pages():
+    """Pages with few fakes are loud: the level tells the classes apart over pages, and within them nothing does."""
+    rng = np.random.default_rng(3)
+    pages = np.repeat(np.array([f"p{number}" for number in range(20)]), 40)
+    share = np.where(np.arange(800) // 40 % 2, 0.1, 0.9)
+    genuine = rng.random(800) < share
+    level = rng.standard_normal(800) + 4.0 * share
+    found = shortcuts.page_check(level[:, None], genuine, pages)
+    assert found["pages"] >= 18 and found["over"] < 0.2 and 0.35 < found["within"] < 0.65
+    assert shortcuts.page_check(level[:, None], genuine, np.array(["p", "q"])[genuine.astype(int)]) == {}
+
+
+def test_check_of_a_labelled_corpus(made, tmp_path):
+    labelled.prepare(made, tmp_path, log)
+    check = json.loads((tmp_path / "check.json").read_text())
+    assert set(check["files"]) == {"dev", "eval"} and set(check["pages"]) == {"files", "mel"}
+    assert check["pages"]["files"]["pages"] == 6
+    assert "% over pages" in tables.shortcut_note(check) and "within the 6 of both classes" in tables.shortcut_note(check)

@@ -34,9 +34,9 @@ def test_engines_that_are_drawn_more_often_within_a_page():
 
 def test_copies_stand_behind_their_originals_and_others_behind_their_page():
     pages = np.array([0, 0, 1, 2, 0, 0, 1, 3])  # four genuine ones, four fakes
-    behind = pair_up([0, 1, 2, 3], [7, 4, 6, 5], pages, {4: 1})
+    behind = pair_up(np.arange(4), np.array([7, 4, 6, 5]), pages, {4: 1})
     assert behind.tolist() == [5, 4, 6, 7]
-    assert sorted(pair_up([0, 0, 3], [6, 6, 4], pages, {})) == [4, 6, 6]
+    assert sorted(pair_up(np.array([0, 0, 3]), np.array([6, 6, 4]), pages, {})) == [4, 6, 6]
 
 
 def with_pages(cuts, pages, originals=True):

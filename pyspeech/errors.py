@@ -60,13 +60,18 @@ def requirement(section: str, config: object) -> Callable[[str, bool, str], None
     return require
 
 
-def folder_or(*names: str, what: str) -> Any:
+def folder_or(*names: str, what: str, file: bool = False) -> Any:
     """Declare a dataclass field that is one of `names`, the first by default, or a folder, whose path is made absolute.
 
     The same relative path means another folder elsewhere, which records could not tell. what: what it is the folder of,
-    for the message where there is none.
+    for the message where there is none. file: whether a file will do as well.
     """
-    return field(default=names[0], metadata={"names": names, "what": what})
+    return field(default=names[0], metadata={"names": names, "what": what, "file": file})
+
+
+def named_folders(what: str, file: bool = False) -> Any:
+    """Declare a dataclass field that is {name: folder}, none by default; what, file: as for `folder_or`."""
+    return field(default_factory=dict, metadata={"names": (), "what": what, "file": file})
 
 
 def _as_typed(value):

@@ -4,7 +4,8 @@ import json
 
 from pyspeech.errors import requirement
 
-# What stages declare that train a network, or compute with one.
+# What stages declare that make manifests of a large corpus, that train a network, or compute with one.
+PREPARING = {"cpus": 2, "memory": 8, "hours": 4, "resumable": True}
 TRAINING = {"cpus": 2, "gpus": 1, "resumable": True, "trains": True}
 DECODING = {"cpus": 2, "gpus": 1, "resumable": True, "shards": 4}
 

@@ -9,24 +9,26 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from pyspeech.engine.recipe import Recipe, folder_or, stages_at_once
+from pyspeech.engine.recipe import Recipe, folder_or, named_folders, stages_at_once
 from pyspeech.features.config import SpecAugmentConfig
 from pyspeech.spoof.config import AugmentConfig, CropConfig, DetectorConfig, LogMelConfig
 from pyspeech.training.config import TrainConfig
 from steps.spoof.augment import OPTIONS, collect_backgrounds
-from steps.spoof.corpus import prepare
+from steps.spoof.corpus import prepare, prepare_tests
 from steps.spoof.families import leave_out
-from steps.spoof.options import TRAINED, check_options, if_left_out, own_options, read_by_report
+from steps.spoof.options import TRAINED, all_corpora, check_options, if_left_out, if_tested, own_options, read_by_report
 from steps.spoof.results import plot_vowel, report
 from steps.spoof.score import compare_systems, score_system
 from steps.spoof.train import SYSTEMS, train_system
-from steps.systems import DECODING, TRAINING, if_used, models_of
+from steps.systems import DECODING, PREPARING, TRAINING, if_used, models_of
 
 
 @dataclass
 class Config:
-    corpus: str = folder_or("mini", what="a corpus")  # mini (people, and fakes of several engines), or the folder of a corpus
-    kind: str = "auto"  # the layout of that folder: add2022, asvspoof2019, or auto: what its folders are named like
+    corpus: str = folder_or("mini", what="a corpus", file=True)  # mini (people and engines), a folder, or a list of files
+    kind: str = "auto"  # its layout: a module of local/add2022/, such as asvspoof5 or labelled (any list), or auto: found
+    split_by: str = "auto"  # of labelled files without sets: page, speaker, family, utterance, or auto: the first there are
+    test: dict[str, str] = named_folders("a corpus", file=True)  # more corpora to test on: test.NAME=DIR, of any layout
     scale: float = 1.0  # of the number of utterances of corpus=mini
     engines: str = "seen"  # of its fakes in train and dev: seen (eval has others), or all, for a detector that is to be used
     skip_bad: bool = False  # leave out any number of bad files instead of stopping at more than a few
@@ -48,15 +50,11 @@ class Config:
 
 recipe = Recipe("Fake audio detection", Config, Path(__file__).resolve().with_name("conf"), "mini", jobs=stages_at_once)
 
-recipe.stage(
-    config=["corpus", "kind", "scale", "engines", "skip_bad"],
-    outputs=["corpus"],
-    cpus=2,
-    memory=8,
-    hours=4,
-    resumable=True,
-    version=2,
-)(prepare)
+recipe.stage(config=["corpus", "kind", "split_by", "scale", "engines", "skip_bad"], outputs=["corpus"], **PREPARING, version=2)(
+    prepare
+)
+
+recipe.stage(name="prepare_tests", config=["test", "skip_bad"], outputs=if_tested, **PREPARING)(prepare_tests)
 
 recipe.stage(name="backgrounds", config=OPTIONS, inputs=["corpus"], outputs=["backgrounds"], resumable=True, version=3)(
     collect_backgrounds
@@ -78,8 +76,9 @@ for system, options in SYSTEMS.items():
     )(partial(train_system, system=system))
     recipe.stage(
         name=f"score_{system}",
-        about=f"Score files of dev, adapt and eval by {system}, and its error rates.",
-        inputs=models_of(system, "corpus"),
+        about=f"Score dev, adapt, eval and tests by {system}, and its error rates.",
+        config=["test"],
+        inputs=lambda conf, system=system: models_of(system, *all_corpora(conf))(conf),
         outputs=if_used(system, f"scores/{system}", f"scores/{system}.json"),
         **DECODING,
     )(partial(score_system, system=system))
@@ -97,14 +96,14 @@ recipe.stage(
 
 recipe.stage(
     name="compare",
-    config=["systems", "repeated", "seeds"],
-    inputs=lambda conf: ["corpus", *(f"scores/{name}" for name in conf.systems)],
+    config=["systems", "repeated", "seeds", "test"],
+    inputs=lambda conf: [*all_corpora(conf), *(f"scores/{name}" for name in conf.systems)],
     outputs=["differences.json"],
 )(compare_systems)
 
 recipe.stage(
     name="results",
-    config=["corpus", "systems", "leave_out"],
+    config=["corpus", "test", "systems", "leave_out"],
     inputs=read_by_report,
     outputs=["results.json", "RESULTS.md", "figures/scores"],
     version=2,

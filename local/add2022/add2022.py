@@ -35,12 +35,19 @@ RELEASED = {"train": (3012, 24072), "dev": (2307, 21295), "adapt": (300, 700)}  
 
 
 def prepare(
-    corpus: str | Path, out: str | Path, log: logging.Logger, *, skip_bad: bool = False, parts: Parts | None = None
+    corpus: str | Path,
+    out: str | Path,
+    log: logging.Logger,
+    *,
+    test: bool = False,
+    skip_bad: bool = False,
+    parts: Parts | None = None,
 ) -> dict[str, dict[str, int]]:
     """Check the corpus and write <set>.jsonl.gz (train, dev, adapt, eval) into `out`; see local/add2022/manifests.py.
 
-    corpus: its folder or one above it. Any set but train may be missing, which a line says. Isolated utterances
-    with problems (no audio, no label, empty, broken, silent) are named and left out, more stop, unless skip_bad.
+    corpus: its folder or one above it. test: whether only eval is wanted. Any set but train, or eval for a test, may be
+    missing, which a line says. Isolated utterances with problems (no audio, no label, empty, broken, silent) are named and left
+    out, more stop, unless skip_bad.
     Returns {set: {"genuine": n, "fake": n, "unlabelled": n}}. UserError in one line for a corpus that cannot be used.
     """
     folder = Path(corpus)
@@ -51,12 +58,12 @@ def prepare(
         log.info("corpus=%s: taking the folder above it", folder)
         folder = folder.resolve().parent
         audio, labels = find_files(folder)
-    sets, problems = {}, []
-    for part in SETS:
+    sets, problems, wanted = {}, [], ("eval",) if test else SETS
+    for part in wanted:
         label_file = _only(labels[part], part, folder)
         if not audio[part]:
-            if part == "train":
-                raise UserError(f"corpus={folder}: no audio in a folder train; expected {EXPECTED}")
+            if part == wanted[0]:
+                raise UserError(f"corpus={folder}: no audio in a folder {part}; expected {EXPECTED}")
             log.warning("corpus=%s: no audio of the %s set; going on without it", folder, part)
             continue
         if label_file is None and part != "eval":
@@ -73,7 +80,7 @@ def prepare(
             )
         sets[part], found = pair(part, audio[part], label_file, "zh")
         problems += found
-    counts = write_sets(sets, out, log, f"corpus={folder}", skip_bad, problems, parts)
+    counts = write_sets(sets, out, log, f"corpus={folder}", skip_bad, problems, parts, needed=wanted[0])
     for part, (genuine, fake) in RELEASED.items():
         if part in counts and (counts[part]["genuine"], counts[part]["fake"]) != (genuine, fake):
             log.warning(

@@ -1,10 +1,10 @@
-"""Corpora of genuine and fake utterances: the checks and manifests that local/add2022/add2022.py and asvspoof2019.py share.
+"""Corpora of genuine and fake utterances: the checks and manifests that the modules of local/add2022/ share.
 
 A module of one corpus finds the audio and the label file of its sets; checked are that each file has one label and each
 label a file, and the audio (pyspeech/data/audio_checks.py); written are <set>.jsonl.gz, Lhotse cuts of one supervision as
-pyspeech/spoof/formats.py has them: `text` "genuine" or "fake" (None where nobody has told), `speaker` or "-",
-`custom = {"attack": ..., "condition": ...}`. Audio stays where it is, at its own sampling rate; files with several
-channels, and formats that are not commonly read, are mixed to mono WAV files in mixed/<set>.
+pyspeech/spoof/formats.py has them: `text` "genuine" or "fake" (None where nobody has told), `speaker` or "-", `custom =
+{"attack": ..., "condition": ...}`, and "family" where it is known. Audio stays where it is, at its own sampling rate; files
+with several channels, and formats that are not commonly read, are mixed to mono WAV files in mixed/<set>.
 """
 
 from collections import Counter, defaultdict
@@ -18,16 +18,18 @@ from pyspeech.errors import UserError
 from pyspeech.spoof.formats import UNKNOWN, Label, read_labels, utterance_name
 
 SETS = ("train", "dev", "adapt", "eval")
-RATE = 16000  # Hz, of both corpora as they are distributed
+RATE = 16000  # Hz, of the corpora of the challenges as they are distributed
 
 
-def pair(part, audio, label_file, language):
+def pair(part, audio, label_file, language, labels=None):
     """([Utterance, ...], [(file, what is wrong), ...]) of one set, by the names of files and of labels.
 
-    audio: paths of the set's files. label_file: Path, or None where there is none: then no label is known. An utterance's
-    id is its file's name without folders; where several files have the same, that of the label that tells them apart.
+    audio: paths of the set's files. label_file: Path, or None where there is none: then no label is known. labels: those of
+    its labels that are of the set, by default all. An utterance's id is its file's name without folders; where several files
+    have the same, that of the label that tells them apart.
     """
-    labels = read_labels(label_file) if label_file else {}
+    if labels is None:
+        labels = read_labels(label_file) if label_file else {}
     problems, files, names = [], defaultdict(list), defaultdict(list)
     for path in audio:
         shown = printable(path)
@@ -47,6 +49,8 @@ def pair(part, audio, label_file, language):
                 continue
             label = labels.get(found[path], Label(None))  # pyright: ignore[reportArgumentType, reportCallIssue]
             custom = {"attack": label.attack, "condition": label.condition}
+            if label.family != UNKNOWN:
+                custom["family"] = label.family
             utterances.append(
                 Utterance(key if len(paths) == 1 else found[path], str(path), label.kind, language, label.speaker, part, custom)  # pyright: ignore[reportArgumentType]
             )
@@ -95,13 +99,13 @@ def _why_not(path, paths, names, label_file):
     )
 
 
-def write_sets(sets, out, log, name, skip_bad=False, problems=(), parts=None):
+def write_sets(sets, out, log, name, skip_bad=False, problems=(), parts=None, rate: int | None = RATE, needed="train"):
     """Check the audio of {set: [Utterance, ...]} and write <set>.jsonl.gz of those that are good into `out`.
 
     name: what messages call the corpus. problems: found so far. Utterances with problems are left out and listed in
     out/problems.txt as long as they are isolated, else they stop unless skip_bad (`pyspeech.data.problems.report_problems`).
-    Returns {set: {"genuine": n, "fake": n, "unlabelled": n}}, zeros left out. UserError where a class of the training
-    set is empty.
+    rate: Hz, of the corpus as it is distributed; None where that is not known. needed: the set without which it is of no use.
+    Returns {set: {"genuine": n, "fake": n, "unlabelled": n}}, zeros left out. UserError where a class of that set is empty.
     """
     out = Path(out).resolve()
     everything = [one for utterances in sets.values() for one in utterances]
@@ -112,23 +116,23 @@ def write_sets(sets, out, log, name, skip_bad=False, problems=(), parts=None):
         rows = readable_copies([row for row in good if row[0].split == part], out / "mixed" / part, log, parts)
         used += [Path(path) for _, path, _ in rows]
         counts[part] = dict(Counter(one.text or "unlabelled" for one, _, _ in rows))
-        _require_classes(part, counts[part], name, out)
-        _remark(part, rows, log)
+        _require_classes(part, counts[part], name, out, needed)
+        _remark(part, rows, log, rate)
         write_manifest(out / f"{part}.jsonl.gz", rows)
     clear(out, (), "mixed", keep=used)
     return {part: count for part, count in counts.items() if count}
 
 
-def _require_classes(part, counts, name, out):
+def _require_classes(part, counts, name, out, needed):
     missing = [kind for kind in ("genuine", "fake") if not counts.get(kind)]
-    if missing and (part == "train" or counts and "unlabelled" not in counts):
+    if missing and (part == needed == "train" or counts and "unlabelled" not in counts):
         raise UserError(
             f"{name}: no usable {' and no usable '.join(missing)} utterance in {part}; expected both kinds"
             + (f"; see {out / 'problems.txt'}" if (out / "problems.txt").exists() else "")
         )
 
 
-def _remark(part, rows, log):
+def _remark(part, rows, log, rate):
     if not rows:
         return
     lengths = [properties["duration"] for _, _, properties in rows]
@@ -143,12 +147,11 @@ def _remark(part, rows, log):
         ", ".join(sorted({one.custom["attack"] for one, _, _ in rows} - {UNKNOWN})) or "not told",
     )
     rates = Counter((one.text or "unlabelled", properties["rate"]) for one, _, properties in rows)
-    other = {rate for _, rate in rates if rate != RATE}
-    if other:
+    different = {found for _, found in rates}
+    if different - {rate} if rate else len(different) > 1:
         log.warning(
-            "%s: not all audio is of %d Hz, as the corpus is distributed: %s; a rate that goes with a class "
-            "gives the class away",
+            "%s: %s: %s; a rate that goes with a class gives the class away",
             part,
-            RATE,
-            ", ".join(f"{count} {kind} at {rate} Hz" for (kind, rate), count in sorted(rates.items())),
+            f"not all audio is of {rate} Hz, as the corpus is distributed" if rate else "audio of several sampling rates",
+            ", ".join(f"{count} {kind} at {found} Hz" for (kind, found), count in sorted(rates.items())),
         )

@@ -4,15 +4,22 @@
 level or format for its fakes, and a detector would learn that instead of speech. `mel_statistics` are of the sound
 itself, for information: what they reach any detector should surpass.
 
-The model is logistic regression on standardised statistics, fitted on train with both classes weighing the same.
+The model is logistic regression on standardised statistics, fitted on train with both classes weighing the same. Where cuts
+say which page they are of (pyspeech.spoof.formats.page_of), pages differ in their files, and a detector can learn that too.
+So it is also fitted on four fifths of all utterances, in turn, and scores the others: over pages, all scores together, which
+pages of one class, or with another channel for fakes, lower; and within pages, the mean over those with both classes.
 """
 
 import numpy as np
 
-from local.synthesis.recording_chain import frame_levels
+from local.splits import share_of
+from local.synthesis.recording_chain import RATE, frame_levels
 from local.synthesis.vocoders import mel_filters, stft
+from pyspeech.data.audio_files import as_int16
+from pyspeech.data.cuts import read_samples
 from pyspeech.engine.parts import file_state, in_parts
 from pyspeech.files import write_json
+from pyspeech.spoof.formats import page_of
 from pyspeech.spoof.scoring import equal_error_rate
 
 STATISTICS = (
@@ -34,6 +41,8 @@ STATISTICS = (
 # An error rate below it is worth a warning. How much the peaks exceed the RMS is the speech's own, in part: no channel
 # takes it away altogether, and a linear model gets about 35 % from it.
 SUSPICIOUS = 0.30
+FOLDS = 5
+LEAST = 2  # utterances of each class, for an error rate within a page
 CHUNK = 100  # cuts that a process measures at a time
 
 
@@ -70,21 +79,29 @@ def mel_statistics(samples):
 
 
 def _measure(cuts):
-    """[(file_statistics, mel_statistics) of each cut]"""
-    whole = (np.rint(cut.load_audio()[0] * 32768.0).astype(np.int16) for cut in cuts)
+    """[(file_statistics, mel_statistics) of each cut], at the rate of recording_chain.RATE."""
+    whole = (as_int16(read_samples(cut, RATE)) for cut in cuts)
     return [(file_statistics(samples), mel_statistics(samples)) for samples in whole]
+
+
+def _some(cuts, most):
+    """The cuts of both classes, at most so many of each; [] where one is missing."""
+    kinds = [[cut for cut in cuts if cut.supervisions[0].text == kind] for kind in ("genuine", "fake")]
+    if most is not None:
+        kinds = [sorted(some, key=lambda cut: share_of(cut.id))[:most] for some in kinds]
+        cuts = sum(kinds, [])
+    return cuts if all(kinds) else []
 
 
 def _states(cuts):
     return [(cut.id, file_state(cut.recording.sources[0].source)) for cut in cuts]
 
 
-def linear_check(train, others, penalty=1e-2):
-    """Fit on train, score others: {name: equal error rate}. train: (features (N, D), genuine (N,) bool); others:
-    {name: the same}. penalty: of the squared weights."""
+def linear_model(features, genuine, penalty=1e-2):
+    """Fit on features (N, D), genuine (N,) bool: a function from features (M, D) to scores (M,). penalty: of the squared
+    weights."""
     from scipy.optimize import minimize
 
-    features, genuine = train
     centre, spread = features.mean(axis=0), features.std(axis=0)
     spread = np.where(spread > 1e-9, spread, np.inf)  # a statistic that never changes tells nothing
 
@@ -103,23 +120,53 @@ def linear_check(train, others, penalty=1e-2):
         )
 
     model = minimize(loss, np.zeros(inputs.shape[1]), jac=True, method="L-BFGS-B").x
-    scores = {name: standardise(some) @ model for name, (some, _) in others.items()}
-    return {name: float(equal_error_rate(scores[name][kinds], scores[name][~kinds])[0]) for name, (_, kinds) in others.items()}
+    return lambda some: standardise(some) @ model
 
 
-def check_corpus(folder, log, jobs=None, parts=None):
+def linear_check(train, others):
+    """Fit on train, score others: {name: equal error rate}. train: (features (N, D), genuine (N,) bool); others:
+    {name: the same}."""
+    score = linear_model(*train)
+    return {name: _error(score(some), genuine) for name, (some, genuine) in others.items()}
+
+
+def page_check(features, genuine, pages):
+    """{"over": equal error rate over all pages, which the model has met, "within": its mean over those with both classes,
+    "pages": how many these are}; {} for none. features (N, D), genuine (N,) bool, pages (N,) str."""
+    folds, scores = np.random.default_rng(0).permutation(len(pages)) % FOLDS, np.zeros(len(pages))
+    for fold in range(FOLDS):
+        scores[folds == fold] = linear_model(features[folds != fold], genuine[folds != fold])(features[folds == fold])
+    names = sorted(set(pages))
+    own = [pages == name for name in names]
+    both = [some for some in own if min(genuine[some].sum(), (~genuine[some]).sum()) >= LEAST]
+    if not both:
+        return {}
+    within = [_error(scores[some], genuine[some]) for some in both]
+    return {"over": _error(scores, genuine), "within": float(np.mean(within)), "pages": len(both)}
+
+
+def _error(scores, genuine):
+    return float(equal_error_rate(scores[genuine], scores[~genuine])[0])
+
+
+def check_corpus(folder, log, jobs=None, parts=None, most=None):
     """Measure the corpus in `folder` (<set>.jsonl.gz) and write check.json: {"files": {set: EER}, "mel": {set: EER},
-    "single": {statistic: {set: EER}}}; a warning where the files do better than SUSPICIOUS on dev or eval."""
+    "single": {statistic: {set: EER}}, and with pages "pages": {"files", "mel": of `page_check`}}; a warning where the files do
+    better than SUSPICIOUS on dev or eval. most: utterances of a class and set that are measured, drawn by their names; sets
+    without labels of both classes are left out."""
     from lhotse import CutSet
 
-    sets = {}
+    sets, pages = {}, []
     for part in ("train", "dev", "adapt", "eval"):
         if (folder / f"{part}.jsonl.gz").exists():
-            cuts = list(CutSet.from_file(folder / f"{part}.jsonl.gz"))
+            cuts = _some(list(CutSet.from_file(folder / f"{part}.jsonl.gz")), most)
+            if not cuts:
+                continue
             some = {f"{part}-{start:06d}": cuts[start : start + CHUNK] for start in range(0, len(cuts), CHUNK)}
             rows = sum(in_parts(parts, "statistics", _measure, some, jobs, inputs=_states, log=log).values(), [])
             genuine = np.array([cut.supervisions[0].text == "genuine" for cut in cuts])
             sets[part] = (*(np.array(column) for column in zip(*rows, strict=True)), genuine)
+            pages += map(page_of, cuts)
 
     def result(column, number):
         chosen = {part: (values[number][:, column], values[2]) for part, values in sets.items()}
@@ -130,6 +177,11 @@ def check_corpus(folder, log, jobs=None, parts=None):
         "mel": result(slice(None), 1),
         "single": {name: result(slice(index, index + 1), 0) for index, name in enumerate(STATISTICS)},
     }
+    if len(set(pages)) > 1:
+        everything = [np.concatenate(columns) for columns in zip(*sets.values(), strict=True)]
+        found["pages"] = {
+            kind: page_check(everything[number], everything[2], np.array(pages)) for number, kind in enumerate(("files", "mel"))
+        }
     write_json(folder / "check.json", found)
     for kind, what in (("files", "the files' lengths, levels, floors ..."), ("mel", "log-mel statistics")):
         log.info(
@@ -137,6 +189,15 @@ def check_corpus(folder, log, jobs=None, parts=None):
             what,
             ", ".join(f"{part} {100 * rate:.1f} %" for part, rate in found[kind].items()),
         )
+    for kind, rates in found.get("pages", {}).items():
+        if rates:
+            log.info(
+                "the same of %s, fitted on others of all pages: %.1f %% over pages, %.1f %% within %d of both classes",
+                kind,
+                100 * rates["over"],
+                100 * rates["within"],
+                rates["pages"],
+            )
     low = {part: rate for part, rate in found["files"].items() if part in ("dev", "eval") and rate < SUSPICIOUS}
     if low:
         log.warning(

@@ -50,6 +50,15 @@ class Option:
         """Of an option declared by `folder_or`: what may stand there besides a folder; else ()."""
         return self.metadata.get("names", ())
 
+    def absolute(self, value: Any) -> Any:
+        """The same value, of an option declared by `folder_or` or `named_folders` with absolute paths, without slashes at the
+        end."""
+        if isinstance(value, dict):
+            return {name: self.absolute(one) for name, one in value.items()}
+        if not (isinstance(value, str) and value not in self.names and _is_place(value, self.metadata)):
+            return value
+        return str(pathlib.Path(value)) if os.path.isabs(value) else os.path.abspath(value)
+
     @property
     def doc(self) -> str:
         """The field's metadata "help", or the comment beside it; "" where there is neither."""
@@ -87,12 +96,13 @@ def check(conf: Any, prefix: str = "") -> None:
     """Raise UserError for the first option that makes no sense: what the `check` of each nested dataclass says, the inner
     ones first, and of the configuration itself where it has one. Messages name options by their dotted keys."""
     for field in dataclasses.fields(conf):
-        value, names = getattr(conf, field.name), field.metadata.get("names")
+        value = getattr(conf, field.name)
         if dataclasses.is_dataclass(value):
             check(value, f"{prefix}{field.name}.")
-        elif names and value not in names and not os.path.isdir(value):
-            expected = f"{', '.join(names)} or the folder of {field.metadata['what']}"
-            raise UserError(f"{prefix}{field.name}={value}: no such folder; expected {expected}")
+        elif "what" in field.metadata:
+            places = value if isinstance(value, dict) else {"": value}
+            for name, place in places.items():
+                _check_place(f"{prefix}{field.name}{f'.{name}' * bool(name)}", place, field.metadata)
     if hasattr(conf, "check"):
         try:
             conf.check()
@@ -103,6 +113,18 @@ def check(conf: Any, prefix: str = "") -> None:
 def groups(keys: Iterable[str]) -> set[str]:
     """Name the inner nodes of the tree of dotted keys: {"train", "train.optimiser", ...}."""
     return {key.rsplit(".", depth)[0] for key in keys for depth in range(1, key.count(".") + 1)}
+
+
+def _check_place(key, value, metadata):
+    if value not in metadata["names"] and not _is_place(value, metadata):
+        kinds = "folder or file" if metadata["file"] else "folder"
+        expected = " or ".join([*[", ".join(metadata["names"])] * bool(metadata["names"]), f"the folder of {metadata['what']}"])
+        raise UserError(f"{key}={value}: no such {kinds}; expected {expected}")
+
+
+def _is_place(value, metadata):
+    """Whether an option with the metadata of `folder_or` may be the path `value`."""
+    return "what" in metadata and (os.path.isdir(value) or metadata["file"] and os.path.isfile(value))
 
 
 @functools.cache
@@ -353,8 +375,7 @@ def _parse(kind, text):
 
 def _assign(conf, options, key, value, where):
     option, holder = _find(options, key, where), _holder(options, key)
-    if option.names and isinstance(value, str) and value not in option.names and os.path.isdir(value):
-        value = str(pathlib.Path(value)) if os.path.isabs(value) else os.path.abspath(value)  # both without slashes at the end
+    value = (holder or option).absolute(value)
     try:
         if holder:  # what is left of the key is one name, which may have dots
             OmegaConf.select(conf, holder.key)[key[len(holder.key) + 1 :]] = value

@@ -21,10 +21,11 @@ from pyspeech.engine.declaration import Declaration
 from pyspeech.engine.main import run_command
 from pyspeech.engine.process import stages_at_once
 from pyspeech.engine.run import Experiment
-from pyspeech.errors import UserError, folder_or, requirement
+from pyspeech.errors import UserError, folder_or, named_folders, requirement
 from pyspeech.launch import open_closed_streams, take_interrupts
 
-__all__ = ["Experiment", "Recipe", "folder_or", "requirement", "stages_at_once"]  # all that a recipe needs of the engine
+# All that a recipe needs of the engine.
+__all__ = ["Experiment", "Recipe", "folder_or", "named_folders", "requirement", "stages_at_once"]
 
 
 class Recipe(Declaration):

@@ -97,6 +97,7 @@ class CropConfig:
     # engines whose fakes are drawn so many times as often as others, of those made of the same genuine utterance where that is
     # known, such as {A04: 3} (balanced only)
     often: dict[str, float] = field(default_factory=dict)
+    even_pages: bool = True  # draw each page of a corpus that names pages equally often, whatever its size (balanced only)
     pair_loss: float = 0.0  # weight of a loss that ranks each genuine crop above the fake behind it (balanced only)
     speed: int = 0  # percent by which crops in training are played faster or slower at most, so in other voices too
     cache_gigabytes: float = 2.0  # of audio is kept in memory, by all processes that read it

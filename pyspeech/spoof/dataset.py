@@ -20,8 +20,9 @@ import torch
 from pyspeech.data.cache import BoundedCache
 from pyspeech.data.cuts import read_samples
 from pyspeech.errors import UserError
-from pyspeech.spoof.formats import label_of, original_of
+from pyspeech.spoof.formats import label_of, original_of, page_of
 from pyspeech.spoof.networks import FAKE, GENUINE
+from pyspeech.spoof.page_draws import draw_evenly, pair_up
 from pyspeech.spoof.pieces import fill, random_crop
 from pyspeech.spoof.resynthesis import resynthesize
 
@@ -40,8 +41,10 @@ class UtteranceSampler:
     data: CropConfig. With data.balanced an epoch has as many utterances as before, but each batch is half genuine and half
     fake (one more where that is odd): of the larger class some are left to later epochs, of the smaller one all return. A
     genuine utterance has then one of the fakes behind it that were made of it, where the cuts say so (formats.original_of).
-    Those by the engines of data.often are so many times as often behind it as others. In the first data.clean_batches
-    batches cuts are marked, and CropDataset leaves them as they are. UserError where there is no utterance of either class.
+    Those by the engines of data.often are so many times as often behind it as others. Where the cuts say which page they are of
+    (formats.page_of), data.even_pages draws each page of a class equally often, and a fake of its page is behind a genuine
+    utterance as far as there are some (pyspeech/spoof/page_draws.py). In the first data.clean_batches batches cuts are
+    marked, and CropDataset leaves them as they are. UserError where there is no utterance of either class.
     """
 
     def __init__(self, cuts: Iterable[Cut], data: CropConfig, seed: int) -> None:
@@ -57,7 +60,10 @@ class UtteranceSampler:
                 )
 
         self.fakes_of = self._fakes_of()
+        self.originals = {fake: genuine for genuine, fakes in self.fakes_of.items() for fake in fakes}
         self.times = np.array([data.often.get(label.attack, 1.0) for label in labels])
+        pages = np.unique([page_of(cut) for cut in self.cuts], return_inverse=True)[1]
+        self.pages = pages if data.even_pages else np.zeros_like(pages)
 
     def _fakes_of(self):
         """{index of a genuine cut: those of the fakes made of it}."""
@@ -85,6 +91,10 @@ class UtteranceSampler:
     def _balanced_order(self, rng):
         """Genuine and fake in turn."""
         half = -(-len(self.cuts) // 2)
+        drawn = self._evenly_drawn(half, rng) if np.any(self.pages) else self._drawn(half, rng)
+        return np.stack(drawn, axis=1).reshape(-1)[: len(self.cuts)]
+
+    def _drawn(self, half, rng):
         drawn = []
         for indices in self.classes:
             rounds = -(-half // len(indices))
@@ -94,10 +104,17 @@ class UtteranceSampler:
             drawn[1] = np.array(
                 [self._draw(self.fakes_of.get(index), other, rng) for index, other in zip(genuine, others, strict=True)]
             )
-        return np.stack(drawn, axis=1).reshape(-1)[: len(self.cuts)]
+        return drawn
+
+    def _evenly_drawn(self, half, rng):
+        genuine, fakes = (draw_evenly(some, self.pages[some], half, rng, self.times[some]) for some in self.classes)
+        return [genuine, pair_up(genuine, fakes, self.pages, self.originals)]
 
     def _draw(self, fakes, other, rng):
-        """The fake behind a genuine utterance: of those made of it, or, where none is known, `other` or any."""
+        """The fake behind a genuine utterance: of those made of it, or, where none is known, `other` or any. One that is a copy
+        of none stands where it was drawn: else those that are copies would take all places."""
+        if fakes is not None and other not in self.originals:
+            fakes = self.classes[1] if self.data.often else [other]
         if not self.data.often:  # with equal chances p would draw others than before there was this option
             return rng.choice([other] if fakes is None else fakes)
         fakes = self.classes[1] if fakes is None else fakes

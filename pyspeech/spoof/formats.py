@@ -13,13 +13,15 @@ Labels, told apart by their columns:
     ADD_T_00000000.wav genuine                               ADD2022: file, genuine or fake
     LA_0079 LA_T_1138215 - - bonafide                        ASVspoof 2019: speaker, utterance, environment, attack, key
     LA_0009 LA_E_9332881 alaw ita_tx A07 spoof notrim eval   ASVspoof 2021: speaker, utterance, codec, channel, attack,
-                                                             key, two more
+                                                             key, trimmed, subset; DF also the kind of vocoder and more
+    T_4850 T_0000000000 F - - - AC3 A05 spoof -              ASVspoof 5: speaker, utterance, gender, codec, two more, tag,
+                                                             attack, key, one more
 
 The ending of an audio file's name is no part of the utterance's: labels and scores agree with and without it. Files of
 labels name audio files, so it is taken off there; scores keep it for `match_scores`, as it may belong to a name. In a
 manifest, a cut has one supervision: `text` "genuine" or "fake", `speaker`, and `custom = {"attack": ..., "condition":
-...}`; "-" stands for what is not known or does not apply. `custom` may have "original", "family" and "kind" too
-(`original_of`, `family_of`, `kind_of`).
+...}`; "-" stands for what is not known or does not apply. `custom` may have "original", "family", "kind" and "page"
+too (`original_of`, `family_of`, `kind_of`, `page_of`).
 """
 
 from __future__ import annotations
@@ -53,6 +55,8 @@ class Label:
     speaker: str = UNKNOWN
     attack: str = UNKNOWN
     condition: str = UNKNOWN  # such as a codec, noise or music
+    family: str = UNKNOWN  # kind of the system that made a fake
+    subset: str = UNKNOWN  # of a key that holds several sets
 
     @property
     def genuine(self) -> bool:
@@ -195,6 +199,11 @@ def family_of(cut: Cut) -> str:
     return UNKNOWN if label.genuine else str((cut.supervisions[0].custom or {}).get("family", label.attack))
 
 
+def page_of(cut: Cut) -> str:
+    """The source of a recording, such as a web page (custom field `page`); "-" where it is not said."""
+    return str((cut.supervisions[0].custom or {}).get("page", UNKNOWN))
+
+
 def kind_of(cut: Cut) -> str:
     """What kind of engines a fake's family is of, "neural" for one (custom field `kind`); "-" where it is not said."""
     return str((cut.supervisions[0].custom or {}).get("kind", UNKNOWN))
@@ -207,10 +216,14 @@ def labels_of(cuts: Iterable[Cut]) -> dict[str, Label]:
 
 def _parse_label(where, fields):
     """(name, Label) of a line's fields."""
+    family = subset = UNKNOWN
     if len(fields) == 5 and fields[4] in ("bonafide", "spoof"):
         speaker, name, condition, attack, key = fields
+    elif len(fields) == 10 and fields[8] in ("bonafide", "spoof"):
+        speaker, name, _, condition, _, _, _, attack, key, _ = fields
     elif len(fields) >= 8 and fields[5] in ("bonafide", "spoof"):
-        speaker, name, condition, _, attack, key = fields[:6]
+        speaker, name, condition, _, attack, key, _, subset = fields[:8]
+        family = fields[8] if len(fields) > 8 else UNKNOWN
     elif fields[-1] in KEYS:
         speaker, name, condition, attack, key = UNKNOWN, " ".join(fields[:-1]), UNKNOWN, UNKNOWN, fields[-1]
     else:
@@ -219,8 +232,9 @@ def _parse_label(where, fields):
             "`SPEAKER UTTERANCE - ATTACK bonafide|spoof` (ASVspoof 2019)"
         )
     kind = KEYS[key]
-    # The protocols of 2021 call the attack of genuine speech "bonafide".
-    return name, Label(kind, speaker, attack if kind == "fake" else UNKNOWN, condition)
+    if kind == "genuine":  # the protocols of 2021 call its attack "bonafide"
+        attack = family = UNKNOWN
+    return name, Label(kind, speaker, attack, condition, family, subset)
 
 
 def _read_manifest(path):

@@ -1,15 +1,26 @@
 """The corpora of egs/add2022: manifests of genuine and fake utterances, and what training mixes with them.
 
 corpus/{train,dev,adapt,eval}.jsonl.gz   Lhotse cuts, see pyspeech/spoof/formats.py; sets that a corpus lacks are missing
+tests/<name>/eval.jsonl.gz               the same of the corpora of the option `test`, which nothing is trained on
 """
 
+import importlib
 from pathlib import Path
 
 from pyspeech.data.manifests import load_cuts
 from pyspeech.errors import UserError
 from pyspeech.spoof.scored_cuts import left
 
-KINDS = ("auto", "add2022", "asvspoof2019")
+LAYOUTS = ("add2022", "asvspoof2019", "asvspoof2021", "asvspoof5", "labelled")  # modules of local/add2022/
+KINDS = ("auto", *LAYOUTS)
+WAYS = ("auto", "page", "speaker", "family", "utterance")  # of local/add2022/draw_sets.py
+SETS = ("train", "dev", "adapt", "eval")
+NAMED = {  # what the names of folders begin with
+    "asvspoof2019_la": "asvspoof2019",
+    "asvspoof2019_pa": "asvspoof2019",
+    "asvspoof2021_": "asvspoof2021",
+    "asvspoof5": "asvspoof5",
+}
 
 
 def prepare(exp, conf):
@@ -21,12 +32,25 @@ def prepare(exp, conf):
         mini.prepare(out, log, scale=conf.scale, engines=conf.engines, parts=exp.parts)
         return
     kind = kind_of(conf.corpus) if conf.kind == "auto" else conf.kind
-    log.info("corpus=%s: the layout of %s", conf.corpus, kind)
-    if kind == "asvspoof2019":
-        from local.add2022 import asvspoof2019 as corpus
-    else:
-        from local.add2022 import add2022 as corpus
-    counts = corpus.prepare(conf.corpus, out, log, skip_bad=conf.skip_bad, parts=exp.parts)
+    options = {"split_by": conf.split_by} if kind == "labelled" else {}
+    prepare_layout(kind, conf.corpus, out, log, skip_bad=conf.skip_bad, parts=exp.parts, **options)
+
+
+def prepare_tests(exp, conf):
+    """Corpora to test on alone to Lhotse manifests, of their eval set where they have several."""
+    for name, corpus in conf.test.items():
+        parts = exp.parts and exp.parts._replace(folder=exp.parts.folder / name)
+        try:
+            options = {"test": True, "skip_bad": conf.skip_bad, "parts": parts}
+            prepare_layout(kind_of(corpus), corpus, exp.dir / "tests" / name, exp.log, **options)
+        except UserError as error:
+            raise UserError(f"test.{name}: {error}") from error
+
+
+def prepare_layout(kind, corpus, out, log, **options):
+    """Write the manifests of a corpus of a layout, one of LAYOUTS, into `out`. options: of its module's `prepare`."""
+    log.info("corpus=%s: the layout of %s", corpus, kind)
+    counts = importlib.import_module(f"local.add2022.{kind}").prepare(corpus, out, log, **options)
     log.info(
         "%s",
         "; ".join(
@@ -35,18 +59,36 @@ def prepare(exp, conf):
     )
 
 
-def kind_of(folder):
-    """asvspoof2019 where its protocols are found from the folder, or a name in it says so, else add2022."""
-    from local.add2022 import asvspoof2019
+def kind_of(corpus):
+    """The layout of a corpus, one of LAYOUTS: that of the ASVspoof challenge whose protocols are found from the folder, or that
+    a name in it says; labelled for a list, a folder with lists, or folders named after labels; else add2022."""
+    from local.add2022 import add2022, asvspoof2019, labelled
 
-    folder = Path(folder).resolve()
+    folder = Path(corpus).resolve()
+    if folder.is_file():
+        return "labelled"
     try:
         asvspoof2019.find_root(folder)
         return "asvspoof2019"
     except UserError:
         pass  # or the protocols are missing, which is said later
     names = [folder.name, *(path.name for path in [*folder.iterdir(), *filter(Path.is_dir, folder.glob("*/*"))])]
-    return "asvspoof2019" if any("asvspoof2019_la" in name.lower() for name in names) else "add2022"
+    for start, kind in NAMED.items():
+        if any(name.lower().startswith(start) for name in names):
+            return kind
+    if labelled.find_lists(folder) or labelled.has_folders(folder) and not any(add2022.find_files(folder)[1].values()):
+        return "labelled"
+    return "add2022"
+
+
+def cuts_of_set(exp, name):
+    """The cuts of a set of the corpus, or of one of the option `test` by its name there; [] where it is missing."""
+    return load_cuts(*place_of_set(exp, name))
+
+
+def place_of_set(exp, name):
+    """(folder, name of the manifest in it) of such a set."""
+    return (exp.dir / "corpus", name) if name in SETS else (exp.dir / "tests" / name, "eval")
 
 
 def training_cuts(corpus, sets, without=None):

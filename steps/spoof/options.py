@@ -1,10 +1,11 @@
 """Options of egs/add2022: whether they fit each other, and which files depend on them."""
 
 import math
+import re
 
 from pyspeech.errors import requirement
 from pyspeech.spoof.scored_cuts import TOGETHER
-from steps.spoof.corpus import KINDS
+from steps.spoof.corpus import KINDS, SETS, WAYS
 from steps.spoof.start import check_start
 from steps.spoof.train import SYSTEMS
 from steps.systems import check_fixed, check_systems
@@ -17,6 +18,9 @@ def check_options(conf):
     """Raise UserError for options of the recipe that make no sense, or not together."""
     require = requirement("", conf)
     require("kind", conf.kind in KINDS, f"one of {', '.join(KINDS)}")
+    require("split_by", conf.split_by in WAYS, f"one of {', '.join(WAYS)}")
+    require("test", not set(conf.test) & set(SETS), f"other names than {', '.join(SETS)}, which are sets of the corpus")
+    require("test", all(re.fullmatch(r"\w[\w.+-]*", name) for name in conf.test), "names of letters and digits, such as wild")
     require("scale", 0 < conf.scale <= 1, "more than 0, at most 1")
     require("engines", conf.engines in ENGINES, " or ".join(ENGINES))
     for name in ("pooled_steps", "left_out_steps"):
@@ -37,7 +41,17 @@ def own_options(system):
 def read_by_report(conf):
     """What the tables are made of."""
     differences = "{differences,families}.json" if conf.leave_out else "differences.json"
-    return ["corpus", "backgrounds/sources.json", differences, *(f"scores/{name}{{,.json}}" for name in conf.systems)]
+    return [*all_corpora(conf), "backgrounds/sources.json", differences, *(f"scores/{name}{{,.json}}" for name in conf.systems)]
+
+
+def all_corpora(conf):
+    """The folder of the corpus, and that of those to test on alone, where there are some."""
+    return ["corpus", *if_tested(conf)]
+
+
+def if_tested(conf):
+    """The folder of the corpora to test on alone, where there are some."""
+    return ["tests"] * bool(conf.test)
 
 
 def if_left_out(*paths, last_scores=False):

@@ -6,6 +6,7 @@ from pyspeech.data.manifests import load_cuts
 from pyspeech.report.det_plot import plot_det
 from pyspeech.spoof.scored_cuts import choosing_cuts
 from steps.spoof import tables
+from steps.spoof.corpus import SETS, cuts_of_set
 from steps.spoof.figures import envelopes, plot_envelopes, plot_histograms
 from steps.spoof.score import divide, labels_of_set, read_seeds, scored_sets
 from steps.systems import read_scores
@@ -36,7 +37,7 @@ def report(exp, conf):
             calibrations = {system: entry["calibrations"][0] for system, entry in scores.items()}
             plot_scores(divided, calibrations, name, figures)
             break
-    note = NOTES.get(conf.corpus, f"Corpus {conf.corpus}.") + "\n\n" + tables.corpus_table(counts(exp.dir / "corpus"))
+    note = NOTES.get(conf.corpus, f"Corpus {conf.corpus}.") + "\n\n" + tables.corpus_table(counts(exp, conf.test))
     remarks = [tables.shortcut_note(shortcuts)] if shortcuts else []
     sources = json.loads((exp.dir / "backgrounds" / "sources.json").read_text(encoding="utf-8"))
     note += "\n\n" + tables.sources_note(sources) * bool(sources)
@@ -97,11 +98,11 @@ def divided_scores(exp, seeds, name):
     }
 
 
-def counts(corpus):
-    """{set: {"genuine": n, "fake": n, "minutes": m}} of the sets that are there."""
+def counts(exp, tests):
+    """{set: {"genuine": n, "fake": n, "minutes": m}} of the sets that are there. tests: names of corpora to test on alone."""
     found = {}
-    for name in ("train", "dev", "adapt", "eval"):
-        cuts = load_cuts(corpus, name)
+    for name in (*SETS, *tests):
+        cuts = cuts_of_set(exp, name)
         if cuts:
             texts = [cut.supervisions[0].text for cut in cuts]
             found[name] = {

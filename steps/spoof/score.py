@@ -1,4 +1,4 @@
-"""Scores of the detectors of egs/add2022 on dev, adapt and eval, and their error rates."""
+"""Scores of the detectors of egs/add2022 on dev, adapt, eval and the corpora to test on alone, and their error rates."""
 
 from dataclasses import asdict
 
@@ -8,6 +8,7 @@ from pyspeech.engine.process import model_processes
 from pyspeech.files import write_json
 from pyspeech.spoof.scored_cuts import chunks, score_cuts
 from steps.chance import warn
+from steps.spoof.corpus import cuts_of_set, place_of_set
 from steps.spoof.tables import chance_of
 from steps.spoof.train import trained_on
 from steps.systems import seeds_of
@@ -22,9 +23,9 @@ COMPARED = (
 )
 
 
-def scored_sets(system):
-    """The sets that a system has not been trained on."""
-    return [name for name in SETS if name not in trained_on(system)]
+def scored_sets(system, tests=()):
+    """The sets that a system has not been trained on. tests: names of corpora to test on alone."""
+    return [name for name in (*SETS, *tests) if name not in trained_on(system)]
 
 
 def score_system(exp, conf, system):
@@ -36,7 +37,7 @@ def score_system(exp, conf, system):
 
     models = {seed: exp.dir / "models" / system / str(seed) for seed in seeds_of(conf, system)}
     detectors = {seed: load_model(folder, default_device()) for seed, folder in models.items()}
-    sets = {name: load_cuts(exp.dir / "corpus", name) for name in scored_sets(system)}
+    sets = {name: cuts_of_set(exp, name) for name in scored_sets(system, conf.test)}
     kept = {
         (seed, name): read_scores(folder / f"{name}.txt") if (folder / f"{name}.txt").exists() else {}
         for seed, folder in models.items()
@@ -79,12 +80,14 @@ def system_figures(exp, conf, system):
     """Figures of a system as `steps.spoof.tables` describes them; sets without labels of both kinds are left out."""
     seeds = seeds_of(conf, system)
     sets = {}
-    for name in scored_sets(system):
-        labels = labels_of_set(exp.dir / "corpus", name)
+    for name in scored_sets(system, conf.test):
+        place = place_of_set(exp, name)
+        labels = labels_of_set(*place)
         if {label.genuine for label in labels.values()} == {True, False}:
-            sets[name] = set_figures(
-                read_seeds(exp, system, seeds, name), labels, asv_rates_of(exp.dir / "corpus", name, exp.log)
-            )
+            scores = read_seeds(exp, system, seeds, name)
+            sets[name] = set_figures(scores, labels, asv_rates_of(*place, exp.log))
+            if conf.corpus != "mini" or name in conf.test:  # mini's families are engines, and its languages voices
+                sets[name].update(group_figures(scores, labels, load_cuts(*place)))
     return {"seeds": list(seeds), "sets": sets}
 
 
@@ -107,25 +110,53 @@ def set_figures(scores, labels, asv):
     return entry
 
 
+def group_figures(scores, labels, cuts):
+    """{"families", "languages", "pages": {name: [EER by each seed]}} of a set, of what its cuts say and is not the same in all:
+    the fakes of a family against all genuine utterances, and all utterances of a language or a page. scores, labels: as for
+    `set_figures`."""
+    from pyspeech.spoof.formats import UNKNOWN, family_of, page_of
+    from pyspeech.spoof.scoring import equal_error_rate
+
+    cuts, found = [cut for cut in cuts if cut.id in labels], {}
+    told = any("family" in (cut.supervisions[0].custom or {}) for cut in cuts)
+    columns = {
+        "families": [family_of(cut) if told else UNKNOWN for cut in cuts],
+        "languages": [cut.supervisions[0].language for cut in cuts],
+        "pages": [page_of(cut) for cut in cuts],
+    }
+    for kind, column in columns.items():
+        members = {name: {} for name in sorted(set(column) - {UNKNOWN})}
+        for cut, name in zip(cuts, column, strict=True):
+            for one in members if kind == "families" and labels[cut.id].genuine else members.keys() & {name}:
+                members[one][cut.id] = labels[cut.id]
+        both = {name: some for name, some in members.items() if {label.genuine for label in some.values()} == {True, False}}
+        if len(members) > 1 and both:
+            found[kind] = {
+                name: [float(equal_error_rate(*divide(of_seed, some))[0]) for of_seed in scores] for name, some in both.items()
+            }
+    return found
+
+
 def divide(scores, labels):
     """(scores of genuine, scores of fake) utterances, in the order of the labels."""
     return tuple([scores[name] for name, label in labels.items() if label.genuine == kind] for kind in (True, False))
 
 
 def compare_systems(exp, conf):
-    """Paired differences between systems on eval, on all its fakes and on those of unseen engines.
+    """Paired differences between systems on eval and each corpus to test on, on all fakes and on those of unseen engines.
 
-    differences.json: `differences` of those pairs of COMPARED that are among the systems, on eval.
+    differences.json: `differences` of those pairs of COMPARED that are among the systems.
     """
     seeds = {system: seeds_of(conf, system) for system in conf.systems}
     pairs = [pair for pair in COMPARED if set(pair) <= set(seeds)]
-    write_json(exp.dir / "differences.json", differences(exp, seeds, pairs, "eval"))
+    found = [one for name in ("eval", *conf.test) for one in differences(exp, seeds, pairs, name)]
+    write_json(exp.dir / "differences.json", found)
 
 
 def differences(exp, seeds, pairs, name):
     """`difference` of each pair of systems on a set, and then on those of its fakes alone whose engines neither train nor
     dev has, where that leaves out some and not all. [] for a set without labels of both kinds."""
-    every = labels_of_set(exp.dir / "corpus", name)
+    every = labels_of_set(*place_of_set(exp, name))
     others = unseen_labels(exp.dir / "corpus", every)
     return [
         {"unseen": unseen, **difference(exp, seeds, pair, name, labels)}

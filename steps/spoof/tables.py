@@ -2,7 +2,8 @@
 
 scores: {system: {"seeds": [seed, ...], "sets": {set: {"eer": [fraction of each seed], "interval": [low, high] of their
 mean, "cllr": [...], "attacks": {attack: [...]}, "conditions": {condition: [...]}, "genuine": n, "fake": n, "min_tdcf":
-[...] where there are scores of speaker verification}}, "calibrations": [of each seed, {"slope", "offset"}]}}
+[...] where there are scores of speaker verification, "families", "languages", "pages": as "attacks", where the corpus tells
+them}}, "calibrations": [of each seed, {"slope", "offset"}]}}
 """
 
 import statistics
@@ -29,7 +30,9 @@ TABLE_3 = {
     "pooled_rnm_sm_mc0.8": ("Train+Dev.+Adp.", "R+N+M+SM+MC (0.8)", None, 26.25),
 }
 CLEAN = "clean"  # the condition
-SETS = {"dev": "Dev.", "adapt": "Adp.", "eval": "Eval."}
+SETS = {"dev": "Dev.", "adapt": "Adp.", "eval": "Eval."}  # others have the names that the option `test` gives them
+GROUPS = {"attacks": "attack", "conditions": "condition", "families": "family", "languages": "language", "pages": "page"}
+AVERAGED = ("families", "languages", "pages")  # with a row of means, in which each counts the same
 
 
 def table_3(scores):
@@ -44,7 +47,7 @@ def table_3(scores):
         adapt, validation = (None, None) if f"traindev_{system}" in scores else paper
         cells = [spread(scores[system]["sets"].get(name, {}).get("eer"), scale=100) for name in shown]
         rows.append([data, augmentations, *cells, len(scores[system]["seeds"]), decimals(adapt), decimals(validation)])
-    header = ["Training data", "Augmentations", *(SETS[name] for name in shown), "seeds", "paper: Adp.", "Val."]
+    header = ["Training data", "Augmentations", *map(title, shown), "seeds", "paper: Adp.", "Val."]
     return markdown_table(header, rows)
 
 
@@ -57,7 +60,7 @@ def interval_table(scores):
         data, augmentations, *_ = TABLE_3[system]
         rows.append([augmentations if data == "Train" else f"{data}: {augmentations}", *cells])
     tandem = {name for entry in scores.values() for name, figures in entry["sets"].items() if "min_tdcf" in figures}
-    header = [f"{SETS[name]}: EER, Cllr" + ", min t-DCF" * (name in tandem) for name in shown]
+    header = [f"{title(name)}: EER, Cllr" + ", min t-DCF" * (name in tandem) for name in shown]
     return markdown_table(["Augmentations", *header], rows)
 
 
@@ -70,14 +73,17 @@ def interval_cell(entry):
 
 
 def detail_table(scores, name, kind):
-    """EER in % of a set by attack or by condition (kind "attacks" or "conditions"), a column a system; None where the set
-    has fewer than two of them."""
-    systems = [system for system in systems_of(scores) if name in scores[system]["sets"]]
-    found = sorted({key for system in systems for key in scores[system]["sets"][name][kind]})
+    """EER in % of a set by attack, condition and so on (a kind of GROUPS), a column a system; None where the set has fewer than
+    two of them."""
+    sets = {system: scores[system]["sets"][name] for system in systems_of(scores) if name in scores[system]["sets"]}
+    columns = [entry.get(kind, {}) for entry in sets.values()]
+    found = sorted({key for column in columns for key in column})
     if len(found) < 2:
         return None
-    rows = [[key, *(mean_percent(scores[system]["sets"][name][kind].get(key)) for system in systems)] for key in found]
-    return markdown_table([kind[:-1], *systems], rows)
+    rows = [[key, *(mean_percent(column.get(key)) for column in columns)] for key in found]
+    if kind in AVERAGED:
+        rows.append(["mean", *(mean_percent([statistics.mean(values) for values in column.values()]) for column in columns)])
+    return markdown_table([GROUPS[kind], *sets], rows)
 
 
 def corpus_table(counts):
@@ -92,15 +98,22 @@ def sources_note(sources):
 
 
 def shortcut_note(shortcuts):
-    """What a linear model makes of the files alone: {"files": {set: EER}, "mel": {set: EER}}."""
+    """What a linear model makes of the files alone: {"files": {set: EER}, "mel": {set: EER}}, and "pages" where there are some:
+    {"files", "mel": {"over", "within": EER, "pages": number}}."""
 
     def listed(kind):
-        return ", ".join(f"{SETS.get(name, name)} {percent(value, 1)} %" for name, value in shortcuts[kind].items())
+        return ", ".join(f"{title(name)} {percent(value, 1)} %" for name, value in shortcuts[kind].items())
 
+    pages = " ".join(
+        f"Of the {what}, fitted on other utterances of all pages: {percent(rates['over'], 1)} % over pages, "
+        f"{percent(rates['within'], 1)} % within the {rates['pages']} of both classes."
+        for what, rates in zip(("files", "energies"), shortcuts.get("pages", {}).values(), strict=False)
+        if rates
+    )
     return (
         "## Is it the files that give the class away?\n\nEER of a linear model trained on statistics of each file (length, "
         f"level, noise floor, bandwidth, silence at its ends, number format): {listed('files')}; 50 % is nothing. On the "
-        f"mean and deviation of log-mel energies: {listed('mel')}."
+        f"mean and deviation of log-mel energies: {listed('mel')}." + f" {pages}" * bool(pages)
     )
 
 
@@ -112,7 +125,7 @@ def difference_note(difference):
     fakes = " (of the fakes, engines alone that train and dev do not have)" if difference["unseen"] else ""
     seeds = f"{len(difference['seeds'])} seed{'s' if len(difference['seeds']) > 1 else ''}"
     return (
-        f"{SETS[difference['set']]}{fakes}, {seeds}: EER of {first} {percent(difference['first'])} %, of {second} "
+        f"{title(difference['set'])}{fakes}, {seeds}: EER of {first} {percent(difference['first'])} %, of {second} "
         f"{100 * difference['mean']:+.2f} points, 95 % interval {low:+.2f} to {high:+.2f}."
     )
 
@@ -189,7 +202,7 @@ def families_note(system, families):
 
 def chance_of(system, entry):
     """A note on a system that cannot be told from chance, by the first set that it was scored on: dev, if it was."""
-    name = next((name for name in SETS if name in entry["sets"]), None)
+    name = next((name for name in (*SETS, *entry["sets"]) if name in entry["sets"]), None)
     if name is None:
         return None
     found = entry["sets"][name]
@@ -201,7 +214,14 @@ def systems_of(scores):
 
 
 def sets_of(scores):
-    return [name for name in SETS if any(name in entry["sets"] for entry in scores.values())]
+    """The sets that have been scored, those of the corpus first."""
+    found = dict.fromkeys(name for entry in scores.values() for name in entry["sets"])
+    return sorted(found, key=lambda name: list(SETS).index(name) if name in SETS else len(SETS))
+
+
+def title(name):
+    """What tables call a set."""
+    return SETS.get(name, name)
 
 
 def mean_percent(values):
@@ -231,10 +251,10 @@ def report(scores, differences, note, command, remarks=(), calibrated=True, fami
         ),
     ]
     for name in sets_of(scores):
-        for kind in ("attacks", "conditions"):
+        for kind in GROUPS:
             table = detail_table(scores, name, kind)
             if table:
-                parts += [f"## {SETS[name]} EER in % by {kind[:-1]}", table]
+                parts += [f"## {title(name)} EER in % by {GROUPS[kind]}", table]
     if families:
         parts += ["## Engines left out of training", families_table(families), families_note(systems_of(scores)[-1], families)]
     return report_text("Fake audio detection", note, command, [*parts, *remarks])

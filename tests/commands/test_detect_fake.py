@@ -167,7 +167,7 @@ def test_scores_are_those_of_the_recipe(model, tmp_path):
     cuts.to_file(tmp_path / "corpus" / "eval.jsonl.gz")
     shutil.copytree(model, tmp_path / "models" / "none" / "1")
     exp = SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"), parts=None)
-    score_system(exp, SimpleNamespace(repeated=[], seeds=[1]), "none")
+    score_system(exp, SimpleNamespace(repeated=[], seeds=[1], test={}, corpus="mini"), "none")
     expected = read_scores(tmp_path / "scores" / "none" / "1" / "eval.txt")
     found = tmp_path / "found.txt"
     detect_fake.main([str(tmp_path / "audio"), "--model", str(model), "--format", "scores", "-o", str(found)])

@@ -99,11 +99,53 @@ def test_the_layout_of_asvspoof_is_recognised(corpus, tmp_path):
     assert (tmp_path / "exp" / "models" / "none" / "1" / "model.pt").exists()
 
 
+def make_labelled(folder, pages):
+    """A list of pages with a genuine file and a fake of each of two families, in two languages."""
+    rng, rows = np.random.default_rng(1), ["path\tlabel\tfamily\tlanguage\tpage"]
+    for page in range(pages):
+        for number, family in enumerate(("", "", "GAN", "codec")):
+            kind, path = "fake" if family else "genuine", folder / f"{page}-{number}.wav"
+            folder.mkdir(exist_ok=True)
+            soundfile.write(path, sound(kind, 0.6, rng), 16000)
+            rows.append(f"{path.name}\t{kind}\t{family}\t{('de', 'en')[number % 2]}\tp{page}")
+    (folder / "files.tsv").write_text("\n".join(rows) + "\n")
+    return folder
+
+
+def test_any_list_is_a_corpus_and_others_are_tested_on(tmp_path):
+    """Trained on one list, tested on another and on folders; tables by family, language, page; a test more trains nothing."""
+    own = make_labelled(tmp_path / "own", 14)
+    make_labelled(tmp_path / "other", 3)
+    for kind in ("real", "fake"):
+        (tmp_path / "folders" / kind).mkdir(parents=True)
+        for index in range(3):
+            samples = sound("genuine" if kind == "real" else "fake", 0.6, np.random.default_rng(index))
+            soundfile.write(tmp_path / "folders" / kind / f"{index}.wav", samples, 16000)
+    options = [f"corpus={own}", "systems=[none,rnm_sm]", "repeated=[]", "seeds=[1]", "augment.noise_dir=simulated"]
+    options += ["augment.music_dir=simulated", f"test.other={tmp_path / 'other/files.tsv'}", "--exp", tmp_path / "exp"]
+    output = ADD.run(*options)
+    assert "drawn by page" in output and "Is it the files" in output
+    results = json.loads((tmp_path / "exp/results.json").read_text())
+    figures = results["scores"]["none"]["sets"]
+    assert set(figures) == {"dev", "eval", "other"} and figures["other"]["genuine"] == figures["other"]["fake"] == 6
+    assert set(figures["other"]["pages"]) == {"p0", "p1", "p2"} and set(figures["other"]["families"]) == {"GAN", "codec"}
+    assert set(figures["other"]["languages"]) == {"de", "en"} and "## other EER in % by page" in output
+    assert {one["set"] for one in results["differences"]} == {"eval", "other"}
+    lines = (tmp_path / "exp/scores/none/1/other.txt").read_text().splitlines()
+    assert len(lines) == 12 and lines[0].startswith("0-0 ")
+    more = [*options[:-2], f"test.folders={tmp_path / 'folders'}"]
+    assert set(ADD.would_run(tmp_path / "exp", *more)) == {"prepare_tests", "score_none", "score_rnm_sm", "compare", "results"}
+    assert "folders EER in %" not in output and "| folders " in ADD.run(*more, "--exp", tmp_path / "exp")
+
+
 test_one_line_for_a_mistake = mistakes(
     Recipe("add2022"),
     (["systems=[rnm_mc]"], "rnm_mc"),
     (["kind=asvspoof"], "kind=asvspoof: expected one of"),
     (["corpus=/nowhere"], "/nowhere"),
+    (["split_by=people"], "split_by=people: expected one of auto, page, speaker, family, utterance"),
+    (["test.wild=/nowhere"], "test.wild=/nowhere: no such folder or file; expected the folder of a corpus"),
+    (["test.dev=/tmp"], "expected other names than train, dev, adapt, eval"),
     (["seeds=[]"], "seeds=[]"),
     (["augment.mcadams=5"], "augment.mcadams=5.0: expected a probability, 0 to 1"),
     (["augment.coefficients=[0.7]"], "expected its default, [0.8]: it follows from each system"),

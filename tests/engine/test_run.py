@@ -13,7 +13,9 @@ import pytest
 from omegaconf import OmegaConf
 from toy_harness import Toy, repository
 
-from pyspeech.engine.recipe import Recipe, folder_or, requirement
+from pyspeech.engine.main import run_command
+from pyspeech.engine.recipe import Recipe, folder_or, named_folders, requirement
+from pyspeech.errors import UserError
 
 
 @pytest.fixture
@@ -548,6 +550,33 @@ def test_profile_and_name_go_by_the_corpus(gpu, tmp_path, monkeypatch):
     assert name(f"corpus={corpus}", "--profile", "mini") == "FSC-mini"
     (tmp_path / "conf" / f"{real}.yaml").unlink()
     assert name(f"corpus={corpus}") == "FSC-mini"  # no such profile, whatever the other one
+
+
+@dataclass
+class Places:
+    corpus: str = folder_or("mini", what="a corpus", file=True)
+    test: dict[str, str] = named_folders("a corpus")
+
+
+def test_files_and_named_folders(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspeech.compat", types.SimpleNamespace(describe_environment=lambda: "here"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "list.tsv").write_text("path\n")
+    (tmp_path / "wild").mkdir()
+    recipe, given = Recipe("x", Places, conf=tmp_path), {}
+    recipe.stage(config=["corpus", "test"], outputs=["made"])(
+        lambda exp, conf: ((exp.dir / "made").write_text("x"), given.update(vars(conf)))
+    )
+    for arguments in (["test.wild=wild/", "test.b=wild"], ["test={wild: wild/, b: wild}"]):
+        recipe.main(["corpus=list.tsv", *arguments, "--force"])
+        wild = str(tmp_path / "wild")
+        assert given == {"corpus": str(tmp_path / "list.tsv"), "test": {"wild": wild, "b": wild}}
+    for option, message in (
+        ("test.wild=list.tsv", "test.wild=list.tsv: no such folder; expected the folder of a corpus"),
+        ("corpus=nowhere", "corpus=nowhere: no such folder or file; expected mini or the folder of a corpus"),
+    ):
+        with pytest.raises(UserError, match=message):
+            run_command(recipe, [option])
 
 
 def test_options_are_checked_before_anything_else(toy):

@@ -108,9 +108,9 @@ def test_protocols_of_asvspoof(tmp_path):
     )
     labels = read_labels(write(tmp_path / "2021.txt", text))
     assert list(labels.values()) == [
-        Label("fake", "LA_0009", "A07", "alaw"),
-        Label("genuine", "LA_0020", "-", "none"),
-        Label("fake", "LA_0023", "A14", "low_mp3"),
+        Label("fake", "LA_0009", "A07", "alaw", subset="eval"),
+        Label("genuine", "LA_0020", "-", "none", subset="hidden"),
+        Label("fake", "LA_0023", "A14", "low_mp3", "traditional_vocoder", "progress"),
     ]
 
 

@@ -204,6 +204,8 @@ def test_adapt_chooses_for_a_system_that_is_trained_on_train_and_dev(cuts, tmp_p
     for name, found in sets.items():
         found.to_file(tmp_path / "corpus" / f"{name}.jsonl.gz")
     conf = types.SimpleNamespace(
+        corpus="mini",
+        test={},
         features=LogMelConfig(),
         network=DetectorConfig(),
         data=DATA,

@@ -118,3 +118,21 @@ def test_a_corpus_that_cannot_be_used(corpus, tmp_path, change, message):
     change(corpus)
     with one_line_error(message):
         asvspoof2019.prepare(corpus, tmp_path / "out", log)
+
+
+def test_physical_access(corpus, tmp_path):
+    """The same layout with PA for LA, and environments."""
+    for path in sorted(corpus.rglob("*"), reverse=True):
+        if path.suffix == ".txt" and "scores" not in path.name:
+            path.write_text(path.read_text().replace("LA_", "PA_").replace(" - A", " aaa A").replace(" - -", " abc -"))
+        path.rename(path.with_name(path.name.replace("LA", "PA")))
+    assert kind_of(corpus) == "asvspoof2019"
+    assert asvspoof2019.prepare(corpus, tmp_path / "out", log) == ALL
+    custom = {cut.id: cut.supervisions[0].custom for cut in read_cuts(tmp_path / "out", "dev")}
+    assert custom["PA_D_1000001"] == {"attack": "A01", "condition": "aaa"} and custom["PA_D_1000000"]["condition"] == "abc"
+    shutil.rmtree(corpus / "ASVspoof2019_PA_train")
+    with pytest.raises(UserError, match="no audio in ASVspoof2019_PA_train/flac; expected PA/ASVspoof2019_PA_train"):
+        asvspoof2019.prepare(corpus, tmp_path / "out", log)
+    assert asvspoof2019.prepare(corpus, tmp_path / "test", log, test=True) == {"eval": ALL["eval"]}
+    shutil.rmtree(corpus / "ASVspoof2019_PA_cm_protocols")
+    assert kind_of(corpus) == "asvspoof2019"

@@ -40,6 +40,8 @@ def exp(tmp_path_factory):
 
 def configured(leave_out, share=1.0):
     return SimpleNamespace(
+        corpus="mini",
+        test={},
         systems=["none"],
         seeds=[3],
         repeated=[],

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from lhotse import CutSet
+from lhotse import CutSet, MonoCut, SupervisionSegment
 from tiny_spoof import write_corpus
 
 from pyspeech.spoof.formats import Label, label_of, write_scores
@@ -125,9 +125,40 @@ def test_names_that_look_like_endings_or_columns(exp, tmp_path):
     CutSet.from_cuts([cut.with_id(name) for cut, name in zip(cuts, names, strict=True)]).to_file(corpus / "eval.jsonl.gz")
     (tmp_path / "scores/none/1").mkdir(parents=True)
     write_scores(tmp_path / "scores/none/1/eval.txt", {name: float(index) for index, name in enumerate(names)})
-    conf = SimpleNamespace(repeated=["none"], seeds=[1])
+    conf = SimpleNamespace(repeated=["none"], seeds=[1], test={}, corpus="mini")
     other = SimpleNamespace(dir=tmp_path, log=logging.getLogger("test"), parts=None)
     found = score.system_figures(other, conf, "none")["sets"]["eval"]
     genuine = [index for index, cut in enumerate(cuts) if label_of(cut).genuine]
     expected = equal_error_rate(genuine, [index for index in range(6) if index not in genuine])[0]
     assert found["eer"] == [expected] and (found["genuine"], found["fake"]) == (2, 4)
+
+
+def test_figures_by_family_language_and_page():
+    """Of a hand-made set, against counted figures: families against all genuine, pages and languages by themselves."""
+    rows = [  # id, kind, family, language, page, score
+        ("a", "genuine", None, "en", "p", 2.0),
+        ("b", "genuine", None, "de", "q", 0.0),
+        ("c", "fake", "GAN", "en", "p", 1.0),
+        ("d", "fake", "GAN", "en", "p", 3.0),
+        ("e", "fake", "codec", "de", "r", -1.0),
+    ]
+    cuts = []
+    for name, kind, family, language, page, _ in rows:
+        custom = {"attack": "-", "page": page, **({"family": family} if family else {})}
+        supervision = SupervisionSegment(name, name, 0, 1, text=kind, language=language, custom=custom)
+        cuts.append(MonoCut(name, 0, 1, 0, supervisions=[supervision]))
+    labels = {cut.id: label_of(cut) for cut in cuts}
+    scores = {name: score for name, *_, score in rows}
+    found = score.group_figures([scores, {name: -value for name, value in scores.items()}], labels, cuts)
+    assert found == {
+        "families": {"GAN": [0.5, 0.5], "codec": [0.0, 1.0]},
+        "languages": {"en": [0.25, 0.25], "de": [0.0, 1.0]},
+        "pages": {"p": [0.25, 0.25]},
+    }
+    table = tables.detail_table({"none": {"sets": {"wild": found}}}, "wild", "families")
+    assert [line.replace(" ", "") for line in table.splitlines()[2:]] == ["|GAN|50.00|", "|codec|50.00|", "|mean|50.00|"]
+    assert tables.detail_table({"none": {"sets": {"wild": found}}}, "wild", "pages") is None  # of one page
+    for cut in cuts:
+        cut.supervisions[0].custom = {"attack": "A01", "condition": "-"}
+        cut.supervisions[0].language = "en"
+    assert score.group_figures([scores], labels, cuts) == {}

@@ -25,6 +25,9 @@ if environment_name() is None:  # a Python of the developer's own: the programs 
 
 import pytest
 import slurm_harness
+from web_server import Server
+
+from pyspeech.fetch import download
 
 
 @pytest.fixture
@@ -87,3 +90,16 @@ def grid_engine(tmp_path, monkeypatch):
     monkeypatch.setenv("FAKE_GRID_ENGINE", str(state))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
     return lambda: [path.read_text() for path in sorted(state.glob("*.submitted"))]
+
+
+@pytest.fixture
+def server(monkeypatch, tmp_path):
+    """A web server (tests/web_server.py), an empty cache, and downloads that do not wait before they are tried again."""
+    monkeypatch.setenv("PYSPEECH_CACHE", str(tmp_path / "cache"))
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(download, "PAUSES", (0, 0, 0, 0, 0))
+    server = Server()
+    yield server
+    server.shutdown()
+    server.server_close()

@@ -25,7 +25,8 @@ from steps.systems import DECODING, PREPARING, TRAINING, if_used, models_of
 
 @dataclass
 class Config:
-    corpus: str = folder_or("mini", what="a corpus", file=True)  # mini (people and engines), a folder, or a list of files
+    corpus: str = folder_or("mini", "public", what="a corpus", file=True)  # mini, public (fetched), a folder, a list of files
+    clones: str = folder_or("none", what="git clones")  # owner+name or owner/name, to read corpus=public from, or none
     kind: str = "auto"  # its layout: a module of local/add2022/, such as asvspoof5 or labelled (any list), or auto: found
     split_by: str = "auto"  # of labelled files without sets: page, speaker, family, utterance, or auto: the first there are
     test: dict[str, str] = named_folders("a corpus", file=True)  # more corpora to test on: test.NAME=DIR, of any layout

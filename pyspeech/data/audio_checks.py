@@ -23,6 +23,7 @@ NOT_UTF8 = "its name is not UTF-8; rename it (convmv -f latin1 -t utf8)"
 BLOCK = 1 << 14  # frames that are read at a time: the first ones of most files tell that they are not silent
 CHUNK, THREADS = 512, 8  # files that a process checks at a time, and by how many threads
 LOWEST_RATE = 4000  # Hz: less holds no speech that could be understood
+ESTIMATED = 4 * 1152  # samples by which the length of an MP3 without a Xing header, an estimate, may be too large
 
 
 def check_audio(path, loudest=LOUDEST):
@@ -42,10 +43,11 @@ def check_audio(path, loudest=LOUDEST):
                 frames = _check_samples(path, blocks, stream.channels, loudest, to_the_end=True)
                 return {**properties, "duration": frames / stream.samplerate, "format": f"{stream.format} of unknown length"}
             promised = promised_frames(stream, str(path)) or stream.frames
-            frames = _frames(stream)
+            margin = ESTIMATED if stream.format in ("MP3", "MPEG") else 0
+            frames = _frames(stream, margin)
             if not promised:
                 raise UserError(f"{path}: holds no samples")
-            if frames < promised - stream.samplerate // 100:
+            if frames < promised - margin - stream.samplerate // 100:
                 raise UserError(
                     f"{path}: truncated: its header says {promised / stream.samplerate:.2f} s, there are less; copy it again"
                 )
@@ -89,17 +91,20 @@ def _check_samples(path, blocks, channels, loudest, to_the_end):
     return frames
 
 
-def _frames(stream):
-    """Frames that can be read: the last is tried, as a compressed file's header tells of those that were lost, too."""
+def _frames(stream, margin):
+    """Frames that can be read: the last are tried, as a compressed file's header tells of those that were lost, too.
+
+    margin: how many of the last ones may be missing from a file that is whole.
+    """
     import soundfile
 
-    if not stream.frames:
-        return 0
+    start = max(0, stream.frames - 1 - margin)
     try:
-        stream.seek(stream.frames - 1)
-        return stream.frames if len(stream.read(1)) else 0
+        stream.seek(start)
+        found = len(stream.read(margin + 1))
     except soundfile.LibsndfileError:
         return 0
+    return start + found if found else 0
 
 
 def check_file(path, check=check_audio, shortest=SHORTEST):

@@ -41,6 +41,7 @@ from pyspeech.launch import ROOT
 log = logging.getLogger(__name__)
 
 PAUSES = (0, 1, 2, 4, 8)  # seconds before each attempt
+LONGEST_PAUSE = 300  # seconds; a busy server may ask for as many
 BLOCK = 1 << 18
 
 
@@ -72,7 +73,7 @@ def fetch(url: str, name: str | None = None, sha256: str | None = None, folder: 
         folder.mkdir(parents=True, exist_ok=True)
         with locked(target):
             if not target.exists():
-                _download(url, target, sha256)
+                download(url, target, sha256)
                 _note(target, sha256)
             else:
                 _check(target, sha256)
@@ -108,15 +109,19 @@ def _note_of(target, sha256):
     return target.with_name(target.name + ".checked"), f"{sha256.lower()} {state.st_size} {state.st_mtime_ns}\n".encode()
 
 
-def _download(url, target, sha256):
-    """Fill `<target>.part`, check it and rename it to `target`; the lock is held by the caller."""
+def download(url: str, target: Path, sha256: str | None, quiet: bool = False) -> None:
+    """Fill `<target>.part`, check it and rename it to `target`; a lock is held by the caller.
+
+    quiet: without a progress bar or lines in the log. Raises DownloadError where the file cannot be had.
+    """
     part = target.with_name(target.name + ".part")
-    failure = None
+    failure, asked = None, 0
     for pause in PAUSES:
-        time.sleep(pause)
+        time.sleep(max(pause, asked))
         try:
-            _transfer(url, part)
+            _transfer(url, part, quiet)
         except urllib.error.HTTPError as error:
+            asked = _asked_pause(error)
             if error.code == 416:  # what is there is longer than the file: begin again
                 part.unlink(missing_ok=True)
             elif error.code < 500 and error.code not in (408, 429):
@@ -146,7 +151,13 @@ def _download(url, target, sha256):
     )
 
 
-def _transfer(url, part):
+def _asked_pause(error):
+    """Seconds that a server which is too busy wants us to wait; 0 where it does not say, or says it as a date."""
+    text = (error.headers or {}).get("Retry-After", "")
+    return min(int(text), LONGEST_PAUSE) if text.isdecimal() else 0
+
+
+def _transfer(url, part, quiet):
     """One attempt: append to `part` what is missing of it; OSError or HTTPException when the connection breaks."""
     have = part.stat().st_size if part.exists() else 0
     with _open(url, {"Range": f"bytes={have}-"} if have else {}) as answer:
@@ -155,7 +166,8 @@ def _transfer(url, part):
         have = have if resumed else 0
         length = answer.headers.get("Content-Length")
         total = have + int(length) if length else None
-        with open(part, "ab" if resumed else "wb") as stream, _progress(part.stem, have, total) as advance:
+        progress = contextlib.nullcontext(lambda count: None) if quiet else _progress(part.stem, have, total)
+        with open(part, "ab" if resumed else "wb") as stream, progress as advance:
             while block := answer.read(BLOCK):
                 stream.write(block)
                 have += len(block)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pyspeech.data.manifests import load_cuts
 from pyspeech.errors import UserError
+from pyspeech.fetch.download import cache_dir
 from pyspeech.spoof.scored_cuts import left
 
 LAYOUTS = ("add2022", "asvspoof2019", "asvspoof2021", "asvspoof5", "labelled")  # modules of local/add2022/
@@ -31,9 +32,18 @@ def prepare(exp, conf):
 
         mini.prepare(out, log, scale=conf.scale, engines=conf.engines, parts=exp.parts)
         return
-    kind = kind_of(conf.corpus) if conf.kind == "auto" else conf.kind
+    corpus = fetch_public(conf, log) if conf.corpus == "public" else conf.corpus
+    kind = kind_of(corpus) if conf.kind == "auto" else conf.kind
     options = {"split_by": conf.split_by} if kind == "labelled" else {}
-    prepare_layout(kind, conf.corpus, out, log, skip_bad=conf.skip_bad, parts=exp.parts, **options)
+    prepare_layout(kind, corpus, out, log, skip_bad=conf.skip_bad, parts=exp.parts, **options)
+
+
+def fetch_public(conf, log):
+    """Bring the public list's files into the cache; returns the list of those that are there."""
+    from local.add2022 import public
+
+    clones = None if conf.clones == "none" else Path(conf.clones)
+    return public.fetch(cache_dir() / "public_fakes", log, clones, conf.skip_bad)
 
 
 def prepare_tests(exp, conf):

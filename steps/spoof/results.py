@@ -13,7 +13,8 @@ from steps.systems import read_scores
 
 NOTES = {
     "mini": "Corpus mini: recordings of people from free packages, and fakes that vocoders and speech "
-    "synthesisers made of them and of texts, all through the same recording chain (local/add2022/mini.py)."
+    "synthesisers made of them and of texts, all through the same recording chain (local/add2022/mini.py).",
+    "public": "Corpus public: clips of public pages of speech synthesis and voice conversion (local/add2022/public.py).",
 }
 SEARCHED = 50  # genuine utterances, for the vowel of Figure 2
 HISTOGRAMS = ("rnm_sm", "rnm_sm_mc0.8")  # the two panels of Figure 3, trained on Train+Dev. where that was done

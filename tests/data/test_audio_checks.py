@@ -4,6 +4,7 @@ import logging
 
 import numpy as np
 import pytest
+import soundfile
 from tiny_audio import write_audio
 
 from pyspeech.data import audio_checks
@@ -48,3 +49,18 @@ def test_sound_and_faults_behind_the_first_frames(tmp_path):
     samples[0], samples[-1] = 0.5, np.nan
     with pytest.raises(UserError, match="not finite"):
         check_audio(write_audio(tmp_path / "nan.wav", samples=samples, subtype="FLOAT"))
+
+
+def test_mp3_whose_length_is_an_estimate(tmp_path):
+    """Without the header frame that counts samples, libsndfile estimates a few more than there are; half a file is damaged."""
+    path = tmp_path / "whole.mp3"
+    noise = 0.1 * np.random.default_rng(0).standard_normal(48000)
+    soundfile.write(path, noise, 44100, bitrate_mode="CONSTANT", compression_level=0.5)
+    data = path.read_bytes()
+    path.write_bytes(data[data.index(data[:2], 1) :])
+    read = len(soundfile.read(path)[0])
+    assert read < soundfile.info(path).frames
+    assert check_audio(path)["duration"] == read / 44100
+    path.write_bytes(data[: len(data) // 2])
+    with pytest.raises(UserError, match="truncated"):
+        check_audio(path)

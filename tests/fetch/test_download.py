@@ -2,79 +2,23 @@
 
 import functools
 import hashlib
-import http.server
 import io
 import multiprocessing
 import os
 import random
 import socket
 import tarfile
-import threading
 import zipfile
 from pathlib import Path
 
 import pytest
 from tool_harness import as_new
+from web_server import BODY, Handler
 
 from pyspeech.errors import UserError
 from pyspeech.fetch import download, unpack
 
-BODY = bytes(range(256)) * 4000
 SHA256 = hashlib.sha256(BODY).hexdigest()
-
-
-class Server(http.server.ThreadingHTTPServer):
-    """Files by path; `drop` cuts that many connections short; `ranges` False ignores range requests."""
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.files, self.drop, self.ranges, self.requests, self.fail = {"/file.bin": BODY}, 0, True, [], 0
-        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
-        self.base = f"http://127.0.0.1:{self.server_address[1]}"
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        server = self.server
-        server.requests.append((self.path, self.headers.get("Range"), self.headers.get("Authorization")))
-        body = server.files.get(self.path)
-        if body is None or server.fail:
-            server.fail = max(server.fail - 1, 0)
-            self.send_error(503 if body is not None else 404)
-            return
-        kind = "text/html" if self.path.endswith("/") else "application/octet-stream"
-        start = 0
-        if server.ranges and self.headers.get("Range"):
-            start = int(self.headers["Range"][len("bytes=") : -1])
-            if start >= len(body):
-                self.send_error(416)
-                return
-        self.send_response(206 if start else 200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body) - start))
-        self.end_headers()
-        if server.drop:
-            server.drop -= 1
-            self.wfile.write(body[start : start + (len(body) - start) // 2])
-            self.wfile.flush()
-            self.connection.shutdown(socket.SHUT_RDWR)
-            return
-        self.wfile.write(body[start:])
-
-    def log_message(self, *arguments):
-        pass
-
-
-@pytest.fixture
-def server(monkeypatch, tmp_path):
-    monkeypatch.setenv("PYSPEECH_CACHE", str(tmp_path / "cache"))
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(download, "PAUSES", (0, 0, 0, 0, 0))
-    server = Server()
-    yield server
-    server.shutdown()
-    server.server_close()
 
 
 def test_fetch_once(server, tmp_path):
@@ -99,6 +43,15 @@ def test_server_without_ranges(server):
 def test_busy_server_is_asked_again(server):
     server.fail = 2
     assert download.fetch(server.base + "/file.bin", sha256=SHA256).read_bytes() == BODY
+
+
+@pytest.mark.parametrize(("said", "waited"), [("7", 7), ("9999", 300), ("Fri, 27 Nov 2026 06:00:00 GMT", 0)])
+def test_busy_server_says_how_long_to_wait(said, waited, server, monkeypatch):
+    pauses = []
+    monkeypatch.setattr(download.time, "sleep", pauses.append)
+    server.fail, server.wait = 1, said
+    assert download.fetch(server.base + "/file.bin", sha256=SHA256).read_bytes() == BODY
+    assert pauses == [0, waited]
 
 
 def test_part_of_an_earlier_run_is_used(server):

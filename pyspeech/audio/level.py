@@ -13,6 +13,12 @@ def rms(samples: np.ndarray) -> float:
     return math.sqrt(np.var(samples, dtype=np.float64)) if len(samples) else 0.0
 
 
+def scaled(samples: np.ndarray, level: float) -> np.ndarray:
+    """Samples (N,) made louder or quieter as a whole, so that their `rms` is at `level` dB of full scale; silence as it is."""
+    found = rms(samples)
+    return samples * np.float32(10 ** (level / 20) / found) if found else samples
+
+
 class Watched:
     """The blocks of an iterable as they come; then `count`, of their samples, and their range from `lowest` to `highest`."""
 

@@ -43,14 +43,14 @@ class FakeScore:
         score: Log-likelihood ratio (natural logarithm) of genuine against fake speech; higher is genuine.
         threshold: Score from which a recording counts as genuine.
         seconds: Of the recording.
-        windows: (start in seconds, score) of each window that the score is the mean of.
+        windows: (start and end in seconds, score) of each window that the score is the mean of.
     """
 
     name: str
     score: float
     threshold: float
     seconds: float
-    windows: list[tuple[float, float]]
+    windows: list[tuple[float, float, float]]
 
     @property
     def decision(self) -> str:
@@ -172,14 +172,14 @@ class FakeDetector:
         from pyspeech.spoof.detector import score_blocks
 
         audio = Watched(blocks)
-        starts, scores = score_blocks(self.detector, audio)
+        limits, scores = score_blocks(self.detector, audio)
         if audio.highest - audio.lowest < SILENCE:
             raise SilentError(f"{name}: is silent; there is no speech to judge")
         ratio = self.detector.calibration.log_likelihood_ratio
         score = float(ratio(scores.mean()))
         if not math.isfinite(score):  # powers of a spectrum that float32 cannot hold
             raise UserError(f"{name}: has no finite score; its samples go up to {audio.peak:.3g}, expected -1 to 1")
-        windows = [(float(start), float(value)) for start, value in zip(starts, ratio(scores), strict=True)]
+        windows = [(*span, value) for span, value in zip(limits.tolist(), ratio(scores).tolist(), strict=True)]
         return FakeScore(name, score, self.threshold, audio.count / self.sampling_rate, windows)
 
 

@@ -90,9 +90,9 @@ def test_as_a_program_over_a_folder(model, folder):
         assert entry["p_genuine"] == pytest.approx(1 / (1 + np.exp(-entry["score"])))
         assert entry["p_genuine"] + entry["p_fake"] == pytest.approx(1)
         assert entry["decision"] == ("genuine" if entry["score"] >= 0.5 else "fake") and entry["threshold"] == 0.5
-        assert entry["score"] == pytest.approx(np.mean([score for _, score in entry["windows"]]))
+        assert entry["score"] == pytest.approx(np.mean([score for _, _, score in entry["windows"]]))
     assert found["good stereo"]["seconds"] == pytest.approx(1.2)
-    assert [start for start, _ in found["good stereo"]["windows"]] == [0, 0.25, 0.5, pytest.approx(0.7)]
+    assert [start for start, _, _ in found["good stereo"]["windows"]] == [0, 0.25, 0.5, pytest.approx(0.7)]
 
 
 def test_formats(model, folder, tmp_path, capsys):

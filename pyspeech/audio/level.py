@@ -1,9 +1,12 @@
 """The level of audio: root mean square about the mean, as an offset of the recorder is no sound."""
 
+import collections
 import math
 from collections.abc import Iterable, Iterator
 
 import numpy as np
+
+from pyspeech.audio.silence import RANGE
 
 STEP = 2.0**-15  # of 16 bit: within it, nothing is left of channels that cancel each other when mixed
 
@@ -36,6 +39,18 @@ class Watched:
     def peak(self) -> float:
         """The largest magnitude; 0 of no samples."""
         return max(-self.lowest, self.highest, 0.0)
+
+    @property
+    def silent(self) -> bool:
+        """Whether there is no sound: no samples, or digital silence alone."""
+        return self.highest - self.lowest < RANGE
+
+
+def is_silent(blocks: Iterable[np.ndarray]) -> bool:
+    """Whether blocks (n,) hold no sound."""
+    watched = Watched(blocks)
+    collections.deque(watched, maxlen=0)
+    return watched.silent
 
 
 class Measured:

@@ -23,25 +23,41 @@ def silent_stretches(samples: np.ndarray, shortest: int) -> np.ndarray:
 
 
 def without_silence(blocks: Iterable[np.ndarray], shortest: int) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield (place, samples (n,)): what is left of audio in blocks (n,) of any lengths without its silent stretches.
-
-    place: of the first of the samples in the audio. Little more than a block is kept in memory, however long the silence.
-    """
-    size = max(1, shortest // FRAMES)
-    rest, place = np.zeros(0, np.float32), 0  # `rest` begins at sample `place`, a multiple of a frame
+    """Yield (place, samples (n,)): what `SilenceCutter` leaves of audio in blocks (n,) of any lengths."""
+    cutter = SilenceCutter(shortest)
     for block in blocks:
-        rest = np.concatenate([rest, np.asarray(block, dtype=np.float32)])
+        yield from cutter.add(block)
+    yield from cutter.finish()
+
+
+class SilenceCutter:
+    """Cut silent stretches out of audio while it comes in; of them little is kept in memory, however long they are.
+
+    `add` and `finish` give what is left: (place of the first sample in the audio, samples (n,)).
+    """
+
+    def __init__(self, shortest: int) -> None:
+        self._shortest, self._size = shortest, max(1, shortest // FRAMES)
+        self._rest, self._place = np.zeros(0, np.float32), 0  # `rest` begins at sample `place`, a multiple of a frame
+
+    def add(self, block: np.ndarray) -> list[tuple[int, np.ndarray]]:
+        """What is known to be left with a further block (n,)."""
+        rest, size = np.concatenate([self._rest, np.asarray(block, dtype=np.float32)]), self._size
         end = _last_sound(rest, size)
-        yield from _between(rest[:end], place, silent_stretches(rest, shortest))
+        found = _between(rest[:end], self._place, silent_stretches(rest, self._shortest))
         waiting = max(end, len(rest) // size * size - FRAMES * size)  # of a longer stretch the end is enough
-        rest, place = rest[waiting:], place + waiting
-    whole = len(rest) // size * size  # all of it silent
-    if whole < FRAMES * size:
-        whole = 0
-    elif whole < len(rest) and np.ptp(rest[whole:]) < RANGE:
-        whole = len(rest)
-    if whole < len(rest):
-        yield place + whole, rest[whole:]
+        self._rest, self._place = rest[waiting:], self._place + waiting
+        return found
+
+    def finish(self) -> list[tuple[int, np.ndarray]]:
+        """What is left at the end of the audio."""
+        rest, size = self._rest, self._size
+        whole = len(rest) // size * size  # all of it silent
+        if whole < FRAMES * size:
+            whole = 0
+        elif whole < len(rest) and np.ptp(rest[whole:]) < RANGE:
+            whole = len(rest)
+        return [(self._place + whole, rest[whole:])] if whole < len(rest) else []
 
 
 def _last_sound(samples, size):
@@ -53,8 +69,10 @@ def _last_sound(samples, size):
 
 def _between(samples, place, stretches):
     """What lies between stretches."""
-    begin = 0
+    found, begin = [], 0
     for first, last in [*stretches.tolist(), [len(samples), len(samples)]]:
-        if begin < min(first, len(samples)):
-            yield place + begin, samples[begin : min(first, len(samples))]
+        first = min(first, len(samples))
+        if begin < first:
+            found.append((place + begin, samples[begin:first]))
         begin = last
+    return found

@@ -6,9 +6,9 @@ windows.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from pyspeech.errors import folder_or, requirement
+from pyspeech.errors import UserError, folder_or, requirement
 from pyspeech.features.config import check_rate
 from pyspeech.spoof.registry import FRONT_ENDS
 
@@ -103,6 +103,13 @@ class CropConfig:
     cache_gigabytes: float = 2.0  # of audio is kept in memory, by all processes that read it
 
     without_effect = ("cache_gigabytes",)
+
+    def in_windows_of(self, seconds: float, rate: int) -> "CropConfig":
+        """The same with windows of so many seconds at `rate` Hz in detection; UserError where training had longer pieces."""
+        size = round(seconds * rate) if math.isfinite(seconds) else 0
+        if size < self.samples:
+            raise UserError(f"window {seconds:g}: expected {self.samples / rate:.2f} s or more, as in the detector's training")
+        return replace(self, whole=size)
 
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""

@@ -43,7 +43,7 @@ def main(arguments=None):
 
     jobs = find_jobs(options.input, options.output)
     drawn_by = secrets.randbits(128) if options.seed is None else options.seed
-    coefficients = Coefficients(*options.coefficient, options.per == "speaker", drawn_by)
+    coefficients = Coefficients(options.coefficient, options.per == "speaker", drawn_by)
     done = {}
 
     def process(job, shown):

@@ -112,8 +112,8 @@ class Coefficients:
     What is drawn follows from the seed and the name, whatever else is anonymised.
     """
 
-    def __init__(self, lowest: float, highest: float, by_speaker: bool, seed: int) -> None:
-        self._limits, self._by_speaker, self._seed = (lowest, highest), by_speaker, seed
+    def __init__(self, limits: tuple[float, float], by_speaker: bool, seed: int) -> None:
+        self._limits, self._by_speaker, self._seed = limits, by_speaker, seed
 
     def __call__(self, job: Job) -> float:
         """UserError where the speaker is wanted and not known."""

@@ -58,7 +58,7 @@ class Heard:
 
     @property
     def narrow(self) -> bool:
-        return self.rate > 2 * TELEPHONE and self._high < 10 ** (NOTHING / 10) * self._power
+        return self.rate > 2 * TELEPHONE and bool(self._high < 10 ** (NOTHING / 10) * self._power)
 
     @property
     def speech(self) -> bool:

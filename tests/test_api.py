@@ -55,7 +55,8 @@ def test_bundled_detectors_need_no_torch(recording):
         sys.modules.update(dict.fromkeys(["torch", "lhotse", "omegaconf", "tqdm", "yaml", "kaldiio"]))
         from pyspeech import FakeDetector, SpeechDetector, anonymize
         path = sys.argv[1]
-        print(len(SpeechDetector().detect(path).segments) >= 0, FakeDetector().score(path).decision in ("genuine", "fake"))
+        score = FakeDetector(force=True).score(path)
+        print(len(SpeechDetector().detect(path).segments) >= 0, score.decision in ("genuine", "fake"))
         print(anonymize(path).samples.shape)
     """
     done = subprocess.run([sys.executable, "-c", code, recording[0]], capture_output=True, text=True, env=ENVIRONMENT)
@@ -88,7 +89,7 @@ def test_path_array_and_tensor_are_alike(recording):
 
     path, samples = recording
     stereo = np.stack([samples, samples])
-    for method in (SpeechDetector(point="words", threshold=0.01).detect, FakeDetector().score):
+    for method in (SpeechDetector(point="words", threshold=0.01).detect, FakeDetector(force=True).score):
         one = method(path)
         many = method([path, samples, torch.from_numpy(samples), stereo], RATE)
         assert len(many) == 4
@@ -110,10 +111,10 @@ def test_what_is_found_saves_itself_as_the_tools_write_it(recording, tmp_path):
         speech.save(tmp_path / f"by ending{ending}")
         speech.save(tmp_path / "by format", name)
         assert (tmp_path / f"by ending{ending}").read_text() == (tmp_path / "by format").read_text()
-    score = FakeDetector().score(path)
+    score = FakeDetector(force=True).score(path)
     for name in ("text", "json", "csv", "scores"):
         score.save(tmp_path / "y", name)
-        assert (tmp_path / "y").read_text() == run_tool("detect_fake", path, "--format", name).stdout
+        assert (tmp_path / "y").read_text() == run_tool("detect_fake", path, "--force", "--format", name).stdout
     score.save(tmp_path / "y.json", prior=0.9)
     assert json.loads((tmp_path / "y.json").read_text())[0]["p_genuine"] == score.p_genuine(0.9) > score.p_genuine()
 

@@ -1,16 +1,48 @@
 """The level of audio: root mean square about the mean, as an offset of the recorder is no sound."""
 
+import collections
 import math
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from pyspeech.audio.silence import RANGE
+
+LIMIT_MS = 5  # before and after a peak, until which a limiter's gain is back
+MOST_GAIN = 2.0
 STEP = 2.0**-15  # of 16 bit: within it, nothing is left of channels that cancel each other when mixed
 
 
 def rms(samples: np.ndarray) -> float:
     """Of samples (N,); 0 for N = 0 and for a constant."""
     return math.sqrt(np.var(samples, dtype=np.float64)) if len(samples) else 0.0
+
+
+def scaled(samples: np.ndarray, level: float) -> np.ndarray:
+    """Samples (N,) made louder or quieter as a whole, so that their `rms` is at `level` dB of full scale; silence as it is."""
+    found = rms(samples)
+    return samples * np.float32(10 ** (level / 20) / found) if found else samples
+
+
+def limited(samples: np.ndarray, most: float, rate: int) -> np.ndarray:
+    """Samples (C, N) at `rate` Hz with no magnitude above `most`, by a gain that is lower around their peaks alone.
+
+    What the peaks lose the rest gains, so that the level stays: by MOST_GAIN at most.
+    """
+    from scipy.ndimage import minimum_filter1d, uniform_filter1d
+
+    size, gain, result = 2 * (rate * LIMIT_MS // 1000) + 1, 1.0, samples
+    wanted = np.mean(np.square(samples, dtype=np.float64))
+    for _ in range(8):
+        needed = most / np.maximum(gain * np.abs(samples).max(axis=0), most)
+        # The mean of minima that all have seen a peak is no higher than the peak wants it.
+        envelope = uniform_filter1d(minimum_filter1d(needed, size), size, mode="nearest")
+        result = np.clip(samples * (gain * envelope).astype(samples.dtype), -most, most)
+        missing = math.sqrt(wanted / max(float(np.mean(np.square(result, dtype=np.float64))), 1e-30))
+        if missing < 1.001 or gain == MOST_GAIN:
+            break
+        gain = min(gain * missing, MOST_GAIN)
+    return result
 
 
 class Watched:
@@ -30,6 +62,18 @@ class Watched:
     def peak(self) -> float:
         """The largest magnitude; 0 of no samples."""
         return max(-self.lowest, self.highest, 0.0)
+
+    @property
+    def silent(self) -> bool:
+        """Whether there is no sound: no samples, or digital silence alone."""
+        return self.highest - self.lowest < RANGE
+
+
+def is_silent(blocks: Iterable[np.ndarray]) -> bool:
+    """Whether blocks (n,) hold no sound."""
+    watched = Watched(blocks)
+    collections.deque(watched, maxlen=0)
+    return watched.silent
 
 
 class Measured:

@@ -1,24 +1,32 @@
 """Anonymise speakers: move formants by a McAdams coefficient (VoicePrivacy's baseline B2).
 
 IN is an audio file ("-": standard input), or a folder, of which OUT becomes a copy with the same names: all audio files
-in it and below. Rate, channels, format and length are kept; formats that libsndfile cannot write become
-WAV. The farther the coefficient is from 1, the stranger the voice. It is meant for 16 kHz: the fixed frequency is 0.16 of the
-sampling rate. Words and much of the prosody are kept: this is no protection against those who know the speaker or the method.
+in it and below. Rate, channels, format, length and level are kept; formats that libsndfile cannot write become WAV.
+Of a Kaldi data directory (a folder with wav.scp), or a table *.scp, OUT becomes another one with a WAV file for each
+utterance; speakers, texts and the like stay.
+
+The farther the coefficient is from 1, the stranger the voice. It is meant for 16 kHz: the fixed frequency is 0.16 of the
+sampling rate. Words and much of the prosody are kept: this is no protection against those who know the speaker or the
+method. A coefficient that is drawn, as in VoicePrivacy 2022 (for each speaker) and 2024 (for each utterance), is harder to
+undo; with --seed whoever knows the seed and the name knows it.
 
 examples:
   utils/anonymize.py call.wav hidden.wav
   utils/anonymize.py --coefficient 0.7 recordings/ hidden/
+  utils/anonymize.py --coefficient 0.5-0.9 --per speaker data/test data/test_hidden
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import logging
 import os
+import secrets
 from pathlib import Path
 
-from pyspeech.commands.arguments import tool_parser
+from pyspeech.commands.arguments import seed, tool_parser
 from pyspeech.commands.terminal import process_each, set_up_messages
 from pyspeech.errors import UserError
 
@@ -31,93 +39,105 @@ def main(arguments=None):
     options = parser().parse_args(arguments)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     status = set_up_messages()
-    targets = find_targets(options.input, options.output)
-    from pyspeech.audio.recordings import Recording
+    from pyspeech.commands.anonymize_jobs import Coefficients, find_jobs, write_tables
 
-    recordings = [Recording(os.path.basename(source), source) for source in targets]
-    written = []
+    jobs = find_jobs(options.input, options.output)
+    drawn_by = secrets.randbits(128) if options.seed is None else options.seed
+    coefficients = Coefficients(options.coefficient, options.per == "speaker", drawn_by)
+    done = {}
 
-    def process(recording, shown):
-        target = targets[recording.path]
-        written.append(anonymize_file(recording.path, target, options.coefficient, options.level))
+    def process(job, shown):
+        done[job] = anonymize_job(job, coefficients(job), options.level)
 
     def summary():
-        paths, seconds = zip(*written, strict=True)
-        place = options.output if Path(options.input).is_dir() else paths[0]
+        paths, seconds = zip(*done.values(), strict=True)
+        place = options.output if Path(options.input).is_dir() or options.input.lower().endswith(".scp") else paths[0]
         return f"{len(paths)} file{'s' * (len(paths) != 1)}, {sum(seconds):.2f} s of audio: {place}"
 
-    return process_each(recordings, process, status, "anonymised", summary)
+    failed = process_each(jobs, process, status, "anonymised", summary)
+    if done and failed != 130:
+        write_tables(options.input, options.output, done)
+    return failed
 
 
 def parser():
     parser = tool_parser(__doc__)
-    parser.add_argument("input", metavar="IN", help="audio file, - or folder")
+    parser.add_argument("input", metavar="IN", help="audio file, -, folder, Kaldi data directory or *.scp")
     parser.add_argument(
         "output",
         metavar="OUT",
-        help="file, or folder where IN is one; of a single IN, a folder "
+        help="file, or folder where IN is more than a file; of a single IN, a folder "
         "that is there, or any that ends in /; files that are there are replaced",
     )
     parser.add_argument(
         "--coefficient",
         metavar="A",
         type=coefficient,
-        default=0.8,
-        help="above 0; 1 changes nothing, below 0.6 and above 1 is hard to understand (default: 0.8)",
+        default=(0.8, 0.8),
+        help="above 0; 1 changes nothing, below 0.6 and above 1 is hard to understand; LOW-HIGH: drawn (default: 0.8)",
     )
+    parser.add_argument(
+        "--per",
+        choices=("utterance", "speaker"),
+        default="utterance",
+        help="what a coefficient is drawn for; speakers are those of the data directory, or of utt2spk beside the table "
+        "(default: utterance)",
+    )
+    parser.add_argument("--seed", metavar="N", type=seed, help="of the drawing (default: another one each time, kept nowhere)")
     parser.add_argument(
         "--level",
         choices=("rms", "peak"),
         default="rms",
-        help="rms: as loud as before, but quieter where a format of integers would clip, and a warning "
-        "says by how much; peak: to full scale, as the baseline does (default: rms)",
+        help="rms: as loud as before; peaks that a format of integers would clip are limited; peak: to full scale, as the "
+        "baseline does (default: rms)",
     )
     return parser
 
 
 def coefficient(text):
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a number above 0, such as 0.8")
-    return value
+    """(lowest, highest) of a number or a range."""
+    try:
+        values = [float(part) for part in text.split("-")] if not text.startswith("-") else []
+    except ValueError:
+        values = []
+    if len(values) not in (1, 2) or not all(0 < value < float("inf") for value in values) or values[0] > values[-1]:
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0, such as 0.8, nor a range, such as 0.5-0.9")
+    return values[0], values[-1]
 
 
-def find_targets(source, output):
-    """{path of an audio file: Path to write}; UserError where that would replace or become part of what is read."""
-    from pyspeech.audio.io import find_audio
-
-    files = [str(path) for path in find_audio([source])]
-    if output == "-":
-        raise UserError("OUT -: expected a file or folder to write; audio does not go to standard output")
-    several = Path(source).is_dir()
-    folder, output = several or output.endswith("/") or Path(output).is_dir(), Path(output)
-    if folder and output.exists() and not output.is_dir():
-        raise UserError(f"{output}: is a file; expected a folder")
-    if not several:
-        if folder and source == "-":
-            raise UserError(f"{output}: is a folder; expected a file to write standard input's audio to")
-        target = output / Path(source).name if folder else output
-        if target.is_dir() or source != "-" and target.resolve() == Path(source).resolve():
-            raise UserError(f"{target}: expected a file to write that is not {source} itself")
-        return {files[0]: target}
-    if Path(source).resolve() in (output.resolve(), *output.resolve().parents):
-        raise UserError(f"{output}: lies in the folder that is read, {source}; expected another place")
-    return {path: output / Path(path).relative_to(source) for path in files}
-
-
-def anonymize_file(source, target, coefficient, level):
+def anonymize_job(job, coefficient, level):
     """Write one file. Returns (the path written, seconds of audio). UserError where it cannot be read or written."""
-    from pyspeech.audio.io import read_channels
     from pyspeech.spoof.mcadams import anonymize
 
-    samples, rate = read_channels(source)
-    kind = kind_of(source, target)
+    samples, rate = read_job(job)
+    kind = kind_of(job.path, job.target)
     try:
         for channel in samples:
             channel[:] = anonymize(channel, coefficient, rate, level)
     except UserError as error:
-        raise UserError(f"{source}: {error}") from None
-    return write(target, samples, rate, kind, source), samples.shape[1] / rate
+        raise UserError(f"{job.path}: {error}") from None
+    return write(job.target, samples, rate, kind, job.path), samples.shape[1] / rate
+
+
+def read_job(job):
+    """(samples (channels, N), rate) of a job."""
+    from pyspeech.audio.io import read_channels
+
+    if job.duration is None:
+        return read_channels(job.path)
+    samples, rate = read_whole(job.path)
+    part = samples[:, round(job.start * rate) : round((job.start + job.duration) * rate)].copy()
+    if not part.shape[1]:
+        raise UserError(f"{job.name}: {job.path} has no audio from {job.start:g} s on")
+    return part, rate
+
+
+@functools.lru_cache(maxsize=1)
+def read_whole(path):
+    """A recording whose utterances follow each other, read once."""
+    from pyspeech.audio.io import read_channels
+
+    return read_channels(path)
 
 
 def kind_of(source, target):
@@ -142,21 +162,11 @@ def write(target, samples, rate, kind, source):
     """Samples (channels, N) into a file of the kind, or into a WAV beside where that cannot be, and say so.
 
     Returns the path written.
-    What would clip is made quieter as a whole: limiting the peaks alone would distort, and floats are another format.
     """
-    import numpy as np
     import soundfile
 
-    peak = float(np.abs(samples).max())
-    if peak > FULL_SCALE and kind[1] not in ("FLOAT", "DOUBLE"):
-        if peak > 1:
-            logging.warning(
-                "%s: its peaks would be at %.2f of full scale; made quieter by %.1f dB",
-                source,
-                peak,
-                20 * np.log10(peak / FULL_SCALE),
-            )
-        samples *= FULL_SCALE / peak
+    if kind[1] not in ("FLOAT", "DOUBLE"):
+        samples = within_full_scale(samples, rate, source)
     if kind[0]:
         with contextlib.suppress(soundfile.LibsndfileError, ValueError):
             write_sound(target, samples, rate, *kind)
@@ -173,6 +183,22 @@ def write(target, samples, rate, kind, source):
     except soundfile.LibsndfileError as error:
         raise UserError(f"{wav}: cannot be written: {error.error_string}") from None
     return wav
+
+
+def within_full_scale(samples, rate, source):
+    """Samples (channels, N) as loud as before, the peaks limited that integers would clip."""
+    import numpy as np
+
+    from pyspeech.audio.level import limited
+
+    peak = float(np.abs(samples).max())
+    if peak <= 1:
+        return samples * min(1, FULL_SCALE / max(peak, FULL_SCALE))
+    found = limited(samples, FULL_SCALE, rate)
+    lost = 10 * np.log10(np.mean(np.square(samples, dtype=np.float64)) / np.mean(np.square(found, dtype=np.float64)))
+    quieter = f", and {lost:.1f} dB quieter" if lost >= 0.1 else ""
+    logging.warning("%s: its peaks would be at %.2f of full scale; they are limited%s", source, peak, quieter)
+    return found
 
 
 def write_sound(path, samples, rate, form, subtype):

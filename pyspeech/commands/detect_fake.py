@@ -5,15 +5,20 @@ manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and leng
 
 The score is the log-likelihood ratio (natural logarithm) of genuine against fake speech: higher means genuine, 0 is neutral.
 In recordings longer than a window (10 s in the bundled detector) it is the mean over windows. A score of at least the
-threshold counts as genuine; the default is the threshold of the equal error rate on the detector's development set.
-P(genuine) follows from the score and --prior. Calibration and threshold come from the kinds of fakes in training: unseen
-engines, microphones and languages cause errors. pyspeech/spoof/shipped/README.md has error rates of the bundled detector.
+threshold counts as genuine, and P(genuine) is then 0.5 or more. The default is the threshold of the equal error rate on the
+detector's development set; --prior or --threshold sets another. Calibration and threshold come from the kinds of fakes in
+training: unseen engines, microphones and languages cause errors. --calibrate fits both to labelled recordings of your own.
+pyspeech/spoof/shipped/README.md has error rates of the bundled detector.
+
+Refused: under 0.5 s of sound, and recordings without speech. Scores of under 2 s are drawn towards the threshold.
 
 examples:
   utils/detect_fake.py message.ogg
   utils/detect_fake.py recordings/ --format csv -o found.csv
   utils/detect_fake.py message.ogg --model exp/mini/models/NAME/SEED
-  utils/detect_fake.py eval/ --model DIR --format scores -o scores.txt     # for utils/score_eer.py
+  utils/detect_fake.py interview.wav --segments --plot plots/              # which parts are fake
+  utils/detect_fake.py own/ --calibrate own/labels.txt -o detector/        # then: --model detector/
+  utils/detect_fake.py eval/ --model DIR --force --format scores -o scores.txt     # for utils/score_eer.py
 """
 
 from __future__ import annotations
@@ -21,9 +26,11 @@ from __future__ import annotations
 import argparse
 import collections
 import contextlib
+import json
 import logging
 import math
 import sys
+from functools import partial
 from pathlib import Path
 
 import pyspeech
@@ -34,6 +41,7 @@ from pyspeech.model_file import find_model
 from pyspeech.spoof.config import KIND
 
 FORMATS = ("text", "json", "csv", "scores")
+WINDOW = 2.0  # seconds, where parts of recordings are asked for
 CARD = Path(pyspeech.__file__).parent / "spoof" / "shipped" / "README.md"
 
 
@@ -43,8 +51,8 @@ def parser():
     parser.add_argument(
         "--model",
         metavar="DIR",
-        help="folder of a model.pt that the recipe add2022 made: models/NAME/SEED "
-        "in its experiment folder (default: the bundled detector)",
+        help="folder of a model.pt that the recipe add2022 made (models/NAME/SEED in its experiment folder), or that "
+        "--calibrate made (default: the bundled detector)",
     )
     parser.add_argument(
         "--format",
@@ -53,16 +61,34 @@ def parser():
         help="text (default), json (a list, with the "
         "score of each window), csv, scores (lines `recording score`, as in the recipe's score files)",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE (default: standard output)")
     parser.add_argument(
+        "-o", "--output", metavar="FILE", help="write to FILE (default: standard output); with --calibrate a folder"
+    )
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
         "--prior",
         metavar="P",
         type=probability,
-        default=0.5,
-        help="prior probability of a genuine recording, for P(genuine) (default: 0.5)",
+        help="share of genuine ones among such recordings: moves the threshold and P(genuine) (default: the threshold's own)",
+    )
+    group.add_argument(
+        "--threshold", metavar="X", type=float, help="a score of X or more counts as genuine (default: the detector's own)"
     )
     parser.add_argument(
-        "--threshold", metavar="X", type=float, help="a score of X or more counts as genuine (default: the detector's own)"
+        "--segments",
+        action="store_true",
+        help="score the parts of a recording too, in windows of 2 s: lines (text, csv), or `segments` (json)",
+    )
+    parser.add_argument("--window", metavar="S", type=float, help="seconds of a window; shorter ones see shorter fakes")
+    parser.add_argument("--plot", metavar="DIR", help="plot the scores of the parts: DIR/NAME.png")
+    parser.add_argument(
+        "--force", action="store_true", help="judge short recordings and those without speech too, by their scores as they are"
+    )
+    parser.add_argument(
+        "--calibrate",
+        metavar="LABELS",
+        help="fit calibration and threshold to the recordings, which LABELS calls genuine or fake (formats: "
+        "utils/score_eer.py); written beside the model, or with a copy of it to the folder -o",
     )
     return parser
 
@@ -77,10 +103,19 @@ def probability(text):
 def main(arguments=None):
     """Returns the exit status: 0, or 1 where a recording could not be judged."""
     options = parser().parse_args(arguments)
+    if options.segments and options.format == "scores":
+        raise UserError("--segments: --format scores has one score for each recording; expected text, csv or json")
     status = set_up_messages()
-    from pyspeech.audio.recordings import find_recordings
+    from pyspeech.audio.recordings import check_output, find_recordings
 
-    recordings, detector = find_recordings(options.inputs), load(options)
+    recordings = find_recordings(options.inputs)
+    if options.calibrate:
+        from pyspeech.commands.calibrate_fake import calibrate
+
+        return calibrate(options, recordings, status, partial(judge, options=options))
+    if options.plot:
+        check_output(options.plot, recordings, "--plot")
+    detector, notes = load(options), collections.Counter()
     with output(options) as stream:
         writer = Writer(options, stream)
 
@@ -88,23 +123,53 @@ def main(arguments=None):
             found = judge(recording, detector, options)
             status.clear()
             writer.write(found)
+            notes.update(found.notes)
+            if options.plot:
+                from pyspeech.audio.recordings import file_stem
+                from pyspeech.spoof.picture import draw_score
+
+                draw_score(found, Path(options.plot, file_stem(recording) + ".png"))
 
         failed = process_each(recordings, work, status, "judged")
         if failed == 130:
             raise KeyboardInterrupt  # a file of some of them would look like that of all
         writer.finish()
+    say_notes(notes, options.force)
     return failed
+
+
+def say_notes(notes, force):
+    """What is to be known of some recordings' scores, once for all of them."""
+    from pyspeech.spoof.heard import CERTAIN, NARROW, SHORT
+
+    if notes[SHORT]:
+        logging.warning(
+            "%s with under %g s of sound: scores of short ones are less certain%s",
+            counted(notes[SHORT]),
+            CERTAIN,
+            "" if force else ", and are drawn towards the threshold",
+        )
+    if notes[NARROW]:
+        logging.warning(
+            "%s with nothing above 4 kHz, as over the telephone: the detector errs more often there", counted(notes[NARROW])
+        )
+
+
+def counted(number):
+    return f"{number} recording{'s' * (number != 1)}"
 
 
 def load(options):
     """The FakeDetector of --model, or the bundled one."""
+    from pyspeech.model_file import MODEL_FILE, ONNX_FILE
     from pyspeech.spoof.api import FakeDetector
     from pyspeech.spoof.calibration import Calibration
 
     if options.threshold is not None and not math.isfinite(options.threshold):
         raise UserError(f"--threshold {options.threshold}: expected a finite number")
-    folder = find_model(options.model, KIND) if options.model else None
-    found = FakeDetector(folder, threshold=options.threshold)
+    layouts = ((MODEL_FILE,), (ONNX_FILE,))
+    folder = find_model(options.model, KIND, layouts) if options.model else None
+    found = FakeDetector(folder, threshold=options.threshold, prior=options.prior, force=options.force)
     if not options.model:
         logging.warning(
             "accuracy of the bundled detector is limited: compare scores of recordings made alike, and do not trust a single "
@@ -113,7 +178,9 @@ def load(options):
         )
     if found.detector.calibration == Calibration():
         logging.warning("%s: not calibrated, for its corpus had no dev set: probabilities are the network's own word", folder)
-    return found
+    if options.window is None and not options.segments and not options.plot:
+        return found
+    return found.with_window(max(WINDOW, found.shortest_window) if options.window is None else options.window)
 
 
 @contextlib.contextmanager
@@ -132,28 +199,20 @@ def judge(recording, detector, options):
     """The FakeScore of a recording."""
     from dataclasses import replace
 
-    from pyspeech.spoof.api import SilentError
+    from pyspeech.audio.level import is_silent
+    from pyspeech.spoof.heard import SilentError
 
     channel = recording.channel if options.channel is None else options.channel
     try:
         found = detector.score_blocks(blocks_of(recording, detector, channel), str(recording.path))
     except SilentError:
-        if channel is None and recording.path != "-" and not silent(recording, detector):  # a pipe cannot be read again
+        mixed = channel is None and recording.path != "-"  # a pipe cannot be read again
+        if mixed and not is_silent(blocks_of(recording, detector, 0)):
             raise UserError(
                 f"{recording.path}: its channels cancel (--channel takes one); there is no speech to judge"
             ) from None
         raise
     return replace(found, name=shown_name(recording))
-
-
-def silent(recording, detector):
-    """Whether the first channel of a recording is."""
-    from pyspeech.audio.level import Watched
-    from pyspeech.spoof.api import SILENCE
-
-    first = Watched(blocks_of(recording, detector, 0))
-    collections.deque(first, maxlen=0)
-    return first.highest - first.lowest < SILENCE
 
 
 def blocks_of(recording, detector, channel):
@@ -167,24 +226,25 @@ class Writer:
     """Scores to a stream, each as soon as it is there, but for JSON, which is one list."""
 
     def __init__(self, options, stream):
-        self.options, self.stream, self.scores = options, stream, []
+        self.options, self.stream, self.rows = options, stream, []
         if options.format == "csv":
-            self._write([])
+            from pyspeech.spoof import api, segments
+
+            self.stream.write(api.csv_line(segments.HEADER if options.segments else api.HEADER))
 
     def write(self, score):
-        if self.options.format == "json":
-            self.scores.append(score)
-        else:
-            from pyspeech.spoof.api import line_of
+        from pyspeech.spoof import api, segments
 
-            self.stream.write(line_of(score.as_dict(self.options.prior), self.options.format))
+        row, format, parts = score.as_dict(), self.options.format, self.options.segments
+        if format == "json":
+            self.rows.append({**row, "segments": segments.segment_rows(score)} if parts else row)
+        elif format == "csv" and parts:
+            self.stream.write("".join(api.csv_line(part.values()) for part in segments.segment_rows(score)))
+        else:
+            self.stream.write(api.line_of(row, format) + (segments.as_text(score) if parts else ""))
             self.stream.flush()
 
     def finish(self):
         if self.options.format == "json":
-            self._write(self.scores)
-
-    def _write(self, scores):
-        from pyspeech.spoof.api import render
-
-        self.stream.write(render(scores, self.options.format, self.options.prior))
+            json.dump(self.rows, self.stream, indent=1, ensure_ascii=False)
+            self.stream.write("\n")

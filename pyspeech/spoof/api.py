@@ -9,13 +9,14 @@ The bundled detector (shipped/README.md) needs no PyTorch. Its accuracy is limit
 
 from __future__ import annotations
 
+import copy
 import csv
 import io
 import json
 import math
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
     from pyspeech.audio.inputs import AudioInput
 
 FORMATS = {"text": ".txt", "json": ".json", "csv": ".csv", "scores": ".scores"}
-HEADER = ["recording", "decision", "p_genuine", "p_fake", "score", "threshold", "seconds"]
-SILENCE = 1e-4  # a recording whose samples lie this close together, of a full scale of -1 to 1, holds no speech
+HEADER = ["recording", "decision", "p_genuine", "p_fake", "score", "threshold", "seconds", "prior", "notes"]
 
 
 @dataclass(frozen=True)
@@ -43,62 +43,99 @@ class FakeScore:
         score: Log-likelihood ratio (natural logarithm) of genuine against fake speech; higher is genuine.
         threshold: Score from which a recording counts as genuine.
         seconds: Of the recording.
-        windows: (start in seconds, score) of each window that the score is the mean of.
+        windows: (start and end in seconds, score) of each window that the score is the mean of.
+        notes: What makes the score less certain: "short" (under 2 s of sound; the score is then drawn towards the threshold),
+            "nothing above 4 kHz" (as over the telephone).
     """
 
     name: str
     score: float
     threshold: float
     seconds: float
-    windows: list[tuple[float, float]]
+    windows: list[tuple[float, float, float]]
+    notes: tuple[str, ...] = ()
 
     @property
     def decision(self) -> str:
         """ "genuine" or "fake"."""
         return "genuine" if self.score >= self.threshold else "fake"
 
-    def p_genuine(self, prior: float = 0.5) -> float:
-        """Probability that the recording is genuine, where a share of `prior` (0 to 1, both excluded) of all is."""
-        if not 0 < prior < 1:
-            raise UserError(f"prior {prior}: expected the probability of genuine speech, more than 0 and less than 1")
-        return 0.5 * (1 + math.tanh(0.5 * (self.score + math.log(prior) - math.log1p(-prior))))
+    @property
+    def segments(self) -> list[tuple[float, float, float]]:
+        """(start and end in seconds, score) of each part between the edges of windows: the mean of the windows over it."""
+        from pyspeech.spoof.segments import timeline
 
-    def as_dict(self, prior: float = 0.5) -> dict[str, Any]:
+        return timeline(self.windows)
+
+    @property
+    def prior(self) -> float:
+        """Probability of a genuine recording, before anything is heard, for which the threshold is the best."""
+        return _logistic(-self.threshold)
+
+    def p_genuine(self, prior: float | None = None) -> float:
+        """Probability that the recording is genuine, where a share of `prior` (0 to 1, both excluded) of all is.
+
+        None: the `prior` of the threshold, with which the decision is "genuine" from 0.5 on.
+        """
+        return _logistic(self.score - (self.threshold if prior is None else threshold_of(prior)))
+
+    def with_prior(self, prior: float) -> FakeScore:
+        """The same score with the threshold that is the best where a share of `prior` of all recordings is genuine."""
+        return replace(self, threshold=threshold_of(prior))
+
+    def as_dict(self) -> dict[str, Any]:
         """The fields of HEADER, and the windows."""
-        genuine = self.p_genuine(prior)
-        values = (self.name, self.decision, genuine, 1 - genuine, self.score, self.threshold, self.seconds)
-        return {**dict(zip(HEADER, values, strict=True)), "windows": [list(window) for window in self.windows]}
+        genuine = self.p_genuine()
+        values = (self.name, self.decision, genuine, 1 - genuine, self.score, self.threshold, self.seconds, self.prior)
+        windows = [list(window) for window in self.windows]
+        return {**dict(zip(HEADER, (*values, list(self.notes)), strict=True)), "windows": windows}
 
-    def save(self, path: str | Path, format: str | None = None, prior: float = 0.5) -> None:
+    def save(self, path: str | Path, format: str | None = None, prior: float | None = None) -> None:
         """Write the score to a file: format "text", "json", "csv" or "scores", by default that of the file's ending (.txt,
-        .json, .csv, .scores). UserError for any other."""
+        .json, .csv, .scores). prior: as of `with_prior`. UserError for any other."""
         chosen = format_of(path, FORMATS, format)
         with atomic_write(path) as stream:
-            stream.write(render([self], chosen, prior))
+            stream.write(render([self if prior is None else self.with_prior(prior)], chosen))
 
 
-def render(scores: Iterable[FakeScore], format: str, prior: float = 0.5) -> str:
+def threshold_of(prior: float) -> float:
+    """The threshold of log-likelihood ratios where a share of `prior` of all recordings is genuine."""
+    if not 0 < prior < 1:
+        raise UserError(f"prior {prior}: expected the probability of genuine speech, more than 0 and less than 1")
+    return math.log1p(-prior) - math.log(prior)
+
+
+def _logistic(value):
+    return 0.5 * (1 + math.tanh(0.5 * value))
+
+
+def render(scores: Iterable[FakeScore], format: str) -> str:
     """Return the text of scores in one of FORMATS."""
-    rows = [score.as_dict(prior) for score in scores]
+    rows = [score.as_dict() for score in scores]
     if format == "json":
         return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
-    lines = [_csv_line(HEADER)] if format == "csv" else []
+    lines = [csv_line(HEADER)] if format == "csv" else []
     return "".join([*lines, *(line_of(row, format) for row in rows)])
 
 
 def line_of(row: dict[str, Any], format: str) -> str:
     """The line of one score, of `FakeScore.as_dict`, in a format of lines: text, csv, scores."""
+    row = {**row, "notes": ", ".join(row["notes"])}
     if format == "csv":
-        return _csv_line([round(value, 6) if isinstance(value, float) else value for value in map(row.get, HEADER)])
+        return csv_line(map(row.get, HEADER))
     if format == "scores":
         return f"{row['recording']} {row['score']!r}\n"
     return (
         "{recording}: {decision}, P(genuine) {p_genuine:.3f}, P(fake) {p_fake:.3f}, score "
-        "{score:+.3f} (genuine from {threshold:+.3f} on), {seconds:.1f} s\n".format(**row)
+        "{score:+.3f} (genuine from {threshold:+.3f} on), {seconds:.1f} s{comma}{notes}\n".format(
+            **row, comma=", " * bool(row["notes"])
+        )
     )
 
 
-def _csv_line(cells):
+def csv_line(cells: Iterable[Any]) -> str:
+    """A line of CSV; numbers with six digits."""
+    cells = [round(value, 6) if isinstance(value, float) else value for value in cells]
     line = io.StringIO()
     csv.writer(line, lineterminator="\n").writerow(cells)
     return line.getvalue()
@@ -113,7 +150,14 @@ class FakeDetector:
     """
 
     def __init__(
-        self, model: str | Path | None = None, *, threshold: float | None = None, device: str | torch.device = "auto"
+        self,
+        model: str | Path | None = None,
+        *,
+        threshold: float | None = None,
+        prior: float | None = None,
+        force: bool = False,
+        own_calibration: bool = True,
+        device: str | torch.device = "auto",
     ) -> None:
         """Load a detector; without arguments the bundled one.
 
@@ -121,23 +165,45 @@ class FakeDetector:
             model: Folder of a trained model.pt, or an ONNX file.
             threshold: Score from which a recording counts as genuine; None: the detector's own, that of equal error rates on
                 its development set.
+            prior: Share of genuine ones among the recordings, more than 0 and less than 1, instead of a threshold.
+            force: Judge recordings of under half a second and without speech too, and leave scores of short ones as they are.
+            own_calibration: Use the calibration.json beside the model, which `pyspeech detect-fake --calibrate` wrote, if any.
             device: "auto" (the GPU where there is one), "cpu" or "cuda". ONNX files run on the CPU, and so does the bundled
                 detector unless this is "cuda".
 
         Raises:
-            UserError: for a model that is missing or of another kind, and for a threshold that is no number.
+            UserError: for a model that is missing or of another kind, and for a threshold or a prior out of range.
         """
         if threshold is not None and not math.isfinite(threshold):
             raise UserError(f"threshold {threshold}: expected a finite number")
-        self.detector = _load(model, device)
-        own = float(self.detector.calibration.log_likelihood_ratio(self.detector.threshold))
-        self.threshold = own if threshold is None else threshold
+        if prior is not None:
+            if threshold is not None:
+                raise UserError(f"threshold {threshold}, prior {prior}: expected one of them, from which the other follows")
+            threshold = threshold_of(prior)
+        self.detector, self.force = _load(model, device, own_calibration), force
+        self._own_threshold = float(self.detector.calibration.log_likelihood_ratio(self.detector.threshold))
+        self.threshold = self._own_threshold if threshold is None else threshold
         self.sampling_rate: int = self.detector.sampling_rate
 
     @classmethod
     def load(cls, model: str | Path | None = None, **options: Any) -> FakeDetector:
         """Load a detector; arguments as of the class."""
         return cls(model, **options)
+
+    @property
+    def shortest_window(self) -> float:
+        """Seconds of the pieces of training."""
+        return self.detector.crop.samples / self.sampling_rate
+
+    def with_window(self, seconds: float) -> FakeDetector:
+        """The same detector with windows of so many seconds: short ones show fake parts of genuine recordings.
+
+        Raises:
+            UserError: for less than `shortest_window`.
+        """
+        other = copy.copy(self)
+        other.detector = replace(self.detector, crop=self.detector.crop.in_windows_of(seconds, self.sampling_rate))
+        return other
 
     @overload
     def score(self, audio: AudioInput, sampling_rate: int | None = None) -> FakeScore: ...
@@ -156,7 +222,8 @@ class FakeDetector:
             A `FakeScore`, or a list of them in the order of the list given.
 
         Raises:
-            UserError: for what cannot be read, is no audio, is silent, or has no finite score.
+            UserError: for what cannot be read, is no audio, has less than half a second of sound or no speech, or has no
+                finite score.
         """
         from pyspeech.audio.inputs import is_many, stream_inputs
 
@@ -168,19 +235,22 @@ class FakeDetector:
 
     def score_blocks(self, blocks: Iterable[np.ndarray], name: str = "recording") -> FakeScore:
         """Score blocks (n,) of samples at `sampling_rate`; name: of the recording, for the result and for messages."""
-        from pyspeech.audio.level import Watched
         from pyspeech.spoof.detector import score_blocks
+        from pyspeech.spoof.heard import Heard, SilentError
 
-        audio = Watched(blocks)
-        starts, scores = score_blocks(self.detector, audio)
-        if audio.highest - audio.lowest < SILENCE:
+        heard = Heard(blocks, self.sampling_rate)
+        limits, scores = score_blocks(self.detector, heard)
+        if heard.watched.silent or len(scores) == 0:
             raise SilentError(f"{name}: is silent; there is no speech to judge")
-        ratio = self.detector.calibration.log_likelihood_ratio
-        score = float(ratio(scores.mean()))
-        if not math.isfinite(score):  # powers of a spectrum that float32 cannot hold
-            raise UserError(f"{name}: has no finite score; its samples go up to {audio.peak:.3g}, expected -1 to 1")
-        windows = [(float(start), float(value)) for start, value in zip(starts, ratio(scores), strict=True)]
-        return FakeScore(name, score, self.threshold, audio.count / self.sampling_rate, windows)
+        scores = self.detector.calibration.log_likelihood_ratio(scores)
+        if not math.isfinite(scores.mean()):  # powers of a spectrum that float32 cannot hold
+            raise UserError(f"{name}: has no finite score; its samples go up to {heard.watched.peak:.3g}, expected -1 to 1")
+        if not self.force:
+            heard.check(name)
+            scores = self._own_threshold + heard.certainty() * (scores - self._own_threshold)
+        windows = [(*span, value) for span, value in zip(limits.tolist(), scores.tolist(), strict=True)]
+        seconds = heard.watched.count / self.sampling_rate
+        return FakeScore(name, float(scores.mean()), self.threshold, seconds, windows, heard.notes())
 
 
 def anonymize(audio: AudioInput, coefficient: float = 0.8, sampling_rate: int | None = None, level: str = "rms") -> Sound:
@@ -214,20 +284,24 @@ def anonymize(audio: AudioInput, coefficient: float = 0.8, sampling_rate: int | 
     return Sound(mcadams.anonymize(samples, coefficient, rate, level), rate)
 
 
-class SilentError(UserError):
-    """A recording without any sound."""
-
-
 @naming_extras()
-def _load(model, device):
-    """The Detector of a folder, of an ONNX file, or the bundled one."""
+def _load(model, device, own):
+    """The Detector of a folder, of an ONNX file, or the bundled one; own: with the calibration beside it."""
+    from pyspeech.model_file import MODEL_FILE, ONNX_FILE, find_model
+    from pyspeech.spoof.config import KIND
     from pyspeech.spoof.onnx_network import SHIPPED, load_onnx
+    from pyspeech.spoof.own_calibration import with_own
 
     if (model is None and str(device) in ("auto", "cpu")) or str(model).endswith(".onnx"):
-        return load_onnx(model or SHIPPED)
-    from pyspeech.compat import named_device
-    from pyspeech.model_file import find_model
-    from pyspeech.spoof.checkpoint import load_model
-    from pyspeech.spoof.config import KIND
+        path = Path(model or SHIPPED)
+    else:
+        folder = find_model(model or SHIPPED.parent, KIND, ((MODEL_FILE,), (ONNX_FILE,)), option="model")
+        path = folder / MODEL_FILE if (folder / MODEL_FILE).is_file() else folder / ONNX_FILE
+    if path.suffix == ".onnx":
+        found = load_onnx(path)
+    else:
+        from pyspeech.compat import named_device
+        from pyspeech.spoof.checkpoint import load_model
 
-    return load_model(find_model(model or SHIPPED.parent, KIND, option="model"), named_device(device, option="device"))
+        found = load_model(path, named_device(device, option="device"))
+    return with_own(found, path) if own else found

@@ -6,9 +6,9 @@ windows.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from pyspeech.errors import folder_or, requirement
+from pyspeech.errors import UserError, folder_or, requirement
 from pyspeech.features.config import check_rate
 from pyspeech.model_file import Kind
 from pyspeech.spoof.registry import FRONT_ENDS
@@ -89,6 +89,9 @@ class CropConfig:
     hop: int = 32300  # samples from window to window of a longer utterance, in detection
     # in detection, utterances up to so many samples are scored whole, longer ones in windows of as many; 0: as in training
     whole: int = 0
+    # dB of full scale (RMS) that each piece is scaled to, in training as in detection, such as -26; None: left as it is
+    level: float | None = None
+    silence: int = 0  # samples: stretches of digital silence that are as long or longer are cut out, such as 800; 0: none
     batch_size: int = 64  # pieces
     balanced: bool = False  # whether training draws both classes equally often, the smaller one repeatedly
     clean_batches: int = 0  # at the beginning, in which nothing is augmented or masked: a short training needs them
@@ -104,6 +107,13 @@ class CropConfig:
 
     without_effect = ("cache_gigabytes",)
 
+    def in_windows_of(self, seconds: float, rate: int) -> "CropConfig":
+        """The same with windows of so many seconds at `rate` Hz in detection; UserError where training had longer pieces."""
+        size = round(seconds * rate) if math.isfinite(seconds) else 0
+        if size < self.samples:
+            raise UserError(f"window {seconds:g}: expected {self.samples / rate:.2f} s or more, as in the detector's training")
+        return replace(self, whole=size)
+
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("data", self)
@@ -111,6 +121,8 @@ class CropConfig:
         require("short", self.short in SHORT, " or ".join(SHORT))
         require("hop", 1 <= self.hop <= self.samples, f"1 to samples={self.samples}, so that no sample is passed over")
         require("whole", self.whole == 0 or self.whole >= self.samples, f"0, or at least samples={self.samples}")
+        require("level", self.level is None or -90 <= self.level <= 0, "-90 to 0 dB of full scale, or null")
+        require("silence", self.silence == 0 or self.silence >= 80, "0, or at least 80")
         require("batch_size", self.batch_size >= (2 if self.balanced else 1), "at least 1, or 2 with balanced=true")
         require("clean_batches", self.clean_batches >= 0, "at least 0")
         require("resynthesized", 0 <= self.resynthesized <= 1, "0 to 1")

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from pyspeech.audio.silence import without_silence
 from pyspeech.data.cache import BoundedCache
 from pyspeech.data.cuts import read_samples
 from pyspeech.errors import UserError
 from pyspeech.spoof.formats import label_of, original_of, page_of
 from pyspeech.spoof.networks import FAKE, GENUINE
 from pyspeech.spoof.page_draws import draw_evenly, pair_up
-from pyspeech.spoof.pieces import fill, random_crop
+from pyspeech.spoof.pieces import prepared, random_crop
 from pyspeech.spoof.resynthesis import resynthesize
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class CropDataset(torch.utils.data.Dataset):
     def __init__(self, data: CropConfig, sampling_rate: int, augment: Callable[..., np.ndarray] | None = None) -> None:
         data.check()
         self.data, self.sampling_rate, self.augment = data, sampling_rate, augment
-        self.read = UtteranceReader(sampling_rate, data.cache_gigabytes)
+        self.read = UtteranceReader(sampling_rate, data.cache_gigabytes, data.silence)
 
     def __getitem__(self, cuts: Iterable[Cut]) -> dict[str, Any]:
         """B utterances:
@@ -170,9 +171,8 @@ class CropDataset(torch.utils.data.Dataset):
                 crop = resynthesize(crop, self.sampling_rate, chance)
             crops.append(self._augmented(crop, cut, rng))
             genuine = cut if label_of(cut).genuine else None
-        size, short = self.data.samples, self.data.short
         return {
-            "samples": torch.from_numpy(np.stack([fill(crop, size, short) for crop in crops])),
+            "samples": torch.from_numpy(np.stack([prepared(crop, self.data) for crop in crops])),
             "targets": torch.tensor([GENUINE if label_of(cut).genuine else FAKE for cut in cuts]),
             "seconds": sum(map(len, crops)) / self.sampling_rate,
             "clean": is_clean(cuts[0]),
@@ -193,10 +193,13 @@ def is_clean(cut: Cut) -> bool:
 
 
 class UtteranceReader:
-    """read(cut): samples (N,) float32 of the whole utterance, N at least 1; the first that are read stay in memory."""
+    """read(cut): samples (N,) float32 of the whole utterance, N at least 1; the first that are read stay in memory.
 
-    def __init__(self, sampling_rate: int, cache_gigabytes: float = 0.0) -> None:
-        self.sampling_rate, self.cache = sampling_rate, BoundedCache(int(cache_gigabytes * 2**30))
+    silence: as of CropConfig; of an utterance that is nothing else it stays.
+    """
+
+    def __init__(self, sampling_rate: int, cache_gigabytes: float = 0.0, silence: int = 0) -> None:
+        self.sampling_rate, self.silence, self.cache = sampling_rate, silence, BoundedCache(int(cache_gigabytes * 2**30))
 
     def __call__(self, cut: Cut) -> np.ndarray:
         """UserError that names the cut where it cannot be read or holds no samples."""
@@ -207,6 +210,9 @@ class UtteranceReader:
         samples = read_samples(cut, self.sampling_rate)
         if len(samples) == 0:
             raise UserError(f"{cut.id}: no samples; remove it from the corpus, or prepare the corpus again")
+        if self.silence:
+            left = [stretch for _, stretch in without_silence([samples], self.silence)]
+            samples = np.concatenate(left) if left else samples
         return _compact(samples)
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from pyspeech.errors import UserError
 from pyspeech.spoof.calibration import Calibration
 from pyspeech.spoof.config import CropConfig
-from pyspeech.spoof.pieces import windows
+from pyspeech.spoof.pieces import prepared, windows
 
 if TYPE_CHECKING:
     from pyspeech.spoof.networks import LcnnBlstm
@@ -57,25 +57,25 @@ def score_samples(detector: Detector, samples: np.ndarray, rate: int) -> float:
         samples = soxr.resample(samples, rate, detector.sampling_rate)
     _, scores = score_blocks(detector, [samples])
     if len(scores) == 0:
-        raise UserError("no samples: there is nothing to score")
+        raise UserError("no samples, or none but digital silence: there is nothing to score")
     return float(scores.mean())
 
 
 def score_blocks(detector: Detector, blocks: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """(starts (W,) in seconds, log odds (W,)) of the windows of an utterance that comes in blocks (n,) of any lengths.
+    """(starts and ends (W, 2) in seconds, log odds (W,)) of the windows of an utterance in blocks (n,) of any lengths.
 
     The blocks have the detector's sampling rate, as `stream_audio` gives them: hours in little memory. No samples
-    have no window.
+    have no window, and neither has digital silence where it is cut out.
     """
-    starts = []
+    limits = []
 
     def pieces():
-        for start, piece in windows(blocks, detector.crop):
-            starts.append(start / detector.sampling_rate)
+        for start, end, piece in windows(blocks, detector.crop):
+            limits.append((start, end))
             yield piece
 
     scores = np.fromiter(score_pieces(detector.model, pieces()), dtype=np.float64)
-    return np.array(starts), scores
+    return np.array(limits).reshape(-1, 2) / detector.sampling_rate, scores
 
 
 def score_utterances(model: LcnnBlstm, crop: CropConfig, utterances: Iterable[np.ndarray]) -> np.ndarray:
@@ -84,7 +84,7 @@ def score_utterances(model: LcnnBlstm, crop: CropConfig, utterances: Iterable[np
 
     def pieces():
         for samples in utterances:
-            found = [piece for _, piece in windows([samples], crop)]
+            found = [piece for _, _, piece in windows([samples], crop)] or [prepared(samples[: crop.samples], crop)]  # silence
             counts.append(len(found))
             yield from found
 

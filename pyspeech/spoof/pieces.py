@@ -2,16 +2,20 @@
 3.2).
 
 In training a piece is a random crop; in detection it is the utterance as a whole, up to CropConfig.whole, or windows go over
-it. What is shorter than in training is followed by zeros, or repeated (CropConfig.short).
+it. What is shorter than in training is followed by zeros, or repeated (CropConfig.short). Where CropConfig says so, digital
+silence is cut out of the utterance before, and pieces are scaled to one level.
 """
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyspeech.audio.level import scaled
+from pyspeech.audio.silence import without_silence
 from pyspeech.audio.speed import play
 
 if TYPE_CHECKING:
@@ -29,6 +33,13 @@ def random_crop(samples: np.ndarray, size: int, rng: np.random.Generator, speed:
     return play(samples[start : start + length], percent)[:size]
 
 
+def prepared(samples: np.ndarray, config: CropConfig) -> np.ndarray:
+    """A piece of samples (N,), N > 0, as a network takes it: at the level of config, and filled up to config.samples."""
+    if config.level is not None:
+        samples = scaled(samples, config.level)
+    return samples if len(samples) >= config.samples else fill(samples, config.samples, config.short)
+
+
 def fill(samples: np.ndarray, size: int, short: str) -> np.ndarray:
     """samples (N,), 0 < N <= size, as (size,): followed by zeros, or repeated (short: zeros, repeat)."""
     if short == "repeat":
@@ -36,14 +47,23 @@ def fill(samples: np.ndarray, size: int, short: str) -> np.ndarray:
     return np.pad(samples, (0, size - len(samples)))
 
 
-def windows(blocks: Iterable[np.ndarray], config: CropConfig) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield (start, piece (config.samples,) or, with config.whole, up to (config.whole,)) of an utterance that comes in
+def windows(blocks: Iterable[np.ndarray], config: CropConfig) -> Iterator[tuple[int, int, np.ndarray]]:
+    """Yield (start, end, piece (config.samples,) or, with config.whole, up to (config.whole,)) of an utterance that comes in
     blocks (n,) of any lengths.
 
-    config: CropConfig. start: the place of the piece's first sample. Windows are config.hop apart (with config.whole as many
-    times that as it holds config.samples), but for the last one, which ends where the utterance does. An utterance that is no
-    longer than a window has one, filled up to config.samples; nothing has none.
+    config: CropConfig. start, end: the places of the piece's first sample and behind its last. Windows are config.hop apart
+    (with config.whole as many times that as it holds config.samples), but for the last one, which ends where the utterance
+    does. An utterance that is no longer than a window has one, filled up to config.samples; nothing has none, and neither has
+    digital silence with config.silence.
     """
+    places = Places()
+    sound = places.of(without_silence(blocks, config.silence)) if config.silence else blocks
+    for start, piece in _windows(sound, config):
+        yield places[start], places[start + len(piece) - 1] + 1, prepared(piece, config)
+
+
+def _windows(blocks, config):
+    """(start, piece) of `windows`, as they are."""
     size, hop = max(config.samples, config.whole), config.hop * max(1, config.whole // config.samples)
     before, rest, start = np.zeros(0, np.float32), np.zeros(0, np.float32), 0  # `rest` begins at sample `start`
     for block in blocks:
@@ -52,6 +72,27 @@ def windows(blocks: Iterable[np.ndarray], config: CropConfig) -> Iterator[tuple[
             yield start, rest[:size]
             before, rest, start = rest[:hop], rest[hop:], start + hop
     if len(rest) and start == 0:
-        yield 0, rest if len(rest) > config.samples else fill(rest, config.samples, config.short)
+        yield 0, rest
     elif len(rest):
         yield start + len(rest) - size, np.concatenate([before, rest])[-size:]
+
+
+class Places:
+    """places[n]: where in an utterance the sample lies that is sample n of what is left of it."""
+
+    def __init__(self) -> None:
+        self._kept, self._given = [0], [0]  # the beginnings of what is left, there and in the utterance
+
+    def of(self, stretches: Iterable[tuple[int, np.ndarray]]) -> Iterator[np.ndarray]:
+        """The blocks of (place, samples (n,)), which are noted."""
+        count = 0
+        for place, samples in stretches:
+            if place - count != self._given[-1] - self._kept[-1]:
+                self._kept.append(count)
+                self._given.append(place)
+            count += len(samples)
+            yield samples
+
+    def __getitem__(self, sample: int) -> int:
+        index = bisect.bisect_right(self._kept, sample) - 1
+        return self._given[index] + sample - self._kept[index]

@@ -214,7 +214,7 @@ def score_cells(
     if between.meaningless:
         log.warning(
             "KL divergence of frames with negative values, or zero throughout, has no meaning: triplets with them "
-            "count as ties, an error of 50 %% where all are"
+            "count as ties, an error of 50 % where all are"
         )
     state = (plan, between, frames.starts[plan.order], frames.lengths[plan.order])
     scores = np.concatenate(list(_progress(_run(state, plan.chunks, jobs), len(plan.chunks), progress)))

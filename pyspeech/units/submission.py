@@ -172,8 +172,9 @@ def check_submission(
     languages = list(dict.fromkeys([*(expected or ()), *there]))
     if not languages:
         problems.add(track, f"no language; expected {' and '.join(LANGUAGES)}")
-    is_open = top.get("open source") is True
-    problems.entries(track, ("metadata.yaml",), (*languages, *["code"] * is_open), () if is_open else ("code",))
+    is_open = top.get("open source")
+    code = ["code"] * (is_open is True)
+    problems.entries(track, ("metadata.yaml",), (*languages, *code), () if code else ("code",))
     _check_code(track / "code", is_open, problems)
     used = {name for name in AUXILIARY if any((track / language / name).is_dir() for language in languages)}
     metadata = _check_track_metadata(track / "metadata.yaml", used, problems)
@@ -237,9 +238,10 @@ class _Problems:
 
 
 def _check_code(code, is_open, problems):
-    if is_open and code.is_dir() and not any(code.iterdir()):
+    """is_open: what metadata.yaml says, true or false; anything else says nothing about the code."""
+    if is_open is True and code.is_dir() and not any(code.iterdir()):
         problems.add(code, "is empty, but metadata.yaml says open source: true")
-    if not is_open and code.is_dir() and any(code.iterdir()):
+    if is_open is False and code.is_dir() and any(code.iterdir()):
         problems.add(code, "is not empty, but metadata.yaml says open source: false")
 
 

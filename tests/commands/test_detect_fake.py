@@ -13,6 +13,7 @@ import pytest
 import soundfile
 import torch
 from tiny_spoof import sound, write_corpus
+from tiny_voice import voice
 from tool_harness import run_tool
 
 from pyspeech.audio.io import read_audio
@@ -63,7 +64,7 @@ def expected_scores(model, folder):
 
 
 def test_as_a_program_over_a_folder(model, folder):
-    run = run_tool("detect_fake", folder, "--model", model, "--format", "json")
+    run = run_tool("detect_fake", folder, "--model", model, "--force", "--format", "json")
     assert run.returncode == 1 and "Traceback" not in run.stderr
     errors = run.stderr.splitlines()
     for line, message in zip(
@@ -82,24 +83,24 @@ def test_as_a_program_over_a_folder(model, folder):
         strict=False,
     ):
         assert line.startswith("error: ") and message in line
-    assert len(errors) == 9
+    assert errors[9:] == ["warning: 3 recordings with under 2 s of sound: scores of short ones are less certain"]
     found, expected = {entry["recording"]: entry for entry in json.loads(run.stdout)}, expected_scores(model, folder)
     assert found.keys() == expected.keys() and len(found) == 3
     for name, entry in found.items():
         assert entry["score"] == pytest.approx(expected[name], abs=1e-4)
-        assert entry["p_genuine"] == pytest.approx(1 / (1 + np.exp(-entry["score"])))
+        assert entry["p_genuine"] == pytest.approx(1 / (1 + np.exp(0.5 - entry["score"])))  # 0.5 at the threshold
         assert entry["p_genuine"] + entry["p_fake"] == pytest.approx(1)
         assert entry["decision"] == ("genuine" if entry["score"] >= 0.5 else "fake") and entry["threshold"] == 0.5
-        assert entry["score"] == pytest.approx(np.mean([score for _, score in entry["windows"]]))
+        assert entry["score"] == pytest.approx(np.mean([score for _, _, score in entry["windows"]]))
     assert found["good stereo"]["seconds"] == pytest.approx(1.2)
-    assert [start for start, _ in found["good stereo"]["windows"]] == [0, 0.25, 0.5, pytest.approx(0.7)]
+    assert [start for start, _, _ in found["good stereo"]["windows"]] == [0, 0.25, 0.5, pytest.approx(0.7)]
 
 
 def test_formats(model, folder, tmp_path, capsys):
     expected, good = expected_scores(model, folder), sorted(map(str, folder.glob("good*")))
 
     def text_of(*arguments):
-        assert detect_fake.main([*good, "--model", str(model), *arguments]) == 0
+        assert detect_fake.main([*good, "--model", str(model), "--force", *arguments]) == 0
         return capsys.readouterr().out
 
     lowest, middle, _ = sorted(expected.values())
@@ -128,9 +129,9 @@ def test_interrupted_the_file_stays(model, folder, tmp_path, interrupt, capsys):
 def test_what_is_wrong_is_one_line(model, folder, tmp_path):
     good = str(folder / "good día.wav")
     for arguments, message in (
-        ([good, "--model", str(tmp_path)], "no model.pt in it; expected a folder that the recipe add2022"),
+        ([good, "--model", str(tmp_path)], "no model.pt or model.onnx in it; expected a folder that the recipe add2022"),
         ([good, "--model", str(tmp_path / "x")], "no such file or folder"),
-        ([good, "--model", good], "is not a model.pt; expected a folder that the recipe add2022"),
+        ([good, "--model", good], "is not a model.pt or model.onnx; expected a folder that the recipe add2022"),
         ([good, "--model", str(model), "--threshold", "nan"], "nan: expected a finite number"),
         ([good, "--model", str(model), "--threshold", "inf"], "inf: expected a finite"),
         ([str(tmp_path / "no.wav"), "--model", str(model)], "no such file or folder"),
@@ -143,15 +144,15 @@ def test_what_is_wrong_is_one_line(model, folder, tmp_path):
 
 def test_the_model_may_be_its_file_and_is_looked_for(model, folder, tmp_path, capsys):
     good = str(folder / "good one.wav")
-    detect_fake.main([good, "--model", str(model / "model.pt"), "--format", "scores"])
-    detect_fake.main([good, "--model", str(model), "--format", "scores"])
+    detect_fake.main([good, "--force", "--model", str(model / "model.pt"), "--format", "scores"])
+    detect_fake.main([good, "--force", "--model", str(model), "--format", "scores"])
     first, second = capsys.readouterr().out.splitlines()
     assert first == second
     for name in ("none/1", "none/2", "rnm/1", "training/rnm/1"):
         (tmp_path / "exp" / name).mkdir(parents=True)
         (tmp_path / "exp" / name / "model.pt").touch()
     places = ", ".join(str(tmp_path / "exp" / name) for name in ("none/1", "none/2", "rnm/1"))
-    with pytest.raises(UserError, match=f"--model {tmp_path}: no model.pt in it; choose one of {places}$"):
+    with pytest.raises(UserError, match=f"--model {tmp_path}: no model.pt or model.onnx in it; choose one of {places}$"):
         detect_fake.main([good, "--model", str(tmp_path)])
     for seed in range(3, 9):
         (tmp_path / "exp" / "none" / str(seed)).mkdir()
@@ -170,7 +171,7 @@ def test_scores_are_those_of_the_recipe(model, tmp_path):
     score_system(exp, SimpleNamespace(repeated=[], seeds=[1], test={}, corpus="mini"), "none")
     expected = read_scores(tmp_path / "scores" / "none" / "1" / "eval.txt")
     found = tmp_path / "found.txt"
-    detect_fake.main([str(tmp_path / "audio"), "--model", str(model), "--format", "scores", "-o", str(found)])
+    detect_fake.main([str(tmp_path / "audio"), "--model", str(model), "--force", "--format", "scores", "-o", str(found)])
     assert read_scores(found) == pytest.approx(expected, abs=1e-5) and len(expected) == 6
 
 
@@ -179,5 +180,158 @@ def test_a_detector_without_calibration_is_said(model, folder, tmp_path, caplog)
     save_model(sure, Detector(LcnnBlstm().eval(), CropConfig(samples=8000, hop=4000), Calibration()))
     for name, expected in ((sure, True), (model, False)):
         caplog.clear()
-        detect_fake.main([known, "--model", str(name), "-o", str(tmp_path / "out")])
+        detect_fake.main([known, "--force", "--model", str(name), "-o", str(tmp_path / "out")])
         assert ("not calibrated" in caplog.text) == expected
+
+
+@pytest.fixture(scope="module")
+def voices(tmp_path_factory):
+    """Recordings that the detectors differ on: too short, short, without speech, telephone, long."""
+    folder, rng = tmp_path_factory.mktemp("voices"), np.random.default_rng(2)
+    for name, samples, rate in (
+        ("brief", np.concatenate([np.zeros(32000), voice(0.4), np.zeros(32000)]), 16000),
+        ("long", voice(9), 16000),
+        ("noise", 0.05 * rng.standard_normal(48000), 16000),
+        ("short", voice(1), 16000),
+        ("telephone", voice(3, 8000), 8000),
+    ):
+        soundfile.write(folder / f"{name}.wav", samples, rate)
+    return folder
+
+
+def judged(capsys, *arguments):
+    """{name: entry} of the JSON."""
+    detect_fake.main([*map(str, arguments), "--format", "json"])
+    return {entry["recording"]: entry for entry in json.loads(capsys.readouterr().out)}
+
+
+def test_what_cannot_be_judged_is_refused_and_what_is_uncertain_is_said(voices, model, capsys, caplog):
+    forced = judged(capsys, voices, "--model", model, "--force")
+    caplog.clear()
+    found = judged(capsys, voices, "--model", model)
+    assert found.keys() == {"long", "short", "telephone"} and forced.keys() == {*found, "brief", "noise"}
+    assert f"{voices}/brief.wav: 0.40 s of sound; expected at least 0.5 s" in caplog.text
+    assert f"{voices}/noise.wav: no speech found" in caplog.text
+    assert {name: entry["notes"] for name, entry in found.items()} == {
+        "long": [],
+        "short": ["short"],
+        "telephone": ["nothing above 4 kHz"],
+    }
+    assert "1 recording with under 2 s of sound" in caplog.text and "1 recording with nothing above 4 kHz" in caplog.text
+    assert found["long"]["score"] == forced["long"]["score"]
+    whole, drawn = (entry["short"]["score"] - 0.5 for entry in (forced, found))
+    assert drawn == pytest.approx(whole * 0.5**0.5)  # half as long as what is certain
+    assert found["short"]["decision"] == forced["short"]["decision"]
+
+
+@pytest.mark.parametrize("arguments", [(), ("--prior", 0.99), ("--prior", 0.01), ("--threshold", -7), ("--threshold", 7)])
+def test_decision_and_probability_agree(voices, model, capsys, arguments):
+    entry = judged(capsys, voices / "long.wav", "--model", model, *arguments)["long"]
+    assert (entry["decision"] == "genuine") == (entry["p_genuine"] >= 0.5)
+    assert entry["threshold"] == pytest.approx(-np.log(entry["prior"] / (1 - entry["prior"])))
+    odds = np.exp(entry["score"]) * entry["prior"] / (1 - entry["prior"])
+    assert entry["p_genuine"] == pytest.approx(odds / (1 + odds))
+    if "--prior" in arguments:
+        assert entry["prior"] == pytest.approx(arguments[1])
+    with pytest.raises(SystemExit):
+        detect_fake.main([str(voices / "long.wav"), "--prior", "0.9", "--threshold", "1"])
+
+
+def test_parts_of_a_recording(voices, model, tmp_path, capsys):
+    path, options = str(voices / "long.wav"), ["--model", str(model), "--segments"]
+    whole = judged(capsys, path, "--model", model)["long"]
+    entry = judged(capsys, path, *options, "--plot", tmp_path / "plots")["long"]
+    assert (tmp_path / "plots" / "long.png").stat().st_size > 1000 and "segments" not in whole
+    assert {round(end - start, 6) for start, end, _ in entry["windows"]} == {2.0}
+    parts = entry["segments"]
+    assert parts[0]["start"] == 0 and parts[-1]["end"] == 9
+    assert all(one["end"] == next_one["start"] for one, next_one in zip(parts, parts[1:], strict=False))
+    for part in parts:  # the mean of the windows over it
+        middle = (part["start"] + part["end"]) / 2
+        over = [score for start, end, score in entry["windows"] if start < middle < end]
+        assert part["score"] == pytest.approx(np.mean(over))
+        assert (
+            part["decision"]
+            == ("genuine" if part["score"] >= 0.5 else "fake")
+            == ("genuine" if part["p_genuine"] >= 0.5 else "fake")
+        )
+    detect_fake.main([path, *options, "--format", "csv"])
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [float(row["score"]) for row in rows] == pytest.approx([part["score"] for part in parts], abs=1e-6)
+    middle = float(np.median([part["score"] for part in parts]))
+    detect_fake.main([path, *options, "--threshold", repr(middle)])
+    first, *lines = capsys.readouterr().out.splitlines()
+    decisions = [line.split(": ")[1].split(",")[0] for line in lines]
+    assert first.startswith("long: ") and lines[0].startswith("  0.0 to ") and {"genuine", "fake"} == set(decisions)
+    assert all(one != other for one, other in zip(decisions, decisions[1:], strict=False))
+    short = judged(capsys, path, *options, "--window", 0.5)["long"]
+    assert {round(end - start, 6) for start, end, _ in short["windows"]} == {0.5}
+    for wrong, message in (
+        (["--window", "0.4"], "window 0.4: expected 0.50 s or more"),
+        (["--format", "scores"], "--segments: "),
+    ):
+        with pytest.raises(UserError, match=message):
+            detect_fake.main([path, *options, *wrong])
+
+
+def test_calibration_on_recordings_of_ones_own(model, tmp_path, capsys):
+    """Kept beside the model, or a copy, and used: with other slope, offset and threshold, by the same network."""
+    rng, labels = np.random.default_rng(5), []
+    (tmp_path / "own").mkdir()
+    for index in range(12):
+        kind = ("genuine", "fake")[index % 2]
+        soundfile.write(tmp_path / "own" / f"r{index}.wav", sound(kind, 0.8, rng), 16000)
+        labels.append(f"r{index}.wav {kind}\n")
+    (tmp_path / "labels.txt").write_text("".join(labels))
+    shutil.copytree(model, tmp_path / "model")
+    options = [tmp_path / "own", "--force", "--model", tmp_path / "model"]
+    before = judged(capsys, *options)
+    assert detect_fake.main([*map(str, options), "--calibrate", str(tmp_path / "labels.txt")]) == 0
+    assert "6 genuine and 6 fake recordings: EER" in capsys.readouterr().out
+    after = judged(capsys, *options)
+    raw, fitted = ([entry[name]["score"] for name in sorted(entry)] for entry in (before, after))
+    slope, offset = np.polyfit(raw, fitted, 1)
+    assert np.allclose(fitted, slope * np.array(raw) + offset, atol=1e-5) and abs(slope - 1) > 1e-3
+    targets = np.array([int(name[1:]) % 2 == 0 for name in sorted(after)])
+    assert after["r0"]["threshold"] != before["r0"]["threshold"]
+
+    def cost(scale, shift):
+        ratios = scale * np.array(raw) + shift
+        wanted = np.where(targets, 7 / 8, 1 / 8)  # of Platt
+        return np.mean(np.logaddexp(0, ratios) - wanted * ratios)
+
+    best = cost(slope, offset)
+    assert all(best <= cost(slope + a, offset + b) + 1e-9 for a in (-0.05, 0, 0.05) for b in (-0.05, 0, 0.05))
+    again = [*map(str, options), "--calibrate", str(tmp_path / "labels.txt"), "-o", str(tmp_path / "copy")]
+    assert detect_fake.main(again) == 0 and (tmp_path / "copy" / "model.pt").is_file()
+    capsys.readouterr()
+    assert judged(capsys, tmp_path / "own", "--force", "--model", tmp_path / "copy") == after
+    torch.manual_seed(1)
+    save_model(tmp_path / "model", Detector(LcnnBlstm().eval(), CropConfig(samples=8000, hop=4000), Calibration(), 0.0))
+    with pytest.raises(UserError, match="calibration.json: belongs to another model than model.pt; calibrate again"):
+        judged(capsys, *options)
+    assert detect_fake.main([*map(str, options), "--calibrate", str(tmp_path / "labels.txt")]) == 0
+    (tmp_path / "few.txt").write_text("".join(labels[:8]))
+    with pytest.raises(
+        UserError, match="4 genuine and 4 fake recordings have a score and a label; expected at least 5 of each"
+    ):
+        detect_fake.main([*map(str, options), "--calibrate", str(tmp_path / "few.txt")])
+    with pytest.raises(UserError, match="--calibrate: the bundled detector stays as it is; name a folder"):
+        detect_fake.main([str(tmp_path / "own"), "--calibrate", str(tmp_path / "labels.txt")])
+    (tmp_path / "model" / "calibration.json").write_text("{}")
+    with pytest.raises(UserError, match="calibration.json: no calibration"):
+        judged(capsys, *options)
+
+
+def test_a_calibrated_copy_of_the_bundled_detector(tmp_path, capsys):
+    (tmp_path / "own").mkdir()
+    for index in range(10):
+        soundfile.write(tmp_path / "own" / f"r{index}.wav", voice(0.6, seed=index), 16000)
+    labels = "".join(f"r{index} {('genuine', 'fake')[index % 2]}\n" for index in range(10))
+    (tmp_path / "labels.txt").write_text(labels)
+    arguments = [str(tmp_path / "own"), "--calibrate", str(tmp_path / "labels.txt"), "-o", str(tmp_path / "mine")]
+    assert detect_fake.main(arguments) == 0
+    capsys.readouterr()
+    assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == ["calibration.json", "model.onnx"]
+    mine, bundled = (judged(capsys, tmp_path / "own", *model) for model in (("--model", tmp_path / "mine"), ()))
+    assert mine.keys() == bundled.keys() and mine["r0"]["score"] != bundled["r0"]["score"]

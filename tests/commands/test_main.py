@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 import soundfile
+from tiny_voice import voice
 from tool_harness import ENVIRONMENT, UTILS, one_line_error, run_tool
 
 import pyspeech
@@ -64,9 +65,9 @@ def test_doors_open_through_links(tmp_path, script):
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
-    path = tmp_path_factory.mktemp("audio") / "noise and á tone.wav"
+    path = tmp_path_factory.mktemp("audio") / "noise and á voice.wav"
     noise = 0.01 * np.random.default_rng(0).standard_normal(32000)
-    soundfile.write(path, noise + 0.3 * np.sin(np.arange(32000) * 0.1) * (np.arange(32000) > 16000), 16000)
+    soundfile.write(path, noise + voice(2), 16000)
     return path
 
 

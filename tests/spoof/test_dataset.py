@@ -63,9 +63,11 @@ def test_windows_are_the_same_in_any_blocks(hop, rng):
     for length in (1, 9, 10, 11, 20, 21, 137):
         samples = rng.standard_normal(length).astype(np.float32)
         starts = [*range(0, max(1, length - 10), hop), length - 10] if length > 10 else [0]
-        expected = [(start, fill(samples[start : start + 10], 10, "zeros").tolist()) for start in starts]
+        expected = [
+            (start, min(start + 10, length), fill(samples[start : start + 10], 10, "zeros").tolist()) for start in starts
+        ]
         for blocks in ([samples], np.array_split(samples, 7), list(samples[:, None]), [samples[:0], samples]):
-            assert [(start, piece.tolist()) for start, piece in windows(blocks, config)] == expected
+            assert [(start, end, piece.tolist()) for start, end, piece in windows(blocks, config)] == expected
     assert list(windows([], config)) == list(windows([np.zeros(0)], config)) == []
 
 
@@ -76,10 +78,11 @@ def test_utterances_are_whole_up_to_a_length(rng):
         samples = rng.standard_normal(length).astype(np.float32)
         starts = [*range(0, length - 40, 20), length - 40] if length > 40 else [0]
         pieces = [samples[start : start + 40] for start in starts]
+        ends = [start + len(piece) for start, piece in zip(starts, pieces, strict=True)]
         pieces = [fill(pieces[0], 10, "zeros")] if length < 10 else pieces
-        expected = [(start, piece.tolist()) for start, piece in zip(starts, pieces, strict=True)]
+        expected = [(start, end, piece.tolist()) for start, end, piece in zip(starts, ends, pieces, strict=True)]
         for blocks in ([samples], np.array_split(samples, 7), list(samples[:, None])):
-            assert [(start, piece.tolist()) for start, piece in windows(blocks, config)] == expected
+            assert [(start, end, piece.tolist()) for start, end, piece in windows(blocks, config)] == expected
     with pytest.raises(UserError, match="whole=9: expected 0, or at least samples=64600"):
         CropConfig(whole=9).check()
 
@@ -215,6 +218,27 @@ def test_batches_are_crops(cuts, short):
                 starts.update(found)
         assert batch["seconds"] == pytest.approx(sum(min(8000, len(samples_of(cut))) for cut in cuts) / RATE)
     assert len(starts) > 20 and any(len(samples_of(cut)) < 8000 for cut in cuts)
+
+
+def test_crops_have_one_level_and_no_digital_silence(tmp_path, rng):
+    """Where data.level and data.silence say so: whatever the recording's level, and although most of it is zeros."""
+    from lhotse import CutSet, Recording, SupervisionSegment
+
+    named = []
+    for name, gain in (("loud", 0.3), ("quiet", 0.002)):
+        speech = gain * rng.standard_normal(6000)
+        soundfile.write(tmp_path / f"{name}.wav", np.concatenate([np.zeros(40000), speech, np.zeros(40000)]), RATE, "FLOAT")
+        cut = Recording.from_file(tmp_path / f"{name}.wav").to_cut()
+        cut.supervisions = [SupervisionSegment(name, name, 0, cut.duration, text="genuine")]
+        named.append(cut)
+    batch, as_they_are = CutSet.from_cuts(named), dataclasses.replace(DATA, samples=4096)
+    for data in (as_they_are, dataclasses.replace(as_they_are, short="repeat", level=-26.0, silence=400)):
+        samples = CropDataset(data, RATE)[batch]["samples"].numpy()
+        found, silent = 20 * np.log10(samples.std(axis=1) + 1e-9), np.ptp(samples.reshape(2, -1, 64), axis=2) < 1e-4
+        if data.level is None:
+            assert abs(found[0] - found[1]) > 10 or silent.all(axis=1).any()
+        else:
+            assert found == pytest.approx([-26, -26], abs=0.01) and not silent.any()
 
 
 def test_the_cache_changes_nothing(cuts, tmp_path, rng, monkeypatch):

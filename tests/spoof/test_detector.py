@@ -45,8 +45,9 @@ def test_long_ones_are_the_mean_over_windows(detector, rng):
     expected = [score_by_hand(detector, samples[start : start + 4096]) for start in starts]
     assert len(starts) > 16  # more than one batch
     for blocks in ([samples], np.array_split(samples, 50)):
-        found_starts, scores = score_blocks(detector, blocks)
-        assert np.allclose(found_starts, np.array(starts) / 16000) and np.allclose(scores, expected, atol=1e-5)
+        limits, scores = score_blocks(detector, blocks)
+        assert np.allclose(limits * 16000, [(start, start + 4096) for start in starts])
+        assert np.allclose(scores, expected, atol=1e-5)
     assert score_samples(detector, samples, 16000) == pytest.approx(np.mean(expected), abs=1e-5)
     assert np.std(expected) > 1e-4
 
@@ -69,6 +70,30 @@ def test_whole_utterances(detector, rng):
     assert np.allclose(score_utterances(detector.model, crop, iter(utterances)), expected, atol=1e-5)
     halves = [score_by_hand(detector, utterances[-1][start : start + 20000]) for start in (0, 10000)]
     assert expected[-1] == pytest.approx(np.mean(halves), abs=1e-5)  # windows 12000 apart, but for the last
+
+
+@pytest.mark.parametrize("whole", [0, 20000])
+def test_neither_level_nor_digital_silence_count(detector, rng, whole):
+    """Where the model says so: the score is that of the same speech as loud as in training, without zeros."""
+    crop = CropConfig(samples=4096, hop=3000, whole=whole, level=-26.0, silence=800)
+    level = Detector(detector.model, crop, detector.calibration)
+    speech = (0.1 * rng.standard_normal(9600)).astype(np.float32)
+    expected = score_samples(level, speech, 16000)
+    padded = np.concatenate([np.zeros(32000), speech[:4800], np.zeros(7000), speech[4800:], np.zeros(32077)])
+    assert abs(score_samples(detector, 0.01 * speech, 16000) - score_samples(detector, speech, 16000)) > 1e-3
+    assert score_samples(level, 0.001 * speech, 16000) == pytest.approx(expected, abs=1e-4)
+    assert score_samples(level, padded, 16000) == pytest.approx(expected, abs=2e-3)  # 7000 is no multiple of a frame
+    limits, scores = score_blocks(level, np.array_split(padded, 7))
+    assert (limits[0, 0], limits[-1, 1]) == pytest.approx((2.0, (len(padded) - 32077) / 16000), abs=0.011)
+    assert scores.mean() == pytest.approx(score_samples(level, padded, 16000), abs=1e-5)
+    (one,) = score_utterances(level.model, crop, [padded])
+    assert one == pytest.approx(scores.mean(), abs=1e-5)
+    if not whole:
+        quiet = 10 ** (-26 / 20) / np.std(speech[:4096])
+        assert scores[0] == pytest.approx(score_by_hand(detector, quiet * speech[:4096]), abs=1e-4)
+    with pytest.raises(UserError, match="digital silence"):
+        score_samples(level, np.zeros(20000), 16000)
+    assert np.isfinite(score_utterances(level.model, crop, [np.zeros(20000, np.float32), speech])).all()
 
 
 def test_other_sampling_rates_and_types(detector, rng):

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import soundfile
+from tiny_voice import voice
 from tool_harness import run_tool
 
 from pyspeech.spoof.calibration import Calibration
@@ -21,29 +22,19 @@ def test_the_file():
     assert f"{float(detector.calibration.log_likelihood_ratio(detector.threshold)):.2f}" in card
 
 
-def buzz(seconds, pitch, rate, seed=0):
-    """Pulses through two fixed resonances, as no throat makes them: (N,)."""
-    from scipy.signal import lfilter
-
-    pulses = (np.arange(int(seconds * rate)) % int(rate / pitch) == 0).astype(float)
-    for frequency, width in ((700, 90), (1200, 110)):
-        radius, angle = np.exp(-np.pi * width / rate), 2 * np.pi * frequency / rate
-        pulses = lfilter([1.0], [1.0, -2 * radius * np.cos(angle), radius**2], pulses)
-    noise = 1e-3 * np.random.default_rng(seed).standard_normal(len(pulses))
-    return 0.3 * pulses / np.abs(pulses).max() + noise
-
-
-@pytest.mark.parametrize("rate, seconds, windows", [(8000, 2, 1), (16000, 25, 4), (44100, 0.1, 1)])
+@pytest.mark.parametrize("rate, seconds, windows", [(8000, 2, 1), (16000, 25, 4), (44100, 0.6, 1)])
 def test_what_it_says_without_a_model(rate, seconds, windows, tmp_path):
     """Recordings of any rate, length and number of channels; scores are those of the network, calibrated."""
     path = tmp_path / "señal 1.wav"
-    samples = buzz(seconds, 110.0, rate)
+    samples = voice(seconds, rate)
     soundfile.write(path, np.stack([samples, samples], axis=1), rate, subtype="FLOAT")
     run = run_tool("detect_fake", path, "--format", "json")
     assert run.returncode == 0 and str(SHIPPED / "README.md") in run.stderr
     (found,) = json.loads(run.stdout)
     detector = load_model(SHIPPED)
     score = float(detector.calibration.log_likelihood_ratio(score_samples(detector, samples, rate)))
+    if seconds < 2:  # as certain as the square root of its length
+        score = found["threshold"] + (seconds / 2) ** 0.5 * (score - found["threshold"])
     assert found["score"] == pytest.approx(score, abs=0.02)
     assert found["decision"] == ("genuine" if found["score"] >= found["threshold"] else "fake")
     assert len(found["windows"]) == windows  # of ten seconds, half of it apart, the last at the end

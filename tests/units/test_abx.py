@@ -244,7 +244,7 @@ def test_kl_of_negative_values_is_fifty_with_a_warning(caplog):
     items, features = made_up()
     negative = {name: values - 2.0 * (values == 0) - [0.5, 0.9] for name, values in features.items()}
     assert score_items(items, negative, "kl", frame_rate=100) == 50
-    assert len(caplog.records) == 1 and "no meaning" in caplog.text
+    assert len(caplog.records) == 1 and "no meaning" in caplog.text and "50 % where" in caplog.text
 
 
 def test_frames_of_an_item():

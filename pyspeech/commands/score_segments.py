@@ -1,0 +1,57 @@
+"""Score a detector of fake audio on recordings that are fake in part: equal error rate over segments (PartialSpoof).
+
+SCORES is what utils/detect_fake.py --segments --format csv writes. LABELS has a line `FILE START END genuine|fake` for each
+part of a recording, in seconds; or is a label file of ADD 2023 track 2 (`FILE 0.00-0.73-T/0.73-1.00-F ...`), or one of
+PartialSpoof (*_0.16.npy). Time is cut into units; a unit is fake where any of it is. Of ADD 2022 track 2 and other labels of
+whole recordings, see utils/score_eer.py.
+
+examples:
+  utils/detect_fake.py eval/ --segments --format csv --force -o segments.csv
+  utils/score_segments.py --scores segments.csv --labels labels.txt
+"""
+
+from __future__ import annotations
+
+import sys
+
+from pyspeech.commands.arguments import add_json, length, seed, tool_parser, whole_number
+from pyspeech.commands.terminal import some
+from pyspeech.errors import UserError
+from pyspeech.files import write_json
+from pyspeech.report.tables import bracketed, percent
+
+
+def main(arguments=None):
+    options = parser().parse_args(arguments)
+    from pyspeech.spoof.segment_scoring import read_segment_labels, read_segment_scores, score_segments
+
+    scores, labels = read_segment_scores(options.scores), read_segment_labels(options.labels)
+    missing = [name for name in labels if name not in scores]
+    if len(missing) == len(labels):
+        raise UserError(f"{options.scores}: none of its recordings is in {options.labels}; expected the same names")
+    if missing:
+        text = f"{options.scores}: no scores for {len(missing)} of {len(labels)} recordings: {some(missing)}"
+        if not options.partial:
+            raise UserError(f"{text}; score them too, or leave them out with --partial")
+        print(f"warning: {text}", file=sys.stderr)
+    known = {name: parts for name, parts in labels.items() if name in scores}
+    result = score_segments(scores, known, options.unit, options.draws, options.seed)
+    print(
+        f"{result['recordings']} recordings, {result['genuine']} genuine and {result['fake']} fake units of "
+        f"{options.unit:g} s: EER {percent(result['eer'])} % {bracketed(result['interval'], 2)} (95 %, bootstrap over "
+        f"recordings), threshold {result['threshold']:.4g}"
+    )
+    if options.json:
+        write_json(options.json, result)
+
+
+def parser():
+    parser = tool_parser(__doc__)
+    parser.add_argument("--scores", metavar="FILE", required=True, help="CSV of detect_fake --segments")
+    parser.add_argument("--labels", metavar="FILE", required=True, help="which parts are genuine and which are fake")
+    parser.add_argument("--unit", metavar="S", type=length, default=0.16, help="seconds of a unit (default: 0.16)")
+    parser.add_argument("--partial", action="store_true", help="score what there are scores of, and name the rest")
+    parser.add_argument("--draws", metavar="N", type=whole_number, default=1000, help="of the bootstrap (default: 1000)")
+    parser.add_argument("--seed", metavar="N", type=seed, default=0, help="of the bootstrap (default: 0)")
+    add_json(parser)
+    return parser

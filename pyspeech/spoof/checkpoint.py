@@ -9,7 +9,7 @@ from pyspeech import model_file
 from pyspeech.spoof.calibration import Calibration
 from pyspeech.spoof.config import KIND, CropConfig, DetectorConfig, LogMelConfig
 from pyspeech.spoof.detector import Detector
-from pyspeech.spoof.networks import LcnnBlstm
+from pyspeech.spoof.networks import make_network
 
 if TYPE_CHECKING:
     import torch
@@ -48,7 +48,7 @@ def read_features(folder: str | Path) -> LogMelConfig:
 
 
 def _build(content):
-    model = LcnnBlstm(DetectorConfig(**content["network"]), LogMelConfig(**content["features"]), content.get("front_end"))
+    model = make_network(DetectorConfig(**content["network"]), LogMelConfig(**content["features"]), content.get("front_end"))
     model.load_state_dict(content["model"])
     crop = CropConfig(**content["crop"])
     crop.check()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pyspeech.errors import UserError, folder_or, requirement
 from pyspeech.features.config import check_rate
 from pyspeech.model_file import Kind
-from pyspeech.spoof.registry import FRONT_ENDS
+from pyspeech.spoof.registry import FRONT_ENDS, NETWORKS
 
 KIND = Kind("fake audio detector", "add2022", "exp/NAME/models/SYSTEM/SEED")
 SHORT = ("zeros", "repeat")
@@ -67,17 +67,21 @@ class LogMelConfig:
 
 @dataclass
 class DetectorConfig:
-    """The LCNN-BLSTM of Table 1.
+    """The network; by default the LCNN-BLSTM of Table 1.
 
     Where the paper is silent: the public code that it builds on has dropout 0.7 and the residual.
     """
 
+    kind: str = "lcnn_blstm"  # the paper's, resnet, or another of pyspeech/spoof/registry.py
     dropout: float = 0.7  # Dropout_28
     residual: bool = False  # whether the BLSTM's input is added to its output; Table 1 does not show it
 
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
-        requirement("network", self)("dropout", 0 <= self.dropout < 1, "0 to less than 1")
+        require = requirement("network", self)
+        require("kind", self.kind in NETWORKS, f"one of {', '.join(NETWORKS)}")
+        require("dropout", 0 <= self.dropout < 1, "0 to less than 1")
+        require("residual", self.kind == "lcnn_blstm" or not self.residual, f"false with kind={self.kind}")
 
 
 @dataclass

@@ -24,15 +24,15 @@ from pyspeech.spoof.config import CropConfig
 from pyspeech.spoof.pieces import prepared, windows
 
 if TYPE_CHECKING:
-    from pyspeech.spoof.networks import LcnnBlstm
-    from pyspeech.spoof.onnx_network import OnnxLcnn
+    from pyspeech.spoof.networks import DetectorNetwork
+    from pyspeech.spoof.onnx_network import OnnxNetwork
 
 BATCH = 16  # windows that are scored together
 
 
 @dataclass
 class Detector:
-    """model: LcnnBlstm, in evaluation mode, or its ONNX form; crop: CropConfig of its training; threshold: what scores it or
+    """model: DetectorNetwork, in evaluation mode, or its ONNX form; crop: CropConfig of its training; threshold: what scores it or
     more counts as genuine (the one of equal error rates on the development set)."""
 
     model: Any
@@ -78,7 +78,7 @@ def score_blocks(detector: Detector, blocks: Iterable[np.ndarray]) -> tuple[np.n
     return np.array(limits).reshape(-1, 2) / detector.sampling_rate, scores
 
 
-def score_utterances(model: LcnnBlstm, crop: CropConfig, utterances: Iterable[np.ndarray]) -> np.ndarray:
+def score_utterances(model: DetectorNetwork, crop: CropConfig, utterances: Iterable[np.ndarray]) -> np.ndarray:
     """Scores (U,) of an iterable of utterances, samples (N,) at the model's rate, N at least 1, in common batches."""
     counts = []
 
@@ -92,7 +92,7 @@ def score_utterances(model: LcnnBlstm, crop: CropConfig, utterances: Iterable[np
     return np.add.reduceat(scores, np.cumsum([0, *counts[:-1]])) / counts if counts else scores
 
 
-def score_pieces(model: LcnnBlstm | OnnxLcnn, pieces: Iterable[np.ndarray]) -> Iterator[float]:
+def score_pieces(model: DetectorNetwork | OnnxNetwork, pieces: Iterable[np.ndarray]) -> Iterator[float]:
     """Yield the log odds of pieces (N,) float32; those of one length that follow each other are scored together."""
     for _, alike in itertools.groupby(pieces, key=len):
         while batch := list(itertools.islice(alike, BATCH)):

@@ -1,4 +1,4 @@
-"""The LCNN-BLSTM detector of fake audio (Li et al. 2022, section 2.2, Table 1).
+"""What all networks of the detector of fake audio have in common, and the LCNN-BLSTM (Li et al. 2022, section 2.2, Table 1).
 
     samples -> front end (log-mel spectrogram) -> light CNN -> two BLSTM layers -> mean over time -> linear layer of two outputs
 
@@ -8,6 +8,7 @@ Outputs are those of a softmax over (fake, genuine); their difference is the sco
 they were in training.
 """
 
+import pkgutil
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,18 @@ from pyspeech.errors import UserError
 from pyspeech.spoof.config import DetectorConfig, LogMelConfig
 from pyspeech.spoof.front_ends import make_front_end
 from pyspeech.spoof.front_ends.spectra import LogMel
+from pyspeech.spoof.registry import NETWORKS
 
 FAKE, GENUINE = 0, 1  # the outputs, and the targets
 HIDDEN = 80  # of a direction of the BLSTM
 FEWEST_FRAMES = 16  # of which four poolings by 2 leave one
 
 
-class LcnnBlstm(nn.Module):
-    """config: DetectorConfig, features: LogMelConfig; the defaults are the paper's. front_end: as of FrontEnd.saved."""
+class DetectorNetwork(nn.Module):
+    """A front end and what classifies its frames; config: DetectorConfig, features: LogMelConfig; the defaults are the paper's.
+
+    front_end: as of FrontEnd.saved.
+    """
 
     def __init__(
         self,
@@ -38,14 +43,6 @@ class LcnnBlstm(nn.Module):
         self.config = config or DetectorConfig()
         self.config.check()
         self.front_end = make_front_end(features or LogMelConfig(), front_end)
-        self.cnn = light_cnn(self.config.dropout)
-        size = 32 * (self.front_end.num_features // 16)
-        self.blstm = nn.ModuleList([nn.LSTM(size, HIDDEN, bidirectional=True), nn.LSTM(2 * HIDDEN, HIDDEN, bidirectional=True)])
-        self.output = nn.Linear(2 * HIDDEN, 2)
-        fits = size == 2 * HIDDEN or not self.config.residual  # of 80 to 95 features, as in Table 1
-        self.shortcut = nn.Identity() if fits else nn.Linear(size, 2 * HIDDEN)
-        # Twice as fast as the default on a CPU.
-        self.cnn.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
     @property
     def sampling_rate(self) -> int:
@@ -77,6 +74,39 @@ class LcnnBlstm(nn.Module):
     def forward(self, samples: torch.Tensor) -> torch.Tensor:
         """samples (B, N) float, N at least FEWEST_FRAMES -> outputs (B, 2), of which log_odds makes the scores."""
         return self.classify(self.front_end(samples))
+
+    def classify(self, features: torch.Tensor) -> torch.Tensor:
+        """features (B, T, num_features), T at least FEWEST_FRAMES -> outputs (B, 2)."""
+        raise NotImplementedError
+
+
+def make_network(
+    config: DetectorConfig | None = None, features: LogMelConfig | None = None, front_end: dict[str, Any] | None = None
+) -> DetectorNetwork:
+    """Make the network that config.kind names, with random weights; arguments as of DetectorNetwork."""
+    config = config or DetectorConfig()
+    config.check()
+    return pkgutil.resolve_name(NETWORKS[config.kind])(config, features, front_end)
+
+
+class LcnnBlstm(DetectorNetwork):
+    """The network of the paper; arguments as of DetectorNetwork."""
+
+    def __init__(
+        self,
+        config: DetectorConfig | None = None,
+        features: LogMelConfig | None = None,
+        front_end: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(config, features, front_end)
+        self.cnn = light_cnn(self.config.dropout)
+        size = 32 * (self.front_end.num_features // 16)
+        self.blstm = nn.ModuleList([nn.LSTM(size, HIDDEN, bidirectional=True), nn.LSTM(2 * HIDDEN, HIDDEN, bidirectional=True)])
+        self.output = nn.Linear(2 * HIDDEN, 2)
+        fits = size == 2 * HIDDEN or not self.config.residual  # of 80 to 95 features, as in Table 1
+        self.shortcut = nn.Identity() if fits else nn.Linear(size, 2 * HIDDEN)
+        # Twice as fast as the default on a CPU.
+        self.cnn.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
     def classify(self, features: torch.Tensor) -> torch.Tensor:
         """features (B, T, num_features), T at least FEWEST_FRAMES -> outputs (B, 2)."""

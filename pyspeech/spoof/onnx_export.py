@@ -12,13 +12,14 @@ import torch
 from pyspeech.model_file import write_onnx
 from pyspeech.spoof.config import KIND
 from pyspeech.spoof.detector import Detector
-from pyspeech.spoof.networks import LcnnBlstm, LogMel, MaxFeatureMap2d, log_odds
+from pyspeech.spoof.front_ends.spectra import LogMel
+from pyspeech.spoof.networks import DetectorNetwork, LcnnBlstm, MaxFeatureMap2d, log_odds
 
 OPSET = 17
 
 
 def export_onnx(detector: Detector, path: str | Path) -> None:
-    """Write a detector, whose model is a LcnnBlstm, to a file that ends in .onnx, whole or not at all."""
+    """Write a detector, to a file that ends in .onnx, whole or not at all."""
     model = detector.model
     write_onnx(
         path,
@@ -32,9 +33,9 @@ def export_onnx(detector: Detector, path: str | Path) -> None:
     )
 
 
-def traced(model: LcnnBlstm) -> bytes:
+def traced(model: DetectorNetwork) -> bytes:
     """The graph of a network, without metadata."""
-    buffer, form = io.BytesIO(), _Traceable(model).eval()
+    buffer, form = io.BytesIO(), (_Lcnn if isinstance(model, LcnnBlstm) else _Traceable)(model).eval()
     options = {} if torch.__version__.startswith("1.") else {"dynamo": False}
     with warnings.catch_warnings(), torch.inference_mode():
         warnings.simplefilter("ignore")  # of constants, which the shapes of a configuration are
@@ -57,17 +58,28 @@ class _Traceable(torch.nn.Module):
     def __init__(self, model):
         super().__init__()
         self.model, self.log_mel = model, MatrixLogMel(model.log_mel)
-        self.cnn = torch.nn.Sequential(*map(_simplified, model.cnn))
 
     def forward(self, samples):
-        maps = self.cnn(self.log_mel(samples)[:, None])
+        return log_odds(self.classify(self.log_mel(samples)))
+
+    def classify(self, features):
+        return self.model.classify(features)
+
+
+class _Lcnn(_Traceable):
+    def __init__(self, model):
+        super().__init__(model)
+        self.cnn = torch.nn.Sequential(*map(_simplified, model.cnn))
+
+    def classify(self, features):
+        maps = self.cnn(features[:, None])
         frames = maps.permute(2, 0, 1, 3).flatten(2)
         hidden = frames
         for layer in self.model.blstm:
             hidden, _ = layer(hidden)
         if self.model.config.residual:
-            hidden = hidden + frames
-        return log_odds(self.model.output(hidden.mean(dim=0)))
+            hidden = hidden + self.model.shortcut(frames)
+        return self.model.output(hidden.mean(dim=0))
 
 
 def _simplified(layer):

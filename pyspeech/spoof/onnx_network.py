@@ -18,8 +18,8 @@ from pyspeech.spoof.detector import Detector
 SHIPPED = Path(__file__).parent / "shipped" / "model.onnx"  # the bundled detector
 
 
-class OnnxLcnn:
-    """The network; `score_batch` is as of LcnnBlstm."""
+class OnnxNetwork:
+    """The network; `score_batch` is as of DetectorNetwork."""
 
     def __init__(self, session: object, features: LogMelConfig) -> None:
         self._session, self.sampling_rate = session, features.sampling_rate
@@ -39,4 +39,4 @@ def load_onnx(path: str | Path = SHIPPED) -> Detector:
         return LogMelConfig(**content["features"]), crop, Calibration(**content["calibration"]), float(content["threshold"])
 
     session, (features, crop, calibration, threshold) = open_onnx(path, KIND, build)
-    return Detector(OnnxLcnn(session, features), crop, calibration, threshold)
+    return Detector(OnnxNetwork(session, features), crop, calibration, threshold)

@@ -1,6 +1,6 @@
-"""The front ends of the detector of fake audio, by name.
+"""The front ends and the networks of the detector of fake audio, by name.
 
-A front end is an entry here and a module with its class. Nothing here imports torch.
+Each is an entry here and a module with its class. Nothing here imports torch.
 """
 
 from dataclasses import dataclass
@@ -22,4 +22,9 @@ FRONT_ENDS = {
     "logmel": Entry("pyspeech.spoof.front_ends.spectra:LogMel"),
     "linear": Entry("pyspeech.spoof.front_ends.spectra:LogSpectrum"),
     "self_supervised": Entry("pyspeech.spoof.front_ends.self_supervised:SelfSupervised", sampling_rate=16000),
+}
+
+NETWORKS = {  # "module:class", a networks.DetectorNetwork
+    "lcnn_blstm": "pyspeech.spoof.networks:LcnnBlstm",
+    "resnet": "pyspeech.spoof.resnet:ResNet",
 }

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lhotse.cut import Cut
 
     from pyspeech.spoof.config import CropConfig
-    from pyspeech.spoof.networks import LcnnBlstm
+    from pyspeech.spoof.networks import DetectorNetwork
 
 AT_ONCE = 64  # utterances that are scored at a time: what a kill can lose
 TOGETHER = "+"  # between families of engines that are left out of one training
@@ -56,7 +56,7 @@ def chunks(cuts: Sequence[Cut], name: str) -> dict[str, Sequence[Cut]]:
     return {f"{name} {first:07d}": cuts[first : first + AT_ONCE] for first in range(0, len(cuts), AT_ONCE)}
 
 
-def score_cuts(model: LcnnBlstm, crop: CropConfig, cuts: Iterable[Cut]) -> list[float]:
+def score_cuts(model: DetectorNetwork, crop: CropConfig, cuts: Iterable[Cut]) -> list[float]:
     """Score cuts, before calibration."""
     from pyspeech.spoof.dataset import UtteranceReader
     from pyspeech.spoof.detector import score_utterances
@@ -67,7 +67,7 @@ def score_cuts(model: LcnnBlstm, crop: CropConfig, cuts: Iterable[Cut]) -> list[
 
 def save_calibrated(
     folder: Path,
-    model: LcnnBlstm,
+    model: DetectorNetwork,
     crop: CropConfig,
     name: str,
     cuts: Sequence[Cut],

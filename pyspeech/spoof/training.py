@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
     from pyspeech.features.config import SpecAugmentConfig
     from pyspeech.spoof.config import CropConfig
-    from pyspeech.spoof.networks import LcnnBlstm
+    from pyspeech.spoof.networks import DetectorNetwork
 
 
 def compute_loss(
-    model: LcnnBlstm, batch: dict[str, Any], specaugment: SpecAugmentConfig | None = None, pair_loss: float = 0.0
+    model: DetectorNetwork, batch: dict[str, Any], specaugment: SpecAugmentConfig | None = None, pair_loss: float = 0.0
 ) -> tuple[torch.Tensor, dict[str, float]]:
-    """(loss, values to log) of a batch of CropDataset. model: LcnnBlstm; specaugment: SpecAugmentConfig, for
+    """(loss, values to log) of a batch of CropDataset. model: DetectorNetwork; specaugment: SpecAugmentConfig, for
     batches that are not clean, or None; pair_loss: the weight of the loss of pairs.
 
     Values: "accuracy", the mean of that of both classes (of one where the batch has one), and "audio_seconds"; with
@@ -72,7 +72,7 @@ def mask(features: torch.Tensor, config: SpecAugmentConfig) -> torch.Tensor:
     return torch.stack([spec_augment(frames, config) for frames in features - means]) + means
 
 
-def validation(cuts: Iterable[Cut], crop: CropConfig, sampling_rate: int) -> Callable[[LcnnBlstm], dict[str, float]]:
+def validation(cuts: Iterable[Cut], crop: CropConfig, sampling_rate: int) -> Callable[[DetectorNetwork], dict[str, float]]:
     """validate(model) for Trainer, on utterances as they are in detection: {"eer": 0 to 1, "loss": equation 1, a mean}.
 
     cuts: both genuine and fake; crop: CropConfig, of whose cache the audio stays in memory.

@@ -28,11 +28,11 @@ def check_start(conf):
 
 
 def first_model(conf):
-    """The LcnnBlstm with conf.network and conf.features that a training begins with."""
+    """The network of conf.network and conf.features that a training begins with."""
     from pyspeech.spoof.checkpoint import load_model
-    from pyspeech.spoof.networks import LcnnBlstm
+    from pyspeech.spoof.networks import make_network
 
-    model = LcnnBlstm(conf.network, conf.features)
+    model = make_network(conf.network, conf.features)
     model.check_pieces(conf.data.samples)
     if conf.start_from != "random":
         model.load_state_dict(load_model(_place(conf)).model.state_dict())

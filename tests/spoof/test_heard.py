@@ -19,7 +19,7 @@ def heard(samples, rate=16000, blocks=1):
 
 @pytest.mark.parametrize("gain", [1.0, 0.3])
 def test_the_telephone_is_noticed(gain):
-    """At its own level or lower, after it was resampled in 16 bit; not at the telephone's own rate, where there is nothing to see."""
+    """At its own level or lower, after it was resampled in 16 bit; not at its own rate, where nothing is to be seen."""
     wide = gain * voice(3)
     narrow = np.rint(32768 * soxr.resample(soxr.resample(wide, 16000, 8000), 8000, 16000)) / 32768
     assert heard(wide).notes() == () and heard(narrow, blocks=7).notes() == (NARROW,)

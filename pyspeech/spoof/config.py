@@ -104,7 +104,9 @@ class CropConfig:
     # engines whose fakes are drawn so many times as often as others, of those made of the same genuine utterance where that is
     # known, such as {A04: 3} (balanced only)
     often: dict[str, float] = field(default_factory=dict)
-    even_pages: bool = True  # draw each page of a corpus that names pages equally often, whatever its size (balanced only)
+    # how evenly the pages of a corpus that names them are drawn: 1 each equally often, 0 by their size, between them as
+    # size ** (1 - even_pages) (balanced only)
+    even_pages: float = 1.0
     pair_loss: float = 0.0  # weight of a loss that ranks each genuine crop above the fake behind it (balanced only)
     speed: int = 0  # percent by which crops in training are played faster or slower at most, so in other voices too
     cache_gigabytes: float = 2.0  # of audio is kept in memory, by all processes that read it
@@ -133,6 +135,7 @@ class CropConfig:
         require("resynthesized", self.balanced or not self.resynthesized, "0 without balanced=true")
         require("often", all(0 < times < math.inf for times in self.often.values()), "numbers above 0, such as {A04: 3}")
         require("often", self.balanced or not self.often, "{} without balanced=true")
+        require("even_pages", 0 <= self.even_pages <= 1, "0 to 1")
         require("pair_loss", 0 <= self.pair_loss < math.inf, "at least 0")
         require("pair_loss", self.balanced or not self.pair_loss, "0 without balanced=true")
         require("speed", 0 <= self.speed <= 50, "0 to 50 percent")

@@ -23,7 +23,7 @@ from pyspeech.data.cuts import read_samples
 from pyspeech.errors import UserError
 from pyspeech.spoof.formats import label_of, original_of, page_of
 from pyspeech.spoof.networks import FAKE, GENUINE
-from pyspeech.spoof.page_draws import draw_evenly, pair_up
+from pyspeech.spoof.page_draws import draw_by_page, pair_up
 from pyspeech.spoof.pieces import prepared, random_crop
 from pyspeech.spoof.resynthesis import resynthesize
 
@@ -43,7 +43,7 @@ class UtteranceSampler:
     fake (one more where that is odd): of the larger class some are left to later epochs, of the smaller one all return. A
     genuine utterance has then one of the fakes behind it that were made of it, where the cuts say so (formats.original_of).
     Those by the engines of data.often are so many times as often behind it as others. Where the cuts say which page they are of
-    (formats.page_of), data.even_pages draws each page of a class equally often, and a fake of its page is behind a genuine
+    (formats.page_of), data.even_pages says how evenly those of a class are drawn, and a fake of its page is behind a genuine
     utterance as far as there are some (pyspeech/spoof/page_draws.py). In the first data.clean_batches batches cuts are
     marked, and CropDataset leaves them as they are. UserError where there is no utterance of either class.
     """
@@ -108,7 +108,9 @@ class UtteranceSampler:
         return drawn
 
     def _evenly_drawn(self, half, rng):
-        genuine, fakes = (draw_evenly(some, self.pages[some], half, rng, self.times[some]) for some in self.classes)
+        genuine, fakes = (
+            draw_by_page(some, self.pages[some], half, rng, self.times[some], self.data.even_pages) for some in self.classes
+        )
         return [genuine, pair_up(genuine, fakes, self.pages, self.originals)]
 
     def _draw(self, fakes, other, rng):

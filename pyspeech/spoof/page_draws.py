@@ -1,4 +1,4 @@
-"""Draws of training utterances that give each page, a source of recordings, the same weight, and pairs of the same page.
+"""Draws of training utterances that give each page, a source of recordings, a like weight, and pairs of the same page.
 
 What tells the classes apart between pages (rooms, codecs, levels) teaches a detector nothing about fakes: with pages drawn
 evenly in both classes, and a fake of the same page behind a genuine utterance, a large page does not outweigh others.
@@ -9,18 +9,21 @@ from collections.abc import Mapping
 import numpy as np
 
 
-def draw_evenly(
-    utterances: np.ndarray, pages: np.ndarray, count: int, rng: np.random.Generator, times: np.ndarray
+def draw_by_page(
+    utterances: np.ndarray, pages: np.ndarray, count: int, rng: np.random.Generator, times: np.ndarray, evenness: float = 1.0
 ) -> np.ndarray:
-    """Draw `count` of the utterances (n,), in random order, from each page equally often, or once more.
+    """Draw `count` of the utterances (n,), in random order, from each page in proportion to its size ** (1 - evenness).
 
     Within a page all are drawn once before any returns, unless `times` (n,) differ there: then each draw is by itself, with
     chances that are proportional to them. pages: (n,) int.
     """
-    names = rng.permutation(np.unique(pages))
+    names, sizes = np.unique(pages, return_counts=True)
+    order = rng.permutation(len(names))
+    names, shares = names[order], sizes[order] ** (1.0 - evenness)
+    ends = np.rint(count * np.cumsum(shares) / shares.sum()).astype(int)
     drawn = []
-    for place, page in enumerate(names):
-        own, wanted = np.flatnonzero(pages == page), count // len(names) + (place < count % len(names))
+    for page, wanted in zip(names, np.diff(ends, prepend=0), strict=True):
+        own = np.flatnonzero(pages == page)
         if np.ptp(times[own]):
             drawn.append(rng.choice(own, size=wanted, p=times[own] / times[own].sum()))
         else:

@@ -10,7 +10,7 @@ from tiny_spoof import write_corpus
 from pyspeech.spoof.config import CropConfig
 from pyspeech.spoof.dataset import UtteranceSampler
 from pyspeech.spoof.formats import label_of, original_of, page_of
-from pyspeech.spoof.page_draws import draw_evenly, pair_up
+from pyspeech.spoof.page_draws import draw_by_page, pair_up
 
 DATA = CropConfig(samples=8192, hop=8192, batch_size=8, balanced=True)
 
@@ -18,7 +18,7 @@ DATA = CropConfig(samples=8192, hop=8192, batch_size=8, balanced=True)
 @pytest.mark.parametrize("count", [1, 6, 7, 100])
 def test_each_page_is_drawn_equally_often(count):
     pages = np.array([0] * 50 + [1] * 3 + [2])
-    drawn = draw_evenly(np.arange(54) + 100, pages, count, np.random.default_rng(1), np.ones(54)) - 100
+    drawn = draw_by_page(np.arange(54) + 100, pages, count, np.random.default_rng(1), np.ones(54)) - 100
     times = Counter(pages[drawn])
     assert len(drawn) == count and max(times.values()) - min(times.get(page, 0) for page in range(3)) <= 1
     for page in range(3):  # and within a page each utterance
@@ -26,9 +26,16 @@ def test_each_page_is_drawn_equally_often(count):
         assert counts.max() - counts.min() <= 1
 
 
+def test_pages_by_the_root_of_their_size_and_by_their_size():
+    pages = np.array([0] * 16 + [1] * 4 + [2])
+    for evenness, expected in ((0.5, [400, 200, 100]), (0.0, [533, 133, 33])):
+        drawn = draw_by_page(np.arange(21), pages, 700, np.random.default_rng(1), np.ones(21), evenness)
+        assert np.bincount(pages[drawn]) == pytest.approx(expected, abs=1)
+
+
 def test_engines_that_are_drawn_more_often_within_a_page():
     times = np.array([3.0, 1.0, 1.0, 1.0])
-    drawn = draw_evenly(np.arange(4), np.array([0, 0, 1, 1]), 4000, np.random.default_rng(1), times)
+    drawn = draw_by_page(np.arange(4), np.array([0, 0, 1, 1]), 4000, np.random.default_rng(1), times)
     assert np.bincount(drawn)[0] == pytest.approx(1500, abs=100) and np.bincount(drawn)[2:].tolist() == [1000, 1000]
 
 
@@ -56,7 +63,7 @@ def epoch_of(cuts, data=DATA, seed=1):
 
 def test_an_epoch_has_its_pages_evenly_and_pairs_of_the_same_page(tmp_path):
     cuts = with_pages(write_corpus(tmp_path, 60), ["a"] * 8 + ["b", "c"])
-    for data, even in ((DATA, True), (dataclasses.replace(DATA, even_pages=False), False)):
+    for data, even in ((DATA, True), (dataclasses.replace(DATA, even_pages=0.0), False)):
         order = epoch_of(cuts, data)
         assert len(order) == 60
         for kind in (True, False):
@@ -72,7 +79,7 @@ def test_an_epoch_has_its_pages_evenly_and_pairs_of_the_same_page(tmp_path):
 
 def test_without_pages_nothing_changes(tmp_path):
     cuts = list(write_corpus(tmp_path, 30))
-    plain = [cut.id for cut in epoch_of(cuts, dataclasses.replace(DATA, even_pages=False))]
+    plain = [cut.id for cut in epoch_of(cuts, dataclasses.replace(DATA, even_pages=0.0))]
     assert [cut.id for cut in epoch_of(cuts)] == plain
     assert [cut.id for cut in epoch_of(with_pages(cuts, ["only"], originals=False))] == plain
 

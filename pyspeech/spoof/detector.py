@@ -32,8 +32,8 @@ BATCH = 16  # windows that are scored together
 
 @dataclass
 class Detector:
-    """model: DetectorNetwork, in evaluation mode, or its ONNX form; crop: CropConfig of its training; threshold: what scores it or
-    more counts as genuine (the one of equal error rates on the development set)."""
+    """model: DetectorNetwork, in evaluation mode, or its ONNX form; crop: CropConfig of its training; threshold: what scores it
+    or more counts as genuine (the one of equal error rates on the development set)."""
 
     model: Any
     crop: CropConfig

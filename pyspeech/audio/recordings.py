@@ -52,7 +52,8 @@ def find_recordings(paths: Iterable[Path | str]) -> list[Recording]:
             found = find_audio([path])
             files += found
             recordings += found
-    names = dict(zip(files, _short_names(files), strict=True))
+    files = list(dict.fromkeys(files))
+    names = {path: named[0] for path, named in zip(files, names_of(_name_parts(files)), strict=True)}
     listed = [Recording(names[item], str(item)) if isinstance(item, Path) else item for item in recordings]
     listed = list(dict.fromkeys(listed))
     _check_unique(listed)
@@ -78,28 +79,40 @@ def stream_recording(
         yield block
 
 
-def _short_names(files):
-    """A name for each path: its stem, with just as many folders before it as make the names differ."""
-    parts, names = _name_parts(files), {}
-    depth, unnamed = 1, list(parts)
+def names_of(parts: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Name files by just as many folders as tell them apart.
+
+    parts: for each file (folder, ..., folder, stem). Returns for each its name, and then longer ones that have one more
+    folder each: ("a_1", "x_a_1") of x/a/1 beside x/b/1.
+    """
+    parts = [tuple(one) for one in parts]
+    depths, depth, unnamed, taken = [0] * len(parts), 1, list(range(len(parts))), Counter()
     while unnamed:
-        candidates = {path: "_".join(parts[path][-depth:]) for path in unnamed}
-        counts = Counter([*candidates.values(), *names.values()])
-        named = {path: name for path, name in candidates.items() if counts[name] == 1 or depth >= len(parts[path])}
-        names.update(named)
-        depth, unnamed = depth + 1, [path for path in unnamed if path not in named]
-    return [names[path] for path in files]
+        candidates = {place: "_".join(parts[place][-depth:]) for place in unnamed}
+        counts = Counter(candidates.values()) + taken
+        named = [place for place, name in candidates.items() if counts[name] == 1 or depth >= len(parts[place])]
+        for place in named:
+            depths[place] = depth
+        taken.update(candidates[place] for place in named)
+        depth, unnamed = depth + 1, [place for place in unnamed if depths[place] == 0]
+    return [
+        tuple("_".join(one[-length:]) for length in range(depth, max(depth, len(one)) + 1))
+        for one, depth in zip(parts, depths, strict=True)
+    ]
+
+
+def path_parts(path: Path) -> tuple[str, ...]:
+    """The folders from the root down to a file, and its name."""
+    return path.absolute().parts[1:]
 
 
 def _name_parts(files):
-    """{path: (folder, ..., folder, stem)}; x.wav and x.flac side by side keep their endings."""
-    places = {path: Path(path).absolute() for path in files}
-    stems = Counter((place.parent, place.stem) for place in places.values())
-    parts = {}
-    for path, place in places.items():
-        last = place.stem if stems[place.parent, place.stem] == 1 else place.name.replace(".", "_")
-        parts[path] = ("stdin",) if str(path) == "-" else (*place.parts[1:-1], last)
-    return parts
+    """(folder, ..., folder, stem) of each; x.wav and x.flac side by side keep their endings."""
+    stems = Counter((path.absolute().parent, path.stem) for path in files)
+    for path in files:
+        alone = stems[path.absolute().parent, path.stem] == 1
+        last = path.stem if alone else path.name.replace(".", "_")
+        yield ("stdin",) if str(path) == "-" else (*path_parts(path)[:-1], last)
 
 
 def _check_unique(recordings):

@@ -79,6 +79,13 @@ def stream_recording(
         yield block
 
 
+def recording_length(recording: Recording) -> float:
+    """Return the seconds of a Recording, to a tenth of a millisecond; it is read, since headers may be wrong."""
+    if recording.duration is not None:
+        return recording.duration
+    return sum(map(len, stream_recording(recording, 16000))) / 16000
+
+
 def names_of(parts: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
     """Name files by just as many folders as tell them apart.
 

@@ -22,8 +22,11 @@ import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from pyspeech.errors import UserError
 from pyspeech.sad.formats import hypothesis_rows, read_time, reference_rows
+from pyspeech.sad.segments import union
 
 SPEECH, NONSPEECH, UNSCORED = "S", "NS", "nonScorable"
 MARKED = ""  # the label of a row that is marked without saying as what
@@ -103,6 +106,20 @@ def read_file(path: Path) -> dict[str | None, FileLabels]:
                 raise UserError(f"{path}: labels of '{name}' stand in two places; expected them in one")
             found[name] = labels
     return found
+
+
+def read_uem(path: Path | str) -> dict[str, np.ndarray]:
+    """Read the regions of a UEM file (lines: recording channel start end): {recording: float64 (n, 2), seconds}."""
+    found = {}
+    for number, line in enumerate(_text(Path(path)).split("\n"), start=1):
+        where, fields = f"{path}, line {number}", line.split()
+        if not fields or fields[0].startswith(";;"):
+            continue
+        if len(fields) != 4:
+            raise UserError(f"{where}: {len(fields)} columns; expected those of UEM: recording channel start end")
+        start, end = read_time(where, fields[2]), read_time(where, fields[3])
+        found.setdefault(fields[0], []).append((start, _ordered(where, start, end)))
+    return {name: union(regions) for name, regions in found.items()}
 
 
 def _text(path):

@@ -11,7 +11,6 @@ Times count from the start of the recording. `Transcript.save` writes a file, `r
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,7 +155,9 @@ def _segment(segment, nbest):
 
 
 def _ctm(transcript):
-    name = re.sub(r"\s+", "_", transcript.name)  # columns are separated by spaces
+    from pyspeech.audio.recordings import one_word  # numpy: --help answers at once
+
+    name = one_word(transcript.name)
     return "".join(
         f"{name} {transcript.channel} {word.start:.2f} {word.end - word.start:.2f} {word.text} {word.confidence:.4f}\n"
         for segment in transcript.segments

@@ -196,6 +196,23 @@ def _located(text, table):
     return str(beside) if beside.exists() else text
 
 
+def one_word(name: str) -> str:
+    """Return a recording's name for formats whose columns are separated by spaces: white space becomes an underscore."""
+    return re.sub(r"\s+", "_", name)
+
+
+def check_words(recordings: Iterable[Recording], format: str) -> None:
+    """See to it that recordings keep different names in such a format; UserError with both where they do not."""
+    words = {}
+    for recording in recordings:
+        other = words.setdefault(one_word(recording.name), recording)
+        if other is not recording:
+            raise UserError(
+                f"{recording.path}: would have the name '{one_word(recording.name)}' in --format {format}, and so would "
+                f"{other.path}; rename one, or choose a format that keeps spaces"
+            )
+
+
 # A file for each recording, in the folder of a tool's -o.
 
 

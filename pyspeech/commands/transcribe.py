@@ -123,9 +123,11 @@ def main(arguments=None):
     options = parser().parse_intermixed_args(arguments)
     check_options(options)
     status = set_up_messages()
-    from pyspeech.audio.recordings import check_output, find_recordings
+    from pyspeech.audio.recordings import check_output, check_words, find_recordings
 
     recordings = find_recordings(options.inputs)
+    if options.format == "ctm":
+        check_words(recordings, options.format)
     if options.output:
         check_output(options.output, recordings)
     work = Work(load_recognizer(options), options, status, recordings)

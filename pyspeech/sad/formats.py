@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pyspeech.audio.recordings import one_word
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write
 from pyspeech.sad.segments import clip, complement, union
@@ -176,7 +177,7 @@ def _fearless(recording, speech, duration):
 
 
 def _rttm(recording, speech, duration, channel=0):
-    start_of_line = f"SPEAKER {_word(recording)} {channel + 1}"  # RTTM counts channels from 1
+    start_of_line = f"SPEAKER {one_word(recording)} {channel + 1}"  # RTTM counts channels from 1
     return "".join(
         f"{start_of_line} {start:.3f} {end - start:.3f} <NA> <NA> speech <NA> <NA>\n" for start, end in _pairs(speech, duration)
     )
@@ -184,7 +185,7 @@ def _rttm(recording, speech, duration, channel=0):
 
 def _kaldi_segments(recording, speech, duration):
     # The name of a segment carries its times in milliseconds, zero-padded: the file is sorted, as Kaldi wants it.
-    name = _word(recording)
+    name = one_word(recording)
     return "".join(
         f"{name}-{round(start * 1000):09d}-{round(end * 1000):09d} {name} {start:.3f} {end:.3f}\n"
         for start, end in _pairs(speech, duration)
@@ -260,11 +261,6 @@ def _pairs(speech, duration):
     return [[start, end] for start, end, is_speech in _timeline(speech, duration, decimals=3) if is_speech]
 
 
-def _word(name):
-    """A recording name for the formats whose columns are separated by spaces: white space becomes an underscore."""
-    return re.sub(r"\s+", "_", name)
-
-
 # format: (the text of one recording, ending of its file)
 FORMATS = {
     "rttm": (_rttm, ".rttm"),
@@ -277,6 +273,7 @@ FORMATS = {
     "lhotse": (_lhotse, ".jsonl"),
 }
 WITH_CHANNEL = ("rttm", "lhotse")
+WITH_SPACES_BETWEEN = ("rttm", "segments")  # names of recordings have none there
 
 
 def render(

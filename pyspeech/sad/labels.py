@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES, find_files
-from pyspeech.audio.recordings import Recording, names_of, path_parts
+from pyspeech.audio.recordings import Recording, names_of, one_word, path_parts
 from pyspeech.errors import UserError
 from pyspeech.sad.formats import FORMATS, SPEECH_LABELS
 from pyspeech.sad.label_files import MARKED, NONSPEECH, SPEECH, UNSCORED, FileLabels, NotLabelsError, read_file
@@ -237,7 +237,7 @@ def plain(name: str) -> str:
 
 def word(name: str) -> str:
     """A name as formats have it whose columns are separated by spaces."""
-    return re.sub(r"\s+", "_", plain(name))
+    return one_word(plain(name))
 
 
 def some(names: Sequence[str], limit: int = 5) -> str:

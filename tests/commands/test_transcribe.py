@@ -447,6 +447,13 @@ def test_errors_are_one_line(models, short, tmp_path, arguments, message):
     assert "\n" not in str(error.value)
 
 
+def test_names_that_differ_by_a_space(models, short, tmp_path):
+    for name in ("my call", "my_call"):
+        (tmp_path / f"{name}.wav").write_bytes(short.read_bytes())
+    with pytest.raises(UserError, match="my_call.wav: would have the name 'my_call' in --format ctm, and so would .*my call"):
+        transcribe.main(["--model", str(models["lid"]), "--format", "ctm", str(tmp_path)])
+
+
 # The formats, on results made by hand.
 
 

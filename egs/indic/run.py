@@ -52,7 +52,7 @@ recipe = Recipe("Streaming multilingual RNN-T", Config, Path(__file__).resolve()
 
 recipe.stage(config=["corpus", "kind", "languages", "scale", "skip_bad"], outputs=["corpus"], cpus=2, resumable=True)(prepare)
 
-recipe.stage(name="units", config=["units", "pieces"], inputs=["corpus"], outputs=["units"])(make_units)
+recipe.stage(name="units", config=["units", "pieces"], inputs=["corpus"], outputs=["units"], version=2)(make_units)
 
 recipe.stage(
     name="features",

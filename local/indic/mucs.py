@@ -33,6 +33,7 @@ from pyspeech.data.audio_checks import AUDIO_SUFFIXES
 from pyspeech.data.manifests import Utterance
 from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
+from pyspeech.text.tags import DEFAULT_TAGS
 
 SPLITS = {
     "train": "train",
@@ -66,6 +67,7 @@ def prepare(
     *,
     languages: Sequence[str] = (),
     skip_bad: bool = False,
+    tags: Sequence[str] = DEFAULT_TAGS,
     parts: Parts | None = None,
 ) -> dict[str, dict[str, int]]:
     """Check a corpus in one of the layouts and write out/{train,dev,test}.jsonl.gz.
@@ -87,7 +89,7 @@ def prepare(
         utterances += found
         problems += wrong
         log.info("%s %s: %d utterances in %s", part.language, part.split, len(found), part.path)
-    return write_corpus(utterances, out, log, f"corpus={corpus}", skip_bad, problems, DEV_SHARE, parts)
+    return write_corpus(utterances, out, log, f"corpus={corpus}", skip_bad, problems, DEV_SHARE, parts, tags)
 
 
 # Which sets there are

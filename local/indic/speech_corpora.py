@@ -29,6 +29,7 @@ from local.splits import hold_out
 from pyspeech.data.manifests import Utterance
 from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
+from pyspeech.text.tags import DEFAULT_TAGS
 
 HELD_OUT = 0.1
 COMMONVOICE_COLUMNS = ("client_id", "path", "sentence")
@@ -48,6 +49,7 @@ def prepare(
     kind: str,
     languages: Sequence[str] = (),
     skip_bad: bool = False,
+    tags: Sequence[str] = DEFAULT_TAGS,
     parts: Parts | None = None,
 ) -> dict[str, dict[str, int]]:
     """Read a corpus with Lhotse's recipe, check it and write out/{train,dev,test}.jsonl.gz.
@@ -64,7 +66,7 @@ def prepare(
     readers = {"fleurs": read_fleurs, "commonvoice": read_commonvoice, "cmu_indic": read_cmu_indic}
     with tempfile.TemporaryDirectory() as scratch:
         utterances, problems = readers[kind](folder, Path(scratch), list(languages), log)
-    return write_corpus(utterances, out, log, f"corpus={folder}", skip_bad, problems, HELD_OUT, parts)
+    return write_corpus(utterances, out, log, f"corpus={folder}", skip_bad, problems, HELD_OUT, parts, tags)
 
 
 def read_fleurs(folder, scratch, languages, log):

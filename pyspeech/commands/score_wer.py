@@ -56,8 +56,8 @@ def parser():
     parser.add_argument(
         "--normalize",
         action="store_true",
-        help="first normalise both sides as the recipes do (case, punctuation, Unicode; see "
-        "pyspeech/text/normalize.py); otherwise words are compared as they are",
+        help="first normalise both sides as the recipes do (tags, case, punctuation, Unicode; see "
+        "pyspeech/text/tags.py, normalize.py); otherwise words are compared as they are",
     )
     parser.add_argument(
         "--optional",
@@ -122,8 +122,10 @@ def as_it_is(text, language):
 
 def normaliser():
     from pyspeech.text.normalize import normalize
+    from pyspeech.text.tags import Tags
 
-    return normalize
+    tags = Tags()
+    return lambda text, language: normalize(tags.drop(text), language)
 
 
 def report(scores, resample):

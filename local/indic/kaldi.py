@@ -49,14 +49,14 @@ def prepare(
     log: logging.Logger,
     *,
     languages: Sequence[str] = (),
-    skip_bad: bool = False,
     tags: Sequence[str] = DEFAULT_TAGS,
+    skip_bad: bool = False,
     parts: Parts | None = None,
 ) -> dict[str, dict[str, int]]:
     """Check the data directories of a corpus and write out/{train,dev,test}.jsonl.gz.
 
     corpus: the folder that they are in. languages: codes (hi-IN) or names of those to take, all where empty; one alone is
-    that of utterances of which neither utt2lang nor a folder says any. Problems, dev sets, and what is returned and
+    that of utterances of which neither utt2lang nor a folder says any. tags, problems, dev sets, and what is returned and
     raised, as `local.indic.mucs.prepare`. Ids are those of the data directories; where two of these have one of the same, all
     begin with language and split.
     """

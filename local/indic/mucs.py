@@ -66,14 +66,15 @@ def prepare(
     log: logging.Logger,
     *,
     languages: Sequence[str] = (),
-    skip_bad: bool = False,
     tags: Sequence[str] = DEFAULT_TAGS,
+    skip_bad: bool = False,
     parts: Parts | None = None,
 ) -> dict[str, dict[str, int]]:
     """Check a corpus in one of the layouts and write out/{train,dev,test}.jsonl.gz.
 
-    corpus: its folder. languages: codes (hi-IN) or names of those to take, all where empty. Utterances with problems
-    are left out and listed, more than isolated ones stop unless skip_bad (`local.indic.transcribed.write_corpus`). Returns
+    corpus: its folder. languages: codes (hi-IN) or names of those to take, all where empty. tags: of the transcripts, to be
+    dropped (pyspeech/text/tags.py). Utterances with problems are left out and listed, more than isolated ones stop unless
+    skip_bad (`local.indic.transcribed.write_corpus`). Returns
     {language: {set: number of utterances}}. UserError in one line for a corpus that cannot be used.
     """
     corpus = Path(corpus)

@@ -48,15 +48,15 @@ def prepare(
     *,
     kind: str,
     languages: Sequence[str] = (),
-    skip_bad: bool = False,
     tags: Sequence[str] = DEFAULT_TAGS,
+    skip_bad: bool = False,
     parts: Parts | None = None,
 ) -> dict[str, dict[str, int]]:
     """Read a corpus with Lhotse's recipe, check it and write out/{train,dev,test}.jsonl.gz.
 
     corpus: where it lies, downloaded and unpacked. kind: fleurs, commonvoice or cmu_indic. languages: codes of
     those to take, which the manifests then have (hi-IN, or hi: the part behind the hyphen may be left out where one
-    only fits), all where empty. skip_bad, and what is returned and raised, as `local.indic.transcribed.write_corpus`.
+    only fits), all where empty. tags, skip_bad, and what is returned and raised, as `local.indic.transcribed.write_corpus`.
     """
     if kind not in EXPECTED:
         raise UserError(f"kind={kind}: expected one of {', '.join(EXPECTED)}")

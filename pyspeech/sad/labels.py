@@ -26,6 +26,7 @@ import numpy as np
 
 from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES, find_files
 from pyspeech.audio.recordings import Recording, names_of, one_word, path_parts
+from pyspeech.commands.terminal import some
 from pyspeech.errors import UserError
 from pyspeech.sad.formats import FORMATS, SPEECH_LABELS
 from pyspeech.sad.label_files import MARKED, NONSPEECH, SPEECH, UNSCORED, FileLabels, NotLabelsError, read_file
@@ -238,8 +239,3 @@ def plain(name: str) -> str:
 def word(name: str) -> str:
     """A name as formats have it whose columns are separated by spaces."""
     return one_word(plain(name))
-
-
-def some(names: Sequence[str], limit: int = 5) -> str:
-    """The first of many names, and how many more there are."""
-    return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")

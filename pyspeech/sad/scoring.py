@@ -28,9 +28,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pyspeech.commands.terminal import some
 from pyspeech.errors import UserError
 from pyspeech.sad.formats import NONSPEECH_LABELS, SPEECH_LABELS, UNSCORED_LABELS
-from pyspeech.sad.labels import label_stem, pair, plain, read_labels, some, word
+from pyspeech.sad.labels import label_stem, pair, plain, read_labels, word
 from pyspeech.sad.segments import union
 from pyspeech.sad.timelines import ScoredTime
 

@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from pyspeech.audio.recordings import find_recordings, recording_length
+from pyspeech.commands.terminal import some
 from pyspeech.sad.formats import NONSPEECH_LABELS, SPEECH_LABELS, UNSCORED_LABELS
 from pyspeech.sad.label_files import read_uem
-from pyspeech.sad.labels import Labels, labels_of, pair, some
+from pyspeech.sad.labels import Labels, labels_of, pair
 from pyspeech.sad.segments import complement, union
 
 UNSCORED = UNSCORED_LABELS[0]

@@ -12,6 +12,7 @@ from pathlib import Path
 from pyspeech.asr.config import DataConfig, LossConfig, SearchConfig, TransducerConfig
 from pyspeech.engine.recipe import Recipe, folder_or, stages_at_once
 from pyspeech.features.config import FbankConfig, SpecAugmentConfig
+from pyspeech.text.tags import DEFAULT_TAGS
 from pyspeech.training.config import TrainConfig
 from steps.asr.corpus import compute_features, make_units, prepare
 from steps.asr.options import check_options, own_options
@@ -28,6 +29,7 @@ class Config:
     languages: list[str] = field(default_factory=list)  # codes such as hi-IN; empty: all that the corpus has
     scale: float = 1.0  # of the number of utterances of corpus=mini and prompts
     skip_bad: bool = False  # leave out any number of bad utterances instead of stopping at more than a few
+    tags: list[str] = field(default_factory=lambda: list(DEFAULT_TAGS))  # of transcripts, to be dropped: pyspeech/text/tags.py
     units: str = "grapheme"  # or sentencepiece
     pieces: int = 200  # symbols a language, for units=sentencepiece
     systems: list[str] = field(default_factory=lambda: list(SEEDS))  # to train and compare
@@ -50,9 +52,11 @@ class Config:
 
 recipe = Recipe("Streaming multilingual RNN-T", Config, Path(__file__).resolve().parent / "conf", "mini", jobs=stages_at_once)
 
-recipe.stage(config=["corpus", "kind", "languages", "scale", "skip_bad"], outputs=["corpus"], cpus=2, resumable=True)(prepare)
+recipe.stage(config=["corpus", "kind", "languages", "scale", "skip_bad", "tags"], outputs=["corpus"], cpus=2, resumable=True)(
+    prepare
+)
 
-recipe.stage(name="units", config=["units", "pieces"], inputs=["corpus"], outputs=["units"])(make_units)
+recipe.stage(name="units", config=["units", "pieces"], inputs=["corpus"], outputs=["units"], version=2)(make_units)
 
 recipe.stage(
     name="features",

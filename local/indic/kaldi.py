@@ -29,6 +29,7 @@ from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
 from pyspeech.kaldi.reading import require_sound
 from pyspeech.kaldi.utterances import read_utterances
+from pyspeech.text.tags import DEFAULT_TAGS
 
 EXPECTED = "data directories (with utt2spk, spk2utt, wav.scp and text) in folders train and test, and dev if there is one"
 
@@ -48,13 +49,14 @@ def prepare(
     log: logging.Logger,
     *,
     languages: Sequence[str] = (),
+    tags: Sequence[str] = DEFAULT_TAGS,
     skip_bad: bool = False,
     parts: Parts | None = None,
 ) -> dict[str, dict[str, int]]:
     """Check the data directories of a corpus and write out/{train,dev,test}.jsonl.gz.
 
     corpus: the folder that they are in. languages: codes (hi-IN) or names of those to take, all where empty; one alone is
-    that of utterances of which neither utt2lang nor a folder says any. Problems, dev sets, and what is returned and
+    that of utterances of which neither utt2lang nor a folder says any. tags, problems, dev sets, and what is returned and
     raised, as `local.indic.mucs.prepare`. Ids are those of the data directories; where two of these have one of the same, all
     begin with language and split.
     """
@@ -72,7 +74,7 @@ def prepare(
     if len({one.id for one in utterances}) < len(utterances):
         log.info("several data directories have utterances of the same name: all begin with language and set")
         utterances = [replace(one, id=f"{one.language}-{one.split}-{one.id}") for one in utterances]
-    return write_corpus(utterances, out, log, f"corpus={corpus}", skip_bad, problems, DEV_SHARE, parts)
+    return write_corpus(utterances, out, log, f"corpus={corpus}", skip_bad, problems, DEV_SHARE, parts, tags)
 
 
 def find_data_dirs(corpus, log):

@@ -33,6 +33,7 @@ from pyspeech.data.audio_checks import AUDIO_SUFFIXES
 from pyspeech.data.manifests import Utterance
 from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
+from pyspeech.text.tags import DEFAULT_TAGS
 
 SPLITS = {
     "train": "train",
@@ -65,13 +66,15 @@ def prepare(
     log: logging.Logger,
     *,
     languages: Sequence[str] = (),
+    tags: Sequence[str] = DEFAULT_TAGS,
     skip_bad: bool = False,
     parts: Parts | None = None,
 ) -> dict[str, dict[str, int]]:
     """Check a corpus in one of the layouts and write out/{train,dev,test}.jsonl.gz.
 
-    corpus: its folder. languages: codes (hi-IN) or names of those to take, all where empty. Utterances with problems
-    are left out and listed, more than isolated ones stop unless skip_bad (`local.indic.transcribed.write_corpus`). Returns
+    corpus: its folder. languages: codes (hi-IN) or names of those to take, all where empty. tags: of the transcripts, to be
+    dropped (pyspeech/text/tags.py). Utterances with problems are left out and listed, more than isolated ones stop unless
+    skip_bad (`local.indic.transcribed.write_corpus`). Returns
     {language: {set: number of utterances}}. UserError in one line for a corpus that cannot be used.
     """
     corpus = Path(corpus)
@@ -87,7 +90,7 @@ def prepare(
         utterances += found
         problems += wrong
         log.info("%s %s: %d utterances in %s", part.language, part.split, len(found), part.path)
-    return write_corpus(utterances, out, log, f"corpus={corpus}", skip_bad, problems, DEV_SHARE, parts)
+    return write_corpus(utterances, out, log, f"corpus={corpus}", skip_bad, problems, DEV_SHARE, parts, tags)
 
 
 # Which sets there are

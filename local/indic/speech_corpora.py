@@ -29,6 +29,7 @@ from local.splits import hold_out
 from pyspeech.data.manifests import Utterance
 from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
+from pyspeech.text.tags import DEFAULT_TAGS
 
 HELD_OUT = 0.1
 COMMONVOICE_COLUMNS = ("client_id", "path", "sentence")
@@ -47,6 +48,7 @@ def prepare(
     *,
     kind: str,
     languages: Sequence[str] = (),
+    tags: Sequence[str] = DEFAULT_TAGS,
     skip_bad: bool = False,
     parts: Parts | None = None,
 ) -> dict[str, dict[str, int]]:
@@ -54,7 +56,7 @@ def prepare(
 
     corpus: where it lies, downloaded and unpacked. kind: fleurs, commonvoice or cmu_indic. languages: codes of
     those to take, which the manifests then have (hi-IN, or hi: the part behind the hyphen may be left out where one
-    only fits), all where empty. skip_bad, and what is returned and raised, as `local.indic.transcribed.write_corpus`.
+    only fits), all where empty. tags, skip_bad, and what is returned and raised, as `local.indic.transcribed.write_corpus`.
     """
     if kind not in EXPECTED:
         raise UserError(f"kind={kind}: expected one of {', '.join(EXPECTED)}")
@@ -64,7 +66,7 @@ def prepare(
     readers = {"fleurs": read_fleurs, "commonvoice": read_commonvoice, "cmu_indic": read_cmu_indic}
     with tempfile.TemporaryDirectory() as scratch:
         utterances, problems = readers[kind](folder, Path(scratch), list(languages), log)
-    return write_corpus(utterances, out, log, f"corpus={folder}", skip_bad, problems, HELD_OUT, parts)
+    return write_corpus(utterances, out, log, f"corpus={folder}", skip_bad, problems, HELD_OUT, parts, tags)
 
 
 def read_fleurs(folder, scratch, languages, log):

@@ -2,12 +2,13 @@
 
 A module of one corpus lists its utterances and calls `write_corpus`, which checks every audio file
 (pyspeech/data/audio_checks.py) and transcript and writes folder/{train,dev,test}.jsonl.gz: Lhotse CutSets, one cut an utterance
-and one supervision in it, with the text as the corpus has it (pyspeech/text/normalize.py is applied where texts are
-used), the language's code, and the speaker where the corpus tells. Audio stays where it is, at its own sampling rate;
+and one supervision in it, with the text as the corpus has it but for tags (pyspeech/text/normalize.py is applied where
+texts are used), the language's code, and the speaker where the corpus tells. Audio stays where it is, at its own sampling rate;
 files with several channels, and formats that are not commonly read, are mixed to mono WAV files in folder/mixed.
 """
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 from local.splits import hold_out
@@ -17,24 +18,28 @@ from pyspeech.data.manifests import clear, length_of, write_manifest
 from pyspeech.data.problems import report_problems
 from pyspeech.errors import UserError
 from pyspeech.text.normalize import normalize
+from pyspeech.text.tags import DEFAULT_TAGS, Tags, most
 
 SETS = ("train", "dev", "test")
 FASTEST = 40  # characters per second: nobody speaks as fast
 
 
-def write_corpus(utterances, folder, log, name="corpus", skip_bad=False, problems=(), dev_share=0.0, parts=None):
+def write_corpus(
+    utterances, folder, log, name="corpus", skip_bad=False, problems=(), dev_share=0.0, parts=None, tags=DEFAULT_TAGS
+):
     """Check utterances and write the manifests of those that are good, in the order of language and id.
 
     name: what messages call the corpus. problems: [(file or utterance, what is wrong), ...] found so far. Problem
     utterances are left out and listed, in the log and in folder/problems.txt, as long as they are isolated: at most
     10 or 5 % of all. More stop the preparation, unless skip_bad; without a training and a test utterance it always
     stops. dev_share: of the training utterances that are good, to be held out as dev in languages without dev
-    utterances. Returns {language: {set: number of utterances}}.
+    utterances. tags: of the texts, to be dropped (pyspeech/text/tags.py). Returns {language: {set: number of utterances}}.
     """
     folder = Path(folder).resolve()
     utterances = sorted(utterances, key=lambda utterance: (utterance.language, utterance.id))
     _check_splits(utterances)
-    good, found = check_utterances(utterances, _checker(utterances), log, parts=parts)
+    utterances = without_tags(utterances, tags, log)
+    good, found = check_utterances(utterances, _checker(utterances, Tags(tags)), log, parts=parts)
     report_problems(name, folder, [*problems, *found], len(good) + len(found) + len(problems), skip_bad, log)
     _check_languages(name, utterances, good, log)
     _remark_rates(good, log)
@@ -64,10 +69,24 @@ def _with_dev(good, share):
     return [(moved.get(utterance.id, utterance), properties) for utterance, properties in good]
 
 
+def without_tags(utterances, tags, log):
+    """The utterances without the tags in their texts; where nothing else is in a text, it stays, for the checks to name."""
+    tags, cleaned = Tags(tags), []
+    for utterance in utterances:
+        text = tags.drop(utterance.text)
+        keeps = text == utterance.text or not normalize(text, utterance.language)
+        cleaned.append(utterance if keeps else replace(utterance, text=text))
+    if tags.dropped:
+        log.info("tags in transcripts, dropped: %s", most(tags.dropped))
+    if tags.left:
+        log.warning("looks like tags, taken for words: %s; add to tags= what is not said", most(tags.left))
+    return cleaned
+
+
 # Checks
 
 
-def _checker(utterances):
+def _checker(utterances, tags):
     """utterance -> (audio properties, None) or (None, what is wrong), for `check_utterances`."""
     counts = Counter(utterance.id for utterance in utterances)
     check_audio = utterance_check()
@@ -75,7 +94,7 @@ def _checker(utterances):
     def check(utterance):
         if counts[utterance.id] > 1:
             return None, f"{counts[utterance.id]} utterances have the id {utterance.id}"
-        characters = len(normalize(utterance.text, utterance.language))
+        characters = len(normalize(tags.drop(utterance.text), utterance.language))
         if not characters:
             return None, f"its transcript {utterance.text.strip()!r} has no word"
         properties, problem = check_audio(utterance)

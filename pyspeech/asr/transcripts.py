@@ -1,8 +1,10 @@
-"""What was recognised in a recording, as text, JSON, CTM (NIST, as Kaldi writes it) or SubRip subtitles.
+"""What was recognised in a recording, as text, JSON, NIST's CTM, STM and TRN, or SubRip subtitles.
 
     text    a line for each segment; with nbest > 1 for each alternative: start (s), log probability, text
     json    one object in one line, see `_json`
     ctm     `recording channel start duration word confidence`, times in seconds, a word a line
+    stm     `recording channel unknown start end text`, a line for each segment
+    trn     `text (recording)`
     srt     subtitles of one or two short lines, broken at pauses
 
 Times count from the start of the recording. `Transcript.save` writes a file, `render` gives its text.
@@ -11,7 +13,6 @@ Times count from the start of the recording. `Transcript.save` writes a file, `r
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,7 +78,7 @@ class Transcript:
 
         Args:
             path: File to write; its folder is made where it is missing.
-            format: "text", "json", "ctm" or "srt"; None takes the ending of `path`: .txt, .json, .ctm or .srt.
+            format: One of FORMATS; None takes the ending of `path`, such as .txt or .ctm.
             nbest: Alternatives of each segment, in text and json.
 
         Raises:
@@ -95,8 +96,10 @@ def render(format: str, transcript: Transcript, nbest: int = 1, first_subtitle: 
     """
     if format == "srt":
         return _srt(transcript, first_subtitle)
-    if format == "ctm":
-        return _ctm(transcript)
+    if format in NIST:
+        from pyspeech.audio.recordings import one_word  # numpy: --help answers at once
+
+        return NIST[format](transcript, one_word(transcript.name))
     return (_json if format == "json" else _text)(transcript, nbest)
 
 
@@ -155,13 +158,24 @@ def _segment(segment, nbest):
     }
 
 
-def _ctm(transcript):
-    name = re.sub(r"\s+", "_", transcript.name)  # columns are separated by spaces
+def _ctm(transcript, name):
     return "".join(
         f"{name} {transcript.channel} {word.start:.2f} {word.end - word.start:.2f} {word.text} {word.confidence:.4f}\n"
         for segment in transcript.segments
         for word in segment.words
     )
+
+
+def _stm(transcript, name):
+    return "".join(
+        f"{name} {transcript.channel} unknown {segment.start:.2f} {segment.start + segment.seconds:.2f} {segment.text}\n"
+        for segment in transcript.segments
+        if segment.text
+    )
+
+
+def _trn(transcript, name):
+    return f"{transcript.text} ({name})\n".lstrip()
 
 
 def _srt(transcript, first):
@@ -214,4 +228,5 @@ def _clock(seconds):
 
 
 # format: ending of its file
-FORMATS = {"text": ".txt", "json": ".json", "ctm": ".ctm", "srt": ".srt"}
+FORMATS = {"text": ".txt", "json": ".json", "ctm": ".ctm", "stm": ".stm", "trn": ".trn", "srt": ".srt"}
+NIST = {"ctm": _ctm, "stm": _stm, "trn": _trn}  # names of recordings have no spaces there

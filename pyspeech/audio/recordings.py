@@ -52,7 +52,8 @@ def find_recordings(paths: Iterable[Path | str]) -> list[Recording]:
             found = find_audio([path])
             files += found
             recordings += found
-    names = dict(zip(files, _short_names(files), strict=True))
+    files = list(dict.fromkeys(files))
+    names = {path: named[0] for path, named in zip(files, names_of(_name_parts(files)), strict=True)}
     listed = [Recording(names[item], str(item)) if isinstance(item, Path) else item for item in recordings]
     listed = list(dict.fromkeys(listed))
     _check_unique(listed)
@@ -78,28 +79,47 @@ def stream_recording(
         yield block
 
 
-def _short_names(files):
-    """A name for each path: its stem, with just as many folders before it as make the names differ."""
-    parts, names = _name_parts(files), {}
-    depth, unnamed = 1, list(parts)
+def recording_length(recording: Recording) -> float:
+    """Return the seconds of a Recording, to a tenth of a millisecond; it is read, since headers may be wrong."""
+    if recording.duration is not None:
+        return recording.duration
+    return sum(map(len, stream_recording(recording, 16000))) / 16000
+
+
+def names_of(parts: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Name files by just as many folders as tell them apart.
+
+    parts: for each file (folder, ..., folder, stem). Returns for each its name, and then longer ones that have one more
+    folder each: ("a_1", "x_a_1") of x/a/1 beside x/b/1.
+    """
+    parts = [tuple(one) for one in parts]
+    depths, depth, unnamed, taken = [0] * len(parts), 1, list(range(len(parts))), Counter()
     while unnamed:
-        candidates = {path: "_".join(parts[path][-depth:]) for path in unnamed}
-        counts = Counter([*candidates.values(), *names.values()])
-        named = {path: name for path, name in candidates.items() if counts[name] == 1 or depth >= len(parts[path])}
-        names.update(named)
-        depth, unnamed = depth + 1, [path for path in unnamed if path not in named]
-    return [names[path] for path in files]
+        candidates = {place: "_".join(parts[place][-depth:]) for place in unnamed}
+        counts = Counter(candidates.values()) + taken
+        named = [place for place, name in candidates.items() if counts[name] == 1 or depth >= len(parts[place])]
+        for place in named:
+            depths[place] = depth
+        taken.update(candidates[place] for place in named)
+        depth, unnamed = depth + 1, [place for place in unnamed if depths[place] == 0]
+    return [
+        tuple("_".join(one[-length:]) for length in range(depth, max(depth, len(one)) + 1))
+        for one, depth in zip(parts, depths, strict=True)
+    ]
+
+
+def path_parts(path: Path) -> tuple[str, ...]:
+    """The folders from the root down to a file, and its name."""
+    return path.absolute().parts[1:]
 
 
 def _name_parts(files):
-    """{path: (folder, ..., folder, stem)}; x.wav and x.flac side by side keep their endings."""
-    places = {path: Path(path).absolute() for path in files}
-    stems = Counter((place.parent, place.stem) for place in places.values())
-    parts = {}
-    for path, place in places.items():
-        last = place.stem if stems[place.parent, place.stem] == 1 else place.name.replace(".", "_")
-        parts[path] = ("stdin",) if str(path) == "-" else (*place.parts[1:-1], last)
-    return parts
+    """(folder, ..., folder, stem) of each; x.wav and x.flac side by side keep their endings."""
+    stems = Counter((path.absolute().parent, path.stem) for path in files)
+    for path in files:
+        alone = stems[path.absolute().parent, path.stem] == 1
+        last = path.stem if alone else path.name.replace(".", "_")
+        yield ("stdin",) if str(path) == "-" else (*path_parts(path)[:-1], last)
 
 
 def _check_unique(recordings):
@@ -174,6 +194,23 @@ def _located(text, table):
         return text
     beside = table.parent / text
     return str(beside) if beside.exists() else text
+
+
+def one_word(name: str) -> str:
+    """Return a recording's name for formats whose columns are separated by spaces: white space becomes an underscore."""
+    return re.sub(r"\s+", "_", name)
+
+
+def check_words(recordings: Iterable[Recording], format: str) -> None:
+    """See to it that recordings keep different names in such a format; UserError with both where they do not."""
+    words = {}
+    for recording in recordings:
+        other = words.setdefault(one_word(recording.name), recording)
+        if other is not recording:
+            raise UserError(
+                f"{recording.path}: would have the name '{one_word(recording.name)}' in --format {format}, and so would "
+                f"{other.path}; rename one, or choose a format that keeps spaces"
+            )
 
 
 # A file for each recording, in the folder of a tool's -o.

@@ -136,9 +136,12 @@ def main(arguments=None):
         check_stream(options)
 
     status = set_up_messages()
-    from pyspeech.audio.recordings import check_output, find_recordings
+    from pyspeech.audio.recordings import check_output, check_words, find_recordings
+    from pyspeech.sad.formats import WITH_SPACES_BETWEEN
 
     recordings = find_recordings(options.inputs)
+    if options.format in WITH_SPACES_BETWEEN:
+        check_words(recordings, options.format)
     if options.stream:
         if len(recordings) > 1:
             raise UserError(f"--stream: {len(recordings)} recordings; expected one, such as - for standard input")

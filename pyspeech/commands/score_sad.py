@@ -1,8 +1,16 @@
 """Score speech activity detection: the official detection cost function (DCF) with precision, recall and F1.
 
-Both folders hold one <recording>.txt for each recording, in the label formats of Fearless Steps (tab-separated; see
-pyspeech/sad/formats.py). Every reference needs its hypothesis. The overall DCF is the official one: the unweighted mean
-of the recordings' values rounded to 5 decimals; all other overall figures are over the summed times of all recordings.
+References and hypotheses are a file or a folder (searched with all below it) each: the label formats of Fearless Steps,
+RTTM, Audacity, TextGrid, CSV, Kaldi segments, lhotse supervisions, and JSON of utils/detect_speech.py. Recordings have
+the names that detection gives them: a file's stem, with as many folders before it as tell files apart. Every reference
+needs its hypothesis. The overall DCF is the official one:
+the unweighted mean of the recordings' values rounded to 5 decimals; all other overall figures are over the summed times
+of all recordings.
+
+examples:
+  utils/score_sad.py --reference labels/ --hypothesis found/
+  utils/score_sad.py --reference call.TextGrid --hypothesis call.rttm --collar 0
+  utils/score_sad.py --reference all.rttm --hypothesis found/ --uem all.uem
 """
 
 from __future__ import annotations
@@ -29,9 +37,9 @@ COLUMNS = [
 
 def main(arguments=None):
     options = parser().parse_args(arguments)
-    from pyspeech.sad.scoring import score_folders
+    from pyspeech.sad.scoring import score_files
 
-    result = score_folders(options.reference, options.hypothesis, options.collar)
+    result = score_files(options.reference, options.hypothesis, options.collar, options.uem, options.audio)
     if options.json:
         write_json(options.json, result)
     for line in result["warnings"]:
@@ -41,8 +49,8 @@ def main(arguments=None):
 
 def parser():
     parser = tool_parser(__doc__)
-    parser.add_argument("--reference", metavar="DIR", required=True, help="folder of the reference label files")
-    parser.add_argument("--hypothesis", metavar="DIR", required=True, help="folder of the hypothesis label files")
+    parser.add_argument("--reference", metavar="PATH", required=True, help="label file or folder of the references")
+    parser.add_argument("--hypothesis", metavar="PATH", required=True, help="label file or folder of the hypotheses")
     parser.add_argument(
         "--collar",
         metavar="S",
@@ -50,12 +58,18 @@ def parser():
         default=0.5,
         help="seconds beside speech that are not scored (default: 0.5, the official one)",
     )
+    parser.add_argument("--uem", metavar="FILE", help="score the regions of this UEM file only")
+    parser.add_argument(
+        "--audio",
+        metavar="INPUT",
+        help="the recordings, where neither labels nor --uem tell how long they are: audio file, folder, *.scp, *.jsonl",
+    )
     add_json(parser)
     return parser
 
 
 def table(result):
-    """Return the result of `score_folders` as text: a line for each recording, one for all, and what they mean."""
+    """Return the result of `score_files` as text: a line for each recording, one for all, and what they mean."""
     rows = [["recording"] + [title for title, _, _ in COLUMNS]]
     for name, score in [*result["files"].items(), ("overall", result["overall"])]:
         rows.append([name] + [decimals(score[key], f".{digits}f") for _, key, digits in COLUMNS])

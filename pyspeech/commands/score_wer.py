@@ -1,16 +1,16 @@
 """Score transcripts: word error rate (WER) by language and overall, with 95 % confidence intervals.
 
-REF and HYP are each a Kaldi `text` file (lines `utterance-id words...`), what utils/transcribe.py prints (lines of an
-id, which may have blanks, a tab and the words), or a lhotse manifest of supervisions or cuts (.jsonl, .jsonl.gz, .json,
-.yaml; the ids are those of the supervisions). A missing hypothesis counts as an empty one, a
-hypothesis without reference is not scored; both are named. Where HYP is a manifest that gives languages, they are
-scored as predicted languages (LID accuracy and confusion) of the references whose languages are known.
+REF and HYP are each a Kaldi `text` file (lines `utterance-id words...`), what utils/transcribe.py prints (an id, which may
+have blanks, a tab and the words), its json or ctm, its folder of -o, NIST's trn, stm or ctm, or a lhotse manifest of
+supervisions or cuts (.jsonl, .jsonl.gz, .json, .yaml; the ids are those of the supervisions). Words with times are
+compared with the segments of an stm; { a / b / @ } in trn and stm are alternatives. A missing hypothesis counts as an
+empty one, a hypothesis without reference is not scored; both are named. Where HYP gives languages, they are scored as
+predicted languages (LID accuracy and confusion) of the references whose languages are known.
 """
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 from pyspeech.commands.arguments import add_json, seed, tool_parser
 from pyspeech.commands.terminal import some
@@ -18,7 +18,6 @@ from pyspeech.errors import UserError
 from pyspeech.files import write_json
 from pyspeech.report.tables import aligned, bracketed, percent
 
-MANIFESTS = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".yaml", ".yaml.gz")
 COUNTS = [("utts", "utterances"), ("words", "words"), ("errors", "errors"), ("sub", "sub"), ("del", "del"), ("ins", "ins")]
 
 
@@ -57,8 +56,13 @@ def parser():
     parser.add_argument(
         "--normalize",
         action="store_true",
-        help="first normalise both sides as the recipes do (case, punctuation, Unicode; see "
-        "pyspeech/text/normalize.py); otherwise words are compared as they are",
+        help="first normalise both sides as the recipes do (tags, case, punctuation, Unicode; see "
+        "pyspeech/text/tags.py, normalize.py); otherwise words are compared as they are",
+    )
+    parser.add_argument(
+        "--optional",
+        action="store_true",
+        help="words in parentheses in a trn or stm of references may be missing, and count as correct (sclite -D)",
     )
     parser.add_argument("--cer", action="store_true", help="character error rate as well (code points and spaces)")
     parser.add_argument(
@@ -73,7 +77,13 @@ def parser():
 
 def read_utterances(options, hypothesis):
     """Return the utterances as pyspeech.text.wer describes them; missing and extra ones are warned of, a line each."""
-    references, hypotheses = read_transcripts(options.reference), read_transcripts(hypothesis)
+    from pyspeech.text.reference_marks import resolved
+    from pyspeech.text.transcript_files import Said, matched, read_columns, read_transcripts
+
+    sides = read_transcripts(options.reference), read_transcripts(hypothesis)
+    if options.optional and not sides[0].marked:
+        raise UserError(f"--optional: {options.reference} has no place for optional words; expected trn or stm")
+    references, hypotheses = matched(*sides)
     missing = [name for name in references if name not in hypotheses]
     extra = [name for name in hypotheses if name not in references]
     if len(missing) == len(references):
@@ -90,83 +100,32 @@ def read_utterances(options, hypothesis):
     if extra:
         print(f"warning: {hypothesis}: {len(extra)} without reference, not scored: {some(extra)}", file=sys.stderr)
     languages, speakers = ({} if path is None else read_columns(path) for path in (options.utt2lang, options.utt2spk))
-    normalize = normaliser() if options.normalize else lambda text, language: text
+    references = {
+        name: Said(said.text, languages.get(name, said.language), speakers.get(name, said.speaker))
+        for name, said in references.items()
+    }
+    clean = normaliser() if options.normalize else as_it_is
+    if sides[0].marked:
+        references, hypotheses = resolved(references, hypotheses, options.optional, options.reference, clean)
+        clean = as_it_is
     utterances = []
-    for name, (ref, language, speaker) in references.items():
-        hyp, predicted, _ = hypotheses.get(name, ("", None, None))
-        language, speaker = languages.get(name, language), speakers.get(name, speaker)
-        utterances.append((name, language, speaker, normalize(ref, language), normalize(hyp, language), predicted))
+    for name, said in references.items():
+        heard = hypotheses.get(name, Said(""))
+        texts = (clean(text, said.language) for text in (said.text, heard.text))
+        utterances.append((name, said.language, said.speaker, *texts, heard.language))
     return utterances
+
+
+def as_it_is(text, language):
+    return text
 
 
 def normaliser():
     from pyspeech.text.normalize import normalize
+    from pyspeech.text.tags import Tags
 
-    return normalize
-
-
-def read_transcripts(path):
-    """{utterance id: (text, language or None, speaker or None)} of a Kaldi text file or a lhotse manifest."""
-    if str(path).endswith(MANIFESTS):
-        found = read_manifest(path)
-    else:
-        found = {name: (text, None, None) for name, text in read_columns(path).items()}
-    if not found:
-        raise UserError(f"{path}: no utterances; expected lines `utterance-id words...` or supervisions")
-    return found
-
-
-def read_columns(path):
-    """{name: the rest} of the lines of a UTF-8 text file, as Kaldi's text, utt2spk and utt2lang are; the name ends at
-    the first tab or, without one, at the first blank."""
-    found = {}
-    try:
-        with open(path, encoding="utf-8-sig") as stream:
-            for number, line in enumerate(stream, 1):
-                line = line.lstrip().rstrip("\r\n")
-                parts = [part.strip() for part in line.split("\t" if "\t" in line else None, maxsplit=1)]
-                if not parts:
-                    continue
-                if parts[0] in found:
-                    raise UserError(f"{path}:{number}: {parts[0]} for the second time; expected each utterance once")
-                found[parts[0]] = parts[1] if len(parts) == 2 else ""
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{path}: not UTF-8 ({error.reason}); expected a text file in UTF-8 or a lhotse manifest "
-            f"named {', '.join(MANIFESTS)}"
-        ) from error
-    return found
-
-
-def read_manifest(path):
-    """As `read_transcripts`, of a lhotse manifest of supervisions or cuts."""
-    if not Path(path).is_file():
-        raise UserError(f"{path}: no such file; expected a Kaldi text file or a lhotse manifest")
-    from lhotse.supervision import SupervisionSegment
-
-    found = {}
-    for item in manifest_items(path):
-        for supervision in [item] if isinstance(item, SupervisionSegment) else getattr(item, "supervisions", [None]):
-            if supervision is None:
-                raise UserError(f"{path}: a manifest of {type(item).__name__}; expected supervisions or cuts")
-            if supervision.id in found:
-                raise UserError(f"{path}: {supervision.id} for the second time; expected each utterance once")
-            if supervision.text is None:
-                raise UserError(f'{path}: supervision {supervision.id} has no text; expected "" where nothing was said')
-            found[supervision.id] = (supervision.text, supervision.language, supervision.speaker)
-    return found
-
-
-def manifest_items(path):
-    """Yield what a lhotse manifest holds. lhotse has an exception of its own for each way in which a file is broken."""
-    from lhotse import load_manifest
-
-    try:
-        yield from load_manifest(path)
-    except Exception as error:
-        raise UserError(
-            f"{path}: not a whole lhotse manifest ({type(error).__name__}: {str(error).splitlines()[0]}); write it again"
-        ) from error
+    tags = Tags()
+    return lambda text, language: normalize(tags.drop(text), language)
 
 
 def report(scores, resample):

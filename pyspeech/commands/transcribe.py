@@ -25,7 +25,7 @@ from collections import Counter
 from pathlib import Path
 
 from pyspeech.asr.config import KIND, STOPPING_RULES, WHOLE, EarlyStopping, Endpointing, SearchConfig
-from pyspeech.asr.transcripts import FORMATS, Transcript, render
+from pyspeech.asr.transcripts import FORMATS, NIST, Transcript, render
 from pyspeech.commands.arguments import tool_parser, whole_number
 from pyspeech.commands.terminal import clock, process_all, say_errors, set_up_messages, shown_name, speed, stop_at_interrupt
 from pyspeech.errors import UserError
@@ -56,7 +56,10 @@ def parser():
         help="recognise while audio arrives: partial results on a terminal, each segment as soon as it ends",
     )
     parser.add_argument(
-        "--format", choices=list(FORMATS), default="text", help="text (default), json, ctm (words with times), srt (subtitles)"
+        "--format",
+        choices=list(FORMATS),
+        default="text",
+        help="text (default), json, ctm (words with times), stm (segments), trn, srt (subtitles)",
     )
     parser.add_argument(
         "--nbest",
@@ -123,9 +126,11 @@ def main(arguments=None):
     options = parser().parse_intermixed_args(arguments)
     check_options(options)
     status = set_up_messages()
-    from pyspeech.audio.recordings import check_output, find_recordings
+    from pyspeech.audio.recordings import check_output, check_words, find_recordings
 
     recordings = find_recordings(options.inputs)
+    if options.format in NIST:
+        check_words(recordings, options.format)
     if options.output:
         check_output(options.output, recordings)
     work = Work(load_recognizer(options), options, status, recordings)
@@ -133,6 +138,8 @@ def main(arguments=None):
 
 
 def check_options(options):
+    if options.stream and options.format == "trn" and not options.output:
+        raise UserError("--stream: --format trn needs the whole recording; use -o DIR or another format")
     if options.nbest > 1 and options.format not in ("text", "json"):
         raise UserError(f"--nbest {options.nbest}: --format {options.format} has no place for it; use text or json")
     if options.beam and options.beam < options.nbest:

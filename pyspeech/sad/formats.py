@@ -10,18 +10,19 @@ Both are contiguous: each line starts where the line before ends, a hypothesis a
 name file, line and times. A reference may start late (that time is not scored).
 
 Other outputs: RTTM, Kaldi `segments`, Audacity label track, JSON (one line), Praat TextGrid, CSV, lhotse supervisions
-(JSON lines). `render` gives their text.
+(JSON lines). `render` gives their text; pyspeech/sad/labels.py reads all of them.
 """
 
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pyspeech.audio.recordings import one_word
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write
 from pyspeech.sad.segments import clip, complement, union
@@ -32,6 +33,7 @@ NONSPEECH_LABELS = ("NS", "NT", "RX", "RS")
 UNSCORED_LABELS = ("nonScorable", "Mixed", "Uncertain")
 # The columns up to the label are read, as by the official scorer; what follows (12 and 9 in all) is not used.
 REFERENCE_COLUMNS, HYPOTHESIS_COLUMNS = 5, 8
+REFERENCE, HYPOTHESIS = "reference label file", "hypothesis label file"
 CSV_HEADER = "recording,start,end\n"
 
 
@@ -41,15 +43,22 @@ def read_reference(path: Path | str) -> list[tuple[float, float, str]]:
     Returns a list of (start, end, label): seconds as written, label as in the file. UserError for a file that is empty
     or not such a file, and for a gap, an overlap or a time that is no time, with file and line.
     """
+    segments = reference_rows(_lines(path, REFERENCE))
+    if not segments:
+        raise UserError(f"{path}: the {REFERENCE} is empty; expected at least one line")
+    return segments
+
+
+def reference_rows(lines: Iterable[tuple[str, str]]) -> list[tuple[float, float, str]]:
+    """Return what `read_reference` does for lines ("file, line 1", text) of such a file."""
     segments = []
-    for where, fields in _tab_lines(path, REFERENCE_COLUMNS, "reference label file"):
-        start, end, label = _time(where, fields[2]), _time(where, fields[3]), fields[4].strip()
+    for where, line in lines:
+        fields = _fields(where, line, REFERENCE_COLUMNS, REFERENCE)
+        start, end, label = read_time(where, fields[2]), read_time(where, fields[3]), fields[4].strip()
         _check_order(where, start, end, segments[-1][1] if segments else None)
         if not label:
             raise UserError(f"{where}: the label (column 5) is empty; expected S or NS")
         segments.append((start, end, label))
-    if not segments:
-        raise UserError(f"{path}: the reference label file is empty; expected at least one line")
     return segments
 
 
@@ -59,20 +68,25 @@ def read_hypothesis(path: Path | str) -> np.ndarray:
     Returns the speech segments, float64 (n, 2) in seconds. An empty file means no speech. UserError for a gap, an
     overlap, a file that does not start at 0 or is no such file, with file, line and times.
     """
-    speech, reached = [], 0.0
-    for where, fields in _tab_lines(path, HYPOTHESIS_COLUMNS, "hypothesis label file"):
-        start, end, label = _time(where, fields[5]), _time(where, fields[6]), fields[7].strip()
+    return union([(start, end) for start, end, label in hypothesis_rows(_lines(path, HYPOTHESIS)) if label == "S"])
+
+
+def hypothesis_rows(lines: Iterable[tuple[str, str]]) -> list[tuple[float, float, str]]:
+    """Return (start, end, S or NS) of lines ("file, line 1", text) of an official hypothesis; as `read_hypothesis`."""
+    rows, reached = [], 0.0
+    for where, line in lines:
+        fields = _fields(where, line, HYPOTHESIS_COLUMNS, HYPOTHESIS)
+        start, end, label = read_time(where, fields[5]), read_time(where, fields[6]), fields[7].strip()
         _check_order(where, start, end, reached)
         if label not in ("speech", "non-speech", "nonspeech"):
             raise UserError(f"{where}: column 8 is '{label}'; expected speech or non-speech")
-        if label == "speech":
-            speech.append((start, end))
+        rows.append((start, end, "S" if label == "speech" else "NS"))
         reached = end
-    return union(speech)
+    return rows
 
 
-def _tab_lines(path, columns, what):
-    """Yield ("path, line n", fields) for the lines of a tab-separated text file; blank lines are passed over."""
+def _lines(path, what):
+    """Yield ("path, line n", line) of a text file; blank lines are passed over."""
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -80,15 +94,19 @@ def _tab_lines(path, columns, what):
     except OSError as error:
         raise UserError(f"{path}: cannot read the {what}: {error.strerror}") from None
     for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        fields = line.rstrip("\r").split("\t")
-        if len(fields) < columns:
-            raise UserError(f"{path}, line {number}: {len(fields)} tab-separated columns; a {what} has {columns} or more")
-        yield f"{path}, line {number}", fields
+        if line.strip():
+            yield f"{path}, line {number}", line.rstrip("\r")
 
 
-def _time(where, text):
+def _fields(where, line, columns, what):
+    fields = line.split("\t")
+    if len(fields) < columns:
+        raise UserError(f"{where}: {len(fields)} tab-separated columns; a {what} has {columns} or more")
+    return fields
+
+
+def read_time(where: str, text: str | float) -> float:
+    """Return a time as a file gives it, in seconds; UserError, which begins with `where`, for what is none."""
     try:
         value = float(text)
     except ValueError:
@@ -159,7 +177,7 @@ def _fearless(recording, speech, duration):
 
 
 def _rttm(recording, speech, duration, channel=0):
-    start_of_line = f"SPEAKER {_word(recording)} {channel + 1}"  # RTTM counts channels from 1
+    start_of_line = f"SPEAKER {one_word(recording)} {channel + 1}"  # RTTM counts channels from 1
     return "".join(
         f"{start_of_line} {start:.3f} {end - start:.3f} <NA> <NA> speech <NA> <NA>\n" for start, end in _pairs(speech, duration)
     )
@@ -167,7 +185,7 @@ def _rttm(recording, speech, duration, channel=0):
 
 def _kaldi_segments(recording, speech, duration):
     # The name of a segment carries its times in milliseconds, zero-padded: the file is sorted, as Kaldi wants it.
-    name = _word(recording)
+    name = one_word(recording)
     return "".join(
         f"{name}-{round(start * 1000):09d}-{round(end * 1000):09d} {name} {start:.3f} {end:.3f}\n"
         for start, end in _pairs(speech, duration)
@@ -243,11 +261,6 @@ def _pairs(speech, duration):
     return [[start, end] for start, end, is_speech in _timeline(speech, duration, decimals=3) if is_speech]
 
 
-def _word(name):
-    """A recording name for the formats whose columns are separated by spaces: white space becomes an underscore."""
-    return re.sub(r"\s+", "_", name)
-
-
 # format: (the text of one recording, ending of its file)
 FORMATS = {
     "rttm": (_rttm, ".rttm"),
@@ -260,6 +273,7 @@ FORMATS = {
     "lhotse": (_lhotse, ".jsonl"),
 }
 WITH_CHANNEL = ("rttm", "lhotse")
+WITH_SPACES_BETWEEN = ("rttm", "segments")  # names of recordings have none there
 
 
 def render(

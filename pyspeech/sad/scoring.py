@@ -22,17 +22,18 @@ Precision, recall and F1 are over the same scored time: TP is speech called spee
 in seconds. They are None where their denominator is 0.
 """
 
-import os
-import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pyspeech.commands.terminal import some
 from pyspeech.errors import UserError
-from pyspeech.sad.formats import NONSPEECH_LABELS, SPEECH_LABELS, UNSCORED_LABELS, read_hypothesis, read_reference
+from pyspeech.sad.formats import NONSPEECH_LABELS, SPEECH_LABELS, UNSCORED_LABELS
+from pyspeech.sad.labels import label_stem, pair, plain, read_labels, word
 from pyspeech.sad.segments import union
+from pyspeech.sad.timelines import ScoredTime
 
 MISS_WEIGHT, FALSE_ALARM_WEIGHT = 0.75, 0.25
 SHORTEST_SCORED = 0.1  # seconds of a non-speech segment that must be left between its collars
@@ -150,68 +151,95 @@ def overall(scores: Sequence[dict]) -> dict:
     return {**pooled, **seconds}
 
 
-def score_folders(reference_folder: Path | str, hypothesis_folder: Path | str, collar: float = 0.5) -> dict:
-    """Score the label files `<recording>.txt` of a folder against the hypotheses of the same names in another.
+def score_files(
+    reference: Path | str,
+    hypothesis: Path | str,
+    collar: float = 0.5,
+    uem: Path | str | None = None,
+    audio: Path | str | None = None,
+) -> dict:
+    """Score label files, or folders of them, in any format that `pyspeech.sad.labels.read_labels` reads.
 
-    Names are the same where their NFC forms are. A recording of which no label is scored has None for dcf, p_miss and
-    p_fa, and a warning. Returns {"collar": s, "files": {recording: score_pair's dict}, "overall": overall's dict,
-    "warnings": [line, ...]}. UserError where a folder or a recording's hypothesis is missing, a file is not well-formed, or
-    nothing is scored.
+    Recordings are the same by the rules of `pyspeech.sad.labels.pair`; two files of one recording each are compared
+    whatever their names, if one of them is named by its file. A hypothesis of several recordings in one file may leave out
+    those without speech.
+
+    Args:
+        reference: File or folder. The official formats label all time; in others, what is not speech is non-speech up
+            to the end of the recording, which `uem`, `audio` or one of the two sides tells, or else the last segment.
+        hypothesis: File or folder.
+        collar: Seconds, 0 or more.
+        uem: UEM file; time outside its regions is not scored.
+        audio: Recordings as of `find_recordings`; how long they are.
+
+    Returns:
+        {"collar": s, "files": {recording: score_pair's dict}, "overall": overall's dict, "warnings": [line, ...]}. A
+        recording of which no label is scored has None for dcf, p_miss and p_fa, and a warning.
+
+    Raises:
+        UserError: where a file or a recording's hypothesis is missing, a file is damaged, or nothing is scored.
     """
-    references = _label_files(reference_folder, "reference")
-    hypotheses = _label_files(hypothesis_folder, "hypothesis")
-    missing = sorted(set(references) - set(hypotheses))
-    if missing:
-        raise UserError(
-            f"{hypothesis_folder}: no hypothesis for {_some(missing)}; expected {missing[0]}.txt there, "
-            "one file for each reference"
-        )
-    result = {"collar": float(collar), "files": {}, "warnings": []}
-
-    def warn(line):
-        result["warnings"].append(_printable(line))
-
-    for name, path in references.items():
-        reference = read_reference(path)
-        unknown = sorted({label for _, _, label in reference} - set(SPEECH_LABELS + NONSPEECH_LABELS + UNSCORED_LABELS))
-        if unknown:
-            warn(f"{path}: time labelled {', '.join(unknown)} is not scored (S, NS, ... are)")
-        if hypotheses[name].stat().st_size == 0:
-            warn(f"{hypotheses[name]}: empty, scored as no speech")
-        score = score_pair(reference, read_hypothesis(hypotheses[name]), collar)
-        if not any(label in SPEECH_LABELS + NONSPEECH_LABELS for _, _, label in reference):
-            warn(f"{path}: none of its labels is scored; left out of the mean DCF")
-            score.update(dcf=None, p_miss=None, p_fa=None)
-        result["files"][name] = score
-    if all(score["dcf"] is None for score in result["files"].values()):
-        raise UserError(f"{reference_folder}: none of the labels of its files is scored; expected S, NS, ...")
-    extra = sorted(set(hypotheses) - set(references))
-    if extra:
-        warn(f"{hypothesis_folder}: not scored, because there is no reference: {_some(extra)}")
-    result["overall"] = overall(list(result["files"].values()))
-    return result
-
-
-def _label_files(folder, what):
-    """Return {recording: path} for the .txt files of a folder, sorted by name."""
-    folder = Path(folder)
-    if not folder.is_dir():
-        found = "a file" if folder.exists() else "nothing"
-        raise UserError(f"{folder}: found {found}; expected the folder of the {what} files (<recording>.txt)")
+    warnings = []
+    references, hypotheses = (read_labels(path, warnings.append) for path in (reference, hypothesis))
+    time = ScoredTime(references, warnings.append, uem, audio)
+    if Path(reference).is_file():
+        references.update(time.without_speech())
+    pairs = _pairs(reference, hypothesis, references, hypotheses, warnings.append)
     files = {}
-    for path in sorted(path for path in folder.iterdir() if path.suffix.lower() == ".txt" and path.name[0] != "."):
-        other = files.setdefault(unicodedata.normalize("NFC", _printable(path.stem)), path)
-        if other is not path:
-            raise UserError(f"{path}: same recording as {other.name}; one of the two must go")
-    if not files:
-        raise UserError(f"{folder}: no {what} files; expected one <recording>.txt for each recording")
-    return dict(sorted(files.items()))
+    for name, labels in references.items():
+        _check_reference(labels, warnings.append)
+        found = hypotheses.get(pairs.get(name, ""))
+        if found and _empty_text(found):
+            warnings.append(f"{found.path}: empty, scored as no speech")
+        rows = time.timeline(name, labels, found)
+        score = score_pair(rows, found.speech if found else [], collar)
+        if not any(label in SPEECH_LABELS + NONSPEECH_LABELS for _, _, label in rows):
+            warnings.append(f"{labels.path}: none of its labels is scored; left out of the mean DCF")
+            score.update(dcf=None, p_miss=None, p_fa=None)
+        files[name] = score
+    if all(score["dcf"] is None for score in files.values()):
+        raise UserError(f"{reference}: none of the labels of its files is scored; expected S, NS, ...")
+    if extra := sorted(hypotheses.keys() - set(pairs.values())):
+        warnings.append(f"{hypothesis}: not scored, because there is no reference: {some(extra)}")
+    time.finish()
+    printable = [plain(line) for line in warnings]
+    return {"collar": float(collar), "files": files, "overall": overall(list(files.values())), "warnings": printable}
 
 
-def _printable(name):
-    """Text with a file name that is not valid UTF-8: with replacement characters."""
-    return os.fsencode(name).decode("utf-8", "replace")
+def _pairs(reference, hypothesis, references, hypotheses, warn):
+    """{recording of the reference: of the hypothesis}; without those of which a file of several has no speech."""
+    pairs = pair(*({name: labels.names for name, labels in side.items()} for side in (references, hypotheses)))
+    if not pairs and _alone(reference, references) and _alone(hypothesis, hypotheses):
+        if _named_by_file(references) or _named_by_file(hypotheses):
+            return {next(iter(references)): next(iter(hypotheses))}
+    missing = sorted(references.keys() - pairs.keys())
+    if not missing:
+        return pairs
+    of_several = Path(hypothesis).is_file() and not (len(hypotheses) == 1 and _named_by_file(hypotheses))
+    if not (pairs and of_several) and any(labels.rows for labels in hypotheses.values()):
+        found = "" if pairs else f", found {some(sorted(hypotheses), 3)}"
+        raise UserError(f"{hypothesis}: no hypothesis for {some(missing)}; expected one for each reference{found}")
+    warn(f"{hypothesis}: has no speech of {some(missing)}")
+    return pairs
 
 
-def _some(names, limit=5):
-    return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")
+def _alone(path, labels):
+    return Path(path).is_file() and len(labels) == 1
+
+
+def _named_by_file(labels):
+    return any(word(name) == word(label_stem(one.path)) for name, one in labels.items())
+
+
+def _check_reference(labels, warn):
+    if _empty_text(labels):
+        raise UserError(f"{labels.path}: the reference label file is empty; expected at least one line, such as one of NS")
+    unknown = sorted({label for _, _, label in labels.rows} - set(SPEECH_LABELS + NONSPEECH_LABELS + UNSCORED_LABELS))
+    if unknown:
+        warn(f"{labels.path}: time labelled {some(unknown)} is not scored (S, NS, speech, non-speech, ... are)")
+
+
+def _empty_text(labels):
+    """Whether nothing is in a .txt, which the official formats do not mean; a label track of detect may be empty."""
+    name = labels.path.name.lower()
+    return not labels.rows and name.endswith(".txt") and not name.endswith(".labels.txt")

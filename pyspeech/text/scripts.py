@@ -30,6 +30,12 @@ def main_script(counts: Mapping[str, int]) -> str | None:
     return min(scripts, key=lambda script: (-scripts[script], script)) if scripts else None
 
 
+def foreign_letters(counts: Mapping[str, int]) -> Counter[str]:
+    """The letters and marks of a {character: count} that are of another script than most are, with their counts."""
+    main = main_script(counts)
+    return Counter({character: count for character, count in counts.items() if script_of(character) not in (None, main)})
+
+
 def languages_of(text: str, languages: Mapping[str, dict]) -> list[str]:
     """The languages that a normalised text fits best: [code, ...], one where the script or the graphemes decide, [] for
     a text without letters or in a script that is no language's.

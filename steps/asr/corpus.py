@@ -5,6 +5,7 @@ units/<code>.json, units/union.json
 features/stats.json, features/frames/{train,dev}, features/options.json
 """
 
+from collections import Counter, defaultdict
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,6 +20,7 @@ def prepare(exp, conf):
     """Corpus to Lhotse manifests, one cut an utterance."""
     out, log = exp.dir / "corpus", exp.log
     common = {"languages": conf.languages, "parts": exp.parts}
+    given = {"skip_bad": conf.skip_bad, "tags": conf.tags, **common}  # of corpora that others made
     if conf.corpus == "mini":
         from local.indic import mini
 
@@ -30,15 +32,15 @@ def prepare(exp, conf):
     elif conf.kind == "mucs":
         from local.indic import mucs
 
-        mucs.prepare(conf.corpus, out, log, skip_bad=conf.skip_bad, **common)
+        mucs.prepare(conf.corpus, out, log, **given)
     elif conf.kind == "kaldi":
         from local.indic import kaldi
 
-        kaldi.prepare(conf.corpus, out, log, skip_bad=conf.skip_bad, **common)
+        kaldi.prepare(conf.corpus, out, log, **given)
     else:
         from local.indic import speech_corpora
 
-        speech_corpora.prepare(conf.corpus, out, log, kind=conf.kind, skip_bad=conf.skip_bad, **common)
+        speech_corpora.prepare(conf.corpus, out, log, kind=conf.kind, **given)
     counts = describe_corpus(out)
     for language, by_set in counts.items():
         log.info(
@@ -106,9 +108,42 @@ def make_units(exp, conf):
         )
         log.info("%s: %d symbols", language, made[language].size)
         save_units(folder / f"{language}.json", made[language])
+    name_odd_characters(corpus, made, by_language, log)
     union = type(made[language]).union(made)
     log.info("union: %d symbols", union.size)
     save_units(folder / "union.json", union)
+
+
+def name_odd_characters(corpus, units, training, log):
+    """Warn of letters of other scripts and rare ones in the training texts of each language, and of characters of dev and
+    test that they lack: no model puts these out."""
+    from pyspeech.text.normalize import normalize
+    from pyspeech.text.scripts import foreign_letters
+    from pyspeech.text.tags import most
+
+    for language, texts in training.items():
+        counts = Counter(character for text in texts for character in text.replace(" ", ""))
+        foreign = foreign_letters(counts)
+        if foreign:
+            log.warning("%s: letters of other scripts in training: %s", language, most(foreign))
+        once = Counter({character: 1 for character, count in counts.items() if count == 1 and character not in foreign})
+        if once:
+            log.info("%s: characters that training has once: %s", language, " ".join(sorted(once)))
+    for name in SETS[1:]:
+        unknown, concerned, total = defaultdict(Counter), Counter(), Counter()
+        for _, supervision in set_fields(corpus, name):
+            language = supervision["language"]
+            total[language] += 1
+            if language in units:
+                found = units[language].count_unknown([normalize(supervision["text"], language)])
+                unknown[language] += found
+                concerned[language] += bool(found)
+        for language in sorted(unknown):
+            if unknown[language]:
+                where = f"{concerned[language]} of {total[language]} utterances"
+                log.warning(
+                    "%s: characters of %s that training lacks, in %s: %s", language, name, where, most(unknown[language])
+                )
 
 
 def load_units(folder, languages, union=False):

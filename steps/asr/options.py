@@ -1,6 +1,7 @@
 """Options of egs/indic: whether they fit each other, and which of them a training depends on."""
 
 from pyspeech.errors import requirement
+from pyspeech.text.tags import is_pattern
 from steps.asr.corpus import KINDS
 from steps.asr.train import SEEDS
 from steps.systems import check_fixed, check_list
@@ -12,6 +13,7 @@ def check_options(conf):
     require("kind", conf.kind in KINDS, f"one of {', '.join(KINDS)}")
     require("units", conf.units in ("grapheme", "sentencepiece"), "grapheme or sentencepiece")
     require("pieces", conf.pieces >= 1, "at least 1")
+    require("tags", all(map(is_pattern, conf.tags)), "tags such as <noise>, with one star at most, or [laughter-*]=*")
     check_list(conf, "systems", SEEDS)
     for system in conf.systems:
         require("systems", SEEDS[system] in (None, *conf.systems), f"{SEEDS[system]} too, which {system} is trained from")

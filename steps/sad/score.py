@@ -25,14 +25,14 @@ def hypotheses(exp, system, collar=None):
 def score_systems(exp, systems, collars):
     """scores/<system>.json of each from its hypotheses: {set: {collar: {dcf, p_miss, p_fa, precision, recall, f1}}},
     fractions; sets without references are left out. Returns {system: the same}."""
-    from pyspeech.sad.scoring import score_folders
+    from pyspeech.sad.scoring import score_files
 
     scores = {}
     for system in systems:
         folders = {collar: hypotheses(exp, system, None if system in FIXED else collar) for collar in collars}
         scores[system] = {
             reference.name: {
-                f"{collar:g}": score_folders(reference, folder / reference.name, collar)["overall"]
+                f"{collar:g}": score_files(reference, folder / reference.name, collar)["overall"]
                 for collar, folder in folders.items()
             }
             for reference in sorted((exp.dir / "corpus" / "reference").iterdir())

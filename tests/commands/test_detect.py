@@ -16,6 +16,7 @@ from pyspeech.model_file import newest_model
 from pyspeech.sad.config import KIND
 from pyspeech.sad.detector import load_detector
 from pyspeech.sad.formats import FORMATS, read_hypothesis
+from pyspeech.sad.scoring import score_files
 from pyspeech.sad.segments import segments_to_frames, tidy
 
 RATE = 8000
@@ -189,6 +190,38 @@ def test_errors_are_one_line(edges, arguments, message):
     done = run(*inside)
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1 and message in done.stderr
+
+
+def test_names_that_differ_by_a_space(tmp_path):
+    """They would be one recording where spaces separate columns."""
+    for name in ("my call", "my_call"):
+        soundfile.write(tmp_path / f"{name}.wav", voice(), RATE)
+    for format in ("rttm", "segments"):
+        done = run(tmp_path, "--format", format, "-o", tmp_path / "out")
+        assert done.returncode == 1 and done.stderr == (
+            f"error: {tmp_path}/my_call.wav: would have the name 'my_call' in --format {format}, and so would "
+            f"{tmp_path}/my call.wav; rename one, or choose a format that keeps spaces\n"
+        )
+    assert not (tmp_path / "out").exists()
+    done = run(tmp_path, "--format", "csv")
+    assert done.returncode == 0 and {line.split(",")[0] for line in done.stdout.splitlines()[1:]} == {"my call", "my_call"}
+
+
+def test_what_is_detected_can_be_scored(edges, tmp_path):
+    """Whatever the format, on the screen or in files, by the names that detection gives."""
+    folder, found, _ = edges
+    (tmp_path / "a").mkdir()
+    for name in ("a/pcm", "pcm", "my call"):
+        soundfile.write(tmp_path / f"{name}.wav", voice(), RATE)
+    scores = []
+    for format in ("rttm", "segments", "fearless"):
+        run(tmp_path / "a", tmp_path / "pcm.wav", tmp_path / "my call.wav", "--format", format, "-o", tmp_path / format)
+        shown = run(tmp_path / "a", tmp_path / "pcm.wav", tmp_path / "my call.wav", "--format", format)
+        (tmp_path / f"{format}.all").write_text(shown.stdout)
+        for hypothesis in (tmp_path / format, tmp_path / f"{format}.all"):
+            scores.append(score_files(tmp_path / "rttm", hypothesis, audio=tmp_path)["files"])
+    assert all(sorted(files) == ["a_pcm", "my call", f"{tmp_path.name}_pcm"] for files in scores)
+    assert max(score["dcf"] for files in scores for score in files.values()) < 0.003  # two decimals in fearless
 
 
 def test_interrupted(edges, interrupt, capsys):

@@ -422,6 +422,7 @@ def test_early_stopping_and_int8(models, short, capsys):
         (["absent.wav"], "absent.wav: no such file or folder"),
         (["--language", "fr-FR"], "--language fr-FR: the model in .* has en-IN, hi-IN, ta-IN"),
         (["--nbest", "2", "--format", "ctm"], "--nbest 2: --format ctm has no place"),
+        (["--stream", "--format", "trn"], "--stream: --format trn needs the whole recording"),
         (["--nbest", "5", "--beam", "4"], "--beam 4: .* expected at least 5"),
         (["--beam", "100000"], "search option beam=100000: expected 1 to 1000"),
         (["--nbest", "100000"], "beam=100000"),
@@ -446,6 +447,13 @@ def test_errors_are_one_line(models, short, tmp_path, arguments, message):
     with pytest.raises(UserError, match=message) as error:
         transcribe.main(["--model", str(models["lid"]), *arguments, str(short)])
     assert "\n" not in str(error.value)
+
+
+def test_names_that_differ_by_a_space(models, short, tmp_path):
+    for name in ("my call", "my_call"):
+        (tmp_path / f"{name}.wav").write_bytes(short.read_bytes())
+    with pytest.raises(UserError, match="my_call.wav: would have the name 'my_call' in --format ctm, and so would .*my call"):
+        transcribe.main(["--model", str(models["lid"]), "--format", "ctm", str(tmp_path)])
 
 
 # The formats, on results made by hand.
@@ -473,12 +481,14 @@ def transcript():
     return Transcript("a call", [first, second], 3725.0, channel=2)
 
 
-def test_text_and_ctm(transcript):
+def test_text_and_nists_formats(transcript):
     assert render("text", transcript) == "एक दो\nஒன்று\n"
     assert render("text", transcript, nbest=2) == ("0.00\t-1.5000\tएक दो\n0.00\t-3.2500\tएक\n3722.40\t-1.5000\tஒன்று\n")
     assert render("ctm", transcript) == (
         "a_call 2 0.30 0.30 एक 0.2500\na_call 2 0.63 0.27 दो 0.2500\na_call 2 3723.00 0.36 ஒன்று 0.2500\n"
     )
+    assert render("stm", transcript) == "a_call 2 unknown 0.00 2.10 एक दो\na_call 2 unknown 3722.40 3723.40 ஒன்று\n"
+    assert render("trn", transcript) == "एक दो ஒன்று (a_call)\n"
 
 
 def test_json(transcript):
@@ -534,7 +544,7 @@ def test_long_subtitles_are_cut(rng):
     assert all(any(abs(end - pause) <= 1.001 and end >= pause - 1e-3 for end in ends) for pause in pauses)
 
 
-@pytest.mark.parametrize("format, expected", [("text", ""), ("ctm", ""), ("srt", "")])
+@pytest.mark.parametrize("format, expected", [("text", ""), ("ctm", ""), ("stm", ""), ("trn", "(x)\n"), ("srt", "")])
 def test_nothing_said(format, expected):
     silent = recognition([], seconds=2.0)
     assert render(format, Transcript("x", [silent], 2.0)) == render(format, Transcript("x", [], 2.0)) == expected

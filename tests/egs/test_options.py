@@ -147,6 +147,8 @@ ACCEPTED = {
         "add2022.leave_out": ["[]"],
         **dict.fromkeys(["GridConfig.lengths", "GridConfig.shifts"], ["[]"]),
     },
+    "[]: no tags": {"indic.tags": ["[]"]},
+    "a tag is any text": {"indic.tags": ["[-1]", "[0]", "[nan]", "[inf]", "[x]"]},
     "[]: all that there are": {"indic.languages": ["[]"]},
     "nothing: none is run": {"zerospeech.recogniser": [""]},
     "which languages there are, the corpus says, in the first stage": {

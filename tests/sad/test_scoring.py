@@ -8,8 +8,8 @@ import pytest
 from tool_harness import run_tool
 
 from pyspeech.errors import UserError
-from pyspeech.sad.formats import write_hypothesis, write_reference
-from pyspeech.sad.scoring import overall, score_folders, score_pair
+from pyspeech.sad.formats import FORMATS, render, write_hypothesis, write_reference
+from pyspeech.sad.scoring import overall, score_files, score_pair
 
 COLLARS = (0, 0.25, 0.5, 1, 2)
 
@@ -168,7 +168,7 @@ def test_tool(folders):
     assert lines[5].split()[:2] == ["overall", f"{(0.03571 + 0.875) / 2:.5f}"]
     assert "extra" in done.stderr and "Traceback" not in done.stderr
     stored = json.loads((folders / "out.json").read_text(encoding="utf-8"))
-    assert stored["files"] == score_folders(folders / "ref", folders / "hyp", 0)["files"]
+    assert stored["files"] == score_files(folders / "ref", folders / "hyp", 0)["files"]
 
 
 def test_tool_errors_are_one_line(folders):
@@ -185,15 +185,15 @@ def test_tool_errors_are_one_line(folders):
 
 def test_folder_problems(folders, tmp_path):
     with pytest.raises(UserError, match="nowhere"):
-        score_folders(tmp_path / "nowhere", folders / "hyp")
+        score_files(tmp_path / "nowhere", folders / "hyp")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match="no reference files"):
-        score_folders(tmp_path / "empty", folders / "hyp")
+    with pytest.raises(UserError, match="no label files"):
+        score_files(tmp_path / "empty", folders / "hyp")
     (folders / "hyp" / "trñ00.txt").write_text("")
-    (folders / "ref" / "trñ00.txt").write_text("a\t0\t0.0\t1.0\tS\tmanual\na\t0\t1.0\t2.0\tspeech\tmanual\n")
-    result = score_folders(folders / "ref", folders / "hyp")
+    (folders / "ref" / "trñ00.txt").write_text("a\t0\t0.0\t1.0\tS\tmanual\na\t0\t1.0\t2.0\tmusic\tmanual\n")
+    result = score_files(folders / "ref", folders / "hyp")
     assert result["files"]["trñ00"]["dcf"] == 0.75 and result["files"]["trñ00"]["unscored_s"] == 1
-    assert [word in line for line, word in zip(result["warnings"], ("labelled speech", "empty", "extra"), strict=True)] == [
+    assert [word in line for line, word in zip(result["warnings"], ("labelled music", "empty", "extra"), strict=True)] == [
         True
     ] * 3
 
@@ -213,17 +213,145 @@ def test_names_in_any_form(tmp_path):
     assert {name: score["dcf"] for name, score in result["files"].items()} == {"caf\u00e9": 0, "reel\ufffd": 0.75}
     write_hypothesis(tmp_path / "hyp" / "cafe\u0301.txt", [], 10)
     with pytest.raises(UserError, match="same recording as"):
-        score_folders(tmp_path / "ref", tmp_path / "hyp")
+        score_files(tmp_path / "ref", tmp_path / "hyp")
 
 
 def test_a_reference_without_a_scored_label_is_left_out(folders):
     path = folders / "ref" / "trñ00.txt"
-    path.write_text("a\t0\t0.0\t10.0\tspeech\tmanual\n")
-    result = score_folders(folders / "ref", folders / "hyp", 0)
+    path.write_text("a\t0\t0.0\t10.0\tmusic\tmanual\n")
+    result = score_files(folders / "ref", folders / "hyp", 0)
     assert result["files"]["trñ00"]["dcf"] is None and f"{path}: none of its labels is scored" in result["warnings"][1]
     assert result["overall"]["dcf"] == round(result["files"]["reel 1 día"]["dcf"], 5) > 0
     done = run_tool("score_sad", "--reference", folders / "ref", "--hypothesis", folders / "hyp")
     assert "mean of 1 recording;" in done.stdout
     (folders / "ref" / "reel 1 día.txt").unlink()
     with pytest.raises(UserError, match="none of the labels of its files is scored"):
-        score_folders(folders / "ref", folders / "hyp")
+        score_files(folders / "ref", folders / "hyp")
+
+
+def texts(folder, ending, **recordings):
+    """Write {name: text}; the folder."""
+    for name, text in recordings.items():
+        path = folder / (name.replace("__", "/") + ending)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return folder
+
+
+TRUTH = {"one": [(2, 5), (6.5, 8.25)], "two": [], "three": [(0, 1), (8, 10)]}
+FOUND = {"one": [(2.5, 8)], "two": [(3, 4)], "three": []}
+
+
+@pytest.fixture(scope="module")
+def official(tmp_path_factory):
+    """The scores of TRUTH and FOUND in the official formats, recordings of 10 s."""
+    folder = tmp_path_factory.mktemp("official")
+    for name in TRUTH:
+        write_reference(folder / "ref" / f"{name}.txt", name, TRUTH[name], 10)
+        write_hypothesis(folder / "hyp" / f"{name}.txt", FOUND[name], 10)
+    return folder, score_files(folder / "ref", folder / "hyp", 0.25)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format_scores_the_same(official, tmp_path, format):
+    folder, expected = official
+    ending = FORMATS[format][1]
+    references = texts(tmp_path / "ref", ending, **{name: render(format, name, TRUTH[name], 10) for name in TRUTH})
+    hypotheses = texts(tmp_path / "hyp", ending, **{name: render(format, name, FOUND[name], 10) for name in TRUTH})
+    uem = texts(tmp_path, ".uem", all="".join(f"{name} 1 0 10\n" for name in TRUTH)) / "all.uem"
+    for found in (
+        score_files(folder / "ref", hypotheses, 0.25),
+        score_files(references, folder / "hyp", 0.25),
+        score_files(references, hypotheses, 0.25, uem=uem),
+    ):
+        assert found["files"] == expected["files"] and found["overall"] == expected["overall"]
+        assert found["warnings"] == []
+
+
+def test_single_files(official, tmp_path):
+    """Of several recordings: what a file does not name has no speech. Of one recording: whatever their names."""
+    _, expected = official
+    for name, side in (("ref", TRUTH), ("hyp", FOUND)):
+        texts(tmp_path, ".rttm", **{name: "".join(render("rttm", *item, 10) for item in side.items())})
+    uem = texts(tmp_path, ".uem", all="".join(f"{name} NA 0 10\n" for name in TRUTH)) / "all.uem"
+    found = score_files(tmp_path / "ref.rttm", tmp_path / "hyp.rttm", 0.25, uem=uem)
+    assert found["files"] == expected["files"]
+    assert found["warnings"] == [f"{tmp_path}/hyp.rttm: has no speech of three"]
+    texts(tmp_path, ".rttm", quiet="")
+    assert score_files(tmp_path / "ref.rttm", tmp_path / "quiet.rttm", 0, uem=uem)["overall"]["p_miss"] == 1
+    texts(tmp_path, ".labels.txt", by_ear="2\t5\n6.5\t8.25\n9\t10\tnoise\n")
+    texts(tmp_path, ".json", found=render("json", "one", FOUND["one"], 10))
+    found = score_files(tmp_path / "by_ear.labels.txt", tmp_path / "found.json", 0.25)
+    assert found["files"]["by_ear"]["dcf"] == expected["files"]["one"]["dcf"]
+    texts(tmp_path, ".rttm", wrong=render("rttm", "four", [(1, 2)], 10))
+    with pytest.raises(UserError, match="hyp.rttm: no hypothesis for four; expected one for each reference, found one, two"):
+        score_files(tmp_path / "wrong.rttm", tmp_path / "hyp.rttm")
+
+
+def test_folders_below_and_names_as_detection_gives_them(tmp_path):
+    import soundfile
+
+    from pyspeech.audio.recordings import file_stem, find_recordings
+
+    names = ["tape__a__1", "tape__b__1", "tape__2", "my call"]
+    references = texts(tmp_path / "ref", ".labels.txt", **{name: "1\t2\tspeech\n" for name in names})
+    for name in names:
+        path = tmp_path / "audio" / (name.replace("__", "/") + ".wav")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        soundfile.write(path, np.zeros(4 * 8000), 8000)
+    recordings = find_recordings([tmp_path / "audio"])
+    hypotheses = texts(tmp_path / "hyp", ".rttm", **{file_stem(r): render("rttm", r.name, [(1, 2)], 4) for r in recordings})
+    result = score_files(references, hypotheses, 0, audio=tmp_path / "audio")
+    assert sorted(result["files"]) == ["2", "a_1", "b_1", "my call"] and result["overall"]["dcf"] == 0
+    assert [score["nonspeech_s"] for score in result["files"].values()] == [3] * 4 and result["warnings"] == []
+    (tmp_path / "ref/tape/b/1.labels.txt").unlink()
+    result = score_files(references, hypotheses, 0, audio=tmp_path / "audio")
+    assert sorted(result["files"]) == ["1", "2", "my call"] and "no reference: b_1" in result["warnings"][0]
+    texts(tmp_path / "ref", ".labels.txt", tape__c="")
+    with pytest.raises(UserError, match="hyp: no hypothesis for c"):
+        score_files(references, hypotheses)
+
+
+def test_where_a_recording_ends(tmp_path):
+    """By UEM, by audio, by the hypothesis; else at the last segment, with a warning."""
+    import soundfile
+
+    soundfile.write(tmp_path / "call.wav", np.zeros(20 * 8000), 8000)
+    texts(tmp_path, ".rttm", call=render("rttm", "call", [(2, 4)], 5))
+    texts(tmp_path, ".csv", found=render("csv", "call", [(2, 5)], 20))
+    texts(tmp_path, ".json", found=render("json", "call", [(2, 5)], 10))
+    texts(tmp_path, ".uem", call="call 1 1 3\n;; pause\ncall 1 3.5 30\nother 1 0 5\n")
+    nonspeech = [
+        score_files(tmp_path / "call.rttm", tmp_path / name, 0, **more)["overall"]["nonspeech_s"]
+        for name, more in [
+            ("found.csv", {}),
+            ("found.csv", {"audio": tmp_path / "call.wav"}),
+            ("found.json", {}),
+            ("found.json", {"uem": tmp_path / "call.uem"}),
+        ]
+    ]
+    assert nonspeech == [3, 18, 8, 1 + 26 + 5]
+    done = run_tool("score_sad", "--reference", tmp_path / "call.rttm", "--hypothesis", tmp_path / "found.csv")
+    assert done.returncode == 0 and "nothing tells how long call is: scored to the last segment" in done.stderr
+    score = score_files(tmp_path / "call.rttm", tmp_path / "found.json", 0, uem=tmp_path / "call.uem")["files"]["call"]
+    assert (score["speech_s"], score["fa_s"], score["unscored_s"]) == (1.5, 1, 1.5)
+    texts(tmp_path, ".uem", bad="call 1 3\n")
+    done = run_tool(
+        *("score_sad", "--reference", tmp_path / "call.rttm", "--hypothesis", tmp_path / "found.csv"),
+        *("--uem", tmp_path / "bad.uem"),
+    )
+    assert done.returncode == 1 and "bad.uem, line 1: 3 columns; expected those of UEM" in done.stderr
+    texts(tmp_path, ".rttm", call=render("rttm", "call", [(2, 40)], 50))
+    warnings = score_files(tmp_path / "call.rttm", tmp_path / "found.csv", 0, audio=tmp_path / "call.wav")["warnings"]
+    assert warnings == [f"{tmp_path}/call.rttm: has labels up to 40 s, but call ends at 20 s"]
+
+
+def test_regions_of_official_references(tmp_path):
+    write_reference(tmp_path / "ref" / "call.txt", "call", [(2, 4)], 10)
+    write_hypothesis(tmp_path / "hyp" / "call.txt", [(3, 6)], 10)
+    texts(tmp_path, ".uem", call="call 1 3 5\n")
+    score = score_files(tmp_path / "ref", tmp_path / "hyp", 0, uem=tmp_path / "call.uem")["files"]["call"]
+    assert (score["hit_s"], score["miss_s"], score["fa_s"], score["unscored_s"]) == (1, 0, 1, 8)
+    texts(tmp_path, ".uem", call="other 1 3 5\n")
+    with pytest.raises(UserError, match="none of the labels"):
+        score_files(tmp_path / "ref", tmp_path / "hyp", 0, uem=tmp_path / "call.uem")

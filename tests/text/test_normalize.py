@@ -3,6 +3,7 @@
 import sys
 import unicodedata
 
+import numpy as np
 import pytest
 
 from pyspeech.text.normalize import is_mark, normalize
@@ -29,10 +30,79 @@ from pyspeech.text.normalize import is_mark, normalize
         ("", "en-IN", ""),
         ("1,000", "en-IN", "1 000"),
         ("rock''n", "en-IN", "rock n"),
+        ("\uff28\uff45\uff4c\uff4c\uff4f\u3000\uff11\uff0c", "en-IN", "hello 1"),  # full width
     ],
 )
 def test_normalize_examples(raw, language, expected):
     assert normalize(raw, language) == expected
+
+
+@pytest.mark.parametrize(
+    "spellings, others",
+    [
+        # Marathi daryaa (valleys) has eyelash ra, three ways; darya (sea) has reph.
+        (["\u0926\u0930\u094d\u200d\u092f\u093e", "\u0926\u0931\u094d\u092f\u093e",
+          "\u0926\u0930\u093c\u094d\u200d\u092f\u093e"], ["\u0926\u0930\u094d\u092f\u093e"]),
+        # Bengali ra with ya-phala (as in RAB), Assamese, Kannada; without the joiner it is reph on ya.
+        (["\u09b0\u200d\u09cd\u09af\u09be\u09ac"], ["\u09b0\u09cd\u09af\u09be\u09ac"]),
+        (["\u09f0\u200d\u09cd\u09af"], ["\u09f0\u09cd\u09af"]),
+        (["\u0cb0\u200d\u0ccd\u0caf\u0cbe"], ["\u0cb0\u0ccd\u0caf\u0cbe"]),
+        # Visarga as a colon: Hindi, Bengali, Telugu, Malayalam duhkha; not before a space, not in Gurmukhi, not in times.
+        (["\u0926\u0941\u0903\u0916", "\u0926\u0941:\u0916"], ["\u0926\u0941: \u0916"]),
+        (["\u09a6\u09c1\u0983\u0996", "\u09a6\u09c1:\u0996"], []),
+        (["\u0c26\u0c41\u0c03\u0c16\u0c02", "\u0c26\u0c41:\u0c16\u0c02"], []),
+        (["\u0d26\u0d41\u0d03\u0d16\u0d02", "\u0d26\u0d41:\u0d16\u0d02"], []),
+        (["\u0a21\u0a3e:\u0a30", "\u0a21\u0a3e \u0a30"], []),
+        (["10:30", "10 30"], []),
+        (["\u0967:\u0968", "1 2"], []),
+        # Nukta after the vowel sign, twice, and where the letter has one.
+        (["\u092a\u0922\u093c\u093e", "\u092a\u0922\u093e\u093c", "\u092a\u0922\u093c\u093c\u093e", "\u092a\u095d\u093c\u093e"],
+         ["\u092a\u0922\u093e"]),
+        (["\u0931\u093e", "\u0930\u093e\u093c", "\u0930\u093c\u093c\u093e"], ["\u0930\u093e"]),
+        (["\u09ac\u09a1\u09bc\u09c0", "\u09ac\u09a1\u09c0\u09bc"], []),
+        (["\u0916\u093c\u0902", "\u0916\u0902\u093c"], []),
+        # Independent a and a sign.
+        (["\u0906\u092e", "\u0905\u093e\u092e"], ["\u0905\u092e"]),
+        (["\u0913\u0930", "\u0905\u094b\u0930", "\u0906\u0947\u0930", "\u0905\u093e\u0947\u0930"], []),
+        (["\u0986\u09ae", "\u0985\u09be\u09ae"], []),
+        (["\u0a93", "\u0a85\u0abe\u0ac5"], []),
+        # Odia and Malayalam sequences that look alike.
+        (["\u0b10", "\u0b0f\u0b57"], ["\u0b0f"]),
+        (["\u0b14", "\u0b13\u0b57"], []),
+        (["\u0b5f", "\u0b2f\u0b3c"], ["\u0b2f"]),
+        (["\u0d08", "\u0d07\u0d57"], []),
+        (["\u0d13", "\u0d12\u0d3e"], []),
+        (["\u0d0e\u0d28\u0d4d\u0d31\u0d46", "\u0d0e\u0d7b\u0d4d\u0d31\u0d46",
+          "\u0d0e\u0d28\u0d4d\u200d\u0d4d\u0d31\u0d46"], []),
+        (["\u0bb6\u0bcd\u0bb0\u0bc0", "\u0bb8\u0bcd\u0bb0\u0bc0"], []),
+    ],
+)  # fmt: skip
+def test_spellings(spellings, others):
+    """Ways to write one word become one, and other words stay others; each is a fixed point."""
+    found = {normalize(spelling) for spelling in spellings}
+    assert len(found) == 1 and len(found.pop().split()) == len(normalize(spellings[0]).split())
+    assert normalize(spellings[0]) not in map(normalize, others)
+    for text in spellings + others:
+        assert normalize(normalize(text)) == normalize(text)
+
+
+def test_twice_is_once_for_sequences_of_indian_scripts():
+    random = np.random.default_rng(0)
+    for block in range(0x0900, 0x0D80, 0x80):
+        pool = [
+            *range(block, block + 0x80),
+            0x200C,
+            0x200D,
+            0x200D,
+            0x3A,
+            block + 0x3C,
+            block + 0x4D,
+            block + 0x30,
+            block + 0x30,
+        ]
+        for _ in range(1500):
+            text = "".join(map(chr, random.choice(pool, size=int(random.integers(1, 9)))))
+            assert normalize(normalize(text)) == normalize(text), ascii(text)
 
 
 def test_twice_is_once_for_every_character():

@@ -4,6 +4,7 @@ import logging
 import os
 import shutil
 import unicodedata
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from local.indic import languages, mucs
 from local.splits import hold_out
 from pyspeech.data.manifests import Utterance
 from pyspeech.errors import UserError
+from steps.asr.corpus import make_units
 
 log = logging.getLogger("test")
 HINDI = ["शून्य", "एक", "दो", "तीन", "चार", "पाँच"]
@@ -251,6 +253,37 @@ def test_names_that_are_not_utf8_are_problems(tmp_path):
     with pytest.raises(UserError, match=r"(?s)27 of 53 .*Hindi\\xe9/test/audio/0000.wav: its name is not UTF-8"):
         mucs.prepare(corpus, tmp_path / "out", log)
     assert list(mucs.prepare(corpus, tmp_path / "out", log, skip_bad=True)) == ["ta-IN"]
+
+
+def test_tags_are_dropped_and_what_looks_like_one_is_said(tmp_path, caplog):
+    corpus = make_mucs(tmp_path / "MUCS", ["English"])
+    path = corpus / "English/train/transcription.txt"
+    text = path.read_text(encoding="utf-8")
+    text = text.replace("0001 Two!", "0001 <noise> Two! [laughter]").replace("0003 One.", "0003 <UNK>")
+    path.write_text(text.replace("0004 Two!", "0004 Two {hm}"), encoding="utf-8")
+    with caplog.at_level(logging.INFO):
+        mucs.prepare(corpus, tmp_path / "out", log)
+    texts = {cut.id.split("-")[-1]: cut.supervisions[0].text for cut in read_cuts(tmp_path / "out", "train")}
+    assert texts["0001"] == "Two!" and "0003" not in texts and texts["0004"] == "Two {hm}"
+    assert "0003.wav: its transcript '<UNK>' has no word" in (tmp_path / "out/problems.txt").read_text()
+    assert "tags in transcripts, dropped: <UNK> (1), <noise> (1), [laughter] (1)" in caplog.text
+    assert "looks like tags, taken for words: {hm} (1); add to tags= what is not said" in caplog.text
+    mucs.prepare(corpus, tmp_path / "out", log, tags=["{hm}"])
+    texts = {cut.id.split("-")[-1]: cut.supervisions[0].text for cut in read_cuts(tmp_path / "out", "train")}
+    assert texts["0001"] == "<noise> Two! [laughter]" and texts["0004"] == "Two"
+
+
+def test_characters_that_training_lacks_are_named(tmp_path, caplog):
+    corpus = make_mucs(tmp_path / "MUCS", ["Hindi"])
+    for split, old, new in (("train", "0003 तीन", "0003 तीन ok ॐ"), ("test", "0002 दो", "0002 दो घर घ")):
+        path = corpus / "Hindi" / split / "transcription.txt"
+        path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    mucs.prepare(corpus, tmp_path / "corpus", log)
+    with caplog.at_level(logging.INFO):
+        make_units(SimpleNamespace(dir=tmp_path, log=log), SimpleNamespace(units="grapheme"))
+    assert "hi-IN: letters of other scripts in training: k (1), o (1)" in caplog.text
+    assert "hi-IN: characters that training has once: ॐ" in caplog.text
+    assert "hi-IN: characters of test that training lacks, in 1 of 6 utterances: घ (2)" in caplog.text
 
 
 def test_a_transcript_too_long_for_its_audio(tmp_path):

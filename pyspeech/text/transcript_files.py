@@ -1,0 +1,380 @@
+"""Transcripts of utterances or recordings from files of every format that recognisers and scorers write.
+
+    text        Kaldi: `utterance-id words...`; with a tab behind the id, ids may have blanks (as utils/transcribe.py prints)
+    trn         NIST: `words... (utterance-id)`
+    stm         NIST: `recording channel speaker start end [<labels>] words...`
+    ctm         NIST: `recording channel start duration word [confidence]`
+    json        lines of utils/transcribe.py --format json
+    manifest    lhotse supervisions or cuts (.jsonl, .jsonl.gz, .json, .yaml), ids of the supervisions
+    folder      what utils/transcribe.py -o writes: a .txt, .json, .ctm, .trn or .stm for each recording
+
+Endings decide, and without a known one the content. Formats are described in the documentation of NIST's SCTK (infmts).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspeech.audio.recordings import one_word
+from pyspeech.errors import UserError
+
+MANIFESTS = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".yaml", ".yaml.gz")
+WRITTEN = (".txt", ".json", ".ctm", ".trn", ".stm")  # by transcribe -o, one for each recording
+NOT_SCORED = ("ignore_time_segment_in_scoring", "inter_segment_gap")
+_TRN = re.compile(r"(?:^|.*\s)\(([^()\s]+)\)\s*")
+
+
+@dataclass(frozen=True)
+class Said:
+    """What was said in an utterance: its text, and the language and the speaker where they are known."""
+
+    text: str
+    language: str | None = None
+    speaker: str | None = None
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A line of an stm: times in seconds."""
+
+    recording: str
+    channel: str
+    start: float
+    end: float
+    said: Said
+
+    @property
+    def id(self) -> str:
+        return f"{self.recording}-{self.channel}-{self.start:.2f}-{self.end:.2f}"
+
+    @property
+    def scored(self) -> bool:
+        return self.said.text.lower() not in NOT_SCORED
+
+
+@dataclass
+class Transcripts:
+    """A file of transcripts.
+
+    Attributes:
+        path: The file.
+        texts: {utterance or recording: Said}.
+        segments: Those of an stm, in order; `texts` then has theirs that are scored.
+        words: {recording: [(channel or None, middle in seconds, word), ...]} of a ctm or of our json, in order of time.
+        marked: Whether texts may have NIST's marks: { a / b / @ } are alternatives, (a) is optional.
+    """
+
+    path: Path
+    texts: dict[str, Said]
+    segments: list[Segment] = field(default_factory=list)
+    words: dict[str, list[tuple[str | None, float, str]]] = field(default_factory=dict)
+    marked: bool = False
+
+
+def read_transcripts(path: Path | str) -> Transcripts:
+    """Read a file or folder of any of the formats above.
+
+    UserError for a file that is missing, damaged or empty, and for an utterance that is there twice.
+    """
+    path = Path(path)
+    found = _read_folder(path) if path.is_dir() else _read_file(path)
+    if not found.texts:
+        raise UserError(f"{path}: no utterances; expected lines `utterance-id words...`, trn, stm, ctm or supervisions")
+    return found
+
+
+def _read_file(path):
+    name = path.name.lower()
+    if name.endswith(MANIFESTS):
+        ours = not name.endswith(".gz") and path.is_file() and _is_ours(_lines(path))
+        return _read_json(path, _lines(path)) if ours else read_manifest(path)
+    lines = list(_lines(path))
+    for ending, read in READERS.items():
+        if name.endswith(ending):
+            return read(path, lines)
+    if _is_ours(lines):
+        return _read_json(path, lines)
+    looks = next((ending for ending, looks in LOOKS.items() if lines and all(map(looks, _plain(lines)))), None)
+    if looks and (looks != ".trn" or _all_differ(lines)):
+        return READERS[looks](path, lines)
+    return Transcripts(path, {name: Said(text) for name, text in _columns(path, lines).items()})
+
+
+def _read_folder(folder):
+    """The files of a folder, one for each recording; their own names where the format has none."""
+    files = sorted(file for file in folder.iterdir() if file.suffix.lower() in WRITTEN and not file.name.startswith("."))
+    endings = sorted({file.suffix.lower() for file in files})
+    if len(endings) != 1:
+        found = f"{' and '.join(endings)} files" if endings else "no transcripts"
+        raise UserError(f"{folder}: {found}; expected one kind of {', '.join(WRITTEN)}, one for each recording")
+    result = Transcripts(folder, {}, marked=endings[0] in (".trn", ".stm"))
+    for file in files:
+        if endings[0] == ".txt":
+            read = Transcripts(file, {file.stem: Said(" ".join(line.strip() for _, line in _lines(file)))})
+        else:
+            read = _read_file(file)
+        read.texts = read.texts or {file.stem: Said("")}
+        for mine, new in ((result.texts, read.texts), (result.words, read.words)):
+            for name, value in new.items():
+                _add(mine, file, name, value)
+        result.segments += read.segments
+    return result
+
+
+def read_columns(path: Path | str) -> dict[str, str]:
+    """Return {name: the rest} of the lines of a UTF-8 text file, as Kaldi's text, utt2spk and utt2lang are.
+
+    The name ends at the first tab or, without one, at the first blank.
+    """
+    return _columns(path, _lines(path))
+
+
+def _lines(path):
+    """Yield ("path:1", line) of a text file in UTF-8, without blank lines."""
+    try:
+        with open(path, encoding="utf-8-sig") as stream:
+            for number, line in enumerate(stream, 1):
+                if line.strip():
+                    yield f"{path}:{number}", line.rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path}: not UTF-8 ({error.reason}); expected a text file in UTF-8 or a lhotse manifest "
+            f"named {', '.join(MANIFESTS)}"
+        ) from error
+
+
+def _plain(lines):
+    """The lines that are no comments of NIST's formats."""
+    return [line for _, line in lines if not line.startswith(";;")]
+
+
+def _columns(path, lines):
+    found = {}
+    for where, line in lines:
+        line = line.lstrip()
+        parts = [part.strip() for part in line.split("\t" if "\t" in line else None, maxsplit=1)]
+        _add(found, where, parts[0], parts[1] if len(parts) == 2 else "")
+    return found
+
+
+def _add(found, where, name, value):
+    if name in found:
+        raise UserError(f"{where}: {name} for the second time; expected each utterance once")
+    found[name] = value
+
+
+# What a line of a format looks like; times have a decimal point, words that are digits have none.
+
+
+def _looks_like_trn(line):
+    return _TRN.fullmatch(line) is not None
+
+
+def _all_differ(lines):
+    names = [_TRN.fullmatch(line)[1] for line in _plain(lines)]  # pyright: ignore[reportOptionalSubscript]
+    return len(set(names)) == len(names)
+
+
+def _looks_like_stm(line):
+    fields = line.split()
+    return len(fields) >= 5 and _is_time(fields[3]) and _is_time(fields[4])
+
+
+def _looks_like_ctm(line):
+    fields = line.split()
+    return len(fields) in (5, 6) and _is_time(fields[2]) and _is_time(fields[3]) and not _looks_like_stm(line)
+
+
+def _is_time(text):
+    return re.fullmatch(r"\d+\.\d+", text) is not None
+
+
+def _is_ours(lines):
+    """Whether the first of the lines is JSON of utils/transcribe.py."""
+    first = next(iter(lines), ("", ""))[1]
+    try:
+        return first.lstrip().startswith("{") and {"recording", "segments"} <= json.loads(first).keys()
+    except ValueError:
+        return False
+
+
+# Each of these reads [("path:1", line), ...].
+
+
+def _read_trn(path, lines):
+    found = {}
+    for where, line in lines:
+        if line.startswith(";;"):
+            continue
+        match = _TRN.fullmatch(line)
+        if match is None:
+            raise UserError(f"{where}: does not end with (utterance-id); expected trn")
+        _add(found, where, match[1], Said(line[: match.start(1) - 1].strip()))
+    return Transcripts(path, found, marked=True)
+
+
+def _read_stm(path, lines):
+    segments = []
+    for where, line in lines:
+        if line.startswith(";;"):
+            continue
+        fields = line.split(maxsplit=5)
+        if len(fields) < 5:
+            raise UserError(f"{where}: {len(fields)} columns; expected stm: recording channel speaker start end words...")
+        start, end = (_seconds(where, fields[place]) for place in (3, 4))
+        text = re.sub(r"^<[^>]*>\s*", "", fields[5]) if len(fields) == 6 else ""
+        segments.append(Segment(fields[0], _channel(fields[1]), start, end, Said(text.strip(), speaker=fields[2])))
+    segments.sort(key=lambda segment: (segment.recording, segment.channel, segment.start))
+    found = {}
+    for segment in segments:
+        if segment.scored:
+            _add(found, path, segment.id, segment.said)
+    return Transcripts(path, found, segments, marked=True)
+
+
+def _read_ctm(path, lines):
+    words = defaultdict(list)
+    for where, line in lines:
+        fields = line.split()
+        if line.startswith(";;") or fields[4:] in (["<ALT_BEGIN>"], ["<ALT>"], ["<ALT_END>"]):
+            continue
+        if len(fields) < 5:
+            raise UserError(f"{where}: {len(fields)} columns; expected ctm: recording channel start duration word")
+        start, duration = (_seconds(where, fields[place]) for place in (2, 3))
+        words[fields[0]].append((_channel(fields[1]), start + duration / 2, fields[4]))
+    words = {name: sorted(said, key=lambda word: word[1]) for name, said in words.items()}
+    return Transcripts(path, {name: Said(" ".join(word for _, _, word in said)) for name, said in words.items()}, words=words)
+
+
+def _read_json(path, lines):
+    found, words = {}, {}
+    for where, line in lines:
+        try:
+            entry = json.loads(line)
+            _add(found, where, entry["recording"], Said(entry["text"], entry["language"]))
+            said = [word for segment in entry["segments"] for word in segment["words"]]
+            words[entry["recording"]] = [(None, (word["start"] + word["end"]) / 2, word["word"]) for word in said]
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{where}: not a line of transcribe --format json ({type(error).__name__})") from None
+    return Transcripts(path, found, words=words)
+
+
+def _seconds(where, text):
+    try:
+        return float(text)
+    except ValueError:
+        raise UserError(f"{where}: '{text}' is not a time; expected seconds") from None
+
+
+def _channel(text):
+    """1 and A are the same."""
+    return chr(ord("A") + int(text) - 1) if re.fullmatch(r"[1-9]", text) else text.upper()
+
+
+READERS = {".trn": _read_trn, ".stm": _read_stm, ".ctm": _read_ctm}
+LOOKS = {".stm": _looks_like_stm, ".ctm": _looks_like_ctm, ".trn": _looks_like_trn}
+
+
+def read_manifest(path: Path | str) -> Transcripts:
+    """As `read_transcripts`, of a lhotse manifest of supervisions or cuts."""
+    if not Path(path).is_file():
+        raise UserError(f"{path}: no such file; expected a Kaldi text file or a lhotse manifest")
+    from lhotse.supervision import SupervisionSegment
+
+    found = {}
+    for item in _manifest_items(path):
+        for supervision in [item] if isinstance(item, SupervisionSegment) else getattr(item, "supervisions", [None]):
+            if supervision is None:
+                raise UserError(f"{path}: a manifest of {type(item).__name__}; expected supervisions or cuts")
+            if supervision.text is None:
+                raise UserError(f'{path}: supervision {supervision.id} has no text; expected "" where nothing was said')
+            _add(found, path, supervision.id, Said(supervision.text, supervision.language, supervision.speaker))
+    return Transcripts(Path(path), found)
+
+
+def _manifest_items(path):
+    """Yield what a lhotse manifest holds. lhotse has an exception of its own for each way in which a file is broken."""
+    from lhotse import load_manifest
+
+    try:
+        yield from load_manifest(path)
+    except Exception as error:
+        raise UserError(
+            f"{path}: not a whole lhotse manifest ({type(error).__name__}: {str(error).splitlines()[0]}); write it again"
+        ) from error
+
+
+def matched(references: Transcripts, hypotheses: Transcripts) -> tuple[dict[str, Said], dict[str, Said]]:
+    """Bring both sides to the same utterances: (references, hypotheses), each {utterance: Said}.
+
+    Words with times go to the segments of an stm; other hypotheses of recordings are compared with their segments joined.
+    A name with blanks is that with underscores on the other side, where ctm and trn write it so.
+    """
+    refs, hyps = references.texts, hypotheses.texts
+    if references.segments and hypotheses.words:
+        hyps = _to_segments(references.segments, hypotheses)
+    elif refs.keys().isdisjoint(hyps) or not references.segments:
+        refs, hyps = _joined(references), _joined(hypotheses)
+    return refs, _named_alike(refs, hyps)
+
+
+def _to_segments(segments, hypotheses):
+    """{id of a segment: Said}, for recordings that have words: a word goes to the first segment that ends behind its middle,
+    else to the last one, as sclite has it; words of segments that are not scored are left out. What has no segment keeps its
+    name."""
+    places = defaultdict(list)
+    for segment in segments:
+        places[segment.recording].append(segment)
+    texts, words = (_named_alike(places, mapping) for mapping in (hypotheses.texts, hypotheses.words))
+    said, found = defaultdict(list), {name: text for name, text in texts.items() if name not in places}
+    for recording in places.keys() & words.keys():
+        for channel, middle, word in words[recording]:
+            own = _of_channel(places[recording], channel)
+            if own:
+                said[next((segment for segment in own if middle < segment.end), own[-1])].append(word)
+            else:
+                said[f"{recording}, channel {channel}"].append(word)
+        for segment in places[recording]:
+            if segment.scored:
+                found[segment.id] = Said(" ".join(said[segment]), texts[recording].language)
+    strangers = {name: Said(" ".join(text)) for name, text in said.items() if isinstance(name, str)}
+    return {**found, **strangers}
+
+
+def _of_channel(segments, channel):
+    """The segments that a word of a channel may be of: all, where one of the two sides has one channel alone."""
+    known = {segment.channel for segment in segments}
+    if channel is None or (len(known) == 1 and channel not in known):
+        return segments
+    return [segment for segment in segments if segment.channel == channel]
+
+
+def _joined(transcripts):
+    """{recording: Said}: segments of an stm as one text; all else as it is."""
+    if any(not segment.scored for segment in transcripts.segments):
+        raise UserError(f"{transcripts.path}: has segments that are not scored; expected words with times, as ctm, to compare")
+    parts = defaultdict(list)
+    for segment in transcripts.segments:
+        parts[segment.recording].append(segment)
+    inside = {segment.id for segment in transcripts.segments}
+    result = {name: said for name, said in transcripts.texts.items() if name not in inside}
+    for name, segments in parts.items():
+        segments.sort(key=lambda segment: segment.start)
+        speakers = {segment.said.speaker for segment in segments}
+        text = " ".join(segment.said.text for segment in segments if segment.said.text)
+        result[name] = Said(text, speaker=speakers.pop() if len(speakers) == 1 else None)
+    return result
+
+
+def _named_alike(wanted: Iterable[str], offered: Mapping) -> dict:
+    """`offered` under the names of `wanted` where these differ by blanks for underscores alone."""
+    words = defaultdict(list)
+    for name in wanted:
+        if name not in offered:
+            words[one_word(name)].append(name)
+    return {words[name][0] if len(words.get(name, ())) == 1 else name: value for name, value in offered.items()}

@@ -68,7 +68,7 @@ def report(result, units, phones, counts, most=3):
         commonest = column.argsort(kind="stable")[::-1][:most]
         named = [(units[unit][:12], column[unit] / column.sum()) for unit in commonest if column[unit]]
         shares = ", ".join(f"{unit} {percent(share, 0)}" for unit, share in named)
-        rows.append((phones[place], int(column.sum()), shares))
+        rows.append((phones[place], str(column.sum()), shares))
     return "\n".join([*lines, *aligned(rows)])
 
 

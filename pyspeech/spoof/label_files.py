@@ -106,7 +106,7 @@ def _by_values(table, names, genuine):
     def read(where, fields):
         places = _protocol(fields)
         if places is None:
-            return parse(where, fields)
+            return parse(where, fields)  # pyright: ignore[reportOptionalCall]
         return _entry(fields, places, kind_named(fields[places["key"]]), subset_of(fields))
 
     return read
@@ -184,7 +184,7 @@ def _name_place(rows, key, names, spaces):
     known, columns = KnownNames(names, utterance_name), [place for place in range(len(rows[0])) if place != key]
     if len(columns) == 1:
         return columns[0]
-    counts = {place: sum(known.find(fields[place]) is not None for fields in rows) for place in columns}
+    counts: dict[int | None, int] = {place: sum(known.find(fields[place]) is not None for fields in rows) for place in columns}
     whole = spaces and key in (0, len(rows[0]) - 1)
     if whole:
         counts[None] = sum(known.find(" ".join(fields[:key] + fields[key + 1 :])) is not None for fields in rows)

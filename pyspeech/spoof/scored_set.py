@@ -57,7 +57,7 @@ def score_set(
         found = {"genuine": len(genuine), "fake": len(fake), "eer": None, "interval": None}
         if len(genuine) and len(fake):
             found["eer"] = float(equal_error_rate(genuine, fake)[0])
-            of = None if speakers is None else [speakers[place] for place in places]
+            of = None if speakers is None else [speakers[place].tolist() for place in places]
             found["interval"] = list(eer_interval(genuine, fake, of, draws, seed))
         return found
 

@@ -46,7 +46,7 @@ class FrameDistances:
             return
         numbers, distinct = _distinct(frames, len(frames) if codes else MAX_TABLE)
         if codes:
-            distinct = np.eye(len(distinct))
+            distinct = np.eye(int(numbers.max()) + 1)
         self._prepare(frames if distinct is None else distinct)
         if distinct is not None:
             every = np.arange(len(distinct))[None]

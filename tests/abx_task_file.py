@@ -9,7 +9,7 @@ TEXT = h5py.special_dtype(vlen=str)
 
 
 def write_task(path, items, old=False, columns=("phone", "speaker"), keep=lambda triplet: True):
-    """items: [abx.Item]; a block for each of their contexts that has triplets. old: the layout of older files.
+    """items: [items.Item]; a block for each of their contexts that has triplets. old: the layout of older files.
 
     keep: whether a triplet (A, B, X) is to be listed. Items are in the order in which they come, those without triplets too.
     """

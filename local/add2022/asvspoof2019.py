@@ -23,7 +23,7 @@ from pyspeech.data.audio_checks import AUDIO_SUFFIXES
 from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path
-from pyspeech.spoof.formats import read_asv_scores
+from pyspeech.spoof.score_files import read_asv_scores
 
 TRACKS = ("LA", "PA")
 PARTS = ("train", "dev", "eval")

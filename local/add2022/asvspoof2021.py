@@ -22,7 +22,8 @@ from pyspeech.audio.io import find_files
 from pyspeech.data.audio_checks import AUDIO_SUFFIXES
 from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
-from pyspeech.spoof.formats import read_labels, utterance_name
+from pyspeech.spoof.formats import utterance_name
+from pyspeech.spoof.label_files import read_labels
 
 KEY = re.compile(r"trial_metadata\.txt", re.IGNORECASE)
 NAME = re.compile(r"(LA|DF|PA)_E_\d+$")

@@ -15,7 +15,8 @@ from pyspeech.data.audio_files import readable_copies
 from pyspeech.data.manifests import Utterance, clear, write_manifest
 from pyspeech.data.problems import printable, report_problems
 from pyspeech.errors import UserError
-from pyspeech.spoof.formats import UNKNOWN, Label, read_labels, utterance_name
+from pyspeech.spoof.formats import UNKNOWN, Label, utterance_name
+from pyspeech.spoof.label_files import read_labels
 
 SETS = ("train", "dev", "adapt", "eval")
 RATE = 16000  # Hz, of the corpora of the challenges as they are distributed

@@ -9,6 +9,7 @@ from pyspeech.files import atomic_write
 from pyspeech.units.abx_task import read_task
 from pyspeech.units.bitrate import listed_name, read_filelist
 from pyspeech.units.challenge import read_lines, read_synthesis, utterance_name
+from pyspeech.units.items import COLUMNS, column_order
 
 ITEM_HEADER = "#file onset offset #phone prev-phone next-phone speaker"
 
@@ -90,10 +91,19 @@ def read_items(path, test):
     test: {utterance: duration in seconds}. UserError for other lines, and for an onset behind the end of the audio.
     """
     rows = []
+    order = range(len(COLUMNS))
     for number, line in enumerate(read_lines(path), 1):
+        if number == 1 and line.startswith("#"):
+            order, count = column_order(path, line)
+            if count != len(COLUMNS):
+                raise UserError(f"{path}:1: {count} columns; expected `{ITEM_HEADER}`, in any order")
         if not line.strip() or line.startswith("#"):
             continue
         fields = line.rsplit(maxsplit=6)
+        if order[0] == 0 and len(fields) == len(COLUMNS):  # a name may hold spaces where it is first
+            fields = [fields[place] for place in order]
+        elif len(line.split()) == len(COLUMNS):
+            fields = [line.split()[place] for place in order]
         try:
             onset, offset = float(fields[1]), float(fields[2])
         except (IndexError, ValueError):

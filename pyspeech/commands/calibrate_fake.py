@@ -17,8 +17,9 @@ def calibrate(options, recordings, status, judge):
     judge(recording, detector) -> FakeScore.
     """
     from pyspeech.spoof.api import FakeDetector
-    from pyspeech.spoof.formats import match_scores, read_labels
+    from pyspeech.spoof.label_files import read_labels
     from pyspeech.spoof.own_calibration import fit_own, save_own
+    from pyspeech.spoof.score_files import match_scores
 
     labels = read_labels(options.calibrate)
     model = place(options)
@@ -31,7 +32,7 @@ def calibrate(options, recordings, status, judge):
     failed = process_each(recordings, work, status, "scored")
     if failed == 130:
         raise KeyboardInterrupt
-    own = fit_own(*match_scores(scores, labels, "INPUT"))
+    own = fit_own(match_scores(scores, labels, "INPUT"), labels)
     if options.output:
         Path(options.output).mkdir(parents=True, exist_ok=True)
         model = Path(shutil.copy(model, options.output))

@@ -1,9 +1,12 @@
 """Score features by ABX error: how often a phone is nearer to another phone than to itself, within and across speakers.
 
-FEATURES is a folder with a file for each that the items name, NAME.npy (frames, dim), NAME.npz (`features`, and `times`
-in seconds if they are known) or NAME.txt (a vector a line), or a Kaldi table of matrices (.scp, .ark). FILE has a
-header and lines `file onset offset phone phone-before phone-after speaker`, or is a compiled task of ABXpy (.abx), such
-as ZeroSpeech distributes. All triplets count; see pyspeech/units/abx.py for the rules.
+FEATURES is a folder with a file for each that the items name, there or below: NAME.npy or NAME.pt (frames, dim), or codes
+(frames,), NAME.npz (`features`, and `times` in seconds if they are known), NAME.txt (a vector a line, or codes in one line),
+NAME.jsonl (of utils/encode_units.py); or one file: a Kaldi table of matrices (.scp, .ark), or lines `NAME 12 12 7 3` of codes
+(.txt). Codes are compared as one-hot vectors.
+
+FILE has a header and lines `file onset offset phone phone-before phone-after speaker`, or is a compiled task of ABXpy (.abx),
+such as ZeroSpeech distributes. All triplets count; see pyspeech/units/abx.py for the rules.
 """
 
 from __future__ import annotations
@@ -24,10 +27,13 @@ def main(arguments=None):
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     from pyspeech.units.abx import MODES, load_frames, score_modes
     from pyspeech.units.abx_task import read_item_file
+    from pyspeech.units.items import in_any_context
 
     items = read_item_file(options.items)
+    if options.context == "any":
+        items = in_any_context(items)
     frames = load_frames(items, options.features, options.frame_rate)
-    result = {"distance": options.distance, "rule": options.rule, "items": len(items)}
+    result = {"distance": options.distance, "rule": options.rule, "context": options.context, "items": len(items)}
     modes = MODES if options.mode == "both" else (options.mode,)
     for mode, error, cells in score_modes(items, frames, options.distance, modes, options.rule, options.jobs):
         result[mode] = {"error": error, "cells": cells}
@@ -45,7 +51,7 @@ def main(arguments=None):
 def parser():
     parser = tool_parser(__doc__)
     parser.add_argument("--items", metavar="FILE", required=True, help="tokens of phones (.item, or a compiled task, .abx)")
-    parser.add_argument("--features", metavar="FEATURES", required=True, help="folder of files, or x.scp, x.ark")
+    parser.add_argument("--features", metavar="FEATURES", required=True, help="folder of files, or x.scp, x.ark, x.txt")
     parser.add_argument(
         "--distance",
         choices=("cosine", "kl", "levenshtein"),
@@ -63,6 +69,12 @@ def parser():
         choices=("across", "within", "both"),
         default="both",
         help="X by another speaker than A and B, or by the same one (default: both)",
+    )
+    parser.add_argument(
+        "--context",
+        choices=("same", "any"),
+        default="same",
+        help="A, B and X between the same phones, or between any (default: same)",
     )
     parser.add_argument(
         "--rule",

@@ -1,9 +1,11 @@
 """Score the bitrate of discovered units: (N / D) H, for N vectors in D seconds, H the entropy of distinct vectors in bits.
 
-FEATURES is a folder with a file for each utterance, NAME.npy (frames, dim), NAME.npz (`features`) or NAME.txt (a vector
-a line, numbers separated by spaces), or a Kaldi table of matrices (.scp, .ark). FILE names the utterances to score, one
-a line, as the challenge's bitrate_filelist.txt does; where it has the durations in seconds behind the names, as that
-one, neither --audio nor --durations is needed.
+FEATURES is a folder with a file for each utterance, there or below: NAME.npy or NAME.pt (frames, dim), or codes (frames,),
+NAME.npz (`features`), NAME.txt (a vector a line, or codes in one line), NAME.jsonl (of utils/encode_units.py); or one file: a
+Kaldi table of matrices (.scp, .ark), or lines `NAME 12 12 7 3` of codes (.txt).
+
+FILE names the utterances to score, one a line, as the challenge's bitrate_filelist.txt does; where it has the durations in
+seconds behind the names, as that one, neither --audio nor --durations is needed.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ def main(arguments=None):
 
 def parser():
     parser = tool_parser(__doc__)
-    parser.add_argument("--features", metavar="FEATURES", required=True, help="folder of files, or x.scp, x.ark")
+    parser.add_argument("--features", metavar="FEATURES", required=True, help="folder of files, or x.scp, x.ark, x.txt")
     parser.add_argument("--filelist", metavar="FILE", required=True, help="the utterances to score")
     durations = parser.add_mutually_exclusive_group()
     durations.add_argument("--audio", metavar="DIR", help="folder of the utterances' audio: durations are taken from it")

@@ -8,7 +8,7 @@ and a summary go to standard error.
 formats:
   json      a line for each unit: recording, start and end in seconds, code; then one for the recording: seconds, units,
             distinct (how many codes are in use), codes (how many there are)
-  text      the codes of a recording in a line, from 0; on the screen behind its name
+  text      the codes of a recording in a line, from 0; on the screen behind its name and a tab, as the scorers take them
   onehot    a line for each unit, of a 1 in the code's place among 0s, as ZeroSpeech wants it
   vectors   a line for each unit, the vector of its code: what the recipe zerospeech scores by ABX
   ark       these vectors of all recordings in a Kaldi table, DIR/units.ark and DIR/units.scp, as matrices
@@ -16,6 +16,7 @@ formats:
 examples:
   utils/encode_units.py talk.wav --model exp/mini/models/trf128/42
   utils/encode_units.py recordings/ --model DIR --format onehot -o units
+  utils/encode_units.py recordings/ --model DIR --format text --merge > text_for_a_language_model.txt
   utils/encode_units.py wav.scp --model DIR --format ark -o units
 """
 
@@ -43,6 +44,9 @@ def parser():
         help="folder of a VQ-VAE (model.pt), or of a VQ-VAE and its inverter (vqvae/model.pt, inverter/model.pt)",
     )
     parser.add_argument("--format", choices=FORMATS, default="json", help="format of the units (default: json)")
+    parser.add_argument(
+        "--merge", action="store_true", help="runs of one code are one unit, for language models; json has their lengths"
+    )
     parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording, or a table, into DIR")
     add_device(parser)
     return parser
@@ -54,6 +58,8 @@ def main(arguments=None):
     status = set_up_messages()
     from pyspeech.audio.recordings import check_output, find_recordings
 
+    if options.merge and options.format not in ("json", "text"):
+        raise UserError(f"--merge --format {options.format}: expected json or text, as the scorers need a unit for each frame")
     recordings = find_recordings(options.inputs)
     if options.output:
         check_output(options.output, recordings)
@@ -111,6 +117,8 @@ class Work:
             progress=lambda seconds: self.status.show(f"{shown} {clock(seconds)}"),
         )
         units = self.encoder.encode_blocks(blocks, shown_name(recording), recording.path)
+        if self.options.merge:
+            units = units.merged()
         self._output(recording, units)
         self.done, self.units = self.done + 1, self.units + len(units.codes)
         self.audio += units.duration

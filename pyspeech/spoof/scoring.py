@@ -1,32 +1,37 @@
-"""Error rates of fake audio detection: EER with confidence interval, Cllr, min t-DCF, DET curve, figures by attack.
+"""Error rates of fake audio detection: EER with confidence interval, DCF, Cllr, min t-DCF, DET curve.
 
 Scores are float, higher means more likely genuine; an utterance counts as genuine where its score is at least the
 threshold. FRR is the share of genuine utterances below it (misses), FAR that of fake ones not below it (false alarms).
 
 * EER: the mean of FRR and FAR at the threshold where they differ least, the lowest one of several. Equal scores are
   never parted, so constant scores give 0.5, perfect ones 0, and those with the wrong sign 1.
+* min DCF and actual DCF (evaluation plan of ASVspoof 5): the cost of misses and false alarms at the best threshold, and at
+  the one that the costs prescribe for log-likelihood ratios, relative to that of accepting, or refusing, everything.
 * Cllr (Brümmer and du Preez 2006) in bits, of scores that are log-likelihood ratios (natural logarithm); 1 is what
   scores of 0 give.
-* min t-DCF (Kinnunen et al. 2018, with the costs of ASVspoof 2019): the cost of detector and speaker verification in
-  tandem at the best threshold, relative to that of accepting, or refusing, everything, whichever costs less.
+* min t-DCF: the cost of detector and speaker verification in tandem at the best threshold, relative to that of accepting,
+  or refusing, everything, whichever costs less. That of ASVspoof 2019 (Kinnunen et al. 2018) counts what the detector adds,
+  that of 2021 (Kinnunen et al. 2020, eqs. 10 and 11) also what speaker verification costs by itself.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pyspeech.errors import UserError
-from pyspeech.spoof.formats import UNKNOWN, AsvScores, Label
+from pyspeech.spoof.score_files import AsvScores
 
 DRAWS = 1000  # of the bootstrap
 DRAWN_AT_ONCE = 4_000_000
+BLOCK = 1024  # utterances whose speakers are counted at a time
 
 
 @dataclass(frozen=True)
 class TandemCosts:
-    """Priors and costs of ASVspoof 2019."""
+    """Priors and costs of ASVspoof 2019, 2021 and 5."""
 
     spoof_prior: float = 0.05
     target_prior: float = 0.95 * 0.99
@@ -44,57 +49,6 @@ class AsvRates:
     false_alarm: float
     miss: float
     spoof_miss: float
-
-
-def score_set(
-    labels: Mapping[str, Label],
-    scores: Mapping[str, float],
-    by_speaker: bool = False,
-    asv: AsvRates | None = None,
-    draws: int = DRAWS,
-    seed: int = 0,
-) -> dict:
-    """All figures of a set, as plain data. labels: {utterance: formats.Label}; scores: {utterance: float}, one for
-    each.
-
-    {"genuine", "fake": numbers of utterances, "eer": a fraction, "interval": [low, high] of 95 %, "threshold": that of
-    the
-     EER, "cllr", and with asv (AsvRates) "min_tdcf",
-     "attacks": {attack: {"genuine", "fake", "eer", "interval"}}, each against all genuine utterances,
-     "conditions": {condition: the same}, of the utterances of that condition alone}
-    In "attacks" and "conditions", where there are any, eer and interval are None where one kind is missing. by_speaker:
-    the intervals are for other speakers; UserError where one is not known.
-    """
-    if by_speaker:
-        for name, label in labels.items():
-            if label.speaker == UNKNOWN:
-                raise UserError(f"utterance '{name}': its speaker is not known; expected one for intervals by speaker")
-
-    def entry(names):
-        kinds = [[name for name in names if labels[name].genuine is wanted] for wanted in (True, False)]
-        genuine, fake = ([scores[name] for name in kind] for kind in kinds)
-        speakers = [[labels[name].speaker for name in kind] for kind in kinds] if by_speaker else None
-        found = {"genuine": len(genuine), "fake": len(fake), "eer": None, "interval": None}
-        if genuine and fake:
-            found["eer"] = float(equal_error_rate(genuine, fake)[0])
-            found["interval"] = list(eer_interval(genuine, fake, speakers, draws, seed))
-        return found, genuine, fake
-
-    result, genuine, fake = entry(labels)
-    result["threshold"], result["cllr"] = equal_error_rate(genuine, fake)[1], cllr(genuine, fake)
-    if asv is not None:
-        result["min_tdcf"] = min_tandem_cost(genuine, fake, asv)
-    attacks = sorted({label.attack for label in labels.values()} - {UNKNOWN})
-    conditions = sorted({label.condition for label in labels.values()} - {UNKNOWN})
-    result["attacks"] = {
-        attack: entry([name for name, label in labels.items() if label.genuine or label.attack == attack])[0]
-        for attack in attacks
-    }
-    result["conditions"] = {
-        condition: entry([name for name, label in labels.items() if label.condition == condition])[0]
-        for condition in conditions
-    }
-    return result
 
 
 def equal_error_rate(genuine: ArrayLike, fake: ArrayLike) -> tuple[float, float]:
@@ -120,11 +74,50 @@ def cllr(genuine: ArrayLike, fake: ArrayLike) -> float:
     return float((np.logaddexp(0, -genuine).mean() + np.logaddexp(0, fake).mean()) / (2 * np.log(2)))
 
 
-def min_tandem_cost(genuine: ArrayLike, fake: ArrayLike, asv: AsvRates, costs: TandemCosts = TandemCosts()) -> float:
-    """min t-DCF, normalised, 0 to 1. asv: AsvRates; UserError where ASV is so bad that the cost is not defined."""
+def min_cost(genuine: ArrayLike, fake: ArrayLike, costs: TandemCosts = TandemCosts()) -> float:
+    """Return the min DCF, normalised, 0 to 1."""
+    _, alarm_rates, miss_rates = det_points(genuine, fake)
+    miss_weight, alarm_weight = _cost_weights(costs)
+    return float(np.min(miss_weight * miss_rates + alarm_weight * alarm_rates) / min(miss_weight, alarm_weight))
+
+
+def actual_cost(genuine: ArrayLike, fake: ArrayLike, costs: TandemCosts = TandemCosts()) -> float:
+    """Return the DCF at the threshold that is best for log-likelihood ratios (natural logarithm), normalised, 0 or more."""
+    genuine, fake = _checked(genuine, fake)
+    miss_weight, alarm_weight = _cost_weights(costs)
+    threshold = np.log(alarm_weight / miss_weight)
+    cost = miss_weight * np.mean(genuine < threshold) + alarm_weight * np.mean(fake >= threshold)
+    return float(cost / min(miss_weight, alarm_weight))
+
+
+def _cost_weights(costs):
+    """What the rates of misses and of false alarms count in the DCF."""
+    return (1 - costs.spoof_prior) * costs.detector_miss, costs.spoof_prior * costs.detector_false_alarm
+
+
+def min_tandem_cost(
+    genuine: ArrayLike, fake: ArrayLike, asv: AsvRates, costs: TandemCosts = TandemCosts(), whole: bool = False
+) -> float:
+    """Return the min t-DCF, normalised, 0 to 1.
+
+    Args:
+        genuine: Scores (n,).
+        fake: Scores (m,).
+        asv: Rates of speaker verification.
+        costs: Priors and costs.
+        whole: Whether the cost of speaker verification by itself counts too, as in ASVspoof 2021.
+
+    Raises:
+        UserError: where ASV is so bad that the cost is not defined.
+    """
     miss_weight, alarm_weight = tandem_weights(asv, costs)
     _, alarm_rates, miss_rates = det_points(genuine, fake)
-    return float(np.min(miss_weight * miss_rates + alarm_weight * alarm_rates) / min(miss_weight, alarm_weight))
+    base = 0.0
+    if whole:
+        base = costs.target_prior * costs.asv_miss * asv.miss
+        base += costs.nontarget_prior * costs.asv_false_alarm * asv.false_alarm
+    cost = base + miss_weight * miss_rates + alarm_weight * alarm_rates
+    return float(np.min(cost) / (base + min(miss_weight, alarm_weight)))
 
 
 def tandem_weights(asv: AsvRates, costs: TandemCosts = TandemCosts()) -> tuple[float, float]:
@@ -164,7 +157,7 @@ def eer_interval(
 ) -> tuple[float, float]:
     """(low, high): percentile interval of the EER over a bootstrap; see `eer_draws`. UserError where no draw has both
     kinds."""
-    rates = eer_draws(genuine, fake, speakers, draws, seed)
+    rates = eer_draws(genuine, fake, speakers, draws, seed, paired=False)
     if len(rates) == 0:
         raise UserError(
             f"{draws} draw{'s' * (draws != 1)} of speakers: none has both kinds of utterances; an interval needs more draws"
@@ -174,57 +167,130 @@ def eer_interval(
 
 
 def eer_draws(
-    genuine: ArrayLike, fake: ArrayLike, speakers: Sequence[Sequence[str]] | None = None, draws: int = DRAWS, seed: int = 0
+    genuine: ArrayLike,
+    fake: ArrayLike,
+    speakers: Sequence[Sequence[str]] | None = None,
+    draws: int = DRAWS,
+    seed: int = 0,
+    paired: bool = True,
 ) -> np.ndarray:
-    """EER of each draw of a bootstrap, (draws,) at most. Systems that are given the same utterances in the same order are
-    given the same draws: differences and means over systems, draw by draw, have intervals too.
+    """EER of each draw of a bootstrap, (draws,) at most.
 
-    Drawn with replacement are the genuine and the fake utterances, as many of each as there are. With speakers =
-    (labels (n,), labels (m,)), speakers are drawn instead, each with all that is said in their name; this allows for
-    what one speaker's utterances have in common. A draw that leaves one kind out is drawn no further.
+    Drawn with replacement are the genuine and the fake utterances, as many of each as there are.
+
+    Args:
+        genuine: Scores (n,).
+        fake: Scores (m,).
+        speakers: Labels (n,) and (m,): speakers are drawn instead, each with all that is said in their name; this allows for
+            what one speaker's utterances have in common. A draw that leaves one kind out is drawn no further.
+        draws: How many.
+        seed: Of the draws.
+        paired: Whether systems that are given the same utterances in the same order are given the same draws: then
+            differences and means over systems, draw by draw, have intervals too. False takes far less time for many
+            utterances.
     """
     genuine, fake = _checked(genuine, fake)
-    scores = np.concatenate([genuine, fake])
-    is_genuine = np.arange(len(scores)) < len(genuine)
-    order = np.argsort(scores, kind="stable")
-    ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))  # the last of each run of equal scores
-    strata = _strata(len(genuine), len(fake), speakers)
-    rng, rates = np.random.default_rng(seed), []
-    at_once = max(1, DRAWN_AT_ONCE // len(scores))
+    rng = np.random.default_rng(seed)
+    if speakers is not None:
+        names = np.concatenate([np.asarray(of_kind, dtype=str) for of_kind in speakers])
+        return _speaker_draws(genuine, fake, names, draws, rng)
+    if not paired:
+        return _searched_draws(genuine, fake, draws, rng)
+    order, ends, is_genuine = _sorted(genuine, fake)
+    rates, at_once = [], max(1, DRAWN_AT_ONCE // len(order))
     for first in range(0, draws, at_once):
-        weights = _weights(strata, min(at_once, draws - first), rng)
-        below, total = _running(weights * is_genuine, order, ends), _running(weights, order, ends)
+        count = min(at_once, draws - first)
+        weights = np.concatenate([_times(len(scores), count, rng) for scores in (genuine, fake)], axis=1)[:, order]
+        below, total = _running(weights * is_genuine, ends), _running(weights, ends)
         rates.append(_rates(below, total - below))
     return np.concatenate(rates)
 
 
-def _strata(num_genuine, num_fake, speakers):
-    """[(group (N,) of each utterance or -1, number of groups)]: the groups of a stratum are drawn from each other."""
-    if speakers is not None:
-        names = np.concatenate([np.asarray(labels, dtype=str) for labels in speakers])
-        distinct, groups = np.unique(names, return_inverse=True)
-        return [(groups, len(distinct))]
-    place = np.arange(num_genuine + num_fake)
-    return [
-        (np.where(place < num_genuine, place, -1), num_genuine),
-        (np.where(place >= num_genuine, place - num_genuine, -1), num_fake),
-    ]
+def _sorted(genuine, fake):
+    """Of the joined scores in rising order: their numbers (N,), the last place of each run of equal ones, which are genuine."""
+    scores = np.concatenate([genuine, fake])
+    order = np.argsort(scores, kind="stable")
+    return order, np.flatnonzero(np.append(np.diff(scores[order]) != 0, True)), order < len(genuine)
 
 
-def _weights(strata, draws, rng):
-    """How often each utterance is drawn: int64 (draws, N)."""
-    weights = 0
-    for groups, count in strata:
-        drawn = rng.integers(count, size=(draws, count)) + count * np.arange(draws)[:, None]
-        times = np.bincount(drawn.reshape(-1), minlength=draws * count).reshape(draws, count)
-        weights = weights + np.where(groups >= 0, times[:, groups], 0)
-    return weights
+def _times(count, draws, rng):
+    """How often each of `count` is drawn in as many draws with replacement: int64 (draws, count)."""
+    drawn = rng.integers(count, size=(draws, count)) + count * np.arange(draws)[:, None]
+    return np.bincount(drawn.reshape(-1), minlength=draws * count).reshape(draws, count)
 
 
-def _running(weights, order, ends):
+def _running(weights, ends):
     """Sums (draws, K + 1) of the weights of what has no more than each distinct score, from 0 on."""
-    sums = np.cumsum(weights[:, order], axis=1)[:, ends]
-    return np.pad(sums, ((0, 0), (1, 0)))
+    return np.pad(np.cumsum(weights, axis=1)[:, ends], ((0, 0), (1, 0)))
+
+
+def _searched_draws(genuine, fake, draws, rng):
+    """EER (draws,) of a bootstrap over utterances, without the N numbers of each draw.
+
+    How many of the drawn utterances lie below a threshold in the middle of a range follows a binomial distribution, given
+    how many lie in the range: two binomial numbers for each step of a bisection.
+    """
+    _, misses, alarms = _counts(genuine, fake)
+    edges = np.stack([misses, len(fake) - alarms])  # utterances below each threshold, (2, K + 1) of genuine and fake
+
+    def below(_, middle, low, high):
+        inside = edges[:, high[0]] - edges[:, low[0]]
+        share = (edges[:, middle] - edges[:, low[0]]) / np.maximum(inside, 1)
+        return low[1] + rng.binomial(high[1] - low[1], share)
+
+    return _crossings(edges.shape[1] - 1, np.repeat([[len(genuine)], [len(fake)]], draws, axis=1), below)
+
+
+def _speaker_draws(genuine, fake, speakers, draws, rng):
+    """EER of each draw of speakers, (N,) of the joined scores, that has both kinds, without the N numbers of each draw."""
+    order, ends, is_genuine = _sorted(genuine, fake)
+    names, groups = np.unique(speakers, return_inverse=True)
+    kinds = 2 * groups[order] + ~is_genuine  # a number for each speaker and kind
+    whole = kinds[: len(kinds) // BLOCK * BLOCK].reshape(-1, BLOCK)
+    until = np.cumsum([np.zeros(2 * len(names), np.int64), *map(partial(np.bincount, minlength=2 * len(names)), whole)], axis=0)
+    edges = np.append(0, ends + 1)
+
+    def counts(place):
+        """Genuine and fake utterances of each speaker among the first `place` in the order of scores, (S, 2)."""
+        block = place // BLOCK
+        rest = np.bincount(kinds[block * BLOCK : place], minlength=2 * len(names))
+        return (rest + until[block]).reshape(-1, 2)
+
+    def below(rows, middle, *_):
+        places, numbers = np.unique(middle, return_inverse=True)
+        found = np.empty((2, len(rows)), np.int64)
+        for number, place in enumerate(places):
+            chosen = np.flatnonzero(numbers == number)
+            found[:, chosen] = (weights[rows[chosen]] @ counts(edges[place])).T
+        return found
+
+    weights = _times(len(names), draws, rng)
+    totals = (weights @ counts(len(kinds))).T
+    weights, totals = weights[(totals > 0).all(axis=0)], totals[:, (totals > 0).all(axis=0)]
+    return _crossings(len(edges) - 1, totals, below)
+
+
+def _crossings(last, totals, below):
+    """EER (draws,) where FRR and FAR cross, by bisection of the thresholds 0 to `last`.
+
+    totals: genuine and fake utterances of each draw, (2, draws). below(draws, thresholds, (thresholds, utterances below
+    them) of the ends of the ranges that the thresholds lie in): genuine and fake utterances below the thresholds, (2, n).
+    """
+    low, high = np.zeros(totals.shape[1], np.int64), np.full(totals.shape[1], last)
+    at_low, at_high = np.zeros_like(totals), totals.copy()
+    while len(rows := np.flatnonzero(high - low > 1)):
+        middle = (low[rows] + high[rows]) // 2
+        found = below(rows, middle, (low[rows], at_low[:, rows]), (high[rows], at_high[:, rows]))
+        right = _excess(found, totals[:, rows]) < 0
+        for chosen, place, at in ((right, low, at_low), (~right, high, at_high)):
+            place[rows[chosen]], at[:, rows[chosen]] = middle[chosen], found[:, chosen]
+    better = np.where(np.abs(_excess(at_low, totals)) <= np.abs(_excess(at_high, totals)), at_low, at_high)
+    return 0.5 * (better[0] / totals[0] + (totals[1] - better[1]) / totals[1])
+
+
+def _excess(below, totals):
+    """FRR less FAR, times the numbers of genuine and fake utterances."""
+    return below[0] * totals[1] - (totals[1] - below[1]) * totals[0]
 
 
 def _rates(below, fakes_below):

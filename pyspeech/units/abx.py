@@ -24,11 +24,13 @@ import numpy as np
 
 from pyspeech.errors import UserError
 from pyspeech.units.abx_distances import DISTANCES, FrameDistances, pair_distances
-from pyspeech.units.features_files import open_features, read_text
+from pyspeech.units.features_files import open_features
+from pyspeech.units.items import Item
 
 MODES = ("within", "across")
 RULES = ("zerospeech2020", "joint")
 TIE = 1e-9  # distances that differ by less are equal
+COVERED = 0.75  # of the frames of a file: items that reach no farther in any file look like those of a wrong frame rate
 _ROUNDING = 1e-6  # frames: times in seconds have few digits, a frame on the edge of an item is in it
 CHUNK = 1 << 16  # distances of items in memory at a time, about; small enough for several processes
 TRIPLETS = 1 << 19
@@ -37,18 +39,6 @@ log = logging.getLogger(__name__)
 
 class NoTriplets(UserError):
     """Items of which none can be compared in a mode."""
-
-
-class Item(NamedTuple):
-    """A token of a phone: onset and offset in seconds from the start of its file, offset infinite where it ends with the file;
-    context (phone before, phone after)."""
-
-    file: str
-    onset: float
-    offset: float
-    phone: str
-    context: tuple
-    speaker: str
 
 
 class Frames(NamedTuple):
@@ -68,31 +58,6 @@ class Cells(NamedTuple):
     phone_a: np.ndarray
     phone_b: np.ndarray
     score: np.ndarray
-
-
-def read_items(path: Path | str) -> list[Item]:
-    """Items of an `.item` file: a header line, then `file onset offset phone phone-before phone-after speaker` a line.
-
-    UserError names the line that is not like that.
-    """
-    items = []
-    for number, line in enumerate(read_text(path).split("\n"), 1):
-        fields = line.split()
-        if not fields or number == 1 and line.startswith("#"):
-            continue
-        expected = "expected `file onset offset phone phone-before phone-after speaker`"
-        if len(fields) != 7:
-            raise UserError(f"{path}:{number}: {len(fields)} columns; {expected}")
-        try:
-            onset, offset = float(fields[1]), float(fields[2])
-        except ValueError:
-            raise UserError(f"{path}:{number}: times {fields[1]} {fields[2]}; {expected}, times in seconds") from None
-        if not 0 <= onset <= offset < math.inf:
-            raise UserError(f"{path}:{number}: from {onset:g} s to {offset:g} s; expected 0 <= onset <= offset")
-        items.append(Item(fields[0], onset, offset, fields[3], (fields[4], fields[5]), fields[6]))
-    if not items:
-        raise UserError(f"{path}: no items; expected a line for each phone token after the header")
-    return items
 
 
 def score_modes(
@@ -122,15 +87,15 @@ def load_frames(items: Sequence[Item], features: Path | str | dict, frame_rate: 
     features: a folder, a Kaldi table or a dict, as `features_files.open_features` takes them, with every file of the
     items. Frames without times are at (i + 1/2) / frame_rate. Those within onset and offset belong to an item; where
     there are none (an item shorter than a frame) the nearest one does, and the log says how often; so it does of items
-    that end more than 3 frames behind the last one, as at a wrong frame rate. UserError names the file that is missing,
-    empty, of another dimension, or ends before its item begins.
+    that end more than 3 frames behind the last one, or long before it in all files, as at a wrong frame rate. UserError
+    names the file that is missing, empty, of another dimension, or ends before its item begins.
     """
     if not items:
         raise UserError("no items to score; expected at least three tokens of phones")
     read, by_file = open_features(features), {}
     for number, item in enumerate(items):
         by_file.setdefault(item.file, []).append(number)
-    parts, total, nearest, late, dim = [], 0, 0, [], None
+    parts, total, nearest, late, covered, dim = [], 0, 0, [], [], None
     starts, lengths = np.zeros(len(items), np.int64), np.zeros(len(items), np.int64)
     for name, numbers in by_file.items():
         values, times, source = read(name)
@@ -143,6 +108,8 @@ def load_frames(items: Sequence[Item], features: Path | str | dict, frame_rate: 
         first, last, outside, end = _frame_ranges(of_file, len(values), times, frame_rate, source)
         nearest += outside
         late += [(source, end, item.offset) for item in of_file if end < item.offset < math.inf]
+        if times is None:
+            covered.append(max(item.offset for item in of_file) * frame_rate / len(values))
         for number, begin, end in zip(numbers, first, last, strict=True):
             starts[number], lengths[number] = total, end - begin + 1
             parts.append(values[begin : end + 1])
@@ -158,6 +125,13 @@ def load_frames(items: Sequence[Item], features: Path | str | dict, frame_rate: 
             len(late),
             len(items),
             *late[0],
+        )
+    if covered and max(covered) < COVERED:
+        log.warning(
+            "the items end after %.0f %% of the frames of their files at most: at %g frames a second the features last longer "
+            "than the speech; check the frame rate of the features",
+            100 * max(covered),
+            frame_rate,
         )
     return Frames(np.concatenate(parts), starts, lengths)
 
@@ -213,8 +187,8 @@ def score_cells(
     between = FrameDistances(frames.values, distance)
     if between.meaningless:
         log.warning(
-            "KL divergence of frames with negative values, or zero throughout, has no meaning: triplets with them "
-            "count as ties, an error of 50 % where all are"
+            "KL divergence of frames with negative values, or zero throughout, has no meaning (probabilities are, not their "
+            "logarithms): triplets without a distance count as ties, an error of 50 % where all are"
         )
     state = (plan, between, frames.starts[plan.order], frames.lengths[plan.order])
     scores = np.concatenate(list(_progress(_run(state, plan.chunks, jobs), len(plan.chunks), progress)))

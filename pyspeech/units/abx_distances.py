@@ -12,6 +12,8 @@ frames the distance of X to Y may differ from that of Y to X. The Levenshtein di
 
 import numpy as np
 
+from pyspeech.errors import UserError
+
 DISTANCES = ("cosine", "kl", "levenshtein")
 MAX_TABLE = 1024  # distinct frames of which all distances are tabulated
 BATCH_ELEMENTS = 1 << 21  # float64 numbers that a batch of pairs needs, about
@@ -22,20 +24,29 @@ class FrameDistances:
     """Distances between any two of the frames (F, D) float64, by row numbers.
 
     Where there are few distinct frames (codes, one-hot vectors) their distances are computed once: fast, and equal where
-    the frames are, which rounding would otherwise spoil. The attribute `meaningless` tells for KL whether frames with
-    negative values, or zero throughout, make distances not a number.
+    the frames are, which rounding would otherwise spoil. Frames of one number are codes: cosine and KL compare them as
+    one-hot vectors. The attribute `meaningless` tells for KL whether there are frames with negative values, or zero
+    throughout, which are no probabilities. UserError for frames of one number that is no code.
     """
 
     def __init__(self, frames: np.ndarray, distance: str) -> None:
         assert distance in DISTANCES, distance
         self.distance = distance
+        codes = frames.shape[1] == 1
+        if codes and distance != "levenshtein" and not np.all((frames >= 0) & (frames == np.round(frames))):
+            raise UserError(
+                f"--distance {distance}: features of one number a frame, in which all frames are alike; expected vectors, or "
+                "code numbers (whole, from 0)"
+            )
         self._codes = self._table = None
         self.width = 0  # float64 numbers that are gathered for a frame
         self.meaningless = False
         if distance == "levenshtein":
             self._codes, _ = _distinct(frames, len(frames))
             return
-        numbers, distinct = _distinct(frames, MAX_TABLE)
+        numbers, distinct = _distinct(frames, len(frames) if codes else MAX_TABLE)
+        if codes:
+            distinct = np.eye(int(numbers.max()) + 1)
         self._prepare(frames if distinct is None else distinct)
         if distinct is not None:
             every = np.arange(len(distinct))[None]
@@ -58,7 +69,7 @@ class FrameDistances:
             shares = shares / shares.sum(axis=1, keepdims=True)
             self._left, self._right = shares, np.log(shares)
             self._entropy = (self._left * self._right).sum(axis=1)
-        self.meaningless = bool(np.isnan(self._entropy).any())
+        self.meaningless = bool(np.isnan(self._entropy).any() or (frames < 0).any())
 
     def between(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Frame numbers (P, I) and (P, J) -> distances (I * J, P), row by row of the I x J matrices."""

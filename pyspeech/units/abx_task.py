@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from pyspeech.errors import UserError
-from pyspeech.units.abx import Item, read_items
+from pyspeech.units.items import Item, read_items
 
 ROWS = 1 << 18  # triplets in memory at a time
 LAYOUT = "expected an ABX task on `phone` across `speaker`, as ABXpy compiles it"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
@@ -45,6 +45,7 @@ class Units:
     ends: np.ndarray  # (C,) seconds; a unit ends where the next one starts, the last one with the audio
     frame_seconds: float  # from code to code, 0.04 with the paper's settings
     codebook: np.ndarray  # (K, D) float32, the vector of each code
+    lengths: np.ndarray | None = None  # (C,) codes that each one stands for, of `merged` units
 
     @property
     def duration(self) -> float:
@@ -55,6 +56,16 @@ class Units:
     def vectors(self) -> np.ndarray:
         """Vectors of the units (C, D) float32, what the recipe zerospeech scores by ABX."""
         return self.codebook[self.codes]
+
+    def merged(self) -> Units:
+        """Return the units with each run of one code as one, as language models take them; `lengths` says how long it was."""
+        import numpy as np
+
+        from pyspeech.units.units_files import runs
+
+        codes, lengths = runs(self.codes)
+        first = np.cumsum(lengths) - lengths
+        return replace(self, codes=codes, starts=self.starts[first], ends=self.ends[first + lengths - 1], lengths=lengths)
 
     def save(self, path: str | Path, format: str | None = None) -> None:
         """Write the file that `pyspeech units` writes for the recording, whole or not at all.
@@ -84,8 +95,10 @@ class Units:
         if format == "text":
             yield " ".join(map(str, codes)) + "\n"
         elif format == "json":
-            for start, end, code in zip(self.starts, self.ends, codes, strict=True):
-                yield _json_line(recording=self.name, start=round(float(start), 6), end=round(float(end), 6), code=code)
+            lengths = [{}] * len(codes) if self.lengths is None else [{"frames": length} for length in self.lengths.tolist()]
+            for start, end, code, length in zip(self.starts, self.ends, codes, lengths, strict=True):
+                times = {"start": round(float(start), 6), "end": round(float(end), 6)}
+                yield _json_line(recording=self.name, **times, code=code, **length)
             yield _json_line(
                 recording=self.name,
                 seconds=round(self.duration, 6),

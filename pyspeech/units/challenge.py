@@ -16,6 +16,7 @@ from pyspeech.errors import UserError
 from pyspeech.units.bitrate import listed_name
 from pyspeech.units.submission import folder_of
 
+LIBRISPEECH = re.compile(r"(\d+)-\d+-\d+")  # speaker, chapter, utterance; Libri-light's items use these names
 SETS = ("unit", "voice", "test")
 FOLDERS = {
     "unit": "unit",
@@ -193,7 +194,9 @@ def list_utterances(paths: list[Path], part: str, language: str) -> list[Utteran
     for path in paths:
         name = utterance_name(path.stem)
         speaker, underscore, _ = name.partition("_")
-        if not underscore or not speaker:
+        if book := LIBRISPEECH.fullmatch(name):
+            speaker = book[1]
+        elif not underscore or not speaker:
             speaker = utterance_name(path.parent.name)
             name = name if FOLDERS.get(speaker.lower()) else f"{speaker}_{name}"
         utterances.setdefault((name, os.path.realpath(path)), Utterance(name, str(path), None, language, speaker, part))  # pyright: ignore[reportArgumentType]

@@ -1,20 +1,24 @@
-"""Features of utterances in files: a folder with a file for each, or a Kaldi table that holds them all.
+"""Features and units of utterances in files: a folder with a file for each, or one file that holds them all.
 
-    folder   NAME.npy (frames, dim), NAME.npz (`features`, and `times` (frames,) in seconds where they are known) or
-             NAME.txt (a vector a line, numbers separated by spaces), looked for in this order
+    folder   NAME.npy or NAME.pt (frames, dim), or codes (frames,); NAME.npz (`features`, and `times` (frames,) in seconds
+             where they are known); NAME.txt (a vector a line, numbers separated by spaces, or codes in one line);
+             NAME.jsonl (units of encode_units), looked for in this order, in the folder and below
     x.scp    Kaldi's list: lines `NAME path.ark:offset`, behind which there may be rows `[first:last]`; commands
              (`... |`) are not run. A path that is not there from the present folder is looked for beside the list
     x.ark    Kaldi's archive of matrices, binary (plain or compressed) or text; read through once for where they are
+    x.txt, x.jsonl     units of all utterances (units_files.py)
 
-A table is never in memory as a whole, only where its utterances are. Names of a table have no white space, for that
-ends a name there; paths may have some, and both may be of any script, in UTF-8.
+Codes are features of one number a frame. A table is never in memory as a whole, only where its utterances are. Names of a
+Kaldi table have no white space, for that ends a name there; paths may have some, and both may be of any script, in UTF-8.
+Where there is nothing of a name as it is, one with other folders stands for it (pyspeech/data/names.py): `a/x` and `a_x` are
+one, and x is a/x if no other folder has an x.
 """
 
 import contextlib
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -23,10 +27,12 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pyspeech.data.names import KnownNames
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_path, atomic_write
+from pyspeech.units.units_files import is_codes, read_code_lines, read_code_records
 
-SUFFIXES = (".npy", ".npz", ".txt")  # of features files, in the order in which they are looked for
+SUFFIXES = (".npy", ".npz", ".pt", ".txt", ".jsonl")  # of features files, in the order in which they are looked for
 _PLACE = re.compile(r"(?P<ark>.*?)(:(?P<offset>\d+))?(\[(?P<first>\d+):(?P<last>\d+)\])?", re.DOTALL)
 
 
@@ -39,29 +45,68 @@ class Features(NamedTuple):
     source: str
 
 
-def open_features(where: Path | str | dict) -> Callable[[str], Features]:
-    """A function from the name of an utterance to its Features.
+class FeatureSet:
+    """Features of utterances by name: `features(name)` gives Features; UserError for what is not there, or no such matrix."""
 
-    where: a folder or a table, as described on top, or a dict {name: array or (array, times)}. UserError where there is
+    def __init__(
+        self, where: object, names: Callable[[], Iterable[str]], read: Callable[[str], Features | None], expected: str
+    ) -> None:
+        """Read with read(name), which gives None for a name that is not there; where, expected: for the message of that."""
+        self.where, self._names, self._read, self.expected = where, names, read, expected
+        self._known = None
+
+    @property
+    def names(self) -> list[str]:
+        """Names of all utterances, in order."""
+        return list(self._names())
+
+    def __call__(self, name: str) -> Features:
+        """Return the Features of an utterance."""
+        found = self._read(name)
+        if found is None:
+            self._known = self._known or KnownNames(self.names)
+            other = self._known.find(name)
+            found = self._read(other) if other is not None else None
+        if found is None:
+            raise UserError(f"{self.where}: no features of {name}; {self.expected.format(name=name)}")
+        return found
+
+
+def open_features(where: Path | str | dict) -> FeatureSet:
+    """A function from the name of an utterance to its Features, which also has the names.
+
+    where: a folder or a file, as described on top, or a dict {name: array or (array, times)}. UserError where there is
     none of these; that of the function names what is missing, empty, or not a matrix of finite numbers.
     """
     if isinstance(where, dict):
-        return partial(_from_dict, where)
+        return FeatureSet("features", where.keys, partial(_from_dict, where), "expected an array for each utterance")
     path = Path(where)
     if path.is_dir():
-        return partial(_from_folder, path)
+        expected = f"expected one of {', '.join('{name}' + suffix for suffix in SUFFIXES)}"
+        return FeatureSet(path, partial(_stems, path), partial(_from_folder, path), expected)
+    if path.is_file() and path.suffix in (".txt", ".jsonl"):
+        units = (read_code_lines if path.suffix == ".txt" else read_code_records)(path, read_text(path))
+        units = {name: (values, None) for name, values in units.items()}
+        return FeatureSet(path, units.keys, partial(_from_dict, units), _it_has(units))
     if not path.is_file() or path.suffix not in (".scp", ".ark"):
         raise UserError(
-            f"{path}: {'neither .scp nor .ark' if path.exists() else 'no such folder or file'}; expected a "
-            "folder of features files, or a Kaldi table (.scp, .ark)"
+            f"{path}: {'neither .scp, .ark, .txt nor .jsonl' if path.exists() else 'no such folder or file'}; expected a "
+            "folder of features files, a Kaldi table (.scp, .ark), or units of all utterances (.txt, .jsonl)"
         )
-    return partial(_from_table, path, _listed(path) if path.suffix == ".scp" else _indexed(path))
+    places = _listed(path) if path.suffix == ".scp" else _indexed(path)
+    return FeatureSet(path, places.keys, partial(_from_table, path, places), _it_has(places))
+
+
+def _it_has(names):
+    first = next(iter(names), None)
+    return f"it has {len(names)} utterances" + (f", such as {first}" if names else "").replace("{", "{{").replace("}", "}}")
 
 
 def read_features(path: Path | str) -> Features:
     """The Features of one file that ends in one of SUFFIXES. UserError for what is not there or not that."""
     path = Path(path)
-    values, times = (_read_text(path), None) if path.suffix == ".txt" else _read_numpy(path)
+    readers = {".txt": _read_text, ".jsonl": _read_records, ".pt": _read_torch}
+    values, times = (readers[path.suffix](path), None) if path.suffix in readers else _read_numpy(path)
     return _checked(values, times, path)
 
 
@@ -69,8 +114,12 @@ def _checked(values, times, source):
     values = np.asarray(values)
     if values.dtype.kind not in "biuf":
         raise UserError(f"{source}: an array of {values.dtype}; expected numbers")
+    if values.ndim == 1 and values.dtype.kind in "iu":
+        values = values[:, None]
     if values.ndim != 2 or 0 in values.shape:
-        raise UserError(f"{source}: shape {values.shape}; expected (frames, dim) with at least one frame")
+        raise UserError(
+            f"{source}: shape {values.shape}; expected (frames, dim) with at least one frame, or whole numbers (frames,)"
+        )
     values = values.astype(np.float64)
     if not np.isfinite(values).all():
         raise UserError(f"{source}: values that are no finite numbers; compute the features again")
@@ -88,7 +137,7 @@ def _checked(values, times, source):
 
 def _from_dict(features, name):
     if name not in features:
-        raise UserError(f"no features for {name}, which is to be scored")
+        return None
     found = features[name]
     return _checked(*(found if isinstance(found, tuple) else (found, None)), name)  # pyright: ignore[reportCallIssue]
 
@@ -98,8 +147,13 @@ def _from_folder(folder, name):
         path = folder / f"{name}{suffix}"
         if path.is_file():
             return read_features(path)
-    expected = ", ".join(name + suffix for suffix in SUFFIXES)
-    raise UserError(f"{folder}: no features of {name}; expected one of {expected}")
+    return None
+
+
+def _stems(folder):
+    """Names of all features files in a folder and below, without their endings."""
+    paths = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.suffix in SUFFIXES and path.is_file()]
+    return dict.fromkeys(path.with_suffix("").as_posix() for path in paths)
 
 
 def _read_text(path):
@@ -113,7 +167,26 @@ def _read_text(path):
             raise UserError(f"{path}, line {number}: {error}; expected numbers separated by spaces") from None
         if len(rows[-1]) != len(rows[0]):
             raise UserError(f"{path}, line {number}: {len(rows[-1])} numbers; expected {len(rows[0])}, as above it")
-    return np.array(rows, dtype=np.float64) if rows else np.zeros((0, 0))
+    values = np.array(rows, dtype=np.float64) if rows else np.zeros((0, 0))
+    return values.T if is_codes(rows) else values
+
+
+def _read_records(path):
+    found = read_code_records(path, read_text(path))
+    if len(found) != 1:
+        raise UserError(f"{path}: units of {len(found)} recordings; expected those of one")
+    return next(iter(found.values()))
+
+
+def _read_torch(path):
+    import torch
+
+    try:
+        loaded = torch.load(path, map_location="cpu", weights_only=True)
+        return loaded.numpy()
+    except Exception as error:  # torch raises many kinds
+        reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        raise UserError(f"{path}: cannot be read ({reason}); expected a tensor that torch.save wrote") from None
 
 
 def _read_numpy(path):
@@ -182,10 +255,7 @@ def _indexed(archive):
 
 def _from_table(table, places, name):
     if name not in places:
-        raise UserError(
-            f"{table}: no features of {name}; it has {len(places)} utterances"
-            + (f", such as {next(iter(places))}" if places else "")
-        )
+        return None
     archive, offset, rows = places[name]
     source, beside = f"{table}, {name}", table.parent / archive
     moved = table.parent / os.path.basename(archive)

@@ -6,6 +6,7 @@ that has lost all its frames takes the frame that is farthest from its centre.
 """
 
 import math
+from collections.abc import Iterable
 
 import torch
 
@@ -55,6 +56,34 @@ def average_frames(frames: torch.Tensor, count: int) -> torch.Tensor:
     if whole < len(frames):
         parts.append(frames[whole:].mean(dim=0, keepdim=True))
     return torch.cat(parts)
+
+
+def draw_frames(parts: Iterable[torch.Tensor], most: int, seed: int) -> torch.Tensor:
+    """Join parts (n, D) of frames: all (N, D), or `most` of them, each as likely as any other, where there are more.
+
+    No more than twice as many and a part are in memory at a time. UserError for parts of several dimensions.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    kept, keys, waiting = [], [], 0
+    for part in parts:
+        if kept and part.shape[1] != kept[0].shape[1]:
+            raise UserError(f"k-means: frames of {kept[0].shape[1]} and of {part.shape[1]} numbers; expected as many in all")
+        kept.append(part)
+        keys.append(torch.rand(len(part), generator=generator, dtype=torch.float64))
+        waiting += len(part)
+        if waiting > 2 * most:
+            kept, keys = _fewer(kept, keys, most)
+            waiting = most
+    return _fewer(kept, keys, most)[0][0]
+
+
+def _fewer(kept, keys, most):
+    """The frames with the lowest keys, in their order, as lists of one part."""
+    frames, numbers = torch.cat(kept), torch.cat(keys)
+    if len(frames) > most:
+        chosen = numbers.argsort()[:most].sort().values
+        frames, numbers = frames[chosen], numbers[chosen]
+    return [frames], [numbers]
 
 
 def _seed(frames, k, generator):

@@ -33,7 +33,8 @@ def score_system(exp, conf, system):
     figures, and the same on the screen. What training has scored to calibrate on is not scored again."""
     from pyspeech.compat import default_device
     from pyspeech.spoof.checkpoint import load_model
-    from pyspeech.spoof.formats import read_scores, write_scores
+    from pyspeech.spoof.formats import write_scores
+    from pyspeech.spoof.score_files import read_scores
 
     models = {seed: exp.dir / "models" / system / str(seed) for seed in seeds_of(conf, system)}
     detectors = {seed: load_model(folder, default_device()) for seed, folder in models.items()}
@@ -95,7 +96,8 @@ def set_figures(scores, labels, asv):
     """Figures of one set. scores: [{utterance: score} of each seed]; labels: {utterance: Label}; asv: AsvRates or None."""
     import numpy as np
 
-    from pyspeech.spoof.scoring import eer_draws, score_set
+    from pyspeech.spoof.scored_set import score_set
+    from pyspeech.spoof.scoring import eer_draws
 
     found = [score_set(labels, of_seed, asv=asv, draws=1) for of_seed in scores]  # the interval is that of the mean
     draws = np.mean([eer_draws(*divide(of_seed, labels)) for of_seed in scores], axis=0)  # pyright: ignore[reportArgumentType]
@@ -212,7 +214,7 @@ def labels_of_set(corpus, name):
 
 def read_seeds(exp, system, seeds, name):
     """[{utterance: score} of each seed] of a set."""
-    from pyspeech.spoof.formats import read_scores
+    from pyspeech.spoof.score_files import read_scores
 
     return [read_scores(exp.dir / "scores" / system / str(seed) / f"{name}.txt") for seed in seeds]
 
@@ -221,7 +223,7 @@ def asv_rates_of(corpus, name, log):
     """AsvRates of the scores of speaker verification that come with a set, or None; also, with a warning, where they are
     so bad that min t-DCF is not defined."""
     from pyspeech.errors import UserError
-    from pyspeech.spoof.formats import read_asv_scores
+    from pyspeech.spoof.score_files import read_asv_scores
     from pyspeech.spoof.scoring import asv_rates, tandem_weights
 
     path = corpus / f"asv_scores_{name}.txt"

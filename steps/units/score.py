@@ -138,6 +138,7 @@ def score_units(exp, vectors, folder, rate, codes=None):
 
     from pyspeech.units import abx
     from pyspeech.units.bitrate import measure, read_filelist
+    from pyspeech.units.items import read_items
 
     for name, rows in vectors.items():
         with atomic_path(folder / f"{name}.npy") as temporary, open(temporary, "wb") as stream:
@@ -145,7 +146,7 @@ def score_units(exp, vectors, folder, rate, codes=None):
     corpus = exp.dir / "corpus"
     entry = {"abx": None, "bitrate": None, "used": None}
     if (corpus / "abx.item").exists():
-        items = abx.read_items(corpus / "abx.item")
+        items = read_items(corpus / "abx.item")
         frames = abx.load_frames(items, folder, rate)
         entry["abx"] = {mode: error for mode, error, _ in abx.score_modes(items, frames)}  # pyright: ignore[reportArgumentType]
     if codes:

@@ -13,8 +13,9 @@ from pyspeech.spoof.calibration import Calibration
 from pyspeech.spoof.checkpoint import load_model, save_model
 from pyspeech.spoof.config import CropConfig, DetectorConfig, LogMelConfig
 from pyspeech.spoof.detector import Detector, score_utterances
-from pyspeech.spoof.formats import label_of, read_scores
+from pyspeech.spoof.formats import label_of
 from pyspeech.spoof.networks import LcnnBlstm
+from pyspeech.spoof.score_files import read_scores
 from pyspeech.spoof.scoring import equal_error_rate
 
 CROP = CropConfig(samples=8000, hop=4000)

@@ -23,8 +23,8 @@ from pyspeech.spoof.calibration import Calibration
 from pyspeech.spoof.checkpoint import load_model, save_model
 from pyspeech.spoof.config import CropConfig
 from pyspeech.spoof.detector import Detector, score_samples
-from pyspeech.spoof.formats import read_scores
 from pyspeech.spoof.networks import LcnnBlstm
+from pyspeech.spoof.score_files import read_scores
 from steps.spoof.score import score_system
 
 

@@ -66,3 +66,17 @@ def test_items_without_triplets_of_a_mode(tmp_path, capsys, caplog):
     assert found["across"] == {"error": None, "cells": 0} and found["within"]["error"] == 0
     with pytest.raises(UserError, match="x.item: nothing to compare across speakers"):
         score_abx.main([*arguments, "--mode", "across"])
+
+
+def test_any_context_and_codes_of_all_files_in_one(tmp_path, capsys):
+    """Each phone stands in a context of its own: nothing to compare but in any context."""
+    lines = write_corpus(tmp_path).read_text().splitlines()
+    changed = [line.replace(" p t ", f" p{number} t ") for number, line in enumerate(lines)]
+    (tmp_path / "x.item").write_text("\n".join(changed) + "\n")
+    (tmp_path / "units.txt").write_text("s1 5 5 2 2 5 5 2 2\ns2 5 5 2 2 5 5 2 2\n")
+    arguments = ["--items", str(tmp_path / "x.item"), "--features", str(tmp_path / "units.txt"), "--frame-rate", "25"]
+    with pytest.raises(UserError, match="nothing to compare"):
+        score_abx.main(arguments)
+    score_abx.main([*arguments, "--context", "any", "--json", str(tmp_path / "out.json")])
+    assert "across: 0.00 % error" in capsys.readouterr().out
+    assert json.loads((tmp_path / "out.json").read_text())["context"] == "any"

@@ -40,7 +40,7 @@ def test_as_a_program_from_another_folder(tmp_path):
     assert run.returncode == 0 and run.stderr == "", run.stderr
     rows = [line.split() for line in run.stdout.splitlines()]
     assert rows[2][:4] == ["all", "5", "7", "24.29"] and rows[4][:5] == ["attack", "A02", "5", "3", "36.67"]
-    assert "Cllr 0.7371 bit, min t-DCF 0.4286" in run.stdout
+    assert "Cllr 0.7371 bit, min DCF 0.4286, actual DCF 0.5714, min t-DCF 0.4286 (2019), 0.4807 (2021)" in run.stdout
     found = json.loads((tmp_path / "out.json").read_text())
     assert found["eer"] == pytest.approx(0.242857, abs=5e-7) and found["min_tdcf"] == pytest.approx(0.428571, abs=5e-7)
     assert found["attacks"]["A02"]["eer"] == pytest.approx((2 / 5 + 1 / 3) / 2)  # at 1.1
@@ -158,3 +158,60 @@ def test_det_line_stays_off_the_ends():
     assert (misses.min(), misses.max()) == pytest.approx((0.1, 0.9))
     inside = (np.array(false_alarms) == 2 / 7) & (np.array(misses) == 1 / 5)
     assert inside.any()
+
+
+def write_2021(folder):
+    """A key of three subsets, of which the detector is good on eval alone, with speech verified as in `write_set`."""
+    lines, scores = [], []
+    for subset, fake in (("eval", -1), ("progress", 3), ("hidden", 3)):
+        for number in range(20):
+            key = "spoof" if number % 2 else "bonafide"
+            lines.append(f"LA_1 {subset}_{number} alaw ita_tx {'A07' if number % 2 else '-'} {key} notrim {subset}\n")
+            scores.append(f"{subset}_{number} {fake if number % 2 else 1}\n")
+    (folder / "key").write_text("".join(lines))
+    (folder / "scores").write_text("".join(scores))
+    kinds = [("target", 1), ("target", -1), ("nontarget", -1), ("nontarget", 1), ("spoof", 1), ("spoof", -1)]
+    (folder / "asv_key").write_text("".join(f"LA_1 u{n} - - - {kind} notrim eval\n" for n, (kind, _) in enumerate(kinds * 9)))
+    (folder / "asv").write_text("".join(f"LA_1 u{n} {score + n / 99}\n" for n, (_, score) in enumerate(kinds * 9)))
+    return ["--scores", str(folder / "scores"), "--labels", str(folder / "key"), "--draws", "10"]
+
+
+def test_subsets_of_a_key_are_not_pooled_in_silence(tmp_path, capsys):
+    arguments = write_2021(tmp_path)
+    score_eer.main([*arguments, "--json", str(tmp_path / "out.json")])
+    output = capsys.readouterr()
+    assert output.out.splitlines()[2].split()[:5] == ["subset", "eval", "10", "10", "0.00"]
+    assert json.loads((tmp_path / "out.json").read_text())["subset"] == "eval"
+    score_eer.main([*arguments, "--subset", "hidden"])
+    assert capsys.readouterr().out.splitlines()[2].split()[:5] == ["subset", "hidden", "10", "10", "100.00"]
+    score_eer.main([*arguments, "--subset", "all"])
+    output = capsys.readouterr()
+    rows = [line.split()[:4] for line in output.out.splitlines()[2:6]]
+    assert rows == [["all", "30", "30", "83.33"], *(["subset", name, "10", "10"] for name in ("eval", "hidden", "progress"))]
+    with pytest.raises(UserError, match="--subset dev: .*key has eval, hidden, progress; expected one, or all"):
+        score_eer.main([*arguments, "--subset", "dev"])
+    (tmp_path / "key").write_text((tmp_path / "key").read_text().replace("notrim eval", "notrim test"))
+    score_eer.main(arguments)
+    assert "key: subsets hidden, progress, test are pooled; --subset takes one" in capsys.readouterr().err
+
+
+def test_speaker_verification_of_2021(tmp_path, capsys):
+    arguments = [*write_2021(tmp_path), "--asv-scores", str(tmp_path / "asv"), "--asv-key", str(tmp_path / "asv_key")]
+    score_eer.main(arguments)
+    assert "min t-DCF 0.0000 (2019), 0." in capsys.readouterr().out
+    with pytest.raises(UserError, match="no score of kind target in subset hidden"):
+        score_eer.main([*arguments, "--subset", "hidden"])
+    with pytest.raises(UserError, match="--asv-key x: expected --asv-scores too"):
+        score_eer.main([*arguments[:4], "--asv-key", "x"])
+
+
+def test_columns_and_the_word_for_genuine(tmp_path, capsys):
+    (tmp_path / "scores").write_text("a 0 1\nb 2 0\n")
+    (tmp_path / "labels").write_text("file,class\na.wav,natural\nb.wav,tts\n")
+    arguments = ["--scores", tmp_path / "scores", "--labels", tmp_path / "labels", "--draws", "5", "--genuine", "natural"]
+    arguments = list(map(str, arguments))
+    with pytest.raises(UserError, match="two numbers behind each name"):
+        score_eer.main(arguments)
+    score_eer.main([*arguments, "--columns", "name,fake,genuine"])
+    assert capsys.readouterr().out.splitlines()[2].split()[:4] == ["all", "1", "1", "0.00"]
+    assert_usage_error(capsys, score_eer.main, [*arguments, "--columns", "name,x"], "--columns: 'x' is not one of name, score")

@@ -1,5 +1,6 @@
 """utils/encode_units.py as its user meets it: every kind of file in one run, formats, where units go, mistakes."""
 
+import itertools
 import json
 import sys
 import warnings
@@ -13,7 +14,7 @@ from tool_harness import BAD, as_new, run_tool, write_awkward_audio
 
 from pyspeech import compat
 from pyspeech.audio.io import read_audio
-from pyspeech.commands import units as encode_units
+from pyspeech.commands import score_bitrate, units as encode_units
 from pyspeech.errors import UserError
 from pyspeech.units.checkpoint import save_model, save_pair
 from pyspeech.units.encoding import encode
@@ -150,6 +151,37 @@ def test_on_the_screen(models, audio, capsys):
     )
     run(audio, "--model", model)
     assert [json.loads(line)["recording"] for line in capsys.readouterr().out.splitlines()].count("b c") > 5
+
+
+def test_text_for_language_models(models, audio, tmp_path, capsys):
+    """Runs of one code are one unit, and their lengths give the codes again."""
+    arguments = [audio, "--model", models / "plain", "--merge"]
+    assert run(*arguments, "--format", "text") == 0
+    text = dict(line.split("\t") for line in capsys.readouterr().out.splitlines())
+    run(*arguments, "-o", tmp_path / "units")
+    for name in ("a", "b c"):
+        codes = codes_of(audio / f"{name}.wav")[0].tolist()
+        assert text[name].split() == [str(code) for code, _ in itertools.groupby(codes)]
+        *units, summary = map(json.loads, (tmp_path / "units" / f"{name}.jsonl").read_text().splitlines())
+        assert [(unit["code"], unit["frames"]) for unit in units] == [
+            (code, len(list(group))) for code, group in itertools.groupby(codes)
+        ]
+        assert units[0]["start"] == 0 and units[-1]["end"] == summary["seconds"] and summary["units"] == len(units)
+        assert open_features(tmp_path / "units")(name).values[:, 0].tolist() == codes
+    with pytest.raises(UserError, match="--merge --format onehot: expected json or text"):
+        run(*arguments, "--format", "onehot")
+
+
+def test_scorers_take_what_is_written(models, audio, tmp_path, capsys):
+    """One line of codes is no single vector: as many bits as of one-hot vectors."""
+    (tmp_path / "list").write_text("a 0.75\nb c 0.75\n")
+    found = []
+    for format in ("text", "onehot", "json"):
+        run(audio, "--model", models / "plain", "--format", format, "-o", tmp_path / format)
+        capsys.readouterr()
+        score_bitrate.main(["--features", str(tmp_path / format), "--filelist", str(tmp_path / "list")])
+        found.append(capsys.readouterr().out)
+    assert found[0] == found[1] == found[2] and " 0.00 bit/s" not in found[0]
 
 
 def test_a_channel(models, tmp_path):

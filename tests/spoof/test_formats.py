@@ -4,18 +4,9 @@ import pytest
 from tiny_spoof import write_corpus
 
 from pyspeech.errors import UserError
-from pyspeech.spoof.formats import (
-    AsvScores,
-    Label,
-    label_of,
-    labels_of,
-    match_scores,
-    read_asv_scores,
-    read_labels,
-    read_scores,
-    utterance_name,
-    write_scores,
-)
+from pyspeech.spoof.formats import Label, label_of, labels_of, utterance_name, write_scores
+from pyspeech.spoof.label_files import read_labels
+from pyspeech.spoof.score_files import AsvScores, match_scores, read_asv_scores, read_scores
 
 
 def write(path, text):
@@ -46,7 +37,7 @@ def test_scores_are_read_as_they_were_written(tmp_path, rng):
         write_scores(tmp_path / "scores", scores)
         assert read_scores(tmp_path / "scores") == scores
         assert list(read_scores(tmp_path / "scores")) == list(scores)
-        assert match_scores(scores, scores, "scores") == (scores, scores)
+        assert match_scores(scores, scores, "scores") == scores
 
 
 def test_scores_of_other_tools(tmp_path):
@@ -54,7 +45,7 @@ def test_scores_of_other_tools(tmp_path):
     assert read_scores(path) == {"ADD_E_1.wav": 0.25, "a b.wav": -3}
     path = write(tmp_path / "2019", "LA_E_1 A07 spoof 1\nLA_E_2 - bonafide 2")
     labels = {"LA_E_2": 0, "LA_E_1": 0}
-    assert match_scores(read_scores(path), labels, path) == ({"LA_E_1": 1, "LA_E_2": 2}, labels)
+    assert match_scores(read_scores(path), labels, path) == {"LA_E_1": 1, "LA_E_2": 2}
 
 
 @pytest.mark.parametrize(
@@ -73,20 +64,29 @@ def test_scores_of_other_tools(tmp_path):
 def test_scores_find_their_labels(scores, labels, expected):
     labels = dict.fromkeys(labels)
     found = match_scores({name: index for index, name in enumerate(scores)}, labels, "scores")
-    assert found == ({name: index for index, name in enumerate(expected)}, labels)
+    assert found == {name: index for index, name in enumerate(expected)}
 
 
-def test_folders_count_where_names_agree_with_them():
-    assert match_scores({"x.wav": 1, "y": 2}, {"train/x": 3, "train/y": 4}, "s") == ({"x": 1, "y": 2}, {"x": 3, "y": 4})
-    assert match_scores({"eval/x.wav": 1}, {"x": 3, "y": 4}, "s") == ({"x": 1}, {"x": 3, "y": 4})
-    assert match_scores({"b/x": 1, "a/x": 2}, {"a/x": 3, "b/x": 4}, "s") == ({"b/x": 1, "a/x": 2}, {"a/x": 3, "b/x": 4})
-    assert match_scores({"x": 1}, {"a/x": 3, "b/x": 4}, "s") == ({"x": 1}, {"a/x": 3, "b/x": 4})  # which of the two?
+@pytest.mark.parametrize(
+    "scores, labels, expected",
+    [
+        (["x.wav", "y"], ["train/x", "train/y"], ["train/x", "train/y"]),
+        (["eval/x.wav"], ["x", "y"], ["x"]),
+        (["b/x", "a/x"], ["a/x", "b/x"], ["b/x", "a/x"]),
+        (["x"], ["a/x", "b/x"], ["x"]),  # which of the two?
+        (["real/x.wav", "y"], ["set/real/x", "set/fake/x", "set/fake/y"], ["set/real/x", "set/fake/y"]),
+        (["/data/set/real/x.wav"], ["real/x", "fake/x"], ["real/x"]),
+        (["other/x"], ["real/x"], ["other/x"]),
+    ],
+)
+def test_folders_may_be_more_or_fewer(scores, labels, expected):
+    assert list(match_scores(dict.fromkeys(scores, 1.0), labels, "s")) == expected
 
 
 def test_two_scores_of_one_utterance():
     for scores, message in (
         ({"a": 1, "a.wav": 1}, "scores: 'a' and 'a.wav' both name utterance 'a'; remove one"),
-        ({"s/a": 1, "t/a": 1}, "'s/a' and 't/a' both name"),
+        ({"s/a": 1, "t/a": 1}, "'s/a' and 't/a' both name utterance 'a'"),
     ):
         with pytest.raises(UserError, match=message):
             match_scores(scores, {"a": 0}, "scores")

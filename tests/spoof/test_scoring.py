@@ -7,16 +7,18 @@ import pytest
 
 from pyspeech.errors import UserError
 from pyspeech.spoof.calibration import Calibration, fit_calibration
-from pyspeech.spoof.formats import AsvScores, Label
+from pyspeech.spoof.score_files import AsvScores
 from pyspeech.spoof.scoring import (
     AsvRates,
+    actual_cost,
     asv_rates,
     cllr,
     det_points,
+    eer_draws,
     eer_interval,
     equal_error_rate,
+    min_cost,
     min_tandem_cost,
-    score_set,
 )
 
 GENUINE, FAKE = [2.1, 1.5, 0.3, -0.2, 1.1], [-1.5, -0.8, 0.5, -2.2, 0.1, -0.3, 1.2]
@@ -97,6 +99,35 @@ def test_tandem_cost(rng):
         min_tandem_cost([1], [0], AsvRates(1.0, 0.95, 0.4))
 
 
+def test_tandem_cost_of_2021(rng):
+    """Against equations 10 and 11 of Kinnunen et al. 2020, and what a perfect detector leaves of the ASV's cost."""
+    asv = AsvRates(0.02, 0.03, 0.40)
+    genuine, fake = rng.normal(1, 1, 15).round(1), rng.normal(-0.5, 1, 25).round(1)
+    base = 0.9405 * 0.03 + 0.0095 * 10 * 0.02
+    first, second = 0.9405 - base, 0.05 * 10 * 0.6
+    expected = min(
+        (base + first * np.mean(genuine < threshold) + second * np.mean(fake >= threshold)) / (base + min(first, second))
+        for threshold in [*genuine, *fake, math.inf]
+    )
+    assert min_tandem_cost(genuine, fake, asv, whole=True) == pytest.approx(expected)
+    assert min_tandem_cost([1, 2], [0, -1], asv, whole=True) == pytest.approx(base / (base + second))
+    assert min_tandem_cost([1, 1], [1, 1], asv, whole=True) == pytest.approx(1)
+
+
+def test_detection_costs_of_asvspoof_5(rng):
+    """Priors of 0.95 and 0.05, costs of 1 and 10: a miss counts 0.95, a false alarm 0.5, the threshold is ln(0.5 / 0.95)."""
+    for _ in range(20):
+        genuine, fake = rng.normal(1, 1, 15).round(1), rng.normal(-0.5, 1, 25).round(1)
+        costs = [
+            (0.95 * np.mean(genuine < threshold) + 0.5 * np.mean(fake >= threshold)) / 0.5
+            for threshold in [*genuine, *fake, math.inf, -math.log(1.9)]
+        ]
+        assert min_cost(genuine, fake) == pytest.approx(min(costs[:-1]))
+        assert actual_cost(genuine, fake) == pytest.approx(costs[-1])
+    assert min_cost([1, 2], [0, -1]) == 0 and min_cost([1, 1], [1, 1]) == 1
+    assert actual_cost([0, 0], [0, 0]) == 1 and actual_cost([-1, -1], [-1]) == pytest.approx(1.9)
+
+
 def test_asv_rates_are_those_at_its_eer():
     scores = AsvScores(target=[3, 4, 5, 1.5], nontarget=[0, 1, 2, -1], spoof=[4, 4, 1, 0, 3])
     assert asv_rates(scores) == AsvRates(0.25, 0.25, 0.4)
@@ -142,11 +173,41 @@ def test_speakers_that_differ_make_the_interval_wider(rng):
     assert eer_interval([1, 2], [0, 3], (["a", "a"], ["b", "b"]), draws=50) == (0.5, 0.5)
 
 
+def test_draws_by_bisection_have_the_distribution_of_drawn_utterances(rng):
+    genuine, fake = rng.normal(1, 1, 400), rng.normal(-0.5, 1, 900)
+    drawn = eer_draws(genuine, fake, draws=4000)
+    for level in (0.5, 0.8, 0.95):
+        expected = np.percentile(drawn, [50 * (1 - level), 50 * (1 + level)])
+        assert eer_interval(genuine, fake, draws=4000, level=level) == pytest.approx(expected, abs=0.003)
+    few = [2.0, 1, 1, 0], [0.0, 1, -1]
+    searched = eer_draws(*few, draws=6000, paired=False)
+    expected, counts = np.unique(eer_draws(*few, draws=6000).round(9), return_counts=True)
+    for rate, count in zip(expected, counts, strict=True):
+        assert np.count_nonzero(searched.round(9) == rate) == pytest.approx(count, abs=200)
+
+
+def test_draws_of_speakers_are_those_of_their_utterances(rng):
+    """More utterances than are counted at a time, with many ties."""
+    genuine, fake = rng.normal(1, 1, 1100).round(1), rng.normal(-0.5, 1, 1900).round(1)
+    speakers = [[f"s{number}" for number in rng.integers(9, size=len(scores))] for scores in (genuine, fake)]
+    drawn, names = np.random.default_rng(4), np.array(sorted({*speakers[0], *speakers[1]}))
+    expected = []
+    for row in drawn.integers(9, size=(30, 9)):
+        chosen = [
+            np.concatenate([scores[np.array(of_kind) == name] for name in names[row]])
+            for scores, of_kind in zip((genuine, fake), speakers, strict=True)
+        ]
+        expected.append(equal_error_rate(*chosen)[0])
+    assert eer_draws(genuine, fake, speakers, draws=30, seed=4) == pytest.approx(expected, abs=1e-12)
+
+
 def test_interval_of_many_draws_at_once_and_of_few_is_of_one_kind(rng, monkeypatch):
     genuine, fake = rng.normal(1, 1, 300), rng.normal(-0.5, 1, 450)
-    whole = eer_interval(genuine, fake, draws=1000)
-    monkeypatch.setattr("pyspeech.spoof.scoring.DRAWN_AT_ONCE", 7 * 750)
+    whole = np.percentile(eer_draws(genuine, fake, draws=1000), [2.5, 97.5])
     assert eer_interval(genuine, fake, draws=1000) == pytest.approx(whole, abs=0.006)
+    monkeypatch.setattr("pyspeech.spoof.scoring.DRAWN_AT_ONCE", 7 * 750)
+    parts = np.percentile(eer_draws(genuine, fake, draws=1000), [2.5, 97.5])
+    assert parts == pytest.approx(whole, abs=0.006)
     assert eer_interval([1.0], [0.0]) == (0, 0)
 
 
@@ -194,39 +255,3 @@ def test_scores_that_are_none():
     ):
         with pytest.raises(UserError, match=message):
             call()
-
-
-def test_figures_by_attack_and_condition(rng):
-    labels = {f"g{index}": Label("genuine", f"s{index % 3}", "-", "clean") for index in range(6)}
-    labels["g6"] = Label("genuine", "s0", "-", "noise")
-    labels.update({f"a{index}": Label("fake", "s1", "A01", "clean") for index in range(5)})
-    labels.update({f"b{index}": Label("fake", "s2", "A02", "noise") for index in range(4)})
-    scores = {name: float(rng.integers(6)) + label.genuine for name, label in labels.items()}
-
-    def of(start):
-        return [score for name, score in scores.items() if name[0] in start]
-
-    found = score_set(labels, scores, asv=AsvRates(0.02, 0.03, 0.40), draws=200)
-    assert (found["genuine"], found["fake"]) == (7, 9)
-    assert found["eer"] == pytest.approx(plain_eer(of("g"), of("ab")))
-    assert found["min_tdcf"] == min_tandem_cost(of("g"), of("ab"), AsvRates(0.02, 0.03, 0.40))
-    assert found["cllr"] == cllr(of("g"), of("ab"))
-    assert found["interval"] == list(eer_interval(of("g"), of("ab"), draws=200))
-    assert found["attacks"]["A02"]["eer"] == pytest.approx(plain_eer(of("g"), of("b")))
-    assert found["conditions"]["noise"]["eer"] == pytest.approx(plain_eer([scores["g6"]], of("b")))
-    assert {
-        name: (entry["genuine"], entry["fake"]) for group in ("attacks", "conditions") for name, entry in found[group].items()
-    } == {"A01": (7, 5), "A02": (7, 4), "clean": (6, 5), "noise": (1, 4)}
-    assert score_set(labels, scores, by_speaker=True, draws=200)["interval"] != found["interval"]
-
-    del labels["g6"]
-    assert score_set(labels, scores, draws=20)["conditions"]["noise"] == {
-        "genuine": 0,
-        "fake": 4,
-        "eer": None,
-        "interval": None,
-    }
-    labels["a0"] = Label("fake")
-    assert "A01" in score_set(labels, scores, draws=20)["attacks"]
-    with pytest.raises(UserError, match="'a0': its speaker is not known"):
-        score_set(labels, scores, by_speaker=True)

@@ -19,8 +19,9 @@ from pyspeech.spoof.checkpoint import load_model
 from pyspeech.spoof.config import AugmentConfig, CropConfig, DetectorConfig, LogMelConfig
 from pyspeech.spoof.dataset import CropDataset, UtteranceSampler
 from pyspeech.spoof.detector import score_utterances
-from pyspeech.spoof.formats import KINDS, read_scores
+from pyspeech.spoof.formats import KINDS
 from pyspeech.spoof.networks import LcnnBlstm
+from pyspeech.spoof.score_files import read_scores
 from pyspeech.spoof.scoring import equal_error_rate
 from pyspeech.spoof.training import compute_loss, loss_of_pairs, mask, validation
 from pyspeech.training.config import TrainConfig

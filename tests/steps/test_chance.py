@@ -11,7 +11,7 @@ from pyspeech.sad.scoring import score_pair
 from pyspeech.spoof.scoring import eer_interval, equal_error_rate
 from pyspeech.text.wer import score_utterances
 from pyspeech.units import abx
-from pyspeech.units.abx import Item
+from pyspeech.units.items import Item
 from steps.asr import score as asr_score, tables as asr_tables
 from steps.chance import MEASURES, chance_note, chance_section, collapse_note, warn, warn_of_training
 from steps.sad import tables as sad_tables

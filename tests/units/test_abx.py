@@ -9,8 +9,8 @@ import pytest
 
 from pyspeech.errors import UserError
 from pyspeech.units import abx
-from pyspeech.units.abx import Item
 from pyspeech.units.abx_distances import DISTANCES, FrameDistances, pair_distances
+from pyspeech.units.items import Item, in_any_context, read_items
 
 TOKENS = {
     "s1": "a p-t 0.3 11.7 23.2 | a p-t 7.1 4.6 29.5 | b p-t 61.3 72.9 83.4 | b p-t 21.8 19.1 33.7 34.9 | a k-t 2.6 1.2 | "
@@ -247,6 +247,50 @@ def test_kl_of_negative_values_is_fifty_with_a_warning(caplog):
     assert len(caplog.records) == 1 and "no meaning" in caplog.text and "50 % where" in caplog.text
 
 
+def test_kl_of_log_posteriors_is_warned_of(caplog):
+    """Divided by their sum they are positive again, so that no distance is missing."""
+    items, features = made_up()
+    rng = np.random.default_rng(0)
+    score_items(items, {name: rng.dirichlet(np.ones(4), len(rows)) for name, rows in features.items()}, "kl", frame_rate=100)
+    assert not caplog.records
+    logarithms = {name: np.log(rng.dirichlet(np.ones(4), len(rows))) for name, rows in features.items()}
+    score_items(items, logarithms, "kl", frame_rate=100)
+    assert "not their logarithms): triplets without a distance count as ties, an error of 50 % where" in caplog.text
+
+
+@pytest.mark.parametrize("distance", ["cosine", "kl"])
+def test_code_numbers_score_as_their_one_hot_vectors(distance):
+    items, features = made_up()
+    rng = np.random.default_rng(1)
+    codes = {name: rng.choice([3, 0, 17, 5], len(rows)) for name, rows in features.items()}
+    onehot = {name: np.eye(18)[of_file] for name, of_file in codes.items()}
+    numbers = {name: of_file[:, None] for name, of_file in codes.items()}
+    found = score_items(items, numbers, distance, frame_rate=100)
+    assert found == score_items(items, onehot, distance, frame_rate=100) and found != (50, 50)
+    levels = {name: of_file[:, None] + 0.5 for name, of_file in codes.items()}
+    fails(f"--distance {distance}: features of one number a frame", items, levels, distance=distance)
+
+
+def test_half_the_frame_rate_is_remarked_on(caplog):
+    items, features = made_up()
+    score_items(items, features, frame_rate=100)
+    assert not caplog.records
+    score_items(items, features, frame_rate=50)
+    assert "the items end after 50 % of the frames of their files at most: at 50 frames a second" in caplog.text
+    caplog.clear()
+    timed = {name: (rows, np.arange(len(rows)) / 50) for name, rows in features.items()}
+    score_items(items, timed, frame_rate=None)
+    assert "frames a second the features last longer" not in caplog.text
+
+
+def test_any_context():
+    """As if all items stood between the same phones: triplets of two contexts count too."""
+    items, features = made_up()
+    same = [item._replace(context=("x", "y")) for item in items]
+    found = score_items(in_any_context(items), features, frame_rate=100)
+    assert found == score_items(same, features, frame_rate=100) != score_items(items, features, frame_rate=100)
+
+
 def test_frames_of_an_item():
     """Centres at 5, 15, 25, ... ms; those on an edge belong, also where the edge is rounded."""
     values = np.arange(10.0)[:, None]
@@ -303,10 +347,10 @@ def test_folders_of_features(tmp_path):
     fails(r"s2\.txt: shape \(0, 0\); expected", items, tmp_path / "txt")
     (tmp_path / "txt" / "s2.txt").write_text("1 2\n3\n")
     fails(r"s2\.txt, line 2: 1 numbers; expected 2", items, tmp_path / "txt")
-    (tmp_path / "txt" / "s2.txt").write_text("1 2 3\n")
+    (tmp_path / "txt" / "s2.txt").write_text("1.5 2 3\n")
     fails(r"s2\.txt: vectors of 3 numbers; expected 2", items, tmp_path / "txt")
     (tmp_path / "txt" / "s2.txt").unlink()
-    fails(r"no features of s2; expected one of s2\.npy, s2\.npz, s2\.txt", items, tmp_path / "txt")
+    fails(r"no features of s2; expected one of s2\.npy, s2\.npz, s2\.pt, s2\.txt", items, tmp_path / "txt")
     (tmp_path / "npy" / "s1.npy").write_bytes(b"")
     fails(r"s1\.npy: cannot be read", items, tmp_path / "npy")
     whole = (tmp_path / "npz" / "s3.npz").read_bytes()
@@ -323,7 +367,7 @@ def test_what_cannot_be_scored_is_named():
     items, features = made_up()
     fails("no items to score", [], features)
     fails("no times of its frames", items, features, rate=None)
-    fails("no features for s3", items, {name: features[name] for name in ("s1", "s2")})
+    fails("no features of s3", items, {name: features[name] for name in ("s1", "s2")})
     fails("s1: frames until 0.0.* s, but an item begins at", items, features, rate=1000)
     fails("without a single across-speaker triplet", items[:7], features)
     fails("s1: values that are no finite numbers", items, {**features, "s1": features["s1"] * np.nan})
@@ -334,16 +378,21 @@ def test_what_cannot_be_scored_is_named():
 def test_item_files(tmp_path):
     path = tmp_path / "x.item"
     path.write_text("#file onset offset #phone prev-phone next-phone speaker\nf 0.1 0.25 a p t s1\n\n")
-    assert abx.read_items(path) == [Item("f", 0.1, 0.25, "a", ("p", "t"), "s1")]
+    assert read_items(path) == [Item("f", 0.1, 0.25, "a", ("p", "t"), "s1")]
+    path.write_text("#file_id speaker onset offset #phone next-phone prev-phone #word\nf s1 0.1 0.25 a t p cap\n")
+    assert read_items(path) == [Item("f", 0.1, 0.25, "a", ("p", "t"), "s1")]
+    path.write_text("#file onset offset #phone speaker\nf 0.1 0.25 a s1\n")
+    with pytest.raises(UserError, match="x.item:1: a header without phone-before, phone-after"):
+        read_items(path)
     for line, message in (
-        ("f 0.1 0.2 a p s1", "x.item:2: 6 columns"),
+        ("f 0.1 0.2 a p s1", "x.item:2: 6 columns, of 7; expected `file onset"),
         ("f x 0.2 a p t s1", "x.item:2: times x 0.2"),
         ("f 0.3 0.2 a p t s1", "x.item:2: from 0.3 s to 0.2 s"),
         ("", "x.item: no items"),
     ):
         path.write_text(f"#file\n{line}\n")
         with pytest.raises(UserError, match=message):
-            abx.read_items(path)
+            read_items(path)
 
 
 def test_an_item_of_many_tokens_in_one_context():

@@ -16,7 +16,7 @@ from local.zerospeech import zerospeech2019
 from pyspeech.commands import score_abx
 from pyspeech.errors import UserError
 from pyspeech.units import abx, abx_task
-from pyspeech.units.abx import Item
+from pyspeech.units.items import Item, read_items
 
 log = logging.getLogger("test")
 
@@ -128,14 +128,14 @@ def test_a_corpus_with_the_official_task_alone(tmp_path, shares, caplog):
     """The official place, beside a language that the task knows nothing of: items as of the corpus's .item file."""
     corpus = make_zerospeech(tmp_path / "2019", ("english", "surprise"), utterances=2)
     assert zerospeech2019.prepare(corpus, tmp_path / "out", log)["items"] == 18
-    expected = abx.read_items(tmp_path / "out/abx.item")
-    listed = abx.read_items(corpus / "english/triphone.item")
+    expected = read_items(tmp_path / "out/abx.item")
+    listed = read_items(corpus / "english/triphone.item")
     for path in corpus.rglob("*.item"):
         path.unlink()
     (corpus / "ABXTasks").mkdir()
     write_task(corpus / "ABXTasks/byCtxt_acSpkr.abx", [item._replace(offset=1.0) for item in listed] if shares else listed)
     assert zerospeech2019.prepare(corpus, tmp_path / "out", log)["items"] == 18
-    found = abx.read_items(tmp_path / "out/abx.item")
+    found = read_items(tmp_path / "out/abx.item")
     key = {item.file: item for item in expected}
     assert len(found) == 18 and {item.file for item in found} == set(key)
     durations = {cut.id: cut.duration for cut in read_cuts(tmp_path / "out", "test")}

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import kaldiio
@@ -13,6 +14,7 @@ from tool_harness import one_line_error
 
 from pyspeech.commands import score_abx, score_bitrate
 from pyspeech.errors import UserError
+from pyspeech.units.api import Units
 from pyspeech.units.features_files import kaldi_table, open_features, read_features
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,7 +50,7 @@ def test_files_of_a_folder(tmp_path):
     np.savez(tmp_path / "c.npz", other=rows)
     (tmp_path / "d.npy").write_bytes(b"no array")
     np.save(tmp_path / "e.npy", np.array([["a"]]))
-    np.save(tmp_path / "v.npy", np.arange(3))
+    np.save(tmp_path / "v.npy", np.arange(3.0))
     np.savez(tmp_path / "t.npz", features=rows, times=[3, 1, 2, 4])
     np.savez_compressed(tmp_path / "z.npz", features=np.arange(6000.0).reshape(-1, 2))
     whole = (tmp_path / "z.npz").read_bytes()
@@ -57,10 +59,10 @@ def test_files_of_a_folder(tmp_path):
         ("c", "c.npz: cannot be read .*features"),
         ("d", "d.npy: cannot be read"),
         ("e", "expected numbers"),
-        ("v", r"v.npy: shape \(3,\); expected \(frames, dim\)"),
+        ("v", r"v.npy: shape \(3,\); expected \(frames, dim\) with at least one frame, or whole numbers"),
         ("t", "in increasing order"),
         ("z", "z.npz: cannot be read"),
-        ("h", "no features of h; expected one of h.npy, h.npz, h.txt"),
+        ("h", "no features of h; expected one of h.npy, h.npz, h.pt, h.txt, h.jsonl"),
     ):
         fails(message, tmp_path, name)
     for text, message in (
@@ -73,7 +75,58 @@ def test_files_of_a_folder(tmp_path):
         with pytest.raises(UserError, match=message):
             read_features(tmp_path / "g.txt")
     fails("nowhere: no such folder or file; expected a folder", tmp_path / "nowhere")
-    fails("a.npy: neither .scp nor .ark; expected a folder", tmp_path / "a.npy")
+    fails("a.npy: neither .scp, .ark, .txt nor .jsonl; expected a folder", tmp_path / "a.npy")
+
+
+def test_codes_of_all_forms(tmp_path):
+    """Of one utterance and of several, with a name with spaces and one in a folder; a one-hot vector is no line of codes."""
+    import torch
+
+    codes = [12, 12, 0, 7]
+    np.save(tmp_path / "a.npy", np.array(codes, np.int16))
+    torch.save(torch.tensor(codes), tmp_path / "b.pt")
+    (tmp_path / "c.txt").write_text("12 12 0 7\n")
+    (tmp_path / "d.txt").write_text("12\n12\n0\n7\n")
+    units = Units("e", np.array(codes), np.arange(4) / 25, np.arange(1, 5) / 25, 0.04, np.eye(13, dtype=np.float32))
+    units.save(tmp_path / "e.jsonl")
+    (tmp_path / "all.txt").write_text("f 12 12 0 7\nmy g\t12 12 0 7\n")
+    (tmp_path / "all.jsonl").write_text("".join([*units.lines("json"), *replace(units, name="h").lines("json")]))
+    for where, names in ((tmp_path, "abcde"), (tmp_path / "all.txt", ["f", "my g"]), (tmp_path / "all.jsonl", "eh")):
+        for name in names:
+            assert open_features(where)(name).values.tolist() == [[code] for code in codes], name
+    assert open_features(tmp_path / "all.txt").names == ["f", "my g"]
+    torch.save(torch.ones(2, 3), tmp_path / "m.pt")
+    assert read_features(tmp_path / "m.pt").values.tolist() == [[1, 1, 1]] * 2
+    (tmp_path / "o.txt").write_text("0 0 1 0\n")
+    assert read_features(tmp_path / "o.txt").values.tolist() == [[0, 0, 1, 0]]
+
+
+def test_what_is_wrong_with_units(tmp_path):
+    for name, text, message in (
+        ("x.txt", "f 1 2\nf 3 4\n", "x.txt, line 2: f for the second time"),
+        ("x.txt", "f 1 2\ng 3 x\n", "x.txt, line 2: 'g 3 x'; expected `NAME 12 12 7 3`"),
+        ("x.txt", "f 1 2\n", "x.txt: no features of z; it has 1 utterances, such as f"),
+        ("x.jsonl", '{"code": 1}\n', "x.jsonl, line 1: .*expected a record of a unit"),
+    ):
+        (tmp_path / name).write_text(text)
+        fails(message, tmp_path / name, "z")
+    (tmp_path / "two.jsonl").write_text('{"recording": "a", "code": 1}\n{"recording": "b", "code": 1}\n')
+    (tmp_path / "none.pt").write_text("no tensor")
+    fails("units of 2 recordings; expected those of one", tmp_path, "two")
+    fails("none.pt: cannot be read .*expected a tensor", tmp_path, "none")
+
+
+def test_names_with_folders(tmp_path):
+    for name in ("a/x", "a/y", "b/x", "c_z"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        np.save(tmp_path / f"{name}.npy", np.full((2, 2), len(name) + ord(name[0])))
+    read = open_features(tmp_path)
+    assert read.names == ["a/x", "a/y", "b/x", "c_z"]
+    for name, other in (("a/x", "a/x"), ("b_x", "b/x"), ("y", "a/y"), ("c/z", "c_z"), ("data/b/x", "b/x")):
+        np.testing.assert_array_equal(read(name).values, np.load(tmp_path / f"{other}.npy"))
+    fails("no features of x; expected one of x.npy", tmp_path, "x")
+    scp, _ = write_table(tmp_path / "table", matrices(names=("s1", "b/s2")))
+    np.testing.assert_array_equal(open_features(scp)("s2").values, open_features(scp)("b/s2").values)
 
 
 @pytest.mark.parametrize(

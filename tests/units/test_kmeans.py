@@ -7,7 +7,7 @@ import torch
 
 from pyspeech.errors import UserError
 from pyspeech.units import kmeans
-from pyspeech.units.kmeans import assign, average_frames, fit
+from pyspeech.units.kmeans import assign, average_frames, draw_frames, fit
 
 
 def blobs(count, centres=8, dim=5, seed=0, spread=0.1):
@@ -79,3 +79,16 @@ def test_average_frames_equals_a_plain_loop(count):
     assert averaged.shape == (-(-count // 4), 3)
     for row, value in zip(averaged, expected, strict=True):
         torch.testing.assert_close(row, value)
+
+
+def test_frames_are_drawn_evenly():
+    parts = [torch.arange(first, first + 50).float()[:, None] for first in range(0, 1000, 50)]
+    assert draw_frames(parts, 1000, 0).flatten().tolist() == list(range(1000))
+    counts = torch.zeros(1000)
+    for seed in range(200):
+        drawn = draw_frames(parts, 100, seed).flatten().long()
+        assert len(drawn) == len(set(drawn.tolist())) == 100 and drawn.tolist() == sorted(drawn.tolist())
+        counts[drawn] += 1
+    assert counts.view(20, 50).mean(dim=1).sub(20).abs().max() < 2  # a tenth of 200, in each part
+    with pytest.raises(UserError, match="frames of 1 and of 2 numbers"):
+        draw_frames([torch.zeros(3, 1), torch.zeros(3, 2)], 5, 0)

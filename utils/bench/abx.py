@@ -52,7 +52,8 @@ def write_corpus(folder, count, mean_frames, dim):
 
 
 def score_ours(items, folder):
-    from pyspeech.units.abx import error_rate, load_frames, read_items, score_cells
+    from pyspeech.units.abx import error_rate, load_frames, score_cells
+    from pyspeech.units.items import read_items
 
     tokens = read_items(items)
     frames = load_frames(tokens, folder, RATE)

@@ -12,7 +12,8 @@ from tool_harness import one_line_error
 
 from local.add2022 import add2022
 from pyspeech.errors import UserError
-from pyspeech.spoof.formats import labels_of, read_labels
+from pyspeech.spoof.formats import labels_of
+from pyspeech.spoof.label_files import read_labels
 
 log = logging.getLogger("test")
 LETTERS = {"train": "T", "dev": "D", "adapt": "A", "eval": "E"}

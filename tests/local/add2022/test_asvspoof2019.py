@@ -9,7 +9,8 @@ from tool_harness import one_line_error
 
 from local.add2022 import asvspoof2019
 from pyspeech.errors import UserError
-from pyspeech.spoof.formats import labels_of, read_labels
+from pyspeech.spoof.formats import labels_of
+from pyspeech.spoof.label_files import read_labels
 from steps.spoof.corpus import kind_of
 
 log = logging.getLogger("test")

@@ -5,6 +5,7 @@ import logging
 import os
 import shutil
 import unicodedata
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from local.zerospeech import zerospeech2019
 from pyspeech.errors import UserError
 from pyspeech.units import challenge
 from pyspeech.units.bitrate import read_filelist
+from pyspeech.units.challenge import list_utterances
 
 log = logging.getLogger("test")
 
@@ -79,6 +81,27 @@ def test_folders_are_found_wherever_they_lie(corpus, tmp_path, moves, given):
     counts = zerospeech2019.prepare(corpus / given, tmp_path / "out", log)
     assert (counts["language"], counts["unit"], counts["voice"], counts["test"], counts["items"]) == ("english", 9, 6, 24, 18)
     assert len(read(tmp_path / "out/bitrate_filelist")) == 6
+
+
+def test_folders_of_librispeech_keep_its_speakers_and_ids():
+    """Above a file is the chapter; Libri-light's items name utterances as they are."""
+    root = Path("/data/train/unit")
+    paths = [root / "dev-clean/1272/128104/1272-128104-0000.flac", root / "84/84-121123-0001.flac", root / "ann/sa1.wav"]
+    found = list_utterances(paths, "unit", "english")
+    assert [(utterance.id, utterance.speaker) for utterance in found] == [
+        ("1272-128104-0000", "1272"),
+        ("84-121123-0001", "84"),
+        ("ann_sa1", "ann"),
+    ]
+
+
+def test_columns_of_items_in_the_order_of_their_header(corpus, tmp_path):
+    expected = read(corpus / "english/triphone.item")
+    rows = [line.split() for line in expected]
+    order = [0, 3, 1, 2, 6, 5, 4]
+    (corpus / "english/triphone.item").write_text("".join(" ".join(row[place] for place in order) + "\n" for row in rows))
+    zerospeech2019.prepare(corpus, tmp_path / "out", log)
+    assert read(tmp_path / "out/abx.item") == expected
 
 
 def test_both_languages_and_the_2017_track_beside(tmp_path, caplog):

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 
-from pyspeech.audio.io import ArraySource, stream_audio, stream_source
+from pyspeech.audio.io import stream_audio, stream_source
+from pyspeech.audio.sources import ArraySource
 from pyspeech.errors import UserError
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from pyspeech.audio.headers import promised_frames
-from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES, UNKNOWN_LENGTH, stream_audio
+from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES, stream_audio
 from pyspeech.audio.level import STEP
+from pyspeech.audio.sources import UNKNOWN_LENGTH
 from pyspeech.data.manifests import length_of
 from pyspeech.data.problems import printable
 from pyspeech.engine.parts import file_state, fingerprint, in_parts

@@ -95,10 +95,10 @@ class Detector:
         """Detect the speech in a file, or a part of it; arguments as of `pyspeech.audio.io.stream_audio`."""
         blocks = stream_audio(path, self.sampling_rate, channel, start=start, duration=duration)
         name = "standard input" if str(path) == "-" else str(path)
-        return replace(self.detect_blocks(blocks, name, channel is None), name=Path(path).stem)
+        return replace(self.detect_blocks(blocks, name), name=Path(path).stem)
 
-    def detect_blocks(self, blocks: Iterable[np.ndarray], name: str = "recording", mixed: bool = False) -> Speech:
-        """Detect the speech in blocks (n,) at `sampling_rate`, in bounded memory. name: for messages; mixed: of channels."""
+    def detect_blocks(self, blocks: Iterable[np.ndarray], name: str = "recording") -> Speech:
+        """Detect the speech in blocks (n,) at `sampling_rate`, in bounded memory. name: for messages."""
         audio = Watched(blocks)
         try:
             decisions, scores, shift, offset = self.decide(audio)
@@ -107,8 +107,7 @@ class Detector:
                 raise
             raise UserError(f"{name}: {error}") from None
         if audio.peak <= STEP and not decisions.any():
-            hint = " (if it has channels that cancel each other when mixed, choose one of them with --channel)" * mixed
-            log.warning("%s: silent%s", name, hint)
+            log.warning("%s: silent", name)
         seconds = audio.count / self.sampling_rate
         segments = decided_segments(decisions, self.point, shift, seconds, offset)
         return Speech(segments, seconds, scores.astype(np.float32), shift, offset, name)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 # encoding: (libsndfile's name, bytes a sample); little-endian
 ENCODINGS = {
@@ -54,6 +55,7 @@ class RawFormat:
 
     def decode(self, data: bytes) -> np.ndarray:
         """Whole frames as float32 (n, channels)."""
+        import numpy as np
         import soundfile
 
         if not data:

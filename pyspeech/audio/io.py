@@ -72,17 +72,22 @@ def read_audio(path: Path | str, sampling_rate: int | None = None, channel: int 
 def read_channels(path: Path | str) -> tuple[np.ndarray, int]:
     """Read a whole file with its channels apart: (samples float32 (channels, N), sampling rate in Hz). As `read_audio`."""
     with open_source(path) as source:
-        blocks = []
-        while len(block := source.read(1 << 20)):
-            blocks.append(block)
-        if not blocks:
-            raise UserError(f"{source.name}: holds no samples")
-        samples = np.concatenate(blocks).T
-        bad = ~(np.abs(samples) <= LARGEST)
-        if bad.any():
-            log.warning("%s: %d samples are not finite numbers, or beyond %g; read as 0", source.name, bad.sum(), LARGEST)
-            samples[bad] = 0.0
-        return samples, source.sampling_rate
+        return all_channels(source), source.sampling_rate
+
+
+def all_channels(source: Source) -> np.ndarray:
+    """What is left of a source, with its channels apart: float32 (channels, N)."""
+    blocks = []
+    while len(block := source.read(1 << 20)):
+        blocks.append(block)
+    if not blocks:
+        raise UserError(f"{source.name}: holds no samples")
+    samples = np.concatenate(blocks).T
+    bad = ~(np.abs(samples) <= LARGEST)
+    if bad.any():
+        log.warning("%s: %d samples are not finite numbers, or beyond %g; read as 0", source.name, bad.sum(), LARGEST)
+        samples[bad] = 0.0
+    return samples
 
 
 def stream_audio(

@@ -77,9 +77,9 @@ class SpeechDetector:
         """Detect the speech in a recording, or in each of a list of them, in bounded memory.
 
         Args:
-            audio: Path of an audio file of any format, rate and length; samples (N,) or (channels, N), a NumPy array or torch
-                tensor; or a list of these. Channels are averaged.
-            sampling_rate: Hz of samples in memory, which need it. A file knows its own.
+            audio: Path of an audio file of any format, rate and length, what else `pyspeech.audio.inputs` takes (bytes, a
+                binary stream, samples, samples with their rate), or a list of these. Channels are averaged.
+            sampling_rate: Hz of samples given alone. A file knows its own.
 
         Returns:
             A `Speech`, or a list of them in the order of the list given.
@@ -97,9 +97,17 @@ class SpeechDetector:
 
     __call__ = detect
 
-    def stream(self) -> StreamingDetector:
-        """Detect speech while audio comes in: `add(samples)` at `sampling_rate` gives the segments that are over, (n, 2)
-        seconds, and `finish()` the rest."""
+    def stream(self, sampling_rate: int | None = None) -> StreamingDetector:
+        """Detect speech while audio comes in.
+
+        `add(samples)` gives the segments that are over, (n, 2) seconds, and `finish()` the rest.
+
+        Args:
+            sampling_rate: Hz of the samples that will be added; None: `sampling_rate` of this detector.
+
+        Raises:
+            UserError: for a rate that is none; `add` raises it for samples of another shape than (N,).
+        """
         from pyspeech.sad.streaming import load_stream
 
-        return load_stream(*self._chosen, **self._tidying)
+        return load_stream(*self._chosen, sampling_rate=sampling_rate, **self._tidying)

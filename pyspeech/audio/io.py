@@ -75,6 +75,12 @@ def read_channels(path: Path | str) -> tuple[np.ndarray, int]:
         return all_channels(source), source.sampling_rate
 
 
+def count_channels(path: Path | str) -> int:
+    """Count the channels of a file; path as of `read_audio`, but for standard input, which can be read once."""
+    with open_source(path) as source:
+        return source.channels
+
+
 def all_channels(source: Source) -> np.ndarray:
     """What is left of a source, with its channels apart: float32 (channels, N)."""
     blocks = []

@@ -29,10 +29,16 @@ def tool_parser(description: str | None) -> argparse.ArgumentParser:
     return ToolParser(program, description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
-def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """The recordings of a tool, and the channel of them that it takes."""
+def add_inputs(parser: argparse.ArgumentParser, every_channel: bool = False) -> None:
+    """The recordings of a tool, and the channel of them that it takes; every_channel: or all of them, each by itself."""
     parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, -, folder, *.scp, *.jsonl, *.jsonl.gz")
-    parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")
+    more = "; all: each by itself" if every_channel else ""
+    kind = _channel_or_all if every_channel else int
+    parser.add_argument("--channel", metavar="N", type=kind, help=f"use channel N, counted from 0 (default: mean of all){more}")
+
+
+def _channel_or_all(text):
+    return text if text == "all" else int(text)
 
 
 def add_raw(parser: argparse.ArgumentParser) -> None:

@@ -25,7 +25,7 @@ from pyspeech.audio.level import STEP, Watched
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write, format_of
 from pyspeech.model_file import ONNX_FILE
-from pyspeech.sad.config import OperatingPoint, StatisticalConfig
+from pyspeech.sad.config import SECONDS, OperatingPoint, StatisticalConfig
 from pyspeech.sad.formats import FORMATS, render
 from pyspeech.sad.registry import NETWORKS
 from pyspeech.sad.segments import decided_segments
@@ -109,7 +109,7 @@ class Detector:
         if audio.peak <= STEP and not decisions.any():
             log.warning("%s: silent", name)
         seconds = audio.count / self.sampling_rate
-        segments = decided_segments(decisions, self.point, shift, seconds, offset)
+        segments = decided_segments(decisions, self.point, shift, seconds, offset, scores)
         return Speech(segments, seconds, scores.astype(np.float32), shift, offset, name)
 
 
@@ -124,9 +124,8 @@ def load_detector(
 
     system: one of SYSTEMS; None takes the network that the model holds, "shipped" without one. model: the folder of a
     trained network, or its model.pt, or an ONNX file; of a folder with both, ONNX is taken. point: the name of one of the
-    model's operating points;
-    None takes its first. threshold: of the scores, instead of the system's own (0 for log-likelihood ratios). tidying:
-    min_silence, min_speech and pad, seconds, instead of the operating point's own.
+    model's operating points; None takes its first. threshold: of the scores, instead of the system's own (0 for log-likelihood
+    ratios). tidying: other fields of an OperatingPoint, instead of the operating point's own.
     path, channel, start and duration are as `pyspeech.audio.io.stream_audio` takes them. UserError where the network is
     missing or of another system, and for a threshold that is no number; those of `detect` begin with the path, and it
     warns of silence.
@@ -144,6 +143,8 @@ def choose_system(
     `load_detector`."""
     if system in STATISTICAL:
         points = {"default": OperatingPoint(0.0)}
+        if tidying.get("peak"):
+            raise UserError(f"peak {tidying['peak']}: the statistical system has none; expected a network")
         chosen = choose_point(system, points, point, threshold=threshold, **tidying)
         return StatisticalConfig(voicing=STATISTICAL[system]), chosen
     scorer, points = find_scorer(system, model)
@@ -195,8 +196,12 @@ def choose_point(
     for field, value in given.items():
         if np.isnan(value):
             raise UserError(f"{field} nan: expected a number")
+        if field in SECONDS and not 0 <= value < np.inf:
+            raise UserError(f"{field} {value:g}: expected seconds, 0 or more")
     if "threshold" in given:
         given.setdefault("peak", 0.0)
+    if "pad" in given:
+        given = {"pad_before": None, "pad_after": None, **given}
     return replace(points[name or next(iter(points))], **given)  # pyright: ignore[reportArgumentType]
 
 

@@ -23,6 +23,7 @@ from typing import Protocol
 import numpy as np
 
 from pyspeech.audio.inputs import Feed
+from pyspeech.errors import UserError
 from pyspeech.sad.config import OperatingPoint, StatisticalConfig
 from pyspeech.sad.decoding import PieceCollector, Scorer
 from pyspeech.sad.segments import OnlineSegments
@@ -63,10 +64,10 @@ class StreamingDetector:
         self._feed = Feed(self.sampling_rate, decider.sampling_rate)
         self.latency = decider.latency
         smoothing = MEDIAN_FRAMES // 2 * decider.frame_shift if point.smoothing == "median" else 0.0
-        self.delay = self.latency + smoothing + max(point.min_silence, 2 * point.pad)
+        self.delay = self.latency + smoothing + max(point.min_silence, sum(point.pads))
         self.samples = 0  # that came in
         self._segments = OnlineSegments(
-            decider.frame_shift, decider.frame_offset, point.min_speech, point.min_silence, point.pad
+            decider.frame_shift, decider.frame_offset, point.min_speech, point.min_silence, point.pads
         )
 
     @property
@@ -99,6 +100,8 @@ def load_stream(
     from pyspeech.sad.detector import choose_system
 
     found, chosen = choose_system(system, model, threshold, point, **tidying)
+    if chosen.max_speech:
+        raise UserError(f"max_speech {chosen.max_speech:g}: a stream has no limit of its segments; expected 0")
     if isinstance(found, StatisticalConfig):
         return StreamingDetector(CausalStatistical(found, chosen.threshold), chosen, sampling_rate)
     return StreamingDetector(NetworkDecider(found, chosen), chosen, sampling_rate)

@@ -174,7 +174,7 @@ class FakeDetector:
         audio = Watched(blocks)
         starts, scores = score_blocks(self.detector, audio)
         if audio.highest - audio.lowest < SILENCE:
-            raise SilentError(f"{name}: is silent; there is no speech to judge")
+            raise UserError(f"{name}: is silent; there is no speech to judge")
         ratio = self.detector.calibration.log_likelihood_ratio
         score = float(ratio(scores.mean()))
         if not math.isfinite(score):  # powers of a spectrum that float32 cannot hold
@@ -203,10 +203,6 @@ def anonymize(audio: AudioInput, coefficient: float = 0.8, sampling_rate: int | 
 
     samples, rate = read_input(audio, sampling_rate)
     return Sound(mcadams.anonymize(samples, coefficient, rate, level), rate)
-
-
-class SilentError(UserError):
-    """A recording without any sound."""
 
 
 @naming_extras()

@@ -27,9 +27,10 @@ from pyspeech.asr.streaming import StreamingRecognizer
 from pyspeech.asr.transcripts import LINE_WIDTH, LONGEST, Transcript, render
 from pyspeech.audio.io import read_audio
 from pyspeech.commands import transcribe
-from pyspeech.commands.terminal import clipped, display_width, stop_at_interrupt
+from pyspeech.commands.terminal import clipped, stop_at_interrupt
 from pyspeech.errors import UserError
 from pyspeech.model_file import write
+from pyspeech.text.width import display_width
 from tests.audio.test_live import wav_stream
 
 RATE = 16000

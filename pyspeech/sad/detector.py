@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 STATISTICAL = {"statistical": True, "statistical_plain": False}  # whether it looks at the voicing; the paper's does not
 SYSTEMS = ("shipped", *STATISTICAL, *NETWORKS)
 SHIPPED = Path(__file__).parent / "shipped" / "detector.onnx"  # made by egs/detector/run.py
+SHORTEST_LIMIT = 0.1  # seconds: what limits segments is to hold some frames
 log = logging.getLogger(__name__)
 
 
@@ -198,6 +199,8 @@ def choose_point(
             raise UserError(f"{field} nan: expected a number")
         if field in SECONDS and not 0 <= value < np.inf:
             raise UserError(f"{field} {value:g}: expected seconds, 0 or more")
+    if 0 < given.get("max_speech", 0) < SHORTEST_LIMIT:
+        raise UserError(f"max_speech {given['max_speech']:g}: expected at least {SHORTEST_LIMIT:g} s, or 0 for no limit")
     if "threshold" in given:
         given.setdefault("peak", 0.0)
     if "pad" in given:

@@ -370,6 +370,13 @@ def test_find_audio(tmp_path):
         find_audio([tmp_path / "absent"])
 
 
+def test_endings_that_are_found(tmp_path):
+    names = ["book.m4b", "film.mkv", "old.VOC", "radio.mp2", "talk.mka"]
+    for name in (*names, "notes.md"):
+        (tmp_path / name).touch()
+    assert [path.name for path in find_audio([tmp_path])] == names
+
+
 def _folder(path):
     path.mkdir()
     return path

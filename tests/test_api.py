@@ -124,7 +124,7 @@ def test_a_stream_takes_samples_of_any_rate_and_type(recording):
     """Times do not depend on the rate; a sample that is no number counts as 0; other shapes are refused."""
     _, samples = recording
     detector = SpeechDetector(threshold=0.02)
-    assert RATE != detector.sampling_rate
+    assert detector.sampling_rate != RATE
     expected = detector.detect(samples, RATE)
     for whole in (samples, (samples * 32768).astype(np.int16)):
         stream = detector.stream(sampling_rate=RATE)

@@ -64,11 +64,11 @@ class _Forward:
 
     def take(self, place):
         while self._place < place:
-            if not len(self._rest):
-                self._rest = next(self._blocks, None)
-                if self._rest is None:
-                    self._rest = np.zeros(0, np.float32)
+            while not len(self._rest):
+                block = next(self._blocks, None)
+                if block is None:
                     return
+                self._rest = block
             part, self._rest = np.split(self._rest, [place - self._place])
             self._place += len(part)
             yield part

@@ -40,7 +40,9 @@ def is_many(audio: Any) -> bool:
 
 
 def _is_pair(audio):
-    return isinstance(audio, tuple) and len(audio) == 2 and sum(isinstance(part, (int, float, np.number)) for part in audio) == 1
+    return (
+        isinstance(audio, tuple) and len(audio) == 2 and sum(isinstance(part, (int, float, np.number)) for part in audio) == 1
+    )
 
 
 def stream_inputs(audio: Any, sampling_rate: int | None, rate: int) -> Iterator[tuple[str, Iterator[np.ndarray]]]:
@@ -70,12 +72,12 @@ def _blocks(item, name, sampling_rate, rate):
 def open_input(item: Any, name: str, sampling_rate: float | None) -> Iterator[Source]:
     """Yield a source for an `AudioInput`; name: of what is no file, for messages. UserError for what is no audio."""
     if isinstance(item, (str, os.PathLike)):
-        with open_source(item) as source:
+        with open_source(os.fspath(item)) as source:
             yield source
     elif isinstance(item, (bytes, bytearray, memoryview)) or hasattr(item, "read"):
         if isinstance(item, io.TextIOBase):
             raise UserError(f"{name}: a stream of text; expected one of bytes: open the file with mode 'rb'")
-        stream = item if hasattr(item, "read") else io.BytesIO(item)
+        stream: IO[bytes] = io.BytesIO(item) if isinstance(item, (bytes, bytearray, memoryview)) else item
         with open_stream(stream, _file_name(item) or name) as source:
             yield source
     else:

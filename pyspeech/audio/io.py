@@ -37,21 +37,7 @@ SNDFILE_SUFFIXES = (
     ".rf64",
     ".voc",
 )
-FFMPEG_SUFFIXES = (
-    ".m4a",
-    ".m4b",
-    ".mp4",
-    ".aac",
-    ".wma",
-    ".webm",
-    ".mka",
-    ".mkv",
-    ".mov",
-    ".avi",
-    ".amr",
-    ".3gp",
-    ".ac3",
-)
+FFMPEG_SUFFIXES = (".m4a", ".m4b", ".mp4", ".aac", ".wma", ".webm", ".mka", ".mkv", ".mov", ".avi", ".amr", ".3gp", ".ac3")
 LARGEST = 1e18  # of a sample; the square of a larger one, or what a filter makes of it, may not be finite
 log = logging.getLogger(__name__)
 
@@ -108,8 +94,8 @@ def stream_audio(
     """Read a file in blocks, in bounded memory; joined, the blocks are what `read_audio` returns.
 
     As `read_audio`; block_seconds: length of a block before resampling. start, duration: the part of the file to read,
-    in seconds; None reads to the end. raw: what the samples of a file without a header are. Yields float32 (n,); nothing where resampling leaves no sample (a file of one
-    sample).
+    in seconds; None reads to the end. raw: what the samples of a file without a header are. Yields float32 (n,); nothing
+    where resampling leaves no sample (a file of one sample).
     """
     with open_source(path, raw) as source:
         yield from stream_source(source, sampling_rate, channel, block_seconds, start, duration)
@@ -222,5 +208,3 @@ def _resample(blocks, rate_in, rate_out):
     rest = resampler.resample_chunk(np.zeros(0, dtype=np.float32), last=True)
     if len(rest):
         yield rest
-
-

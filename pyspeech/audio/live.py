@@ -171,7 +171,7 @@ class LiveSource:
     def read(self, count: int) -> np.ndarray:
         size = self._raw.frame_bytes
         if self._left is not None and self._left < size:
-            self._look_behind()
+            self._look_behind(self._left)
         wanted = count * size if self._left is None else min(count * size, self._left - self._left % size)
         data = self._rest
         while len(data) < size and wanted:
@@ -185,9 +185,9 @@ class LiveSource:
             self._left -= whole
         return self._raw.decode(data)
 
-    def _look_behind(self):
+    def _look_behind(self, left):
         """Go on where the header's size is over but samples follow: it was one modulo 2^32."""
-        partial = self._rest + self._stream.read(self._left - len(self._rest))  # a frame may go on behind that size
+        partial = self._rest + self._stream.read(left - len(self._rest))  # a frame may go on behind that size
         following = self._stream.read(8)
         if len(following) < 8 or following[:4].strip().isalnum():  # the end, or another chunk
             self._left, self._rest = 0, b""

@@ -70,11 +70,8 @@ def each_channel(recordings: Iterable[Recording], suffix: Callable[[int], str]) 
             count = count_channels(recording.path) if recording.channel is None else 1
         except UserError:  # said when it is its turn
             count = 1
-        channels = range(count) if count > 1 else [recording.channel]
-        found += [
-            replace(recording, name=recording.name + suffix(channel) if count > 1 else recording.name, channel=channel)
-            for channel in channels
-        ]
+        every = [replace(recording, name=recording.name + suffix(one), channel=one) for one in range(count)]
+        found += every if count > 1 else [recording]
     return found
 
 

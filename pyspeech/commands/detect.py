@@ -70,7 +70,10 @@ def parser():
     )
     parser.add_argument("--format", choices=FORMATS, help="format of the segments (default: that of -o FILE, else rttm)")
     parser.add_argument(
-        "-o", "--output", metavar="DIR", help="write one file for each recording into DIR; of one recording also a file (x.TextGrid)"
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="write one file for each recording into DIR; of one recording also a file (x.TextGrid)",
     )
     parser.add_argument("--cut", metavar="DIR", help="write each segment into DIR, as NAME-START-END.wav (milliseconds)")
     parser.add_argument("--jobs", metavar="N", type=whole_number, default=1, help="recordings processed at a time (default: 1)")
@@ -117,7 +120,9 @@ def parser():
         "else in a file of its own, which needs -o DIR",
     )
     parser.add_argument(
-        "--score-format", choices=("npy", "csv"), help="of --scores: NAME.npy (float32, default) or NAME.scores.csv (start,score)"
+        "--score-format",
+        choices=("npy", "csv"),
+        help="of --scores: NAME.npy (float32, default) or NAME.scores.csv (start,score)",
     )
     parser.add_argument(
         "--stream", action="store_true", help="print segments while audio arrives (rttm, segments, audacity, csv)"
@@ -294,7 +299,9 @@ def model_folder(options):
 def check_stream(options):
     given = [name for name in ("output", "scores", "plot", "cut") if getattr(options, name)]
     if given or options.jobs > 1 or options.channel == "all":
-        raise UserError("--stream: segments go to the screen alone; leave -o, --scores, --plot, --cut, --jobs, --channel all out")
+        raise UserError(
+            "--stream: segments go to the screen alone; leave -o, --scores, --plot, --cut, --jobs, --channel all out"
+        )
     if options.format not in (None, *STREAMED):
         raise UserError(f"--stream: --format {options.format} needs the whole recording; expected {', '.join(STREAMED)}")
 

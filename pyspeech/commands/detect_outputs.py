@@ -70,9 +70,7 @@ def _text(recording, found, channel, options):
     name = shown_name(recording)
     if options.channel == "all" and options.format in WITH_CHANNEL:
         name = name.removesuffix(channel_suffix(channel))
-    return render(
-        options.format, name, found.segments, found.duration, found.frame_shift, scores, channel, found.frame_offset
-    )
+    return render(options.format, name, found.segments, found.duration, found.frame_shift, scores, channel, found.frame_offset)
 
 
 def channel_suffix(channel: int | None) -> str:

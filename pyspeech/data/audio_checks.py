@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pyspeech.audio.headers import promised_frames
+from pyspeech.audio.headers import mended_header, promised_frames
 from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES, stream_audio
 from pyspeech.audio.level import STEP
 from pyspeech.audio.sources import UNKNOWN_LENGTH
@@ -42,6 +42,11 @@ def check_audio(path, loudest=LOUDEST):
                 blocks = (block[:, None] for block in stream_audio(path, stream.samplerate))
                 frames = _check_samples(path, blocks, stream.channels, loudest, to_the_end=True)
                 return {**properties, "duration": frames / stream.samplerate, "format": f"{stream.format} of unknown length"}
+            if stream.frames and mended_header(stream, str(path)):
+                raise UserError(
+                    f"{path}: a WAV above 4 GiB whose header says {stream.frames / stream.samplerate:.2f} s, there is more; "
+                    "write it as RF64 or FLAC"
+                )
             promised = promised_frames(stream, str(path)) or stream.frames
             frames = _frames(stream)
             if not promised:

@@ -54,8 +54,8 @@ class Decider(Protocol):
 class StreamingDetector:
     """Segments while samples come in.
 
-    sampling_rate: Hz of the samples that come in. latency: seconds from a frame to its decision, at most, but for what smoothing takes.
-    delay: seconds from the end of a segment until it is known, at most, but for what the HMM needs to be sure.
+    sampling_rate: Hz of the samples that come in. latency: seconds from a frame to its decision, at most, but for what
+    smoothing takes. delay: seconds from the end of a segment until it is known, at most, but for what the HMM needs to be sure.
     """
 
     def __init__(self, decider: Decider, point: OperatingPoint, sampling_rate: int | None = None) -> None:

@@ -187,7 +187,9 @@ def write_large_wav(path, size_in_header, last, seconds_before, rate=48000, behi
     """A sparse WAV file: silence of so many seconds, then `last`, int16 (n, channels); its header says `size_in_header`."""
     channels = last.shape[1]
     length = seconds_before * rate * channels * 2
-    head = struct.pack("<4sI4s4sIHHIIHH", b"RIFF", 0, b"WAVE", b"fmt ", 16, 1, channels, rate, rate * channels * 2, channels * 2, 16)
+    head = struct.pack(
+        "<4sI4s4sIHHIIHH", b"RIFF", 0, b"WAVE", b"fmt ", 16, 1, channels, rate, rate * channels * 2, channels * 2, 16
+    )
     with open(path, "wb") as stream:
         stream.write(head + b"data" + struct.pack("<I", size_in_header(length + last.nbytes)))
         stream.seek(length, os.SEEK_CUR)

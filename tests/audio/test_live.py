@@ -69,7 +69,15 @@ def test_live_audio_does_not_depend_on_how_it_arrives(sizes, rng):
 @pytest.mark.parametrize("kind", ["WAV", "WAVEX"])
 @pytest.mark.parametrize(
     "subtype, tolerance",
-    [("PCM_U8", 1 / 128), ("PCM_16", 1e-4), ("PCM_24", 1e-6), ("FLOAT", 1e-6), ("DOUBLE", 1e-6), ("ULAW", 0.02), ("ALAW", 0.02)],
+    [
+        ("PCM_U8", 1 / 128),
+        ("PCM_16", 1e-4),
+        ("PCM_24", 1e-6),
+        ("FLOAT", 1e-6),
+        ("DOUBLE", 1e-6),
+        ("ULAW", 0.02),
+        ("ALAW", 0.02),
+    ],
 )
 def test_wav_streams_are_as_their_files(tmp_path, caplog, kind, subtype, tolerance):
     samples = np.stack([babble(0.2)] * 3, axis=1)
@@ -94,7 +102,9 @@ def test_other_files_are_read_to_their_end(tmp_path, caplog, kind, subtype):
     assert "standard input: read to its end first" in caplog.text and len(caplog.records) == 1
 
 
-@pytest.mark.parametrize("start", [b"\0\0\0\x20ftypM4A ", b"\x1aE\xdf\xa3webm", b"#!AMR\n1234567", b"\x0bw\0\0\0\0", b"0&\xb2u\x8ef\xcf\x11"])
+@pytest.mark.parametrize(
+    "start", [b"\0\0\0\x20ftypM4A ", b"\x1aE\xdf\xa3webm", b"#!AMR\n1234567", b"\x0bw\0\0\0\0", b"0&\xb2u\x8ef\xcf\x11"]
+)
 def test_what_libsndfile_cannot_read_is_not_taken_for_samples(monkeypatch, start):
     monkeypatch.setenv("PATH", "")  # no ffmpeg
     with one_line_error("standard input: cannot be read as audio: .*ffmpeg"):

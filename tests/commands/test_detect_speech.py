@@ -347,7 +347,10 @@ def test_every_channel_by_itself(tmp_path):
     files = {path.name: list(map(json.loads, path.read_text().splitlines())) for path in (tmp_path / "out").iterdir()}
     assert files.keys() == {"mono.jsonl", "pair_ch0.jsonl", "pair_ch1.jsonl"}
     every = [entry for entries in files.values() for entry in entries]
-    assert len({entry["id"] for entry in every}) == len(every) and {entry["recording_id"] for entry in every} == {"pair", "mono"}
+    assert len({entry["id"] for entry in every}) == len(every) and {entry["recording_id"] for entry in every} == {
+        "pair",
+        "mono",
+    }
     done = run("-", "--channel", "all", stdin=subprocess.DEVNULL)
     assert done.returncode == 1 and "error: --channel all: standard input cannot be read a second time" in done.stderr
 
@@ -384,7 +387,8 @@ def test_several_processes_give_what_one_gives(edges, tmp_path):
 def test_several_processes_with_the_bundled_network(edges):
     folder, _, _ = edges
     one, two = (
-        run_tool("detect_speech", folder / "pcm.wav", folder / "96k.wav", "--threshold", "0.01", "--jobs", jobs) for jobs in (1, 2)
+        run_tool("detect_speech", folder / "pcm.wav", folder / "96k.wav", "--threshold", "0.01", "--jobs", jobs)
+        for jobs in (1, 2)
     )
     assert one.stdout == two.stdout and one.stdout.count("SPEAKER") > 1 and one.returncode == two.returncode == 0
 

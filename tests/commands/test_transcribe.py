@@ -6,7 +6,6 @@ import math
 import os
 import re
 import signal
-import struct
 import subprocess
 import sys
 import threading

@@ -69,7 +69,8 @@ def test_the_hmm_decides_while_it_goes_on(rng):
 
 
 @pytest.mark.parametrize(
-    "point", [(0, 0, 0), (0.3, 0, 0), (0, 0.5, 0), (0.2, 0.4, 0), (0.2, 0.4, 0.15), (0, 0, 0.1), (0, 5, 9), (0.1, 0.2, (0.3, 0.05))]
+    "point",
+    [(0, 0, 0), (0.3, 0, 0), (0, 0.5, 0), (0.2, 0.4, 0), (0.2, 0.4, 0.15), (0, 0, 0.1), (0, 5, 9), (0.1, 0.2, (0.3, 0.05))],
 )
 def test_online_segments_are_the_offline_ones(rng, point):
     for count in (0, 1, 3, 2000):

@@ -4,6 +4,7 @@ libsndfile (through soundfile) reads WAV, FLAC, Ogg Vorbis and Opus, MP3, AIFF, 
 goes through ffmpeg where that is installed.
 """
 
+import codecs
 import contextlib
 import logging
 import os
@@ -21,6 +22,7 @@ from typing import IO, Protocol
 import numpy as np
 
 from pyspeech.audio.headers import MendedWav, mended_header, promised_frames
+from pyspeech.audio.kinds import HEAD, NO_FILE, is_file
 from pyspeech.audio.raw import RawFormat
 from pyspeech.errors import UserError
 
@@ -169,13 +171,14 @@ def open_stream(stream: IO[bytes], name: str, start: bytes = b"", raw: RawFormat
         copy.write(start)
         shutil.copyfileobj(stream, copy, 1 << 20)
         copy.flush()
-        with _open_file(name, copy.name, raw) as source:
+        with _open_file(name, copy.name, raw, is_stream=True) as source:
             yield source
 
 
 @contextlib.contextmanager
-def _open_file(name, path, raw):
-    """Yield a source for a regular file that is shown as `name`."""
+def _open_file(name, path, raw, is_stream=False):
+    """Yield a source for a regular file that is shown as `name`; ffmpeg, which takes samples for this or that, is only asked
+    about a stream that starts as audio files do."""
     with contextlib.ExitStack() as stack:
         import soundfile
 
@@ -183,6 +186,8 @@ def _open_file(name, path, raw):
         try:
             file = _open_sndfile(name, path, raw, stack)
         except soundfile.LibsndfileError as error:
+            if is_stream and not _looks_like_text(path) and not is_file(_start_of(path, HEAD)):
+                raise UserError(NO_FILE.format(name)) from None
             with _open_ffmpeg(name, path, _reason(error)) as source:
                 yield source
             return
@@ -264,6 +269,14 @@ def _reason(error):
 
 
 def _looks_like_text(path):
-    with open(path, "rb") as stream:
-        start = stream.read(512)
+    start = _start_of(path, 512)
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return False
     return all(byte >= 32 or byte in b"\t\r\n\f" for byte in start)
+
+
+def _start_of(path, count):
+    with open(path, "rb") as stream:
+        return stream.read(count)

@@ -128,9 +128,9 @@ def test_a_stream_goes_on_where_its_size_was_modulo_4_gib(caplog):
         (wav_stream(np.zeros(5))[:50], "ends within"),
         (wav_stream(np.zeros(5))[:24] + b"fmt \2\0\0\0ab", "its format has 2 bytes"),
         (wav_stream(np.zeros(0)), "holds no samples"),
-        (np.arange(500, dtype="<i2").tobytes(), "does not start as WAV or another known audio file; add --raw"),
-        (b"\xff" * 500, "add --raw"),
-        (b"Dear diary, ...", "add --raw"),
+        (np.arange(500, dtype="<i2").tobytes(), "does not start as an audio file of a known kind; raw samples need --raw"),
+        (b"\xff" * 500, "need --raw"),
+        (b"Dear diary, ...", "need --raw"),
     ],
 )
 def test_live_audio_that_is_none(monkeypatch, data, message):

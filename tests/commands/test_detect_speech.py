@@ -431,9 +431,10 @@ def test_samples_without_a_header(edges, tmp_path):
         assert json.loads(done.stdout)["speech"] == speech
     done = run(tmp_path / "pcm.raw", "--rate", RATE)
     assert done.returncode == 1 and done.stderr.startswith("error: --rate 8000: is for raw samples; add --raw")
-    with open(tmp_path / "pcm.raw", "rb") as stream:
-        done = run("-", "--stream", stdin=stream)
-    assert done.returncode == 1 and "does not start as WAV or another known audio file; add --raw" in done.stderr
+    for options in (["--stream"], []):
+        with open(tmp_path / "pcm.raw", "rb") as stream:
+            done = run("-", *options, stdin=stream)
+        assert done.returncode == 1 and "does not start as an audio file of a known kind; raw samples need --raw" in done.stderr
 
 
 def test_hysteresis(tmp_path):

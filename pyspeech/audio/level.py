@@ -56,22 +56,23 @@ class Mixture:
     """The mean of channels, block by block; then `cancels`: whether they cancel each other in it."""
 
     CANCELLED = 0.25  # of the power that the mean has of channels which have nothing to do with each other
+    EVERY = 32  # so manieth frames are enough to measure power
 
     def __init__(self) -> None:
-        self._count, self._sums, self._squares = 0, np.zeros(1), np.zeros(1)
+        self._count, self._channels, self._mean = 0, np.zeros(1), 0.0  # frames; energies about the mean of each block
 
     def add(self, frames: np.ndarray) -> np.ndarray:
         """Frames float32 (n, channels) -> their mean (n,)."""
         mean = frames @ np.full(frames.shape[1], 1 / frames.shape[1], dtype=np.float32)
-        values = np.nan_to_num(np.column_stack([mean, frames]).astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
-        self._count += len(values)
-        self._sums = self._sums + values.sum(axis=0)
-        self._squares = self._squares + np.square(values).sum(axis=0)
+        some = np.ascontiguousarray(frames[:: self.EVERY].T, dtype=np.float64)
+        if np.abs(some).max(initial=0.0) < np.inf:
+            count = some.shape[1]
+            self._count, self._channels = self._count + count, self._channels + count * some.var(axis=1)
+            self._mean += count * float(some.mean(axis=0).var())
         return mean
 
     @property
     def cancels(self) -> bool:
-        """False of silence, and of a single channel."""
-        count = max(self._count, 1)
-        mean, *channels = self._squares / count - np.square(self._sums / count)
-        return len(channels) > 1 and sum(channels) > STEP**2 and mean < self.CANCELLED * sum(channels) / len(channels) ** 2
+        """False of silence."""
+        energy = float(self._channels.sum())
+        return energy > STEP**2 * self._count and self._mean < self.CANCELLED * energy / len(self._channels) ** 2

@@ -19,6 +19,7 @@ examples:
 from __future__ import annotations
 
 import argparse
+import collections
 import contextlib
 import logging
 import math
@@ -130,10 +131,35 @@ def judge(recording, detector, options):
     """The FakeScore of a recording."""
     from dataclasses import replace
 
-    from pyspeech.audio.recordings import stream_recording
+    from pyspeech.spoof.api import SilentError
 
-    blocks = stream_recording(recording, detector.sampling_rate, options.channel, block_seconds=60.0)
-    return replace(detector.score_blocks(blocks, str(recording.path)), name=shown_name(recording))
+    channel = recording.channel if options.channel is None else options.channel
+    try:
+        found = detector.score_blocks(blocks_of(recording, detector, channel), str(recording.path))
+    except SilentError:
+        if channel is None and recording.path != "-" and not silent(recording, detector):  # a pipe cannot be read again
+            raise UserError(
+                f"{recording.path}: its channels cancel (--channel takes one); there is no speech to judge"
+            ) from None
+        raise
+    return replace(found, name=shown_name(recording))
+
+
+def silent(recording, detector):
+    """Whether the first channel of a recording is."""
+    from pyspeech.audio.level import Watched
+    from pyspeech.spoof.api import SILENCE
+
+    first = Watched(blocks_of(recording, detector, 0))
+    collections.deque(first, maxlen=0)
+    return first.highest - first.lowest < SILENCE
+
+
+def blocks_of(recording, detector, channel):
+    """The blocks of a recording at the detector's rate."""
+    from pyspeech.audio.io import stream_audio
+
+    return stream_audio(recording.path, detector.sampling_rate, channel, start=recording.start, duration=recording.duration)
 
 
 class Writer:

@@ -173,7 +173,7 @@ class FakeDetector:
         audio = Watched(blocks)
         starts, scores = score_blocks(self.detector, audio)
         if audio.highest - audio.lowest < SILENCE:
-            raise UserError(f"{name}: is silent; there is no speech to judge")
+            raise SilentError(f"{name}: is silent; there is no speech to judge")
         ratio = self.detector.calibration.log_likelihood_ratio
         score = float(ratio(scores.mean()))
         if not math.isfinite(score):  # powers of a spectrum that float32 cannot hold
@@ -218,3 +218,7 @@ def _load(model, device):
     return load_model(
         find_model(model or SHIPPED.parent, "fake audio detector", option="model"), named_device(device, option="device")
     )
+
+
+class SilentError(UserError):
+    """A recording without any sound."""

@@ -71,7 +71,7 @@ def test_as_a_program_over_a_folder(model, folder):
     for line, message in zip(
         errors,
         (
-            "antiphase.wav: is silent; there is no speech to judge",
+            "antiphase.wav: its channels cancel (--channel takes one); there is no speech",
             "empty.wav: is empty (0 bytes)",
             "huge.wav: has no finite score; its samples go",
             "none.wav: holds no samples",

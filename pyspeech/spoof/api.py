@@ -204,6 +204,10 @@ def anonymize(audio: AudioInput, coefficient: float = 0.8, sampling_rate: int | 
     return Sound(mcadams.anonymize(samples, coefficient, rate, level), rate)
 
 
+class SilentError(UserError):
+    """A recording without any sound."""
+
+
 @naming_extras()
 def _load(model, device):
     """The Detector of a folder, of an ONNX file, or the bundled one."""
@@ -218,7 +222,3 @@ def _load(model, device):
     return load_model(
         find_model(model or SHIPPED.parent, "fake audio detector", option="model"), named_device(device, option="device")
     )
-
-
-class SilentError(UserError):
-    """A recording without any sound."""

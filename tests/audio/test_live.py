@@ -12,6 +12,7 @@ from tool_harness import one_line_error
 from pyspeech.audio.io import read_audio
 from pyspeech.audio.live import stream_live
 from pyspeech.audio.raw import RawFormat
+from pyspeech.audio.sources import open_stream
 
 RATE = 16000
 
@@ -109,6 +110,18 @@ def test_what_libsndfile_cannot_read_is_not_taken_for_samples(monkeypatch, start
     monkeypatch.setenv("PATH", "")  # no ffmpeg
     with one_line_error("standard input: cannot be read as audio: .*ffmpeg"):
         received(start + bytes(range(256)) * 20)
+
+
+def test_ffmpeg_reads_streams_that_start_as_audio_files(tmp_path, monkeypatch):
+    """A stand-in for ffmpeg, which decodes anything: it is not asked about samples without a header."""
+    (tmp_path / "answer.au").write_bytes(as_file(babble(0.2), format="AU", subtype="FLOAT"))
+    (tmp_path / "ffmpeg").write_text(f"#!/bin/sh\nexec /bin/cat '{tmp_path}/answer.au'\n")
+    (tmp_path / "ffmpeg").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    np.testing.assert_allclose(received(b"\0\0\0\x20ftypM4A " + bytes(500)), babble(0.2), atol=1e-6)
+    noise = np.random.default_rng(0).integers(-9, 9, 500).astype("<i2").tobytes()
+    with one_line_error("need --raw"), open_stream(io.BytesIO(noise), "standard input"):
+        pass
 
 
 def test_a_stream_goes_on_where_its_size_was_modulo_4_gib(caplog):

@@ -236,6 +236,9 @@ def test_standard_input(models, short, capsys, monkeypatch, stream):
         assert all(item["recording"] == "stdin" for item in found)
     assert texts["file"] == texts["raw"] == texts["flac"] == texts["wav"] != texts["at its rate"] and texts["file"]
     assert texts["mu-law"]
+    (short.parent / "a.raw").write_bytes(raw)
+    (found,) = call_json(capsys, short.parent / "a.raw", "--raw", "--model", models["lid"])
+    assert found["text"] == call_json(capsys, short, "--model", models["lid"])[0]["text"]
     monkeypatch.setattr(sys, "stdin", Stdin(raw))
     assert call(capsys, "-", "--model", models["lid"], *(["--stream"] if stream else [])) == ("", 1)
     monkeypatch.setattr(sys, "stdin", Stdin(b""))

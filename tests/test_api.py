@@ -1,6 +1,8 @@
 """The public names: instant, the same from both places, and detectors that need no torch."""
 
 import json
+import multiprocessing
+import pickle
 import subprocess
 import sys
 
@@ -117,6 +119,59 @@ def test_what_is_found_saves_itself_as_the_tools_write_it(recording, tmp_path):
         assert (tmp_path / "y").read_text() == run_tool("detect_fake", path, "--force", "--format", name).stdout
     score.save(tmp_path / "y.json", prior=0.9)
     assert json.loads((tmp_path / "y.json").read_text())[0]["p_genuine"] == score.p_genuine(0.9) > score.p_genuine()
+
+
+def test_a_stream_takes_samples_of_any_rate_and_type(recording):
+    """Times do not depend on the rate; a sample that is no number counts as 0; other shapes are refused."""
+    _, samples = recording
+    detector = SpeechDetector(threshold=0.02)
+    assert detector.sampling_rate != RATE
+    expected = detector.detect(samples, RATE)
+    for whole in (samples, (samples * 32768).astype(np.int16)):
+        stream = detector.stream(sampling_rate=RATE)
+        found = [stream.add(block) for block in np.array_split(whole, 50)]
+        np.testing.assert_allclose(np.concatenate([*found, stream.finish()]), expected.segments, atol=0.021)
+        assert stream.seconds == len(samples) / RATE
+    with_bad = samples.copy()
+    with_bad[1000] = np.nan
+    stream = detector.stream(RATE)
+    found = np.concatenate([stream.add(with_bad), stream.finish()])
+    assert abs(np.diff(found).sum() - np.diff(expected.segments).sum()) < 0.2
+    for shape in ((1, 160), (160, 2)):
+        with pytest.raises(UserError, match=r"stream: float64 of shape .*; expected numbers \(N,\)"):
+            stream.add(np.zeros(shape))
+    with pytest.raises(UserError, match="sampling_rate=0"):
+        detector.stream(0)
+
+
+@pytest.mark.parametrize("options", [{}, {"system": "statistical"}])
+def test_a_detector_can_be_sent_to_another_process(recording, options):
+    path, _ = recording
+    detector = SpeechDetector(threshold=0.02, max_speech=1.0, **options)
+    copy = pickle.loads(pickle.dumps(detector))
+    found, again = detector.detect(path), copy.detect(path)
+    np.testing.assert_array_equal(again.segments, found.segments)
+    np.testing.assert_array_equal(again.scores, found.scores)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        (far,) = pool.map(detector.detect, [path])
+    np.testing.assert_array_equal(far.segments, found.segments)
+
+
+def test_segments_have_no_more_than_their_greatest_length(recording):
+    _, samples = recording
+    for system in (None, "statistical"):
+        detector = SpeechDetector(system=system, threshold=-1000 if system else 0.0, max_speech=0.5)
+        segments = detector.detect(samples, RATE).segments
+        assert len(segments) > 1 and np.diff(segments).max() <= 0.5
+
+
+@pytest.mark.parametrize("option", ["min_silence", "min_speech", "pad", "pad_before", "pad_after", "max_speech"])
+def test_seconds_are_not_negative(option):
+    for value in (-0.1, float("inf")):
+        with pytest.raises(UserError, match=f"{option} {value:g}: expected seconds, 0 or more"):
+            SpeechDetector(**{option: value})
+    with pytest.raises(UserError, match="max_speech 0.01: expected at least 0.1 s, or 0"):
+        SpeechDetector(max_speech=0.01)
 
 
 def test_errors_are_one_line(recording, tmp_path):

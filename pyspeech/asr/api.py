@@ -113,9 +113,9 @@ class Recognizer:
         """Transcribe a recording, or each of a list of them, as the command `pyspeech transcribe` does.
 
         Args:
-            audio: Path of an audio file of any format, rate and length, or samples as `pyspeech.audio.inputs` takes them,
+            audio: Path of an audio file of any format, rate and length, what else `pyspeech.audio.inputs` takes,
                 or a list of these. Channels are averaged.
-            sampling_rate: Hz of samples in memory, which need it. A file knows its own.
+            sampling_rate: Hz of samples given alone. A file knows its own.
 
         Returns:
             A `Transcript`, or a list of them in the order of the list given.

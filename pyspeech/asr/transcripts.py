@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyspeech.commands.terminal import display_width
 from pyspeech.files import atomic_write, format_of
+from pyspeech.text.width import display_width
 
 if TYPE_CHECKING:
     from pyspeech.asr.hypotheses import Word

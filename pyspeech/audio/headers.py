@@ -1,7 +1,8 @@
 """What the header of an audio file says of its length, where libsndfile does not tell.
 
-libsndfile cuts the length in a header to the file's size, so that a truncated file looks whole; and it takes a WAV file
-whose header was never finished, as a recorder that was killed leaves it, for an empty one.
+libsndfile cuts the length in a header to the file's size, so that a truncated file looks whole; it takes a WAV file
+whose header was never finished, as a recorder that was killed leaves it, for an empty one; and it reads a WAV file above
+4 GiB as far as its header can say.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ import io
 import os
 import re
 import struct
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import soundfile
 
 PLACEHOLDER = 0x7F000000  # sizes from here on are written where the length is not known (audio that was piped)
+PLACEHOLDER_4G = 0xFFFFFF00  # the same, of programs that write the largest number there is
+LIMIT = 1 << 32  # the size that a WAV header has no room for
+MOST_BEHIND = 1 << 20  # bytes of other chunks behind the samples of a WAV file
 AU_BYTES = {1: 1, 2: 1, 3: 2, 4: 3, 5: 4, 6: 4, 7: 8, 27: 1}  # bytes a sample, by the encoding's number
 
 
@@ -76,30 +81,83 @@ def _aiff_frames(stream):
     return 0
 
 
-def unfinished_size(file: soundfile.SoundFile, path: str) -> int | None:
-    """Where the size of the samples stands in a WAV file whose header says 0 though samples follow; None for others."""
-    if file.format not in ("WAV", "WAVEX") or file.frames:
+@dataclass(frozen=True)
+class WavHeader:
+    """The header that a WAV file should have: its bytes, and where in the file the samples begin that follow it."""
+
+    content: bytes
+    start: int
+
+
+def mended_header(file: soundfile.SoundFile, path: str) -> WavHeader | None:
+    """The true header of a WAV file whose own does not say how many samples follow; None for others.
+
+    That is: the size 0 of a recorder that was killed; and of files above 4 GiB, where a header has no room for their size,
+    the size modulo 2^32 or a placeholder, as programs leave them that write to a pipe. file: the file at `path`.
+    """
+    if file.format not in ("WAV", "WAVEX") or file.frames and os.path.getsize(path) < PLACEHOLDER:
         return None
     with open(path, "rb") as stream:
         block_align, size = _to_wav_data(stream)
-        start, following = stream.tell(), stream.read(8)
-        left = stream.seek(0, os.SEEK_END) - start - 8
-    if size or not block_align or len(following) < 8:
-        return None
-    name, size = struct.unpack("<4sI", following)
-    return None if name.strip().isalnum() and size <= left else start - 4  # another chunk: the file is empty
+        start = stream.tell()
+        left = stream.seek(0, os.SEEK_END) - start
+        true = _true_size(stream, start, size, left) if block_align else size
+        stream.seek(0)
+        return None if true == size else WavHeader(_with_size(stream.read(start), true), start)
 
 
-class UnfinishedWav(io.FileIO):
-    """A WAV file as if its header said that the samples go on to the end; size_at: what `unfinished_size` found."""
+def _true_size(stream, start, size, left):
+    """Bytes of samples, of which the header says `size`, in a file with `left` bytes from `start` on."""
+    wrapped, behind = divmod(left - size, LIMIT)
+    if wrapped > 0 and behind < MOST_BEHIND and size < PLACEHOLDER_4G:
+        return size + wrapped * LIMIT
+    if size and not PLACEHOLDER <= size < left:
+        return size
+    stream.seek(start + size + size % 2)
+    name, length = struct.unpack("<4sI", stream.read(8).ljust(8, b"\0"))
+    following = name.strip().isalnum() and length <= left - size - 8  # another chunk: the size is right
+    return size if following or left - size < 8 else left
 
-    def __init__(self, path: str, size_at: int) -> None:
-        super().__init__(path)
-        self._size_at = size_at
+
+def _with_size(header, size):
+    """A WAV header up to its samples, with their size in bytes; RF64 (EBU Tech 3306) where WAV has no room for it."""
+    if size < PLACEHOLDER_4G:
+        return header[:-4] + struct.pack("<I", size)
+    sizes = struct.pack("<4sI3QI", b"ds64", 28, len(header) + 28 + size, size, 0, 0)
+    return b"RF64" + b"\xff" * 4 + header[8:12] + sizes + header[12:-4] + b"\xff" * 4
+
+
+class MendedWav(io.RawIOBase):
+    """The file at `path` as if it had the header that `mended_header` gives."""
+
+    def __init__(self, path: str, header: WavHeader) -> None:
+        self._header, self._position, self._file = header, 0, open(path, "rb", buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        end = os.fstat(self._file.fileno()).st_size + len(self._header.content) - self._header.start
+        self._position = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: end}[whence]
+        return self._position
 
     def readinto(self, buffer: bytearray | memoryview) -> int:
-        start = self.tell()
-        count = super().readinto(buffer)
-        for place in range(max(self._size_at, start), min(self._size_at + 4, start + count)):
-            buffer[place - start : place - start + 1] = b"\xff"
+        header, view = self._header.content[self._position :], memoryview(buffer).cast("B")
+        if header:
+            count = min(len(header), len(view))
+            view[:count] = header[:count]
+        else:
+            self._file.seek(self._position - len(self._header.content) + self._header.start)
+            count = self._file.readinto(view)
+        self._position += count
         return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()

@@ -94,3 +94,29 @@ class Measured:
         count = max(self.count, 1)
         variance = self._squares / count - (self._total / count) ** 2
         return math.sqrt(variance) if variance > 1e-12 * self._squares / count else 0.0  # below that: rounding
+
+
+class Mixture:
+    """The mean of channels, block by block; then `cancels`: whether they cancel each other in it."""
+
+    CANCELLED = 0.25  # of the power that the mean has of channels which have nothing to do with each other
+    EVERY = 32  # so manieth frames are enough to measure power
+
+    def __init__(self) -> None:
+        self._count, self._channels, self._mean = 0, np.zeros(1), 0.0  # frames; energies about the mean of each block
+
+    def add(self, frames: np.ndarray) -> np.ndarray:
+        """Frames float32 (n, channels) -> their mean (n,)."""
+        mean = frames @ np.full(frames.shape[1], 1 / frames.shape[1], dtype=np.float32)
+        some = np.ascontiguousarray(frames[:: self.EVERY].T, dtype=np.float64)
+        if np.abs(some).max(initial=0.0) < np.inf:
+            count = some.shape[1]
+            self._count, self._channels = self._count + count, self._channels + count * some.var(axis=1)
+            self._mean += count * float(some.mean(axis=0).var())
+        return mean
+
+    @property
+    def cancels(self) -> bool:
+        """False of silence."""
+        energy = float(self._channels.sum())
+        return energy > STEP**2 * self._count and self._mean < self.CANCELLED * energy / len(self._channels) ** 2

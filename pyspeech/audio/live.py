@@ -1,87 +1,132 @@
-"""Audio while it comes in through a pipe, from sox, arecord, parec or ffmpeg: raw 16-bit PCM, or a WAV stream."""
+"""Audio while it comes in through a pipe, from sox, arecord, parec or ffmpeg: a WAV stream, or raw samples.
 
+What else starts as an audio file does is read to its end first. Nothing is taken for raw samples unless that is said.
+"""
+
+import contextlib
+import logging
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
 from io import BufferedReader
 
 import numpy as np
 
 from pyspeech.audio import io
+from pyspeech.audio.kinds import HEAD, NO_FILE, is_file
+from pyspeech.audio.raw import RawFormat
+from pyspeech.audio.sources import open_stream
 from pyspeech.errors import UserError
 
-# What audio files other than WAV start with; they are read whole, by pyspeech.audio.io.
-FILES = (b"fLaC", b"OggS", b"ID3", b"FORM", b".snd", b"caff", b"NIST", b"RF64")
-# (format tag, bits) of WAV: type. 24 bits are three bytes.
-SAMPLES = {(1, 8): "u1", (1, 16): "<i2", (1, 24): "3u1", (1, 32): "<i4", (3, 32): "<f4"}
+NAME = "standard input"
+# (format tag, bits) of WAV streams that are taken as they come: encoding
+SAMPLES = {
+    (1, 8): "u8",
+    (1, 16): "s16",
+    (1, 24): "s24",
+    (1, 32): "s32",
+    (3, 32): "f32",
+    (3, 64): "f64",
+    (6, 8): "alaw",
+    (7, 8): "mulaw",
+}
 EXTENSIBLE = 0xFFFE  # the tag that says: the format stands further on
-ENDLESS = 0x7FFF0000  # sizes from here on are placeholders of programs that do not know how long they will record
-
-
-def is_file(stream: BufferedReader, live: bool) -> bool:
-    """Whether a buffered binary stream starts as an audio file that is to be read whole; waits for its first bytes.
-
-    live: whether WAV is to be taken as it comes, by `stream_live`, which knows PCM alone.
-    """
-    start = stream.peek(4)[:4]
-    return start.startswith(FILES) or not live and start == b"RIFF"
+ENDLESS = 0x7F000000  # sizes from here on are placeholders of programs that do not know how long they will record
+log = logging.getLogger(__name__)
 
 
 def stream_live(
-    stream: BufferedReader, sampling_rate: int, raw_rate: int = 16000, channel: int | None = None, block_seconds: float = 0.3
+    stream: BufferedReader,
+    sampling_rate: int,
+    raw: RawFormat | None = None,
+    channel: int | None = None,
+    block_seconds: float = 0.3,
 ) -> Iterator[np.ndarray]:
     """Yield what a buffered binary stream brings as soon as it is there: float32 (n,), mono, at `sampling_rate` Hz.
 
-    A stream that starts as WAV is taken as its header says; any other as 16-bit PCM (signed, little-endian, mono) at
-    raw_rate Hz. channel: counted from 0; None takes the mean of all. block_seconds: longest block. UserError for a
-    header that is not understood and where no sample comes.
+    Other audio files than WAV, and WAV of other codecs than PCM, floats, A-law and mu-law, are read to their end first, and a
+    warning says so. raw: what the samples of a stream without a header are. channel: counted from 0; None takes the mean of
+    all. block_seconds: longest block. UserError for what is no audio and where no sample comes.
     """
-    source = PcmStream(stream, raw_rate)  # from the start on, so that it need not skip
-    yield from io.stream_source(source, sampling_rate, channel, block_seconds, 0.0, None)  # pyright: ignore[reportArgumentType]
+    with _open_live(stream, raw) as source:
+        yield from io.stream_source(source, sampling_rate, channel, block_seconds, 0.0, None)
 
 
-class PcmStream:
-    """A source as pyspeech.audio.io has them: name, sampling_rate (Hz), channels, read(n) -> float32 (n, channels)."""
+def _open_live(stream, raw):
+    """A context that gives a Source."""
+    if raw is not None:
+        return contextlib.nullcontext(LiveSource(stream, raw))
+    start = stream.read(HEAD)
+    if start[:4] == b"RIFF" and start[8:] in (b"WAVE", b""):
+        header = read_header(stream, start)
+        if header.format is not None:
+            return contextlib.nullcontext(LiveSource(stream, header.format, header.size))
+        start = header.content
+    elif not start:
+        raise UserError(f"{NAME}: holds no samples")
+    elif not is_file(start):
+        raise UserError(NO_FILE.format(NAME))
+    log.warning("%s: read to its end first; only WAV (PCM, floats, A-law, mu-law) and raw samples are not", NAME)
+    return open_stream(stream, NAME, start)
 
-    def __init__(self, stream: BufferedReader, raw_rate: int, name: str = "standard input") -> None:
-        self.name, self._stream = name, stream
-        self.sampling_rate, self.channels, self._type, self._left = raw_rate, 1, np.dtype("<i2"), None
-        self._rest = stream.read(4)  # bytes that were read but not given out
-        if self._rest == b"RIFF":
-            self._read_header()
-            self._rest = b""
 
-    def _read_header(self):
-        kind = self._take(8)[4:]
-        while kind == b"WAVE":
-            name, size = struct.unpack("<4sI", self._take(8))
-            if name == b"data":
-                self._left = size if 0 < size < ENDLESS else None
-                return
-            body = self._take(size + size % 2)
-            if name == b"fmt ":
-                self._read_format(body)
-        raise UserError(f"{self.name}: starts with RIFF but is no WAV")
+@dataclass(frozen=True)
+class LiveHeader:
+    """The header of a WAV stream: its bytes, what its samples are (None: no RawFormat), and how many bytes (None: endless)."""
 
-    def _read_format(self, body):
-        tag, self.channels, self.sampling_rate, _, _, bits = struct.unpack("<HHIIHH", body[:16])
-        if tag == EXTENSIBLE and len(body) >= 26:
-            (tag,) = struct.unpack("<H", body[24:26])
-        if (tag, bits) not in SAMPLES or not self.channels or not self.sampling_rate:
-            raise UserError(
-                f"{self.name}: a WAV stream of format {tag} with {bits} bits, {self.channels} channels, "
-                f"{self.sampling_rate} Hz; expected PCM of 8, 16, 24 or 32 bits or 32-bit floats"
-            )
-        self._type = np.dtype(SAMPLES[tag, bits])
+    content: bytes
+    format: RawFormat | None
+    size: int | None
 
-    def _take(self, count):
-        data = self._stream.read(count)
+
+def read_header(stream: BufferedReader, start: bytes) -> LiveHeader:
+    """Read up to the samples of a WAV stream, of which `start` was read. UserError where it ends before."""
+    content, found = start, None
+
+    def take(count):
+        nonlocal content
+        data = stream.read(count)
+        content += data
         if len(data) < count:
-            raise UserError(f"{self.name}: ends within the header of a WAV stream")
+            raise UserError(f"{NAME}: ends within the header of a WAV stream")
         return data
 
+    take(max(0, HEAD - len(start)))
+    while True:
+        name, size = struct.unpack("<4sI", take(8))
+        if name == b"data":
+            return LiveHeader(content, found, size if 0 < size < ENDLESS else None)
+        body = take(size + size % 2)
+        if name == b"fmt ":
+            found = _format_of(body)
+
+
+def _format_of(body):
+    """The RawFormat of the body of a chunk "fmt "; None of a codec that is none."""
+    if len(body) < 16:
+        raise UserError(f"{NAME}: a damaged header of a WAV stream: its format has {len(body)} bytes, expected at least 16")
+    tag, channels, rate, _, _, bits = struct.unpack("<HHIIHH", body[:16])
+    if tag == EXTENSIBLE and len(body) >= 26:
+        (tag,) = struct.unpack("<H", body[24:26])
+    known = (tag, bits) in SAMPLES and channels and rate
+    return RawFormat(rate, SAMPLES[tag, bits], channels) if known else None
+
+
+class LiveSource:
+    """A Source of samples that come in; `read` gives what is there, as soon as there is a frame.
+
+    size: bytes of samples, as a header has it; None: to the end.
+    """
+
+    def __init__(self, stream: BufferedReader, raw: RawFormat, size: int | None = None) -> None:
+        self.name, self.sampling_rate, self.channels = NAME, raw.sampling_rate, raw.channels
+        self._stream, self._raw, self._left = stream, raw, size
+        self._rest = b""  # bytes that were read but not given out
+
     def read(self, count: int) -> np.ndarray:
-        """Up to `count` frames, as soon as there is one; none at the end."""
-        size = self._type.itemsize * self.channels
+        size = self._raw.frame_bytes
+        if self._left is not None and self._left < size:
+            self._look_behind(self._left)
         wanted = count * size if self._left is None else min(count * size, self._left - self._left % size)
         data = self._rest
         while len(data) < size and wanted:
@@ -93,11 +138,18 @@ class PcmStream:
         data, self._rest = data[:whole], data[whole:]
         if self._left is not None:
             self._left -= whole
-        samples = np.frombuffer(data, dtype=self._type)
-        if samples.ndim == 2:  # 24 bits: the upper three bytes of 32
-            samples = np.pad(samples, ((0, 0), (1, 0))).reshape(-1).view("<i4")
-        samples = samples.reshape(-1, self.channels)
-        if samples.dtype.kind == "f":
-            return samples.astype(np.float32)
-        offset = 128 if samples.dtype.kind == "u" else 0
-        return (samples.astype(np.float32) - offset) / np.float32(2 ** (8 * samples.dtype.itemsize - 1))
+        return self._raw.decode(data)
+
+    def _look_behind(self, left):
+        """Go on where the header's size is over but samples follow: it was one modulo 2^32."""
+        partial = self._rest + self._stream.read(left - len(self._rest))  # a frame may go on behind that size
+        following = self._stream.read(8)
+        if len(following) < 8 or following[:4].strip().isalnum():  # the end, or another chunk
+            self._left, self._rest = 0, b""
+            return
+        log.warning("%s: goes on where its header says it ends (a WAV above 4 GiB?); using what comes", self.name)
+        self._left, self._rest = None, partial + following
+
+    def skip(self, count: int) -> None:
+        while count > 0 and (read := len(self.read(min(count, 1 << 16)))):
+            count -= read

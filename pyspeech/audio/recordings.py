@@ -8,15 +8,17 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyspeech.audio.io import find_audio, stream_audio
+from pyspeech.audio.io import count_channels, find_audio, stream_audio
 from pyspeech.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from pyspeech.audio.raw import RawFormat
 
 TABLE_SUFFIXES = (".scp", ".jsonl", ".jsonl.gz")
 
@@ -60,19 +62,35 @@ def find_recordings(paths: Iterable[Path | str]) -> list[Recording]:
     return listed
 
 
+def each_channel(recordings: Iterable[Recording], suffix: Callable[[int], str]) -> list[Recording]:
+    """The recordings with each channel by itself, named with suffix(channel); those that have one already, and those that
+    cannot be read, as they are."""
+    found = []
+    for recording in recordings:
+        try:
+            count = count_channels(recording.path) if recording.channel is None else 1
+        except UserError:  # said when it is its turn
+            count = 1
+        every = [replace(recording, name=recording.name + suffix(one), channel=one) for one in range(count)]
+        found += every if count > 1 else [recording]
+    return found
+
+
 def stream_recording(
     recording: Recording,
     sampling_rate: int,
     channel: int | None = None,
     block_seconds: float = 10.0,
     progress: Callable[[float], object] | None = None,
+    raw: RawFormat | None = None,
 ) -> Iterator[np.ndarray]:
     """Yield the blocks of a Recording, as `stream_audio` does; channel: None takes the recording's own choice.
 
-    progress: a function that is called with the seconds read so far, after each block.
+    progress: a function that is called with the seconds read so far, after each block. raw: as of `stream_audio`.
     """
     channel, samples = recording.channel if channel is None else channel, 0
-    for block in stream_audio(recording.path, sampling_rate, channel, block_seconds, recording.start, recording.duration):
+    part = recording.start, recording.duration
+    for block in stream_audio(recording.path, sampling_rate, channel, block_seconds, *part, raw):
         samples += len(block)
         if progress is not None:
             progress(samples / sampling_rate)

@@ -172,12 +172,11 @@ def write(target, samples, rate, kind, source):
             write_sound(target, samples, rate, *kind)
             return target
     wav = target if target.suffix.lower() == ".wav" else target.with_name(target.name + ".wav")
-    logging.warning(
-        "%s: libsndfile cannot write %s; written as %s",
-        source,
-        f"{kind[1]} at this rate and with these channels" if kind[0] else "this format",
-        wav,
-    )
+    if kind[0]:
+        reason = f"libsndfile cannot write {kind[1]} at this rate and with these channels"
+    else:
+        reason = "libsndfile cannot write this format" if target.suffix else f"{target} has no ending that names a format"
+    logging.warning("%s: %s; written as %s", source, reason, wav)
     try:
         write_sound(wav, samples, rate, "WAV", "PCM_16")
     except soundfile.LibsndfileError as error:

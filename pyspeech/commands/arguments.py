@@ -1,11 +1,15 @@
 """Options that several commands share, and types of argparse whose errors say what is expected."""
 
+from __future__ import annotations
+
 import argparse
 import os
 import sys
 from pathlib import Path
 
+from pyspeech.audio.raw import ENCODINGS, RawFormat
 from pyspeech.commands import COMMANDS
+from pyspeech.errors import UserError
 
 
 class ToolParser(argparse.ArgumentParser):
@@ -25,10 +29,32 @@ def tool_parser(description: str | None) -> argparse.ArgumentParser:
     return ToolParser(program, description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
-def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """The recordings of a tool, and the channel of them that it takes."""
+def add_inputs(parser: argparse.ArgumentParser, every_channel: bool = False) -> None:
+    """The recordings of a tool, and the channel of them that it takes; every_channel: or all of them, each by itself."""
     parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, -, folder, *.scp, *.jsonl, *.jsonl.gz")
-    parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")
+    more = "; all: each by itself" if every_channel else ""
+    kind = _channel_or_all if every_channel else int
+    parser.add_argument("--channel", metavar="N", type=kind, help=f"use channel N, counted from 0 (default: mean of all){more}")
+
+
+def _channel_or_all(text):
+    return text if text == "all" else int(text)
+
+
+def add_raw(parser: argparse.ArgumentParser) -> None:
+    """What the samples of an input without a header are: see `raw_format`."""
+    parser.add_argument("--raw", action="store_true", help="inputs are samples without a header, of one channel")
+    parser.add_argument("--encoding", choices=tuple(ENCODINGS), help="of raw samples, little-endian (default: s16)")
+    parser.add_argument("--rate", metavar="HZ", type=whole_number, help="sampling rate of raw samples (default: 16000)")
+
+
+def raw_format(options: argparse.Namespace) -> RawFormat | None:
+    """The RawFormat of the options of `add_raw`; None without --raw. UserError for the others without it."""
+    given = {"encoding": options.encoding, "rate": options.rate}
+    for name, value in given.items():
+        if value is not None and not options.raw:
+            raise UserError(f"--{name} {value}: is for raw samples; add --raw, or leave it out: audio files know their own")
+    return RawFormat(options.rate or 16000, options.encoding or "s16") if options.raw else None
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:

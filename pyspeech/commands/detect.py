@@ -2,35 +2,40 @@
 
 INPUT is an audio file ("-": standard input), a folder (searched with all below it), a Kaldi table (*.scp) or a lhotse
 manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length. Segments go to standard output,
-or with -o into one file per recording; messages and a summary go to standard error.
+or with -o into files; messages and a summary go to standard error.
 
-With --stream, segments are printed as soon as they end. Standard input may be raw 16-bit samples (signed, little-endian,
-one channel) at --rate, or a WAV stream. A network gives the same segments as offline, with a delay of some seconds, which
-is printed. The statistical system adapts to the last minute only and is slightly less accurate.
+With --stream, segments are printed as soon as they end; standard input is a WAV stream, or with --raw samples without a
+header. A network gives the same segments as offline, with a delay of some seconds, which is printed. The statistical system
+adapts to the last minute only and is slightly less accurate.
 
 examples:
   utils/detect_speech.py call.wav
   utils/detect_speech.py --point words interview.wav
   utils/detect_speech.py -o labels --format audacity recordings/
   utils/detect_speech.py --system seg_rnn --min-silence 0.3 --pad 0.1 wav.scp
-  arecord -f S16_LE -r 16000 -c 1 -t raw - | utils/detect_speech.py --stream -
-  sox call.wav -t raw -r 8000 -e signed -b 16 -c 1 - | utils/detect_speech.py --stream --rate 8000 -
+  utils/detect_speech.py --max-speech 20 --cut parts/ --jobs 4 recordings/
+  arecord -f S16_LE -r 16000 -c 1 -t wav - | utils/detect_speech.py --stream -
+  sox call.wav -t raw -r 8000 -e mu-law -c 1 - | utils/detect_speech.py --stream --raw --encoding mulaw --rate 8000 -
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import copy
+import os
 import sys
 import time
 from pathlib import Path
 
-from pyspeech.commands.arguments import add_inputs, tool_parser, whole_number
-from pyspeech.commands.terminal import process_each, set_up_messages, shown_name, speed, stop_at_interrupt
+from pyspeech.commands.arguments import add_inputs, add_raw, raw_format, tool_parser, whole_number
+from pyspeech.commands.detect_outputs import Done, channel_of, channel_suffix, process, summary
+from pyspeech.commands.terminal import process_each, set_up_messages, shown_name, stop_at_interrupt
 from pyspeech.errors import UserError
-from pyspeech.files import atomic_write
+from pyspeech.files import format_of
 from pyspeech.launch import ROOT
 from pyspeech.model_file import MODEL_FILE, ONNX_FILE, find_model, newest_model
-from pyspeech.sad.config import KIND
+from pyspeech.sad.config import KIND, SECONDS
 from pyspeech.sad.registry import NETWORKS
 
 STATISTICAL = ("statistical", "statistical_plain")
@@ -39,12 +44,11 @@ FORMATS = ("rttm", "fearless", "segments", "audacity", "json", "textgrid", "csv"
 STREAMED = ("rttm", "segments", "audacity", "csv")  # a line a segment, which does not depend on the others
 LIVE_BLOCK = 0.3  # seconds read at once
 EXPERIMENTS = Path(ROOT, "egs", KIND.recipe, "exp")
-NAMELESS = ("fearless", "audacity", "textgrid")  # formats whose text does not name the recording
 
 
 def parser():
     parser = tool_parser(__doc__)
-    add_inputs(parser)
+    add_inputs(parser, every_channel=True)
     parser.add_argument(
         "--system",
         choices=SYSTEMS,
@@ -64,8 +68,15 @@ def parser():
         help="operating point of an ONNX file; the bundled network has turns "
         "(default: fill pauses under 0.5 s) and words (fill none)",
     )
-    parser.add_argument("--format", choices=FORMATS, default="rttm", help="format of the segments (default: rttm)")
-    parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording into DIR")
+    parser.add_argument("--format", choices=FORMATS, help="format of the segments (default: that of -o FILE, else rttm)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="write one file for each recording into DIR; of one recording also a file (x.TextGrid)",
+    )
+    parser.add_argument("--cut", metavar="DIR", help="write each segment into DIR, as NAME-START-END.wav (milliseconds)")
+    parser.add_argument("--jobs", metavar="N", type=whole_number, default=1, help="recordings processed at a time (default: 1)")
     parser.add_argument(
         "--threshold",
         metavar="X",
@@ -87,23 +98,36 @@ def parser():
         type=seconds,
         help="then add S seconds before and after each segment (default: the operating point's; 0 without one)",
     )
+    parser.add_argument("--pad-before", metavar="S", type=seconds, help="before each segment (default: --pad)")
+    parser.add_argument("--pad-after", metavar="S", type=seconds, help="after each segment (default: --pad)")
+    parser.add_argument(
+        "--max-speech",
+        metavar="S",
+        type=seconds,
+        help="then cut longer segments at the frame with the lowest score, which is left out (default: 0, no limit)",
+    )
+    parser.add_argument(
+        "--peak",
+        metavar="X",
+        type=float,
+        help="hysteresis: drop speech that nowhere scores above X (default: the operating point's; 0 with --threshold)",
+    )
     parser.add_argument(
         "--scores",
         action="store_true",
         help="write the score of each frame (10 ms in the statistical "
         "system, 20 ms in networks of the mini profile): within the text with --format json, "
-        "else as DIR/NAME.npy (float32), which needs -o DIR",
+        "else in a file of its own, which needs -o DIR",
+    )
+    parser.add_argument(
+        "--score-format",
+        choices=("npy", "csv"),
+        help="of --scores: NAME.npy (float32, default) or NAME.scores.csv (start,score)",
     )
     parser.add_argument(
         "--stream", action="store_true", help="print segments while audio arrives (rttm, segments, audacity, csv)"
     )
-    parser.add_argument(
-        "--rate",
-        metavar="HZ",
-        type=whole_number,
-        default=16000,
-        help="sampling rate of raw samples on standard input, with --stream (default: 16000)",
-    )
+    add_raw(parser)
     parser.add_argument(
         "--plot", metavar="DIR", help="plot spectrogram, speech and scores of the first ten minutes: DIR/NAME.png"
     )
@@ -120,49 +144,136 @@ def seconds(text):
 def main(arguments=None):
     """Returns the exit status: 0, or 1 where a recording could not be processed."""
     options = parser().parse_args(arguments)
-    if options.scores and not options.output and options.format != "json":
-        raise UserError("--scores: the scores need a place; add -o DIR or --format json")
-    if options.system is None and not options.model:
-        options.system = "shipped"
-    if options.model and options.system == "shipped":
-        raise UserError(f"--model: the shipped system has its own; leave --system out, or choose one of {', '.join(NETWORKS)}")
-    for option in ("model", "point"):
-        if getattr(options, option) and options.system in STATISTICAL:
-            raise UserError(
-                f"--{option}: the statistical system has none; choose a network with --system: {', '.join(NETWORKS)}"
-            )
-
+    check_options(options)
     if options.stream:
         check_stream(options)
 
     status = set_up_messages()
-    from pyspeech.audio.recordings import check_output, check_words, find_recordings
+    from pyspeech.audio.recordings import check_words, each_channel, find_recordings
     from pyspeech.sad.formats import WITH_SPACES_BETWEEN
 
     recordings = find_recordings(options.inputs)
+    if options.channel == "all":
+        check_read_again("--channel all", recordings)
+        recordings = each_channel(recordings, channel_suffix)
+    settle_format(options)
     if options.format in WITH_SPACES_BETWEEN:
         check_words(recordings, options.format)
     if options.stream:
         if len(recordings) > 1:
             raise UserError(f"--stream: {len(recordings)} recordings; expected one, such as - for standard input")
         return process_each(recordings, lambda recording, _: stream(recording, options, status), status, "processed")
-    if options.output:
-        check_output(options.output, recordings)
-    if options.plot:
-        if any(str(recording.path) == "-" for recording in recordings):
-            raise UserError("--plot: standard input cannot be read a second time; write it to a file first")
-        check_output(options.plot, recordings, "--plot")
-        import matplotlib  # noqa: F401 (where it is missing, say so before the work)
+    check_places(options, recordings)
     from pyspeech.sad.detector import load_detector
 
     detect = load_detector(*how(options), **tidying(options))
+    done = Done(count=0)
+    with contextlib.closing(outcomes(recordings, detect, options)) as found:
 
-    totals = {"recordings": 0, "audio": 0.0, "speech": 0.0, "computing": 0.0}
+        def work(recording, shown):
+            outcome = next(found)
+            if isinstance(outcome, Exception):
+                raise outcome
+            status.clear()
+            show(outcome.text, options, done.count == 0)
+            for name in ("audio", "speech", "computing", "count"):
+                setattr(done, name, getattr(done, name) + getattr(outcome, name))
 
-    def work(recording, shown):
-        process(recording, detect, options, totals, len(recordings) > 1, status)
+        return process_each(recordings, work, status, "processed", lambda: summary(done))
 
-    return process_each(recordings, work, status, "processed", lambda: summary(totals))
+
+def check_options(options):
+    raw_format(options)
+    if options.scores and not options.output and options.format != "json":
+        raise UserError("--scores: the scores need a place; add -o DIR or --format json")
+    if options.score_format and not options.scores:
+        raise UserError(f"--score-format {options.score_format}: add --scores")
+    if options.system is None and not options.model:
+        options.system = "shipped"
+    if options.model and options.system == "shipped":
+        raise UserError(f"--model: the shipped system has its own; leave --system out, or choose one of {', '.join(NETWORKS)}")
+    for option in ("model", "point", "peak"):
+        if getattr(options, option) is not None and options.system in STATISTICAL:
+            raise UserError(
+                f"--{option}: the statistical system has none; choose a network with --system: {', '.join(NETWORKS)}"
+            )
+
+
+def check_places(options, recordings):
+    """What is to be written has its places, and what is to be read twice can be."""
+    from pyspeech.audio.recordings import check_output
+
+    if options.single and len(recordings) > 1:
+        raise UserError(f"-o {options.output}: a file for {len(recordings)} recordings; expected a folder, such as labels/")
+    if options.output and not options.single:
+        check_output(options.output, recordings)
+    for option in ("plot", "cut"):
+        if getattr(options, option):
+            check_read_again(f"--{option}", recordings)
+            check_output(getattr(options, option), recordings, f"--{option}")
+    if options.plot:
+        import matplotlib  # noqa: F401 (where it is missing, say so before the work)
+
+
+def check_read_again(option, recordings):
+    if any(str(recording.path) == "-" for recording in recordings):
+        raise UserError(f"{option}: standard input cannot be read a second time; write it to a file first")
+
+
+def settle_format(options):
+    """Whether -o is the file of one recording (its ending names a format, and it is no folder), and the format."""
+    from pyspeech.sad.formats import FORMATS
+
+    endings, output = {name: ending for name, (_, ending) in FORMATS.items()}, options.output or "/"
+    known = any(output.lower().endswith(ending.lower()) for ending in endings.values())
+    options.single = known and not Path(output).is_dir()
+    options.format = options.format or (format_of(output, endings) if options.single else "rttm")
+
+
+def show(text, options, first):
+    """Text of a recording to the screen; the header of CSV with the first one alone."""
+    if options.format == "csv" and not first:
+        from pyspeech.sad.formats import CSV_HEADER
+
+        text = text.removeprefix(CSV_HEADER)
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def outcomes(recordings, detect, options):
+    """Yield what becomes of each recording in turn, a Done or the exception, by --jobs processes."""
+    jobs, several = min(options.jobs, len(recordings)), len(recordings) > 1
+    if jobs == 1:
+        yield from (attempt(recording, detect, options, several) for recording in recordings)
+        return
+    from pyspeech.engine.process import CORES, stage_cores
+    from pyspeech.engine.workers import in_processes
+
+    cores, own = max(1, stage_cores() // jobs), []
+
+    def work(number):
+        if not own:  # a session of ONNX Runtime is for the process that opened it: each reads the file again
+            os.environ[CORES] = str(cores)
+            own.append(copy.deepcopy(detect))
+        return number, attempt(recordings[number], own[0], options, several)
+
+    waiting = {}
+    with contextlib.closing(in_processes(work, range(len(recordings)), jobs)) as made:
+        for number in range(len(recordings)):
+            while number not in waiting:
+                place, outcome = next(made)
+                waiting[place] = outcome
+            yield waiting.pop(number)
+
+
+def attempt(recording, detect, options, several):
+    """A Done, or the exception that ended it."""
+    try:
+        return process(recording, detect, options, several)
+    except UserError as error:
+        return UserError(str(error))  # of this class, which other processes can send
+    except Exception as error:
+        return error
 
 
 def how(options):
@@ -171,7 +282,7 @@ def how(options):
 
 
 def tidying(options):
-    return {name: getattr(options, name) for name in ("min_silence", "min_speech", "pad")}
+    return {name: getattr(options, name) for name in (*SECONDS, "peak")}
 
 
 def model_folder(options):
@@ -187,113 +298,50 @@ def model_folder(options):
     return find_model(options.model, KIND, ((MODEL_FILE,), (ONNX_FILE,)))
 
 
-def process(recording, detect, options, totals, several, status):
-    """Detect and output one recording; add to the totals."""
-    from pyspeech.sad.segments import total
-
-    begin = time.perf_counter()
-    channel = recording.channel if options.channel is None else options.channel
-    found = detect(recording.path, channel, recording.start, recording.duration)
-    status.clear()
-    output(recording, found, channel or 0, options, several, first=totals["recordings"] == 0)
-    if options.plot:
-        draw(recording, found, channel, options.plot)
-    totals["recordings"] += 1
-    totals["audio"] += found.duration
-    totals["speech"] += total(found.segments)
-    totals["computing"] += time.perf_counter() - begin
-
-
-def output(recording, found, channel, options, several, first):
-    """Write the segments of one recording to its file, or to the screen."""
-    from pyspeech.audio.recordings import file_stem
-    from pyspeech.sad.formats import CSV_HEADER, FORMATS as WRITERS, render
-
-    scores = found.scores if options.scores and options.format == "json" else None
-    content = (found.segments, found.duration, found.frame_shift, scores, channel, found.frame_offset)
-    name = shown_name(recording)
-    text = render(options.format, name, *content)
-    if options.output:
-        stem = file_stem(recording)
-        with atomic_write(Path(options.output, stem + WRITERS[options.format][1])) as stream:
-            stream.write(text)
-        if options.scores and scores is None:
-            save_scores(Path(options.output, stem + ".npy"), found.scores)
-        return
-    if options.format == "csv" and not first:
-        text = text[len(CSV_HEADER) :]
-    if options.format in NAMELESS and several:
-        text = f"# {name}\n{text}"
-    sys.stdout.write(text)
-    sys.stdout.flush()
-
-
-def draw(recording, found, channel, folder):
-    from pyspeech.audio.recordings import file_stem
-    from pyspeech.sad.picture import draw_found
-
-    target = Path(folder, file_stem(recording) + ".png")
-    draw_found(recording.path, found, target, channel, recording.start, shown_name(recording))
-
-
-def save_scores(path, scores):
-    import numpy as np
-
-    with atomic_write(path, "wb") as stream:
-        np.save(stream, scores.astype(np.float32))
-
-
 def check_stream(options):
-    if options.output or options.scores or options.plot:
-        raise UserError("--stream: segments go to the screen alone; leave -o, --scores and --plot out")
-    if options.format not in STREAMED:
+    given = [name for name in ("output", "scores", "plot", "cut") if getattr(options, name)]
+    if given or options.jobs > 1 or options.channel == "all":
+        raise UserError(
+            "--stream: segments go to the screen alone; leave -o, --scores, --plot, --cut, --jobs, --channel all out"
+        )
+    if options.format not in (None, *STREAMED):
         raise UserError(f"--stream: --format {options.format} needs the whole recording; expected {', '.join(STREAMED)}")
 
 
 def stream(recording, options, status):
     """Print the segments of one recording while it is read."""
-    from pyspeech.sad.formats import CSV_HEADER, render
+    from pyspeech.sad.formats import render
     from pyspeech.sad.segments import total
     from pyspeech.sad.streaming import load_stream
 
     detector = load_stream(*how(options), **tidying(options))
     print(f"segments are printed up to {detector.delay:.1f} s after their end", file=sys.stderr)
-    channel = recording.channel if options.channel is None else options.channel
-    begin, speech = time.perf_counter(), 0.0
+    channel, done = channel_of(recording, options), Done()
+    begin = time.perf_counter()
 
-    def show(segments):
-        nonlocal speech
+    def show_segments(segments):
         status.clear()
         text = render(options.format, shown_name(recording), segments, detector.seconds, channel=channel or 0)
-        sys.stdout.write(text[len(CSV_HEADER) :] if options.format == "csv" and speech else text)
-        sys.stdout.flush()
-        speech += total(segments)
+        show(text, options, done.speech == 0)
+        done.speech += total(segments)
 
     with stop_at_interrupt(recording.path == "-") as stopped:
-        for block in read_live(recording, detector.sampling_rate, channel, options.rate):
+        for block in read_live(recording, detector.sampling_rate, channel, raw_format(options)):
             segments = detector.add(block)
             if len(segments):
-                show(segments)
+                show_segments(segments)
             if stopped:
                 break
-    show(detector.finish())
-    totals = {"recordings": 1, "audio": detector.seconds, "speech": speech, "computing": time.perf_counter() - begin}
-    print(summary(totals), file=sys.stderr)
+    show_segments(detector.finish())
+    done.audio, done.computing = detector.seconds, time.perf_counter() - begin
+    print(summary(done), file=sys.stderr)
 
 
-def read_live(recording, sampling_rate, channel, raw_rate):
+def read_live(recording, sampling_rate, channel, raw):
     """Blocks of mono samples at the detector's sampling rate, as soon as they are there."""
-    from pyspeech.audio.io import stream_audio
-    from pyspeech.audio.live import is_file, stream_live
+    from pyspeech.audio.live import stream_live
+    from pyspeech.audio.recordings import stream_recording
 
-    if recording.path == "-" and not is_file(sys.stdin.buffer, live=True):  # pyright: ignore[reportArgumentType]
-        return stream_live(sys.stdin.buffer, sampling_rate, raw_rate, channel, LIVE_BLOCK)  # pyright: ignore[reportArgumentType]
-    return stream_audio(recording.path, sampling_rate, channel, LIVE_BLOCK, recording.start, recording.duration)
-
-
-def summary(totals):
-    count = totals["recordings"]
-    return (
-        f"{count} recording{'s' if count > 1 else ''}: {totals['audio']:.2f} s of audio, {totals['speech']:.2f} s "
-        f"({totals['speech'] / max(totals['audio'], 1e-9):.1%}) speech; {speed(totals['audio'], totals['computing'], 5)}"
-    )
+    if recording.path == "-":
+        return stream_live(sys.stdin.buffer, sampling_rate, raw, channel, LIVE_BLOCK)  # pyright: ignore[reportArgumentType]
+    return stream_recording(recording, sampling_rate, channel, LIVE_BLOCK, raw=raw)

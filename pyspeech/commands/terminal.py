@@ -8,15 +8,19 @@ import os
 import shutil
 import signal
 import sys
-import unicodedata
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from pyspeech.errors import UserError, missing_package
 from pyspeech.launch import environment_name, interrupts, open_closed_streams, take_interrupts
+from pyspeech.text.width import display_width
 
 if TYPE_CHECKING:
     from pyspeech.audio.recordings import Recording
+
+
+BAR = 20  # columns of a progress bar
 
 
 class StatusLine:
@@ -50,18 +54,6 @@ def clipped(text: str, width: int) -> str:
     return "... " + " ".join(words) if words else ""
 
 
-def display_width(text: str) -> int:
-    """Columns that a text takes on a screen, about: combining marks none, wide characters (East Asia) two."""
-    return sum(
-        0
-        if unicodedata.category(character) in ("Mn", "Me", "Cf")
-        else 2
-        if unicodedata.east_asian_width(character) in "WF"
-        else 1
-        for character in text
-    )
-
-
 def shown_name(recording: Recording) -> str:
     """The recording's name as text, whatever bytes the file's name has."""
     return os.fsencode(recording.name).decode("utf-8", "replace")
@@ -69,6 +61,13 @@ def shown_name(recording: Recording) -> str:
 
 def clock(seconds: float) -> str:
     return f"{int(seconds) // 3600}:{int(seconds) // 60 % 60:02d}:{int(seconds) % 60:02d}"
+
+
+def progress_bar(done: int, total: int, seconds: float) -> str:
+    """A bar of `done` of `total` items, what number is being worked on, and how long the rest will take after `seconds`."""
+    filled = BAR * done // total
+    left = f", {clock(seconds * (total - done) / done)} left" if done else ""
+    return f"[{'#' * filled}{'.' * (BAR - filled)}] {done + 1}/{total}{left}"
 
 
 def set_up_messages() -> StatusLine:
@@ -113,10 +112,13 @@ def process_each(
 ) -> int:
     """Call process(recording, what to show of it) for each Recording; the rest is as of `process_all`."""
 
+    begin = time.monotonic()
+
     def work(finished, failed):
-        for place, recording in enumerate(recordings, 1):
-            name = shown_name(recording)
-            shown = f"{place}/{len(recordings)} {name}" if len(recordings) > 1 else name
+        for place, recording in enumerate(recordings):
+            shown = shown_name(recording)
+            if len(recordings) > 1:
+                shown = f"{progress_bar(place, len(recordings), time.monotonic() - begin)} {shown}"
             status.show(shown)
             with say_errors(recording.path, failed):
                 process(recording, shown)

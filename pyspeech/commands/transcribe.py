@@ -1,18 +1,16 @@
 """Transcribe speech with a trained transducer.
 
 INPUT is an audio file, a folder (searched with all below it), a Kaldi table (*.scp), a lhotse manifest of recordings or
-cuts (*.jsonl, *.jsonl.gz), or "-": standard input with a file, a WAV stream, or raw 16-bit samples (signed,
-little-endian, one channel) at --rate. Any sampling rate and length. The text goes to standard output, or with -o
-into one file per recording; messages and a summary go to standard error.
+cuts (*.jsonl, *.jsonl.gz), or "-": standard input. Any format, sampling rate and length; --raw is for samples without a
+header. The text goes to standard output, or with -o into one file per recording; messages and a summary go to standard error.
 
 Recordings of up to 30 s are recognised as a whole. Longer ones, and all with --stream, are cut into segments at pauses.
 
 examples:
   utils/transcribe.py call.wav --model exp/mini/models/multi_softmax_lid
   utils/transcribe.py recordings/ --model DIR --language hi-IN --format srt -o subtitles
-  sox -d -t raw -r 16000 -e signed -b 16 -c 1 - | utils/transcribe.py - --model DIR --stream
   arecord -f S16_LE -r 16000 -c 1 -t wav - | utils/transcribe.py - --model DIR --stream
-  parec --format=s16le --rate=16000 --channels=1 | utils/transcribe.py - --model DIR --stream
+  parec --format=s16le --rate=16000 --channels=1 | utils/transcribe.py - --model DIR --stream --raw
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from pathlib import Path
 
 from pyspeech.asr.config import KIND, STOPPING_RULES, WHOLE, EarlyStopping, Endpointing, SearchConfig
 from pyspeech.asr.transcripts import FORMATS, NIST, Transcript, render
-from pyspeech.commands.arguments import tool_parser, whole_number
+from pyspeech.commands.arguments import add_raw, raw_format, tool_parser, whole_number
 from pyspeech.commands.terminal import clock, process_all, say_errors, set_up_messages, shown_name, speed, stop_at_interrupt
 from pyspeech.errors import UserError
 from pyspeech.model_file import find_model
@@ -70,9 +68,7 @@ def parser():
     )
     parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording into DIR")
     parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")
-    parser.add_argument(
-        "--rate", metavar="HZ", type=whole_number, default=16000, help="sampling rate of raw standard input (default: 16000)"
-    )
+    add_raw(parser)
     parser.add_argument(
         "--beam",
         metavar="N",
@@ -148,6 +144,7 @@ def check_options(options):
             f"{options.nbest} best; expected at least {options.nbest}"
         )
     search_of(options).check()
+    raw_format(options)
     if options.rule and options.tau is None and options.threshold is None:
         raise UserError(f"--rule {options.rule}: nothing is stopped early without --tau or --threshold; give one of them")
     if "-" in options.inputs and (sys.stdin is None or sys.stdin.isatty()):
@@ -194,6 +191,7 @@ class Work:
     def __init__(self, recognizer, options, status, recordings):
         self.recognizer = recognizer
         self.options, self.status, self.recordings = options, status, recordings
+        self.raw = raw_format(options)
         self.batch = []  # (Recording, samples) of short recordings
         self.taken, self.done, self.failed = 0, [], []
         self.audio = 0.0  # seconds
@@ -243,16 +241,15 @@ class Work:
         """Blocks of mono samples at the model's sampling rate."""
         options, rate = self.options, self.recognizer.sampling_rate
         channel = recording.channel if options.channel is None else options.channel
-        if recording.path == "-":
-            from pyspeech.audio.live import is_file, stream_live
+        if recording.path == "-" and (options.stream or self.raw):
+            from pyspeech.audio.live import stream_live
 
-            if not is_file(sys.stdin.buffer, options.stream):  # pyright: ignore[reportArgumentType]
-                blocks = stream_live(sys.stdin.buffer, rate, options.rate, channel, LIVE_BLOCK)  # pyright: ignore[reportArgumentType]
-                return itertools.takewhile(lambda _: not stopped, blocks)
+            blocks = stream_live(sys.stdin.buffer, rate, self.raw, channel, LIVE_BLOCK)  # pyright: ignore[reportArgumentType]
+            return itertools.takewhile(lambda _: not stopped, blocks)
         from pyspeech.audio.io import stream_audio
 
         block = LIVE_BLOCK if options.stream else FILE_BLOCK
-        return stream_audio(recording.path, rate, channel, block, recording.start, recording.duration)
+        return stream_audio(recording.path, rate, channel, block, recording.start, recording.duration, self.raw)
 
     def _stream(self, recording, blocks):
         """Recognise in segments; with --stream each goes to the screen as soon as it is over."""

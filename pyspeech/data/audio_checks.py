@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from pyspeech.audio.headers import promised_frames
-from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES, UNKNOWN_LENGTH, stream_audio
+from pyspeech.audio.headers import mended_header, promised_frames
+from pyspeech.audio.io import FFMPEG_SUFFIXES, SNDFILE_SUFFIXES, stream_audio
 from pyspeech.audio.level import STEP
+from pyspeech.audio.sources import UNKNOWN_LENGTH
 from pyspeech.data.manifests import length_of
 from pyspeech.data.problems import printable
 from pyspeech.engine.parts import file_state, fingerprint, in_parts
@@ -42,6 +43,11 @@ def check_audio(path, loudest=LOUDEST):
                 blocks = (block[:, None] for block in stream_audio(path, stream.samplerate))
                 frames = _check_samples(path, blocks, stream.channels, loudest, to_the_end=True)
                 return {**properties, "duration": frames / stream.samplerate, "format": f"{stream.format} of unknown length"}
+            if stream.frames and mended_header(stream, str(path)):
+                raise UserError(
+                    f"{path}: a WAV above 4 GiB whose header says {stream.frames / stream.samplerate:.2f} s, there is more; "
+                    "write it as RF64 or FLAC"
+                )
             promised = promised_frames(stream, str(path)) or stream.frames
             margin = ESTIMATED if stream.format in ("MP3", "MPEG") else 0
             frames = _frames(stream, margin)

@@ -36,6 +36,10 @@ class SpeechDetector:
         min_silence: float | None = None,
         min_speech: float | None = None,
         pad: float | None = None,
+        pad_before: float | None = None,
+        pad_after: float | None = None,
+        max_speech: float | None = None,
+        peak: float | None = None,
     ) -> None:
         """Load a detector; without arguments the bundled one.
 
@@ -49,6 +53,10 @@ class SpeechDetector:
             min_silence: Seconds; shorter pauses are filled. None, here and below: the operating point's.
             min_speech: Seconds; shorter segments are then dropped.
             pad: Seconds that are then added before and after each segment.
+            pad_before: Seconds added before it, instead of `pad`.
+            pad_after: Seconds added after it, instead of `pad`.
+            max_speech: Seconds; longer segments are then cut at the frame with the lowest score, which is left out. 0: none is.
+            peak: Score above which each segment has a frame (hysteresis); of a network. 0: any is speech.
 
         Raises:
             UserError: for a model that is missing or of another kind, and for options that make no sense.
@@ -56,11 +64,18 @@ class SpeechDetector:
         from pyspeech.errors import naming_extras
         from pyspeech.sad.detector import load_detector
 
-        tidying = {"min_silence": min_silence, "min_speech": min_speech, "pad": pad}
         self._chosen = system, model, threshold, point
-        self._tidying = tidying
+        self._tidying = {
+            "min_silence": min_silence,
+            "min_speech": min_speech,
+            "pad": pad,
+            "pad_before": pad_before,
+            "pad_after": pad_after,
+            "max_speech": max_speech,
+            "peak": peak,
+        }
         with naming_extras():
-            self._detector = load_detector(system, model, threshold, point, **tidying)
+            self._detector = load_detector(*self._chosen, **self._tidying)
         self.sampling_rate: int = self._detector.sampling_rate
 
     @classmethod
@@ -77,9 +92,9 @@ class SpeechDetector:
         """Detect the speech in a recording, or in each of a list of them, in bounded memory.
 
         Args:
-            audio: Path of an audio file of any format, rate and length; samples (N,) or (channels, N), a NumPy array or torch
-                tensor; or a list of these. Channels are averaged.
-            sampling_rate: Hz of samples in memory, which need it. A file knows its own.
+            audio: Path of an audio file of any format, rate and length, what else `pyspeech.audio.inputs` takes (bytes, a
+                binary stream, samples, samples with their rate), or a list of these. Channels are averaged.
+            sampling_rate: Hz of samples given alone. A file knows its own.
 
         Returns:
             A `Speech`, or a list of them in the order of the list given.
@@ -97,9 +112,17 @@ class SpeechDetector:
 
     __call__ = detect
 
-    def stream(self) -> StreamingDetector:
-        """Detect speech while audio comes in: `add(samples)` at `sampling_rate` gives the segments that are over, (n, 2)
-        seconds, and `finish()` the rest."""
+    def stream(self, sampling_rate: int | None = None) -> StreamingDetector:
+        """Detect speech while audio comes in.
+
+        `add(samples)` gives the segments that are over, (n, 2) seconds, and `finish()` the rest.
+
+        Args:
+            sampling_rate: Hz of the samples that will be added; None: `sampling_rate` of this detector.
+
+        Raises:
+            UserError: for a rate that is none; `add` raises it for samples of another shape than (N,).
+        """
         from pyspeech.sad.streaming import load_stream
 
-        return load_stream(*self._chosen, **self._tidying)
+        return load_stream(*self._chosen, sampling_rate=sampling_rate, **self._tidying)

@@ -13,6 +13,7 @@ from pyspeech.sad.registry import NETWORKS
 
 KIND = Kind("SAD network", "fearless", "exp/NAME/models/SYSTEM")
 SMOOTHINGS = ("none", "median", "hmm")
+SECONDS = ("min_silence", "min_speech", "pad", "pad_before", "pad_after", "max_speech")  # of an operating point
 
 
 @dataclass
@@ -59,7 +60,16 @@ class OperatingPoint:
     peak: float = 0.0  # a stretch of speech without a frame that scores more than this is none (hysteresis); 0: any is
     min_silence: float = 0.0  # seconds; shorter pauses are filled, then ...
     min_speech: float = 0.0  # seconds; ... shorter segments dropped, then ...
-    pad: float = 0.0  # seconds; ... this much added before and after each
+    pad: float = 0.0  # seconds; ... this much added before and after each, or ...
+    pad_before: float | None = None  # ... seconds added before it ...
+    pad_after: float | None = None  # ... and after it, instead, and ...
+    max_speech: float = 0.0  # seconds; ... longer segments are cut where the score is lowest; 0: none is
+
+    @property
+    def pads(self) -> tuple[float, float]:
+        """Seconds added before and after each segment."""
+        before, after = (self.pad if one is None else one for one in (self.pad_before, self.pad_after))
+        return before, after
 
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
@@ -67,8 +77,8 @@ class OperatingPoint:
         for name in ("threshold", "peak"):
             require(name, 0 <= getattr(self, name) <= 1, "0 to 1")
         require("smoothing", self.smoothing in SMOOTHINGS, f"one of {', '.join(SMOOTHINGS)}")
-        for name in ("min_silence", "min_speech", "pad"):
-            require(name, 0 <= getattr(self, name) < math.inf, "seconds, 0 or more")
+        for name in SECONDS:
+            require(name, getattr(self, name) is None or 0 <= getattr(self, name) < math.inf, "seconds, 0 or more")
 
 
 @dataclass

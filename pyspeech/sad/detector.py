@@ -25,7 +25,7 @@ from pyspeech.audio.level import STEP, Watched
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write, format_of
 from pyspeech.model_file import ONNX_FILE
-from pyspeech.sad.config import OperatingPoint, StatisticalConfig
+from pyspeech.sad.config import SECONDS, OperatingPoint, StatisticalConfig
 from pyspeech.sad.formats import FORMATS, render
 from pyspeech.sad.registry import NETWORKS
 from pyspeech.sad.segments import decided_segments
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 STATISTICAL = {"statistical": True, "statistical_plain": False}  # whether it looks at the voicing; the paper's does not
 SYSTEMS = ("shipped", *STATISTICAL, *NETWORKS)
 SHIPPED = Path(__file__).parent / "shipped" / "detector.onnx"  # made by the recipe detector
+SHORTEST_LIMIT = 0.1  # seconds: what limits segments is to hold some frames
 log = logging.getLogger(__name__)
 
 
@@ -95,10 +96,10 @@ class Detector:
         """Detect the speech in a file, or a part of it; arguments as of `pyspeech.audio.io.stream_audio`."""
         blocks = stream_audio(path, self.sampling_rate, channel, start=start, duration=duration)
         name = "standard input" if str(path) == "-" else str(path)
-        return replace(self.detect_blocks(blocks, name, channel is None), name=Path(path).stem)
+        return replace(self.detect_blocks(blocks, name), name=Path(path).stem)
 
-    def detect_blocks(self, blocks: Iterable[np.ndarray], name: str = "recording", mixed: bool = False) -> Speech:
-        """Detect the speech in blocks (n,) at `sampling_rate`, in bounded memory. name: for messages; mixed: of channels."""
+    def detect_blocks(self, blocks: Iterable[np.ndarray], name: str = "recording") -> Speech:
+        """Detect the speech in blocks (n,) at `sampling_rate`, in bounded memory. name: for messages."""
         audio = Watched(blocks)
         try:
             decisions, scores, shift, offset = self.decide(audio)
@@ -107,10 +108,9 @@ class Detector:
                 raise
             raise UserError(f"{name}: {error}") from None
         if audio.peak <= STEP and not decisions.any():
-            hint = " (if it has channels that cancel each other when mixed, choose one of them with --channel)" * mixed
-            log.warning("%s: silent%s", name, hint)
+            log.warning("%s: silent", name)
         seconds = audio.count / self.sampling_rate
-        segments = decided_segments(decisions, self.point, shift, seconds, offset)
+        segments = decided_segments(decisions, self.point, shift, seconds, offset, scores)
         return Speech(segments, seconds, scores.astype(np.float32), shift, offset, name)
 
 
@@ -125,9 +125,8 @@ def load_detector(
 
     system: one of SYSTEMS; None takes the network that the model holds, "shipped" without one. model: the folder of a
     trained network, or its model.pt, or an ONNX file; of a folder with both, ONNX is taken. point: the name of one of the
-    model's operating points;
-    None takes its first. threshold: of the scores, instead of the system's own (0 for log-likelihood ratios). tidying:
-    min_silence, min_speech and pad, seconds, instead of the operating point's own.
+    model's operating points; None takes its first. threshold: of the scores, instead of the system's own (0 for log-likelihood
+    ratios). tidying: other fields of an OperatingPoint, instead of the operating point's own.
     path, channel, start and duration are as `pyspeech.audio.io.stream_audio` takes them. UserError where the network is
     missing or of another system, and for a threshold that is no number; those of `detect` begin with the path, and it
     warns of silence.
@@ -145,6 +144,8 @@ def choose_system(
     `load_detector`."""
     if system in STATISTICAL:
         points = {"default": OperatingPoint(0.0)}
+        if tidying.get("peak"):
+            raise UserError(f"peak {tidying['peak']}: the statistical system has none; expected a network")
         chosen = choose_point(system, points, point, threshold=threshold, **tidying)
         return StatisticalConfig(voicing=STATISTICAL[system]), chosen
     scorer, points = find_scorer(system, model)
@@ -196,8 +197,14 @@ def choose_point(
     for field, value in given.items():
         if np.isnan(value):
             raise UserError(f"{field} nan: expected a number")
+        if field in SECONDS and not 0 <= value < np.inf:
+            raise UserError(f"{field} {value:g}: expected seconds, 0 or more")
+    if 0 < given.get("max_speech", 0) < SHORTEST_LIMIT:
+        raise UserError(f"max_speech {given['max_speech']:g}: expected at least {SHORTEST_LIMIT:g} s, or 0 for no limit")
     if "threshold" in given:
         given.setdefault("peak", 0.0)
+    if "pad" in given:
+        given = {"pad_before": None, "pad_after": None, **given}
     return replace(points[name or next(iter(points))], **given)  # pyright: ignore[reportArgumentType]
 
 

@@ -240,10 +240,11 @@ def _textgrid(recording, speech, duration):
 
 
 def _lhotse(recording, speech, duration, channel=0):
+    name = f"{recording}-{channel}" if channel else recording
     return "".join(
         json.dumps(
             {
-                "id": f"{recording}-{number:05d}",
+                "id": f"{name}-{number:05d}",
                 "recording_id": recording,
                 "start": start,
                 "duration": round(end - start, 3),

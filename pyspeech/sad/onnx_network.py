@@ -24,9 +24,14 @@ class OnnxNetwork:
     """
 
     def __init__(self, path: str | Path) -> None:
+        self._path = Path(path).absolute()
         self._session, _ = open_onnx(path, KIND, self._take)
         self.geometry = Geometry.of(self.network, self.stft_config)
         self.workers = stage_cores()  # each a thread: the steps of a recurrent network are too short to share
+
+    def __reduce__(self) -> tuple:
+        """A process that it is sent to reads the file again: a session cannot be sent."""
+        return OnnxNetwork, (self._path,)
 
     def _take(self, content):
         self.network, self.stft_config = NetworkConfig(**content["network"]), StftConfig(**content["stft"])

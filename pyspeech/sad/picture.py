@@ -8,16 +8,16 @@ WINDOW, HOP = 256, 80  # samples
 COLUMNS = 4000  # of the spectrogram at most
 
 
-def draw_found(path, found, target, channel=None, start=0.0, title=""):
+def draw_found(path, found, target, channel=None, start=0.0, title="", raw=None):
     """Write `target`, a PNG: the spectrogram of a recording's first ten minutes, the speech found and the frame scores.
 
-    path, channel, start: as of `pyspeech.audio.io.stream_audio`. found: Speech."""
+    path, channel, start, raw: as of `pyspeech.audio.io.stream_audio`. found: Speech."""
     import numpy as np
 
     from pyspeech.audio.io import stream_audio
 
     seconds = min(found.duration, LONGEST)
-    samples = np.concatenate([np.zeros(0), *stream_audio(path, RATE, channel, start=start, duration=seconds or None)])
+    samples = np.concatenate([np.zeros(0), *stream_audio(path, RATE, channel, start=start, duration=seconds or None, raw=raw)])
     speech = found.segments
     figure, (picture, curve) = new_figure(12, 3.6, rows=2, heights=[3, 1])
     if len(samples) >= WINDOW:

@@ -94,13 +94,17 @@ def segments_to_frames(segments: ArrayLike, num_frames: int, frame_shift: float 
 
 
 def tidy(
-    segments: ArrayLike, duration: float, min_speech: float = 0.0, min_silence: float = 0.0, pad: float = 0.0
+    segments: ArrayLike,
+    duration: float,
+    min_speech: float = 0.0,
+    min_silence: float = 0.0,
+    pad: float | tuple[float, float] = 0.0,
 ) -> np.ndarray:
     """Clean a detector's segments up, in this order: fill short silences, drop short speech, pad.
 
     segments: (n, 2) seconds. duration: the recording's length in seconds. min_silence: a pause between two speech
     segments that is shorter is filled. min_speech: a segment that is then shorter is dropped. pad: seconds added at
-    both sides, cut at the recording's ends, overlaps merged. Returns (m, 2).
+    both sides, or before and after; cut at the recording's ends, overlaps merged. Returns (m, 2).
     """
     segments = clip(segments, duration)
     if len(segments) and min_silence > 0:
@@ -110,17 +114,53 @@ def tidy(
         segments = np.stack([starts, ends], axis=1)
     if min_speech > 0:
         segments = segments[np.round(segments[:, 1] - segments[:, 0], DECIMALS) >= min_speech]
-    if pad > 0:
-        segments = clip(np.round(segments + [-pad, pad], DECIMALS), duration)
+    before, after = _both(pad)
+    if before > 0 or after > 0:
+        segments = clip(np.round(segments + [-before, after], DECIMALS), duration)
     return segments
 
 
+def _both(pad):
+    return pad if isinstance(pad, tuple) else (pad, pad)
+
+
+def split(segments: ArrayLike, longest: float, scores: ArrayLike, frame_shift: float, offset: float = 0.0) -> np.ndarray:
+    """Cut segments (n, 2), seconds, that are longer than `longest` seconds: the frame with the lowest score is left out.
+
+    Each piece ends in the second half of the longest that it may be, where as much is left that no scrap remains. scores (T,),
+    frame_shift and offset: of the frames, as of `frames_to_segments`.
+    """
+    scores, pieces = np.asarray(scores), []
+    for start, end in as_segments(segments).tolist():
+        while end - start > longest:
+            last = min(start + longest, end - longest / 4)
+            first, behind = (int(round((time - offset) / frame_shift)) for time in (start + longest / 2, last))
+            first = min(max(first, 0), len(scores) - 1)
+            lowest = first + int(np.argmin(scores[first : max(behind, first + 1)]))
+            cut = round(offset + lowest * frame_shift, DECIMALS)
+            if not start < cut < end:  # frames as long as the segments
+                break
+            pieces.append((start, cut))
+            start = round(cut + frame_shift, DECIMALS)
+        pieces.append((start, end))
+    return as_segments(pieces)
+
+
 def decided_segments(
-    decisions: ArrayLike, point: OperatingPoint, frame_shift: float, duration: float | None = None, offset: float = 0.0
+    decisions: ArrayLike,
+    point: OperatingPoint,
+    frame_shift: float,
+    duration: float | None = None,
+    offset: float = 0.0,
+    scores: ArrayLike = (),
 ) -> np.ndarray:
-    """`frames_to_segments`, then `tidy` with the least lengths and the pad of an operating point: (n, 2) seconds."""
+    """`frames_to_segments`, then `tidy` and `split` with the lengths and pads of an operating point: (n, 2) seconds.
+
+    scores: of the frames (T,), for a point that limits the length of segments.
+    """
     segments = frames_to_segments(decisions, frame_shift, duration, offset)
-    return tidy(segments, float("inf") if duration is None else duration, point.min_speech, point.min_silence, point.pad)
+    segments = tidy(segments, float("inf") if duration is None else duration, point.min_speech, point.min_silence, point.pads)
+    return split(segments, point.max_speech, scores, frame_shift, offset) if point.max_speech else segments
 
 
 def total(segments: ArrayLike) -> float:
@@ -136,10 +176,15 @@ class OnlineSegments:
     """
 
     def __init__(
-        self, frame_shift: float, offset: float = 0.0, min_speech: float = 0.0, min_silence: float = 0.0, pad: float = 0.0
+        self,
+        frame_shift: float,
+        offset: float = 0.0,
+        min_speech: float = 0.0,
+        min_silence: float = 0.0,
+        pad: float | tuple[float, float] = 0.0,
     ) -> None:
         self.frame_shift, self.offset = frame_shift, offset
-        self._tidying = min_speech, min_silence, pad
+        self._tidying = min_speech, min_silence, _both(pad)
         self._count = 0  # frames decided
         self._open = None  # the first frame of a stretch of speech that goes on
         self._closed = []  # (first frame, first one behind it) of stretches that a further one may join
@@ -147,12 +192,12 @@ class OnlineSegments:
     def add(self, decisions: ArrayLike) -> np.ndarray:
         """Segments (n, 2), seconds, that are final with further decisions, bool (T,)."""
         self._collect(decisions)
-        _, min_silence, pad = self._tidying
+        _, min_silence, pads = self._tidying
         final = 0
         for index, (_, end) in enumerate(self._closed):
             following = self._closed[index + 1][0] if index + 1 < len(self._closed) else self._open
             pause = round(((self._count if following is None else following) - end) * self.frame_shift, DECIMALS)
-            if pause >= min_silence and pause > 2 * pad:
+            if pause >= min_silence and pause > sum(pads):
                 final = index + 1
         return self._give(final)
 

@@ -27,7 +27,7 @@ def find_speech(
 ) -> np.ndarray:
     """Speech segments (n, 2), seconds, of frame scores (T,) at an operating point; the others as of `frames_to_segments`."""
     decisions = decide(scores, point.threshold, point.smoothing, point.peak)
-    return decided_segments(decisions, point, frame_shift, duration, offset)
+    return decided_segments(decisions, point, frame_shift, duration, offset, scores)
 
 
 def decide(scores: ArrayLike, threshold: float, smoothing: str = "none", peak: float = 0.0) -> np.ndarray:

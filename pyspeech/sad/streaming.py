@@ -22,6 +22,8 @@ from typing import Protocol
 
 import numpy as np
 
+from pyspeech.audio.inputs import Feed
+from pyspeech.errors import UserError
 from pyspeech.sad.config import OperatingPoint, StatisticalConfig
 from pyspeech.sad.decoding import PieceCollector, Scorer
 from pyspeech.sad.segments import OnlineSegments
@@ -52,18 +54,20 @@ class Decider(Protocol):
 class StreamingDetector:
     """Segments while samples come in.
 
-    sampling_rate: Hz, that it expects. latency: seconds from a frame to its decision, at most, but for what smoothing takes.
-    delay: seconds from the end of a segment until it is known, at most, but for what the HMM needs to be sure.
+    sampling_rate: Hz of the samples that come in. latency: seconds from a frame to its decision, at most, but for what
+    smoothing takes. delay: seconds from the end of a segment until it is known, at most, but for what the HMM needs to be sure.
     """
 
-    def __init__(self, decider: Decider, point: OperatingPoint) -> None:
+    def __init__(self, decider: Decider, point: OperatingPoint, sampling_rate: int | None = None) -> None:
         self._decider = decider
-        self.sampling_rate, self.latency = decider.sampling_rate, decider.latency
+        self.sampling_rate = decider.sampling_rate if sampling_rate is None else sampling_rate
+        self._feed = Feed(self.sampling_rate, decider.sampling_rate)
+        self.latency = decider.latency
         smoothing = MEDIAN_FRAMES // 2 * decider.frame_shift if point.smoothing == "median" else 0.0
-        self.delay = self.latency + smoothing + max(point.min_silence, 2 * point.pad)
+        self.delay = self.latency + smoothing + max(point.min_silence, sum(point.pads))
         self.samples = 0  # that came in
         self._segments = OnlineSegments(
-            decider.frame_shift, decider.frame_offset, point.min_speech, point.min_silence, point.pad
+            decider.frame_shift, decider.frame_offset, point.min_speech, point.min_silence, point.pads
         )
 
     @property
@@ -72,14 +76,15 @@ class StreamingDetector:
         return self.samples / self.sampling_rate
 
     def add(self, samples: np.ndarray) -> np.ndarray:
-        """Segments (n, 2), seconds, that are known to be over with further samples, float (N,)."""
+        """Segments (n, 2), seconds, that are known to be over with further samples (N,), floats or integers of full scale."""
+        fed = self._feed.add(samples)
         self.samples += len(samples)
-        return self._segments.add(self._decider.add(np.asarray(samples, np.float32)))
+        return self._segments.add(self._decider.add(fed))
 
     def finish(self) -> np.ndarray:
         """Those that are left at the end of the audio."""
-        last = self._segments.add(self._decider.finish())
-        return np.concatenate([last, self._segments.finish(self.seconds)])
+        last = [self._segments.add(decided) for decided in (self._decider.add(self._feed.finish()), self._decider.finish())]
+        return np.concatenate([*last, self._segments.finish(self.seconds)])
 
 
 def load_stream(
@@ -87,15 +92,19 @@ def load_stream(
     model: str | Path | None = None,
     threshold: float | None = None,
     point: str | None = None,
+    sampling_rate: int | None = None,
     **tidying: float | None,
 ) -> StreamingDetector:
-    """A StreamingDetector; the arguments are those of `pyspeech.sad.detector.load_detector`."""
+    """A StreamingDetector; sampling_rate: Hz of its samples, None: the model's; the others are as of
+    `pyspeech.sad.detector.load_detector`."""
     from pyspeech.sad.detector import choose_system
 
     found, chosen = choose_system(system, model, threshold, point, **tidying)
+    if chosen.max_speech:
+        raise UserError(f"max_speech {chosen.max_speech:g}: a stream has no limit of its segments; expected 0")
     if isinstance(found, StatisticalConfig):
-        return StreamingDetector(CausalStatistical(found, chosen.threshold), chosen)
-    return StreamingDetector(NetworkDecider(found, chosen), chosen)
+        return StreamingDetector(CausalStatistical(found, chosen.threshold), chosen, sampling_rate)
+    return StreamingDetector(NetworkDecider(found, chosen), chosen, sampling_rate)
 
 
 class NetworkDecider:

@@ -14,7 +14,6 @@ import csv
 import io
 import json
 import math
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -214,9 +213,9 @@ class FakeDetector:
         """Score a recording, or each of a list of them, in bounded memory.
 
         Args:
-            audio: Path of an audio file of any format, rate and length; samples (N,) or (channels, N), a NumPy array or torch
-                tensor; or a list of these. Channels are averaged.
-            sampling_rate: Hz of samples in memory, which need it. A file knows its own.
+            audio: Path of an audio file of any format, rate and length, what else `pyspeech.audio.inputs` takes (bytes, a
+                binary stream, samples, samples with their rate), or a list of these. Channels are averaged.
+            sampling_rate: Hz of samples given alone. A file knows its own.
 
         Returns:
             A `FakeScore`, or a list of them in the order of the list given.
@@ -257,7 +256,7 @@ def anonymize(audio: AudioInput, coefficient: float = 0.8, sampling_rate: int | 
     """Hide who speaks: formants are moved by a McAdams coefficient (Patino et al. 2021; see mcadams.py).
 
     Args:
-        audio: Path of an audio file, or samples (N,) or (channels, N), a NumPy array or torch tensor.
+        audio: Path of an audio file, or what else `pyspeech.audio.inputs` takes.
         coefficient: Above 0; 1 changes nothing, below 0.6 and above 1 is hard to understand.
         sampling_rate: Hz of samples in memory, which need it. A file knows its own. The coefficient is meant for 16 kHz.
         level: "rms" (as loud as before), "peak" (to full scale) or "none".
@@ -268,19 +267,10 @@ def anonymize(audio: AudioInput, coefficient: float = 0.8, sampling_rate: int | 
     Raises:
         UserError: for what cannot be read or is no audio, and for arguments out of range.
     """
-    import numpy as np
-
-    from pyspeech.audio.inputs import checked_rate, samples_of
-    from pyspeech.audio.io import read_channels
+    from pyspeech.audio.inputs import read_input
     from pyspeech.spoof import mcadams
 
-    if isinstance(audio, (str, os.PathLike)):
-        samples, rate = read_channels(os.fspath(audio))
-    else:
-        samples = samples_of(audio, "recording")
-        rate = int(checked_rate(sampling_rate, "recording"))
-        if samples.dtype.kind == "i":  # of full scale
-            samples = samples / -np.float32(np.iinfo(samples.dtype).min)
+    samples, rate = read_input(audio, sampling_rate)
     return Sound(mcadams.anonymize(samples, coefficient, rate, level), rate)
 
 

@@ -162,9 +162,9 @@ class UnitEncoder:
         """Encode a recording, or each of a list of them, as the command `pyspeech units` does.
 
         Args:
-            audio: Path of an audio file of any format, rate and length, or samples as `pyspeech.audio.inputs` takes them,
+            audio: Path of an audio file of any format, rate and length, what else `pyspeech.audio.inputs` takes,
                 or a list of these. Channels are averaged.
-            sampling_rate: Hz of samples in memory, which need it. A file knows its own.
+            sampling_rate: Hz of samples given alone. A file knows its own.
 
         Returns:
             `Units`, or a list of them in the order of the list given.
@@ -293,10 +293,10 @@ class UnitSynthesizer:
         """Say what is said in a recording, or in each of a list of them, in another voice.
 
         Args:
-            audio: Path of an audio file of any format, rate and length, or samples as `pyspeech.audio.inputs` takes them,
+            audio: Path of an audio file of any format, rate and length, what else `pyspeech.audio.inputs` takes,
                 or a list of these. Channels are averaged.
             speaker: One of `speakers`; may be left out where there is one alone.
-            sampling_rate: Hz of samples in memory, which need it. A file knows its own.
+            sampling_rate: Hz of samples given alone. A file knows its own.
             seed: Of the phases that Griffin-Lim begins with; the same seed gives the same samples.
 
         Returns:

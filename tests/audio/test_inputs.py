@@ -1,11 +1,14 @@
 """Audio as the Python API takes it: arrays and tensors of any type, with channels; what is no audio."""
 
+import io
+
 import numpy as np
 import pytest
+import soundfile
 import torch
 from tool_harness import one_line_error
 
-from pyspeech.audio.inputs import stream_inputs
+from pyspeech.audio.inputs import Feed, is_many, read_input, stream_inputs
 
 
 def joined(audio, sampling_rate=16000, rate=16000):
@@ -27,6 +30,62 @@ def test_types_and_channels(rng):
     assert len(joined(expected, 8000)[0][1]) == 10000
 
 
+def test_pairs_and_files_in_memory(tmp_path, rng):
+    """(samples, rate) is one recording, whatever rate is given beside; bytes and streams are what the file is."""
+    samples = (0.1 * rng.standard_normal(5000)).astype(np.float32)
+    stream = io.BytesIO()
+    soundfile.write(stream, samples, 16000, format="WAV", subtype="FLOAT")
+    data = stream.getvalue()
+    (tmp_path / "a.wav").write_bytes(data)
+    with open(tmp_path / "a.wav", "rb") as opened:
+        for audio, name in (
+            ((samples, 16000), "recording"),
+            ((torch.from_numpy(samples), np.int64(16000)), "recording"),
+            (data, "recording"),
+            (memoryview(data), "recording"),
+            (io.BytesIO(data), "recording"),
+            (opened, "a"),
+            (tmp_path / "a.wav", "a"),
+        ):
+            ((found_name, found),) = joined(audio, 8000)
+            assert found_name == name
+            np.testing.assert_array_equal(found, samples)
+            assert not is_many(audio)
+    several = joined([(samples, 8000), data, samples], 16000)
+    assert [name for name, _ in several] == ["recording 1", "recording 2", "recording 3"]
+    assert [len(found) for _, found in several] == [10000, 5000, 5000] and is_many((samples, samples))
+
+
+def test_the_channels_of_an_input(tmp_path, rng):
+    pcm = rng.integers(-32768, 32768, (500, 2)).astype(np.int16)
+    soundfile.write(tmp_path / "a.wav", pcm, 8000)
+    for audio in (tmp_path / "a.wav", (tmp_path / "a.wav").read_bytes(), (pcm.T, 8000)):
+        samples, rate = read_input(audio, None)
+        np.testing.assert_array_equal(samples, pcm.T / np.float32(32768))
+        assert rate == 8000
+
+
+@pytest.mark.parametrize("rate", [8000, 16000, 22050])
+def test_a_feed_gives_what_the_whole_gives(rng, caplog, rate):
+    """However the samples are cut; one that is not finite is read as 0, and said once."""
+    samples = rng.integers(-32768, 32768, 5000).astype(np.int16)
+    for whole in (samples, samples / 32768):
+        feed = Feed(rate, 16000)
+        parts = [feed.add(whole[start : start + 333]) for start in range(0, len(whole), 333)]
+        np.testing.assert_allclose(np.concatenate([*parts, feed.finish()]), joined(whole, rate)[0][1], atol=1e-6)
+    assert not caplog.records
+    feed = Feed(16000, 16000)
+    assert feed.add(np.array([0.5, np.nan, np.inf])).tolist() == [0.5, 0, 0]
+    assert feed.add(torch.tensor([-np.inf])).tolist() == [0] and len(feed.add([])) == 0
+    assert len(caplog.records) == 1 and "stream: samples that are not finite" in caplog.text
+
+
+@pytest.mark.parametrize("shape", [(1, 160), (160, 2), ()])
+def test_shapes_that_a_feed_refuses(shape):
+    with one_line_error(r"stream: float64 of shape \(.*\); expected numbers \(N,\)"):
+        Feed(16000, 16000).add(np.zeros(shape))
+
+
 @pytest.mark.parametrize(
     "audio, message",
     [
@@ -35,10 +94,16 @@ def test_types_and_channels(rng):
         (np.zeros((2, 3, 4)), r"float64 of shape \(2, 3, 4\); expected numbers \(N,\) or \(channels, N\)"),
         (np.array(["a.wav"]), "expected numbers"),
         (torch.zeros(2, 0), "recording: holds no samples"),
+        ((16000, np.zeros(5)), "recording: int; expected a path"),
+        ((np.zeros(5), 0), "recording: sampling_rate=0; expected the Hz"),
+        (b"", r"recording: is empty \(0 bytes\)"),
+        (b"Dear diary", "recording: cannot be read as audio: .*text file"),
+        (io.StringIO("x"), "recording: a stream of text; expected one of bytes"),
         (np.zeros((500, 2)), "500 channels of 2 samples; expected .channels, N.: transpose it"),
     ],
 )
-def test_what_is_no_audio(audio, message):
+def test_what_is_no_audio(monkeypatch, audio, message):
+    monkeypatch.setenv("PATH", "")  # no ffmpeg
     with one_line_error(message):
         joined(audio)
 

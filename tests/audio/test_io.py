@@ -13,7 +13,9 @@ import pytest
 import soundfile
 
 from pyspeech.audio.io import find_audio, read_audio, read_channels, stream_audio
+from pyspeech.audio.raw import ENCODINGS, RawFormat
 from pyspeech.audio.recordings import Recording, find_recordings
+from pyspeech.audio.sources import open_source
 from pyspeech.errors import UserError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -178,6 +180,68 @@ def test_wav_whose_header_was_never_finished(tmp_path, caplog, kind, subtype):
             read_audio(path)
 
 
+GIB_4 = 1 << 32
+
+
+def write_large_wav(path, size_in_header, last, seconds_before, rate=48000, behind=b""):
+    """A sparse WAV file: silence of so many seconds, then `last`, int16 (n, channels); its header says `size_in_header`."""
+    channels = last.shape[1]
+    length = seconds_before * rate * channels * 2
+    head = struct.pack(
+        "<4sI4s4sIHHIIHH", b"RIFF", 0, b"WAVE", b"fmt ", 16, 1, channels, rate, rate * channels * 2, channels * 2, 16
+    )
+    with open(path, "wb") as stream:
+        stream.write(head + b"data" + struct.pack("<I", size_in_header(length + last.nbytes)))
+        stream.seek(length, os.SEEK_CUR)
+        stream.write(last.tobytes() + behind)
+
+
+@pytest.mark.parametrize(
+    "size_in_header, behind",
+    [
+        (lambda size: 0xFFFFFFFF, b""),
+        (lambda size: 0x7FFFF000, b""),
+        (lambda size: 0, b""),
+        (lambda size: size % GIB_4, b""),
+        (lambda size: size % GIB_4, b"LIST\4\0\0\0INFO"),
+    ],
+)
+def test_wav_above_4_gib_is_read_to_its_end(tmp_path, caplog, size_in_header, behind):
+    last = (32768 * noise(1, 48000, 2)).astype("<i2")
+    before = GIB_4 // (48000 * 4) + 10  # seconds
+    write_large_wav(tmp_path / "long.wav", size_in_header, last, before, behind=behind)
+    with open_source(tmp_path / "long.wav") as source:
+        source.skip(before * 48000 - 100)
+        found = source.read(10**6)
+    assert np.array_equal(found, np.concatenate([np.zeros((100, 2)), last / 32768]))
+    assert f": {before + 1:.2f} s of audio" in caplog.text
+    part = list(stream_audio(tmp_path / "long.wav", 48000, 1, start=before))
+    assert np.array_equal(np.concatenate(part), last[:, 1] / np.float32(32768))
+
+
+def test_wav_above_4_gib_of_other_chunks_is_as_its_header_says(tmp_path):
+    last = (32768 * noise(1, 48000, 2)).astype("<i2")
+    write_large_wav(tmp_path / "a.wav", lambda size: last.nbytes, last, 0, behind=b"junk" + struct.pack("<I", 0xFFFFFFF0))
+    os.truncate(tmp_path / "a.wav", GIB_4 + (1 << 28))
+    with open_source(tmp_path / "a.wav") as source:
+        assert np.array_equal(source.read(10**6), last / 32768)
+
+
+@pytest.mark.parametrize("mixed_in, warned", [(0.0, True), (0.05, True), (1.0, False)])
+def test_channels_that_cancel_are_said_to(tmp_path, caplog, mixed_in, warned):
+    """In antiphase, with a little noise in each of them or none; not where they differ."""
+    voice, others = noise(1, 8000), noise(1, 8000, 2, seed=1)
+    samples = np.concatenate([voice, -voice], axis=1) + mixed_in * others
+    soundfile.write(tmp_path / "a.wav", samples if mixed_in < 1 else others, 8000, subtype="FLOAT")
+    assert len(read_audio(tmp_path / "a.wav", 16000)[0]) == 16000
+    assert ("its channels cancel each other when mixed" in caplog.text) == warned
+    caplog.clear()
+    read_audio(tmp_path / "a.wav", channel=0)
+    soundfile.write(tmp_path / "b.wav", np.zeros((8000, 2)), 8000)
+    read_audio(tmp_path / "b.wav")
+    assert not caplog.records
+
+
 def test_truncated_flac(tmp_path, caplog):
     soundfile.write(tmp_path / "whole.flac", noise(20, 8000), 8000)
     data = (tmp_path / "whole.flac").read_bytes()
@@ -260,6 +324,20 @@ def test_ffmpeg_is_used_for_what_libsndfile_refuses(tmp_path, monkeypatch):
         read_audio(tmp_path / "other.mp4")
 
 
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_samples_without_a_header(tmp_path, encoding):
+    """Against what libsndfile makes of the same bytes behind a header."""
+    subtype, size = ENCODINGS[encoding]
+    samples = noise(0.5, 8000, 2)
+    kind = {"format": "RAW", "subtype": subtype, "endian": "LITTLE"}
+    soundfile.write(tmp_path / "a.raw", samples, 8000, **kind)
+    assert (tmp_path / "a.raw").stat().st_size == 4000 * 2 * size
+    found = np.concatenate(list(stream_audio(tmp_path / "a.raw", 8000, 1, raw=RawFormat(8000, encoding, 2))))
+    assert np.abs(found - samples[:, 1]).max() < (0.02 if size == 1 else 1e-4)
+    with pytest.raises(UserError, match="a.raw: has no header"):
+        read_audio(tmp_path / "a.raw")
+
+
 def test_standard_input_and_named_pipe(tmp_path):
     soundfile.write(tmp_path / "a.wav", noise(0.2, 8000), 8000)
     code = "import sys; from pyspeech.audio.io import read_audio; print(len(read_audio(sys.argv[1])[0]))"
@@ -292,6 +370,13 @@ def test_find_audio(tmp_path):
         find_audio([""])
     with pytest.raises(UserError, match="absent: no such file or folder"):
         find_audio([tmp_path / "absent"])
+
+
+def test_endings_that_are_found(tmp_path):
+    names = ["book.m4b", "film.mkv", "old.VOC", "radio.mp2", "talk.mka"]
+    for name in (*names, "notes.md"):
+        (tmp_path / name).touch()
+    assert [path.name for path in find_audio([tmp_path])] == names
 
 
 def _folder(path):

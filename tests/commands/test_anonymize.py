@@ -188,7 +188,9 @@ def test_one_file_into_another_format_and_into_a_folder(tmp_path, caplog, capsys
     soundfile.write(tmp_path / "odd.wav", SPEECH[:3000], 11025)
     assert tool.main([str(tmp_path / "odd.wav"), str(tmp_path / "odd.opus")]) == 0
     assert soundfile.info(str(tmp_path / "odd.opus.wav")).samplerate == 11025
-    first, second = caplog.messages
+    assert tool.main([str(source), str(tmp_path / "hidden")]) == 0 and (tmp_path / "hidden.wav").exists()
+    first, second, third = caplog.messages
+    assert third == f"{source}: {tmp_path}/hidden has no ending that names a format; written as {tmp_path}/hidden.wav"
     assert "this format; written as" in first and "y.m4a.wav" in first and "odd.opus.wav" in second
 
 

@@ -354,6 +354,132 @@ def test_channels_that_cancel_each_other_are_said_to(tmp_path, caplog):
     path = write_bursts(tmp_path, (1.0, -1.0))
     detect = load_detector("statistical")
     assert len(detect(path).segments) == 0
-    assert f"{path}: silent (if it has channels that cancel each other" in caplog.text and "--channel" in caplog.text
+    assert f"{path}: its channels cancel each other when mixed; choose one of them (--channel)" in caplog.text
     caplog.clear()
     assert len(detect(path, channel=1).segments) and not caplog.records
+    soundfile.write(tmp_path / "mono.wav", np.zeros(RATE), RATE)
+    detect(tmp_path / "mono.wav")
+    assert [record.message for record in caplog.records] == [f"{tmp_path}/mono.wav: silent"]
+
+
+def test_antiphase_with_a_little_noise_is_said_to_cancel(tmp_path, caplog):
+    noise = 0.003 * np.random.default_rng(0).standard_normal((20 * RATE, 2))
+    soundfile.write(tmp_path / "a.wav", voice()[:, None] * (1.0, -1.0) + noise, RATE, subtype="PCM_16")
+    assert len(load_detector("statistical")(tmp_path / "a.wav").segments) == 0
+    assert "its channels cancel each other when mixed" in caplog.text
+
+
+def test_every_channel_by_itself(tmp_path):
+    """RTTM tells channels by number, others by name; a mono recording keeps its own; each is what --channel finds."""
+    soundfile.write(tmp_path / "pair.wav", np.stack([voice(), 0.3 * voice()[::-1]], axis=1), RATE)
+    soundfile.write(tmp_path / "mono.wav", voice(), RATE)
+    done = run(tmp_path / "pair.wav", tmp_path / "mono.wav", "--channel", "all")
+    apart = [run(tmp_path / "pair.wav", "--channel", channel).stdout for channel in "01"]
+    assert done.returncode == 0 and done.stdout == "".join(apart) + run(tmp_path / "mono.wav").stdout
+    assert all(f"SPEAKER pair {channel} " in text for channel, text in enumerate(apart, 1))
+    assert run(tmp_path, "--channel", "all", "--format", "lhotse", "-o", tmp_path / "out").returncode == 0
+    files = {path.name: list(map(json.loads, path.read_text().splitlines())) for path in (tmp_path / "out").iterdir()}
+    assert files.keys() == {"mono.jsonl", "pair_ch0.jsonl", "pair_ch1.jsonl"}
+    every = [entry for entries in files.values() for entry in entries]
+    assert len({entry["id"] for entry in every}) == len(every) and {entry["recording_id"] for entry in every} == {
+        "pair",
+        "mono",
+    }
+    done = run("-", "--channel", "all", stdin=subprocess.DEVNULL)
+    assert done.returncode == 1 and "error: --channel all: standard input cannot be read a second time" in done.stderr
+
+
+def test_output_named_as_a_file(edges, tmp_path):
+    folder, found, _ = edges
+    target = tmp_path / "x.TextGrid"
+    assert run(folder / "pcm.wav", "-o", target).returncode == 0
+    assert target.read_text().startswith('File type = "ooTextFile"') and target.read_text().count('"speech"') > 1
+    assert run(folder / "pcm.wav", "-o", tmp_path / "y.txt", "--format", "rttm", "--scores").returncode == 0
+    assert (tmp_path / "y.txt").read_text().startswith("SPEAKER pcm 1") and len(np.load(tmp_path / "y.npy"))
+    done = run(folder / "pcm.wav", folder / "tone.wav", "-o", tmp_path / "z.TextGrid")
+    assert done.returncode == 1 and done.stderr == (
+        f"error: -o {tmp_path}/z.TextGrid: a file for 2 recordings; expected a folder, such as labels/\n"
+    )
+    assert {path.name for path in tmp_path.iterdir()} == {"x.TextGrid", "y.txt", "y.npy"}
+    (tmp_path / "old.csv").mkdir()  # a folder is one whatever its name is
+    assert run(folder / "pcm.wav", "-o", tmp_path / "old.csv").returncode == 0
+    assert [path.name for path in (tmp_path / "old.csv").iterdir()] == ["pcm.rttm"]
+
+
+def test_several_processes_give_what_one_gives(edges, tmp_path):
+    """In the order of the input, with each error."""
+    folder, _, done = edges
+    for options in (["--format", "csv"], ["--format", "audacity"]):
+        one, two = (run(folder, *options, "--jobs", jobs) for jobs in (1, 3))
+        assert one.stdout == two.stdout and one.returncode == two.returncode == 1
+        lines = [[line for line in sorted(run.stderr.splitlines()) if "computed in" not in line] for run in (one, two)]
+        assert lines[0] == lines[1] and "17 recordings: " in two.stderr
+    assert run(folder / "pcm.wav", folder / "96k.wav", "--jobs", "2", "-o", tmp_path / "out").returncode == 0
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"pcm.rttm", "96k.rttm"}
+
+
+def test_several_processes_with_the_bundled_network(edges):
+    folder, _, _ = edges
+    one, two = (
+        run_tool("detect_speech", folder / "pcm.wav", folder / "96k.wav", "--threshold", "0.01", "--jobs", jobs)
+        for jobs in (1, 2)
+    )
+    assert one.stdout == two.stdout and one.stdout.count("SPEAKER") > 1 and one.returncode == two.returncode == 0
+
+
+def test_segments_as_files(edges, tmp_path):
+    """The samples of each segment, at the rate of the recording, named as the formats for Kaldi name them."""
+    folder, _, _ = edges
+    options = ["--max-speech", "1", "--pad-before", "0.2", "--pad-after", "0", "--format", "segments"]
+    done = run(folder / "96k.wav", *options, "--cut", tmp_path / "parts")
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert [path.stem for path in sorted((tmp_path / "parts").iterdir())] == [line[0] for line in lines] and len(lines) > 5
+    whole, rate = soundfile.read(folder / "96k.wav")
+    for name, _, start, end in lines:
+        part, found_rate = soundfile.read(tmp_path / "parts" / f"{name}.wav")
+        expected = whole[round(float(start) * rate) : round(float(end) * rate)]
+        assert found_rate == rate == 96000 and len(part) == len(expected) and np.abs(part - expected).max() < 1e-4
+        assert float(end) - float(start) <= 1.0
+    done = run("-", "--cut", tmp_path / "more", stdin=subprocess.DEVNULL)
+    assert done.stderr == "error: --cut: standard input cannot be read a second time; write it to a file first\n"
+
+
+def test_scores_as_csv(edges, tmp_path):
+    folder, found, _ = edges
+    assert run(folder / "pcm.wav", "-o", tmp_path, "--scores", "--score-format", "csv").returncode == 0
+    header, *lines = (tmp_path / "pcm.scores.csv").read_text().splitlines()
+    times, scores = np.array([line.split(",") for line in lines], float).T
+    assert header == "start,score" and np.abs(times - 0.01 * np.arange(len(times))).max() < 1e-9
+    np.testing.assert_allclose(scores, found["pcm"]["scores"], rtol=1e-4, atol=1e-3)
+
+
+def test_samples_without_a_header(edges, tmp_path):
+    folder, found, _ = edges
+    for encoding, subtype in (("s16", "PCM_16"), ("mulaw", "ULAW")):
+        soundfile.write(tmp_path / "pcm.raw", voice(), RATE, format="RAW", subtype=subtype)
+        done = run(tmp_path / "pcm.raw", "--raw", "--encoding", encoding, "--rate", RATE, "--format", "json")
+        (speech,) = (json.loads(done.stdout)["speech"],)
+        assert np.abs(np.array(speech) - found["pcm"]["speech"]).max() < (0.1 if encoding == "mulaw" else 0.001)
+        with open(tmp_path / "pcm.raw", "rb") as stream:
+            done = run("-", "--raw", "--encoding", encoding, "--rate", RATE, "--format", "json", stdin=stream)
+        assert json.loads(done.stdout)["speech"] == speech
+    done = run(tmp_path / "pcm.raw", "--rate", RATE)
+    assert done.returncode == 1 and done.stderr.startswith("error: --rate 8000: is for raw samples; add --raw")
+    for options in (["--stream"], []):
+        with open(tmp_path / "pcm.raw", "rb") as stream:
+            done = run("-", *options, stdin=stream)
+        assert done.returncode == 1 and "does not start as an audio file of a known kind; raw samples need --raw" in done.stderr
+
+
+def test_hysteresis(tmp_path):
+    """A stretch of speech stays where it scores above the peak somewhere."""
+    path = write_bursts(tmp_path)
+    low = load_detector(threshold=0.01)(path)
+    frames = (low.segments / low.frame_shift).round().astype(int)
+    tops = [float(low.scores[max(0, start - 2) : end].max()) for start, end in frames]
+    peak = sorted(tops)[len(tops) // 2]
+    done = run_tool("detect_speech", path, "--threshold", "0.01", "--min-silence", "0", "--peak", peak)
+    kept = load_detector(threshold=0.01, min_silence=0.0, peak=peak)(path)
+    assert done.stdout.count("SPEAKER") == len(kept.segments) and len(kept.segments) < len(low.segments) > 1
+    for error in (["--system", "statistical", "--peak", "0.5"], ["--threshold", "0.01", "--pad", "-1"]):
+        assert run_tool("detect_speech", path, *error).returncode != 0

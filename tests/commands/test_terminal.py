@@ -8,6 +8,7 @@ import pytest
 from tool_harness import ENVIRONMENT, UTILS, assert_usage_error
 
 from pyspeech.commands import arguments
+from pyspeech.commands.terminal import progress_bar
 
 SCRIPT = """
 import os, signal, sys, time
@@ -43,6 +44,11 @@ def test_ctrl_c_is_never_a_traceback(tmp_path, when, status):
     script.write_text(SCRIPT.format(root=str(UTILS.parent)))
     done = subprocess.run([sys.executable, str(script), when], capture_output=True, text=True, env=ENVIRONMENT)
     assert done.returncode == status and not done.stdout + done.stderr
+
+
+def test_progress():
+    assert progress_bar(0, 40, 0.1) == "[....................] 1/40"
+    assert progress_bar(10, 40, 60.0) == "[#####...............] 11/40, 0:03:00 left"
 
 
 def test_a_file_in_no_folder_is_refused_before_the_work(tmp_path, capsys):

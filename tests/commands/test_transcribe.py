@@ -6,7 +6,6 @@ import math
 import os
 import re
 import signal
-import struct
 import subprocess
 import sys
 import threading
@@ -26,12 +25,13 @@ from pyspeech.asr.recognizer import Alternative, Recognition, recognize
 from pyspeech.asr.streaming import StreamingRecognizer
 from pyspeech.asr.transcripts import LINE_WIDTH, LONGEST, Transcript, render
 from pyspeech.audio.io import read_audio
-from pyspeech.audio.live import PcmStream, stream_live
 from pyspeech.commands import transcribe
-from pyspeech.commands.terminal import clipped, display_width, stop_at_interrupt
+from pyspeech.commands.terminal import clipped, stop_at_interrupt
 from pyspeech.errors import UserError
 from pyspeech.model_file import write
 from pyspeech.sad.config import KIND
+from pyspeech.text.width import display_width
+from tests.audio.test_live import wav_stream
 
 RATE = 16000
 
@@ -205,28 +205,6 @@ def test_a_fault_in_a_batch_costs_one_recording(models, short, tmp_path, capsys,
     assert [line.split("\t")[0] for line in output.splitlines()] == ["a", "c"] and status == 1
 
 
-def wav_stream(samples, rate=RATE, size=0xFFFFFFFF, after=b""):
-    """A WAV file as programs write it into a pipe, 16 bits; samples (n,) or (n, channels)."""
-    channels = 1 if samples.ndim == 1 else samples.shape[1]
-    data = (samples * 32767).round().astype("<i2").tobytes()
-    form = struct.pack("<HHIIHH", 1, channels, rate, rate * 2 * channels, 2 * channels, 16)
-    return (
-        b"RIFF"
-        + struct.pack("<I", 0xFFFFFFFF)
-        + b"WAVE"
-        + b"LIST"
-        + struct.pack("<I", 3)
-        + b"abc\0"
-        + b"fmt "
-        + struct.pack("<I", 16)
-        + form
-        + b"data"
-        + struct.pack("<I", size or len(data))
-        + data
-        + after
-    )
-
-
 class Stdin:
     def __init__(self, data):
         self.buffer = io.BufferedReader(io.BytesIO(data))
@@ -241,11 +219,8 @@ def test_standard_input(models, short, capsys, monkeypatch, stream):
     raw = soundfile.read(short, dtype="int16")[0].tobytes()
     flac = io.BytesIO()
     soundfile.write(flac, samples, RATE, format="FLAC")
-    law = {}
-    if not stream:  # WAV that is not PCM: read whole
-        packed = io.BytesIO()
-        soundfile.write(packed, samples, RATE, format="WAV", subtype="ULAW")
-        law["mu-law"] = packed.getvalue()
+    law = io.BytesIO()
+    soundfile.write(law, samples, RATE, format="WAV", subtype="ULAW")
     texts = {}
     for name, data in {
         "file": short.read_bytes(),
@@ -253,85 +228,22 @@ def test_standard_input(models, short, capsys, monkeypatch, stream):
         "wav": wav_stream(samples),
         "flac": flac.getvalue(),
         "at its rate": raw,
-        **law,
+        "mu-law": law.getvalue(),
     }.items():
         monkeypatch.setattr(sys, "stdin", Stdin(data))
-        rate = ["--rate", "8000"] if name == "at its rate" else []
+        rate = {"raw": ["--raw"], "at its rate": ["--raw", "--rate", "8000"]}.get(name, [])
         found = call_json(capsys, "-", "--model", models["lid"], *(["--stream"] if stream else []), *rate)
         texts[name] = " ".join(item["text"] for item in found)
         assert all(item["recording"] == "stdin" for item in found)
     assert texts["file"] == texts["raw"] == texts["flac"] == texts["wav"] != texts["at its rate"] and texts["file"]
-    assert stream or texts["mu-law"]
+    assert texts["mu-law"]
+    (short.parent / "a.raw").write_bytes(raw)
+    (found,) = call_json(capsys, short.parent / "a.raw", "--raw", "--model", models["lid"])
+    assert found["text"] == call_json(capsys, short, "--model", models["lid"])[0]["text"]
+    monkeypatch.setattr(sys, "stdin", Stdin(raw))
+    assert call(capsys, "-", "--model", models["lid"], *(["--stream"] if stream else [])) == ("", 1)
     monkeypatch.setattr(sys, "stdin", Stdin(b""))
     assert call(capsys, "-", "--model", models["lid"], *(["--stream"] if stream else [])) == ("", 1)
-
-
-class Dribble(io.RawIOBase):
-    """A pipe that brings a few bytes at a time."""
-
-    def __init__(self, data, sizes):
-        self.data, self.sizes, self.place = data, sizes, 0
-
-    def readable(self):
-        return True
-
-    def readinto(self, buffer):
-        count = min(len(buffer), self.sizes[self.place % len(self.sizes)])
-        part, self.data, self.place = self.data[:count], self.data[count:], self.place + 1
-        buffer[: len(part)] = part
-        return len(part)
-
-
-@pytest.mark.parametrize("sizes", [[5], [1, 2, 777], [100000]])
-def test_live_audio_does_not_depend_on_how_it_arrives(sizes, rng):
-    samples = rng.integers(-32768, 32768, 4001).astype("<i2")
-    whole = samples.astype(np.float32) / 32768
-    stereo = np.stack([whole, -0.5 * whole], axis=1)
-
-    def received(data, rate=RATE, **options):
-        return np.concatenate(list(stream_live(io.BufferedReader(Dribble(data, sizes)), rate, **options)))
-
-    assert np.array_equal(received(samples.tobytes() + b"x"), whole)  # half a sample at the end
-    for size, after in ((0xFFFFFFFF, b""), (0x7FFFFFFF, b""), (0, b"LIST\4\0\0\0junk")):  # 0: its true size
-        found = received(wav_stream(stereo, size=size, after=after), channel=1)
-        np.testing.assert_allclose(found, stereo[:, 1], atol=1e-4)
-    np.testing.assert_allclose(received(wav_stream(stereo)), stereo.mean(axis=1), atol=1e-4)
-    at_8k = received(samples.tobytes(), 8000)
-    assert abs(len(at_8k) - 2000) <= 1
-    np.testing.assert_allclose(at_8k, received(samples.tobytes(), 8000, block_seconds=0.011), atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    "subtype, tolerance", [("PCM_U8", 1 / 128), ("PCM_16", 1e-4), ("PCM_24", 1e-6), ("PCM_32", 1e-6), ("FLOAT", 1e-6)]
-)
-def test_live_wav_against_soundfile(subtype, tolerance, tmp_path):
-    soundfile.write(tmp_path / "x.wav", babble(0.2), RATE, subtype=subtype)
-    with open(tmp_path / "x.wav", "rb") as stream:
-        found = np.concatenate(list(stream_live(stream, RATE)))
-    np.testing.assert_allclose(found, babble(0.2), atol=tolerance)
-
-
-def test_live_wav_with_the_extended_header(tmp_path):
-    soundfile.write(tmp_path / "x.wav", np.stack([babble(0.2)] * 3, axis=1), RATE, format="WAVEX")
-    with open(tmp_path / "x.wav", "rb") as stream:
-        source = PcmStream(stream, 1)
-        assert (source.sampling_rate, source.channels, source.read(10).shape) == (RATE, 3, (10, 3))
-
-
-@pytest.mark.parametrize(
-    "data, message",
-    [
-        (b"", "holds no samples"),
-        (b"RIFF", "ends within the header"),
-        (b"RIFF0000AVI LIST", "RIFF but is no WAV"),
-        (wav_stream(np.zeros(5)).replace(b"\x10\0data", b"\x0c\0data"), "12 bits"),
-        (wav_stream(np.zeros(5))[:50], "ends within"),
-        (wav_stream(np.zeros(0)), "holds no samples"),
-    ],
-)
-def test_live_audio_that_is_none(data, message):
-    with pytest.raises(UserError, match=message):
-        list(stream_live(io.BufferedReader(io.BytesIO(data)), RATE))
 
 
 def test_an_interrupt_ends_the_audio_and_the_next_one_the_program():
@@ -352,7 +264,7 @@ def test_partial_results_show_on_a_terminal(models, short, capsys):
     """And Ctrl-C ends a recording that would go on: the text of what came is printed."""
     master, slave = os.openpty()
     environment = {**ENVIRONMENT, "COLUMNS": "60"}
-    command = tool_command("transcribe", "-", "--model", models["lid"], "--stream")
+    command = tool_command("transcribe", "-", "--model", models["lid"], "--stream", "--raw")
     raw = soundfile.read(short, dtype="int16")[0].tobytes()
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=slave, env=environment) as process:

@@ -1,6 +1,7 @@
 """Many audio files checked by several processes: all of them, in order, and what a file's first frames do not tell."""
 
 import logging
+import os
 
 import numpy as np
 import pytest
@@ -63,4 +64,15 @@ def test_mp3_whose_length_is_an_estimate(tmp_path):
     assert check_audio(path)["duration"] == read / 44100
     path.write_bytes(data[: len(data) // 2])
     with pytest.raises(UserError, match="truncated"):
+        check_audio(path)
+
+
+def test_a_header_without_room_for_its_size_is_said(tmp_path):
+    path = write_audio(tmp_path / "long.wav", samples=np.tile([0.5, -0.5], 8000))
+    data = bytearray(path.read_bytes())
+    data[40:44] = b"\xff\xff\xff\xff"
+    path.write_bytes(data)
+    assert check_audio(path)["duration"] == 1.0  # as it was piped
+    os.truncate(path, (1 << 32) + 100_000)
+    with pytest.raises(UserError, match="long.wav: a WAV above 4 GiB whose header says 134217.73 s, there is more"):
         check_audio(path)

@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from pyspeech.sad.segments import as_segments, clip, complement, frames_to_segments, segments_to_frames, tidy, total, union
+from pyspeech.sad.segments import (
+    as_segments,
+    clip,
+    complement,
+    frames_to_segments,
+    segments_to_frames,
+    split,
+    tidy,
+    total,
+    union,
+)
 
 
 def pairs(segments):
@@ -93,7 +103,29 @@ def test_tidy():
     assert pairs(tidy(speech, 10, min_silence=0.2)) == pairs(tidy(speech, 10))  # 0.2 s is not shorter
     assert pairs(tidy(speech, 10, min_speech=0.5)) == [(1, 2), (2.2, 3), (9.5, 10)]
     assert pairs(tidy(speech, 10, min_speech=0.5, pad=0.3)) == [(0.7, 3.3), (9.2, 10)]
+    assert pairs(tidy(speech, 10, min_speech=0.5, pad=(0.3, 0.0))) == [(0.7, 3), (9.2, 10)]
+    assert pairs(tidy(speech, 10, min_speech=0.5, pad=(0.0, 0.2))) == [(1, 3.2), (9.5, 10)]
     assert tidy([], 0, 1, 1, 1).shape == (0, 2)
+
+
+def test_long_segments_are_cut_at_their_lowest_score():
+    scores = np.full(3000, 0.9)
+    scores[[720, 1400, 2210]] = 0.5, 0.2, 0.1
+    cut = split([(0, 0.5), (1, 29)], 10.0, scores, 0.01, 0.02)
+    assert pairs(cut) == [(0, 0.5), (1, 7.22), (7.23, 14.02), (14.03, 22.12), (22.13, 29)]
+    assert pairs(split([(1, 9)], 8.0, scores, 0.01)) == [(1, 9)]
+
+
+@pytest.mark.parametrize("longest", [0.1, 0.5, 3.0, 7.7])
+@pytest.mark.parametrize("shift, offset", [(0.01, 0.0), (0.02, 0.032)])
+def test_pieces_are_short_disjoint_and_all_but_single_frames(rng, longest, shift, offset):
+    segments = np.array([(0.0, 3.1), (4.0, 4.3), (5.0, 55.0), (56.0, 59.99)])
+    scores = rng.random(round(60 / shift) - 3)
+    cut = split(segments, longest, scores, shift, offset)
+    lengths, gaps = cut[:, 1] - cut[:, 0], cut[1:, 0] - cut[:-1, 1]
+    assert lengths.min() > 0 and lengths.max() <= longest and gaps.min() > 0
+    assert total(segments) - total(cut) == pytest.approx(shift * (len(cut) - len(segments)))
+    assert lengths.min() > min(longest / 4 - 1.5 * shift, 0.299)
 
 
 @pytest.mark.parametrize("bad", [[(2, 1)], [(0, float("nan"))], [0.5, 1.0], [(1, 2, 3)]])

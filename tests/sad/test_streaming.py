@@ -69,7 +69,8 @@ def test_the_hmm_decides_while_it_goes_on(rng):
 
 
 @pytest.mark.parametrize(
-    "point", [(0, 0, 0), (0.3, 0, 0), (0, 0.5, 0), (0.2, 0.4, 0), (0.2, 0.4, 0.15), (0, 0, 0.1), (0, 5, 9)]
+    "point",
+    [(0, 0, 0), (0.3, 0, 0), (0, 0.5, 0), (0.2, 0.4, 0), (0.2, 0.4, 0.15), (0, 0, 0.1), (0, 5, 9), (0.1, 0.2, (0.3, 0.05))],
 )
 def test_online_segments_are_the_offline_ones(rng, point):
     for count in (0, 1, 3, 2000):
@@ -154,7 +155,7 @@ def test_the_tool_prints_segments_while_samples_come_in(network, tmp_path):
     soundfile.write(tmp_path / "stdin.wav", np.frombuffer(raw(samples), "<i2"), RATE, subtype="PCM_16")
     options = ["--model", path, "--point", "b", "--min-silence", "0.1"]
     expected = run_tool("detect_speech", tmp_path / "stdin.wav", *options).stdout
-    command = tool_command("detect_speech", "--stream", "-", "--rate", RATE, *options)
+    command = tool_command("detect_speech", "--stream", "-", "--raw", "--rate", RATE, *options)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, env=ENVIRONMENT, bufsize=0, **pipes) as process:
         process.stdin.write(raw(samples)[: 20 * 2 * RATE])
@@ -173,6 +174,8 @@ def test_what_cannot_be_streamed_is_said(tmp_path):
         (["--format", "json", path], "--stream: --format json needs the whole recording; expected rttm"),
         (["-o", tmp_path, path], "--stream: segments go to the screen alone"),
         ([path, "--plot", tmp_path], "--stream: segments go to the screen alone"),
+        ([path, "--cut", tmp_path], "--stream: segments go to the screen alone"),
+        ([path, "--max-speech", "5"], "max_speech 5: a stream has no limit of its segments"),
         ([path, tmp_path / "y.wav"], "--stream: 2 recordings; expected one"),
         ([tmp_path], "--stream: 2 recordings; expected one"),
     ):

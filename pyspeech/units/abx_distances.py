@@ -45,8 +45,8 @@ class FrameDistances:
             self._codes, _ = _distinct(frames, len(frames))
             return
         numbers, distinct = _distinct(frames, len(frames) if codes else MAX_TABLE)
-        if codes:
-            distinct = np.eye(int(numbers.max()) + 1)
+        if codes and distinct is not None:
+            distinct = np.eye(len(distinct))
         self._prepare(frames if distinct is None else distinct)
         if distinct is not None:
             every = np.arange(len(distinct))[None]

@@ -88,3 +88,9 @@ def test_results_are_compared_bit_by_bit():
 def test_what_is_wrong(change, expected):
     good = {"losses": [1 - step / 200 for step in range(120)], "cpu": [1.01, 0.99], "resumed": {"identical": True}}
     assert gpu.problems_of({**good, **change}) == expected
+
+
+def test_the_cell_of_a_training_that_was_not_repeated():
+    found = {"resumed": {"identical": False, "largest_difference": 0.001}}
+    assert gpu.resumed_cell(found) == "1.0e-03"
+    assert gpu.resumed_cell({**found, "repeated": {"largest_difference": 0.002}}) == "1.0e-03, repeated 2.0e-03"

@@ -16,7 +16,7 @@ from pyspeech.compat import autocast, load_checkpoint, save_checkpoint
 from pyspeech.errors import UserError
 from pyspeech.features.config import SpecAugmentConfig
 from pyspeech.spoof.calibration import Calibration
-from pyspeech.spoof.checkpoint import SHIPPED, load_model, read_features, save_model
+from pyspeech.spoof.checkpoint import load_model, read_features, save_model
 from pyspeech.spoof.config import BUNDLES, AugmentConfig, CropConfig, DetectorConfig, LogMelConfig
 from pyspeech.spoof.detector import Detector, score_samples
 from pyspeech.spoof.front_ends import FrontEnd, make_front_end
@@ -86,14 +86,26 @@ def step(model, **options):
     return loss.item()
 
 
-def test_scores_of_the_old_format_are_as_before():
-    """Of a file that knows of no front end, the scores that it had before there was a choice."""
-    content = load_checkpoint(SHIPPED / "model.pt")
-    assert not {"front_end", "pretrained"} & {*content, *content["features"]}
-    detector, rng = load_model(SHIPPED), np.random.default_rng(0)
-    found = [score_samples(detector, 0.1 * rng.standard_normal(size), 16000) for size in (5000, 64000, 200000)]
-    assert np.allclose(found, [-1.0225752592086792, -0.801019012928009, -0.07611730694770813], atol=1e-4)
-    assert read_features(SHIPPED).front_end == "logmel"
+def test_files_of_before_there_was_a_choice(tmp_path, rng):
+    """A file that knows neither of front ends and networks nor of levels and silence scores by the defaults."""
+    save_model(tmp_path / "new", Detector(LcnnBlstm().eval(), DATA, Calibration()))
+    content = load_checkpoint(tmp_path / "new" / "model.pt")
+    later = {
+        "features": ("front_end", "pretrained", "layer", "fine_tuned"),
+        "network": ("kind",),
+        "crop": ("level", "silence", "even_pages"),
+    }
+    for section, names in later.items():
+        for name in names:
+            del content[section][name]
+    del content["front_end"]
+    (tmp_path / "old").mkdir()
+    save_checkpoint(tmp_path / "old" / "model.pt", content)
+    old, new = load_model(tmp_path / "old"), load_model(tmp_path / "new")
+    for size in (5000, 64000):
+        samples = 0.1 * rng.standard_normal(size)
+        assert score_samples(old, samples, 16000) == score_samples(new, samples, 16000)
+    assert read_features(tmp_path / "old").front_end == "logmel"
 
 
 @pytest.mark.parametrize("remove_mean", [False, True])

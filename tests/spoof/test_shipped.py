@@ -22,7 +22,7 @@ def test_the_file():
     assert f"{float(detector.calibration.log_likelihood_ratio(detector.threshold)):.2f}" in card
 
 
-@pytest.mark.parametrize("rate, seconds, windows", [(8000, 2, 1), (16000, 25, 4), (44100, 0.6, 1)])
+@pytest.mark.parametrize("rate, seconds, windows", [(8000, 2, 1), (16000, 25, 5), (44100, 0.6, 1)])
 def test_what_it_says_without_a_model(rate, seconds, windows, tmp_path):
     """Recordings of any rate, length and number of channels; scores are those of the network, calibrated."""
     path = tmp_path / "señal 1.wav"
@@ -37,4 +37,4 @@ def test_what_it_says_without_a_model(rate, seconds, windows, tmp_path):
         score = found["threshold"] + (seconds / 2) ** 0.5 * (score - found["threshold"])
     assert found["score"] == pytest.approx(score, abs=0.02)
     assert found["decision"] == ("genuine" if found["score"] >= found["threshold"] else "fake")
-    assert len(found["windows"]) == windows  # of ten seconds, half of it apart, the last at the end
+    assert len(found["windows"]) == windows  # of ten seconds, some five apart, the last at the end

@@ -36,7 +36,9 @@ class Config:
 
 recipe = Recipe("Speech detector of pyspeech", Config, Path(__file__).resolve().with_name("conf"), "release")
 
-recipe.stage(config=["train_minutes", "dev_minutes", "eval_minutes"], outputs=["corpus"], cpus=2, resumable=True)(prepare)
+recipe.stage(config=["train_minutes", "dev_minutes", "eval_minutes"], outputs=["corpus"], cpus=2, resumable=True, version=2)(
+    prepare
+)
 
 recipe.stage(
     config=["features", "network", "data", "train"],
@@ -64,7 +66,7 @@ recipe.stage(
     config=["features"],
     inputs=["corpus", "frame_scores", "points.json"],
     outputs=["results.json", "RESULTS.md"],
-    version=2,
+    version=3,
 )(report)
 
 if __name__ == "__main__":

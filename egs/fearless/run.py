@@ -43,7 +43,7 @@ class Config:
 
 recipe = Recipe("Apollo 11 speech detection", Config, Path(__file__).resolve().with_name("conf"), "mini", jobs=stages_at_once)
 
-recipe.stage(config=["corpus", "skip_bad", "minutes", "simulated"], outputs=["corpus"], cpus=2, resumable=True, version=2)(
+recipe.stage(config=["corpus", "skip_bad", "minutes", "simulated"], outputs=["corpus"], cpus=2, resumable=True, version=3)(
     prepare
 )
 
@@ -103,7 +103,7 @@ recipe.stage(
     config=["corpus", "systems", "collars", "grid"],
     inputs=if_grid("grid.json", always=["corpus", "{scores,sweeps}/*.json", "speed.json"]),
     outputs=if_grid("figures/grid.png", always=["results.json", "RESULTS.md", "figures/thresholds.png"]),
-    version=3,
+    version=4,
 )(report)
 
 if __name__ == "__main__":

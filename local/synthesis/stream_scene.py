@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from local.synthesis import radio, receiver
+from local.synthesis import radio, receiver, revoice
 from local.synthesis.radio import RATE, amplitude, chance, uniform
+from pyspeech.audio.pitch import median_pitch
 from pyspeech.sad.segments import segments_to_frames
 
 GROUND = ("CC", "CT")  # roles on the ground side of the air-to-ground loop: these key Quindar tones
@@ -19,7 +20,7 @@ class Talker:
     """The person and the path of one role in one stream; levels in dB relative to the loudest talker."""
 
     voice: str
-    speed: int  # percent: the clip is resampled by 100 / speed, which shifts the pitch too
+    manner: revoice.Manner
     level: float
     snr: float  # speech level over all noise during its transmissions, dB
     kernel: np.ndarray
@@ -58,10 +59,9 @@ def draw_talkers(rng, roles, voices):
         snr = float(np.clip(typical + 4.0 * rng.standard_normal() + (3.0 if role in GROUND else 0.0), 0.0, 20.0))
         low, high = uniform(rng, 150.0, 550.0), uniform(rng, 1800.0, 3700.0)
         name = names[index % len(names)]
-        fastest = (80, 100) if voices[name] == "f" else (90, 112)
         talkers[role] = Talker(
             voice=name,
-            speed=int(uniform(rng, *fastest)),
+            manner=revoice.draw_manner(rng, voices[name]),
             level=-spread * rng.random(),
             snr=snr,
             kernel=radio.channel_kernel(rng, low, high),  # pyright: ignore[reportArgumentType]
@@ -133,16 +133,15 @@ def mark_speech(clip, bridge=0.3, pad=0.04, depth=30.0, margin=9.0):
 
 
 def say(rng, talker, seconds, take_clip, marking=None):
-    """Clips of the talker's voice for about `seconds`: (samples (N,), speech segments (n, 2) in seconds).
+    """Clips of the talker's voice for about `seconds`: (samples (N,), speech segments (n, 2) in seconds, the median pitch of
+    each clip, Hz, nan where it has none).
 
     `take_clip(voice, seconds)` gives the next clip, float64 at 8 kHz. What lies more than about 12 dB below the noise
     cannot be heard, so the marks leave it out.
     """
-    from scipy.signal import resample_poly
-
-    pieces, marks, position, wanted = [], [], 0.0, seconds
+    pieces, marks, pitches, position, wanted = [], [], [], 0.0, seconds
     for _ in range(20):
-        clip = resample_poly(take_clip(talker.voice, wanted), 100, talker.speed)
+        clip = revoice.revoice(rng, take_clip(talker.voice, wanted), talker.manner)
         found = mark_speech(clip, depth=min(30.0, talker.snr + 14.0), **(marking or {}))
         if not len(found):
             continue
@@ -151,6 +150,7 @@ def say(rng, talker, seconds, take_clip, marking=None):
         count = np.arange(last - first)
         clip = clip[first:last] * np.clip(np.minimum(count, count[::-1]) / 160, 0, 1)
         active = np.concatenate([clip[int(a * RATE) - first : int(b * RATE) - first] for a, b in found])
+        pitches.append(median_pitch(active, RATE))
         pieces.append(clip * amplitude(-radio.level(active)))
         marks.append(found - first / RATE + position)
         pause = int((0.05 + 0.85 * rng.random() ** 2) * RATE)
@@ -160,11 +160,11 @@ def say(rng, talker, seconds, take_clip, marking=None):
         if wanted < 0.5:
             break
     if not marks:
-        return np.zeros(0), np.zeros((0, 2))
+        return np.zeros(0), np.zeros((0, 2)), []
     samples, marks = np.concatenate(pieces[:-1]), np.concatenate(marks)
     lost = int(talker.late_key * rng.random() * RATE)
     samples, marks = samples[lost:], np.maximum(marks - lost / RATE, 0.0)
-    return samples, marks[marks[:, 1] - marks[:, 0] > 0.05]
+    return samples, marks[marks[:, 1] - marks[:, 0] > 0.05], pitches
 
 
 def transmit(rng, talker, words, marks):
@@ -203,11 +203,11 @@ def add(track, piece, start):
 
 def converse(rng, transmissions, talkers, length, take_clip, marking=None):
     """All transmissions of a stream: (track (length,), speech segments as a list of (start, end) in seconds, and where
-    somebody is keyed, as a list of (first sample, end, dB of the noise that is heard with the words))."""
-    track, speech, keyed, free = np.zeros(length), [], [], 0.0
+    somebody is keyed, as a list of (first sample, end, dB of the noise that is heard with the words), pitches as of `say`)."""
+    track, speech, keyed, pitches, free = np.zeros(length), [], [], [], 0.0
     for one in transmissions:
         talker = talkers[one.role]
-        words, marks = say(rng, talker, one.seconds, take_clip, marking)
+        words, marks, heights = say(rng, talker, one.seconds, take_clip, marking)
         waiting = free > one.start  # the talk is dense: answers come at once
         start = max(one.start + rng.random(), free + uniform(rng, -0.15, 0.5 if waiting else 1.6))
         if not len(marks) or start + len(words) / RATE + 1.0 > length / RATE or start > one.start + 30.0:
@@ -223,8 +223,9 @@ def converse(rng, transmissions, talkers, length, take_clip, marking=None):
             add(track, radio.tone(tones, 2525.0, loud), first - tones)
             add(track, radio.tone(tones, 2475.0, loud), first + len(received))
         speech += [(start + a, start + b) for a, b in marks]
+        pitches += heights
         keyed.append((first, first + len(received), talker.level - talker.snr))
-    return track, speech, keyed
+    return track, speech, keyed, pitches
 
 
 def background(rng, length, floor):
@@ -359,7 +360,8 @@ def record(rng, track):
 
 
 def render(rng, transmissions, seconds, voices, take_clip, signals, marking=None):
-    """One stream: samples float64 (seconds * 8000,) within +-1 and its speech segments, a list of (start, end).
+    """One stream: samples float64 (seconds * 8000,) within +-1, its speech segments, a list of (start, end), and the
+    pitches of its clips, Hz, as of `say`.
 
     transmissions: list of Transmission, times from the start of the stream. voices: {name: "f" or "m"}.
     take_clip(voice, seconds): the next clip, float64 at 8 kHz. signals: list of float64 arrays, sounds that are no
@@ -369,11 +371,11 @@ def render(rng, transmissions, seconds, voices, take_clip, signals, marking=None
     talkers = draw_talkers(rng, sorted({one.role for one in transmissions}), voices)
     floor = min(talker.level - talker.snr for talker in talkers.values()) - 25.0 * rng.random() ** 1.5
     floor -= 30.0 if chance(rng, 0.15) else 0.0  # squelched: next to nothing between transmissions
-    track, speech, keyed = converse(rng, transmissions, talkers, length, take_clip, marking)
+    track, speech, keyed, pitches = converse(rng, transmissions, talkers, length, take_clip, marking)
     track += background(rng, length, floor)
     track += interference(rng, length, talkers, speech, signals)
     if chance(rng, 0.3):
         track += murmur(rng, length, talkers, floor, take_clip)
     if chance(rng, 0.75):
         track += receiver.open_receiver(rng, length, receiver_level(rng, talkers, floor), keyed)
-    return record(rng, track), speech
+    return record(rng, track), speech, pitches

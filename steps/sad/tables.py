@@ -3,6 +3,7 @@
 from pyspeech.report.tables import decimals, markdown_table, percent, report_text
 from pyspeech.sad.registry import NETWORKS
 from steps.chance import chance_note, chance_section
+from steps.sad.pitches import pitch_section
 from steps.sad.systems import WEBRTC
 
 SYSTEMS = {  # and their rows
@@ -123,6 +124,7 @@ def report(results, sets, collars, speeds, grid, frame_shift, corpus, command):
                 f"Collar {collar:g} s ({SYSTEMS['cnn']}: {percent(results['cnn']['dev'][f'{collar:g}']['dcf'])}):",
                 grid_table(grid, f"{collar:g}"),
             ]
+    parts += pitch_section({name: corpus[name]["pitch"] for name in ["train", *sets] if "pitch" in corpus[name]})
     parts += ["## Table 3: fraction of real time, one thread, process time", table_3(speeds)]
     return report_text(f"Speech activity detection, corpus {corpus['name']}", _corpus_note(corpus, sets), command, parts)
 

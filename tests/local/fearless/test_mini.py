@@ -33,7 +33,7 @@ words on a second line.
 Okay.
 """
 WRITTEN = "audio/*/sim_*.wav"
-MADE_UP_DIGEST = "e9d4bbb225a4624f6fcbdf6ce20f41e691bddce4176073ffc85156e6c200ab12"
+MADE_UP_DIGEST = "b2c56ed8b141a961a6aa70c02b37db9bda4911649499d718ef7778d1fe77f0b2"
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +152,7 @@ def test_speech_is_where_the_labels_say(tmp_path):
     clip = np.concatenate([np.zeros(800), 0.3 * voiced(1.0, np.random.default_rng(0)), np.zeros(800)])
     talkers = stream_scene.draw_talkers(rng, ["CC"], {"a": "m"})
     talkers["CC"].snr, talkers["CC"].burst, talkers["CC"].quindar, talkers["CC"].strength = 18.0, -60.0, None, 0.0
-    track, speech, keyed = stream_scene.converse(rng, transcript, talkers, 90 * 8000, lambda voice, seconds: clip)
+    track, speech, keyed, _ = stream_scene.converse(rng, transcript, talkers, 90 * 8000, lambda voice, seconds: clip)
     inside = segments_to_frames(speech, len(track), 1 / 8000)
     assert len(speech) >= 15
     carrier = ~inside & (np.abs(track) > 0)
@@ -183,7 +183,7 @@ def test_render_edges():
     """No transmissions fit: a stream of noise alone; a stream of silence as voice has no speech."""
     for window in ([fearless_mini.Transmission(50.0, "CC", 1.0)], [fearless_mini.Transmission(1.0, "CC", 1.0)]):
         rng = np.random.Generator(np.random.PCG64(1))
-        samples, speech = stream_scene.render(rng, window, 8.0, {"a": "m"}, lambda voice, seconds: np.zeros(4000), [])
+        samples, speech, _ = stream_scene.render(rng, window, 8.0, {"a": "m"}, lambda voice, seconds: np.zeros(4000), [])
         assert samples.shape == (64000,) and np.abs(samples).max() <= 1.0 and not speech
 
 

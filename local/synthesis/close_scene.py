@@ -8,7 +8,7 @@ import numpy as np
 from local.synthesis import radio, revoice
 from local.synthesis.radio import RATE, amplitude, chance, uniform
 from local.synthesis.receiver import log_uniform
-from local.synthesis.stream_scene import add, control_gain, mark_speech
+from local.synthesis.stream_scene import control_gain, mark_speech
 from local.synthesis.unspoken import KINDS, background, draw_kind, events, heard_in, placed, room_kernel, stretch
 from pyspeech.audio.coding import coded
 from pyspeech.audio.pitch import median_pitch
@@ -40,10 +40,10 @@ def render(rng, seconds, people, take_clip, take_sound):
     spread, pause = uniform(rng, 0.0, 15.0), 0.12 * 25.0 ** rng.random()
     room = room_kernel(rng) if chance(rng, 0.5) else None
     microphone = radio.channel_kernel(rng, uniform(rng, 30.0, 250.0), uniform(rng, 2800.0, 4000.0))
-    tracks = {
-        name: (np.zeros(length), revoice.draw_manner(rng, people[name]), -spread * rng.random()) for name in sorted(people)
-    }
-    names, position = sorted(people), uniform(rng, 0.0, 2.5)
+    names = sorted(people)
+    manners = revoice.draw_manners(rng, [people[name] for name in names])
+    tracks = {name: (np.zeros(length), manner, -spread * rng.random()) for name, manner in zip(names, manners, strict=True)}
+    position = uniform(rng, 0.0, 2.5)
     name = names[int(rng.random() * len(names))]
     while position < seconds:
         if chance(rng, 0.3):
@@ -51,7 +51,7 @@ def render(rng, seconds, people, take_clip, take_sound):
         own, manner, level = tracks[name]
         clip, marks, pitch = _words(rng, take_clip(name, uniform(rng, 0.5, 9.0)), manner, snr + level)
         if len(marks) and position + len(clip) / RATE < seconds:
-            add(own, clip * amplitude(level + 2.0 * rng.standard_normal()), int(position * RATE))
+            radio.add(own, clip * amplitude(level + 2.0 * rng.standard_normal()), int(position * RATE))
             speech += [(position + start, position + end) for start, end in marks]
             pitches.append(pitch)
         position += len(clip) / RATE + pause * rng.random() ** 2 + (uniform(rng, 1.0, 10.0) if chance(rng, 0.06) else 0.0)

@@ -19,7 +19,8 @@ from local.synthesis.vocoders import warp
 TYPICAL = {"f": 215.0, "m": 130.0}  # Hz: about the median of the packages' voices
 SPEEDS = {"f": (55, 105), "m": (70, 112)}  # percent, of those that are resampled
 # Median pitch of those that WORLD synthesises: weight, Hz from, to; each octave of a range as likely as any other
-PITCHES = ((0.46, 62.0, 105.0), (0.24, 105.0, 180.0), (0.17, 180.0, 300.0), (0.13, 300.0, 520.0))
+PITCHES = ((0.45, 62.0, 105.0), (0.22, 105.0, 180.0), (0.17, 180.0, 300.0), (0.16, 300.0, 520.0))
+GOLDEN = (5.0**0.5 - 1.0) / 2.0  # multiples of it, modulo 1, are spread evenly however many there are
 LIMITS = (50.0, 650.0)  # Hz, of single frames
 SHIFT_MS = 5.0
 TRACT = 0.25  # exponent: formants move by the fourth root of the pitch; those of women and children by about this
@@ -39,11 +40,19 @@ class Manner:
     jitter: float = 0.0  # random deviation of the pitch from frame to frame, natural logarithm
 
 
-def draw_manner(rng, sex):
-    """The Manner of a talker whose clips are of a woman ("f") or a man ("m")."""
+def draw_manners(rng, sexes):
+    """The Manner of each talker of a recording: [Manner]. sexes: of their clips, "f" a woman's and "m" a man's.
+
+    Their pitches are spread over all that there are, as a few talkers drawn by chance would not be.
+    """
+    first = rng.random()
+    return [_draw_manner(rng, sex, (first + number * GOLDEN) % 1.0) for number, sex in enumerate(sexes)]
+
+
+def _draw_manner(rng, sex, place):
     if chance(rng, 0.25):
         return Manner(speed=int(uniform(rng, *SPEEDS[sex])))
-    pitch = draw_pitch(rng)
+    pitch = pitch_at(place)
     tract = (pitch / TYPICAL[sex]) ** TRACT * np.exp(0.08 * rng.standard_normal())
     return Manner(
         pitch=0.0 if chance(rng, 0.04) else pitch,
@@ -56,11 +65,11 @@ def draw_manner(rng, sex):
     )
 
 
-def draw_pitch(rng):
-    """A median pitch in Hz, from PITCHES."""
-    above = np.cumsum([weight for weight, _, _ in PITCHES])
-    _, low, high = PITCHES[min(int(np.searchsorted(above, rng.random(), side="right")), len(PITCHES) - 1)]
-    return log_uniform(rng, low, high)
+def pitch_at(place):
+    """The median pitch in Hz below which lies the share `place` (0 to 1) of PITCHES."""
+    above = np.cumsum([0.0, *(weight for weight, _, _ in PITCHES)])
+    edges = [PITCHES[0][1], *(high for _, _, high in PITCHES)]
+    return float(np.exp(np.interp(place, above, np.log(edges))))
 
 
 def revoice(rng, samples, manner):

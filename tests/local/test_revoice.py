@@ -73,12 +73,15 @@ def test_nothing_to_say(samples):
 
 def test_talkers_cover_the_voices_that_there_are():
     """Drawn medians, as if all clips had the typical pitch: a quarter below 105 Hz, a twentieth above 350, 65 to 500 Hz."""
-    rng, drawn, whispers = generator(), [], 0
-    for number in range(4000):
-        sex = "fm"[number % 2]
-        found = revoice.draw_manner(rng, sex)
-        whispers += found.speed is None and found.pitch == 0
-        drawn.append(revoice.TYPICAL[sex] * found.speed / 100 if found.speed else found.pitch or np.nan)
+    rng, sexes, drawn, whispers = generator(), "fmfm", [], 0
+    for _ in range(1000):
+        pitches = []
+        for sex, found in zip(sexes, revoice.draw_manners(rng, sexes), strict=True):
+            whispers += found.speed is None and found.pitch == 0
+            pitches.append(revoice.TYPICAL[sex] * found.speed / 100 if found.speed else found.pitch or np.nan)
+        if all(found > 0 for found in pitches):
+            assert max(pitches) > 1.2 * min(pitches)
+        drawn += pitches
     found = pitch_statistics(drawn)
     assert found["low"] > 0.3 and found["high"] > 0.05 and 0.01 < whispers / 4000 < 0.05
     assert found["percentiles"][0] < 70 and found["percentiles"][-1] > 450

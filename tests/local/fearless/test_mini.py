@@ -33,7 +33,7 @@ words on a second line.
 Okay.
 """
 WRITTEN = "audio/*/sim_*.wav"
-MADE_UP_DIGEST = "b2c56ed8b141a961a6aa70c02b37db9bda4911649499d718ef7778d1fe77f0b2"
+MADE_UP_DIGEST = "f3d3b5eeebc4235eab075fc7d3bd63a8264464b7d1d65d18e43bb95d2191c10d"
 
 
 @pytest.fixture(scope="module")
@@ -168,15 +168,51 @@ def test_speech_is_where_the_labels_say(tmp_path):
 
 def test_talkers_spread_over_tens_of_decibels():
     rng = np.random.Generator(np.random.PCG64(0))
-    spreads, snrs = [], []
+    spreads, snrs = [], np.zeros(0)
     for _ in range(200):
         talkers = stream_scene.draw_talkers(rng, ["CC", "CDR", "CMP", "LMP"], {"a": "f", "b": "m", "c": "m"}).values()
         levels = [talker.level for talker in talkers]
         spreads.append(max(levels) - min(levels))
-        snrs += [talker.snr for talker in talkers]
+        snrs = np.append(snrs, [talker.snr for talker in talkers])
         assert {talker.voice for talker in talkers} == {"a", "b", "c"}
     assert max(spreads) > 30 and np.median(spreads) > 8
-    assert min(snrs) >= 0 and max(snrs) <= 20 and 8 < np.mean(snrs) < 14
+    clean = snrs >= 30  # those without radio noise
+    assert min(snrs) >= 0 and max(snrs[~clean]) <= 20 and 8 < np.mean(snrs[~clean]) < 14
+    assert 0.05 < np.mean(clean) < 0.2 and max(snrs) <= 50
+
+
+def test_squelch_to_digital_silence():
+    """Nothing is heard while nobody is keyed and the receiver is closed, everything else as it was."""
+    rng = np.random.Generator(np.random.PCG64(0))
+    samples = 1.0 + rng.random(60 * 8000)
+    keyed = [(8000, 16000, -20.0), (300000, 320000, -20.0)]
+    found = stream_scene.squelch(rng, samples, keyed)
+    heard = found != 0
+    assert (found[heard] == samples[heard]).all() and 0.1 < np.mean(~heard) < 0.98
+    for first, last, _ in keyed:
+        assert heard[first:last].all()
+
+
+def test_two_loops_at_once(monkeypatch):
+    """Some streams have a second conversation, whose speech is labelled too."""
+    transcript = [fearless_mini.Transmission(3.0 * index, "CC", 1.5) for index in range(6)]
+    moved = stream_scene.second_loop(transcript, 20 * 8000)
+    assert [(one.start, one.seconds) for one in moved] == [(2.0, 1.5), (10.0, 1.5), (16.0, 1.5)]
+    clip = np.concatenate([np.zeros(800), 0.3 * voiced(1.0, np.random.default_rng(0)), np.zeros(800)])
+    converse, loops, streams = stream_scene.converse, [], 30
+
+    def noted(*arguments):
+        loops.append(converse(*arguments))
+        return loops[-1]
+
+    monkeypatch.setattr(stream_scene, "converse", noted)
+    for seed in range(streams):
+        before = len(loops)
+        rng = np.random.Generator(np.random.PCG64(seed))
+        _, speech, pitches = stream_scene.render(rng, transcript, 20.0, {"a": "m"}, lambda *_: clip, [])
+        assert speech == sorted(segment for loop in loops[before:] for segment in loop[1])
+        assert len(pitches) == sum(len(loop[3]) for loop in loops[before:])
+    assert streams < len(loops) < 1.5 * streams
 
 
 def test_render_edges():

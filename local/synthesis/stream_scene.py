@@ -302,15 +302,17 @@ def render(rng, transmissions, seconds, voices, take_clip, signals, marking=None
     """
     length = int(round(seconds * RATE))
     roles = sorted({one.role for one in transmissions})
-    talkers = draw_talkers(rng, roles, voices)
+    loops = [(draw_talkers(rng, roles, voices), transmissions)]
+    if chance(rng, 0.12):
+        loops.append((draw_talkers(rng, roles, voices), second_loop(transmissions, length)))
+    talkers = {(number, role): talker for number, (some, _) in enumerate(loops) for role, talker in some.items()}
     floor = min(talker.level - min(talker.snr, 20.0) for talker in talkers.values()) - 25.0 * rng.random() ** 1.5
     floor -= 30.0 if chance(rng, 0.15) else 0.0  # squelched: next to nothing between transmissions
-    track, speech, keyed, pitches = converse(rng, transmissions, talkers, length, take_clip, marking)
-    if chance(rng, 0.12):
-        others = draw_talkers(rng, roles, voices)
-        second = converse(rng, second_loop(transmissions, length), others, length, take_clip, marking)
-        track += second[0]
-        speech, keyed, pitches = sorted(speech + second[1]), sorted(keyed + second[2]), pitches + second[3]
+    track, speech, keyed, pitches = np.zeros(length), [], [], []
+    for some, said in loops:
+        heard = converse(rng, said, some, length, take_clip, marking)
+        track += heard[0]
+        speech, keyed, pitches = sorted(speech + heard[1]), sorted(keyed + heard[2]), pitches + heard[3]
     track += background(rng, length, floor)
     track += interference(rng, length, talkers, speech, signals)
     if chance(rng, 0.3):

@@ -13,7 +13,7 @@ from steps.sad.pitches import pitch_section, read_pitches
 from steps.sad.systems import SAMPLING_RATE
 
 # A point's folder of labels, and the kinds of recordings that it is chosen on.
-LABELS = {"turns": ("turns", ("radio", "quiet")), "words": ("reference", ("close", "quiet"))}
+LABELS = {"turns": ("turns", ("radio", "quiet", "real")), "words": ("reference", ("close", "quiet", "real"))}
 TURN_SILENCE = 0.5  # seconds: what a turn is, so nothing to choose
 # What is tried for the options of an OperatingPoint, one after the other, twice; threshold and peak together.
 CHOICES = {
@@ -31,7 +31,7 @@ PEAKS = (0.0, 0.3, 0.4, 0.5, 0.6, 0.7)
 
 
 def kind_of(cut):
-    """radio, close or quiet of the simulated recordings, ami of the clips."""
+    """radio, close or quiet of the simulated recordings, ami of the clips, real of a user's folders."""
     return cut.id.split("_")[0]
 
 

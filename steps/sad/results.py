@@ -52,7 +52,8 @@ def report(exp, conf):
 
 def describe_corpus(corpus, conf):
     """What the figures were measured on: {"name", "simulated": whether by its nature, set: {"streams", "simulated":
-    how many of them, "minutes", "speech": share of the time, None where there are no labels, "pitch": as of
+    how many of them, "minutes", "speech": share of the time, None where there are no labels, "real": how many are of
+    the folders `real`, where some are, "pitch": as of
     `pitch_statistics`, where voices were simulated}}."""
     described = {"name": "mini" if conf.corpus == "mini" else Path(conf.corpus).name, "simulated": conf.corpus == "mini"}
     pitches = read_pitches(corpus)
@@ -65,6 +66,7 @@ def describe_corpus(corpus, conf):
             "simulated": sum(cut.id.startswith("sim_") for cut in cuts),
             "minutes": round(seconds / 60, 2),
             "speech": round(speech / seconds, 4) if any(cut.labelled for cut in cuts) else None,
+            **({"real": real} if (real := sum(cut.id.startswith("real_") for cut in cuts)) else {}),
             **({"pitch": pitches[name]} if name in pitches else {}),
         }
     return described

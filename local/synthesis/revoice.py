@@ -92,7 +92,7 @@ def _synthesized(rng, samples, manner):
     deviation = manner.jitter * rng.standard_normal(len(found))
     pitch = manner.pitch * (np.maximum(found, 1.0) / manner.typical) ** manner.liveliness * np.exp(deviation)
     pitch = np.where(voiced, np.clip(pitch, *LIMITS), 0.0)
-    noise = np.where(voiced[:, None], np.linspace(*manner.breath, envelope.shape[1]), 1.0)
+    noise = np.where(voiced[:, None], np.linspace(manner.breath[0], manner.breath[1], envelope.shape[1]), 1.0)
     if manner.pitch == 0:
         # A whisper lacks the low frequencies that the vocal folds make: 12 dB an octave below 800 Hz.
         frequency = np.linspace(0.0, RATE / 2, envelope.shape[1])

@@ -59,7 +59,7 @@ recipe.stage(
     inputs=["corpus"],
     outputs=[*scored(TUNED + FIXED), f"sweeps/{pattern(TUNED)}.json", "figures/statistical"],
     resumable=True,
-    version=4,
+    version=5,
 )(detect_without_training)
 
 for system, network in NETWORKS.items():

@@ -23,6 +23,8 @@ class Config:
     train_minutes: list[int] = field(default_factory=lambda: [300, 300, 240])  # of radio, of close speech, without speech
     dev_minutes: list[int] = field(default_factory=lambda: [25, 30, 60])
     eval_minutes: list[int] = field(default_factory=lambda: [25, 30, 60])
+    real: list[str] = field(default_factory=list)  # folders of recordings with labels, added to the sets of the corpus
+    real_as: list[str] = field(default_factory=lambda: ["eval"])  # train, dev or eval: of all folders of real, or of each
     # The share of dev's recordings without speech that an operating point may call speech: where nobody speaks, people want
     # silence, which the DCF, for the most part of recordings with speech, does not see to.
     quiet_limit: float = 0.01
@@ -36,7 +38,13 @@ class Config:
 
 recipe = Recipe("Speech detector of pyspeech", Config, Path(__file__).resolve().with_name("conf"), "release")
 
-recipe.stage(config=["train_minutes", "dev_minutes", "eval_minutes"], outputs=["corpus"], cpus=2, resumable=True)(prepare)
+recipe.stage(
+    config=["train_minutes", "dev_minutes", "eval_minutes", "real", "real_as"],
+    outputs=["corpus"],
+    cpus=2,
+    resumable=True,
+    version=2,
+)(prepare)
 
 recipe.stage(
     config=["features", "network", "data", "train"],
@@ -64,7 +72,7 @@ recipe.stage(
     config=["features"],
     inputs=["corpus", "frame_scores", "points.json"],
     outputs=["results.json", "RESULTS.md"],
-    version=2,
+    version=3,
 )(report)
 
 if __name__ == "__main__":

@@ -30,6 +30,8 @@ class Config:
     skip_bad: bool = False  # leave out files that fail the corpus checks instead of stopping
     minutes: list[int] = field(default_factory=lambda: [80, 40, 30])  # of simulated train, dev and eval streams
     simulated: str = "auto"  # simulated streams beside a real corpus: always, never, or auto (where train is under 2 h)
+    real: list[str] = field(default_factory=list)  # folders of recordings with labels, added to the sets of the corpus
+    real_as: list[str] = field(default_factory=lambda: ["eval"])  # train, dev or eval: of all folders of real, or of each
     collars: list[float] = field(default_factory=lambda: [0.0, 0.5])  # seconds: a table, tuned for its own, of each
     systems: list[str] = field(default_factory=lambda: list(PAPER))  # networks to train and compare
     statistical: StatisticalConfig = field(default_factory=StatisticalConfig)
@@ -43,9 +45,13 @@ class Config:
 
 recipe = Recipe("Apollo 11 speech detection", Config, Path(__file__).resolve().with_name("conf"), "mini", jobs=stages_at_once)
 
-recipe.stage(config=["corpus", "skip_bad", "minutes", "simulated"], outputs=["corpus"], cpus=2, resumable=True, version=2)(
-    prepare
-)
+recipe.stage(
+    config=["corpus", "skip_bad", "minutes", "simulated", "real", "real_as"],
+    outputs=["corpus"],
+    cpus=2,
+    resumable=True,
+    version=3,
+)(prepare)
 
 recipe.stage(
     name="statistical",
@@ -53,7 +59,7 @@ recipe.stage(
     inputs=["corpus"],
     outputs=[*scored(TUNED + FIXED), f"sweeps/{pattern(TUNED)}.json", "figures/statistical"],
     resumable=True,
-    version=4,
+    version=5,
 )(detect_without_training)
 
 for system, network in NETWORKS.items():
@@ -103,7 +109,7 @@ recipe.stage(
     config=["corpus", "systems", "collars", "grid"],
     inputs=if_grid("grid.json", always=["corpus", "{scores,sweeps}/*.json", "speed.json"]),
     outputs=if_grid("figures/grid.png", always=["results.json", "RESULTS.md", "figures/thresholds.png"]),
-    version=3,
+    version=4,
 )(report)
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ Real are the voices, human recordings from Debian packages (local/voices.py), th
 simulated. People, languages, pieces of music and noises of train, dev and eval differ: languages are held out whole, apart
 from those in which several known people speak. The people of dev and eval are those of local/fearless/mini.py and some more.
 
+Talkers have a pitch, a vocal tract and a pace of their own (local/synthesis/revoice.py); pitch.json has the percentiles.
+
 Labels are the energy of the clean clip (`mark_speech`) before anything is added to it: pauses of 0.12 s or more are no speech.
 Reference files for the two operating points of a detector lie beside each other: reference/<set>/*.txt has words,
 turns/<set>/*.txt the same with pauses of less than half a second as speech.
@@ -31,6 +33,7 @@ import numpy as np
 from local import voices
 from local.add2022.backgrounds import VOICES, backgrounds, more_backgrounds
 from local.fearless import mini as fearless_mini
+from local.pitches import write_pitches
 from local.synthesis import close_scene, soundscape, stream_scene
 from local.synthesis.radio import RATE
 from pyspeech.data.audio_files import write_audio
@@ -124,24 +127,27 @@ def _decoded(path):
 
 
 def make_recording(path, seed, kind, seconds, window, people, sounds):
-    """Write one recording as 16-bit audio; returns its speech segments (n, 2), seconds. window: radio talk; people, sounds: as
-    of Sources."""
+    """Write one recording as 16-bit audio; returns {"speech": its segments (n, 2), seconds, "pitches": those of its clips, Hz}.
+
+    window: radio talk; people, sounds: as of Sources.
+    """
     rng = np.random.Generator(np.random.PCG64(seed))
     signals, sounds = sounds["signals"], Sounds(rng, sounds)
     if kind == "quiet":
-        samples, speech = close_scene.render_without_speech(rng, seconds, sounds.take), []
+        samples, speech, pitches = close_scene.render_without_speech(rng, seconds, sounds.take), [], []
     else:
         sexes = {voice: sex for voice, (sex, _) in people.items()}
         queue = fearless_mini.ClipQueue(rng, {voice: paths for voice, (_, paths) in people.items()})
         interruptions = close_scene.draw_interruptions(rng, seconds)
         own = seconds - sum(interruptions)
         if kind == "radio":
-            samples, speech = stream_scene.render(rng, window, own, sexes, queue.take, signals, close_scene.WORDS)
+            marking = close_scene.WORDS
+            samples, speech, pitches = stream_scene.render(rng, window, own, sexes, queue.take, signals, marking)
         else:
-            samples, speech = close_scene.render(rng, own, sexes, queue.take, sounds.take)
+            samples, speech, pitches = close_scene.render(rng, own, sexes, queue.take, sounds.take)
         samples, speech = close_scene.interrupt(rng, samples, union(speech), interruptions, sounds.take)
     write_audio(path, samples, RATE)
-    return np.round(clip(union(speech), seconds), 3)
+    return {"speech": np.round(clip(union(speech), seconds), 3), "pitches": np.array(pitches)}
 
 
 def prepare(
@@ -221,11 +227,13 @@ def _cast(rng, kind, sources):
 def _write_manifests(out, log, recordings, tasks, found):
     from lhotse import Recording
 
+    heights = {split: [] for split in SPLITS}
     for split in SPLITS:
         rows, totals = [], dict.fromkeys(KINDS, (0.0, 0.0))
-        for (name, kind, _, seconds), task, speech in zip(recordings, tasks, found, strict=True):
+        for (name, kind, _, seconds), task, made in zip(recordings, tasks, found, strict=True):
             if name == split:
-                stem = task[0].stem
+                stem, speech = task[0].stem, made["speech"]
+                heights[split] += made["pitches"].tolist()
                 for folder, segments in (("reference", speech), ("turns", union(speech, gap=TURN_GAP))):
                     write_reference(out / folder / split / f"{stem}.txt", stem, segments, seconds)
                 rows.append((Recording.from_file(task[0], recording_id=stem), speech, None))
@@ -236,6 +244,7 @@ def _write_manifests(out, log, recordings, tasks, found):
             for kind, (seconds, spoken) in totals.items():
                 if seconds:
                     log.info("%s, %s: %.1f minutes, %.1f %% speech", split, kind, seconds / 60.0, 100.0 * spoken / seconds)
+    write_pitches(out, log, heights)
 
 
 def default_sounds(split):

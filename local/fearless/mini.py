@@ -13,11 +13,14 @@ coder.
 
 Labels: where the clean clip has energy, as a person would mark it (stream_scene.mark_speech); nobody listened to the streams.
 
+Voices: each talker of each stream has a pitch, a vocal tract and a pace of its own, 62 to 520 Hz, some whisper
+(revoice.py); `pitch.json` has the percentiles of what came of it.
+
 Limits, to keep in mind with any figure from this corpus: the voices read prompts or act in a game, in thirteen
-languages, one of them English, and half of them are women's, pitched down for their roles; the talk has the
-transcript's timing but not its words; there is no cross-talk that can be understood, no laughter, no shouting; the
-channel is a guess made without the real recordings. A system that does well here has learnt to find speech in radio
-noise; how well it does on the real corpus only the real corpus tells.
+languages, one of them English, and three in four are synthesised by a vocoder; the talk has the transcript's timing but
+not its words; there is no laughter, no shouting; the channel is a guess made without the real recordings.
+A system that does well here has learnt to find speech in radio noise; how well it does on the real corpus only the real
+corpus tells.
 
 The same seed gives the same samples on every machine that decodes the voices alike (the pinned soundfile package
 brings its decoder along): `digest` checks it against the one in this file.
@@ -32,6 +35,7 @@ from pathlib import Path
 import numpy as np
 
 from local import voices
+from local.pitches import write_pitches
 from local.synthesis.radio import RATE
 from local.synthesis.stream_scene import Transmission, render
 from pyspeech.data.audio_files import digest, write_audio
@@ -59,8 +63,8 @@ SEED = 2020
 STREAM_MINUTES = {"train": 2.5, "dev": 2.5, "eval": 5.0}  # short ones to learn from: more channels and talkers in an hour
 # SHA-256 (of `digest`) of the corpora that figures are published for: (train, dev, eval minutes) -> digest, with SEED
 DIGESTS: dict[tuple, str] = {
-    (80, 40, 30): "773cbca73a762189178f956e70796b4c7918034f34a97ed6334507d98ab84369",
-    (16, 5, 6): "ad021b8c70ee001b25fa692b264f5094589e909a3b973f0eb78517c2e61dcbdd",
+    (80, 40, 30): "41dd69119e7fb25a739bc9fdddf5f4ebe5c8e16ac0062ccf29910c71d6c721a1",
+    (16, 5, 6): "0007d10a626a658e3468d5685ad4bbc77c06dec099c6e6dd74c47f011ebcfb6d",
 }
 SPEECH_SHARE = (0.11, 0.54)  # planned share of speech: of the emptiest stream of a split, and how much more at most
 
@@ -141,13 +145,16 @@ class ClipQueue:
 
 
 def make_stream(path, seed, window, seconds, people, signals):
-    """Write one stream as 16-bit WAV; returns its speech segments (n, 2). people: {voice: (sex, [paths])}."""
+    """Write one stream as 16-bit WAV; returns {"speech": its segments (n, 2), "pitches": those of its clips, Hz}.
+
+    people: {voice: (sex, [paths])}.
+    """
     rng = np.random.Generator(np.random.PCG64(seed))
     queue = ClipQueue(rng, {voice: paths for voice, (_, paths) in people.items()})
     sexes = {voice: sex for voice, (sex, _) in people.items()}
-    samples, speech = render(rng, window, seconds, sexes, queue.take, signals)
+    samples, speech, pitches = render(rng, window, seconds, sexes, queue.take, signals)
     write_audio(path, samples, RATE)
-    return np.round(clip(union(speech, gap=0.2), seconds), 3)
+    return {"speech": np.round(clip(union(speech, gap=0.2), seconds), 3), "pitches": np.array(pitches)}
 
 
 def plan(minutes):
@@ -215,20 +222,23 @@ def prepare(
 
 
 def write_manifests(out, log, streams, tasks, found):
-    """Manifests and references of all splits; one log line a stream and one a split."""
+    """Manifests and references of all splits, the pitch of their voices; one log line a stream and one a split."""
     from lhotse import Recording
 
+    heights = {split: [] for split in SPLITS}
     for split in SPLITS:
         rows, spoken, total = [], 0.0, 0.0
-        for (name, _, seconds), task, speech in zip(streams, tasks, found, strict=True):
+        for (name, _, seconds), task, made in zip(streams, tasks, found, strict=True):
             if name == split:
-                stem = task[0].stem
+                stem, speech = task[0].stem, made["speech"]
+                heights[split] += made["pitches"].tolist()
                 write_reference(out / "reference" / split / f"{stem}.txt", stem, speech, seconds)
                 rows.append((Recording.from_file(task[0], recording_id=stem), speech, None))
                 spoken, total = spoken + float(np.sum(speech[:, 1] - speech[:, 0])), total + seconds
         if rows:
             write_split(out, split, rows)
             log.info("%s: %d streams, %.1f minutes, %.1f %% speech", split, len(rows), total / 60.0, 100.0 * spoken / total)
+    write_pitches(out, log, heights)
 
 
 def default_sources(log):

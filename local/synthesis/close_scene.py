@@ -5,12 +5,13 @@ Used by local/detector/scenes.py. The blocks that it builds with are those of lo
 
 import numpy as np
 
-from local.synthesis import radio
+from local.synthesis import radio, revoice
 from local.synthesis.radio import RATE, amplitude, chance, uniform
 from local.synthesis.receiver import log_uniform
-from local.synthesis.stream_scene import add, control_gain, mark_speech
+from local.synthesis.stream_scene import control_gain, mark_speech
 from local.synthesis.unspoken import KINDS, background, draw_kind, events, heard_in, placed, room_kernel, stretch
 from pyspeech.audio.coding import coded
+from pyspeech.audio.pitch import median_pitch
 
 # What counts as speech between two words: `mark_speech` with these differs least from the phones of 60 sentences of
 # festvox-ru, pauses of at least 0.1 s between them (missed 1.5 %, false 2.5 %).
@@ -28,31 +29,31 @@ CODERS = (  # format and subtype of libsndfile, compression levels from ... to
 
 def render(rng, seconds, people, take_clip, take_sound):
     """A recording of close speech: samples float64 (seconds * 8000,) within +-1, and its speech segments, a list of
-    (start, end) in seconds, with every pause of more than WORDS["bridge"].
+    (start, end) in seconds, with every pause of more than WORDS["bridge"], and the median pitches of the clips in Hz.
 
     people: {name: "f" or "m"}. take_clip(voice, seconds): the next clip, float64 at 8 kHz, of about so many seconds.
     take_sound(kind, seconds): as many seconds of "noise", "music" or "signals", float64 at 8 kHz, or None without any.
     """
     length = int(round(seconds * RATE))
     snr = _draw_snr(rng)
-    speech, track = [], np.zeros(length)
+    speech, pitches, track = [], [], np.zeros(length)
     spread, pause = uniform(rng, 0.0, 15.0), 0.12 * 25.0 ** rng.random()
     room = room_kernel(rng) if chance(rng, 0.5) else None
     microphone = radio.channel_kernel(rng, uniform(rng, 30.0, 250.0), uniform(rng, 2800.0, 4000.0))
-    tracks = {
-        name: (np.zeros(length), int(uniform(rng, *((80, 105) if people[name] == "f" else (92, 112)))), -spread * rng.random())
-        for name in sorted(people)
-    }
-    names, position = sorted(people), uniform(rng, 0.0, 2.5)
+    names = sorted(people)
+    manners = revoice.draw_manners(rng, [people[name] for name in names])
+    tracks = {name: (np.zeros(length), manner, -spread * rng.random()) for name, manner in zip(names, manners, strict=True)}
+    position = uniform(rng, 0.0, 2.5)
     name = names[int(rng.random() * len(names))]
     while position < seconds:
         if chance(rng, 0.3):
             name = names[int(rng.random() * len(names))]
-        own, speed, level = tracks[name]
-        clip, marks = _words(rng, take_clip(name, uniform(rng, 0.5, 9.0)), speed, snr + level)
+        own, manner, level = tracks[name]
+        clip, marks, pitch = _words(rng, take_clip(name, uniform(rng, 0.5, 9.0)), manner, snr + level)
         if len(marks) and position + len(clip) / RATE < seconds:
-            add(own, clip * amplitude(level + 2.0 * rng.standard_normal()), int(position * RATE))
+            radio.add(own, clip * amplitude(level + 2.0 * rng.standard_normal()), int(position * RATE))
             speech += [(position + start, position + end) for start, end in marks]
+            pitches.append(pitch)
         position += len(clip) / RATE + pause * rng.random() ** 2 + (uniform(rng, 1.0, 10.0) if chance(rng, 0.06) else 0.0)
     for own, _, _ in tracks.values():
         # Each talker is somewhere else in the same room.
@@ -65,7 +66,7 @@ def render(rng, seconds, people, take_clip, take_sound):
         track += background(rng, length, take_sound) * amplitude(-snr)
     if chance(rng, 0.35):
         track += events(rng, length, take_sound, uniform(rng, -35.0, 0.0))
-    return record(rng, track), speech
+    return record(rng, track), speech, pitches
 
 
 def render_without_speech(rng, seconds, take_sound, kinds=KINDS):
@@ -123,21 +124,20 @@ def _draw_snr(rng):
     return uniform(rng, 10.0, 30.0) if part < 0.8 else uniform(rng, -2.0, 10.0)
 
 
-def _words(rng, clip, speed, snr):
-    """A clip as it is said here, from its first to its last word, at a level of 0 dB: (samples (N,), marks (n, 2))."""
-    from scipy.signal import resample_poly
-
-    clip = resample_poly(clip, 100, speed)
+def _words(rng, clip, manner, snr):
+    """A clip as it is said here, from its first to its last word, at a level of 0 dB: (samples (N,), marks (n, 2), its median
+    pitch in Hz)."""
+    clip = revoice.revoice(rng, clip, manner)
     found = mark_speech(clip, depth=float(np.clip(snr + AUDIBLE, 12.0, 30.0)), **WORDS)
     if not len(found):
-        return np.zeros(RATE // 10), found
+        return np.zeros(RATE // 10), found, float("nan")
     first = max(int((found[0, 0] - uniform(rng, 0.03, 0.3)) * RATE), 0)
     last = min(int((found[-1, 1] + uniform(rng, 0.05, 0.3)) * RATE), len(clip))
     count = np.arange(last - first)
     clip = clip[first:last] * np.clip(np.minimum(count, count[::-1]) / 160, 0, 1)
     marks = found - first / RATE
     active = np.concatenate([clip[int(start * RATE) : int(end * RATE)] for start, end in marks])
-    return clip * amplitude(-radio.level(active)), marks
+    return clip * amplitude(-radio.level(active)), marks, median_pitch(active, RATE)
 
 
 def record(rng, track):

@@ -34,6 +34,13 @@ def level(samples):
     return 10.0 * np.log10(np.mean(np.square(samples)) + 1e-12) if len(samples) else -120.0
 
 
+def add(track, piece, start):
+    """Add `piece` to `track` from sample `start`; what falls outside is dropped."""
+    first, last = max(start, 0), min(start + len(piece), len(track))
+    if last > first:
+        track[first:last] += piece[first - start : last - start]
+
+
 def convolve(samples, kernel):
     """Linear-phase filter without its delay: samples (N,), odd symmetric kernel (K,) -> (N,)."""
     from scipy.signal import oaconvolve
@@ -146,6 +153,11 @@ def tone(length, frequency, amount, phase=0.0, edge=0.005):
     return amount * np.sqrt(2.0) * tone_edges(length, edge) * np.sin(2.0 * np.pi * (frequency * time + phase))
 
 
+def sine(frequency):
+    """Sine of unit power whose frequency may change: Hz (N,) -> (N,)."""
+    return np.sqrt(2.0) * np.sin(2.0 * np.pi * np.cumsum(frequency) / RATE)
+
+
 def tone_edges(length, edge):
     """Gain (length,) that rises and falls within `edge` seconds at the ends."""
     time = np.arange(length) / RATE
@@ -171,7 +183,7 @@ def keyed_tones(rng, length):
     count = int(length / RATE * baud) + 2
     bits = np.array([rng.random() < 0.5 for _ in range(count)], dtype=np.float64)
     frequency = low + shift * bits[(np.arange(length) * baud / RATE).astype(np.int64)]
-    return np.sqrt(2.0) * np.sin(2.0 * np.pi * np.cumsum(frequency) / RATE)
+    return sine(frequency)
 
 
 def crackle(rng, length, rate):

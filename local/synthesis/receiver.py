@@ -82,7 +82,7 @@ def whistle(rng, length):
     """The beat of two carriers, of unit RMS where it sounds: (length,), drifting in frequency, sometimes keyed."""
     octaves = radio.wander(rng, length, uniform(rng, 0.0, 0.4), log_uniform(rng, 0.3, 10.0))
     frequency = np.clip(log_uniform(rng, 250.0, 3200.0) * 2.0**octaves, 60.0, 3700.0)
-    sound = np.sqrt(2.0) * np.sin(2.0 * np.pi * np.cumsum(frequency) / RATE)
+    sound = radio.sine(frequency)
     if chance(rng, 0.3):
         sound *= smooth(on_off(rng, length, (0.04, 0.3), (0.04, 0.4)), 0.005)
     return sound * amplitude(radio.wander(rng, length, uniform(rng, 0.0, 3.0), 0.5))

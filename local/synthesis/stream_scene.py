@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from local.synthesis import radio, receiver
+from local.synthesis import radio, receiver, revoice
+from local.synthesis.interference import carrier_noise, interference, murmur
 from local.synthesis.radio import RATE, amplitude, chance, uniform
-from pyspeech.sad.segments import segments_to_frames
+from local.synthesis.receiver import log_uniform
+from pyspeech.audio.pitch import median_pitch
 
 GROUND = ("CC", "CT")  # roles on the ground side of the air-to-ground loop: these key Quindar tones
 
@@ -19,9 +21,9 @@ class Talker:
     """The person and the path of one role in one stream; levels in dB relative to the loudest talker."""
 
     voice: str
-    speed: int  # percent: the clip is resampled by 100 / speed, which shifts the pitch too
+    manner: revoice.Manner
     level: float
-    snr: float  # speech level over all noise during its transmissions, dB
+    snr: float  # speech level over all noise during its transmissions, dB: 0 to 20, of a talker without radio noise 30 to 50
     kernel: np.ndarray
     noise_kernel: np.ndarray
     band: np.ndarray  # plain band pass behind the level control
@@ -53,15 +55,17 @@ def draw_talkers(rng, roles, voices):
     spread = uniform(rng, 5.0, 40.0)
     typical = uniform(rng, 4.0, 19.0)
     quindar = uniform(rng, -12.0, -2.0) if chance(rng, 0.4) else None
+    cast = [names[index % len(names)] for index in range(len(roles))]
+    manners = revoice.draw_manners(rng, [voices[name] for name in cast])
     talkers = {}
-    for index, role in enumerate(roles):
+    for role, name, manner in zip(roles, cast, manners, strict=True):
         snr = float(np.clip(typical + 4.0 * rng.standard_normal() + (3.0 if role in GROUND else 0.0), 0.0, 20.0))
+        clean = chance(rng, 0.12)  # a voice from another line, without radio noise
+        snr = uniform(rng, 30.0, 50.0) if clean else snr
         low, high = uniform(rng, 150.0, 550.0), uniform(rng, 1800.0, 3700.0)
-        name = names[index % len(names)]
-        fastest = (80, 100) if voices[name] == "f" else (90, 112)
         talkers[role] = Talker(
             voice=name,
-            speed=int(uniform(rng, *fastest)),
+            manner=manner,
             level=-spread * rng.random(),
             snr=snr,
             kernel=radio.channel_kernel(rng, low, high),  # pyright: ignore[reportArgumentType]
@@ -73,31 +77,18 @@ def draw_talkers(rng, roles, voices):
                 uniform(rng, 2.0, 12.0),
             ),
             noise_kind=int(rng.random() * 8) if chance(rng, 0.6) else 0,
-            noisy_mike=chance(rng, 0.4),
+            noisy_mike=not clean and chance(rng, 0.4),
             strength=uniform(rng, 0.0, 0.95),
-            lift=snr * uniform(rng, 0.0, 0.6),
+            lift=min(snr, 20.0) * uniform(rng, 0.0, 0.6),
             release=uniform(rng, 0.05, 0.6),
             drive=uniform(rng, -18.0, 6.0),
             before=uniform(rng, 0.05, 0.6),
             after=uniform(rng, 0.05, 0.8),
-            burst=uniform(rng, -12.0, 12.0),
+            burst=-40.0 if clean else uniform(rng, -12.0, 12.0),
             late_key=uniform(rng, 0.0, 0.15) if chance(rng, 0.3) else 0.0,
             quindar=quindar if role in GROUND else None,  # pyright: ignore[reportArgumentType]
         )
     return talkers
-
-
-def carrier_noise(rng, talker, length):
-    """Noise of a talker's path, about unit power, changing in level: (length,)."""
-    body = radio.noise(rng, length, talker.noise_kernel)
-    if talker.noise_kind == 1:
-        rate = uniform(rng, 4.0, 40.0)
-        body *= 1.0 + uniform(rng, 0.3, 0.9) * np.sin(2.0 * np.pi * rate * np.arange(length) / RATE)
-    elif talker.noise_kind == 2:
-        body = 0.7 * body + radio.crackle(rng, length, uniform(rng, 5.0, 60.0))
-    elif talker.noise_kind == 3:
-        body = 0.8 * body + radio.tone(length, uniform(rng, 300.0, 2600.0), 0.6)
-    return body * amplitude(radio.wander(rng, length, uniform(rng, 0.5, 3.0), uniform(rng, 0.2, 2.0)))
 
 
 def mark_speech(clip, bridge=0.3, pad=0.04, depth=30.0, margin=9.0):
@@ -133,16 +124,15 @@ def mark_speech(clip, bridge=0.3, pad=0.04, depth=30.0, margin=9.0):
 
 
 def say(rng, talker, seconds, take_clip, marking=None):
-    """Clips of the talker's voice for about `seconds`: (samples (N,), speech segments (n, 2) in seconds).
+    """Clips of the talker's voice for about `seconds`: (samples (N,), speech segments (n, 2) in seconds, the median pitch of
+    each clip, Hz, nan where it has none).
 
     `take_clip(voice, seconds)` gives the next clip, float64 at 8 kHz. What lies more than about 12 dB below the noise
     cannot be heard, so the marks leave it out.
     """
-    from scipy.signal import resample_poly
-
-    pieces, marks, position, wanted = [], [], 0.0, seconds
+    pieces, marks, pitches, position, wanted = [], [], [], 0.0, seconds
     for _ in range(20):
-        clip = resample_poly(take_clip(talker.voice, wanted), 100, talker.speed)
+        clip = revoice.revoice(rng, take_clip(talker.voice, wanted), talker.manner)
         found = mark_speech(clip, depth=min(30.0, talker.snr + 14.0), **(marking or {}))
         if not len(found):
             continue
@@ -151,6 +141,7 @@ def say(rng, talker, seconds, take_clip, marking=None):
         count = np.arange(last - first)
         clip = clip[first:last] * np.clip(np.minimum(count, count[::-1]) / 160, 0, 1)
         active = np.concatenate([clip[int(a * RATE) - first : int(b * RATE) - first] for a, b in found])
+        pitches.append(median_pitch(active, RATE))
         pieces.append(clip * amplitude(-radio.level(active)))
         marks.append(found - first / RATE + position)
         pause = int((0.05 + 0.85 * rng.random() ** 2) * RATE)
@@ -160,11 +151,11 @@ def say(rng, talker, seconds, take_clip, marking=None):
         if wanted < 0.5:
             break
     if not marks:
-        return np.zeros(0), np.zeros((0, 2))
+        return np.zeros(0), np.zeros((0, 2)), []
     samples, marks = np.concatenate(pieces[:-1]), np.concatenate(marks)
     lost = int(talker.late_key * rng.random() * RATE)
     samples, marks = samples[lost:], np.maximum(marks - lost / RATE, 0.0)
-    return samples, marks[marks[:, 1] - marks[:, 0] > 0.05]
+    return samples, marks[marks[:, 1] - marks[:, 0] > 0.05], pitches
 
 
 def transmit(rng, talker, words, marks):
@@ -172,7 +163,7 @@ def transmit(rng, talker, words, marks):
     lead, tail = int(talker.before * uniform(rng, 0.5, 1.5) * RATE), int(talker.after * uniform(rng, 0.5, 1.5) * RATE)
     body = np.zeros(lead + len(words) + tail)
     body[lead : lead + len(words)] = words
-    snr = float(np.clip(talker.snr + 2.5 * rng.standard_normal(), 0.0, 22.0))
+    snr = float(np.clip(talker.snr + 2.5 * rng.standard_normal(), 0.0, max(22.0, talker.snr)))
     static = amplitude(-snr) * carrier_noise(rng, talker, len(body))
     spoken = radio.convolve(body, talker.kernel)
     active = np.concatenate([spoken[lead + int(a * RATE) : lead + int(b * RATE)] for a, b in marks])
@@ -194,20 +185,13 @@ def transmit(rng, talker, words, marks):
     return received, lead
 
 
-def add(track, piece, start):
-    """Add `piece` to `track` from sample `start`; what falls outside is dropped."""
-    first, last = max(start, 0), min(start + len(piece), len(track))
-    if last > first:
-        track[first:last] += piece[first - start : last - start]
-
-
 def converse(rng, transmissions, talkers, length, take_clip, marking=None):
     """All transmissions of a stream: (track (length,), speech segments as a list of (start, end) in seconds, and where
-    somebody is keyed, as a list of (first sample, end, dB of the noise that is heard with the words))."""
-    track, speech, keyed, free = np.zeros(length), [], [], 0.0
+    somebody is keyed, as a list of (first sample, end, dB of the noise that is heard with the words), pitches as of `say`)."""
+    track, speech, keyed, pitches, free = np.zeros(length), [], [], [], 0.0
     for one in transmissions:
         talker = talkers[one.role]
-        words, marks = say(rng, talker, one.seconds, take_clip, marking)
+        words, marks, heights = say(rng, talker, one.seconds, take_clip, marking)
         waiting = free > one.start  # the talk is dense: answers come at once
         start = max(one.start + rng.random(), free + uniform(rng, -0.15, 0.5 if waiting else 1.6))
         if not len(marks) or start + len(words) / RATE + 1.0 > length / RATE or start > one.start + 30.0:
@@ -216,15 +200,16 @@ def converse(rng, transmissions, talkers, length, take_clip, marking=None):
         received, lead = transmit(rng, talker, words, marks)
         gain = amplitude(talker.level + 1.5 * rng.standard_normal())
         first = int(start * RATE) - lead
-        add(track, received * gain, first)
+        radio.add(track, received * gain, first)
         if talker.quindar is not None:
             tones = RATE // 4
             loud = gain * amplitude(talker.quindar)
-            add(track, radio.tone(tones, 2525.0, loud), first - tones)
-            add(track, radio.tone(tones, 2475.0, loud), first + len(received))
+            radio.add(track, radio.tone(tones, 2525.0, loud), first - tones)
+            radio.add(track, radio.tone(tones, 2475.0, loud), first + len(received))
         speech += [(start + a, start + b) for a, b in marks]
+        pitches += heights
         keyed.append((first, first + len(received), talker.level - talker.snr))
-    return track, speech, keyed
+    return track, speech, keyed, pitches
 
 
 def background(rng, length, floor):
@@ -243,6 +228,10 @@ def background(rng, length, floor):
     total *= amplitude(radio.wander(rng, length, uniform(rng, 0.3, 2.5), uniform(rng, 0.5, 15.0)))
     if chance(rng, 0.5):
         total *= amplitude(radio.steps(rng, length, uniform(rng, 1.0, 5.0), uniform(rng, 10.0, 90.0)))
+    if chance(rng, 0.15):
+        # A floor that jumps: another receiver is switched in and out.
+        gate = receiver.smooth(receiver.on_off(rng, length, (0.5, 40.0), (0.5, 40.0)), log_uniform(rng, 0.002, 0.1))
+        total *= amplitude(-uniform(rng, 15.0, 35.0) * (1.0 - gate))
     if chance(rng, 0.7):
         base = (50.0, 60.0, 60.0, 120.0, 400.0)[int(rng.random() * 5)] * uniform(rng, 0.97, 1.03)
         total += amplitude(uniform(rng, -15.0, 8.0)) * radio.hum(rng, length, base)
@@ -251,77 +240,6 @@ def background(rng, length, floor):
     if chance(rng, 0.4):
         total += amplitude(uniform(rng, 0.0, 12.0)) * radio.crackle(rng, length, uniform(rng, 0.1, 8.0))
     return total * amplitude(floor - radio.level(radio.convolve(total, radio.band_kernel(200.0, 3400.0))))
-
-
-def quiet_place(rng, spoken, size, tries=8):
-    """Start of `size` samples with as little speech as a few random tries find; spoken: cumulated speech samples (N +
-    1,)."""
-    starts = [int(rng.random() * (len(spoken) - 1 - size)) for _ in range(tries)]
-    return min(starts, key=lambda start: spoken[start + size] - spoken[start])
-
-
-def interference(rng, length, talkers, speech, signals):
-    """Sounds that are no speech, at the levels of the talkers, seldom over speech: (length,).
-
-    Key-ups without words, loss of lock (bursts of white noise), tones, data, handling noise. `speech` is a list of
-    segments in seconds, `signals` are recordings (N,) of real modem signals.
-    """
-    track = np.zeros(length)
-    spoken = np.concatenate([[0], np.cumsum(segments_to_frames(speech, length, 1.0 / RATE))])
-    minutes = length / RATE / 60.0
-    people = [talkers[role] for role in sorted(talkers)]
-
-    def scatter(rate, shortest, longest, make):
-        for _ in range(int(rate * minutes + rng.random())):
-            size = min(int(shortest * (longest / shortest) ** rng.random() * RATE), length - 1)
-            talker = people[int(rng.random() * len(people))]
-            add(track, make(talker, size), quiet_place(rng, spoken, size))
-
-    def key_up(talker, size):
-        return amplitude(talker.level - talker.snr + 2.0 * rng.standard_normal()) * carrier_noise(rng, talker, size)
-
-    def unlocked(talker, size):
-        kernel = radio.sloped_kernel(uniform(rng, -0.5, 0.5), 100.0, uniform(rng, 2200.0, 4000.0), uniform(rng, 2.0, 8.0))
-        return amplitude(talker.level + uniform(rng, -8.0, 5.0)) * radio.noise(rng, size, kernel)
-
-    def beep(talker, size):
-        return radio.tone(size, uniform(rng, 350.0, 3000.0), amplitude(talker.level + uniform(rng, -20.0, 0.0)))
-
-    def handling(talker, size):
-        return amplitude(talker.level + uniform(rng, -25.0, -5.0)) * radio.rustle(rng, size)
-
-    def data(talker, size):
-        if signals and chance(rng, 0.6):
-            source = signals[int(rng.random() * len(signals))]
-            start = int(rng.random() * max(len(source) - size, 1))
-            body = np.resize(source[start : start + size], size)
-        else:
-            body = radio.keyed_tones(rng, size)
-        body = body * amplitude(radio.wander(rng, size, uniform(rng, 0.0, 3.0), 1.0) - radio.level(body))
-        return amplitude(talker.level + uniform(rng, -22.0, -2.0)) * radio.convolve(body, talker.kernel)
-
-    for probability, most, shortest, longest, make in (
-        (0.6, 4.0, 0.15, 5.0, key_up),
-        (0.3, 3.0, 0.1, 6.0, unlocked),
-        (0.35, 3.0, 0.1, 1.5, beep),
-        (0.5, 5.0, 0.1, 3.0, handling),
-        (0.3, 0.8, 2.0, 25.0, data),
-    ):
-        if chance(rng, probability):
-            scatter(uniform(rng, 0.3, most), shortest, longest, make)
-    return track
-
-
-def murmur(rng, length, talkers, floor, take_clip):
-    """Other loops bleeding through, too weak to be understood: low-passed voices below the background."""
-    track = np.zeros(length)
-    role = sorted(talkers)[int(rng.random() * len(talkers))]
-    kernel = radio.band_kernel(150.0, uniform(rng, 600.0, 1500.0))
-    for _ in range(int(length / RATE / 60.0 * uniform(rng, 2.0, 8.0))):
-        clip = radio.convolve(take_clip(talkers[role].voice, uniform(rng, 1.0, 5.0)), kernel)
-        gain = amplitude(floor + uniform(rng, -14.0, -4.0) - radio.level(clip))
-        add(track, clip * gain, int(rng.random() * length))
-    return track
 
 
 def receiver_level(rng, talkers, floor):
@@ -358,22 +276,48 @@ def record(rng, track):
     return np.clip(track + (uniform(rng, -0.004, 0.004) if chance(rng, 0.3) else 0.0), -1.0, 1.0)
 
 
+def second_loop(transmissions, length):
+    """The talk of another loop that is heard as loud as the first: every second transmission, half a stream later."""
+    seconds = length / RATE
+    moved = [Transmission((one.start + seconds / 2) % seconds, one.role, one.seconds) for one in transmissions[::2]]
+    return sorted(moved, key=lambda one: one.start)
+
+
+def squelch(rng, samples, keyed):
+    """A stream that is digital silence where nobody is keyed and its receiver is closed: (N,) -> (N,)."""
+    gate = receiver.on_off(rng, len(samples), (0.1, 5.0), (1.0, 60.0))
+    gate = receiver.open_around(rng, gate, keyed)
+    for first, last, _ in keyed:
+        gate[max(first, 0) : max(last, 0)] = True
+    return samples * gate
+
+
 def render(rng, transmissions, seconds, voices, take_clip, signals, marking=None):
-    """One stream: samples float64 (seconds * 8000,) within +-1 and its speech segments, a list of (start, end).
+    """One stream: samples float64 (seconds * 8000,) within +-1, its speech segments, a list of (start, end), and the
+    pitches of its clips, Hz, as of `say`.
 
     transmissions: list of Transmission, times from the start of the stream. voices: {name: "f" or "m"}.
     take_clip(voice, seconds): the next clip, float64 at 8 kHz. signals: list of float64 arrays, sounds that are no
     speech. marking: `bridge` and `pad` of `mark_speech`, where these shall not be its own.
     """
     length = int(round(seconds * RATE))
-    talkers = draw_talkers(rng, sorted({one.role for one in transmissions}), voices)
-    floor = min(talker.level - talker.snr for talker in talkers.values()) - 25.0 * rng.random() ** 1.5
+    roles = sorted({one.role for one in transmissions})
+    loops = [(draw_talkers(rng, roles, voices), transmissions)]
+    if chance(rng, 0.12):
+        loops.append((draw_talkers(rng, roles, voices), second_loop(transmissions, length)))
+    talkers = {(number, role): talker for number, (some, _) in enumerate(loops) for role, talker in some.items()}
+    floor = min(talker.level - min(talker.snr, 20.0) for talker in talkers.values()) - 25.0 * rng.random() ** 1.5
     floor -= 30.0 if chance(rng, 0.15) else 0.0  # squelched: next to nothing between transmissions
-    track, speech, keyed = converse(rng, transmissions, talkers, length, take_clip, marking)
+    track, speech, keyed, pitches = np.zeros(length), [], [], []
+    for some, said in loops:
+        heard = converse(rng, said, some, length, take_clip, marking)
+        track += heard[0]
+        speech, keyed, pitches = sorted(speech + heard[1]), sorted(keyed + heard[2]), pitches + heard[3]
     track += background(rng, length, floor)
     track += interference(rng, length, talkers, speech, signals)
     if chance(rng, 0.3):
         track += murmur(rng, length, talkers, floor, take_clip)
     if chance(rng, 0.75):
         track += receiver.open_receiver(rng, length, receiver_level(rng, talkers, floor), keyed)
-    return record(rng, track), speech
+    samples = record(rng, track)
+    return squelch(rng, samples, keyed) if chance(rng, 0.12) else samples, speech, pitches

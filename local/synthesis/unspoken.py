@@ -7,10 +7,9 @@ moving filter; onsets and pauses; levels that rise and fall. `take_sound` is as 
 
 import numpy as np
 
-from local.synthesis import radio, receiver
+from local.synthesis import radio, receiver, signals
 from local.synthesis.radio import RATE, amplitude, chance, uniform
 from local.synthesis.receiver import log_uniform
-from local.synthesis.stream_scene import add
 
 # Kinds of stretches and how often each is drawn.
 KINDS = {
@@ -18,6 +17,7 @@ KINDS = {
     "music": 2.5,
     "noise": 1.5,
     "modem": 1.0,
+    "signal": 2.0,
     "carrier": 1.0,
     "alarm": 0.5,
     "bursts": 0.5,
@@ -63,6 +63,8 @@ def _make(rng, kind, size, take_sound):
     if kind == "room":
         room = background(rng, size, take_sound)
         return room + heard_in(events(rng, size, take_sound, uniform(rng, -10.0, 20.0)), placed(rng, room_kernel(rng)))
+    if kind == "signal":
+        return signals.draw_signal(rng, size)
     return {"receiver": _receiver, "carrier": _carriers, "alarm": _alarm, "bursts": _bursts, "hum": _hum, "hiss": _hiss}[kind](
         rng, size
     )
@@ -91,21 +93,11 @@ def _carriers(rng, size):
         kind, level = int(rng.random() * 3), amplitude(uniform(rng, -12.0, 0.0))
         if kind == 0:
             sound += level * receiver.whistle(rng, size)
-            continue
-        tone = radio.tone(size, uniform(rng, 150.0, 3500.0), 1.0)
-        sound += level * (tone if kind == 1 else tone * receiver.smooth(_morse(rng, size), 0.005))
+        elif kind == 1:
+            sound += level * radio.tone(size, uniform(rng, 150.0, 3500.0), 1.0)
+        else:
+            sound += level * signals.morse(rng, size)
     return sound
-
-
-def _morse(rng, size):
-    """Dots, dashes and the gaps of letters and words: bool (size,)."""
-    gate, position = np.zeros(size, bool), 0
-    dot = uniform(rng, 0.04, 0.12) * RATE
-    while position < size:
-        end = position + int(dot * (1 if chance(rng, 0.5) else 3))
-        gate[position:end] = True
-        position = end + int(dot * (1, 1, 1, 3, 7)[int(rng.random() * 5)])
-    return gate
 
 
 def _alarm(rng, size):
@@ -207,7 +199,7 @@ def events(rng, length, take_sound, level):
                 else radio.tone(size, uniform(rng, 200.0, 3500.0), 1.0)
             )
         sound = sound * amplitude(level + 4.0 * rng.standard_normal() - radio.level(sound))
-        add(track, sound, int(rng.random() * (length - size)))
+        radio.add(track, sound, int(rng.random() * (length - size)))
     return track
 
 

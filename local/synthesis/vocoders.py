@@ -42,12 +42,18 @@ def _world(samples, pitch, formants):
 
     f0, times, envelope = _envelope(samples)
     aperiodicity = pyworld.d4c(samples, f0, times, RATE)
-    if formants != 1.0:
-        bins = np.minimum(np.arange(envelope.shape[1]) / formants, envelope.shape[1] - 1)
-        below = np.minimum(bins.astype(np.int64), envelope.shape[1] - 2)
-        share = bins - below
-        envelope = np.ascontiguousarray(envelope[:, below] * (1 - share) + envelope[:, below + 1] * share)
+    envelope = warp(envelope, formants)
     return fit(pyworld.synthesize(f0 * pitch, envelope, aperiodicity, RATE, SHIFT_MS), len(samples))
+
+
+def warp(envelope, factor):
+    """Formants `factor` times as high: spectral envelopes (T, F) -> (T, F), the last bin continued."""
+    if factor == 1.0:
+        return envelope
+    bins = np.minimum(np.arange(envelope.shape[1]) / factor, envelope.shape[1] - 1)
+    below = np.minimum(bins.astype(np.int64), envelope.shape[1] - 2)
+    share = bins - below
+    return np.ascontiguousarray(envelope[:, below] * (1 - share) + envelope[:, below + 1] * share)
 
 
 def _pitch(samples):

@@ -5,11 +5,12 @@
           -> a Gaussian mixture for noise and one for speech, in the log domain                          (Figure 3)
           -> Viterbi decoding with 5 noise and 5 speech states                                           (hmm.py)
 
-No training, no labels. Only ratios of energies matter, so a gain changes nothing. Three things are not in the paper: a
+No training, no labels. Only ratios of energies matter, so a gain changes nothing. Four things are not in the paper: a
 frame of which denoising leaves next to nothing is noise, whatever its class (a fit of two classes always finds two, also in
-noise alone); short pauses between words belong to the speech around them, as people label it; and the emissions of the HMM
-have a second stream beside the energies, the voicing (voicing.py), as if independent of them given the class. It tells a
-voice from the noise of a receiver that opens and closes; `voicing=False` leaves it out.
+noise alone); short pauses between words belong to the speech around them, as people label it; the emissions of the HMM
+have a second stream beside the energies, the voicing (voicing.py), as if independent of them given the class, which tells a
+voice from the noise of a receiver that opens and closes (`voicing=False` leaves it out); and a recording whose quiet frames
+are voiced, or that hardly has louder ones, has one class of energies only, so that the voicing alone decides.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,6 +30,7 @@ from pyspeech.sad.voicing import voicing_llr, voicing_step
 FEWEST_FRAMES = 10  # of a class, to fit a mixture to it
 GRID = 800  # points at which the log-likelihood ratio is worked out
 VARIANCE_FLOOR = 1.0  # dB^2
+HARMONIC, VOICED_NOISE = 0.7, 0.4  # windows so harmonic are voiced; a larger share of them among the quiet ones is no noise's
 LARGEST_SAMPLE = 1e12  # beyond it, energies leave the range of float32
 
 
@@ -110,15 +112,19 @@ def decide(energies: FrameEnergies, config: StatisticalConfig, threshold: float 
 
     noise = speech = None
     told = heard & ~empty
-    if is_speech.sum() < FEWEST_FRAMES:
+    voicing = frame_voicing_llr(energies, config) if config.voicing and config.decision == "hmm" else None
+    if voicing is not None and (is_speech.sum() < FEWEST_FRAMES or _voiced_share(energies, is_noise, config) > VOICED_NOISE):
+        # All of it is speech, or none: there is one class of levels, which tell nothing, and the voicing alone decides.
+        llr = np.zeros(len(level))
+    elif is_speech.sum() < FEWEST_FRAMES:
         llr, told = np.full(len(level), -config.largest_ratio), np.zeros(len(level), bool)
     elif config.decision == "threshold" or is_noise.sum() < FEWEST_FRAMES:
         llr = np.where(is_speech, config.largest_ratio, -config.largest_ratio)
     else:
         noise, speech = (gmm.fit(*gmm.histogram(level[kind]), variance_floor=VARIANCE_FLOOR) for kind in (is_noise, is_speech))
         llr = likelihood_ratio(level, noise, speech, config)
-    if config.voicing and config.decision == "hmm":
-        llr = np.where(told, llr + frame_voicing_llr(energies, config), -config.largest_ratio)
+    if voicing is not None:
+        llr = np.where(told, llr + voicing, -config.largest_ratio)
         llr = np.clip(llr, -config.largest_ratio, config.largest_ratio)
         llr = np.maximum(llr + frame_voice_llr(energies, llr > 0, config), -config.largest_ratio)
     llr = np.where(told, llr, -config.largest_ratio)
@@ -206,6 +212,8 @@ def frame_voice_llr(energies: FrameEnergies, called: np.ndarray, config: Statist
     """The log-likelihood ratio of gliding pitch around each frame, 0 or less, float64 (T,); see `voice_llr`. called: bool (T,),
     the frames that would be speech without it. ValueError as of `frame_voicing_llr`."""
     step, num_frames = voicing_step(config.frame_shift), len(called)
+    # Less time has less of either, so a shorter recording has less of the prior.
+    whole = min(1.0, np.sum(~energies.muted) * config.frame_shift / config.phrase_seconds)
     windows = np.pad(called, (0, -num_frames % step)).reshape(-1, step).sum(axis=1) > 0
     reach = (config.phrase_seconds, config.talk_seconds)
     llr = voice_llr(
@@ -215,9 +223,16 @@ def frame_voice_llr(energies: FrameEnergies, called: np.ndarray, config: Statist
         reach,
         config.glide_share,
         config.glide_nats,
-        config.prior_nats,
+        config.prior_nats * whole,
     )
     return np.repeat(llr, step)[:num_frames]
+
+
+def _voiced_share(energies, frames, config):
+    """The share of voiced windows among frames, bool (T,); 0 of none."""
+    voiced = np.repeat(_voicing_of(energies).harmonicity > HARMONIC, voicing_step(config.frame_shift))
+    some = frames[: len(voiced)]
+    return voiced[: len(some)][some].mean() if some.any() else 0.0
 
 
 def _voicing_of(energies):

@@ -1,6 +1,8 @@
 """The first stages of egs/detector, which makes the bundled speech detector; `exp` is the engine's Experiment."""
 
 from pyspeech.errors import requirement
+from steps.sad.corpus import add_real
+from steps.sad.options import check_real
 
 
 def check_options(conf):
@@ -8,6 +10,7 @@ def check_options(conf):
     require = requirement("", conf)
     for name in ("train_minutes", "dev_minutes", "eval_minutes"):
         require(name, len(getattr(conf, name)) == 3 and min(getattr(conf, name)) >= 1, "three numbers, 1 or more each")
+    check_real(conf)
     require("quiet_limit", 0 <= conf.quiet_limit <= 1, "0 to 1")
     require("features.sampling_rate", conf.features.sampling_rate == 8000, "8000 Hz, as all recordings are read")
     require("network.temporal", conf.network.temporal == "rnn", "rnn, the network that is shipped")
@@ -23,6 +26,7 @@ def prepare(exp, conf):
     minutes = {name: getattr(conf, f"{name}_minutes") for name in scenes.SPLITS}
     scenes.prepare(exp.dir / "corpus", exp.log, minutes=minutes, parts=exp.parts)
     ami_clips.prepare(exp.dir / "corpus", exp.log)
+    add_real(conf, exp.dir / "corpus", exp.log, exp.parts)
 
 
 def train(exp, conf):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pyspeech.data.manifests import load_cuts
+from pyspeech.data.manifests import clear, load_cuts
 from pyspeech.errors import DownloadError, UserError
 
 ENOUGH_TRAINING_SECONDS = 2 * 3600  # less than this of a corpus's own: simulated streams are added
@@ -11,6 +11,22 @@ ENOUGH_TRAINING_SECONDS = 2 * 3600  # less than this of a corpus's own: simulate
 def prepare(exp, conf):
     """Corpus to Lhotse manifests and reference labels."""
     prepare_fearless(conf, exp.dir / "corpus", exp.log, exp.parts)
+    add_real(conf, exp.dir / "corpus", exp.log, exp.parts)
+
+
+def add_real(conf, out, log, parts=None):
+    """Add the folders `conf.real` of recordings with labels to the sets of a corpus that they are for."""
+    from local import labelled_speech
+
+    for manifest in (out / "real").glob("*.jsonl.gz"):  # of other folders, in an earlier preparation
+        name = manifest.name.removesuffix(".jsonl.gz")
+        clear(out / "real", [name])
+        if name.startswith("eval_"):
+            clear(out, [name], f"reference/{name}", f"turns/{name}")
+    if conf.real:
+        skip_bad = getattr(conf, "skip_bad", False)
+        for name in labelled_speech.prepare(conf.real, conf.real_as, out / "real", log, skip_bad=skip_bad, parts=parts):
+            _join(out, out / "real", name)
 
 
 def prepare_fearless(conf, out, log, parts=None):
@@ -34,7 +50,7 @@ def prepare_fearless(conf, out, log, parts=None):
         )
         added = _simulate(conf, out / "simulated", log, parts)
         for name in ["train"] * added + ["dev"] * (added and not seconds["dev"]):
-            _add_simulated(out, name)
+            _join(out, out / "simulated", name)
     for name in ("train", "dev"):
         if not _seconds(out, name):
             raise UserError(f"corpus={conf.corpus}: no labelled {name} streams; simulated=always makes some")
@@ -64,8 +80,8 @@ def _seconds(out, name):
     return sum(cut.duration for cut in load_cuts(out, name))
 
 
-def _add_simulated(out, name):
-    """Join the simulated streams of a set to the corpus's own; their references go along."""
+def _join(out, other, name):
+    """Join the streams of a set in the folder `other` to the corpus's own; their labels go along."""
     import shutil
 
     from lhotse import CutSet
@@ -73,9 +89,11 @@ def _add_simulated(out, name):
     from pyspeech.files import atomic_path
 
     own = load_cuts(out, name)
-    simulated = load_cuts(out / "simulated", name)
+    added = load_cuts(other, name)
     with atomic_path(out / f"{name}.jsonl.gz") as temporary:
-        CutSet.from_cuts([*own, *simulated]).to_file(temporary)
-    (out / "reference" / name).mkdir(parents=True, exist_ok=True)
-    for reference in (out / "simulated" / "reference" / name).glob("*.txt"):
-        shutil.copy2(reference, out / "reference" / name)
+        CutSet.from_cuts([*own, *added]).to_file(temporary)
+    for labels in other.glob(f"*/{name}/*.txt"):
+        kind = labels.parent.parent.name
+        if kind == "reference" or (out / kind).is_dir():
+            (out / kind / name).mkdir(parents=True, exist_ok=True)
+            shutil.copy2(labels, out / kind / name)

@@ -1,6 +1,7 @@
 """Options of egs/fearless: whether they fit each other, and which stages depend on them."""
 
 import math
+from pathlib import Path
 
 from pyspeech.errors import requirement
 from pyspeech.sad.registry import COMMON, NETWORKS
@@ -21,6 +22,7 @@ def check_options(conf):
     require("data.crop_seconds", conf.data.crop_seconds >= conf.features.frame_shift, "at least features.frame_shift")
     check_list(conf, "systems", NETWORKS)
     check_fixed(conf, "network.temporal", "statistical.voicing")
+    check_real(conf)
     require("minutes", len(conf.minutes) == 3 and min(conf.minutes) >= 1, "three numbers, 1 or more each")
     different = len(set(conf.collars)) == len(conf.collars) > 0
     require(
@@ -29,6 +31,17 @@ def check_options(conf):
         "seconds, 0 or more each, at least one and none twice",
     )
     require("train.minimize", conf.train.minimize == "dcf", "dcf, which is what is measured on dev")
+
+
+def check_real(conf):
+    """Raise UserError where it is not clear what each folder of `real` is for."""
+    from local.labelled_speech import USES
+
+    require = requirement("", conf)
+    require("real_as", set(conf.real_as) <= set(USES), f"of {', '.join(USES)}")
+    require("real_as", len(conf.real_as) in (1, len(conf.real)), "one for all folders of real, or one for each")
+    names = [Path(folder).resolve().name for folder in conf.real]
+    require("real", len(names) == len(set(names)), "folders of different names")
 
 
 def network_options(system):

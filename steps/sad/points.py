@@ -9,10 +9,11 @@ from pyspeech.files import write_json
 from pyspeech.report.tables import markdown_table, percent, report_text
 from steps.sad.corpus import scored_sets
 from steps.sad.detect import cut_path, read_references, read_scores
+from steps.sad.pitches import pitch_section, read_pitches
 from steps.sad.systems import SAMPLING_RATE
 
 # A point's folder of labels, and the kinds of recordings that it is chosen on.
-LABELS = {"turns": ("turns", ("radio", "quiet")), "words": ("reference", ("close", "quiet"))}
+LABELS = {"turns": ("turns", ("radio", "quiet", "real")), "words": ("reference", ("close", "quiet", "real"))}
 TURN_SILENCE = 0.5  # seconds: what a turn is, so nothing to choose
 # What is tried for the options of an OperatingPoint, one after the other, twice; threshold and peak together.
 CHOICES = {
@@ -30,7 +31,7 @@ PEAKS = (0.0, 0.3, 0.4, 0.5, 0.6, 0.7)
 
 
 def kind_of(cut):
-    """radio, close or quiet of the simulated recordings, ami of the clips."""
+    """radio, close or quiet of the simulated recordings, ami of the clips, real of a user's folders."""
     return cut.id.split("_")[0]
 
 
@@ -138,13 +139,15 @@ def report(exp, conf):
                     found = overall(each)
                     row = {key: found[key] for key in ("dcf", "p_miss", "p_fa")}
                     results.setdefault(point, {}).setdefault(f"{name} {kind}", {})[system] = row
+    pitches = read_pitches(exp.dir / "corpus")
     exp.publish(
-        {"points": {name: asdict(point) for name, point in points.items()}, "results": results},
+        {"pitch": pitches, "points": {name: asdict(point) for name, point in points.items()}, "results": results},
         report_text(
             "The speech detector of pyspeech",
             NOTE,
             exp.command,
-            [part for point, rows in results.items() for part in (f"## Scored as {point}", _table(rows))],
+            [part for point, rows in results.items() for part in (f"## Scored as {point}", _table(rows))]
+            + pitch_section(pitches),
         ),
     )
 

@@ -8,6 +8,7 @@ from steps.sad import tables
 from steps.sad.corpus import scored_sets
 from steps.sad.figures import draw_thresholds, plot_grid
 from steps.sad.options import cells
+from steps.sad.pitches import read_pitches
 from steps.sad.systems import FIXED, TUNED, VOTES
 from steps.systems import read_scores
 
@@ -51,8 +52,11 @@ def report(exp, conf):
 
 def describe_corpus(corpus, conf):
     """What the figures were measured on: {"name", "simulated": whether by its nature, set: {"streams", "simulated":
-    how many of them, "minutes", "speech": share of the time, None where there are no labels}}."""
+    how many of them, "minutes", "speech": share of the time, None where there are no labels, "real": how many are of
+    the folders `real`, where some are, "pitch": as of
+    `pitch_statistics`, where voices were simulated}}."""
     described = {"name": "mini" if conf.corpus == "mini" else Path(conf.corpus).name, "simulated": conf.corpus == "mini"}
+    pitches = read_pitches(corpus)
     for name in ["train", *scored_sets(corpus)]:
         cuts = load_cuts(corpus, name)
         seconds = sum(cut.duration for cut in cuts)
@@ -62,5 +66,7 @@ def describe_corpus(corpus, conf):
             "simulated": sum(cut.id.startswith("sim_") for cut in cuts),
             "minutes": round(seconds / 60, 2),
             "speech": round(speech / seconds, 4) if any(cut.labelled for cut in cuts) else None,
+            **({"real": real} if (real := sum(cut.id.startswith("real_") for cut in cuts)) else {}),
+            **({"pitch": pitches[name]} if name in pitches else {}),
         }
     return described

@@ -3,6 +3,7 @@
 from pyspeech.report.tables import decimals, markdown_table, percent, report_text
 from pyspeech.sad.registry import NETWORKS
 from steps.chance import chance_note, chance_section
+from steps.sad.pitches import pitch_section
 from steps.sad.systems import WEBRTC
 
 SYSTEMS = {  # and their rows
@@ -123,6 +124,7 @@ def report(results, sets, collars, speeds, grid, frame_shift, corpus, command):
                 f"Collar {collar:g} s ({SYSTEMS['cnn']}: {percent(results['cnn']['dev'][f'{collar:g}']['dcf'])}):",
                 grid_table(grid, f"{collar:g}"),
             ]
+    parts += pitch_section({name: corpus[name]["pitch"] for name in ["train", *sets] if "pitch" in corpus[name]})
     parts += ["## Table 3: fraction of real time, one thread, process time", table_3(speeds)]
     return report_text(f"Speech activity detection, corpus {corpus['name']}", _corpus_note(corpus, sets), command, parts)
 
@@ -130,18 +132,22 @@ def report(results, sets, collars, speeds, grid, frame_shift, corpus, command):
 def _corpus_note(corpus, sets):
     sets = ["train", *sets]
     sizes = ", ".join(f"{name} {corpus[name]['minutes']:.1f} min ({_speech(corpus[name]['speech'])})" for name in sets)
+    real = " and ".join(
+        f"{corpus[name]['real']} of the {corpus[name]['streams']} {name} streams" for name in sets if corpus[name].get("real")
+    )
+    real = real and f" Real recordings with labels, from folders: {real}."
     if corpus["simulated"]:
         return (
             "Simulated streams: human recordings through a simulated Apollo 11 radio channel, at the times of the real "
             "transcript; eval_ami are real meetings with labels by hand. The paper's figures beside ours are for real "
-            f"Apollo 11 audio, so only the order is comparable. {sizes}."
+            f"Apollo 11 audio, so only the order is comparable. {sizes}.{real}"
         )
     added = " and ".join(
         f"{corpus[name]['simulated']} of the {corpus[name]['streams']} {name} streams"
         for name in sets
         if corpus[name]["simulated"]
     )
-    return f"{sizes}." + (
+    return f"{sizes}.{real}" + (
         f" Simulated, not of the corpus (human recordings through a simulated radio channel): {added}." if added else ""
     )
 

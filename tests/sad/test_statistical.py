@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tiny_corpora import RATE, radio_stream
+from tiny_corpora import RATE, radio_stream, voiced
 
 from pyspeech.errors import UserError
 from pyspeech.sad import statistical
@@ -255,3 +255,21 @@ def test_options_at_their_limits(stream):
     config.check()
     decisions = detect(stream[0], RATE, config).decisions
     assert decisions.shape == (6000,) and decisions.any() and not decisions.all()
+
+
+def talk(seconds, level_db, seed=0):
+    """A voice without a pause: made-up speech (N,), whose quiet parts are `level_db` below its loud ones."""
+    rng = np.random.default_rng(seed)
+    samples = np.concatenate([voiced(0.5, rng) for _ in range(int(2 * seconds))])
+    envelope = 10 ** (level_db / 40 * (np.cos(2 * np.pi * 1.5 * np.arange(len(samples)) / RATE) - 1))
+    return samples * envelope
+
+
+@pytest.mark.parametrize("snr", [np.inf, 20.0])
+@pytest.mark.parametrize("seconds", [1, 2, 20])
+@pytest.mark.parametrize("depth", [6.0, 20.0])
+def test_nothing_but_speech_is_found(seconds, depth, snr):
+    """There is no noise to learn from, or none that is told from quiet speech by its level."""
+    samples = talk(seconds, depth)
+    samples += 10 ** (-snr / 20) * samples.std() * np.random.default_rng(1).standard_normal(len(samples))
+    assert detect(samples, RATE).decisions.mean() > 0.9

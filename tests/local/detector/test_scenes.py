@@ -95,13 +95,15 @@ def test_close_speech_is_where_the_labels_say():
     shares = []
     for seed in range(12):
         draws = np.random.Generator(np.random.PCG64(seed))
-        samples, speech = close_scene.render(draws, 20.0, {"a": "f"}, lambda voice, seconds: clip, lambda kind, seconds: None)
+        samples, speech, _ = close_scene.render(
+            draws, 20.0, {"a": "f"}, lambda voice, seconds: clip, lambda kind, seconds: None
+        )
         assert np.abs(samples).max() <= 1.0 and len(samples) == 160000
         inside = segments_to_frames(speech, 2000)
         power = np.square(samples - np.median(samples)).reshape(2000, 80).mean(1)
         shares.append(power[inside].mean() / power[~inside].mean())
         lengths = np.diff(np.array(speech), axis=1)
-        assert lengths.min() > 0.4 and lengths.max() < 1.1  # a clip has two stretches, and speed changes them a little
+        assert lengths.min() > 0.4 and lengths.max() < 1.5  # a clip has two stretches, and the pace changes them
     assert np.median(shares) > 10
 
 

@@ -33,7 +33,7 @@ words on a second line.
 Okay.
 """
 WRITTEN = "audio/*/sim_*.wav"
-MADE_UP_DIGEST = "e9d4bbb225a4624f6fcbdf6ce20f41e691bddce4176073ffc85156e6c200ab12"
+MADE_UP_DIGEST = "79d101ab97d601025d060b4cc26eada26c2efe676835f25e5bc04afaf9b91b9a"
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +152,7 @@ def test_speech_is_where_the_labels_say(tmp_path):
     clip = np.concatenate([np.zeros(800), 0.3 * voiced(1.0, np.random.default_rng(0)), np.zeros(800)])
     talkers = stream_scene.draw_talkers(rng, ["CC"], {"a": "m"})
     talkers["CC"].snr, talkers["CC"].burst, talkers["CC"].quindar, talkers["CC"].strength = 18.0, -60.0, None, 0.0
-    track, speech, keyed = stream_scene.converse(rng, transcript, talkers, 90 * 8000, lambda voice, seconds: clip)
+    track, speech, keyed, _ = stream_scene.converse(rng, transcript, talkers, 90 * 8000, lambda voice, seconds: clip)
     inside = segments_to_frames(speech, len(track), 1 / 8000)
     assert len(speech) >= 15
     carrier = ~inside & (np.abs(track) > 0)
@@ -168,22 +168,58 @@ def test_speech_is_where_the_labels_say(tmp_path):
 
 def test_talkers_spread_over_tens_of_decibels():
     rng = np.random.Generator(np.random.PCG64(0))
-    spreads, snrs = [], []
+    spreads, snrs = [], np.zeros(0)
     for _ in range(200):
         talkers = stream_scene.draw_talkers(rng, ["CC", "CDR", "CMP", "LMP"], {"a": "f", "b": "m", "c": "m"}).values()
         levels = [talker.level for talker in talkers]
         spreads.append(max(levels) - min(levels))
-        snrs += [talker.snr for talker in talkers]
+        snrs = np.append(snrs, [talker.snr for talker in talkers])
         assert {talker.voice for talker in talkers} == {"a", "b", "c"}
     assert max(spreads) > 30 and np.median(spreads) > 8
-    assert min(snrs) >= 0 and max(snrs) <= 20 and 8 < np.mean(snrs) < 14
+    clean = snrs >= 30  # those without radio noise
+    assert min(snrs) >= 0 and max(snrs[~clean]) <= 20 and 8 < np.mean(snrs[~clean]) < 14
+    assert 0.05 < np.mean(clean) < 0.2 and max(snrs) <= 50
+
+
+def test_squelch_to_digital_silence():
+    """Nothing is heard while nobody is keyed and the receiver is closed, everything else as it was."""
+    rng = np.random.Generator(np.random.PCG64(0))
+    samples = 1.0 + rng.random(60 * 8000)
+    keyed = [(8000, 16000, -20.0), (300000, 320000, -20.0)]
+    found = stream_scene.squelch(rng, samples, keyed)
+    heard = found != 0
+    assert (found[heard] == samples[heard]).all() and 0.1 < np.mean(~heard) < 0.98
+    for first, last, _ in keyed:
+        assert heard[first:last].all()
+
+
+def test_two_loops_at_once(monkeypatch):
+    """Some streams have a second conversation, whose speech is labelled too."""
+    transcript = [fearless_mini.Transmission(3.0 * index, "CC", 1.5) for index in range(6)]
+    moved = stream_scene.second_loop(transcript, 20 * 8000)
+    assert [(one.start, one.seconds) for one in moved] == [(2.0, 1.5), (10.0, 1.5), (16.0, 1.5)]
+    clip = np.concatenate([np.zeros(800), 0.3 * voiced(1.0, np.random.default_rng(0)), np.zeros(800)])
+    converse, loops, streams = stream_scene.converse, [], 30
+
+    def noted(*arguments):
+        loops.append(converse(*arguments))
+        return loops[-1]
+
+    monkeypatch.setattr(stream_scene, "converse", noted)
+    for seed in range(streams):
+        before = len(loops)
+        rng = np.random.Generator(np.random.PCG64(seed))
+        _, speech, pitches = stream_scene.render(rng, transcript, 20.0, {"a": "m"}, lambda *_: clip, [])
+        assert speech == sorted(segment for loop in loops[before:] for segment in loop[1])
+        assert len(pitches) == sum(len(loop[3]) for loop in loops[before:])
+    assert streams < len(loops) < 1.5 * streams
 
 
 def test_render_edges():
     """No transmissions fit: a stream of noise alone; a stream of silence as voice has no speech."""
     for window in ([fearless_mini.Transmission(50.0, "CC", 1.0)], [fearless_mini.Transmission(1.0, "CC", 1.0)]):
         rng = np.random.Generator(np.random.PCG64(1))
-        samples, speech = stream_scene.render(rng, window, 8.0, {"a": "m"}, lambda voice, seconds: np.zeros(4000), [])
+        samples, speech, _ = stream_scene.render(rng, window, 8.0, {"a": "m"}, lambda voice, seconds: np.zeros(4000), [])
         assert samples.shape == (64000,) and np.abs(samples).max() <= 1.0 and not speech
 
 

@@ -1,0 +1,41 @@
+"""The pitch of a simulated corpus's voices: pitch.json, {set: statistics}, measured on the clean clips as they are said."""
+
+import numpy as np
+
+from pyspeech.files import write_json
+
+PERCENTILES = (1, 5, 25, 50, 75, 95, 99)
+LOW, HIGH = 105.0, 350.0  # Hz: below and above lies what the packages' own voices hardly have
+
+
+def pitch_statistics(pitches):
+    """Of median pitches of clips, Hz: {"clips": how many, "percentiles": Hz, at PERCENTILES, "low" and "high": the shares
+    below LOW and above HIGH}; None of none. Clips without a pitch (nan), whispers among them, do not count."""
+    found = np.asarray(pitches, np.float64)
+    found = found[np.isfinite(found)]
+    if not len(found):
+        return None
+    return {
+        "clips": len(found),
+        "percentiles": np.percentile(found, PERCENTILES).round(1).tolist(),
+        "low": round(float(np.mean(found < LOW)), 4),
+        "high": round(float(np.mean(found > HIGH)), 4),
+    }
+
+
+def write_pitches(out, log, pitches):
+    """Write `out`/pitch.json and a log line for each set. pitches: {set: median pitches of its clips, Hz}."""
+    statistics = {name: found for name, some in pitches.items() if (found := pitch_statistics(some))}
+    for name, found in statistics.items():
+        log.info(
+            "%s: pitch of %d clips, percentiles %s: %s Hz; %.0f %% below %g Hz, %.0f %% above %g Hz",
+            name,
+            found["clips"],
+            ", ".join(map(str, PERCENTILES)),
+            ", ".join(f"{value:.0f}" for value in found["percentiles"]),
+            100 * found["low"],
+            LOW,
+            100 * found["high"],
+            HIGH,
+        )
+    write_json(out / "pitch.json", statistics)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Speech detectors over folders of labelled recordings: detection cost and speed of ours and of others, in one run.
 
-A folder has audio/*.wav (or .flac) and reference/*.txt, label files in the layout of Fearless Steps (utils/score_sad.py). The
-cost is DCF = 0.75 missed + 0.25 false, in %, without collar: the mean over the recordings at the default settings, and at the
-threshold that is best for the folder, which nobody knows beforehand. Speed is process time over audio time, one thread,
-reading included.
+A folder has audio and labels of any format that utils/score_sad.py reads, beside each other or in folders below. The cost is
+DCF = 0.75 missed + 0.25 false, in %, without collar: the mean over the recordings at the default settings, and at the threshold
+that is best for the folder, which nobody knows beforehand. Speed is process time over audio time, one thread, reading
+included.
 
 Others are measured where they are installed: pip install silero-vad ten-vad webrtcvad
 
@@ -163,17 +163,18 @@ def measure(maker, recordings):
 
 
 def labelled(folder):
-    """[(path, reference rows, seconds)] of a labelled folder."""
-    import soundfile
+    """[(path, reference rows, seconds)] of the labelled recordings of a folder."""
+    from pyspeech.audio.recordings import find_recordings, recording_length
+    from pyspeech.sad.labels import labels_of, read_labels
+    from pyspeech.sad.timelines import lay_out
 
-    from pyspeech.sad.formats import read_reference
-
-    paths = sorted(path for path in (Path(folder) / "audio").glob("*") if path.suffix in (".wav", ".flac"))
-    if not paths:
-        raise UserError(f"{folder}: no audio/*.wav or .flac in it; expected a folder with audio/ and reference/")
+    recordings = find_recordings([folder])
+    found = labels_of(recordings, read_labels(folder))
+    if not found:
+        raise UserError(f"{folder}: no audio with labels of the same name in it")
+    lengths = {one.name: recording_length(one) for one in recordings if one.name in found}
     return [
-        (path, read_reference(Path(folder) / "reference" / f"{path.stem}.txt"), soundfile.info(str(path)).duration)
-        for path in paths
+        (one.path, lay_out(found[one.name], lengths[one.name]), lengths[one.name]) for one in recordings if one.name in found
     ]
 
 

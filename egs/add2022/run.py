@@ -25,27 +25,33 @@ from steps.systems import DECODING, PREPARING, TRAINING, if_used, models_of
 
 @dataclass
 class Config:
-    corpus: str = folder_or("mini", "public", what="a corpus", file=True)  # mini, public (fetched), a folder, a list of files
-    clones: str = folder_or("none", what="git clones")  # owner+name or owner/name, to read corpus=public from, or none
-    kind: str = "auto"  # its layout: a module of local/add2022/, such as asvspoof5 or labelled (any list), or auto: found
-    split_by: str = "auto"  # of labelled files without sets: page, speaker, family, utterance, or auto: the first there are
-    test: dict[str, str] = named_folders("a corpus", file=True)  # more corpora to test on: test.NAME=DIR, of any layout
-    scale: float = 1.0  # of the number of utterances of corpus=mini
-    engines: str = "seen"  # of its fakes in train and dev: seen (eval has others), or all, for a detector that is to be used
+    # mini, public (fetched), a folder, or a list of files
+    corpus: str = folder_or("mini", "public", what="a corpus", file=True)
+    # folder with git clones owner+name or owner/name that corpus=public reads, or none
+    clones: str = folder_or("none", what="git clones")
+    kind: str = "auto"  # corpus layout: a module of local/add2022/, e.g. asvspoof5 or labelled, or auto
+    # how labelled files without sets are split: by page, speaker, family or utterance; auto: the first possible
+    split_by: str = "auto"
+    test: dict[str, str] = named_folders("a corpus", file=True)  # further test corpora of any layout: test.NAME=DIR
+    scale: float = 1.0  # share of the utterances with corpus=mini, more than 0 to 1
+    engines: str = "seen"  # engines in train and dev of corpus=mini: seen (eval has others), or all, for a detector to deploy
     skip_bad: bool = False  # leave out any number of bad files instead of stopping at more than a few
-    start_from: str = folder_or("random", "shipped", what="a model.pt")  # weights: random, or of a detector (shipped: ours)
+    # initial weights: random, shipped (the bundled detector), or a model.pt
+    start_from: str = folder_or("random", "shipped", what="a model.pt")
     systems: list[str] = field(default_factory=lambda: list(SYSTEMS))  # rows of Table 3 to train and compare
-    repeated: list[str] = field(default_factory=lambda: ["none", "rnm_sm", "rnm_sm_mc0.8"])  # by all seeds, others by one
-    seeds: list[int] = field(default_factory=lambda: [42, 43, 44])
-    leave_out: list[str] = field(default_factory=list)  # families of engines to train the last system without; [all]: each
-    left_out_steps: float = 1.0  # of train.max_steps, and of what goes by it, for these trainings
+    # systems trained with all seeds, others with the first
+    repeated: list[str] = field(default_factory=lambda: ["none", "rnm_sm", "rnm_sm_mc0.8"])
+    seeds: list[int] = field(default_factory=lambda: [42, 43, 44])  # random seeds of the trainings
+    # families of engines to train the last system without; [all]: each in turn
+    leave_out: list[str] = field(default_factory=list)
+    left_out_steps: float = 1.0  # length of these trainings, as a share of train.max_steps
     features: LogMelConfig = field(default_factory=LogMelConfig)
     network: DetectorConfig = field(default_factory=DetectorConfig)
     data: CropConfig = field(default_factory=CropConfig)
     augment: AugmentConfig = field(default_factory=AugmentConfig)
     specaugment: SpecAugmentConfig = field(default_factory=SpecAugmentConfig)
     train: TrainConfig = field(default_factory=TrainConfig)  # its seed is one of `seeds`
-    pooled_steps: float = 1.0  # of train.max_steps, for systems that are trained on every set that could choose weights
+    pooled_steps: float = 1.0  # training steps of systems without a held-out set, as a share of train.max_steps
     check = check_options
 
 

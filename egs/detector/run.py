@@ -20,14 +20,14 @@ from steps.systems import TRAINING
 
 @dataclass
 class Config:
-    train_minutes: list[int] = field(default_factory=lambda: [300, 300, 240])  # of radio, of close speech, without speech
-    dev_minutes: list[int] = field(default_factory=lambda: [25, 30, 60])
-    eval_minutes: list[int] = field(default_factory=lambda: [25, 30, 60])
-    real: list[str] = field(default_factory=list)  # folders of recordings with labels, added to the sets of the corpus
-    real_as: list[str] = field(default_factory=lambda: ["eval"])  # train, dev or eval: of all folders of real, or of each
-    # The share of dev's recordings without speech that an operating point may call speech: where nobody speaks, people want
-    # silence, which the DCF, for the most part of recordings with speech, does not see to.
-    quiet_limit: float = 0.01
+    # minutes of training audio: radio, close speech, no speech
+    train_minutes: list[int] = field(default_factory=lambda: [300, 300, 240])
+    dev_minutes: list[int] = field(default_factory=lambda: [25, 30, 60])  # minutes of dev audio, likewise
+    eval_minutes: list[int] = field(default_factory=lambda: [25, 30, 60])  # minutes of eval audio, likewise
+    real: list[str] = field(default_factory=list)  # folders of labelled recordings to add to the corpus
+    # train, dev or eval: the set of all folders in real, or of each
+    real_as: list[str] = field(default_factory=lambda: ["eval"])
+    quiet_limit: float = 0.01  # highest false-alarm rate of an operating point on dev recordings without speech, 0 to 1
     features: StftConfig = field(default_factory=StftConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
     data: DatasetConfig = field(default_factory=DatasetConfig)

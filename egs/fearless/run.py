@@ -26,13 +26,16 @@ from steps.systems import DECODING, TRAINING, if_used
 
 @dataclass
 class Config:
-    corpus: str = folder_or("mini", what="a Fearless Steps release")  # mini, or the folder of a release (phase 1, 2 or 4)
+    # mini (simulated), or the folder of a Fearless Steps release (phase 1, 2 or 4)
+    corpus: str = folder_or("mini", what="a Fearless Steps release")
     skip_bad: bool = False  # leave out files that fail the corpus checks instead of stopping
-    minutes: list[int] = field(default_factory=lambda: [80, 40, 30])  # of simulated train, dev and eval streams
-    simulated: str = "auto"  # simulated streams beside a real corpus: always, never, or auto (where train is under 2 h)
-    real: list[str] = field(default_factory=list)  # folders of recordings with labels, added to the sets of the corpus
-    real_as: list[str] = field(default_factory=lambda: ["eval"])  # train, dev or eval: of all folders of real, or of each
-    collars: list[float] = field(default_factory=lambda: [0.0, 0.5])  # seconds: a table, tuned for its own, of each
+    minutes: list[int] = field(default_factory=lambda: [80, 40, 30])  # minutes of simulated train, dev and eval streams
+    simulated: str = "auto"  # add simulated streams to a real corpus: always, never, or auto (less than 2 h of train)
+    real: list[str] = field(default_factory=list)  # folders of labelled recordings to add to the corpus
+    # train, dev or eval: the set of all folders in real, or of each
+    real_as: list[str] = field(default_factory=lambda: ["eval"])
+    # unscored seconds around speech boundaries; each collar has its own table and tuning
+    collars: list[float] = field(default_factory=lambda: [0.0, 0.5])
     systems: list[str] = field(default_factory=lambda: list(PAPER))  # networks to train and compare
     statistical: StatisticalConfig = field(default_factory=StatisticalConfig)
     features: StftConfig = field(default_factory=StftConfig)

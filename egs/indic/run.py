@@ -24,29 +24,32 @@ from steps.systems import DECODING, TRAINING, if_used
 
 @dataclass
 class Config:
-    corpus: str = folder_or("mini", "prompts", what="a corpus")  # mini (synthetic), prompts (real voices), or a folder
-    kind: str = "mucs"  # the layout of that folder: mucs (also Microsoft's), fleurs, commonvoice, cmu_indic or kaldi
-    languages: list[str] = field(default_factory=list)  # codes such as hi-IN; empty: all that the corpus has
-    scale: float = 1.0  # of the number of utterances of corpus=mini and prompts
+    # mini (synthetic), prompts (real voices), or the folder of a corpus
+    corpus: str = folder_or("mini", "prompts", what="a corpus")
+    kind: str = "mucs"  # layout of that folder: mucs (also Microsoft's), fleurs, commonvoice, cmu_indic or kaldi
+    languages: list[str] = field(default_factory=list)  # language codes, e.g. hi-IN; []: all in the corpus
+    scale: float = 1.0  # factor on the number of utterances with corpus=mini or prompts
     skip_bad: bool = False  # leave out any number of bad utterances instead of stopping at more than a few
-    tags: list[str] = field(default_factory=lambda: list(DEFAULT_TAGS))  # of transcripts, to be dropped: pyspeech/text/tags.py
-    units: str = "grapheme"  # or sentencepiece
-    pieces: int = 200  # symbols a language, for units=sentencepiece
-    systems: list[str] = field(default_factory=lambda: list(SEEDS))  # to train and compare
+    # tags to remove from transcripts (pyspeech/text/tags.py)
+    tags: list[str] = field(default_factory=lambda: list(DEFAULT_TAGS))
+    units: str = "grapheme"  # output symbols: grapheme or sentencepiece
+    pieces: int = 200  # symbols per language with units=sentencepiece
+    systems: list[str] = field(default_factory=lambda: list(SEEDS))  # systems to train and compare
     features: FbankConfig = field(default_factory=FbankConfig)
     specaugment: SpecAugmentConfig = field(default_factory=SpecAugmentConfig)
     model: TransducerConfig = field(default_factory=TransducerConfig)
     loss: LossConfig = field(default_factory=LossConfig)
     data: DataConfig = field(default_factory=DataConfig)
     train: TrainConfig = field(default_factory=TrainConfig)  # of the multilingual systems
-    monolingual_steps: float = 1.0  # of train.max_steps, for each monolingual system,
-    monolingual_lr: float = 1.0  # whose learning rate is this share of train.lr
-    finetune_steps: float = 0.2  # and for each finetuned one,
-    finetune_lr: float = 0.5  # whose learning rate is this share of train.lr
-    steps_by_hours: bool = True  # both times the language's share of the hours: as many epochs for each
+    monolingual_steps: float = 1.0  # training steps of monolingual systems, as a share of train.max_steps
+    monolingual_lr: float = 1.0  # learning rate of monolingual systems, as a share of train.lr
+    finetune_steps: float = 0.2  # training steps of finetuned systems, as a share of train.max_steps
+    finetune_lr: float = 0.5  # learning rate of finetuned systems, as a share of train.lr
+    steps_by_hours: bool = True  # scale these steps by the language's share of the hours, for equal numbers of epochs
     search: SearchConfig = field(default_factory=SearchConfig)
-    stop_after: list[int] = field(default_factory=lambda: [1000, 100, 30, 10])  # tau in encoder frames (Table 7) ...
-    stop_below: list[float] = field(default_factory=lambda: [0.2, 0.5])  # ... and s_th
+    # values of tau for early stopping, in encoder frames (Table 7)
+    stop_after: list[int] = field(default_factory=lambda: [1000, 100, 30, 10])
+    stop_below: list[float] = field(default_factory=lambda: [0.2, 0.5])  # values of s_th for early stopping (Table 7)
     check = check_options
 
 

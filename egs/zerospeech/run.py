@@ -26,24 +26,25 @@ from steps.units.voices import score_synthesis
 class Config:
     corpus: str = folder_or("mini", what="a ZeroSpeech 2019 release")  # mini (two Czech voices), or the folder of a release
     language: str = ""  # folder of the language in a release; empty: the only one, or english
-    languages: list[str] = field(default_factory=lambda: ["cs"])  # of corpus=mini: cs, nl
-    scale: float = 1.0  # of the number of utterances of corpus=mini
+    languages: list[str] = field(default_factory=lambda: ["cs"])  # languages of corpus=mini: cs, nl
+    scale: float = 1.0  # share of the utterances with corpus=mini, more than 0 to 1
     skip_bad: bool = False  # leave out any number of bad files instead of stopping at more than a few
-    systems: list[str] = field(default_factory=lambda: list(SYSTEMS))  # to train and compare
-    # trained with all seeds, the others with one; k-means too, with as many codes as these have
+    systems: list[str] = field(default_factory=lambda: list(SYSTEMS))  # systems to train and compare
+    # systems, and k-means of their sizes, trained with all seeds; others with the first
     repeated: list[str] = field(default_factory=lambda: ["trf128", "conv128", "trf256", "conv256"])
-    seeds: list[int] = field(default_factory=lambda: [42, 43, 44])
-    kmeans: list[int] = field(default_factory=lambda: [64, 128, 256, 512])  # anchors: numbers of codes
+    seeds: list[int] = field(default_factory=lambda: [42, 43, 44])  # random seeds of the trainings
+    # numbers of codes of the k-means baselines; []: none
+    kmeans: list[int] = field(default_factory=lambda: [64, 128, 256, 512])
     features: MfccConfig = field(default_factory=MfccConfig)
     vqvae: VqVaeConfig = field(default_factory=VqVaeConfig)
     data: UnitDataConfig = field(default_factory=UnitDataConfig)
     train: UnitTrainConfig = field(default_factory=UnitTrainConfig)  # its seed is one of `seeds`
-    synthesis: str = "trf128_smooth_5e-3_jitter_0.05"  # whose units, with the first seed, are spoken; the submitted one
+    synthesis: str = "trf128_smooth_5e-3_jitter_0.05"  # system whose units, with the first seed, are spoken and submitted
     inverter: InverterConfig = field(default_factory=InverterConfig)
     inverter_data: UnitDataConfig = field(default_factory=UnitDataConfig)
     inverter_train: UnitTrainConfig = field(default_factory=UnitTrainConfig)
-    spoken: int = 40  # test utterances to speak, each in every voice, where the corpus does not list them
-    recogniser: str = ""  # command that prints a line of text for each audio file given; scores what is spoken
+    spoken: int = 40  # test utterances to speak in every voice, where the corpus does not list them
+    recogniser: str = ""  # command that prints a line of text per audio file, to score the speech; empty: none
     submission: SubmissionConfig = field(default_factory=lambda: SubmissionConfig(code="pyspeech (Apache-2.0), egs/zerospeech"))
     check = check_options
 

@@ -21,20 +21,21 @@ STRUCTURES = ("monolingual", "vanilla", "onehot", "multi_softmax")
 
 @dataclass
 class TransducerConfig:
-    structure: str = "multi_softmax"  # monolingual, vanilla, onehot (both over a union of symbols) or multi_softmax
-    lsp: bool = False  # a prediction network for each language (multi_softmax only)
-    lid: bool = False  # language identification on the encoder (multi_softmax only)
-    encoder: str = "lstm"  # the paper's, or conformer (causal)
-    encoder_options: dict[str, int] = field(default_factory=dict)  # of other encoders, such as {chunk: 4} of conformer
-    encoder_layers: int = 6
-    encoder_size: int = 1024
-    predictor_layers: int = 2  # LSTM, each followed by layer normalisation
-    predictor_size: int = 1024
-    embedding: int = 1024  # of the predictor's input symbols
-    joint: int = 1024
-    lid_sizes: list[int] = field(default_factory=lambda: [1000, 500])  # hidden layers of the language identification
-    dropout: float = 0.0  # between LSTM layers, and within an encoder that is none, in training
-    features: int = 640  # values of an encoder input frame
+    # monolingual, vanilla or onehot (one output for all languages), or multi_softmax; set per system
+    structure: str = "multi_softmax"
+    lsp: bool = False  # use one prediction network per language (multi_softmax only); set per system
+    lid: bool = False  # add language identification on the encoder (multi_softmax only); set per system
+    encoder: str = "lstm"  # lstm (the paper) or conformer (causal)
+    encoder_options: dict[str, int] = field(default_factory=dict)  # options of the encoder, e.g. {chunk: 4} for conformer
+    encoder_layers: int = 6  # encoder layers
+    encoder_size: int = 1024  # outputs of an encoder layer
+    predictor_layers: int = 2  # LSTM layers of the prediction network, each with layer normalisation
+    predictor_size: int = 1024  # outputs of a prediction network layer
+    embedding: int = 1024  # size of the symbol embeddings of the prediction network
+    joint: int = 1024  # size of the joint network
+    lid_sizes: list[int] = field(default_factory=lambda: [1000, 500])  # hidden layer sizes of the language identification
+    dropout: float = 0.0  # dropout between LSTM layers and within other encoders, 0 to less than 1
+    features: int = 640  # values per encoder input frame; set by the recipe
 
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
@@ -56,7 +57,7 @@ class TransducerConfig:
         require("dropout", 0 <= self.dropout < 1, "0 to less than 1")
 
     def check_vocabularies(self, vocabularies: Mapping[str, int]) -> None:
-        """Raise UserError where {language code: V} cannot be the vocabularies of this structure."""
+        """Raise UserError if the vocabularies {language code: size} do not fit this structure."""
         sizes = list(vocabularies.values())
         found = f"vocabularies {vocabularies}"
         if not sizes or min(sizes) < 2:
@@ -69,19 +70,15 @@ class TransducerConfig:
 
 @dataclass
 class LossConfig:
-    """prune_range rows of the lattice a frame; simple_scale of the smoothed loss beside the pruned one, from the end of
-    the warm-up on; lm_scale and am_scale, the parts of the predictor alone and of the encoder alone in the smoothed
-    loss; full: the whole lattice instead of both; lid_scale: of the cross entropy of language identification beside the
-    transducer's loss; backend: auto, k2 or torch.
-    """
+    """Options of the transducer loss (pyspeech/asr/loss.py)."""
 
-    prune_range: int = 5
-    simple_scale: float = 0.5
-    lm_scale: float = 0.25
-    am_scale: float = 0.0
-    full: bool = False
-    lid_scale: float = 1.0
-    backend: str = "auto"
+    prune_range: int = 5  # symbol positions computed per frame by the pruned loss, at least 2
+    simple_scale: float = 0.5  # weight of the smoothed loss beside the pruned one, after the warm-up
+    lm_scale: float = 0.25  # share of the predictor alone in the smoothed loss, 0 to less than 1
+    am_scale: float = 0.0  # share of the encoder alone in the smoothed loss, 0 to less than 1 - lm_scale
+    full: bool = False  # compute the full lattice instead of the smoothed and pruned losses
+    lid_scale: float = 1.0  # weight of the language identification loss
+    backend: str = "auto"  # auto (k2 if installed), k2 or torch
 
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
@@ -97,18 +94,18 @@ class LossConfig:
 
 @dataclass
 class DataConfig:
-    """Minibatches, and what becomes of the utterances in training."""
+    """Minibatches and data augmentation."""
 
-    batch_seconds: float = 400.0  # of a minibatch, padding included
-    max_utterances: int = 128  # of a minibatch
-    minibatches: int = 1  # of a language each, that make a step; the paper does not say
-    pooled: bool = True  # minibatches of vanilla and one-hot mix the languages (section 3); the others' never do (4)
-    speeds: list[float] = field(default_factory=list)  # copies of the training data at these speeds, such as 0.9 and 1.1
-    warp: float = 1.0  # utterances are heard with all frequencies up to this many times as high, or low; 1: as they are
-    channel_db: float = 0.0  # gains, at either end of the spectrum, up to which utterances are heard through another line
-    channel_corners: int = 2  # frequencies, from the lowest to the highest, at which these gains are drawn
-    augment: bool = True  # SpecAugment
-    stored_gb: float = 100.0  # of log-mel frames on disk, 17 h a GB; those beyond are computed in every training
+    batch_seconds: float = 400.0  # seconds of audio per minibatch, padding included
+    max_utterances: int = 128  # utterances per minibatch at most
+    minibatches: int = 1  # minibatches per step, each of one language unless pooled; the paper does not say
+    pooled: bool = True  # mix languages within minibatches of vanilla and onehot (section 3); other systems never do
+    speeds: list[float] = field(default_factory=list)  # add copies of the training data at these speeds, e.g. [0.9, 1.1]
+    warp: float = 1.0  # scale all frequencies by up to this factor, up or down, 1 to 3 (vocal tract length); 1: off
+    channel_db: float = 0.0  # random channel gain of up to this many dB, 0 to 60; 0: off
+    channel_corners: int = 2  # frequencies at which the channel gain is drawn, at least 2
+    augment: bool = True  # apply SpecAugment
+    stored_gb: float = 100.0  # gigabytes of features stored on disk, about 17 h of audio each; the rest is computed in training
 
     without_effect = ("stored_gb",)
 
@@ -130,9 +127,9 @@ class DataConfig:
 class SearchConfig:
     """Beam search (pyspeech/asr/search.py); beam=1 is the greedy search."""
 
-    beam: int = 4  # hypotheses kept for every utterance and language
-    max_symbols: int = 3  # symbols that a hypothesis may put out in one encoder frame
-    prune: float = 10.0  # hypotheses whose log probability is this much below the best are dropped; .inf: none
+    beam: int = 4  # hypotheses kept per utterance and language, 1 to 1000; 1: greedy search
+    max_symbols: int = 3  # symbols that a hypothesis may emit per encoder frame
+    prune: float = 10.0  # drop hypotheses whose log probability is this far below the best; .inf: none
 
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
@@ -144,11 +141,11 @@ class SearchConfig:
 
 @dataclass
 class EarlyStopping:
-    """When decoders of unlikely languages are switched off (Joshi et al. 2021, section 6.3); as given: never."""
+    """Early stopping of decoders of unlikely languages (Joshi et al. 2021, section 6.3); by default none stops."""
 
     rule: str = "sum_logp"  # score of a language: sum_logp (equation 1), mean_logp or mean_p
-    tau: float = math.inf  # encoder frames that all decoders run
-    threshold: float = math.inf  # s_th: how far below the best active language's score one has to be to be switched off
+    tau: float = math.inf  # encoder frames during which all decoders run
+    threshold: float = math.inf  # s_th: switch off languages whose score is this far below the best active one
 
     def check(self) -> None:
         if self.rule not in STOPPING_RULES:
@@ -159,11 +156,11 @@ class EarlyStopping:
 
 @dataclass
 class Endpointing:
-    """When an utterance of a stream is over. The three rules are those of Kaldi's online decoders; .inf: never."""
+    """Endpoint rules of a stream, as in Kaldi's online decoders; .inf switches a rule off."""
 
-    silence_before: float = 2.4  # seconds in which nothing was decoded, from the start
-    silence_after: float = 1.2  # seconds since the last symbol
-    longest: float = 20.0  # seconds of an utterance
+    silence_before: float = 2.4  # seconds without a symbol from the start
+    silence_after: float = 1.2  # seconds without a symbol after the last one
+    longest: float = 20.0  # longest utterance in seconds
 
     def check(self) -> None:
         if not all(seconds > 0 for seconds in (self.silence_before, self.silence_after, self.longest)):
@@ -174,10 +171,10 @@ class Endpointing:
 
 
 def parameter_count(config: TransducerConfig, vocabularies: Mapping[str, int]) -> int:
-    """Parameters of a transducer, as the paper's Table 6 counts them: without what only the pruned loss uses.
+    """Count the parameters of a transducer as Table 6 of the paper does: without those that only the pruned loss uses.
 
-    config: TransducerConfig; vocabularies: {language code: V}, the blank included. Nothing is built but an encoder that does
-    not know its number of parameters otherwise.
+    config: TransducerConfig; vocabularies: {language code: V}, the blank included. No network is built, except an
+    encoder whose parameters cannot be counted otherwise.
     """
     languages = len(vocabularies)
     sizes = list(vocabularies.values()) if config.structure == "multi_softmax" else list(vocabularies.values())[:1]

@@ -13,10 +13,10 @@ RATES = (1000, 192_000)  # Hz
 class StftConfig:
     """Defaults: Heitkaemper et al. 2020, section 4.2."""
 
-    sampling_rate: int = 8000  # Hz
-    n_fft: int = 512  # points of the transform: n_fft // 2 + 1 frequency bins
-    window: int = 400  # samples, Hann
-    shift: int = 80  # samples from frame to frame
+    sampling_rate: int = 8000  # sampling rate in Hz; the recipes need 8000
+    n_fft: int = 512  # FFT size in samples: n_fft // 2 + 1 frequency bins
+    window: int = 400  # length of the Hann window in samples, at most n_fft
+    shift: int = 80  # samples from frame to frame, at most window
 
     @property
     def num_bins(self) -> int:
@@ -29,11 +29,11 @@ class StftConfig:
 
     @property
     def frame_offset(self) -> float:
-        """Seconds at which the time of frame 0 begins: a frame stands for the `shift` samples in the middle of its window."""
+        """Start of frame 0 in seconds: a frame stands for the `shift` samples in the middle of its window."""
         return (self.window - self.shift) / 2 / self.sampling_rate
 
     def num_frames(self, num_samples: int) -> int:
-        """Frames of a signal of `num_samples`: every sample is in one."""
+        """Count the frames of a signal of `num_samples`; every sample is in one."""
         return (num_samples + self.shift - 1) // self.shift
 
     def check(self) -> None:
@@ -47,19 +47,19 @@ class StftConfig:
 
 @dataclass
 class FbankConfig:
-    """Log-mel features of an encoder frame. Defaults: Joshi et al. 2021, section 5 (80 bins, 10 ms; 8 frames by 3)."""
+    """Stacked log-mel features. Defaults: Joshi et al. 2021, section 5 (80 bins, 10 ms; 8 frames by 3)."""
 
-    sampling_rate: int = 16000  # Hz; audio of other rates is resampled before
-    num_bins: int = 80  # mel filters
-    window_ms: int = 25
-    shift_ms: int = 10
-    stack: int = 8  # log-mel frames in an encoder frame, the newest of them last
-    stack_shift: int = 3  # log-mel frames from encoder frame to encoder frame
-    mean_frames: int = 0  # log-mel frames, up to the present one, whose mean is taken off: level and channel; 0: none
+    sampling_rate: int = 16000  # Hz, 1000 to 192000; audio at other rates is resampled
+    num_bins: int = 80  # number of mel filters
+    window_ms: int = 25  # window length in milliseconds
+    shift_ms: int = 10  # milliseconds from log-mel frame to log-mel frame, at most window_ms
+    stack: int = 8  # log-mel frames joined into an encoder frame, the newest last
+    stack_shift: int = 3  # log-mel frames from encoder frame to encoder frame, at most stack
+    mean_frames: int = 0  # subtract the mean of the last N log-mel frames, e.g. 300, to remove level and channel; 0: off
 
     @property
     def dim(self) -> int:
-        """Values of an encoder frame."""
+        """Number of values in an encoder frame."""
         return self.num_bins * self.stack
 
     @property
@@ -69,7 +69,7 @@ class FbankConfig:
 
     @property
     def window(self) -> int:
-        """Samples of a log-mel frame."""
+        """Number of samples in a log-mel frame."""
         return self.sampling_rate * self.window_ms // 1000
 
     @property
@@ -78,11 +78,11 @@ class FbankConfig:
         return self.sampling_rate * self.shift_ms // 1000
 
     def log_mel_frames(self, num_samples: int) -> int:
-        """Log-mel frames of a signal of `num_samples`: none for an empty one, at least one for any other."""
+        """Count the log-mel frames of a signal of `num_samples`: 0 if it is empty, at least 1 otherwise."""
         return 1 + max(0, num_samples - self.window) // self.shift if num_samples else 0
 
     def num_frames(self, num_samples: int) -> int:
-        """Encoder frames of a signal of `num_samples`: none for an empty one, at least one for any other."""
+        """Count the encoder frames of a signal of `num_samples`: 0 if it is empty, at least 1 otherwise."""
         return -(-self.log_mel_frames(num_samples) // self.stack_shift)
 
     def check(self) -> None:
@@ -99,19 +99,20 @@ class FbankConfig:
 class MfccConfig:
     """Features for unit discovery. Defaults: Tjandra et al. 2020, section 5.1 (13 MFCC, deltas, delta-deltas; 25, 10 ms)."""
 
-    kind: str = "mfcc"  # or "log_mel": the mel filters' log energies, without deltas
-    sampling_rate: int = 16000  # Hz; audio of other rates is resampled before
-    window_ms: int = 25
-    shift_ms: int = 10
-    cepstra: int = 13  # the first of them measures the level
-    mel_filters: int = 23  # that the cepstra are made from (Kaldi's number)
-    log_mel_bins: int = 80  # values of a frame of kind=log_mel
-    normalise: str = "utterance"  # mean and variance of each; "corpus": those of the training set; "none"
-    prior_frames: int = 0  # frames that the corpus's mean and variance count as within each utterance's own; for snippets
+    kind: str = "mfcc"  # mfcc (with deltas and delta-deltas) or log_mel (log energies of the mel filters)
+    sampling_rate: int = 16000  # Hz, 1000 to 192000; audio at other rates is resampled
+    window_ms: int = 25  # window length in milliseconds
+    shift_ms: int = 10  # milliseconds from frame to frame, at most window_ms
+    cepstra: int = 13  # number of cepstral coefficients, at most mel_filters; the first measures the level
+    mel_filters: int = 23  # mel filters behind the cepstra (Kaldi's default)
+    log_mel_bins: int = 80  # values per frame with kind=log_mel
+    normalise: str = "utterance"  # mean and variance normalisation by utterance, by corpus (the training set), or none
+    # weight in frames of the corpus mean and variance within an utterance's own, for short snippets; 0: off
+    prior_frames: int = 0
 
     @property
     def dim(self) -> int:
-        """Values of a frame."""
+        """Number of values in a frame."""
         return 3 * self.cepstra if self.kind == "mfcc" else self.log_mel_bins
 
     @property
@@ -120,24 +121,24 @@ class MfccConfig:
 
     @property
     def needs_stats(self) -> bool:
-        """Whether normalisation takes the mean and variance of a training set."""
+        """True if normalisation needs the mean and variance of a training set."""
         return self.normalise == "corpus" or (self.normalise == "utterance" and self.prior_frames > 0)
 
     @property
     def log_mel(self) -> FbankConfig:
-        """FbankConfig of the log-mel frames that all starts from, one by one."""
+        """FbankConfig of the underlying log-mel frames, without stacking."""
         num_bins = self.mel_filters if self.kind == "mfcc" else self.log_mel_bins
         return FbankConfig(self.sampling_rate, num_bins, self.window_ms, self.shift_ms, stack=1, stack_shift=1)
 
     @property
     def magnitudes(self) -> StftConfig:
-        """StftConfig of linear magnitudes for these frames: frame k of both covers the same samples."""
+        """StftConfig of linear magnitudes; frame k covers the same samples as feature frame k."""
         log_mel = self.log_mel
         n_fft = 1 << (2 * log_mel.window - 1).bit_length()  # 1024 points at 16 kHz
         return StftConfig(self.sampling_rate, n_fft, log_mel.window, log_mel.shift)
 
     def num_frames(self, num_samples: int) -> int:
-        """Frames of a signal of `num_samples`: none for an empty one, at least one for any other."""
+        """Count the frames of a signal of `num_samples`: 0 if it is empty, at least 1 otherwise."""
         return self.log_mel.num_frames(num_samples)
 
     def check(self) -> None:
@@ -155,13 +156,13 @@ class MfccConfig:
 
 @dataclass
 class SpecAugmentConfig:
-    """Masks on log-mel frames. Park et al. 2019, section 2; time masks are short, for the utterances are too."""
+    """Masks on log-mel frames (Park et al. 2019, section 2); time masks are short because the utterances are."""
 
-    frequency_masks: int = 2
-    frequency_width: int = 27  # mel bins that a mask has at most (the paper's F)
-    time_masks: int = 2
-    time_width: int = 50  # log-mel frames that a mask has at most (the paper's T)
-    time_fraction: float = 0.2  # of an utterance that a time mask has at most (the paper's p)
+    frequency_masks: int = 2  # number of frequency masks per utterance
+    frequency_width: int = 27  # largest width of a frequency mask in mel bins (the paper's F)
+    time_masks: int = 2  # number of time masks per utterance
+    time_width: int = 50  # largest width of a time mask in log-mel frames (the paper's T)
+    time_fraction: float = 0.2  # largest share of an utterance under one time mask, 0 to 1 (the paper's p)
 
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
@@ -172,7 +173,7 @@ class SpecAugmentConfig:
 
 
 def check_rate(require: Callable, config: Any) -> None:
-    """Of every configuration with a sampling rate: `require` it to be one of audio, in Hz."""
+    """Require a sampling rate within RATES."""
     low, high = RATES
     require("sampling_rate", low <= config.sampling_rate <= high, f"{low} to {high} Hz")
 

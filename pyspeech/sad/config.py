@@ -18,16 +18,16 @@ SECONDS = ("min_silence", "min_speech", "pad", "pad_before", "pad_after", "max_s
 
 @dataclass
 class NetworkConfig:
-    temporal: str = "seg_rnn"  # a network of pyspeech/sad/registry.py; a recipe that trains several sets it itself
-    compress: str = "log"  # magnitudes: log, or none (the paper)
-    context_seconds: float = 2.0  # normalised over this much to either side
-    channels: list[int] = field(default_factory=lambda: [16, 32, 64, 64])  # one CNN block each
-    cnn_channels: int = 128  # of the 1-D CNN's hidden layer
-    rnn_size: int = 256  # outputs of the bidirectional GRU
-    rnn_merge: str = "concat"  # its directions have rnn_size / 2 outputs each (concat), or rnn_size (sum)
-    outputs: int = 10  # whose maximum is the score
-    segment_length: int = 5  # frames
-    segment_shift: int = 1  # frames
+    temporal: str = "seg_rnn"  # network type (pyspeech/sad/registry.py); set by recipes that train several
+    compress: str = "log"  # compression of the magnitudes: log, or none (the paper)
+    context_seconds: float = 2.0  # seconds to either side over which the input is normalised
+    channels: list[int] = field(default_factory=lambda: [16, 32, 64, 64])  # output channels of each block of the 2-D CNN
+    cnn_channels: int = 128  # hidden channels of the 1-D CNN
+    rnn_size: int = 256  # outputs of the bidirectional GRU, even with rnn_merge=concat
+    rnn_merge: str = "concat"  # how the GRU's directions are merged: concat (rnn_size / 2 outputs each) or sum (rnn_size each)
+    outputs: int = 10  # number of outputs whose maximum is the speech score
+    segment_length: int = 5  # frames in a segment of the segment RNN
+    segment_shift: int = 1  # frames from segment to segment, at most segment_length
 
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
@@ -53,17 +53,17 @@ class NetworkConfig:
 
 @dataclass
 class OperatingPoint:
-    """How a network's scores become segments."""
+    """Conversion of a network's scores into segments."""
 
-    threshold: float = 0.5  # speech is what scores more
-    smoothing: str = "none"  # of the frame decisions (see smoothing.py): none, median or hmm
-    peak: float = 0.0  # a stretch of speech without a frame that scores more than this is none (hysteresis); 0: any is
-    min_silence: float = 0.0  # seconds; shorter pauses are filled, then ...
-    min_speech: float = 0.0  # seconds; ... shorter segments dropped, then ...
-    pad: float = 0.0  # seconds; ... this much added before and after each, or ...
-    pad_before: float | None = None  # ... seconds added before it ...
-    pad_after: float | None = None  # ... and after it, instead, and ...
-    max_speech: float = 0.0  # seconds; ... longer segments are cut where the score is lowest; 0: none is
+    threshold: float = 0.5  # score above which a frame is speech, 0 to 1
+    smoothing: str = "none"  # smoothing of the frame decisions (smoothing.py): none, median or hmm
+    peak: float = 0.0  # drop stretches of speech without a frame that scores above this (hysteresis), 0 to 1; 0: off
+    min_silence: float = 0.0  # fill pauses shorter than this, in seconds
+    min_speech: float = 0.0  # then drop segments shorter than this, in seconds
+    pad: float = 0.0  # then add this many seconds before and after each segment
+    pad_before: float | None = None  # seconds added before each segment; null: pad
+    pad_after: float | None = None  # seconds added after each segment; null: pad
+    max_speech: float = 0.0  # then cut segments longer than this, in seconds, where the score is lowest; 0: no limit
 
     @property
     def pads(self) -> tuple[float, float]:
@@ -83,11 +83,11 @@ class OperatingPoint:
 
 @dataclass
 class DatasetConfig:
-    crop_seconds: float = 4.0
-    batch_size: int = 24  # crops
-    augment: float = 0.5  # probability of each disturbance of a crop (see augmentation.py); 0: none (the paper)
-    speed: int = 0  # percent by which crops are played faster or slower at most, so in other voices too; 0: none (the paper)
-    cache_hours: float = 10.0  # a corpus of up to this much audio is kept in memory, 58 MB an hour at 8 kHz
+    crop_seconds: float = 4.0  # length of a training crop in seconds
+    batch_size: int = 24  # crops per batch
+    augment: float = 0.5  # probability of each disturbance of a crop, 0 to 1 (augmentation.py); 0: off (the paper)
+    speed: int = 0  # play crops up to this many percent faster or slower, 0 to 50; 0: off (the paper)
+    cache_hours: float = 10.0  # keep a corpus of up to this many hours in memory, 58 MB an hour at 8 kHz
 
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
@@ -101,10 +101,10 @@ class DatasetConfig:
 
 @dataclass
 class GridConfig:
-    """Segment RNNs that are trained beside the table's (Figure 7): all pairs of these with no more shift than length."""
+    """Grid of further segment RNNs (Figure 7): all pairs of length and shift with shift <= length."""
 
-    lengths: list[int] = field(default_factory=list)  # of segments, frames; []: none
-    shifts: list[int] = field(default_factory=list)  # frames
+    lengths: list[int] = field(default_factory=list)  # segment lengths in frames; []: none
+    shifts: list[int] = field(default_factory=list)  # segment shifts in frames
 
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
@@ -122,39 +122,39 @@ class GridConfig:
 
 @dataclass
 class StatisticalConfig:
-    decision: str = "hmm"  # hmm, or threshold: the adaptive threshold of section 2.1 alone
-    voicing: bool = True  # its likelihood beside that of the energies, for noise that switches on and off; false: the paper
-    sampling_rate: int = 8000  # Hz
-    n_fft: int = 256  # samples of the Hann window
-    hop: int = 80  # samples from frame to frame
-    iterations: int = 2  # of noise tracking and Wiener filter
-    noise_seconds: float = 0.64  # the noise is the minimum within this much time before, or after, a frame
-    oversubtraction: float = 22.0  # gamma of equation 1
-    min_gain: float = 0.1  # G_min of equation 1
-    high_pass: float = 250.0  # Hz
-    band_hertz: float = 1000.0  # width of a sub-band
-    smoothing_seconds: float = 0.48  # mean over the energies
-    edge_seconds: float = 0.1  # a shorter mean, which keeps the edges of words ...
-    closing_seconds: float = 0.4  # ... with gaps up to this long closed ...
-    edge_db: float = 10.0  # ... may be exceeded by this much
-    range_db: float = 60.0  # levels this far below the loudest count as equal
-    floor_seconds: float = 30.0  # F-CSBE is the minimum within this much time
-    noise_margin: float = 0.42  # noise lies less above F-CSBE + A-CSBE than this share of the range of levels
-    speech_margin: float = 0.42  # and speech more than this share of it
-    least_margin_db: float = 15.0  # but either margin is no less than this ...
-    most_margin_db: float = 30.0  # ... and no more than this
-    residual_db: float = -24.0  # a frame that denoising leaves less of than this is noise
-    peak_residual_db: float = -15.0  # and a stretch of speech of which it nowhere leaves this much
-    largest_ratio: float = 20.0  # nats; what one frame can contribute
-    fill_seconds: float = 0.3  # shorter pauses belong to the speech around them
-    voicing_seconds: float = 1.0  # within which a voice is voiced somewhere
-    voicing_against: float = 25.0  # nats against speech where there is no more voicing than of noise ...
-    voicing_favour: float = 2.0  # ... and at most for it
-    glide_nats: float = 250.0  # for a second in which the pitch glides ...
-    glide_share: float = 0.045  # ... against a second that is harmonic, times this share ...
-    phrase_seconds: float = 6.0  # ... both within so much time ...
-    talk_seconds: float = 60.0  # ... or so much; the higher ratio counts ...
-    prior_nats: float = 10.0  # ... less this: that nobody may be speaking
+    decision: str = "hmm"  # hmm, or threshold: only the adaptive threshold of section 2.1
+    voicing: bool = True  # use voicing beside energies, against noise that switches on and off; false: the paper
+    sampling_rate: int = 8000  # sampling rate in Hz; the other defaults suit 8000
+    n_fft: int = 256  # length of the Hann window and of the FFT in samples
+    hop: int = 80  # samples from frame to frame, at most n_fft
+    iterations: int = 2  # passes of noise tracking and Wiener filter; 0: no denoising
+    noise_seconds: float = 0.64  # seconds before or after a frame over which the noise level is the minimum
+    oversubtraction: float = 22.0  # noise oversubtraction, gamma of equation 1
+    min_gain: float = 0.1  # smallest gain, G_min of equation 1, 0 to 1
+    high_pass: float = 250.0  # drop frequencies below this, in Hz
+    band_hertz: float = 1000.0  # width of a sub-band in Hz
+    smoothing_seconds: float = 0.48  # seconds over which energies are averaged
+    edge_seconds: float = 0.1  # seconds of a shorter average that preserves word edges
+    closing_seconds: float = 0.4  # close gaps in the shorter average of up to this many seconds
+    edge_db: float = 10.0  # dB by which the long average may exceed the shorter one
+    range_db: float = 60.0  # treat levels this many dB below the loudest as equal
+    floor_seconds: float = 30.0  # seconds over which F-CSBE is the minimum
+    noise_margin: float = 0.42  # noise lies below F-CSBE + A-CSBE plus this share of the level range
+    speech_margin: float = 0.42  # speech lies above F-CSBE + A-CSBE plus this share of the level range
+    least_margin_db: float = 15.0  # lower limit of both margins in dB
+    most_margin_db: float = 30.0  # upper limit of both margins in dB
+    residual_db: float = -24.0  # a frame of which denoising leaves less than this many dB is noise; negative
+    peak_residual_db: float = -15.0  # drop speech in which no frame keeps this many dB after denoising; negative
+    largest_ratio: float = 20.0  # largest contribution of one frame, in nats
+    fill_seconds: float = 0.3  # fill pauses shorter than this many seconds
+    voicing_seconds: float = 1.0  # seconds within which speech is voiced somewhere
+    voicing_against: float = 25.0  # nats against speech where voicing is no stronger than in noise
+    voicing_favour: float = 2.0  # most nats that voicing adds in favour of speech
+    glide_nats: float = 250.0  # nats in favour of speech per second of gliding pitch
+    glide_share: float = 0.045  # share of harmonic seconds that glide where speech and other sounds are equally likely
+    phrase_seconds: float = 6.0  # seconds of the short window for gliding pitch
+    talk_seconds: float = 60.0  # seconds of the long window for gliding pitch; the higher ratio of both counts
+    prior_nats: float = 10.0  # nats subtracted from that ratio: the prior that nobody speaks
 
     @property
     def frame_shift(self) -> float:

@@ -29,21 +29,22 @@ BUNDLES = {  # of torchaudio.pipelines; whether they were trained on normalised 
 
 @dataclass
 class LogMelConfig:
-    """The front end; by default a log-mel spectrogram, centred frames, as torchaudio.transforms.MelSpectrogram computes it."""
+    """Front end; by default a log-mel spectrogram with centred frames, as torchaudio.transforms.MelSpectrogram computes it."""
 
-    sampling_rate: int = 16000  # Hz; audio of other rates is resampled before
-    n_fft: int = 1024  # points of the transform
-    window: int = 512  # samples, Hann
-    shift: int = 256  # samples from frame to frame
-    num_bins: int = 80  # filters, or values of a frame that a self-supervised encoder's are projected to
-    scale: str = "mel"  # of the filters; linear: all are as wide, which shows more of the highest frequencies
+    sampling_rate: int = 16000  # Hz, 1000 to 192000; audio at other rates is resampled
+    n_fft: int = 1024  # FFT size in samples
+    window: int = 512  # length of the Hann window in samples, at most n_fft
+    shift: int = 256  # samples from frame to frame, at most window
+    num_bins: int = 80  # number of filters; outputs of the projection with front_end=self_supervised
+    scale: str = "mel"  # spacing of the filters: mel, or linear (more resolution at high frequencies)
     floor: float = 1e-6  # added to the energies before the logarithm
-    remove_mean: bool = False  # whether each bin's mean over the piece is taken off: level and channel do not count then
-    # logmel, linear (log power spectrogram), self_supervised (a pretrained encoder), or another of pyspeech/spoof/registry.py
+    remove_mean: bool = False  # subtract each bin's mean over the crop, to remove level and channel
+    # logmel, linear (log power spectrogram), self_supervised, or another of pyspeech/spoof/registry.py
     front_end: str = "logmel"
-    pretrained: str = folder_or(*BUNDLES, what="config.json and weights.pt")  # encoder of front_end=self_supervised
-    layer: int = 0  # of the encoder whose output is used, from 1; 0: a weighted sum of all, its weights learnt
-    fine_tuned: bool = False  # whether the encoder is trained too, and saved in model files
+    # encoder of front_end=self_supervised: a torchaudio bundle, or a folder with config.json and weights.pt
+    pretrained: str = folder_or(*BUNDLES, what="config.json and weights.pt")
+    layer: int = 0  # encoder layer to use, from 1; 0: a learnt weighted sum of all layers
+    fine_tuned: bool = False  # train the encoder too and save it in model files
 
     def num_frames(self, num_samples: int) -> int:
         return 1 + num_samples // self.shift
@@ -67,14 +68,14 @@ class LogMelConfig:
 
 @dataclass
 class DetectorConfig:
-    """The network; by default the LCNN-BLSTM of Table 1.
+    """Network; by default the LCNN-BLSTM of Table 1.
 
-    Where the paper is silent: the public code that it builds on has dropout 0.7 and the residual.
+    The paper does not give the dropout or mention the residual; the public code that it builds on has 0.7 and the residual.
     """
 
-    kind: str = "lcnn_blstm"  # the paper's, resnet, or another of pyspeech/spoof/registry.py
-    dropout: float = 0.7  # Dropout_28
-    residual: bool = False  # whether the BLSTM's input is added to its output; Table 1 does not show it
+    kind: str = "lcnn_blstm"  # lcnn_blstm (the paper), resnet, or another of pyspeech/spoof/registry.py
+    dropout: float = 0.7  # dropout probability of Dropout_28, 0 to less than 1
+    residual: bool = False  # add the BLSTM's input to its output (lcnn_blstm only; not in Table 1)
 
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
@@ -86,35 +87,31 @@ class DetectorConfig:
 
 @dataclass
 class CropConfig:
-    """Pieces of fixed length of utterances: random crops in training, windows in detection."""
+    """Crops of fixed length: random ones in training, windows in detection."""
 
-    samples: int = 64600  # of a piece, 4.04 s: the 253 frames of Table 1
-    short: str = "zeros"  # what follows a shorter utterance: zeros, or repeat: itself again
-    hop: int = 32300  # samples from window to window of a longer utterance, in detection
-    # in detection, utterances up to so many samples are scored whole, longer ones in windows of as many; 0: as in training
-    whole: int = 0
-    # dB of full scale (RMS) that each piece is scaled to, in training as in detection, such as -26; None: left as it is
-    level: float | None = None
-    silence: int = 0  # samples: stretches of digital silence that are as long or longer are cut out, such as 800; 0: none
-    batch_size: int = 64  # pieces
-    balanced: bool = False  # whether training draws both classes equally often, the smaller one repeatedly
-    clean_batches: int = 0  # at the beginning, in which nothing is augmented or masked: a short training needs them
-    # share of the fakes in training that a made-up vocoder makes of the genuine utterance before them (balanced only)
+    samples: int = 64600  # length of a crop in samples; the default, 4.04 s, gives the 253 frames of Table 1
+    short: str = "zeros"  # pad shorter utterances with zeros, or repeat them
+    hop: int = 32300  # samples from window to window in detection, at most samples
+    whole: int = 0  # in detection, score up to this many samples whole, more in windows this long; 0: windows of data.samples
+    level: float | None = None  # scale each crop to this RMS level in dB of full scale, -90 to 0; null: leave it
+    silence: int = 0  # cut out digital silence of at least this many samples, e.g. 800; 0: off
+    batch_size: int = 64  # crops per batch
+    balanced: bool = False  # draw both classes equally often in training
+    clean_batches: int = 0  # number of batches at the start of training without augmentation and masks
+    # share of the fakes in training made from genuine speech by simulated vocoders, 0 to 1 (balanced only)
     resynthesized: float = 0.0
-    # engines whose fakes are drawn so many times as often as others, of those made of the same genuine utterance where that is
-    # known, such as {A04: 3} (balanced only)
+    # sampling weight per attack, e.g. {A04: 3}; default 1 (balanced only)
     often: dict[str, float] = field(default_factory=dict)
-    # how evenly the pages of a corpus that names them are drawn: 1 each equally often, 0 by their size, between them as
-    # size ** (1 - even_pages) (balanced only)
+    # how evenly pages are drawn, by size ** (1 - even_pages); 1: equally often, 0: by size (balanced only)
     even_pages: float = 1.0
-    pair_loss: float = 0.0  # weight of a loss that ranks each genuine crop above the fake behind it (balanced only)
-    speed: int = 0  # percent by which crops in training are played faster or slower at most, so in other voices too
-    cache_gigabytes: float = 2.0  # of audio is kept in memory, by all processes that read it
+    pair_loss: float = 0.0  # weight of a loss that ranks each genuine crop above the fake paired with it (balanced only)
+    speed: int = 0  # play crops up to this many percent faster or slower in training, 0 to 50; 0: off
+    cache_gigabytes: float = 2.0  # gigabytes of audio kept in memory, shared by all reading processes
 
     without_effect = ("cache_gigabytes",)
 
     def in_windows_of(self, seconds: float, rate: int) -> "CropConfig":
-        """The same with windows of so many seconds at `rate` Hz in detection; UserError where training had longer pieces."""
+        """Return a copy with detection windows of `seconds` at `rate` Hz; UserError if the crops in training are longer."""
         size = round(seconds * rate) if math.isfinite(seconds) else 0
         if size < self.samples:
             raise UserError(f"window {seconds:g}: expected {self.samples / rate:.2f} s or more, as in the detector's training")
@@ -144,23 +141,25 @@ class CropConfig:
 
 @dataclass
 class AugmentConfig:
-    """What becomes of a training crop: anonymised, heard in a room, with noise, with music, through a codec, each by itself.
+    """Data augmentation of training crops: anonymisation, reverberation, noise, music and codecs, drawn independently.
 
-    The paper names the kinds and the coefficients; how often, and the SNRs, are a choice (their ends are Kaldi's x-vectors').
+    The paper names the kinds and the coefficients. Probabilities and SNRs are a choice; the SNR limits are Kaldi's (x-vectors).
     """
 
-    mcadams: float = 0.5  # probability; 0 switches off, here and below
-    coefficients: list[float] = field(default_factory=lambda: [0.8])  # one of them is drawn each time
-    reverberation: float = 0.3
-    noise: float = 0.3
-    noise_snr: tuple[float, float] = (0.0, 15.0)  # dB, drawn evenly from lowest to highest
-    music: float = 0.3
-    music_snr: tuple[float, float] = (5.0, 15.0)
-    codec: float = 0.0  # one of pyspeech.spoof.codecs; the paper has none
-    # what is mixed with speech: recordings from free packages, sounds made up (simulated), or all audio in a folder and below
+    mcadams: float = 0.5  # probability of McAdams anonymisation, 0 to 1
+    # McAdams coefficients, of which one is drawn per crop; set per system
+    coefficients: list[float] = field(default_factory=lambda: [0.8])
+    reverberation: float = 0.3  # probability of reverberation, 0 to 1
+    noise: float = 0.3  # probability of added noise, 0 to 1
+    noise_snr: tuple[float, float] = (0.0, 15.0)  # range of the signal-to-noise ratio in dB, drawn uniformly
+    music: float = 0.3  # probability of added music, 0 to 1
+    music_snr: tuple[float, float] = (5.0, 15.0)  # range of the speech-to-music ratio in dB, drawn uniformly
+    codec: float = 0.0  # probability of a speech or audio codec (pyspeech/spoof/codecs.py), 0 to 1; the paper has none
+    # noise: packages (free recordings), simulated, or a folder of audio
     noise_dir: str = folder_or("packages", "simulated", what="noises, such as musan/noise")
+    # music: packages (free recordings), simulated, or a folder of audio
     music_dir: str = folder_or("packages", "simulated", what="music, such as musan/music")
-    # rooms made up, or the impulse responses in a folder and below
+    # rooms: simulated, or a folder of impulse responses
     room_dir: str = folder_or("simulated", what="impulse responses, such as RIRS_NOISES")
 
     def __post_init__(self) -> None:

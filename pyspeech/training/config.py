@@ -8,28 +8,29 @@ from pyspeech.errors import requirement
 
 @dataclass
 class TrainConfig:
-    """How to train. A step is one update of the weights; `None` switches an option off unless stated otherwise."""
+    """Training options. A step is one update of the weights."""
 
-    max_steps: int | None = None  # the end of training, skipped steps included, or ...
-    max_epochs: int | None = None  # ... after this many epochs: whichever comes first
-    patience: int | None = None  # or after this many validations in a row without a new best
-    lr: float = 1e-3
-    weight_decay: float = 0.0
-    betas: tuple[float, float] = (0.9, 0.999)
-    schedule: str = "constant"  # or "cosine": down to 0 at max_steps
-    warmup_steps: int = 0  # the learning rate rises linearly over these steps, under either schedule
-    clip_norm: float | None = 5.0  # total gradient norm at most this
-    accumulate: int = 1  # batches a step, of all processes together; their gradients are averaged
+    max_steps: int | None = None  # stop after this many steps, skipped ones included; null: no limit
+    max_epochs: int | None = None  # stop after this many epochs; null: no limit; the first limit reached ends training
+    patience: int | None = None  # stop after this many validations in a row without improvement; null: never
+    lr: float = 1e-3  # peak learning rate of AdamW
+    weight_decay: float = 0.0  # weight decay of AdamW on matrices and kernels; 0: off
+    betas: tuple[float, float] = (0.9, 0.999)  # decay rates of AdamW's two moving averages, each from 0 to less than 1
+    schedule: str = "constant"  # learning rate after the warm-up: constant, or cosine (falls to 0 at max_steps)
+    warmup_steps: int = 0  # steps over which the learning rate rises linearly; 0: no warm-up
+    clip_norm: float | None = 5.0  # scale gradients down to this total norm; null: off
+    accumulate: int = 1  # batches per step over all processes; their gradients are averaged
     max_bad_steps: int = 20  # stop after this many steps in a row with a non-finite loss or gradient
-    log_every: int = 50  # steps
-    valid_every: int | None = None  # steps; None: at the end of each epoch
-    save_every: int = 500  # steps; a checkpoint is also written after each validation
-    keep_checkpoints: int = 2
-    minimize: str = "loss"  # the validation metric that says which weights are best
-    average_best: int = 1  # the result is the mean of this many best weights
-    bf16: bool | None = None  # None: on a GPU with instructions for it; a CPU without any never does
-    seed: int = 42
-    num_workers: int | None = None  # processes that read data; 0: the training process itself; None: by the cores, on a GPU
+    log_every: int = 50  # steps between log lines
+    valid_every: int | None = None  # steps between validations; null: at the end of each epoch
+    save_every: int = 500  # steps between checkpoints; each validation also writes one
+    keep_checkpoints: int = 2  # number of checkpoints kept, at least 2
+    minimize: str = "loss"  # validation metric by which the best weights are chosen
+    average_best: int = 1  # average the weights of this many best validations; 1: only the best
+    bf16: bool | None = None  # compute in bfloat16; null: on a GPU that supports it; a CPU without support uses float32
+    seed: int = 42  # random seed of weights, batches and data augmentation; set by recipes with `seeds`
+    # processes that read data; 0: the training process itself; null: by the number of cores, on a GPU
+    num_workers: int | None = None
 
     # The weights do not depend on these, for pyspeech.engine.plan.
     without_effect = ("max_bad_steps", "log_every", "save_every", "keep_checkpoints", "num_workers")

@@ -18,33 +18,33 @@ KINDS = ("transformer", "conv")
 
 @dataclass
 class VqVaeConfig:
-    """The autoencoder whose bottleneck are the units (sections 3.1 and 3.2, Figures 2 and 3)."""
+    """VQ-VAE whose codes are the units (sections 3.1 and 3.2, Figures 2 and 3)."""
 
-    kind: str = "transformer"  # or "conv": convolutions alone, the baseline of the year before (Tjandra et al. 2019)
-    features: int = 39  # values of an input frame
-    dim: int = 256  # of the hidden layers
-    heads: int = 4  # of the attention
-    feedforward: int = 1024
-    blocks: int = 2  # each halves the number of frames
-    layers: int = 2  # in a block: Transformer layers, or residual convolutions
-    dropout: float = 0.1
-    codes: int = 128  # the paper's K
-    code_dim: int = 64
-    speaker_dim: int = 64
-    commitment: float = 0.25  # the paper's gamma
-    smoothing: float = 0.0  # the paper's lambda; it reports 1e-2, 5e-3 and 1e-3
-    jitter: float = 0.0  # the paper's p, on each side; it reports 0.05 and 0.075
-    ema_decay: float = 0.99  # of the codebook's moving averages
-    quantise_after: int = 200  # batches of a plain autoencoder, before the codebook is made from the next one
-    revive_below: float = 1.0  # vectors a batch, on average, below which a code is replaced; 0: never
+    kind: str = "transformer"  # transformer, or conv: convolutions only, the baseline (Tjandra et al. 2019)
+    features: int = 39  # values per input frame; set by the recipe
+    dim: int = 256  # size of the hidden layers
+    heads: int = 4  # attention heads, a divisor of dim
+    feedforward: int = 1024  # size of the Transformer's feed-forward layers
+    blocks: int = 2  # number of blocks, each of which halves the frame rate
+    layers: int = 2  # Transformer layers or residual convolutions per block
+    dropout: float = 0.1  # dropout probability, 0 to less than 1
+    codes: int = 128  # number of codes (the paper's K)
+    code_dim: int = 64  # size of a code vector
+    speaker_dim: int = 64  # size of a speaker embedding
+    commitment: float = 0.25  # weight of the commitment loss (the paper's gamma)
+    smoothing: float = 0.0  # weight of the temporal smoothing loss (the paper's lambda: 1e-2, 5e-3 or 1e-3); 0: off
+    jitter: float = 0.0  # probability of replacing a code by each neighbour, 0 to 0.5 (the paper's p: 0.05 or 0.075)
+    ema_decay: float = 0.99  # decay of the codebook's moving averages, more than 0 and less than 1
+    quantise_after: int = 200  # batches without quantisation before the codebook is initialised
+    revive_below: float = 1.0  # replace codes used by fewer vectors per batch than this, on average; 0: never
 
     @property
     def stride(self) -> int:
-        """Feature frames a code."""
+        """Feature frames per code."""
         return 2**self.blocks
 
     def num_codes(self, num_frames: int) -> int:
-        """Codes of an utterance of `num_frames` frames, at least 1."""
+        """Count the codes of an utterance of `num_frames` frames, at least 1."""
         return max(1, -(-num_frames // self.stride))
 
     def check(self) -> None:
@@ -64,22 +64,22 @@ class VqVaeConfig:
 
 @dataclass
 class InverterConfig:
-    """The codebook inverter: codes to linear magnitudes (section 4, Figure 4)."""
+    """Codebook inverter: codes to linear magnitudes (section 4, Figure 4)."""
 
-    bins: int = 513  # of a magnitude frame: n_fft // 2 + 1
-    repeat: int = 4  # magnitude frames a code, the paper's r
-    dim: int = 256
-    conv_layers: int = 2  # of parallel kernels ...
-    widest_kernel: int = 9  # ... of 1, 3, 5, ... up to this many frames
-    layers: int = 3  # Transformer
-    heads: int = 4
-    feedforward: int = 1024
-    dropout: float = 0.1
-    speaker_dim: int = 64  # where one inverter has several voices
-    power: float = 0.3  # magnitudes are learnt to this power; 1: as they are, as in the paper
+    bins: int = 513  # magnitude bins, n_fft // 2 + 1; set by the recipe
+    repeat: int = 4  # magnitude frames per code (the paper's r); set by the recipe
+    dim: int = 256  # size of the hidden layers
+    conv_layers: int = 2  # multi-scale convolution layers
+    widest_kernel: int = 9  # widest of the parallel kernels 1, 3, 5, ... in frames; odd
+    layers: int = 3  # Transformer layers
+    heads: int = 4  # attention heads, a divisor of dim
+    feedforward: int = 1024  # size of the Transformer's feed-forward layers
+    dropout: float = 0.1  # dropout probability, 0 to less than 1
+    speaker_dim: int = 64  # size of a speaker embedding, with several voices
+    power: float = 0.3  # exponent of the target magnitudes, more than 0 to 1; 1: as in the paper
 
     def num_frames(self, num_codes: int) -> int:
-        """Magnitude frames of a sequence of codes."""
+        """Count the magnitude frames of a sequence of codes."""
         return self.repeat * num_codes
 
     def check(self) -> None:
@@ -95,14 +95,14 @@ class InverterConfig:
 
 @dataclass
 class UnitDataConfig:
-    """Minibatches for both trainings."""
+    """Minibatches of VQ-VAE and inverter training."""
 
-    batch_seconds: float = 60.0  # of audio in a batch, padding included
-    max_utterances: int = 64
-    crop_seconds: float = 0.0  # at most so long a piece of each utterance, a random one; 0: whole utterances
-    shortest_crop: float = 0.0  # the length of a batch's pieces is drawn from this to crop_seconds; 0: always crop_seconds
-    warp: float = 1.0  # the VQ-VAE hears voices with all frequencies up to this many times as high, or low; 1: as they are
-    cache_gigabytes: float = 2.0  # of features kept in memory; those beyond are computed each time
+    batch_seconds: float = 60.0  # seconds of audio per batch, padding included
+    max_utterances: int = 64  # utterances per batch at most
+    crop_seconds: float = 0.0  # crop utterances at random to this many seconds; 0: whole utterances
+    shortest_crop: float = 0.0  # draw each batch's crop length from this to crop_seconds; 0: always crop_seconds
+    warp: float = 1.0  # scale all frequencies of the VQ-VAE's input by up to this factor, up or down, 1 to 3; 1: off
+    cache_gigabytes: float = 2.0  # gigabytes of features kept in memory; the rest is computed each time
 
     without_effect = ("cache_gigabytes",)
 
@@ -119,7 +119,7 @@ class UnitDataConfig:
 
 @dataclass
 class UnitTrainConfig(TrainConfig):
-    """Of both trainings, which measure nothing on held-out speech."""
+    """Training options of VQ-VAE and inverter, which have no validation."""
 
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
@@ -132,11 +132,11 @@ class UnitTrainConfig(TrainConfig):
 
 @dataclass
 class SubmissionConfig:
-    """What a submission to the challenge says of itself (pyspeech/units/submission.py)."""
+    """Metadata of a submission to the challenge (pyspeech/units/submission.py)."""
 
-    author: str = "anonymous"
-    affiliation: str = "none"
-    # where the source is, as text; empty: the source is not open, which the challenge's validator refuses
+    author: str = "anonymous"  # author in the submission's metadata
+    affiliation: str = "none"  # affiliation in the submission's metadata
+    # where the source code is; empty: closed source, which the challenge's validator refuses
     code: str = "pyspeech (Apache-2.0)"
 
     def check(self) -> None:

@@ -4,6 +4,9 @@ Each is refused in one line that names the option, or stands in ACCEPTED with th
 here to many values is what a command does first, see `Recipe.configure`.
 """
 
+import dataclasses
+import importlib.util
+import re
 import runpy
 import subprocess
 import sys
@@ -26,6 +29,7 @@ ACCEPTED = {
         **dict.fromkeys([f"AugmentConfig.{name}" for name in ("mcadams", "music", "noise", "codec")], ["0"]),
         "AugmentConfig.reverberation": ["0"],
         **dict.fromkeys([f"CropConfig.{name}" for name in ("clean_batches", "pair_loss", "resynthesized", "speed")], ["0"]),
+        "CropConfig.silence": ["0"],
         "DataConfig.channel_db": ["0"],
         "DatasetConfig.augment": ["0"],
         "DatasetConfig.speed": ["0"],
@@ -67,6 +71,8 @@ ACCEPTED = {
     "0: the codebook is made from the first batch": {"VqVaeConfig.quantise_after": ["0"]},
     "0: pieces are all as long as crop_seconds": {"UnitDataConfig.shortest_crop": ["0"]},
     "0: the training process reads itself": {"TrainConfig.num_workers": ["0"]},
+    "0: pages are drawn by their size": {"CropConfig.even_pages": ["0"]},
+    "dB of full scale, or as it is": {"CropConfig.level": ["-1", "0", "null", ""]},
     "0: windows are as long as the pieces of training": {"CropConfig.whole": ["0"]},
     "0: a learnt weighted sum of all layers": {"LogMelConfig.layer": ["0"]},
     "0: no tracking of noise": {"StatisticalConfig.iterations": ["0"]},
@@ -229,6 +235,30 @@ def test_profiles_pass_their_checks(name, configurations):
     for profile in recipe.profiles():
         conf, checked = recipe.configure(profile)
         assert isinstance(checked, recipe.config_class) and config.flatten(conf)
+
+
+def unexplained(config_class):
+    """Options whose help text is missing, or is no more than a few letters."""
+    return [option.key for option in config.list_options(config_class) if not re.search("[a-z]{2}", option.doc.lower())]
+
+
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in ROOT.glob("egs/*/run.py")))
+def test_every_option_has_a_help_text(name, monkeypatch):
+    monkeypatch.setenv("PYSPEECH_ENV", "system")
+    spec = importlib.util.spec_from_file_location(f"run_{name}", ROOT / "egs" / name / "run.py")
+    run_file = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, run_file)  # comments are read from the source of a module that is loaded
+    spec.loader.exec_module(run_file)
+    assert not unexplained(run_file.recipe.config_class)
+
+
+def test_an_option_without_a_help_text_is_found():
+    @dataclasses.dataclass
+    class Config:
+        told: int = 1  # steps between log lines
+        silent: int = 1
+
+    assert unexplained(Config) == ["silent"]
 
 
 @pytest.mark.parametrize("name", RECIPES)

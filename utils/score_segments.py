@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Score a detector of fake audio on recordings that are fake in part: equal error rate over segments (PartialSpoof)."""
+"""Score a detector of fake audio on partially fake recordings: equal error rate over segments (PartialSpoof)."""
 
 __import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../.."))
 from pyspeech.launch import run_command

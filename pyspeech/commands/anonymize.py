@@ -1,14 +1,13 @@
 """Anonymise speakers: move formants by a McAdams coefficient (VoicePrivacy's baseline B2).
 
-IN is an audio file ("-": standard input), or a folder, of which OUT becomes a copy with the same names: all audio files
-in it and below. Rate, channels, format, length and level are kept; formats that libsndfile cannot write become WAV.
-Of a Kaldi data directory (a folder with wav.scp), or a table *.scp, OUT becomes another one with a WAV file for each
-utterance; speakers, texts and the like stay.
+IN is an audio file ("-": standard input) or a folder, searched recursively; OUT gets the same names. Sampling rate, channels,
+format, length and level are kept; formats that libsndfile cannot write become WAV. For a Kaldi data directory (a folder with
+wav.scp) or a table *.scp, OUT is a new one with one WAV file per utterance; the other tables are kept.
 
 The farther the coefficient is from 1, the stranger the voice. It is meant for 16 kHz: the fixed frequency is 0.16 of the
-sampling rate. Words and much of the prosody are kept: this is no protection against those who know the speaker or the
-method. A coefficient that is drawn, as in VoicePrivacy 2022 (for each speaker) and 2024 (for each utterance), is harder to
-undo; with --seed whoever knows the seed and the name knows it.
+sampling rate. Words and much of the prosody are kept, so this does not protect against listeners who know the speaker or the
+method. A random coefficient, as in VoicePrivacy 2022 (per speaker) and 2024 (per utterance), is harder to undo. With --seed,
+the seed and the name reveal it.
 
 examples:
   utils/anonymize.py call.wav hidden.wav
@@ -66,29 +65,31 @@ def parser():
     parser.add_argument(
         "output",
         metavar="OUT",
-        help="file, or folder where IN is more than a file; of a single IN, a folder "
-        "that is there, or any that ends in /; files that are there are replaced",
+        help="file, or folder if IN has several files, exists as a folder, or ends in /; existing files are replaced",
     )
     parser.add_argument(
         "--coefficient",
         metavar="A",
         type=coefficient,
         default=(0.8, 0.8),
-        help="above 0; 1 changes nothing, below 0.6 and above 1 is hard to understand; LOW-HIGH: drawn (default: 0.8)",
+        help="McAdams coefficient above 0; 1 changes nothing, below 0.6 or above 1 is hard to understand; LOW-HIGH: random "
+        "(default: 0.8)",
     )
     parser.add_argument(
         "--per",
         choices=("utterance", "speaker"),
         default="utterance",
-        help="what a coefficient is drawn for; speakers are those of the data directory, or of utt2spk beside the table "
-        "(default: utterance)",
+        help="draw a coefficient per utterance (default) or per speaker; speakers come from the data directory, or utt2spk "
+        "beside the table",
     )
-    parser.add_argument("--seed", metavar="N", type=seed, help="of the drawing (default: another one each time, kept nowhere)")
+    parser.add_argument(
+        "--seed", metavar="N", type=seed, help="random seed of the coefficients (default: a new one each time, never saved)"
+    )
     parser.add_argument(
         "--level",
         choices=("rms", "peak"),
         default="rms",
-        help="rms: as loud as before; peaks that a format of integers would clip are limited; peak: to full scale, as the "
+        help="rms: keep the loudness, limiting peaks that integer formats would clip; peak: scale to full scale, as the "
         "baseline does (default: rms)",
     )
     return parser

@@ -13,7 +13,7 @@ from pyspeech.errors import UserError
 
 
 class ToolParser(argparse.ArgumentParser):
-    """Its help shows a tool's docstring as it is written, and commands as they were called: utils/*.py or pyspeech COMMAND."""
+    """Parser whose help shows the tool's docstring verbatim and names commands as they were called: utils/*.py or pyspeech."""
 
     def format_help(self) -> str:
         text = super().format_help()
@@ -30,9 +30,9 @@ def tool_parser(description: str | None) -> argparse.ArgumentParser:
 
 
 def add_inputs(parser: argparse.ArgumentParser, every_channel: bool = False) -> None:
-    """The recordings of a tool, and the channel of them that it takes; every_channel: or all of them, each by itself."""
+    """Add INPUT and --channel; every_channel: allow --channel all, each channel by itself."""
     parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, -, folder, *.scp, *.jsonl, *.jsonl.gz")
-    more = "; all: each by itself" if every_channel else ""
+    more = "; all: each separately" if every_channel else ""
     kind = _channel_or_all if every_channel else int
     parser.add_argument("--channel", metavar="N", type=kind, help=f"use channel N, counted from 0 (default: mean of all){more}")
 
@@ -42,14 +42,14 @@ def _channel_or_all(text):
 
 
 def add_raw(parser: argparse.ArgumentParser) -> None:
-    """What the samples of an input without a header are: see `raw_format`."""
-    parser.add_argument("--raw", action="store_true", help="inputs are samples without a header, of one channel")
-    parser.add_argument("--encoding", choices=tuple(ENCODINGS), help="of raw samples, little-endian (default: s16)")
+    """Add the options of headerless input, which `raw_format` reads."""
+    parser.add_argument("--raw", action="store_true", help="read inputs as headerless samples of one channel")
+    parser.add_argument("--encoding", choices=tuple(ENCODINGS), help="encoding of raw samples, little-endian (default: s16)")
     parser.add_argument("--rate", metavar="HZ", type=whole_number, help="sampling rate of raw samples (default: 16000)")
 
 
 def raw_format(options: argparse.Namespace) -> RawFormat | None:
-    """The RawFormat of the options of `add_raw`; None without --raw. UserError for the others without it."""
+    """Return the RawFormat that the options of `add_raw` give, None without --raw; UserError if --raw is missing."""
     given = {"encoding": options.encoding, "rate": options.rate}
     for name, value in given.items():
         if value is not None and not options.raw:
@@ -63,11 +63,11 @@ def add_device(parser: argparse.ArgumentParser) -> None:
 
 
 def add_json(parser: argparse.ArgumentParser, what: str = "all figures") -> None:
-    parser.add_argument("--json", metavar="FILE", type=new_file, help=f"write {what}, with all digits, to FILE as well")
+    parser.add_argument("--json", metavar="FILE", type=new_file, help=f"also write {what}, with all digits, to FILE")
 
 
 def new_file(text: str) -> str:
-    """The path of a file to write, in a folder that exists: a typing error should not create folders."""
+    """Check the path of a file to write: its folder must exist, as a typing error should not create folders."""
     path = Path(text)
     if path.is_dir() or not path.parent.is_dir():
         reason = "is a folder" if path.is_dir() else f"there is no folder {path.parent}"

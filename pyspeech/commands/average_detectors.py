@@ -1,7 +1,7 @@
 """Average the weights of detectors of fake speech; calibrate the mean and set its threshold.
 
-The detectors must share their initial training, each fine-tuned differently (start_from=): the mean is often better than each
-of them (Wortsman et al. 2022, "Model soups"). The mean of trainings from different random weights is useless.
+The detectors must share their initial training, each fine-tuned differently (start_from=). The mean is often better than
+each of them (Wortsman et al. 2022, "Model soups"). Detectors trained from different random weights cannot be averaged.
 
 examples:
   utils/average_detectors.py A/models/rnm_sm_mc0.8/42 B/models/rnm_sm_mc0.8/42 --corpus A/corpus -o averaged
@@ -21,14 +21,14 @@ from pyspeech.errors import UserError
 
 def parser():
     parser = tool_parser(__doc__)
-    parser.add_argument("models", metavar="DIR", nargs="+", help="folder of a model.pt of the recipe add2022")
+    parser.add_argument("models", metavar="DIR", nargs="+", help="folder of a model.pt made by the recipe add2022")
     parser.add_argument(
         "--corpus",
         metavar="DIR",
         required=True,
-        help="corpus in an experiment folder of that recipe, whose dev set makes calibration and threshold",
+        help="corpus in an experiment folder of that recipe; its dev set sets calibration and threshold",
     )
-    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="folder for model.pt and the scores of dev")
+    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="write model.pt and the scores of dev into DIR")
     return parser
 
 

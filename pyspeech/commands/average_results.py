@@ -1,7 +1,7 @@
 """Average the figures of several runs of a recipe, e.g. of several random seeds: mean and standard deviation.
 
-A figure's name is its place in results.json: scores/rnn/eval/0.5/dcf. Figures that some runs lack are
-left out and counted; so are values that are no numbers.
+A figure is named by its place in results.json, e.g. scores/rnn/eval/0.5/dcf. Figures that some runs lack, and values
+that are not numbers, are left out and counted.
 
 examples:
   utils/average_results.py exp/mini/results.json exp/seed4[34]/results.json --only 'scores/*/eval/0/dcf'
@@ -55,13 +55,13 @@ def average(runs):
 
 def main(arguments=None):
     parser = tool_parser(__doc__)
-    parser.add_argument("results", metavar="FILE", nargs="+", help="results.json of each run; two or more")
+    parser.add_argument("results", metavar="FILE", nargs="+", help="results.json of two or more runs")
     parser.add_argument(
         "--only",
         metavar="PATTERN",
         nargs="+",
         default=["*"],
-        help="figures whose names match one of these (shell wildcards; default: all)",
+        help="average only figures whose names match (shell wildcards; default: all)",
     )
     add_json(parser)
     options = parser.parse_args(arguments)

@@ -1,6 +1,6 @@
 """Detect speech in recordings.
 
-INPUT is an audio file ("-": standard input), a folder (searched with all below it), a Kaldi table (*.scp) or a lhotse
+INPUT is an audio file ("-": standard input), a folder (searched recursively), a Kaldi table (*.scp) or a lhotse
 manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length. Segments go to standard output,
 or with -o into files; messages and a summary go to standard error.
 
@@ -52,31 +52,32 @@ def parser():
     parser.add_argument(
         "--system",
         choices=SYSTEMS,
-        help="shipped (default without --model): the bundled network; statistical: no model "
-        "needed; statistical_plain: as in the paper, with false alarms on switched noise; others: networks that you trained",
+        help="shipped (default without --model): the bundled network; statistical: no training; "
+        "statistical_plain: as in the paper, with false alarms on switched noise; others: networks that you trained",
     )
     parser.add_argument(
         "--model",
         metavar="DIR",
-        help="folder of a trained network, as the recipe fearless leaves it, "
-        "the model.pt in it, or an ONNX file of utils/export_onnx.py (default: the newest one in "
-        "exp/*/models/SYSTEM of that recipe)",
+        help="folder of a network trained by the recipe fearless, the model.pt in it, or an ONNX file "
+        "from utils/export_onnx.py (default: the newest exp/*/models/SYSTEM of that recipe)",
     )
     parser.add_argument(
         "--point",
         metavar="NAME",
-        help="operating point of an ONNX file; the bundled network has turns "
-        "(default: fill pauses under 0.5 s) and words (fill none)",
+        help="operating point of an ONNX file; the bundled network has turns (default; pauses under 0.5 s filled) "
+        "and words (no pauses filled)",
     )
     parser.add_argument("--format", choices=FORMATS, help="format of the segments (default: that of -o FILE, else rttm)")
     parser.add_argument(
         "-o",
         "--output",
         metavar="DIR",
-        help="write one file for each recording into DIR; of one recording also a file (x.TextGrid)",
+        help="write one file per recording into DIR; for a single recording a file name (x.TextGrid) works too",
     )
     parser.add_argument("--cut", metavar="DIR", help="write each segment into DIR, as NAME-START-END.wav (milliseconds)")
-    parser.add_argument("--jobs", metavar="N", type=whole_number, default=1, help="recordings processed at a time (default: 1)")
+    parser.add_argument(
+        "--jobs", metavar="N", type=whole_number, default=1, help="number of recordings processed in parallel (default: 1)"
+    )
     parser.add_argument(
         "--threshold",
         metavar="X",
@@ -84,45 +85,47 @@ def parser():
         help="score above which a frame is speech; higher: fewer false alarms, more misses (default: the system's)",
     )
     parser.add_argument(
-        "--min-silence", metavar="S", type=seconds, help="fill shorter pauses (default: the operating point's; 0 without one)"
+        "--min-silence",
+        metavar="S",
+        type=seconds,
+        help="fill pauses shorter than S seconds (default: the operating point's, or 0)",
     )
     parser.add_argument(
         "--min-speech",
         metavar="S",
         type=seconds,
-        help="then drop shorter speech segments (default: the operating point's; 0 without one)",
+        help="then drop speech shorter than S seconds (default: the operating point's, or 0)",
     )
     parser.add_argument(
         "--pad",
         metavar="S",
         type=seconds,
-        help="then add S seconds before and after each segment (default: the operating point's; 0 without one)",
+        help="then add S seconds before and after each segment (default: the operating point's, or 0)",
     )
-    parser.add_argument("--pad-before", metavar="S", type=seconds, help="before each segment (default: --pad)")
-    parser.add_argument("--pad-after", metavar="S", type=seconds, help="after each segment (default: --pad)")
+    parser.add_argument("--pad-before", metavar="S", type=seconds, help="add S seconds before each segment (default: --pad)")
+    parser.add_argument("--pad-after", metavar="S", type=seconds, help="add S seconds after each segment (default: --pad)")
     parser.add_argument(
         "--max-speech",
         metavar="S",
         type=seconds,
-        help="then cut longer segments at the frame with the lowest score, which is left out (default: 0, no limit)",
+        help="then cut segments longer than S seconds, dropping the frame with the lowest score (default: 0, no limit)",
     )
     parser.add_argument(
         "--peak",
         metavar="X",
         type=float,
-        help="hysteresis: drop speech that nowhere scores above X (default: the operating point's; 0 with --threshold)",
+        help="hysteresis: drop speech that never scores above X (default: the operating point's; 0 with --threshold)",
     )
     parser.add_argument(
         "--scores",
         action="store_true",
-        help="write the score of each frame (10 ms in the statistical "
-        "system, 20 ms in networks of the mini profile): within the text with --format json, "
-        "else in a file of its own, which needs -o DIR",
+        help="write the score of each frame (10 ms in the statistical system, 20 ms in the mini profile's networks) "
+        "into the json, or with other formats into a separate file, which needs -o DIR",
     )
     parser.add_argument(
         "--score-format",
         choices=("npy", "csv"),
-        help="of --scores: NAME.npy (float32, default) or NAME.scores.csv (start,score)",
+        help="format of --scores: NAME.npy (float32, default) or NAME.scores.csv (start,score)",
     )
     parser.add_argument(
         "--stream", action="store_true", help="print segments while audio arrives (rttm, segments, audacity, csv)"

@@ -1,6 +1,6 @@
 """Tell genuine from fake speech, with the bundled detector or one that you trained.
 
-INPUT is an audio file ("-": standard input), a folder (searched with all below it), a Kaldi table (*.scp) or a lhotse
+INPUT is an audio file ("-": standard input), a folder (searched recursively), a Kaldi table (*.scp) or a lhotse
 manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length.
 
 The score is the log-likelihood ratio (natural logarithm) of genuine against fake speech: higher means genuine, 0 is neutral.
@@ -10,7 +10,7 @@ detector's development set; --prior or --threshold sets another. Calibration and
 training: unseen engines, microphones and languages cause errors. --calibrate fits both to labelled recordings of your own.
 pyspeech/spoof/shipped/README.md has error rates of the bundled detector.
 
-Refused: under 0.5 s of sound, and recordings without speech. Scores of under 2 s are drawn towards the threshold.
+Recordings with less than 0.5 s of sound or without speech are refused. Scores of less than 2 s are drawn towards the threshold.
 
 examples:
   utils/detect_fake.py message.ogg
@@ -51,15 +51,14 @@ def parser():
     parser.add_argument(
         "--model",
         metavar="DIR",
-        help="folder of a model.pt that the recipe add2022 made (models/NAME/SEED in its experiment folder), or that "
-        "--calibrate made (default: the bundled detector)",
+        help="folder of a model.pt, made by the recipe add2022 (exp/NAME/models/SYSTEM/SEED) or by "
+        "--calibrate (default: the bundled detector)",
     )
     parser.add_argument(
         "--format",
         choices=FORMATS,
         default="text",
-        help="text (default), json (a list, with the "
-        "score of each window), csv, scores (lines `recording score`, as in the recipe's score files)",
+        help="text (default), json (with the score of each window), csv, or scores (lines `recording score`)",
     )
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="write to FILE (default: standard output); with --calibrate a folder"
@@ -69,26 +68,28 @@ def parser():
         "--prior",
         metavar="P",
         type=probability,
-        help="share of genuine ones among such recordings: moves the threshold and P(genuine) (default: the threshold's own)",
+        help="expected share of genuine recordings, 0 to 1; moves threshold and P(genuine) (default: the detector's threshold)",
     )
     group.add_argument(
-        "--threshold", metavar="X", type=float, help="a score of X or more counts as genuine (default: the detector's own)"
+        "--threshold", metavar="X", type=float, help="call scores of at least X genuine (default: the detector's threshold)"
     )
     parser.add_argument(
         "--segments",
         action="store_true",
-        help="score the parts of a recording too, in windows of 2 s: lines (text, csv), or `segments` (json)",
+        help="also score parts of a recording, in windows of 2 s; json has them as `segments`",
     )
-    parser.add_argument("--window", metavar="S", type=float, help="seconds of a window; shorter ones see shorter fakes")
+    parser.add_argument(
+        "--window", metavar="S", type=float, help="length of a window in seconds; shorter windows find shorter fakes"
+    )
     parser.add_argument("--plot", metavar="DIR", help="plot the scores of the parts: DIR/NAME.png")
     parser.add_argument(
-        "--force", action="store_true", help="judge short recordings and those without speech too, by their scores as they are"
+        "--force", action="store_true", help="also judge short recordings and those without speech, by raw scores"
     )
     parser.add_argument(
         "--calibrate",
         metavar="LABELS",
-        help="fit calibration and threshold to the recordings, which LABELS calls genuine or fake (formats: "
-        "utils/score_eer.py); written beside the model, or with a copy of it to the folder -o",
+        help="fit calibration and threshold to the recordings and their LABELS (formats: utils/score_eer.py), "
+        "and write them beside the model, or with a copy of it to the folder -o",
     )
     return parser
 

@@ -1,7 +1,7 @@
 """Export a trained detector of speech or of fake speech as one ONNX file, with its options and threshold.
 
-utils/detect_speech.py and utils/detect_fake.py take such a file as --model and need no PyTorch for it; of a folder with
-model.pt and model.onnx utils/detect_speech.py takes the latter. Scores are equal up to rounding: the largest difference on
+utils/detect_speech.py and utils/detect_fake.py take the file as --model and do not need PyTorch then. In a folder with
+model.pt and model.onnx, utils/detect_speech.py uses the latter. Scores are equal up to rounding; the largest difference on
 noise is printed.
 
 examples:

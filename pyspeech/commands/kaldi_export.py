@@ -1,10 +1,10 @@
 """Write cut manifests, e.g. those of an experiment's corpus, as a Kaldi data directory.
 
 MANIFEST is a lhotse manifest of cuts (*.jsonl.gz); each of its supervisions is an utterance. DIR gets wav.scp, utt2spk,
-spk2utt, text, utt2dur, reco2dur, and as they are needed segments, utt2lang, spk2gender, and tables that Kaldi passes over:
-what ids were called that Kaldi would not take (utt2name, spk2name, reco2name) and other things that are said of utterances
-(utt2custom). Audio that Kaldi reads as it is, mono 16-bit WAV, stays where it is; other is copied to DIR/wav as such.
-The directory is checked by Kaldi's rules in the end; utils/kaldi_import.py reads it again.
+spk2utt, text, utt2dur, reco2dur, and if needed segments, utt2lang, spk2gender. Tables that Kaldi ignores hold original ids
+that it would not accept (utt2name, spk2name, reco2name) and custom fields of utterances (utt2custom). Mono 16-bit WAV stays
+where it is; other audio is converted to it in DIR/wav. The directory is then checked by Kaldi's rules;
+utils/kaldi_import.py reads it back.
 
 examples:
   utils/kaldi_export.py exp/mini/corpus/train.jsonl.gz data/train
@@ -56,14 +56,16 @@ def main(arguments=None):
 def parser():
     parser = tool_parser(__doc__)
     parser.add_argument("manifests", metavar="MANIFEST", nargs="+", help="lhotse cuts, *.jsonl or *.jsonl.gz")
-    parser.add_argument("folder", metavar="DIR", help="the data directory to write")
+    parser.add_argument("folder", metavar="DIR", help="data directory to write")
     parser.add_argument(
         "--features",
         metavar="FILE",
-        help="write log-mel frames too (feats.scp, feats.ark, utt2num_frames), "
-        "with the options in FILE: features/options.json of an experiment of the recipe indic",
+        help="also write log-mel frames (feats.scp, feats.ark, utt2num_frames) with the options in FILE, "
+        "features/options.json of an experiment of the recipe indic",
     )
-    parser.add_argument("--compress", action="store_true", help="with --features: as Kaldi compresses features, a byte a value")
+    parser.add_argument(
+        "--compress", action="store_true", help="with --features: compress them as Kaldi does, to one byte per value"
+    )
     return parser
 
 

@@ -1,9 +1,9 @@
 """Check a Kaldi data directory and write it as a lhotse manifest: one cut per utterance.
 
-DIR is checked by Kaldi's rules (validate_data_dir.sh): tables sorted in the C locale, ids unique and the same in all of
-them, spk2utt the inverse of utt2spk, segments with their recordings, and so on. Each fault is a line with file and number,
-and the exit status 1. With MANIFEST, the audio is checked too and the manifest written; commands of wav.scp are run and
-archives read, and what they hold is kept as WAV beside it. Ids that utils/kaldi_export.py had to change are as before.
+DIR is checked by Kaldi's rules (validate_data_dir.sh): tables sorted in the C locale, unique ids that agree between tables,
+spk2utt the inverse of utt2spk, recordings for all segments, and so on. Each fault is one line with file and line number, and
+makes the exit status 1. With MANIFEST, the audio is checked too and the manifest written. Commands in wav.scp are run and
+archives read, and their audio is saved as WAV beside the manifest. Ids changed by utils/kaldi_export.py are restored.
 For a whole corpus, the recipe indic takes the folder of its data directories: corpus=DIR kind=kaldi.
 
 examples:
@@ -52,18 +52,17 @@ def main(arguments=None):
 def parser():
     parser = tool_parser(__doc__)
     parser.add_argument("folder", metavar="DIR", help="a Kaldi data directory")
-    parser.add_argument("manifest", metavar="MANIFEST", nargs="?", help="the manifest to write, *.jsonl.gz")
+    parser.add_argument("manifest", metavar="MANIFEST", nargs="?", help="manifest to write, *.jsonl.gz")
     parser.add_argument(
         "--skip-bad",
         action="store_true",
-        help="leave out any number of utterances with problems, instead "
-        "of stopping at more than a few; they are listed in problems.txt beside the manifest",
+        help="leave out any number of bad utterances instead of stopping at more than a few; "
+        "problems.txt beside the manifest lists them",
     )
     parser.add_argument(
         "--features",
         metavar="FOLDER",
-        help="also write the matrices of feats.scp, plain or compressed, as "
-        "FOLDER/NAME.npy, which all tools that score features read",
+        help="also write the matrices of feats.scp as FOLDER/NAME.npy, which the tools that score features read",
     )
     return parser
 

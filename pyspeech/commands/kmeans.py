@@ -1,9 +1,9 @@
 """Discrete units by k-means from features in files, such as hidden layers of a self-supervised model.
 
-FEATURES is a folder with a file for each utterance, there or below: NAME.npy or NAME.pt (frames, dim), NAME.npz (`features`) or
-NAME.txt (a vector a line); or a Kaldi table of matrices (.scp, .ark). Without --centres, k-means is trained on FEATURES first.
-Written are lines `NAME 12 12 7 3`, the cluster of each frame, which utils/score_units.py, score_abx.py and score_bitrate.py
-read; with --merge, units as text for language models, without repeats.
+FEATURES is a Kaldi table of matrices (.scp, .ark), or a folder, searched recursively, with one file per utterance: NAME.npy or
+NAME.pt (frames, dim), NAME.npz (`features`) or NAME.txt (one vector per line). Without --centres, k-means is first trained on
+FEATURES. The output has lines `NAME 12 12 7 3`, the cluster of each frame, for utils/score_units.py, score_abx.py and
+score_bitrate.py; with --merge it has no repeats, for language models.
 
 examples:
   utils/kmeans_units.py train_features/ --clusters 100 --save centres.npy -o train.txt
@@ -47,22 +47,22 @@ def main(arguments=None):
 def parser():
     parser = tool_parser(__doc__)
     parser.add_argument("features", metavar="FEATURES", help="folder of files, or x.scp, x.ark")
-    parser.add_argument("-o", "--output", metavar="FILE", type=new_file, required=True, help="lines `NAME 12 12 7 3`")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=new_file, required=True, help="write lines `NAME 12 12 7 3` to FILE"
+    )
     parser.add_argument("--clusters", metavar="N", type=whole_number, help="train k-means with N clusters on FEATURES")
-    parser.add_argument("--centres", metavar="FILE", help="centres that --save wrote: array (clusters, dim), .npy")
+    parser.add_argument(
+        "--centres", metavar="FILE", help="use the centres in FILE: array (clusters, dim), .npy, as --save writes it"
+    )
     parser.add_argument("--save", metavar="FILE", type=new_file, help="write the centres to FILE (.npy)")
+    parser.add_argument("--average", metavar="N", type=whole_number, default=1, help="average each N frames first (default: 1)")
+    parser.add_argument("--merge", action="store_true", help="write repeated units once")
     parser.add_argument(
-        "--average", metavar="N", type=whole_number, default=1, help="take the mean of each N frames first (default: 1)"
+        "--most", metavar="N", type=whole_number, default=1_000_000, help="train on at most N random frames (default: 1000000)"
     )
-    parser.add_argument("--merge", action="store_true", help="write runs of one unit as one")
     parser.add_argument(
-        "--most",
-        metavar="N",
-        type=whole_number,
-        default=1_000_000,
-        help="train on N frames at most, drawn at random (default: 1000000)",
+        "--seed", metavar="N", type=seed, default=0, help="random seed of k-means and of the frames drawn (default: 0)"
     )
-    parser.add_argument("--seed", metavar="N", type=seed, default=0, help="of k-means and of the frames drawn (default: 0)")
     return parser
 
 

@@ -1,9 +1,9 @@
-"""Score features by ABX error: how often a phone is nearer to another phone than to itself, within and across speakers.
+"""Score features by ABX error: how often a phone token is nearer to another phone, within and across speakers.
 
-FEATURES is a folder with a file for each that the items name, there or below: NAME.npy or NAME.pt (frames, dim), or codes
-(frames,), NAME.npz (`features`, and `times` in seconds if they are known), NAME.txt (a vector a line, or codes in one line),
-NAME.jsonl (of utils/encode_units.py); or one file: a Kaldi table of matrices (.scp, .ark), or lines `NAME 12 12 7 3` of codes
-(.txt). Codes are compared as one-hot vectors.
+FEATURES is a folder, searched recursively, with one file per recording: NAME.npy or NAME.pt (frames, dim), or codes (frames,),
+NAME.npz (`features`, and optionally `times` in seconds), NAME.txt (one vector per line, or codes in one line), NAME.jsonl
+(from utils/encode_units.py); or one file: a Kaldi table of matrices (.scp, .ark), or lines `NAME 12 12 7 3` of codes (.txt).
+Codes are compared as one-hot vectors.
 
 FILE has a header and lines `file onset offset phone phone-before phone-after speaker`, or is a compiled task of ABXpy (.abx),
 such as ZeroSpeech distributes. All triplets count; see pyspeech/units/abx.py for the rules.
@@ -50,44 +50,41 @@ def main(arguments=None):
 
 def parser():
     parser = tool_parser(__doc__)
-    parser.add_argument("--items", metavar="FILE", required=True, help="tokens of phones (.item, or a compiled task, .abx)")
+    parser.add_argument("--items", metavar="FILE", required=True, help="phone tokens (.item, or a compiled task, .abx)")
     parser.add_argument("--features", metavar="FEATURES", required=True, help="folder of files, or x.scp, x.ark, x.txt")
     parser.add_argument(
         "--distance",
         choices=("cosine", "kl", "levenshtein"),
         default="cosine",
-        help="cosine: angle of vectors; kl: for probabilities; levenshtein: edits, for codes as they are (default: cosine)",
+        help="cosine; kl: for probabilities; levenshtein: edit distance of codes (default: cosine)",
     )
     parser.add_argument(
         "--frame-rate",
         metavar="HZ",
         type=float,
-        help="frames a second, the first at half a frame (default: the times in the files)",
+        help="frames per second, the first centred at half a frame (default: the times in the files)",
     )
     parser.add_argument(
         "--mode",
         choices=("across", "within", "both"),
         default="both",
-        help="X by another speaker than A and B, or by the same one (default: both)",
+        help="X spoken by another speaker than A and B (across), or by the same one (within) (default: both)",
     )
     parser.add_argument(
         "--context",
         choices=("same", "any"),
         default="same",
-        help="A, B and X between the same phones, or between any (default: same)",
+        help="compare A, B and X between the same neighbouring phones, or any (default: same)",
     )
     parser.add_argument(
         "--rule",
         choices=("zerospeech2020", "joint"),
         default="zerospeech2020",
-        help="order of the averages: that of ZeroSpeech 2020, or contexts and speakers of X together as "
-        "Libri-light and fastabx do (default: zerospeech2020)",
+        help="order of averaging: as in ZeroSpeech 2020, or joint over contexts and speakers of X, as in "
+        "Libri-light and fastabx (default: zerospeech2020)",
     )
-    parser.add_argument("--jobs", metavar="N", type=int, default=1, help="processes (default: 1)")
+    parser.add_argument("--jobs", metavar="N", type=int, default=1, help="number of processes (default: 1)")
     parser.add_argument(
-        "--json",
-        metavar="FILE",
-        type=new_file,
-        help="write the figures, with all digits, to FILE as well; null where the items have no triplets",
+        "--json", metavar="FILE", type=new_file, help="also write the figures, with all digits, to FILE; null without triplets"
     )
     return parser

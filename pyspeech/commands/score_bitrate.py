@@ -1,11 +1,11 @@
 """Score the bitrate of discovered units: (N / D) H, for N vectors in D seconds, H the entropy of distinct vectors in bits.
 
-FEATURES is a folder with a file for each utterance, there or below: NAME.npy or NAME.pt (frames, dim), or codes (frames,),
-NAME.npz (`features`), NAME.txt (a vector a line, or codes in one line), NAME.jsonl (of utils/encode_units.py); or one file: a
-Kaldi table of matrices (.scp, .ark), or lines `NAME 12 12 7 3` of codes (.txt).
+FEATURES is a folder, searched recursively, with one file per utterance: NAME.npy or NAME.pt (frames, dim), or codes (frames,),
+NAME.npz (`features`), NAME.txt (one vector per line, or codes in one line), NAME.jsonl (from utils/encode_units.py); or one
+file: a Kaldi table of matrices (.scp, .ark), or lines `NAME 12 12 7 3` of codes (.txt).
 
-FILE names the utterances to score, one a line, as the challenge's bitrate_filelist.txt does; where it has the durations in
-seconds behind the names, as that one, neither --audio nor --durations is needed.
+FILE names the utterances to score, one per line, like the challenge's bitrate_filelist.txt. If it also has their durations in
+seconds, as that file does, neither --audio nor --durations is needed.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def main(arguments=None):
 def parser():
     parser = tool_parser(__doc__)
     parser.add_argument("--features", metavar="FEATURES", required=True, help="folder of files, or x.scp, x.ark, x.txt")
-    parser.add_argument("--filelist", metavar="FILE", required=True, help="the utterances to score")
+    parser.add_argument("--filelist", metavar="FILE", required=True, help="list of the utterances to score")
     durations = parser.add_mutually_exclusive_group()
-    durations.add_argument("--audio", metavar="DIR", help="folder of the utterances' audio: durations are taken from it")
+    durations.add_argument("--audio", metavar="DIR", help="take durations from the utterances' audio in this folder")
     durations.add_argument(
-        "--durations", metavar="FILE", help="durations: lines `name seconds`, or a lhotse manifest (.jsonl, .jsonl.gz)"
+        "--durations", metavar="FILE", help="take durations from lines `name seconds`, or a lhotse manifest (.jsonl, .jsonl.gz)"
     )
     add_json(parser)
     return parser

@@ -1,13 +1,13 @@
 """Score a detector of fake audio: EER with 95 % interval, DCF, Cllr and min t-DCF, by subset, attack, family and condition.
 
-SCORES has lines `utterance score`, or a header with the names of its columns (CSV, TSV, JSON, as utils/detect_fake.py writes
-them); a higher score means more likely genuine. Lines of ASVspoof's and NII's scripts are understood; --columns names others.
+SCORES has lines `utterance score`, or named columns (CSV, TSV or JSON, as written by utils/detect_fake.py); a higher score
+means more likely genuine. Score files of ASVspoof's and NII's scripts are understood; --columns describes others.
 LABELS is a label file of ADD2022 (`FILE genuine|fake`), a key of ASVspoof 2019, 2021 (LA, DF, PA) or 5, a table with a header
-(such as `file,speaker,label`), or a lhotse manifest of cuts (*.jsonl, *.jsonl.gz; text genuine or fake). An audio file's
-ending is no part of an utterance's name. Where one side has more folders than the other, the end of its names counts.
+(e.g. `file,speaker,label`), or a lhotse manifest of cuts (*.jsonl, *.jsonl.gz; text genuine or fake). Utterances are named
+without the ending of the audio file. If one side has more folders in its names, their ends are compared.
 
-A key of ASVspoof 2021 holds several subsets: eval alone is scored, as the challenge did, unless --subset names another.
-Cllr and the actual DCF are meant for calibrated scores (log-likelihood ratios); the other figures take scores of any kind.
+A key of ASVspoof 2021 has several subsets. Only eval is scored, as in the challenge, unless --subset names another.
+Cllr and the actual DCF need calibrated scores (log-likelihood ratios); the other figures do not.
 
 examples:
   utils/detect_fake.py eval/ --model DIR --format scores -o scores.txt
@@ -87,18 +87,18 @@ def of_subset(labels, options):
 def parser():
     parser = tool_parser(__doc__)
     parser.add_argument("--scores", metavar="FILE", required=True, help="lines `utterance score`; higher is genuine")
-    parser.add_argument("--labels", metavar="FILE", required=True, help="what is genuine and what is fake")
+    parser.add_argument("--labels", metavar="FILE", required=True, help="labels of genuine and fake utterances")
     parser.add_argument(
         "--columns",
         metavar="NAMES",
         type=column_names,
-        help="what the columns of SCORES are: name, score, genuine, fake, and - for others; of two logits the score is genuine "
-        "less fake (default: told from the file)",
+        help="columns of SCORES: name, score, genuine, fake, or - for others; with two logits the score is genuine "
+        "minus fake (default: detected)",
     )
     parser.add_argument(
         "--genuine",
         metavar="WORD",
-        help="the label that stands for genuine, any other for fake (default: genuine, bonafide, real, human or 1)",
+        help="label of genuine speech; any other means fake (default: genuine, bonafide, real, human or 1)",
     )
     parser.add_argument(
         "--subset", metavar="NAME", help=f"subset of LABELS to score, or {ALL} (default: {MAIN_SUBSET} where there is one)"
@@ -106,26 +106,28 @@ def parser():
     parser.add_argument(
         "--asv-scores",
         metavar="FILE",
-        help="scores of speaker verification (`source target|nontarget|spoof score`): print the min t-DCF as well",
+        help="speaker verification scores (`source target|nontarget|spoof score`): also print the min t-DCF",
     )
     parser.add_argument(
-        "--asv-key", metavar="FILE", help="what their lines are, for lines `speaker utterance score` (ASVspoof 2021)"
+        "--asv-key", metavar="FILE", help="key of these scores, for lines `speaker utterance score` (ASVspoof 2021)"
     )
     parser.add_argument(
         "--partial",
         action="store_true",
-        help="score what there are scores of, and name the rest; without this, missing scores are an error",
+        help="score only utterances with scores, and name the others; otherwise missing scores are an error",
     )
     parser.add_argument(
         "--resample",
         choices=("utterance", "speaker"),
         default="utterance",
-        help="what the bootstrap of the intervals draws (default: utterance)",
+        help="unit that the bootstrap of the intervals draws (default: utterance)",
     )
-    parser.add_argument("--draws", metavar="N", type=whole_number, default=1000, help="of the bootstrap (default: 1000)")
-    parser.add_argument("--seed", metavar="N", type=seed, default=0, help="of the bootstrap (default: 0)")
+    parser.add_argument(
+        "--draws", metavar="N", type=whole_number, default=1000, help="number of bootstrap draws (default: 1000)"
+    )
+    parser.add_argument("--seed", metavar="N", type=seed, default=0, help="random seed of the bootstrap (default: 0)")
     add_json(parser)
-    parser.add_argument("--det", metavar="PNG", type=png, help="plot false alarms against misses")
+    parser.add_argument("--det", metavar="PNG", type=png, help="plot misses against false alarms (DET curve)")
     return parser
 
 

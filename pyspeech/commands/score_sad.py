@@ -1,11 +1,10 @@
 """Score speech activity detection: the official detection cost function (DCF) with precision, recall and F1.
 
-References and hypotheses are a file or a folder (searched with all below it) each: the label formats of Fearless Steps,
-RTTM, Audacity, TextGrid, CSV, Kaldi segments, lhotse supervisions, and JSON of utils/detect_speech.py. Recordings have
-the names that detection gives them: a file's stem, with as many folders before it as tell files apart. Every reference
-needs its hypothesis. The overall DCF is the official one:
-the unweighted mean of the recordings' values rounded to 5 decimals; all other overall figures are over the summed times
-of all recordings.
+References and hypotheses are each a file or a folder, searched recursively: labels of Fearless Steps, RTTM, Audacity,
+TextGrid, CSV, Kaldi segments, lhotse supervisions, or JSON from utils/detect_speech.py. A recording is named as in
+detection: the file's stem, with as many folders before it as make it unique. Every reference needs a hypothesis.
+The overall DCF is the official one: the unweighted mean over recordings, each rounded to 5 decimals. All other overall
+figures are computed from the summed times of all recordings.
 
 examples:
   utils/score_sad.py --reference labels/ --hypothesis found/
@@ -56,13 +55,13 @@ def parser():
         metavar="S",
         type=float,
         default=0.5,
-        help="seconds beside speech that are not scored (default: 0.5, the official one)",
+        help="unscored seconds before and after speech (default: 0.5, the official collar)",
     )
-    parser.add_argument("--uem", metavar="FILE", help="score the regions of this UEM file only")
+    parser.add_argument("--uem", metavar="FILE", help="score only the regions in this UEM file")
     parser.add_argument(
         "--audio",
         metavar="INPUT",
-        help="the recordings, where neither labels nor --uem tell how long they are: audio file, folder, *.scp, *.jsonl",
+        help="recordings whose length neither labels nor --uem give: audio file, folder, *.scp, *.jsonl",
     )
     add_json(parser)
     return parser

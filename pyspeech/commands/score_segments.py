@@ -1,9 +1,9 @@
-"""Score a detector of fake audio on recordings that are fake in part: equal error rate over segments (PartialSpoof).
+"""Score a detector of fake audio on partially fake recordings: equal error rate over segments (PartialSpoof).
 
-SCORES is what utils/detect_fake.py --segments --format csv writes. LABELS has a line `FILE START END genuine|fake` for each
-part of a recording, in seconds; or is a label file of ADD 2023 track 2 (`FILE 0.00-0.73-T/0.73-1.00-F ...`), or one of
-PartialSpoof (*_0.16.npy). Time is cut into units; a unit is fake where any of it is. Of ADD 2022 track 2 and other labels of
-whole recordings, see utils/score_eer.py.
+SCORES is the output of utils/detect_fake.py --segments --format csv. LABELS has a line `FILE START END genuine|fake` for each
+part of a recording, in seconds, or is a label file of ADD 2023 track 2 (`FILE 0.00-0.73-T/0.73-1.00-F ...`) or PartialSpoof
+(*_0.16.npy). Time is cut into units; a unit is fake if any part of it is. For labels of whole recordings, e.g. ADD 2022
+track 2, use utils/score_eer.py.
 
 examples:
   utils/detect_fake.py eval/ --segments --format csv --force -o segments.csv
@@ -47,11 +47,15 @@ def main(arguments=None):
 
 def parser():
     parser = tool_parser(__doc__)
-    parser.add_argument("--scores", metavar="FILE", required=True, help="CSV of detect_fake --segments")
-    parser.add_argument("--labels", metavar="FILE", required=True, help="which parts are genuine and which are fake")
-    parser.add_argument("--unit", metavar="S", type=length, default=0.16, help="seconds of a unit (default: 0.16)")
-    parser.add_argument("--partial", action="store_true", help="score what there are scores of, and name the rest")
-    parser.add_argument("--draws", metavar="N", type=whole_number, default=1000, help="of the bootstrap (default: 1000)")
-    parser.add_argument("--seed", metavar="N", type=seed, default=0, help="of the bootstrap (default: 0)")
+    parser.add_argument(
+        "--scores", metavar="FILE", required=True, help="CSV written by utils/detect_fake.py --segments --format csv"
+    )
+    parser.add_argument("--labels", metavar="FILE", required=True, help="labels of genuine and fake parts")
+    parser.add_argument("--unit", metavar="S", type=length, default=0.16, help="length of a unit in seconds (default: 0.16)")
+    parser.add_argument("--partial", action="store_true", help="score only recordings with scores, and name the others")
+    parser.add_argument(
+        "--draws", metavar="N", type=whole_number, default=1000, help="number of bootstrap draws (default: 1000)"
+    )
+    parser.add_argument("--seed", metavar="N", type=seed, default=0, help="random seed of the bootstrap (default: 0)")
     add_json(parser)
     return parser

@@ -1,9 +1,9 @@
 """Score discrete units against phones: phone purity, cluster purity and PNMI, and the table of units against phones.
 
-UNITS are codes or vectors of utterances: a folder with a file for each, a Kaldi table (.scp, .ark), or a file of all of them,
-lines `NAME 12 12 7 3` (.txt) or records of utils/encode_units.py (.jsonl). FILE has the phones, lines `NAME START END PHONE` in
-seconds, CTM (`NAME CHANNEL START DURATION PHONE`), or the items of an ABX test (.item). Phone purity grows with the number of
-units and cluster purity falls: compare systems of as many. See pyspeech/units/phones.py for the definitions.
+UNITS are codes or vectors: a folder with one file per utterance, a Kaldi table (.scp, .ark), or one file with lines
+`NAME 12 12 7 3` (.txt) or records of utils/encode_units.py (.jsonl). FILE has the phones: lines `NAME START END PHONE` in
+seconds, CTM (`NAME CHANNEL START DURATION PHONE`), or the items of an ABX test (.item). Phone purity rises with the number of
+units and cluster purity falls: compare only systems with equally many. pyspeech/units/phones.py has the definitions.
 
 examples:
   utils/encode_units.py recordings/ --model DIR --format text > units.txt
@@ -42,14 +42,14 @@ def main(arguments=None):
 def parser() -> argparse.ArgumentParser:
     parser = tool_parser(__doc__)
     parser.add_argument("--units", metavar="UNITS", required=True, help="folder of files, or x.txt, x.jsonl, x.scp, x.ark")
-    parser.add_argument("--alignment", metavar="FILE", required=True, help="phones with their times")
+    parser.add_argument("--alignment", metavar="FILE", required=True, help="phones and their times")
     parser.add_argument(
         "--frame-rate",
         metavar="HZ",
         type=length,
-        help="units a second, the first at half of one (default: the times in the files)",
+        help="units per second, the first centred at half a unit (default: the times in the files)",
     )
-    parser.add_argument("--table", metavar="CSV", type=new_file, help="write how often each unit is in each phone")
+    parser.add_argument("--table", metavar="CSV", type=new_file, help="write the counts of each unit in each phone")
     add_json(parser)
     return parser
 

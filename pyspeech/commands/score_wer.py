@@ -1,11 +1,10 @@
 """Score transcripts: word error rate (WER) by language and overall, with 95 % confidence intervals.
 
-REF and HYP are each a Kaldi `text` file (lines `utterance-id words...`), what utils/transcribe.py prints (an id, which may
-have blanks, a tab and the words), its json or ctm, its folder of -o, NIST's trn, stm or ctm, or a lhotse manifest of
-supervisions or cuts (.jsonl, .jsonl.gz, .json, .yaml; the ids are those of the supervisions). Words with times are
-compared with the segments of an stm; { a / b / @ } in trn and stm are alternatives. A missing hypothesis counts as an
-empty one, a hypothesis without reference is not scored; both are named. Where HYP gives languages, they are scored as
-predicted languages (LID accuracy and confusion) of the references whose languages are known.
+REF and HYP are each a Kaldi `text` file (lines `utterance-id words...`), the output of utils/transcribe.py (text, json, ctm, or
+the folder of -o), NIST's trn, stm or ctm, or a lhotse manifest of supervisions or cuts (.jsonl, .jsonl.gz, .json, .yaml; the
+ids are those of the supervisions). Words with times are compared with the segments of an stm. { a / b / @ } in trn and stm are
+alternatives. A missing hypothesis counts as empty; a hypothesis without reference is not scored; both are named. Languages in
+HYP are scored as predicted languages (LID accuracy and confusion) if the references' languages are known.
 """
 
 from __future__ import annotations
@@ -41,12 +40,10 @@ def main(arguments=None):
 
 def parser():
     parser = tool_parser(__doc__)
-    parser.add_argument("reference", metavar="REF", help="what was said")
-    parser.add_argument("hypothesis", metavar="HYP", help="what was recognised")
+    parser.add_argument("reference", metavar="REF", help="reference transcripts")
+    parser.add_argument("hypothesis", metavar="HYP", help="hypotheses")
     parser.add_argument(
-        "--baseline",
-        metavar="HYP0",
-        help="another hypothesis: print the relative WER reduction (WERR) of HYP against it as well",
+        "--baseline", metavar="HYP0", help="also print the relative WER reduction (WERR) of HYP against this hypothesis"
     )
     add_json(parser)
     parser.add_argument("--errs", metavar="FILE", help="write alignments and counts by word and speaker to FILE")
@@ -56,22 +53,22 @@ def parser():
     parser.add_argument(
         "--normalize",
         action="store_true",
-        help="first normalise both sides as the recipes do (tags, case, punctuation, Unicode; see "
-        "pyspeech/text/tags.py, normalize.py); otherwise words are compared as they are",
+        help="normalise both sides first, as the recipes do: tags, case, punctuation, Unicode "
+        "(pyspeech/text/tags.py, normalize.py)",
     )
     parser.add_argument(
         "--optional",
         action="store_true",
-        help="words in parentheses in a trn or stm of references may be missing, and count as correct (sclite -D)",
+        help="count missing words as correct if they stand in parentheses in a trn or stm of references (sclite -D)",
     )
-    parser.add_argument("--cer", action="store_true", help="character error rate as well (code points and spaces)")
+    parser.add_argument("--cer", action="store_true", help="also print the character error rate (code points and spaces)")
     parser.add_argument(
         "--resample",
         choices=("utterance", "speaker"),
         default="utterance",
-        help="what the bootstrap of the intervals draws (default: utterance)",
+        help="unit that the bootstrap of the intervals draws (default: utterance)",
     )
-    parser.add_argument("--seed", metavar="N", type=seed, default=0, help="seed of the bootstrap (default: 0)")
+    parser.add_argument("--seed", metavar="N", type=seed, default=0, help="random seed of the bootstrap (default: 0)")
     return parser
 
 

@@ -1,9 +1,9 @@
 """Speak recordings in another voice through discovered units, with trained models.
 
-INPUT is an audio file ("-": standard input), a folder (searched with all below it), a Kaldi table (*.scp) or a lhotse
+INPUT is an audio file ("-": standard input), a folder (searched recursively), a Kaldi table (*.scp) or a lhotse
 manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length. The VQ-VAE encodes the
 speech, and the inverter speaks it in the voice of --speaker: DIR/NAME.wav (one channel, 16 bit, at the model's sampling
-rate) for each recording, of the same duration and about the same level. Messages and a summary go to standard error.
+rate) for each recording, with the same duration and about the same level. Messages and a summary go to standard error.
 
 examples:
   utils/resynthesize.py talk.wav --model exp/mini/models/synthesis --speaker V001 -o spoken
@@ -30,7 +30,7 @@ def parser():
         "--model", metavar="DIR", required=True, help="folder of a VQ-VAE and its inverter (vqvae/model.pt, inverter/model.pt)"
     )
     parser.add_argument("--speaker", metavar="NAME", help="voice to speak with (default: the only one of the model)")
-    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="write DIR/NAME.wav for each recording")
+    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="write DIR/NAME.wav per recording")
     parser.add_argument(
         "--seed", metavar="N", type=int, default=0, help="random seed of the initial phases of Griffin-Lim (default: 0)"
     )

@@ -1,7 +1,7 @@
 """Merge ZeroSpeech 2020 submissions of one language each, e.g. of two runs of a recipe.
 
-Each FOLDER is a submission that utils/validate_submission.py accepts. OUT is a new folder with the languages of all; their
-metadata have to agree except for the description. The challenge expects english and surprise in one submission.
+Each FOLDER is a submission that utils/validate_submission.py accepts. OUT is a new folder with all languages. The
+metadata must agree except for the description. The challenge expects english and surprise in one submission.
 """
 
 from __future__ import annotations

@@ -40,12 +40,12 @@ def main(arguments=None):
 
 def parser():
     parser = tool_parser(__doc__)
-    parser.add_argument("folder", metavar="FOLDER", help="the submission, unpacked")
+    parser.add_argument("folder", metavar="FOLDER", help="the unpacked submission")
     parser.add_argument(
         "--corpus",
         metavar="DIR",
-        help="the corpus, in the challenge's layout: also check that every "
-        "test utterance is there, every one to synthesise, and nothing else",
+        help="the corpus, in the challenge's layout: also check that the submission has exactly "
+        "its test utterances and those to synthesise",
     )
-    parser.add_argument("--language", metavar="NAME", help="with --corpus: this language alone (default: all it has)")
+    parser.add_argument("--language", metavar="NAME", help="with --corpus: check only this language (default: all)")
     return parser

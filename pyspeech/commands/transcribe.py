@@ -1,10 +1,10 @@
 """Transcribe speech with a trained transducer.
 
-INPUT is an audio file, a folder (searched with all below it), a Kaldi table (*.scp), a lhotse manifest of recordings or
+INPUT is an audio file, a folder (searched recursively), a Kaldi table (*.scp), a lhotse manifest of recordings or
 cuts (*.jsonl, *.jsonl.gz), or "-": standard input. Any format, sampling rate and length; --raw is for samples without a
 header. The text goes to standard output, or with -o into one file per recording; messages and a summary go to standard error.
 
-Recordings of up to 30 s are recognised as a whole. Longer ones, and all with --stream, are cut into segments at pauses.
+Recordings of up to 30 s are recognised as a whole. Longer ones are cut into segments at pauses, as are all with --stream.
 
 examples:
   utils/transcribe.py call.wav --model exp/mini/models/multi_softmax_lid
@@ -37,21 +37,18 @@ def parser():
     parser = tool_parser(__doc__)
     parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, folder, *.scp, *.jsonl, *.jsonl.gz, -")
     parser.add_argument(
-        "--model",
-        metavar="DIR",
-        required=True,
-        help="folder of a model.pt, as the recipe indic leaves it in exp/NAME/models/SYSTEM",
+        "--model", metavar="DIR", required=True, help="folder of a model.pt, made by the recipe indic (exp/NAME/models/SYSTEM)"
     )
     parser.add_argument(
         "--language",
         metavar="CODE",
         default="auto",
-        help="e.g. hi-IN; auto (default): by language identification, or by script if the model has one vocabulary for all",
+        help="language code, e.g. hi-IN; auto (default): by language identification, or by script with one shared vocabulary",
     )
     parser.add_argument(
         "--stream",
         action="store_true",
-        help="recognise while audio arrives: partial results on a terminal, each segment as soon as it ends",
+        help="recognise while audio arrives; print each segment as soon as it ends, and partial results on a terminal",
     )
     parser.add_argument(
         "--format",
@@ -64,16 +61,16 @@ def parser():
         metavar="N",
         type=whole_number,
         default=1,
-        help="give the N best texts of each segment, with their start and log probability (text and json; default: 1)",
+        help="give the N best texts of each segment, with start and log probability (text and json; default: 1)",
     )
-    parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording into DIR")
+    parser.add_argument("-o", "--output", metavar="DIR", help="write one file per recording into DIR")
     parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")
     add_raw(parser)
     parser.add_argument(
         "--beam",
         metavar="N",
         type=whole_number,
-        help=f"hypotheses kept; 1 is fastest (default: {SearchConfig.beam}, or --nbest if more)",
+        help=f"number of hypotheses kept; 1 is fastest (default: {SearchConfig.beam}, or --nbest if more)",
     )
     parser.add_argument(
         "--int8", action="store_true", help="compute with 8-bit integers on the CPU: faster, slightly less accurate"
@@ -89,17 +86,18 @@ def parser():
         "--tau",
         metavar="N",
         type=number,
-        help="early stopping: after N encoder frames (of 30 ms "
-        "in models of the paper's size, 60 ms in those of the profiles mini and quick), switch off the "
-        "decoders of unlikely languages (default with --threshold: 0)",
+        help="early stopping: after N encoder frames (30 ms each, 60 ms in the profiles mini and quick), switch off "
+        "the decoders of unlikely languages (default with --threshold: 0)",
     )
     parser.add_argument(
         "--threshold",
         metavar="X",
         type=number,
-        help="of languages whose score is more than X below the best one's (default with --tau: 0)",
+        help="early stopping: unlikely languages score more than X below the best (default with --tau: 0)",
     )
-    parser.add_argument("--rule", choices=STOPPING_RULES, help=f"that score (default: {EarlyStopping.rule})")
+    parser.add_argument(
+        "--rule", choices=STOPPING_RULES, help=f"early stopping: score of a language (default: {EarlyStopping.rule})"
+    )
     return parser
 
 

@@ -1,17 +1,17 @@
 """Encode speech as discovered units with a trained VQ-VAE.
 
-INPUT is an audio file ("-": standard input), a folder (searched with all below it), a Kaldi table (*.scp) or a lhotse
+INPUT is an audio file ("-": standard input), a folder (searched recursively), a Kaldi table (*.scp) or a lhotse
 manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and length; recordings longer than a
 minute are encoded in overlapping windows. Units go to standard output, or with -o into one file per recording; messages
 and a summary go to standard error.
 
 formats:
-  json      a line for each unit: recording, start and end in seconds, code; then one for the recording: seconds, units,
-            distinct (how many codes are in use), codes (how many there are)
-  text      the codes of a recording in a line, from 0; on the screen behind its name and a tab, as the scorers take them
-  onehot    a line for each unit, of a 1 in the code's place among 0s, as ZeroSpeech wants it
-  vectors   a line for each unit, the vector of its code: what the recipe zerospeech scores by ABX
-  ark       these vectors of all recordings in a Kaldi table, DIR/units.ark and DIR/units.scp, as matrices
+  json      one line per unit: recording, start and end in seconds, code; then one per recording: seconds, units,
+            distinct (number of codes in use), codes (number of codes)
+  text      one line of codes per recording, from 0; on standard output after its name and a tab, as the scorers read them
+  onehot    one line per unit: a one-hot vector, as ZeroSpeech expects
+  vectors   one line per unit: its code vector, as the recipe zerospeech scores by ABX
+  ark       these vectors of all recordings as matrices in a Kaldi table, DIR/units.ark and DIR/units.scp
 
 examples:
   utils/encode_units.py talk.wav --model exp/mini/models/trf128/42
@@ -45,9 +45,9 @@ def parser():
     )
     parser.add_argument("--format", choices=FORMATS, default="json", help="format of the units (default: json)")
     parser.add_argument(
-        "--merge", action="store_true", help="runs of one code are one unit, for language models; json has their lengths"
+        "--merge", action="store_true", help="merge repeated codes into one unit, for language models; json has their lengths"
     )
-    parser.add_argument("-o", "--output", metavar="DIR", help="write one file for each recording, or a table, into DIR")
+    parser.add_argument("-o", "--output", metavar="DIR", help="write one file per recording, or a table, into DIR")
     add_device(parser)
     return parser
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Process time of ABX scoring, ours and that of zerospeech-libriabx, on the same made-up items, one thread, all triplets.
+"""Compare the process time of our ABX scoring and zerospeech-libriabx on the same synthetic items.
 
-Both read the same files and average alike (joint), cosine distance, within and across speakers. The peer drops the last
-frame of every item, so its item file has offsets a frame later: both see the same frames, and the errors have to agree as
-far as its single precision allows.
+Both use one thread and all triplets, read the same files, and average alike (joint), with cosine distance, within and across
+speakers. The peer drops the last frame of every item, so its item file has offsets one frame later. Both then see the same
+frames, and the errors must agree within its single precision.
 """
 
 __import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../../.."))
@@ -88,8 +88,8 @@ def report(name, seconds, errors):
 
 def main():
     parser = tool_parser(__doc__)
-    parser.add_argument("--items", type=int, default=10000, help="made-up tokens (default: 10000)")
-    parser.add_argument("--frames", type=int, default=6, help="mean length of a token (default: 6, 0.24 s at 25 Hz)")
+    parser.add_argument("--items", type=int, default=10000, help="number of synthetic tokens (default: 10000)")
+    parser.add_argument("--frames", type=int, default=6, help="mean length of a token in frames (default: 6, 0.24 s at 25 Hz)")
     parser.add_argument("--dim", type=int, default=64, help="size of a feature vector (default: 64)")
     arguments = parser.parse_args()
     use_one_thread()

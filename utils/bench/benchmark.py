@@ -1,24 +1,24 @@
 #!/usr/bin/env python3
-"""What this machine, or partition of a cluster, makes of the recipes: features, loading, steps of training, decoding.
+"""Benchmark the recipes on this machine or a cluster partition: features, data loading, training steps, decoding.
 
 Each recipe's own code runs at the sizes of its mini corpus and of its paper (--sizes mini full), with random weights, on
-made-up audio in the layout of the official corpus: nothing is downloaded. The work and its seed are fixed. Each line is
-measured in 4 rounds over all lines, each time in a process of its own: warm-up, then 2 repeats of 5 s. Told are the median,
-the least and the most: also what differs from process to process, and from minute to minute. With --processes 1 2 4 the same
-work is shared by so many (--threads each; a process uses one GPU).
+synthetic audio in the layout of the official corpus; nothing is downloaded. The work and its random seed are fixed. Each line
+is measured in 4 rounds over all lines, each time in a new process: warm-up, then 2 repeats of 5 s. The table has the median,
+minimum and maximum, which include differences between processes and over time. With --processes 1 2 4 the same work is shared
+by that many processes (--threads each; one GPU per process).
 
-  CPU s             computing of all processes, which tells more than the clock on a busy machine
-  real-time factor  seconds for a second of audio; audio s/s: the inverse
-  efficiency        of N processes: the share of N times the speed of one
-  waiting           share of a training's time spent waiting for data; the caches of data sets are off
-  result            a number that the work came to (training: the loss of its fourth step), which two machines have to share
-  disturbed         for more than 10 % of the time something waited for a core (/proc/pressure/cpu)
+  CPU s             CPU time of all processes, more reliable than the clock on a busy machine
+  real-time factor  seconds per second of audio; audio s/s: the inverse
+  efficiency        speed of N processes as a share of N times the speed of one
+  waiting           share of training time spent waiting for data, without dataset caches
+  result            a number computed by the work (training: the loss of its fourth step), equal on all machines
+  disturbed         tasks waited for a core more than 10 % of the time (/proc/pressure/cpu)
 
-On a CPU --sizes is mini; the papers' sizes are for GPUs: a step takes minutes without.
+On a CPU --sizes is mini: a step at the papers' sizes takes minutes without a GPU.
 
   utils/bench/benchmark.py -o here                          here.md, here.json, here.png
   utils/bench/benchmark.py -o there --cluster slurm --partition gpu
-  utils/bench/benchmark.py --compare here.json there.json   refuses different work; "no difference" where ranges overlap
+  utils/bench/benchmark.py --compare here.json there.json   refuses different work; "no difference" if ranges overlap
 """
 
 __import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../../.."))
@@ -103,37 +103,37 @@ def parser():
         choices=PLANS,
         default=list(PLANS),
         metavar="RECIPE",
-        help=f"of {', '.join(PLANS)} (default: all)",
+        help=f"recipes to measure: {', '.join(PLANS)} (default: all)",
     )
     parser.add_argument(
-        "--parts", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=f"of {', '.join(PARTS)} (default: all)"
+        "--parts", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=f"{', '.join(PARTS)} (default: all)"
     )
-    parser.add_argument("--sizes", nargs="+", choices=SIZES, help="default: both on a GPU, mini on a CPU")
+    parser.add_argument("--sizes", nargs="+", choices=SIZES, help="sizes of the work (default: both on a GPU, mini on a CPU)")
     parser.add_argument(
         "--processes",
         nargs="+",
         type=whole_number,
         metavar="N",
-        help="that share the work of a line (default: 1, and 2 where there are two cores or GPUs)",
+        help="numbers of processes that share a line's work (default: 1, and 2 with two cores or GPUs)",
     )
-    parser.add_argument("--threads", type=whole_number, help="of a process (default: the cores by the most processes)")
-    parser.add_argument("--rounds", type=whole_number, default=4, help="over all lines (default: 4)")
-    parser.add_argument("--repeats", type=whole_number, default=2, help="of a line in each round (default: 2)")
-    parser.add_argument("--seconds", type=length, default=LEAST_SECONDS, help="of a repeat, about (default: 5)")
-    parser.add_argument("--batches", type=whole_number, default=4, help="of a step of training, in all (default: 4)")
-    parser.add_argument("--device", choices=("auto", "cpu"), default="auto", help="auto (default): the GPU where there is one")
-    parser.add_argument("--folder", type=Path, help="of corpora, kept and used again (default: a temporary one)")
+    parser.add_argument("--threads", type=whole_number, help="threads per process (default: cores / most processes)")
+    parser.add_argument("--rounds", type=whole_number, default=4, help="rounds over all lines (default: 4)")
+    parser.add_argument("--repeats", type=whole_number, default=2, help="repeats of a line in each round (default: 2)")
+    parser.add_argument("--seconds", type=length, default=LEAST_SECONDS, help="approximate seconds per repeat (default: 5)")
+    parser.add_argument("--batches", type=whole_number, default=4, help="batches per training step, in all (default: 4)")
+    parser.add_argument("--device", choices=("auto", "cpu"), default="auto", help="auto (default): the GPU if there is one")
+    parser.add_argument("--folder", type=Path, help="keep and reuse corpora in this folder (default: a temporary one)")
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="further options of the recipes")
     parser.add_argument("-o", "--output", type=Path, metavar="NAME", help="write NAME.md, NAME.json and NAME.png")
     parser.add_argument(
-        "--compare", nargs="+", type=Path, metavar="FILE", help="compare the first of these results with each of the others"
+        "--compare", nargs="+", type=Path, metavar="FILE", help="compare the first result with each of the others"
     )
-    parser.add_argument("--cluster", choices=QUEUES, help="run as a job of this queue, and follow it")
-    parser.add_argument("--partition", help="of the job (Grid Engine: queue); other options of the site are in cluster.yaml")
-    parser.add_argument("--cores", type=whole_number, default=2, help="that the job asks for (default: 2)")
-    parser.add_argument("--gpus", type=int, default=0, help="that the job asks for (default: none)")
-    parser.add_argument("--hours", type=length, default=2.0, help="that the job asks for (default: 2)")
-    parser.add_argument("--only", metavar="LINE", help="measure this line (as a table names it) in this process; prints JSON")
+    parser.add_argument("--cluster", choices=QUEUES, help="run as a job of this queue and follow its log")
+    parser.add_argument("--partition", help="partition of the job (Grid Engine: queue); cluster.yaml has other options")
+    parser.add_argument("--cores", type=whole_number, default=2, help="cores of the job (default: 2)")
+    parser.add_argument("--gpus", type=int, default=0, help="GPUs of the job (default: 0)")
+    parser.add_argument("--hours", type=length, default=2.0, help="hours of the job (default: 2)")
+    parser.add_argument("--only", metavar="LINE", help="measure this line of the table in this process; print JSON")
     return parser
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What a detector of fake audio makes of a set as it is, behind each codec, and as other devices would have recorded it.
+"""Measure a detector of fake audio on a set as it is, after each codec, and as recorded by simulated devices.
 
-Genuine speech and fakes are changed alike: what the EER gains is what the detector cannot hear any more, and what is called
-fake or genuine at its threshold says how little that threshold carries over. White noise is Gaussian, its RMS so far below
-that of the utterance; level control divides samples by the square root of the RMS of the 0.1 s around them (at least -60 dB
-of the highest). What is random follows from an utterance's place in the manifest.
+Genuine speech and fakes are changed alike. The rise of the EER shows what the detector no longer hears; the error rates at its
+threshold show how well that threshold transfers. White noise is Gaussian, at the given dB below the RMS of the utterance.
+Level control divides samples by the square root of the RMS of the 0.1 s around them (at least -60 dB of the highest). Random
+numbers depend only on an utterance's place in the manifest.
 
 examples:
   utils/bench/fake_conditions.py --corpus egs/add2022/exp/release/corpus
@@ -26,9 +26,9 @@ QUIETEST = 1e-3  # of the highest RMS: what level control lifts no further
 def main(arguments=None):
     parser = tool_parser(__doc__)
     parser.add_argument("--corpus", metavar="DIR", required=True, help="corpus in an experiment folder of egs/add2022")
-    parser.add_argument("--set", choices=("dev", "adapt", "eval"), default="dev", help="which of its sets (default: dev)")
+    parser.add_argument("--set", choices=("dev", "adapt", "eval"), default="dev", help="set to score (default: dev)")
     parser.add_argument(
-        "--model", metavar="DIR", help="folder of a model.pt that egs/add2022/run.py made (default: the bundled detector)"
+        "--model", metavar="DIR", help="folder of a model.pt made by egs/add2022/run.py (default: the bundled detector)"
     )
     options = parser.parse_args(arguments)
     status = set_up_messages()

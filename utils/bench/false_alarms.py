@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""How much of hours without speech the shipped detector and the statistical system call speech.
+"""Measure the false-alarm rates of the bundled detector and the statistical system on recordings without speech.
 
-The recordings are of the kind of egs/detector's eval set without speech: switched receiver noise, carriers, hum, modems,
-alarms, music, noises and rooms, two minutes each, from music and noises that training has not heard.
+The recordings resemble egs/detector's eval set without speech: switched receiver noise, carriers, hum, modems, alarms, music,
+noises and rooms, two minutes each, with music and noises held out from training.
 
 examples:
   utils/bench/false_alarms.py --hours 10 --by-kind
@@ -75,13 +75,15 @@ def all_detectors(model):
 
 def main(arguments=None):
     parser = tool_parser(__doc__)
-    parser.add_argument("--hours", type=length, default=1.0, help="of recordings (default: 1)")
-    parser.add_argument("--by-kind", action="store_true", help="also each kind of sound by itself, a tenth of the hours each")
-    parser.add_argument("--model", metavar="FILE", help="an ONNX file, or the folder of a network (default: the shipped one)")
+    parser.add_argument("--hours", type=length, default=1.0, help="hours of recordings (default: 1)")
     parser.add_argument(
-        "--split", choices=("train", "dev", "eval"), default="eval", help="whose music and noises (default: eval)"
+        "--by-kind", action="store_true", help="also measure each kind of sound separately, on a tenth of the hours"
     )
-    parser.add_argument("--seed", type=seed, default=1, help="of the recordings (default: 1)")
+    parser.add_argument("--model", metavar="FILE", help="ONNX file, or folder of a network (default: the bundled detector)")
+    parser.add_argument(
+        "--split", choices=("train", "dev", "eval"), default="eval", help="split of music and noises (default: eval)"
+    )
+    parser.add_argument("--seed", type=seed, default=1, help="random seed of the recordings (default: 1)")
     options = parser.parse_args(arguments)
     use_one_thread()
 

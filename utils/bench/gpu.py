@@ -1,19 +1,17 @@
 #!/usr/bin/env python3
-"""A day with a GPU, in half an hour: the tests that need one, then each recipe at the paper's sizes on its mini corpus.
+"""Check a GPU in half an hour: run the tests that need one, then train each recipe at the paper's sizes on its mini corpus.
 
-Of each recipe one system (and zerospeech's inverter) is trained for so many steps by the recipe's own stage. Told are steps a
-second and the share of the time spent waiting for data (without the first tenth of the steps), the most memory, and
+One system of each recipe (and zerospeech's inverter) is trained for --steps steps by the recipe's own stage. The table has
+steps per second and the share of time spent waiting for data (both without the first tenth of the steps), peak memory, and
 
-  loss       the mean over the first tenth of the steps and over the last one
-  CPU        how far the first losses are from those of the same steps on the CPU, at most: dropout draws other numbers
-             there, and bf16 rounds
-  resumed    the same training again, killed (SIGKILL to all its processes) behind half its steps and started again by the
-             same command: whether it ends with the same weights, bit by bit, and losses; where it does not, by how much the
-             weights differ at most, and after that by how much those of an undisturbed repetition do, for not every
-             operation of a GPU gives the same sum twice
+  loss       mean over the first tenth of the steps, and over the last tenth
+  CPU        largest difference of the first losses from the same steps on the CPU; dropout and bf16 cause some
+  resumed    the same training, killed (SIGKILL to all processes) after half its steps and restarted by the same command:
+             whether weights and losses are identical; if not, the largest difference of the weights, beside that of an
+             undisturbed repetition, as not all GPU operations are deterministic
 
-Everything is kept in --folder, where one is named, and corpora that are there are not made again. The JSON file is written
-after each part. Without a GPU, `--device cpu --steps 3` shows that it works.
+--folder keeps everything and reuses its corpora. The JSON file is written after each part. Without a GPU, try
+`--device cpu --steps 3`.
 """
 
 __import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../../.."))
@@ -87,21 +85,23 @@ def main(arguments=None):
 
 def parser():
     parser = tool_parser(__doc__)
-    parser.add_argument("--device", choices=("auto", "cpu"), default="auto", help="auto (default): the GPU")
-    parser.add_argument("--steps", type=steps, default=300, help="of each training (default: 300)")
-    parser.add_argument("--minutes", type=length, default=30.0, help="after which nothing more is done (default: 30)")
+    parser.add_argument(
+        "--device", choices=("auto", "cpu"), default="auto", help="auto (default): the GPU; cpu: a trial without one"
+    )
+    parser.add_argument("--steps", type=steps, default=300, help="steps of each training (default: 300)")
+    parser.add_argument("--minutes", type=length, default=30.0, help="time limit in minutes (default: 30)")
     parser.add_argument(
         "--recipes",
         nargs="+",
         choices=RECIPES,
         default=list(RECIPES),
         metavar="RECIPE",
-        help=f"of {', '.join(RECIPES)} (default: all)",
+        help=f"recipes to train: {', '.join(RECIPES)} (default: all)",
     )
-    parser.add_argument("--profile", default="full", help="default: full, the papers' sizes")
+    parser.add_argument("--profile", default="full", help="profile of the recipes (default: full, the papers' sizes)")
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="further options of the recipes")
-    parser.add_argument("--no-tests", action="store_true", help="leave the tests out")
-    parser.add_argument("--folder", type=Path, help="of the experiments, kept (default: a temporary one)")
+    parser.add_argument("--no-tests", action="store_true", help="skip the tests")
+    parser.add_argument("--folder", type=Path, help="keep experiments in this folder (default: a temporary one)")
     add_json(parser)
     return parser
 

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Process time of McAdams anonymisation on one thread, ours and that of a loop over the frames, on the same speech.
+"""Compare the process time of our McAdams anonymisation and a loop over frames, on the same speech and one thread.
 
-The loop takes the steps of VoicePrivacy's B2 baseline one frame at a time with numpy and scipy, and linear prediction
-from librosa where that is installed, as the baseline does. Without --audio the speech is made up: a buzz through
-formants that move, and noise.
+The loop follows VoicePrivacy's B2 baseline one frame at a time with numpy and scipy, and uses linear prediction from librosa
+if installed, as the baseline does. Without --audio the speech is synthetic: a buzz through moving formants, and noise.
 """
 
 __import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../../.."))
@@ -130,9 +129,11 @@ def main(arguments=None):
 
 def parser():
     parser = tool_parser(__doc__)
-    parser.add_argument("--seconds", type=seconds, default=20.0, help="of audio, at most (default: 20)")
-    parser.add_argument("--repetitions", type=whole_number, default=3, help="of which the fastest counts (default: 3)")
-    parser.add_argument("--audio", metavar="FILE", help="speech to measure on (default: made up)")
+    parser.add_argument("--seconds", type=seconds, default=20.0, help="longest audio in seconds (default: 20)")
+    parser.add_argument(
+        "--repetitions", type=whole_number, default=3, help="repetitions, of which the fastest counts (default: 3)"
+    )
+    parser.add_argument("--audio", metavar="FILE", help="speech to measure on (default: synthetic)")
     return parser
 
 

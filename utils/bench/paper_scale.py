@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Corpora of the official sizes, through all that comes before the first step of a training: seconds and peak memory.
+"""Measure seconds and peak memory of data preparation and loading on corpora of the official sizes.
 
-A corpus is laid out from hard links to a few recordings (local/full_size.py), and the recipe's own stages run on it with
-`--profile full`: the corpus's manifests, output symbols, features and statistics, whatever the recipe has. Then the data of
-one training are read as its stage reads them, only that nothing is trained: from a new process to the first batch, an epoch
-of batches, as much of it as --seconds allow (`x real time`: seconds of audio for a second of a core), and from another new
-process to the batch in the middle of the epoch (`resume`). `CPU` is the computing of all cores; memory is that of a command
-with all that it starts.
+A corpus is laid out from hard links to a few recordings (local/full_size.py). The recipe's own stages run on it with
+`--profile full`: manifests, output symbols, features and statistics. Then the data of one training are read as in its stage,
+without training: from a new process to the first batch; an epoch of batches, as far as --seconds allow (`x real time`: seconds
+of audio per second of a core); and from another new process to the middle of the epoch (`resume`). `CPU` is the CPU time of
+all cores; memory includes all processes that a command starts.
 
-All of it is kept in --folder, where one is named; what is there is not done again. `--scale 0.01` is for a trial.
+--folder keeps everything, and work found there is not repeated. Try `--scale 0.01` first.
 """
 
 __import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../../.."))
@@ -60,20 +59,22 @@ def parser():
         choices=PLANS,
         default=list(PLANS),
         metavar="RECIPE",
-        help=f"of {', '.join(PLANS)} (default: all)",
+        help=f"recipes to measure: {', '.join(PLANS)} (default: all)",
     )
-    parser.add_argument("--scale", type=share, default=1.0, help="of the numbers of files (default: 1)")
+    parser.add_argument("--scale", type=share, default=1.0, help="factor on the numbers of files (default: 1)")
     parser.add_argument(
         "--recordings",
         type=Path,
         metavar="DIR",
         help="speech to cut the files from (default: the AMI clips of the mini corpora)",
     )
-    parser.add_argument("--seconds", type=length, default=120.0, help="that an epoch is read for, at most (default: 120)")
-    parser.add_argument("--folder", type=Path, help="of corpora and experiments, kept (default: a temporary one)")
+    parser.add_argument(
+        "--seconds", type=length, default=120.0, help="longest time to read an epoch, in seconds (default: 120)"
+    )
+    parser.add_argument("--folder", type=Path, help="keep corpora and experiments in this folder (default: a temporary one)")
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="further options of the recipes")
-    parser.add_argument("--read", choices=PLANS, help="only read a training's data, in this process, and print JSON")
-    parser.add_argument("--skip", type=batches, default=0, help="batches of the epoch before the first that --read takes")
+    parser.add_argument("--read", choices=PLANS, help="only read the data of this training in this process, and print JSON")
+    parser.add_argument("--skip", type=batches, default=0, help="batches of the epoch that --read skips")
     add_json(parser)
     return parser
 

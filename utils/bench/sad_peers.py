@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Speech detectors over folders of labelled recordings: detection cost and speed of ours and of others, in one run.
+"""Compare detection cost and speed of our speech detector and others on folders of labelled recordings.
 
-A folder has audio and labels of any format that utils/score_sad.py reads, beside each other or in folders below. The cost is
-DCF = 0.75 missed + 0.25 false, in %, without collar: the mean over the recordings at the default settings, and at the threshold
-that is best for the folder, which nobody knows beforehand. Speed is process time over audio time, one thread, reading
-included.
+A folder has audio and labels in any format that utils/score_sad.py reads, searched recursively. The cost is
+DCF = 0.75 missed + 0.25 false, in %, without collar: the mean over the recordings at the default settings, and at the best
+threshold for the folder, which is unknown in practice. Speed is process time over audio time, with one thread, including
+reading.
 
-Others are measured where they are installed: pip install silero-vad ten-vad webrtcvad
+Others are measured if installed: pip install silero-vad ten-vad webrtcvad
 
 examples:
   utils/bench/sad_peers.py timit/ ami/ --turns radio/ -o peers      the tables, and the default settings' DCF as peers.png
@@ -31,7 +31,7 @@ FALLBACK = 16000  # Hz, of the others
 
 
 def ours(point):
-    """Our shipped detector: (run, OperatingPoint), where run(path) gives frame scores, their shift and their offset."""
+    """Load our bundled detector: (run, OperatingPoint), where run(path) gives frame scores, their shift and their offset."""
     import numpy as np
 
     from pyspeech.audio.io import stream_audio
@@ -195,9 +195,9 @@ def draw(figures, path):
 
 def main(arguments=None):
     parser = tool_parser(__doc__)
-    parser.add_argument("-o", "--output", metavar="NAME", help="write NAME.png, the DCF at the default settings as bars")
-    parser.add_argument("folders", metavar="DIR", nargs="*", help="labelled recordings whose labels are of words")
-    parser.add_argument("--turns", metavar="DIR", nargs="+", default=[], help="and such whose labels are of turns")
+    parser.add_argument("-o", "--output", metavar="NAME", help="plot the DCF at the default settings to NAME.png")
+    parser.add_argument("folders", metavar="DIR", nargs="*", help="folder of recordings with labels of words")
+    parser.add_argument("--turns", metavar="DIR", nargs="+", default=[], help="folders of recordings with labels of turns")
     options = parser.parse_args(arguments)
     if not options.folders and not options.turns:
         raise UserError("no folder of labelled recordings; see --help")

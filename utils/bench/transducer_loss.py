@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Process time and memory of the pruned transducer loss, beside k2's own helpers and torchaudio's full lattice.
+"""Compare process time and memory of the pruned transducer loss with k2's own helpers and torchaudio's full lattice.
 
-From the projected outputs of encoder and predictor (random) to the gradients for them and for the weights behind: joint
-network (tanh and a linear layer), simple heads, both losses, one thread, float32. Each implementation has a process of
-its own: memory is how far its peak rises above what it held before the first pass, time the best of the later passes.
+A pass goes from random projected outputs of encoder and predictor to the gradients for them and for the weights: joint network
+(tanh and a linear layer), simple heads, both losses, one thread, float32. Each implementation runs in its own process. Memory
+is the rise of its peak above what it held before the first pass; time is the best of the later passes.
 """
 
 __import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../../.."))
@@ -32,19 +32,22 @@ NEEDS_K2, FULL = ("k2", "k2_helpers"), ("full", "torchaudio")
 
 def main():
     parser = tool_parser(__doc__)
-    for name, default in (
-        ("batch", 8),
-        ("frames", 400),
-        ("symbols", 80),
-        ("vocabulary", 134),
-        ("joint", 1024),
-        ("prune-range", 5),
+    for name, default, text in (
+        ("batch", 8, "utterances in the batch"),
+        ("frames", 400, "encoder frames per utterance"),
+        ("symbols", 80, "symbols per utterance"),
+        ("vocabulary", 134, "number of output symbols"),
+        ("joint", 1024, "size of the joint network"),
+        ("prune-range", 5, "symbol positions per frame of the pruned loss"),
     ):
-        parser.add_argument(f"--{name}", type=int, default=default, help="default %(default)s")
+        parser.add_argument(f"--{name}", type=int, default=default, help=f"{text} (default: %(default)s)")
     parser.add_argument(
-        "--repetitions", type=int, default=6, help="of the pruned losses; the full ones have 2; default %(default)s"
+        "--repetitions",
+        type=int,
+        default=6,
+        help="repetitions of the pruned losses; the full ones have 2 (default: %(default)s)",
     )
-    parser.add_argument("--only", choices=IMPLEMENTATIONS, help="run this one in this process, and print JSON")
+    parser.add_argument("--only", choices=IMPLEMENTATIONS, help="run only this implementation in this process, and print JSON")
     options = parser.parse_args()
     if options.only:
         print(json.dumps(measure(options)))

@@ -51,7 +51,7 @@ def autocast(device: torch.device | str, enabled: bool = True, dtype: torch.dtyp
 
 
 def is_autocast(device: torch.device) -> bool:
-    """Whether autocast is on for a device of this kind."""
+    """True if autocast is on for a device of this kind."""
     import torch
 
     if not torch.__version__.startswith("1."):
@@ -60,7 +60,7 @@ def is_autocast(device: torch.device) -> bool:
 
 
 def computes_in_bf16(device: torch.device) -> bool:
-    """Whether `device` has instructions for bfloat16: a GPU since Ampere, or a CPU of which Linux says so.
+    """True if `device` has bfloat16 instructions: a GPU since Ampere, or a CPU for which Linux reports them.
 
     Others compute in it all the same, a CPU with AVX2 alone 20 to 30 times as slowly as in float32 (LCNN-BLSTM, torch 1.13).
     """
@@ -115,7 +115,7 @@ class DamagedFile(UserError):
 
 
 def load_checkpoint(path: Path | str, map_location: torch.device | str = "cpu") -> Any:
-    """What torch.save wrote to `path`, its tensors on `map_location`: plain data and tensors, and no code is run.
+    """Load what torch.save wrote to `path`, with tensors on `map_location`: only plain data and tensors; no code is run.
 
     Raises DamagedFile where the file is cut short, changed since, not a checkpoint, or holds other kinds of objects, and
     UserError where it is missing.

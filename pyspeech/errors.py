@@ -15,7 +15,7 @@ class UserError(Exception):
 
 
 class DownloadError(UserError):
-    """What cannot be had here: no network, no index, no mirror. Whoever can do without goes on."""
+    """Failed download: no network, no index, no mirror. Callers that can do without it go on."""
 
 
 class OptionError(UserError):

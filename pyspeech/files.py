@@ -20,7 +20,7 @@ _TEMPORARY = re.compile(r"\.\d+\.tmp\..+")
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file of this name is a half-written one of `atomic_path`, left behind where its process was killed."""
+    """True if this is the name of a temporary file of `atomic_path`, left behind when its process was killed."""
     return _TEMPORARY.fullmatch(name) is not None
 
 
@@ -135,7 +135,7 @@ def _array_of_json(read):
 
 
 def proc_field(path: Path | str, name: str) -> str:
-    """What stands behind `name` and a colon in a file of /proc, the first time; "" where it is not there."""
+    """Read the first value of `name` in a "name: value" file of /proc; "" if missing."""
     try:
         lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Whether there is speech in audio at all, by the bundled speech detector: for tasks that have to do with speech alone."""
+"""Presence of speech in audio, by the bundled speech detector, for tasks that need speech."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Listener:
             self._look(self._decider.add(self._resampler.resample_chunk(np.asarray(samples, np.float32))))
 
     def finish(self) -> None:
-        """At the end of the audio."""
+        """Process the end of the audio."""
         if not self.heard:
             self._look(self._decider.add(self._resampler.resample_chunk(np.zeros(0, np.float32), last=True)))
             self._look(self._decider.finish())

@@ -1,5 +1,5 @@
-"""Which utterances make a step of a transducer's training: minibatches of one language, drawn by hours (Joshi et al. 2021,
-section 4), or of the languages as they come (section 3, vanilla and one-hot).
+"""Batches of a transducer's training: minibatches of one language, drawn by hours (Joshi et al. 2021, section 4), or mixed
+(section 3, vanilla and one-hot).
 
 The sampler draws from a generator of its own, which follows from seed and epoch: an epoch can be entered anywhere with the
 batches that it would have had. It sees durations and languages alone, as columns, and yields rows of them: an epoch of a

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Bundle:
-    """What `load_model` gives.
+    """Result of `load_model`.
 
     model: Transducer; units: {language code: units}; fbank: FbankConfig; stats: GlobalStats or None (not normalised)
     """

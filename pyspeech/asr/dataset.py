@@ -70,7 +70,7 @@ class UtteranceDataset(torch.utils.data.Dataset):
         self.warp, self.channel_db, self.corners = warp, channel_db, channel_corners
 
     def names(self, rows: Iterable[int]) -> list[str]:
-        """What messages call a batch of these rows: their ids."""
+        """Names of these rows in messages: their utterance ids."""
         return self.utterances.names(rows)
 
     def __getitem__(self, rows: Iterable[int]) -> dict[str, torch.Tensor]:

@@ -1,4 +1,4 @@
-"""Which languages' decoders still run, from the language posteriors of each frame (Joshi et al. 2021, section 6.3).
+"""Early stopping of language decoders by the language posteriors of each frame (Joshi et al. 2021, section 6.3).
 
 After t frames (t = 1, 2, ...) the score of language l is, by the rule chosen,
 

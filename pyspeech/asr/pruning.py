@@ -1,4 +1,4 @@
-"""Which symbols of the reference each frame looks at: prune ranges (Kuang et al. 2022, Pruned RNN-T, section 3.2).
+"""Prune ranges: the reference symbols that each frame considers (Kuang et al. 2022, Pruned RNN-T, section 3.2).
 
 A cheap lattice says where paths probably are; the joint network then sees only R symbols in a row at each frame, rows
 s_begin .. s_begin + R - 1 of the lattice. At frame t, s_begin is where the R rows keep the most probability: that of

@@ -30,5 +30,5 @@ def quantize(model: Transducer) -> Transducer:
 
 
 def quantize_bundle(bundle: Bundle) -> Bundle:
-    """The same for what `pyspeech.asr.checkpoint.load_model` gave: a bundle for the recognisers."""
+    """Quantise the result of `pyspeech.asr.checkpoint.load_model`: a bundle for the recognisers."""
     return dataclasses.replace(bundle, model=quantize(bundle.model))

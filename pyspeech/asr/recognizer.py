@@ -1,4 +1,4 @@
-"""From audio to text with a transducer: the language given, or identified on the way (Joshi et al. 2021, section 4.2).
+"""Transducer recognition of audio in a given or identified language (Joshi et al. 2021, section 4.2).
 
 `bundle` is what `pyspeech.asr.checkpoint.load_model` gives: .model, .units {language: units}, .fbank
 (FbankConfig), .stats (GlobalStats or None). Audio is samples (N,) float from -1 to 1 at bundle.fbank.sampling_rate.
@@ -38,7 +38,7 @@ class Alternative:
 
 @dataclass
 class Recognition:
-    """What was said in an utterance."""
+    """Recognition result of an utterance."""
 
     text: str
     language: str  # code; None where the symbols of a vanilla model fit no or several languages
@@ -131,7 +131,7 @@ class Decoder:
         self.num_frames += lengths.numpy()
 
     def best_head(self, row: int = 0) -> int:
-        """Which of the decoders gives the result of utterance `row`."""
+        """Choose the decoder that gives the result of utterance `row`."""
         return int(self.stopper.best()[row]) if self.stopper else 0
 
     def last_frame(self, row: int = 0) -> int | None:

@@ -64,7 +64,7 @@ class EncoderEntry:
     parameters: Callable[[TransducerConfig, int], int] | None = None
 
     def all_options(self, config: TransducerConfig) -> dict[str, int]:
-        """Its options, those that `config` does not give at their defaults."""
+        """Return all options of the encoder, with defaults for those missing in `config`."""
         return {**self.options, **config.encoder_options}
 
     def build(self, config: TransducerConfig, inputs: int) -> Any:

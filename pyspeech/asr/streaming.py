@@ -99,7 +99,7 @@ class StreamingRecognizer:
 
 
 def is_endpoint(num_frames: int, last_frame: int | None, config: Endpointing, frame_seconds: float) -> bool:
-    """Whether any rule of `config` (Endpointing) ends an utterance here.
+    """True if any rule of `config` (Endpointing) ends an utterance here.
 
     num_frames: encoder frames decoded; last_frame: that of the best hypothesis's last symbol, None where it has none;
     frame_seconds: seconds a frame.

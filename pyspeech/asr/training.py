@@ -1,4 +1,4 @@
-"""What a training step of a transducer computes (Joshi et al. 2021, section 4.2): the RNN-T loss plus the LID loss.
+"""Training step of a transducer: the RNN-T loss plus the LID loss (Joshi et al. 2021, section 4.2).
 
 A batch is one of pyspeech.asr.dataset: a minibatch of one language, as in the paper, so that only shared parameters
 and those of that language get a gradient, several of them that make one step, or one of mixed languages. The cross
@@ -79,5 +79,5 @@ class TransducerTraining(torch.nn.Module):
 
 
 def compute_loss(training: TransducerTraining, batch: dict[str, Any]) -> tuple[torch.Tensor, dict[str, float]]:
-    """For pyspeech.training.Trainer."""
+    """Compute the loss of a batch for pyspeech.training.Trainer."""
     return training(batch)

@@ -1,4 +1,4 @@
-"""What was recognised in a recording, as text, JSON, NIST's CTM, STM and TRN, or SubRip subtitles.
+"""Transcripts of recordings as text, JSON, NIST's CTM, STM and TRN, or SubRip subtitles.
 
     text    a line for each segment; with nbest > 1 for each alternative: start (s), log probability, text
     json    one object in one line, see `_json`
@@ -32,7 +32,7 @@ PAUSE = 1.0  # seconds between words that always end a subtitle
 
 @dataclass
 class Transcript:
-    """What was said in a recording, or in a segment of one that still comes in."""
+    """Transcript of a recording, or of one segment of a stream."""
 
     name: str
     segments: list[Recognition]  # utterances in order of time: text, language, words, nbest, start, seconds, ... of each
@@ -51,7 +51,7 @@ class Transcript:
 
     @property
     def nbest(self) -> list[list[Alternative]]:
-        """Of each segment its most probable texts, best first: `text`, `score` (log probability), `confidence`."""
+        """N-best texts of each segment, best first: `text`, `score` (log probability), `confidence`."""
         return [segment.nbest for segment in self.segments]
 
     @property

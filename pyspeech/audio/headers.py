@@ -1,4 +1,4 @@
-"""What the header of an audio file says of its length, where libsndfile does not tell.
+"""Lengths of audio files from their headers, for formats whose length libsndfile does not report.
 
 libsndfile cuts the length in a header to the file's size, so that a truncated file looks whole; it takes a WAV file
 whose header was never finished, as a recorder that was killed leaves it, for an empty one; and it reads a WAV file above

@@ -1,4 +1,4 @@
-"""What the Python API takes as audio: a path, an audio file in memory, samples in memory, or a list of these.
+"""Audio inputs of the Python API: a path, an audio file in memory, samples in memory, or a list of these.
 
     path      str or Path of an audio file, of any format, rate and length
     file      bytes of an audio file, or a binary stream of one (an open file, BytesIO), which is read from where it stands
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 def is_many(audio: Any) -> bool:
-    """Whether the argument of a call stands for several recordings, so that the result is a list."""
+    """True if the argument of a call stands for several recordings, so that the result is a list."""
     return isinstance(audio, (list, tuple)) and not _is_pair(audio)
 
 
@@ -149,6 +149,6 @@ class Feed:
         return found if self._resampler is None else self._resampler.resample_chunk(found)
 
     def finish(self) -> np.ndarray:
-        """What is left at the end: float32 (n,)."""
+        """Return the remaining samples at the end: float32 (n,)."""
         last = np.zeros(0, dtype=np.float32)
         return last if self._resampler is None else self._resampler.resample_chunk(last, last=True)

@@ -68,7 +68,7 @@ def count_channels(path: Path | str) -> int:
 
 
 def all_channels(source: Source) -> np.ndarray:
-    """What is left of a source, with its channels apart: float32 (channels, N)."""
+    """Read the rest of a source with its channels separate: float32 (channels, N)."""
     blocks = []
     while len(block := source.read(1 << 20)):
         blocks.append(block)

@@ -1,4 +1,4 @@
-"""What audio files start with: how a stream is recognised, which has no name."""
+"""File signatures, by which a nameless stream of audio is recognised."""
 
 HEAD = 12  # bytes that tell what a stream is
 # (first bytes, where they stand)
@@ -33,7 +33,7 @@ NO_FILE = "{}: does not start as an audio file of a known kind; raw samples need
 
 
 def is_file(start: bytes) -> bool:
-    """Whether the first HEAD bytes of a stream are those of an audio file."""
+    """True if the first HEAD bytes of a stream are those of an audio file."""
     return any(start[place:].startswith(magic) for magic, place in FILES) or _is_mpeg(start)
 
 

@@ -14,7 +14,7 @@ STEP = 2.0**-15  # of 16 bit: within it, nothing is left of channels that cancel
 
 
 def rms(samples: np.ndarray) -> float:
-    """Of samples (N,); 0 for N = 0 and for a constant."""
+    """Root mean square of samples (N,); 0 for N = 0 and for a constant."""
     return math.sqrt(np.var(samples, dtype=np.float64)) if len(samples) else 0.0
 
 
@@ -65,12 +65,12 @@ class Watched:
 
     @property
     def silent(self) -> bool:
-        """Whether there is no sound: no samples, or digital silence alone."""
+        """True if there is no sound: no samples, or only digital silence."""
         return self.highest - self.lowest < RANGE
 
 
 def is_silent(blocks: Iterable[np.ndarray]) -> bool:
-    """Whether blocks (n,) hold no sound."""
+    """True if blocks (n,) hold no sound."""
     watched = Watched(blocks)
     collections.deque(watched, maxlen=0)
     return watched.silent

@@ -25,7 +25,7 @@ ENCODINGS = {
 
 @dataclass(frozen=True)
 class RawFormat:
-    """What samples without a header are.
+    """Format of headerless samples.
 
     Attributes:
         sampling_rate: Hz.
@@ -43,7 +43,7 @@ class RawFormat:
         return ENCODINGS[self.encoding][1] * self.channels
 
     def soundfile_options(self) -> dict[str, Any]:
-        """What soundfile is to be told of such a file."""
+        """Arguments with which soundfile opens such a file."""
         subtype, _ = ENCODINGS[self.encoding]
         return {
             "samplerate": self.sampling_rate,

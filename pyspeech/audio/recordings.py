@@ -247,5 +247,5 @@ def check_output(folder: Path | str, recordings: Sequence[Recording], option: st
 
 
 def file_stem(recording: Recording) -> str:
-    """What the name of a recording's file begins with."""
+    """Stem of a recording's file name."""
     return recording.name.replace("/", "_")

@@ -41,7 +41,7 @@ class SilenceCutter:
         self._rest, self._place = np.zeros(0, np.float32), 0  # `rest` begins at sample `place`, a multiple of a frame
 
     def add(self, block: np.ndarray) -> list[tuple[int, np.ndarray]]:
-        """What is known to be left with a further block (n,)."""
+        """Add a block (n,) and return the parts that are certainly kept so far."""
         rest, size = np.concatenate([self._rest, np.asarray(block, dtype=np.float32)]), self._size
         end = _last_sound(rest, size)
         found = _between(rest[:end], self._place, silent_stretches(rest, self._shortest))
@@ -50,7 +50,7 @@ class SilenceCutter:
         return found
 
     def finish(self) -> list[tuple[int, np.ndarray]]:
-        """What is left at the end of the audio."""
+        """Return the remaining parts at the end of the audio."""
         rest, size = self._rest, self._size
         whole = len(rest) // size * size  # all of it silent
         if whole < FRAMES * size:

@@ -80,7 +80,7 @@ def _half(sound):
 
 
 class SoundStore(Sequence):
-    """What `write_sounds` has written into `folder`: store[i] is a sound, (n,) float16, memory-mapped."""
+    """Store of sounds that `write_sounds` wrote into `folder`: store[i] is (n,) float16, memory-mapped."""
 
     def __init__(self, folder: Path | str) -> None:
         """UserError where a file of it is missing or not whole."""
@@ -101,5 +101,5 @@ class SoundStore(Sequence):
         return self._sounds[index]
 
     def samples(self) -> int:
-        """Of all sounds together."""
+        """Number of samples of all sounds together."""
         return sum(map(len, self._sounds))

@@ -1,4 +1,4 @@
-"""Where samples come from: files of any format by libsndfile or ffmpeg, pipes, Kaldi archives, memory.
+"""Sources of samples: files of any format by libsndfile or ffmpeg, pipes, Kaldi archives, memory.
 
 libsndfile (through soundfile) reads WAV, FLAC, Ogg Vorbis and Opus, MP3, AIFF, AU, CAF, W64, VOC and NIST SPHERE; all else
 goes through ffmpeg where that is installed.
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class Source(Protocol):
-    """Where audio comes from; `read` gives float32 (up to n frames, channels), which is empty at the end."""
+    """Source of audio; `read` returns float32 (up to n frames, channels), empty at the end."""
 
     name: str
     sampling_rate: int  # Hz

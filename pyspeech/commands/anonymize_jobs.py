@@ -1,4 +1,4 @@
-"""What `utils/anonymize.py` reads and where it writes: a file, a folder, a Kaldi table or a Kaldi data directory."""
+"""Inputs and outputs of `utils/anonymize.py`: a file, a folder, a Kaldi table or a Kaldi data directory."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ def check_options(options):
 
 
 def check_places(options, recordings):
-    """What is to be written has its places, and what is to be read twice can be."""
+    """Check that outputs have a place, and that inputs read twice can be read twice."""
     from pyspeech.audio.recordings import check_output
 
     if options.single and len(recordings) > 1:
@@ -224,7 +224,7 @@ def check_read_again(option, recordings):
 
 
 def settle_format(options):
-    """Whether -o is the file of one recording (its ending names a format, and it is no folder), and the format."""
+    """Decide if -o is a file for one recording (its ending names a format, and it is no folder), and settle the format."""
     from pyspeech.sad.formats import FORMATS
 
     endings, output = {name: ending for name, (_, ending) in FORMATS.items()}, options.output or "/"

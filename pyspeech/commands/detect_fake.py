@@ -140,7 +140,7 @@ def main(arguments=None):
 
 
 def say_notes(notes, force):
-    """What is to be known of some recordings' scores, once for all of them."""
+    """Warn about recordings whose scores need care, once for all of them."""
     from pyspeech.spoof.heard import CERTAIN, NARROW, SHORT
 
     if notes[SHORT]:

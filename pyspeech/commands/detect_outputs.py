@@ -1,4 +1,4 @@
-"""What `pyspeech detect` makes of a recording's speech: text, frame scores, a picture, files of the segments."""
+"""Outputs of `pyspeech detect`: text, frame scores, a picture, files of the segments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMELESS = ("fearless", "audacity", "textgrid")  # formats whose text does not n
 
 @dataclass
 class Done:
-    """Of one recording, or of all so far: text for the screen; seconds of audio, of speech in it, and of computing."""
+    """Result for one recording, or all so far: text for the screen; seconds of audio, of speech in it, and of computing."""
 
     text: str = ""
     audio: float = 0.0
@@ -74,12 +74,12 @@ def _text(recording, found, channel, options):
 
 
 def channel_suffix(channel: int | None) -> str:
-    """What tells the names of a recording's channels apart."""
+    """Suffix that tells the names of a recording's channels apart."""
     return f"_ch{channel}"
 
 
 def output_file(recording: Recording, options: argparse.Namespace) -> Path:
-    """Where the text of a recording goes, with -o."""
+    """Path of a recording's text, with -o."""
     from pyspeech.audio.recordings import file_stem
     from pyspeech.sad.formats import FORMATS
 

@@ -65,7 +65,7 @@ def export_sad(folder, path):
 
 
 def export_spoof(folder, path):
-    """The same of a detector of fake audio."""
+    """Export a detector of fake audio; see `export_sad`."""
     from pyspeech.spoof.checkpoint import load_model
     from pyspeech.spoof.detector import score_blocks
     from pyspeech.spoof.onnx_export import export_onnx

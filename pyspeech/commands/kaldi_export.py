@@ -133,7 +133,7 @@ def utterance(cut, supervision, recording, audio):
 
 
 def place_of(cut, manifest, folder, name, digest):
-    """What wav.scp says of a cut's recording: its file, or a copy that Kaldi can read."""
+    """Entry of a cut's recording in wav.scp: its file, or a copy that Kaldi can read."""
     from lhotse.utils import fastcopy
 
     from pyspeech.data.audio_files import as_int16, safe_name, write_audio
@@ -161,7 +161,7 @@ def kaldi_path(path):
 
 
 def kaldi_reads(path):
-    """Whether a file is one that Kaldi's programs read by themselves."""
+    """True if Kaldi's programs can read a file directly."""
     import soundfile
 
     try:

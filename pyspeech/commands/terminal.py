@@ -1,4 +1,4 @@
-"""What a command line tool shows while it works: a line written over and over, errors, Ctrl-C, its end."""
+"""Terminal output of command line tools: an updating status line, errors, Ctrl-C, the exit status."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def set_up_messages() -> StatusLine:
 
 @contextlib.contextmanager
 def say_errors(path: str, failed: list[str]) -> Iterator[None]:
-    """What is wrong with one recording is said and its path put into the list `failed`; the next one can go on."""
+    """Report an error in one recording and add its path to the list `failed`; the next recording goes on."""
     try:
         yield
         return
@@ -152,7 +152,7 @@ def process_all(
 
 
 def speed(audio: float, computing: float, digits: int = 4) -> str:
-    """How fast `audio` seconds were computed in `computing` seconds, for a summary."""
+    """Describe the speed of `audio` seconds computed in `computing` seconds, for a summary."""
     return f"computed in {computing:.2f} s, real-time factor {computing / max(audio, 1e-9):.{digits}f}"
 
 

@@ -1,4 +1,4 @@
-"""What is read or computed once and kept in memory, as long as there is room: by all processes that read data together."""
+"""Memory cache of what is read or computed once, with one limit for all processes that read data together."""
 
 from __future__ import annotations
 

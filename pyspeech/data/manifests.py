@@ -15,7 +15,7 @@ from pyspeech.files import atomic_write, is_temporary
 
 @dataclass(frozen=True)
 class Segment:
-    """What of a recording an utterance is: start and end in seconds."""
+    """Part of a recording that is an utterance: start and end in seconds."""
 
     recording: str
     start: float

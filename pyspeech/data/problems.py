@@ -1,4 +1,4 @@
-"""What is wrong with a corpus as it came: listed in problems.txt and shown; isolated problems leave files out, more stop."""
+"""Problems of a corpus, listed in problems.txt and shown: a few leave files out, more stop the preparation."""
 
 import os
 from pathlib import Path

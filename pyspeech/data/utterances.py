@@ -66,12 +66,12 @@ class Utterances:
 
     @classmethod
     def read(cls, path: Path | str, speeds: Sequence[float] = ()) -> Utterances:
-        """Those of a manifest (.jsonl.gz); none where there is no such file."""
+        """Read a manifest (.jsonl.gz); empty if there is no such file."""
         return cls(read_lines(path), speeds)
 
     @classmethod
     def of(cls, cuts: Iterable[Cut], speeds: Sequence[float] = ()) -> Utterances:
-        """Those of some cuts."""
+        """Collect the utterances of cuts."""
         return cls((json.dumps(cut.to_dict(), ensure_ascii=False).encode() for cut in cuts), speeds)
 
     def __len__(self) -> int:

@@ -1,1 +1,1 @@
-"""What stands behind pyspeech.engine.recipe: configuration, stages, records, locks and logs of an experiment folder."""
+"""Recipe engine behind pyspeech.engine.recipe: configuration, stages, records, locks and logs of an experiment folder."""

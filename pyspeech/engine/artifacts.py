@@ -1,4 +1,4 @@
-"""What stages read and write: path patterns, and fingerprints that tell whether such a path has changed.
+"""Inputs and outputs of stages: path patterns, and fingerprints that show if such a path has changed.
 
 A pattern is a path relative to the experiment folder (or absolute), with {a,b} alternatives and the wildcards * ? [ ];
 it may name a folder, which stands for everything in it.

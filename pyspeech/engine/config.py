@@ -47,12 +47,11 @@ class Option:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of an option declared by `folder_or`: what may stand there besides a folder; else ()."""
+        """Names that an option declared by `folder_or` accepts besides a folder; else ()."""
         return self.metadata.get("names", ())
 
     def absolute(self, value: Any) -> Any:
-        """The same value, of an option declared by `folder_or` or `named_folders` with absolute paths, without slashes at the
-        end."""
+        """Make the value absolute, without trailing slashes, for options declared by `folder_or` or `named_folders`."""
         if isinstance(value, dict):
             return {name: self.absolute(one) for name, one in value.items()}
         if not (isinstance(value, str) and value not in self.names and _is_place(value, self.metadata)):

@@ -1,4 +1,4 @@
-"""What a recipe declares: its stages, options and profiles, and what of these makes no sense."""
+"""Declaration of a recipe: stages, options and profiles, and the checks of these."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Is there a GPU that this environment can use? One answer for a recipe's profile, its stages at once and its device.
+"""GPU detection: one answer for a recipe's profile, its parallel stages and its device.
 
 It is found without torch, so that --help stays instant: from the device files, nvidia-smi, CUDA_VISIBLE_DEVICES and the
 version of torch. PYSPEECH_DEVICE=cpu, which `--device cpu` of a recipe sets, makes it no.

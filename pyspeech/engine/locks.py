@@ -120,7 +120,7 @@ class _Heartbeat:
 
 
 def birth_of(pid: int | None) -> str | None:
-    """When a process began, as "boot id:ticks since boot", or None where it is not running.
+    """Start of a process as "boot id:ticks since boot", or None if it is not running.
 
     With the process id this names one process for ever: ids are used again, also after a restart of the machine.
     """

@@ -1,4 +1,4 @@
-"""What a run shows and keeps: the same timed lines on the screen and in one log file a stage.
+"""Logs of a run: the same timed lines on the screen and in one log file per stage.
 
 The log file also gets what a stage prints, Python's warnings, exceptions of threads, the whole traceback of a failure
 and the stack of a crash inside a native library.

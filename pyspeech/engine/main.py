@@ -1,4 +1,4 @@
-"""What a command line chooses for a recipe: profile, stages, folder and process; and what is done with these."""
+"""Execution of a recipe's command line: choice of profile, stages, folder and process, and the run itself."""
 
 import contextlib
 import logging

@@ -28,7 +28,7 @@ Item = TypeVar("Item")
 
 
 class Share(NamedTuple):
-    """Of all parts those whose number is `index` modulo `count`."""
+    """Share of the parts: those whose number is `index` modulo `count`."""
 
     index: int
     count: int
@@ -39,7 +39,8 @@ class ShareDone(Exception):
 
 
 class Parts(NamedTuple):
-    """Where parts are kept, and the share of them to make: with one, `in_parts` makes no others and then raises ShareDone."""
+    """Folder of the parts, and the share of them to make; with a share, `in_parts` makes no others and then raises
+    ShareDone."""
 
     folder: Path
     share: Share | None = None

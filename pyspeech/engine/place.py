@@ -1,10 +1,9 @@
-"""Which of several processes of a training this one is: the environment says, as torchrun, Slurm's srun or
-pyspeech.engine.ranks set it.
+"""Rank of this process in a training, from the environment that torchrun, Slurm's srun or pyspeech.engine.ranks sets.
 
-    WORLD_SIZE                        processes in all
-    RANK, or Slurm's SLURM_PROCID     which of them this is, from 0
-    LOCAL_RANK or SLURM_LOCALID       which of those of its machine, from 0: the GPU that it takes
-    MASTER_ADDR, MASTER_PORT          where process 0 is found
+WORLD_SIZE                        processes in all
+RANK, or Slurm's SLURM_PROCID     which of them this is, from 0
+LOCAL_RANK or SLURM_LOCALID       which of those of its machine, from 0: the GPU that it takes
+MASTER_ADDR, MASTER_PORT          where process 0 is found
 """
 
 import os

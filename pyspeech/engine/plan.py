@@ -1,4 +1,4 @@
-"""Which stages are up to date, which are not, and why: decided from recorded facts, never from the age of the code.
+"""Plan of a run: which stages are stale and why, decided from recorded facts, never from the age of the code.
 
 A stage is stale when it has no finished record, an output is missing or changed, an option that it declared has another
 value (and is not one without effect on results), an input changed, or its declared version differs.

@@ -199,7 +199,7 @@ class GridEngine:
     task = "$((SGE_TASK_ID - 1))"
 
     def submit(self, job: Job, site: Site) -> str:
-        """As Slurm's; but the jobs of `after` need only be over, well or not: a job looks at its inputs itself."""
+        """Submit a job as for Slurm, but jobs of `after` need only be over, failed or not: a job checks its inputs itself."""
         seconds = max(60, math.ceil(job.hours * 3600))
         partition = job.gpus and site.gpu_partition or site.partition
         cores = job.cpus * job.tasks
@@ -217,7 +217,7 @@ class GridEngine:
         ).split(".")[0].strip()  # fmt: skip
 
     def in_processes(self, command: str, tasks: int, cpus: int) -> list[str]:
-        """As Slurm's; the command starts the other processes itself, on its machine."""
+        """Like Slurm's, but the command itself starts the other processes on its machine."""
         return [f"exec {command}{f' --gpus {tasks}' if tasks > 1 else ''}"]
 
     def jobs(self, prefix: str) -> dict[str, Queued]:
@@ -243,7 +243,7 @@ class GridEngine:
         return any(line.split()[0] == "gpu" for line in ask("qconf", "-sc").splitlines() if line.strip())
 
     def requeue(self) -> int:
-        """From within a job: the status by which it asks to be queued again."""
+        """Exit status by which a job asks to be queued again."""
         return REQUEUED
 
 

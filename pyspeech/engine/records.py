@@ -1,6 +1,6 @@
-"""What an experiment folder remembers of its stages: stages/<name>.json once finished, <name>.attempt.json while begun,
-and of one that has not finished <name>.parts, what pyspeech.engine.parts keeps, and <name>.shard<i>of<n>.json for each share of
-these that a job of a cluster has made.
+"""Records of stages in an experiment folder: stages/<name>.json once finished and <name>.attempt.json once begun; of an
+unfinished stage also <name>.parts, kept by pyspeech.engine.parts, and <name>.shard<i>of<n>.json for each share of the parts
+that a cluster job has made.
 
 Both hold the facts that decide whether the stage is up to date: its declared version, the options that it declared
 with their values, and the fingerprints of its inputs; a finished record adds those of its outputs and what it cost.

@@ -1,4 +1,4 @@
-"""What a cluster's user says of the cluster: where jobs may run, on whose account, and what they run first."""
+"""Site options of a cluster: where jobs may run, on whose account, and what they run first."""
 
 import os
 from collections.abc import Iterable, Sequence

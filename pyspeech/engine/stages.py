@@ -52,7 +52,7 @@ class Stage:
 
     @property
     def doc(self) -> str:
-        """What it does: `about`, or the first paragraph of the function's docstring, on one line."""
+        """Description on one line: `about`, or the first paragraph of the function's docstring."""
         return self.about or " ".join((self.function.__doc__ or "").strip().split("\n\n")[0].split())
 
     @property

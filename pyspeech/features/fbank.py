@@ -63,7 +63,7 @@ def fbank(samples: np.ndarray | torch.Tensor, config: FbankConfig) -> torch.Tens
 
 
 def running_mean(frames: torch.Tensor, size: int, before: torch.Tensor | None = None) -> torch.Tensor:
-    """Of each of `frames` (F, n), the mean of the last `size` frames up to it, or of all there are: (F, n) float32.
+    """Running mean of frames (F, n) over the last `size` frames up to each, or all there are: (F, n) float32.
 
     before: the frames before the first (f, n); as many as size - 1 of them count.
     """
@@ -213,7 +213,7 @@ class GlobalStats:
 
     @classmethod
     def from_sums(cls, count: int, total: torch.Tensor, squares: torch.Tensor) -> GlobalStats:
-        """Of `count` frames, from their sum and the sum of their squares (num_bins,) float64. UserError for no frame."""
+        """Make statistics of `count` frames from their sum and sum of squares (num_bins,) float64; UserError for no frame."""
         if count == 0:
             raise UserError("mean and variance of the features: no audio in the training set")
         mean = total / count

@@ -41,7 +41,7 @@ def to_stored(frames: torch.Tensor) -> torch.Tensor:
 
 
 def frame_bytes(frames: np.ndarray, num_bins: int) -> int:
-    """What so many frames (N,) take in a store."""
+    """Bytes that N frames take in a store."""
     return int(frames.sum()) * num_bins * DTYPE.itemsize
 
 
@@ -75,7 +75,7 @@ def check_space(folder: Path | str, wanted: int, option: str) -> None:
 
 
 class Rows(NamedTuple):
-    """What a store is made of.
+    """Source of a store's rows.
 
     compute: compute(row) -> log-mel frames (F, num_bins) float32, for each row that is stored (N,) bool, or counted (N,)
     bool, for mean and variance.

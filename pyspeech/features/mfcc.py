@@ -40,7 +40,7 @@ def compute_features(samples: np.ndarray | torch.Tensor, config: MfccConfig, sta
 
 
 def raw_features(samples: np.ndarray | torch.Tensor, config: MfccConfig) -> torch.Tensor:
-    """As `compute_features`, not normalised: for the statistics of a corpus."""
+    """Compute features like `compute_features`, but not normalised, for the statistics of a corpus."""
     if config.kind == "log_mel":
         return fbank(samples, config.log_mel)
     cepstra = mfcc(samples, config)

@@ -41,8 +41,8 @@ def fundamental_frequency(samples: np.ndarray | torch.Tensor, config: FbankConfi
 
 
 def periodicity(samples: np.ndarray | torch.Tensor, config: FbankConfig) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Of each frame, whether voiced or not, each (F,) float32: the best candidate's frequency in Hz, its strength (the
-    autocorrelation there, 1 for a periodic signal; 0 where there is none), the mean square of the frame.
+    """Best pitch candidate of each frame, voiced or not, each (F,) float32: its frequency in Hz, its strength (the
+    autocorrelation there, 1 for a periodic signal; 0 without one), and the mean square of the frame.
 
     samples, config: as of `fundamental_frequency`.
     """

@@ -46,7 +46,7 @@ BLOCK = 1 << 18
 
 
 def cache_dir() -> Path:
-    """Where downloads and what is unpacked from them are kept: $PYSPEECH_CACHE, else .cache in the repository."""
+    """Folder for downloads and unpacked files: $PYSPEECH_CACHE, else .cache in the repository."""
     chosen = os.environ.get("PYSPEECH_CACHE")
     return Path(chosen).expanduser().resolve() if chosen else Path(ROOT, ".cache")
 
@@ -361,7 +361,7 @@ class DebianPackage:
 
 
 def debian_available(packages: Collection[DebianPackage]) -> bool:
-    """Whether `fetch_debian` has a source for these packages; the network is not tried."""
+    """True if `fetch_debian` has a source for these packages; the network is not tried."""
     cached = all((cache_dir() / "downloads" / package.filename).exists() for package in packages)
     return bool(cached or os.environ.get("PYSPEECH_DEBIAN_MIRROR") or shutil.which("apt-get"))
 

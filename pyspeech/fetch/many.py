@@ -22,7 +22,7 @@ class Remote(NamedTuple):
 
 
 def missing(files: Iterable[Remote]) -> list[Remote]:
-    """Those of the files that are not at their place, or are others."""
+    """Select the files that are missing or differ."""
     return [one for one in files if not (one.target.is_file() and file_sha256(one.target) == one.sha256)]
 
 

@@ -38,7 +38,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """What a table is about, how the rest of its lines looks, and whether one does."""
+    """Kind of a table: its subject, the format of its lines, and the check of a line."""
 
     about: str
     layout: str
@@ -212,7 +212,7 @@ def _compare_speakers(folder):
 
 
 def speaker_order(folder: Path | str) -> str | None:
-    """Where utt2spk is not in the order of speakers too, which Kaldi's scripts want: a line that says so; or None."""
+    """Report an utt2spk that is not also sorted by speaker, as Kaldi's scripts expect: one line, or None."""
     before, path = ("", ""), Path(folder) / "utt2spk"
     for line in read_table(path):
         if (line.value, line.key) < before:

@@ -76,8 +76,8 @@ def _usable(recording, place, folder, audio, segmented):
 
 
 def located(place: str, folder: Path) -> str:
-    """What wav.scp says, with a relative path from the first of these folders where it is there: the present one, the data
-    directory, those above it."""
+    """Entry of wav.scp, with a relative path taken from the first of these folders that has it: the current one, the data
+    directory, its parents."""
     match = re.fullmatch(r"(.*?)(:\d+)?", place, re.DOTALL)
     if place.endswith("|") or os.path.isabs(place) or match is None:
         return place

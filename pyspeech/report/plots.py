@@ -1,4 +1,4 @@
-"""What the plots of all recipes have in common: Matplotlib without a display, the same bytes from run to run."""
+"""Common settings of all plots: Matplotlib without a display, identical bytes from run to run."""
 
 from pyspeech.files import atomic_path
 

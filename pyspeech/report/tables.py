@@ -1,5 +1,5 @@
-"""What the tables of all recipes and tools share: Markdown that also reads well on a terminal, plain aligned columns,
-the forms of figures in them, and the frame of RESULTS.md."""
+"""Tables of recipes and tools: Markdown that also reads well on a terminal, aligned columns, formats of figures, and the
+frame of RESULTS.md."""
 
 import statistics
 

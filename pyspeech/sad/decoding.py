@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Scorer(Protocol):
-    """What scores pieces: a PieceNetwork in torch, or an OnnxNetwork."""
+    """Scorer of pieces: a PieceNetwork in torch, or an OnnxNetwork."""
 
     network: NetworkConfig
     stft_config: StftConfig
@@ -37,7 +37,7 @@ def score_samples(model: SadNetwork | Scorer, samples: np.ndarray) -> np.ndarray
 
 
 def score_stream(model: SadNetwork | Scorer, blocks: Iterable[np.ndarray]) -> np.ndarray:
-    """The same for an iterable of blocks (n,) of samples, of any lengths, as of `stream_audio`: hours in little memory."""
+    """Score an iterable of blocks (n,) of samples of any lengths, as from `stream_audio`, in little memory."""
     return np.concatenate([np.zeros(0, np.float32), *score_blocks(model, blocks)])
 
 
@@ -66,7 +66,7 @@ def score_blocks(
 
 
 def as_scorer(model: SadNetwork | Scorer) -> Scorer:
-    """What scores pieces for this model."""
+    """Return the scorer of this model."""
     if hasattr(model, "score_piece"):
         return model  # pyright: ignore[reportReturnType]
     from pyspeech.sad.piece_network import PieceNetwork

@@ -169,7 +169,7 @@ def find_scorer(system: str | None, model: str | Path | None) -> tuple[Scorer, d
 
 
 def load_scorer(model: str | Path) -> tuple[Scorer, dict[str, OperatingPoint]]:
-    """What scores pieces for a model (see `load_detector`), and its operating points, the default first."""
+    """Load the scorer of a model (see `load_detector`) and its operating points, the default first."""
     path = Path(model)
     exported = path if path.suffix == ".onnx" else path / ONNX_FILE
     if exported == path or exported.is_file():

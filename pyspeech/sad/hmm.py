@@ -72,7 +72,7 @@ def viterbi_each(sequences: Iterable[ArrayLike], config: HmmConfig | None = None
 
 
 def viterbi_sequential(llr: ArrayLike, config: HmmConfig | None = None) -> np.ndarray:
-    """The same as `viterbi`, frame by frame: the plain form that tests compare with."""
+    """Decode like `viterbi`, but frame by frame: the plain form that tests compare with."""
     config = config or HmmConfig()
     llr = _checked(llr)
     num_states = 2 * config.states

@@ -75,7 +75,7 @@ class NotLabelsError(UserError):
 
 @dataclass
 class FileLabels:
-    """What a file says of one recording.
+    """Labels of one recording in a file.
 
     Attributes:
         rows: (start, end, label): seconds, and S, NS, ... of the official formats where the format says it, else the

@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Labels:
-    """What is known of one recording.
+    """Labels of one recording.
 
     Attributes:
         rows: (start, end, label): seconds; S, NS, ... (pyspeech/sad/formats.py) or, for time that is not scored, other text.

@@ -62,7 +62,7 @@ def traced(model: SadNetwork) -> bytes:
 
 
 class MatrixStft(torch.nn.Module):
-    """What `MagnitudeStft` computes, by a product with the windowed transform's matrix."""
+    """`MagnitudeStft` as a product with the matrix of the windowed transform."""
 
     basis: torch.Tensor
 

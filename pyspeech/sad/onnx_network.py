@@ -42,7 +42,7 @@ class OnnxNetwork:
         self.default = next(iter(self.points.values()))
 
     def score_piece(self, samples: np.ndarray, num_frames: int, first: int, count: int) -> np.ndarray:
-        """As of PieceNetwork: samples float32 (N,) -> scores float32 (count,)."""
+        """Score a piece, like PieceNetwork: samples float32 (N,) -> scores float32 (count,)."""
         span = np.array([num_frames, first, count], np.int64)
         (scores,) = self._session.run(["scores"], {"samples": np.ascontiguousarray(samples)[None], "span": span})
         return np.asarray(scores)

@@ -48,7 +48,7 @@ class PieceNetwork(torch.nn.Module):
         return self.temporal(hidden)[0, begin : begin + count]
 
     def score_piece(self, samples: np.ndarray, num_frames: int, first: int, count: int) -> np.ndarray:
-        """The same for arrays: samples float32 (N,) -> float32 (count,)."""
+        """Score an array: samples float32 (N,) -> float32 (count,)."""
         device = next(self.parameters()).device
         recurrent = NETWORKS[self.network.temporal].recurrent
         with torch.inference_mode(), _one_thread(recurrent and device.type == "cpu"):

@@ -202,7 +202,7 @@ class OnlineSegments:
         return self._give(final)
 
     def finish(self, duration: float) -> np.ndarray:
-        """Those that are left, where the recording is `duration` seconds long."""
+        """Return the remaining segments of a recording that is `duration` seconds long."""
         going_on = self._open is not None
         if going_on:
             self._closed.append((self._open, self._count))

@@ -1,4 +1,4 @@
-"""From frame scores to frame decisions: threshold and temporal smoothing (Heitkaemper et al. 2020, section 4.2, Figure 6).
+"""Decisions from frame scores: threshold and temporal smoothing (Heitkaemper et al. 2020, section 4.2, Figure 6).
 
 A network's decisions are smoothed by a median filter of fixed length or by the HMM of the statistical SAD (section 2). The
 segment RNN needs neither: its any-segment rule is part of its scores.
@@ -159,7 +159,7 @@ class OnlineDecisions:
         return self._confirm(decisions)
 
     def finish(self) -> np.ndarray:
-        """Those of the frames that are left."""
+        """Return the decisions of the remaining frames."""
         decisions = self._finish_smoothing()
         return decisions if self.peak <= 0 else self._confirm(decisions, last=True)
 

@@ -1,4 +1,4 @@
-"""From audio to one energy per frame: the denoising and filtering half of the statistical SAD.
+"""Denoising and filtering half of the statistical SAD: from audio to one energy per frame.
 
 Implements section 2 of Heitkaemper, Schmalenstroeer and Haeb-Umbach, "Statistical and neural network based speech activity
 detection in non-stationary acoustic environments" (Interspeech 2020), up to the combined sub-band energy (CSBE):

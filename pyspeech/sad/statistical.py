@@ -36,7 +36,7 @@ LARGEST_SAMPLE = 1e12  # beyond it, energies leave the range of float32
 
 @dataclass
 class Detection:
-    """What was decided for each of the T frames, and the tracks that led there. Levels are 10 log10 of energies."""
+    """Decisions for each of the T frames, and the tracks behind them. Levels are 10 log10 of energies."""
 
     config: StatisticalConfig
     decisions: np.ndarray  # bool (T,), speech
@@ -82,7 +82,7 @@ def detect(
 
 
 def detect_stream(blocks: Iterable[np.ndarray], config: StatisticalConfig | None = None, threshold: float = 0.0) -> Detection:
-    """The same for an iterable of blocks (n,) of samples at config.sampling_rate: equal decisions, however it is cut."""
+    """Detect speech in an iterable of blocks (n,) at config.sampling_rate; the decisions do not depend on the block lengths."""
     config = config or StatisticalConfig()
     config.check()
     return decide(frame_energies(_checked(blocks, config), config), config, threshold)

@@ -72,7 +72,7 @@ class StreamingDetector:
 
     @property
     def seconds(self) -> float:
-        """Of audio that came in."""
+        """Seconds of audio received."""
         return self.samples / self.sampling_rate
 
     def add(self, samples: np.ndarray) -> np.ndarray:
@@ -82,7 +82,7 @@ class StreamingDetector:
         return self._segments.add(self._decider.add(fed))
 
     def finish(self) -> np.ndarray:
-        """Those that are left at the end of the audio."""
+        """Return the remaining segments at the end of the audio."""
         last = [self._segments.add(decided) for decided in (self._decider.add(self._feed.finish()), self._decider.finish())]
         return np.concatenate([*last, self._segments.finish(self.seconds)])
 

@@ -65,7 +65,8 @@ def sweep_decisions(
     frame_shift: float = 0.01,
     frame_offset: float = 0.0,
 ) -> list[Sweep]:
-    """The same for any way to decide. recordings: of each, its decisions, bool (T,), at each of the thresholds (n,)."""
+    """Sweep thresholds for any way to decide. recordings: for each, its decisions, bool (T,), at each of the thresholds
+    (n,)."""
     return _sweep(thresholds, _seconds_called, recordings, references, durations, collars, frame_shift, frame_offset)
 
 

@@ -23,7 +23,7 @@ TOLERANCE = 0.5  # seconds that labels may go beyond the end of the audio withou
 
 
 class ScoredTime:
-    """What time of each recording is scored.
+    """Scored time of each recording.
 
     references: {recording: Labels}; those that a UEM file does not name are taken out. warn: called with lines. uem, audio:
     as of `pyspeech.sad.scoring.score_files`.

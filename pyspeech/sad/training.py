@@ -1,4 +1,4 @@
-"""What a training step of a SAD network computes (Heitkaemper et al. 2020, section 3)."""
+"""Training step of a SAD network (Heitkaemper et al. 2020, section 3)."""
 
 from __future__ import annotations
 

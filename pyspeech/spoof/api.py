@@ -35,7 +35,7 @@ HEADER = ["recording", "decision", "p_genuine", "p_fake", "score", "threshold", 
 
 @dataclass(frozen=True)
 class FakeScore:
-    """How genuine a recording sounds.
+    """Score of a recording: how likely it is genuine.
 
     Attributes:
         name: Of the recording.
@@ -79,7 +79,7 @@ class FakeScore:
         return _logistic(self.score - (self.threshold if prior is None else threshold_of(prior)))
 
     def with_prior(self, prior: float) -> FakeScore:
-        """The same score with the threshold that is the best where a share of `prior` of all recordings is genuine."""
+        """Return the score with the best threshold if a share of `prior` of all recordings is genuine."""
         return replace(self, threshold=threshold_of(prior))
 
     def as_dict(self) -> dict[str, Any]:
@@ -195,7 +195,7 @@ class FakeDetector:
         return self.detector.crop.samples / self.sampling_rate
 
     def with_window(self, seconds: float) -> FakeDetector:
-        """The same detector with windows of so many seconds: short ones show fake parts of genuine recordings.
+        """Return the detector with windows of so many seconds; short ones show fake parts of genuine recordings.
 
         Raises:
             UserError: for less than `shortest_window`.

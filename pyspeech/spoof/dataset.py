@@ -190,7 +190,7 @@ class CropDataset(torch.utils.data.Dataset):
 
 
 def is_clean(cut: Cut) -> bool:
-    """Whether the sampler has marked a cut: it is not augmented."""
+    """True if the sampler has marked a cut as clean, not to be augmented."""
     return bool((getattr(cut, "custom", None) or {}).get(CLEAN))
 
 

@@ -32,7 +32,7 @@ UNKNOWN = "-"
 
 @dataclass(frozen=True)
 class Label:
-    """What an utterance is. kind: "genuine" or "fake"; attack: the system that made a fake; "-" where not known."""
+    """Label of an utterance. kind: "genuine" or "fake"; attack: the system that made a fake; "-" if unknown."""
 
     kind: str
     speaker: str = UNKNOWN
@@ -106,7 +106,7 @@ def page_of(cut: Cut) -> str:
 
 
 def kind_of(cut: Cut) -> str:
-    """What kind of engines a fake's family is of, "neural" for one (custom field `kind`); "-" where it is not said."""
+    """Kind of engine of a fake's family, e.g. "neural" (custom field `kind`); "-" if unknown."""
     return str((cut.supervisions[0].custom or {}).get("kind", UNKNOWN))
 
 

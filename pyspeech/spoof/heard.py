@@ -1,4 +1,4 @@
-"""What there is to judge in a recording: too short, without speech, or of the telephone's band."""
+"""Checks of what there is to judge in a recording: too short, without speech, or in telephone bandwidth."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Heard:
             raise UserError(f"{name}: no speech found; there is nothing to judge (force judges it all the same)")
 
     def notes(self) -> tuple[str, ...]:
-        """What a score is to be read with."""
+        """Notes with which a score should be read."""
         return (SHORT,) * (self.sound < CERTAIN) + (NARROW,) * self.narrow
 
     def certainty(self) -> float:

@@ -1,4 +1,4 @@
-"""What all networks of the detector of fake audio have in common, and the LCNN-BLSTM (Li et al. 2022, section 2.2, Table 1).
+"""Common parts of all networks of the fake audio detector, and the LCNN-BLSTM (Li et al. 2022, section 2.2, Table 1).
 
     samples -> front end (log-mel spectrogram) -> light CNN -> two BLSTM layers -> mean over time -> linear layer of two outputs
 

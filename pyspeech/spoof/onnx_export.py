@@ -108,7 +108,7 @@ class _LargerHalf(torch.nn.Module):
 
 
 class MatrixLogMel(torch.nn.Module):
-    """What `LogMel` computes, by a product with the windowed transform's matrix: ONNX Runtime transforms slowly."""
+    """`LogMel` as a product with the matrix of the windowed transform, as ONNX Runtime's own transform is slow."""
 
     basis: torch.Tensor
     filters: torch.Tensor

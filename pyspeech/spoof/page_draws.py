@@ -32,8 +32,8 @@ def draw_by_page(
 
 
 def pair_up(genuine: np.ndarray, fakes: np.ndarray, pages: np.ndarray, originals: Mapping[int, int]) -> np.ndarray:
-    """The same fakes (n,) in an order that puts behind each of the genuine utterances (n,), as far as there are some left, one
-    that was made of it, else one of its page. pages: of all utterances; originals: {fake: the genuine one it was made of}."""
+    """Order the fakes (n,) so that behind each of the genuine utterances (n,) comes a fake made of it, else one of its page,
+    as far as any are left. pages: of all utterances; originals: {fake: the genuine one it was made of}."""
     behind, left = np.full(len(genuine), -1), np.ones(len(fakes), dtype=bool)
     anything = [0] * len(genuine)
     for keys, wanted in (

@@ -121,7 +121,7 @@ def min_tandem_cost(
 
 
 def tandem_weights(asv: AsvRates, costs: TandemCosts = TandemCosts()) -> tuple[float, float]:
-    """What the detector's rates of misses and false alarms count in t-DCF, both more than 0; UserError where they are not."""
+    """Weights of the detector's miss and false-alarm rates in the t-DCF, both more than 0; UserError otherwise."""
     miss_weight = (
         costs.target_prior * (costs.detector_miss - costs.asv_miss * asv.miss)
         - costs.nontarget_prior * costs.asv_false_alarm * asv.false_alarm

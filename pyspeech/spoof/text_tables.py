@@ -118,7 +118,7 @@ def _has_values(rows, number):
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number, finite or not."""
+    """True if a text is a number, finite or not."""
     try:
         float(text)
     except ValueError:

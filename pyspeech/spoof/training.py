@@ -1,4 +1,4 @@
-"""What training of the detector computes (Li et al. 2022, equation 1), for pyspeech.training.Trainer.
+"""Training step of the detector (Li et al. 2022, equation 1), for pyspeech.training.Trainer.
 
 The binary cross entropy is that of a softmax over two outputs, fake and genuine; the mean over the batch stands for the
 sum of the equation, so that the learning rate means the same for any size of batch. The paper's Adam is AdamW without

@@ -1,4 +1,4 @@
-"""What all kinds of units answer alike; `symbols`, `languages` and `decode` are the kind's own."""
+"""Common interface of all kinds of units; each kind has its own `symbols`, `languages` and `decode`."""
 
 from collections.abc import Iterable
 

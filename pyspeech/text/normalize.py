@@ -66,7 +66,7 @@ def normalize(text: str, language: str | None = None) -> str:
 
 
 def is_mark(character: str) -> bool:
-    """Whether a character combines with the one before it (vowel signs, virama, nukta, accents)."""
+    """True if a character combines with the one before it (vowel signs, virama, nukta, accents)."""
     return unicodedata.category(character)[0] == "M"
 
 

@@ -58,7 +58,7 @@ class Tags:
 
 
 def is_pattern(pattern: str) -> bool:
-    """Whether a text is a pattern: a tag with one star at most, of which `=*` may keep what it stands for."""
+    """True if a text is a pattern: a tag with at most one star, of which `=*` may keep what it stands for."""
     tag, separator, kept = pattern.partition("=")
     return bool(tag.strip("* ")) and tag.count("*") <= 1 and (not separator or (kept == "*" and "*" in tag))
 

@@ -31,7 +31,7 @@ _TRN = re.compile(r"(?:^|.*\s)\(([^()\s]+)\)\s*")
 
 @dataclass(frozen=True)
 class Said:
-    """What was said in an utterance: its text, and the language and the speaker where they are known."""
+    """Transcript of an utterance: its text, and language and speaker if known."""
 
     text: str
     language: str | None = None
@@ -281,7 +281,7 @@ LOOKS = {".stm": _looks_like_stm, ".ctm": _looks_like_ctm, ".trn": _looks_like_t
 
 
 def read_manifest(path: Path | str) -> Transcripts:
-    """As `read_transcripts`, of a lhotse manifest of supervisions or cuts."""
+    """Read transcripts from a lhotse manifest of supervisions or cuts; see `read_transcripts`."""
     if not Path(path).is_file():
         raise UserError(f"{path}: no such file; expected a Kaldi text file or a lhotse manifest")
     from lhotse.supervision import SupervisionSegment

@@ -1,4 +1,4 @@
-"""How wide a text is on a screen."""
+"""Width of a text on a screen."""
 
 import unicodedata
 

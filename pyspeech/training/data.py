@@ -27,8 +27,8 @@ SHARED_BYTES = 1 << 30  # of shared memory, through which batches come from work
 
 
 def choose_workers(asked: int | None, log: logging.Logger) -> int:
-    """How many processes read data: `asked`; None: for a training on a GPU one for each core of the stage but one, up to 8,
-    where there is shared memory for their batches; otherwise none, as training takes the cores itself."""
+    """Choose the number of processes that read data: `asked`; if None, one for each core of the stage but one, up to 8, for
+    a training on a GPU with shared memory for batches; otherwise none, as training uses the cores itself."""
     if asked is not None or default_device().type != "cuda":
         return asked or 0
     shared = shutil.disk_usage("/dev/shm").free if os.path.isdir("/dev/shm") else SHARED_BYTES

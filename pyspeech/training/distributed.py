@@ -106,7 +106,7 @@ def gather(value: Result) -> list[Result]:
 
 
 def from_first(make: Callable[[], Result]) -> Result:
-    """What make() gives in process 0, plain data and tensors on the CPU, on every process. What it raises there is raised
+    """Return the result of make() in process 0, plain data and tensors on the CPU, on every process. Its exception is raised
     there, and Elsewhere on the others."""
     if world_size() == 1:
         return make()

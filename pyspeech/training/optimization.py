@@ -21,7 +21,7 @@ def make_optimizer(model: torch.nn.Module, config: TrainConfig) -> torch.optim.A
 
 
 def learning_rate_factor(config: TrainConfig, step: int) -> float:
-    """What `config.lr` is multiplied by at `step` (from 0): linear warm-up, then constant or half a cosine to 0."""
+    """Factor on `config.lr` at `step` (from 0): linear warm-up, then constant or half a cosine to 0."""
     if step < config.warmup_steps:
         return (step + 1) / config.warmup_steps
     if config.schedule == "cosine":

@@ -1,4 +1,4 @@
-"""What a training run tells: log lines every few steps, TensorBoard, and a bar where someone watches."""
+"""Progress of a training: log lines every few steps, TensorBoard, and a bar on a terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class StepClock:
-    """What the steps since the last log line took: validations and checkpoints are left out.
+    """Clock of the steps since the last log line, without validations and checkpoints.
 
     On a GPU a step ends with reading its loss, so what is counted as computing is computed.
     """
@@ -26,15 +26,15 @@ class StepClock:
         self.steps, self.seconds, self._since = 0, {"waiting": 0.0, "computing": 0.0}, time.monotonic()
 
     def begin(self) -> None:
-        """A step begins, by waiting for its data."""
+        """Note that a step begins to wait for its data."""
         self._since = time.monotonic()
 
     def has_read(self) -> None:
-        """Its data is there, and is computed with from now on."""
+        """Note that the data of a step has been read and that computing starts."""
         self._add("waiting")
 
     def end(self) -> None:
-        """It is done."""
+        """Note that the step is done."""
         self._add("computing")
         self.steps += 1
 

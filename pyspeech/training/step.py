@@ -29,7 +29,7 @@ Named = tuple[int, list[str]]  # index of a batch in its epoch, and what message
 
 @dataclass
 class Share:
-    """What one process brings to a step, as plain data."""
+    """Contribution of one process to a step, as plain data."""
 
     names: list[Named] = field(default_factory=list)  # of its batches
     values: list[tuple[int, dict[str, float]]] = field(default_factory=list)  # of each: index, loss and what is logged
@@ -42,7 +42,7 @@ class Share:
 
 @dataclass
 class Outcome:
-    """What all processes know of a step."""
+    """Outcome of a step, known to all processes."""
 
     count: int = 0  # batches in all; 0: none is left of this epoch
     values: dict[str, float] = field(default_factory=dict)  # the mean over the batches; of "audio_seconds" the sum

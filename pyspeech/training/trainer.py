@@ -33,7 +33,7 @@ from pyspeech.training.step import Stepper
 
 @dataclass
 class Position:
-    """Where training stands."""
+    """Position in a training."""
 
     step: int = 0  # steps done, the skipped ones included
     epoch: int = 0

@@ -37,7 +37,7 @@ LAYOUT = "expected an ABX task on `phone` across `speaker`, as ABXpy compiles it
 
 
 def is_task(path: Path | str) -> bool:
-    """Whether a file is HDF5, as compiled tasks are; False where it cannot be read."""
+    """True if a file is HDF5, as compiled tasks are; False if it cannot be read."""
     import h5py
 
     return h5py.is_hdf5(str(path))

@@ -319,7 +319,7 @@ class UnitSynthesizer:
         progress: Callable[[float], object] | None = None,
         source: str = "recording",
     ) -> Sound:
-        """As `resynthesize`, of the joined blocks of a recording: samples (n,) float at `sampling_rate`.
+        """Resynthesise the joined blocks of a recording, like `resynthesize`: samples (n,) float at `sampling_rate`.
 
         Args:
             blocks: Blocks of any lengths, of which few are kept.

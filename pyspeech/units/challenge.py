@@ -1,4 +1,4 @@
-"""What a corpus of ZeroSpeech 2019 has, by its folders and lists (local/zerospeech/zerospeech2019.py describes the layout)."""
+"""Contents of a ZeroSpeech 2019 corpus, by its folders and lists (local/zerospeech/zerospeech2019.py describes the layout)."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ PAIR_FILES = tuple(f"{kind.name}/{model_file.MODEL_FILE}" for kind in PAIR)
 
 @dataclass
 class Bundle:
-    """What `load_model` gives.
+    """Result of `load_model`.
 
     model: VqVae or Inverter; speakers: names in the order of their indices; features: MfccConfig, of the VQ-VAE's input
     and the inverter's magnitudes; stats: GlobalStats of a corpus, or None where features.needs_stats is false

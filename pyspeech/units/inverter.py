@@ -68,7 +68,7 @@ class Inverter(torch.nn.Module):
 
     @torch.no_grad()
     def magnitudes(self, codes: torch.Tensor, code_lengths: torch.Tensor, speakers: torch.Tensor) -> torch.Tensor:
-        """As `forward` -> linear magnitudes (B, r N, bins), for Griffin-Lim; 0 behind an utterance's end."""
+        """Compute linear magnitudes (B, r N, bins), for Griffin-Lim, like `forward`; 0 after an utterance's end."""
         compressed = self(codes, code_lengths, speakers).clamp(min=0)
         mask = length_mask(self.config.repeat * code_lengths, compressed.shape[1])
         return compressed.pow(1 / self.config.power) * mask[:, :, None]

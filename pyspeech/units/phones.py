@@ -1,4 +1,5 @@
-"""How well discrete units tell phones: phone purity, cluster purity, mutual information (Hsu et al. 2021, HuBERT, section 4.5).
+"""Agreement of discrete units with phones: phone purity, cluster purity, mutual information (Hsu et al. 2021, HuBERT,
+section 4.5).
 
 Units and phones are counted together, frame by frame, n(u, p) of N frames, P(u, p) = n / N:
 

@@ -113,7 +113,7 @@ def nearest_codes(vectors: torch.Tensor, codebook: torch.Tensor) -> torch.Tensor
 
 
 def totals(vectors: torch.Tensor, codes: torch.Tensor, size: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Of each of `size` codes, the number of `vectors` (N, D) with it and their sum: (size,), (size, D), float64.
+    """Count and sum the `vectors` (N, D) of each of `size` codes: (size,), (size, D), float64.
 
     A product of matrices: on a GPU, adding up by index is not the same from run to run.
     """

@@ -50,7 +50,7 @@ def resynthesize_blocks(
     progress: Callable[[float], object] | None = None,
     name: str = "recording",
 ) -> np.ndarray:
-    """As `resynthesize` of the joined blocks, an iterable of samples (n,), of which few are kept.
+    """Resynthesise the joined blocks, an iterable of samples (n,), in little memory; see `resynthesize`.
 
     progress: a function that is called with the share of the speech that is made, from 0 to 1.
     """

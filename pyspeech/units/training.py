@@ -1,4 +1,4 @@
-"""What a training step computes: of the VQ-VAE (Tjandra et al. 2020, equations 7, 9 and 10) and of the inverter (14).
+"""Training steps of the VQ-VAE (Tjandra et al. 2020, equations 7, 9 and 10) and of the inverter (14).
 
 The likelihood of equation 7 is a Gaussian's, so that its logarithm is the squared distance. The loss is the mean over the
 frames and the values of a frame:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class VqVaeTraining(torch.nn.Module):
-    """For pyspeech.training.Trainer, with `compute_loss`. vqvae: VqVae."""
+    """Training of a VQ-VAE by pyspeech.training.Trainer, with `compute_loss`."""
 
     def __init__(self, vqvae: VqVae) -> None:
         super().__init__()
@@ -44,7 +44,8 @@ class VqVaeTraining(torch.nn.Module):
 
 
 class InverterTraining(torch.nn.Module):
-    """For pyspeech.training.Trainer, with `compute_loss`. inverter: Inverter; vqvae: VqVae, trained, which gives the codes.
+    """Training of an inverter by pyspeech.training.Trainer, with `compute_loss`. vqvae: a trained VqVae, which gives the
+    codes.
 
     The VQ-VAE, on the inverter's device, is not part of the model: it is neither trained, moved nor saved with it.
     """
@@ -76,6 +77,6 @@ class InverterTraining(torch.nn.Module):
 
 
 def compute_loss(training: VqVaeTraining | InverterTraining, batch: dict[str, Any]) -> tuple[torch.Tensor, dict[str, float]]:
-    """For pyspeech.training.Trainer."""
+    """Compute the loss of a batch for pyspeech.training.Trainer."""
     loss, values = training(batch)
     return loss, {**values, "audio_seconds": batch["seconds"]}

@@ -17,7 +17,7 @@ from pyspeech.errors import UserError
 
 
 def is_codes(rows: list[list[float]]) -> bool:
-    """Whether the rows of a text file are one line of codes: whole numbers, two or more, but no one-hot vector."""
+    """True if the rows of a text file are one line of codes: whole numbers, two or more, but no one-hot vector."""
     if len(rows) != 1 or len(rows[0]) < 2:
         return False
     [row] = rows

@@ -1,4 +1,4 @@
-"""How near resynthesised speech is to a sentence and to a voice, without listeners; for comparisons, not for quality.
+"""Similarity of resynthesised speech to a sentence and to a voice, without listeners; for comparisons, not for quality.
 
 Mel-cepstral distortion (Kubichek 1993) is taken after dynamic time warping, to the target speaker's own recording of
 the sentence. The cepstra are of 40 mel filters' log energies (pyspeech.features.fbank), the first 13 but for C0, the
@@ -56,8 +56,8 @@ class Voice(NamedTuple):
 
 
 def mel_cepstral_distortion(samples: np.ndarray, reference: np.ndarray) -> float:
-    """Of two recordings of a sentence, samples (N,) and (M,) at RATE: dB, 0 or more, a mean over the frames of the
-    path.
+    """Mel-cepstral distortion of two recordings of a sentence, samples (N,) and (M,) at RATE: dB, 0 or more, a mean over the
+    frames of the path.
 
     UserError where one of the two is silent throughout.
     """

@@ -1,4 +1,4 @@
-"""From the outputs of a temporal layer to scores."""
+"""Output layer: from a temporal layer to scores."""
 
 import torch
 

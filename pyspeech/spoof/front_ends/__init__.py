@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class FrontEnd(torch.nn.Module):
-    """What a front end says of itself; the defaults hold for one that computes config.num_bins values every config.shift.
+    """Properties of a front end; the defaults are those of one that computes config.num_bins values every config.shift.
 
     Attributes:
         frozen: Whether no pretrained weight of it changes in training.

@@ -1,4 +1,4 @@
-"""Who is in which split: the words that folders name splits by, shares by the hash of a name, texts that are held out."""
+"""Assignment to splits: the words by which folders name splits, shares by the hash of a name, held-out texts."""
 
 import hashlib
 import re

@@ -1,5 +1,5 @@
-"""What the corpus of local/add2022/mini.py has more with all engines, for a detector that is to be used: engines that come
-along with packages and are not in the table of mini, and people of whom there are a few sentences each, most in studio quality.
+"""Further material of local/add2022/mini.py with all engines, for a detector to deploy: engines from packages that are not
+in mini's table, and speakers with a few sentences each, most in studio quality.
 
 Each genuine utterance of `add_mini_sets.plan` gets fakes by engines of MORE behind it, as many as FAKES says; of PEOPLE there
 are more genuine utterances, several of a clip, each with fakes by any engine that there is, or by any that copies. The voices

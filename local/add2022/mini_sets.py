@@ -1,4 +1,4 @@
-"""What the mini corpus of genuine and fake speech consists of (local/add2022/mini.py): its sets, and each utterance of them."""
+"""Contents of the mini corpus of genuine and fake speech (local/add2022/mini.py): its sets, and each utterance of them."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path

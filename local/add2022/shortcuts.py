@@ -1,4 +1,4 @@
-"""Whether files give their class away: what a linear model of a few statistics of each file makes of a corpus.
+"""Shortcuts in a corpus: how well a linear model of a few statistics of each file tells the classes apart.
 
 `file_statistics` have nothing to do with speech: a corpus whose classes they tell apart has another channel, trimming,
 level or format for its fakes, and a detector would learn that instead of speech. `mel_statistics` are of the sound

@@ -1,4 +1,4 @@
-"""What is heard on a loop between the words: key-ups, lost locks, tones, signals, handling, whistles, bursts, other loops.
+"""Sounds on a loop between the words: key-ups, lost locks, tones, signals, handling, whistles, bursts, other loops.
 
 Used by local/synthesis/stream_scene.py. Random numbers are drawn as in radio.py.
 """

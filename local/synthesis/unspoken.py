@@ -1,4 +1,4 @@
-"""What is heard where nobody speaks: switched receiver noise, carriers, modems, hum, alarms, music, noises, rooms.
+"""Sounds where nobody speaks: switched receiver noise, carriers, modems, hum, alarms, music, noises, rooms.
 
 Used by local/synthesis/close_scene.py. What a voice has is in here too, each by itself or with others, so that none of it
 will do as a cue: harmonics whose pitch glides, holds or jumps; bursts at the pace of syllables; formants of a fixed or

@@ -1,4 +1,4 @@
-"""What a figure was measured on: the machine, its GPUs, the versions of what computes, the commit."""
+"""Origin of a measurement: the machine, its GPUs, the versions of the software that computes, the commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is measured of a recipe: its features, the loading of its training batches, steps of its training, its decoding.
+"""Measured parts of a recipe: features, loading of training batches, training steps, decoding.
 
 Each is the recipe's own code at the sizes of one of its profiles, with random weights, on made-up audio. What is computed
 does not depend on how many processes share it: UNITS pieces of audio or batches, of which each takes the `numbers` that it is

@@ -13,7 +13,7 @@ def check_options(conf):
     check_real(conf)
     require("quiet_limit", 0 <= conf.quiet_limit <= 1, "0 to 1")
     require("features.sampling_rate", conf.features.sampling_rate == 8000, "8000 Hz, as all recordings are read")
-    require("network.temporal", conf.network.temporal == "rnn", "rnn, the network that is shipped")
+    require("network.temporal", conf.network.temporal == "rnn", "rnn, the bundled network")
     require("data.crop_seconds", conf.data.crop_seconds >= conf.features.frame_shift, "at least features.frame_shift")
     require("train.minimize", conf.train.minimize == "dcf", "dcf, which is what is measured on dev")
 

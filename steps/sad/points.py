@@ -1,4 +1,4 @@
-"""The operating points of the detector that is shipped: how the scores of one network become turns, or words; and what it
+"""The operating points of the bundled detector: how the scores of one network become turns, or words; and what it
 finds on recordings that nothing was chosen on. `exp` is the engine's Experiment."""
 
 import json
@@ -160,7 +160,7 @@ NOTE = (
 
 
 def _table(rows):
-    header = ["set", *(f"{system} {what}" for system in ("shipped", "statistical") for what in ("DCF", "Pmiss", "Pfa"))]
+    header = ["set", *(f"{system} {what}" for system in ("bundled", "statistical") for what in ("DCF", "Pmiss", "Pfa"))]
     return markdown_table(
         header,
         [

@@ -1,4 +1,4 @@
-"""What the stages of a SAD recipe do to measure, one function a stage; `exp` is the engine's Experiment."""
+"""Measurements of SAD recipes, one function per stage; `exp` is the engine's Experiment."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What training in egs/add2022 mixes with speech, at the detector's rate: sounds of folders and packages, or made-up ones.
+"""Augmentation material of egs/add2022 at the detector's rate: sounds of folders and packages, or simulated ones.
 
 backgrounds/{noise,music,rooms}/    pyspeech.audio.sound_store; a kind whose probability is 0 is missing
 """

@@ -1,4 +1,4 @@
-"""What a detector makes of engines that it has never met: trained without one family of them at a time, or without several.
+"""Detection of unseen engines: training without one family of engines at a time, or without several.
 
 A family is what the corpus calls so, engines that have much in common; where it names none, each engine is one
 (pyspeech.spoof.formats.family_of).

@@ -1,4 +1,4 @@
-"""What a recogniser of the user's makes of speech from units in egs/zerospeech: character error rates.
+"""Character error rates of speech from units in egs/zerospeech, by a recogniser of the user.
 
 The recogniser is a command. `COMMAND FILE...` prints, in UTF-8, one line of text for each file: in their order, or
 behind the file's path, name or stem and a tab, as utils/transcribe.py does. A wrapper of any other is two lines.

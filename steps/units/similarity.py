@@ -1,4 +1,4 @@
-"""How alike voices are to a network that tells speakers apart (Resemblyzer), in egs/zerospeech, where it is installed.
+"""Similarity of voices in egs/zerospeech by a speaker verification network (Resemblyzer), if installed.
 
 A voice is the mean embedding of at most MOST recordings of a speaker: of the training set for those who speak, of the
 test set for others.

@@ -194,7 +194,7 @@ def check_options(options):
     if options.system is None and not options.model:
         options.system = "shipped"
     if options.model and options.system == "shipped":
-        raise UserError(f"--model: the shipped system has its own; leave --system out, or choose one of {', '.join(NETWORKS)}")
+        raise UserError(f"--model: the bundled network has its own; leave --system out, or choose one of {', '.join(NETWORKS)}")
     for option in ("model", "point", "peak"):
         if getattr(options, option) is not None and options.system in STATISTICAL:
             raise UserError(

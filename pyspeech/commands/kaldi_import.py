@@ -56,8 +56,8 @@ def parser():
     parser.add_argument(
         "--skip-bad",
         action="store_true",
-        help="leave out any number of bad utterances instead of stopping at more than a few; "
-        "problems.txt beside the manifest lists them",
+        help="leave out any number of utterances with problems, instead "
+        "of stopping at more than a few; they are listed in problems.txt beside the manifest",
     )
     parser.add_argument(
         "--features",

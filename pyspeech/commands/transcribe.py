@@ -70,7 +70,7 @@ def parser():
         "--beam",
         metavar="N",
         type=whole_number,
-        help=f"number of hypotheses kept; 1 is fastest (default: {SearchConfig.beam}, or --nbest if more)",
+        help=f"hypotheses kept; 1 is fastest (default: {SearchConfig.beam}, or --nbest if more)",
     )
     parser.add_argument(
         "--int8", action="store_true", help="compute with 8-bit integers on the CPU: faster, slightly less accurate"

@@ -1,4 +1,4 @@
-"""The corpus of the detector that is shipped, from made-up voices: levels, labels of words and turns, what is quiet."""
+"""The corpus of the bundled detector, from synthetic voices: levels, labels of words and turns, quiet recordings."""
 
 import logging
 import random

@@ -25,9 +25,8 @@ from steps.systems import DECODING, PREPARING, TRAINING, if_used, models_of
 
 @dataclass
 class Config:
-    # mini, public (fetched), a folder, or a list of files
-    corpus: str = folder_or("mini", "public", what="a corpus", file=True)
-    # folder with git clones owner+name or owner/name that corpus=public reads, or none
+    corpus: str = folder_or("mini", "public", what="a corpus", file=True)  # mini, public (fetched), a folder or a list of files
+    # git clones (owner+name or owner/name) that corpus=public reads, or none
     clones: str = folder_or("none", what="git clones")
     kind: str = "auto"  # corpus layout: a module of local/add2022/, e.g. asvspoof5 or labelled, or auto
     # how labelled files without sets are split: by page, speaker, family or utterance; auto: the first possible
@@ -36,8 +35,7 @@ class Config:
     scale: float = 1.0  # share of the utterances with corpus=mini, more than 0 to 1
     engines: str = "seen"  # engines in train and dev of corpus=mini: seen (eval has others), or all, for a detector to deploy
     skip_bad: bool = False  # leave out any number of bad files instead of stopping at more than a few
-    # initial weights: random, shipped (the bundled detector), or a model.pt
-    start_from: str = folder_or("random", "shipped", what="a model.pt")
+    start_from: str = folder_or("random", "shipped", what="a model.pt")  # weights: random, shipped (bundled) or from a model.pt
     systems: list[str] = field(default_factory=lambda: list(SYSTEMS))  # rows of Table 3 to train and compare
     # systems trained with all seeds, others with the first
     repeated: list[str] = field(default_factory=lambda: ["none", "rnm_sm", "rnm_sm_mc0.8"])

@@ -30,8 +30,7 @@ class Config:
     scale: float = 1.0  # share of the utterances with corpus=mini, more than 0 to 1
     skip_bad: bool = False  # leave out any number of bad files instead of stopping at more than a few
     systems: list[str] = field(default_factory=lambda: list(SYSTEMS))  # systems to train and compare
-    # systems, and k-means of their sizes, trained with all seeds; others with the first
-    repeated: list[str] = field(default_factory=lambda: ["trf128", "conv128", "trf256", "conv256"])
+    repeated: list[str] = field(default_factory=lambda: ["trf128", "conv128", "trf256", "conv256"])  # trained with all seeds
     seeds: list[int] = field(default_factory=lambda: [42, 43, 44])  # random seeds of the trainings
     # numbers of codes of the k-means baselines; []: none
     kmeans: list[int] = field(default_factory=lambda: [64, 128, 256, 512])

@@ -80,7 +80,7 @@ def full_precision(values: Any) -> Any:
 
 
 def run_recurrent(layer: torch.nn.Module, inputs: Any, state: Any = None) -> Any:
-    """layer(inputs, state) of a torch.nn.LSTM or GRU, under autocast in fp32.
+    """Compute layer(inputs, state) of a torch.nn.LSTM or GRU, in fp32 under autocast.
 
     Under CUDA's autocast cuDNN would compute in fp16, whatever was asked for, and gradients of 1e-7 be lost.
     inputs: tensor or PackedSequence; state: None, a tensor or a tuple of them.
@@ -171,7 +171,7 @@ def _load_plain(path, map_location):
 
 
 def default_device() -> torch.device:
-    """torch.device("cuda") where there is a GPU that this torch can use, otherwise torch.device("cpu").
+    """Choose torch.device("cuda") if there is a GPU that this torch can use, otherwise torch.device("cpu").
 
     UserError where there should be one (see pyspeech.engine.gpu) and CUDA does not start: a GPU's work is not for a CPU.
     """
@@ -185,7 +185,7 @@ def default_device() -> torch.device:
 
 
 def named_device(name: str | torch.device, option: str = "--device") -> torch.device:
-    """torch.device for a tool's --device: "auto" is `default_device`. UserError for "cuda" where there is no such GPU.
+    """Return the torch.device for a tool's --device: "auto" is `default_device`. UserError for "cuda" without such a GPU.
 
     option: what the message calls `name`.
     """
@@ -229,7 +229,7 @@ def _gpus():
 
 @functools.cache
 def describe_environment() -> str:
-    """One line: environment, versions of Python, torch and k2, and what it computes on."""
+    """Describe in one line the environment, the versions of Python, torch and k2, and the device that computes."""
     import torch
 
     usable, problem = _gpus()

@@ -1,4 +1,4 @@
-"""Any script of this repository in the environment of path.sh, whichever Python it was started with.
+"""Launcher of this repository's scripts in the environment of path.sh, whichever Python started them.
 
 This file and pyspeech/__init__.py must be valid for every Python since 3.6: they run before the right one does.
 """

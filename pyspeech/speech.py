@@ -26,7 +26,7 @@ class Listener:
         self._resampler = soxr.ResampleStream(rate, self._decider.sampling_rate, 1, dtype="float32")
 
     def add(self, samples: np.ndarray) -> None:
-        """samples: float (n,)."""
+        """Add samples (n,), float."""
         if not self.heard:
             self._look(self._decider.add(self._resampler.resample_chunk(np.asarray(samples, np.float32))))
 

@@ -190,7 +190,7 @@ class Recognizer:
 
 
 def load_bundle(folder: str | Path, device: str | torch.device = "auto", int8: bool = False) -> Bundle:
-    """The Bundle of a transducer's folder, on a device as `Recognizer.load` takes it, or in 8-bit integers on the CPU."""
+    """Load the Bundle of a transducer's folder, on a device as for `Recognizer.load`, or in 8-bit integers on the CPU."""
     from pyspeech.asr.checkpoint import load_model
     from pyspeech.compat import named_device
 
@@ -202,7 +202,7 @@ def load_bundle(folder: str | Path, device: str | torch.device = "auto", int8: b
 
 
 def take(blocks: Iterable[np.ndarray], most: float) -> tuple[np.ndarray | None, Iterable[np.ndarray]]:
-    """(samples, ()) of joined blocks of up to `most` samples; of longer ones (None, the blocks), of which few are read."""
+    """Join blocks of up to `most` samples: (samples, ()); of longer ones (None, the blocks), of which few are read."""
     import numpy as np
 
     blocks, taken, length = iter(blocks), [np.zeros(0, dtype=np.float32)], 0

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 class LanguageSampler:
-    """Each epoch: every utterance of some `languages` (codes) once, in minibatches of one language and similar durations.
-    Yields arrays of rows of the `utterances`.
+    """Sampler of every utterance of some `languages` (codes) once per epoch, in minibatches of one language and similar
+    durations. Yields arrays of rows of the `utterances`.
 
     batch_seconds: limit of a minibatch's seconds, padding included (the longest utterance times their number; an
     utterance longer than that is a minibatch of its own). max_utterances: limit of their number. together: minibatches,

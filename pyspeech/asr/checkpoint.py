@@ -1,4 +1,4 @@
-"""All that recognition needs in one file: the model, its units, and how features are computed and normalised."""
+"""Transducer files with all that recognition needs: the model, its units, and how features are computed and normalised."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class UtteranceDataset(torch.utils.data.Dataset):
-    """dataset[rows]: the batch of these rows of the `utterances`.
+    """Data set of batches: dataset[rows] is the batch of these rows of the `utterances`.
 
     units: {language code: units} (encode(text) -> list of symbols); the order of its languages is that of the indices
     in the batch. stats: GlobalStats. specaugment: SpecAugmentConfig, or None for validation.

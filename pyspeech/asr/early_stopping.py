@@ -42,7 +42,7 @@ class EarlyStopper:
         self._sum_logp = np.zeros((batch, languages))
 
     def add(self, log_posteriors: np.ndarray, lengths: np.ndarray | None = None) -> np.ndarray:
-        """log_posteriors (B, T, L): the next T frames, of which `lengths` (B,) count (all where None).
+        """Add the next T frames, log_posteriors (B, T, L), of which `lengths` (B,) count (all where None).
 
         Returns (B, T, L) bool: the decoders that run in each frame; none beyond the length.
         """

@@ -57,7 +57,7 @@ class LstmEncoder(torch.nn.Module):
 def run_lstm(
     lstm: torch.nn.LSTM, inputs: torch.Tensor, state: tuple[torch.Tensor, torch.Tensor]
 ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
-    """lstm(inputs (B, T, I), state) -> (outputs (B, T, H), state), also for B or T of 0, by the fastest way."""
+    """Compute lstm(inputs (B, T, I), state) -> (outputs (B, T, H), state) by the fastest way, also for B or T of 0."""
     if inputs.shape[0] == 0 or inputs.shape[1] == 0:
         return inputs.new_zeros(inputs.shape[0], inputs.shape[1], lstm.hidden_size), state
     small = not lstm.training and inputs.shape[0] * inputs.shape[1] < SMALL and inputs.device.type == "cpu"

@@ -90,5 +90,5 @@ def words_of(hypothesis: Hypothesis, units: Units, frame_seconds: float) -> list
 
 
 def geometric_mean(log_probs: Sequence[float]) -> float:
-    """exp of the mean of log probabilities; 0 for none."""
+    """Geometric mean of probabilities: exp of the mean of log probabilities; 0 for none."""
     return math.exp(sum(log_probs) / len(log_probs)) if log_probs else 0.0

@@ -20,7 +20,10 @@ IMPOSSIBLE = -1e30  # logit of a symbol that a head does not have
 
 
 class Joint(PackingModule):
-    """config: TransducerConfig; sizes: symbols of each output layer: one for all of num_heads, or one each."""
+    """Joint network.
+
+    config: TransducerConfig; sizes: symbols of each output layer: one for all of num_heads, or one each.
+    """
 
     def __init__(self, config: TransducerConfig, sizes: Sequence[int], num_heads: int) -> None:
         super().__init__()

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
 
 class Transducer(torch.nn.Module):
-    """config: TransducerConfig; vocabularies: {language code: V}, for vanilla and onehot the union's V for each.
+    """RNN transducer.
+
+    config: TransducerConfig; vocabularies: {language code: V}, for vanilla and onehot the union's V for each.
 
     Attributes: config, languages (codes in order), num_heads, vocabulary_sizes (of each head).
     """
@@ -121,14 +123,14 @@ class Transducer(torch.nn.Module):
         return self.joint.predictor(predicted), predicted
 
     def logits(self, encoded: torch.Tensor, predicted: torch.Tensor, heads: Sequence[int] | None = None) -> torch.Tensor:
-        """All heads at once: projected encoded and predicted (L, N, J), row l by head l -> (L, N, Vmax).
+        """Compute all heads at once: projected encoded and predicted (L, N, J), row l by head l -> (L, N, Vmax).
 
         heads: a list of heads, one a row, where not all of them take part. Symbols that a head lacks have logit -1e30.
         """
         return self.joint.logits(encoded, predicted, heads)
 
     def head_logits(self, encoded: torch.Tensor, predicted: torch.Tensor, head: int) -> torch.Tensor:
-        """One head: projected encoded and predicted, broadcastable (..., J) -> (..., V)."""
+        """Compute one head: projected encoded and predicted, broadcastable (..., J) -> (..., V)."""
         return self.joint.head_logits(encoded, predicted, head)
 
     def simple_am(self, encoded: torch.Tensor, head: int) -> torch.Tensor:

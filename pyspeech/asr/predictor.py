@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 class Predictor(PackingModule):
-    """config: TransducerConfig; sizes: rows of each embedding table: one for all of num_heads, or one each.
+    """Prediction network.
+
+    config: TransducerConfig; sizes: rows of each embedding table: one for all of num_heads, or one each.
 
     onehot: the head's number is appended to the input, one-hot.
     """
@@ -39,7 +41,8 @@ class Predictor(PackingModule):
         return zeros, zeros.clone()
 
     def sequence(self, tokens: torch.Tensor, head: int) -> torch.Tensor:
-        """tokens (B, S) of one head, without a start symbol -> (B, S + 1, P): after the start symbol, each token."""
+        """Predict a whole sequence: tokens (B, S) of one head, without a start symbol -> (B, S + 1, P): after the start
+        symbol, and after each token."""
         tokens = torch.nn.functional.pad(tokens, (1, 0))
         embedded = self.embeddings[head if len(self.embeddings) > 1 else 0](tokens)
         if self.onehot:
@@ -50,7 +53,8 @@ class Predictor(PackingModule):
     def step(
         self, tokens: torch.Tensor, heads: torch.Tensor, state: tuple[torch.Tensor, torch.Tensor]
     ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
-        """tokens (R,), heads (R,), state of R rows -> (R, P), state; each row by its own head, in any order."""
+        """Predict one step: tokens (R,), heads (R,), state of R rows -> (R, P), state; each row by its own head, in any
+        order."""
         weights: list[torch.Tensor] = [layer.weight for layer in self.embeddings]  # pyright: ignore[reportAssignmentType]
         table, offsets = self._packing.get("table", weights, self._pack)
         rows = tokens if len(self.embeddings) == 1 else tokens + offsets[heads]

@@ -29,7 +29,7 @@ BATCH = 16  # utterances decoded at once
 
 @dataclass
 class Alternative:
-    """One of the n best: text, natural log of its probability, geometric mean of its symbols' probabilities."""
+    """Entry of an n-best list: text, natural log of its probability, geometric mean of its symbols' probabilities."""
 
     text: str
     score: float

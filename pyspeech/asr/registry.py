@@ -50,7 +50,7 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True)
 class EncoderEntry:
-    """One encoder.
+    """Entry of an encoder.
 
     network: "module:class" of an `Encoder`.
     options: its own, with their defaults, which are at least 1: keywords of the class, changed by `model.encoder_options`.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class StreamingRecognizer:
-    """One stream of audio.
+    """Recogniser of one stream of audio.
 
         recognizer = StreamingRecognizer(bundle, endpointing=Endpointing())
         for block in blocks:
@@ -60,7 +60,7 @@ class StreamingRecognizer:
         self._partial = self._result(final=False)
 
     def add(self, samples: np.ndarray | torch.Tensor) -> list[Recognition]:
-        """samples (n,) float -> [Recognition, ...]: utterances that ended in them, and the one that goes on, last."""
+        """Add samples (n,) float; return [Recognition, ...]: utterances that ended in them, and last the one that goes on."""
         self._features = torch.cat([self._features, self._fbank.add(samples)])
         results = []
         ready = len(self._features) >= self.chunk_frames

@@ -122,7 +122,7 @@ def in_full_scale(samples: np.ndarray) -> np.ndarray:
 
 
 class Feed:
-    """One channel of samples that come in piece by piece, at the rate of a model: what `stream_inputs` gives of all of them.
+    """Channel of samples that arrive piece by piece, at the rate of a model; `stream_inputs` gives one per channel.
 
     sampling_rate: Hz of what comes in; rate: Hz of what is given out.
     """

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def play(samples: np.ndarray, speed: int) -> np.ndarray:
-    """samples (N,) played at `speed` percent: float32 (ceil(100 N / speed),), as scipy's resample_poly has it.
+    """Play samples (N,) at `speed` percent: float32 (ceil(100 N / speed),), as scipy's resample_poly computes it.
 
     At 100 they are returned as they are. What becomes of `speed` samples and those around them is one row of a matrix
     product, a quarter of the time.

@@ -173,7 +173,7 @@ def kaldi_reads(path):
 
 
 def write_features(folder, utterances, config, compress):
-    """feats.ark, feats.scp and utt2num_frames of [(id, KaldiUtterance), ...], in the order of their ids."""
+    """Write feats.ark, feats.scp and utt2num_frames of [(id, KaldiUtterance), ...], in the order of their ids."""
     import numpy as np
     from tqdm import tqdm
 

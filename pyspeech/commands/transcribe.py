@@ -196,7 +196,7 @@ class Work:
         self.languages = Counter()  # seconds of each
 
     def process(self, finished, failed):
-        """All recordings: those that are transcribed, and the paths of those that fail, into the two lists."""
+        """Transcribe all recordings, and put those transcribed and the paths of those that fail into the two lists."""
         self.done, self.failed = finished, failed
         for recording in self.recordings:
             self.add(recording)

@@ -16,7 +16,8 @@ ALIGNED = 64  # where arrays begin
 
 
 class BoundedCache:
-    """get(key, make): what make() gave for the key, the first time it was asked for, or gives now, where that is not kept.
+    """Cache with a limit: get(key, make) returns what make() gave for the key the first time, or gives now if that is not
+    kept.
 
     The first values are kept, up to `limit` bytes of all together; none that comes after one that did not fit. A value is
     an array, or a list of arrays; who gets one leaves it as it is. Processes that are forked off, such as the workers of a

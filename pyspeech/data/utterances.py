@@ -41,7 +41,7 @@ def supervision_fields(line: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 class Utterances:
-    """len(utterances): the number of rows; utterances[row]: its Lhotse cut.
+    """Utterances of a manifest: len(utterances) is the number of rows, utterances[row] the Lhotse cut.
 
     speeds: of the copies, as Lhotse makes them (Ko et al. 2015): pitch and tempo change together.
     codes: the languages, sorted; languages (N,) int16: of each row, an index into them; durations (N,) float64: seconds.

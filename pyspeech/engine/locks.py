@@ -1,4 +1,4 @@
-"""One run at a time in an experiment folder, one job at a time in a stage: lock files that name their holder.
+"""Lock files that name their holder: one run at a time in an experiment folder, one job at a time in a stage.
 
 flock decides between processes of one machine, also when two of them take over the same dead lock at once. The text
 in the file (host, process id, start time, job, command) serves the message, and file systems where flock does not reach.

@@ -1,4 +1,4 @@
-"""Several stages of a run at once, each in a process of its own, forked from the one that decides which is next."""
+"""Parallel stages of a run, each in its own process, forked from the one that decides which is next."""
 
 import contextlib
 import logging

@@ -97,7 +97,7 @@ def ask(*command: str, text: str | None = None) -> str:
 
 
 class Slurm:
-    """sbatch, squeue, scontrol, scancel."""
+    """Queue of Slurm: sbatch, squeue, scontrol, scancel."""
 
     name = "slurm"
     task = "$SLURM_ARRAY_TASK_ID"  # of bash: the number of a task, from 0 on
@@ -193,7 +193,7 @@ class Slurm:
 
 
 class GridEngine:
-    """qsub, qstat, qdel."""
+    """Queue of Grid Engine: qsub, qstat, qdel."""
 
     name = "sge"
     task = "$((SGE_TASK_ID - 1))"

@@ -13,7 +13,7 @@ from pyspeech.errors import UserError
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
-    """One step of a recipe. Patterns are those of pyspeech.engine.artifacts.
+    """Step of a recipe. Patterns are those of pyspeech.engine.artifacts.
 
     config: dotted options (or groups of them) that its result depends on;
     inputs, outputs: what it reads and makes; scratch: its partial state, such as checkpoints;

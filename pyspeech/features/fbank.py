@@ -102,7 +102,7 @@ class FbankStream:
         self._before = torch.zeros(0, self.config.num_bins)  # log-mel frames that are still in a running mean
 
     def add(self, block: np.ndarray | torch.Tensor) -> torch.Tensor:
-        """block: samples (n,), numpy or torch. Returns the encoder frames (t, dim) float32 that they complete."""
+        """Add samples (n,), numpy or torch; return the encoder frames (t, dim) float32 that they complete."""
         config = self.config
         samples = torch.cat([self._samples, _as_tensor(block).to(self._samples)])
         count = max(0, (len(samples) - config.window) // config.shift + 1)
@@ -204,7 +204,7 @@ class GlobalStats:
 
     @classmethod
     def compute(cls, utterances: Iterable[torch.Tensor]) -> GlobalStats:
-        """utterances: an iterable of log-mel frames (F, num_bins), passed over once. UserError where there are none."""
+        """Compute statistics from an iterable of log-mel frames (F, num_bins), read once; UserError if it is empty."""
         count, total, squares = 0, torch.zeros(()), torch.zeros(())
         for frames in utterances:
             frames = frames.double().cpu()

@@ -164,7 +164,7 @@ def _path(folder, number, suffix):
 
 
 class FrameStore:
-    """store.get(row) -> frames (F, num_bins) float32, or None where they are not stored; len(store): the rows."""
+    """Store of frames: store.get(row) -> frames (F, num_bins) float32, or None if not stored; len(store): number of rows."""
 
     def __init__(self, folder: Path | str) -> None:
         """UserError where the store in `folder` is missing or not whole."""

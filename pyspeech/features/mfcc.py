@@ -32,7 +32,8 @@ MIN_STD = 0.01  # of a value within an utterance: rounding errors in digital sil
 
 
 def compute_features(samples: np.ndarray | torch.Tensor, config: MfccConfig, stats: GlobalStats | None = None) -> torch.Tensor:
-    """samples (N,) float, numpy or torch, from -1 to 1 -> (F, config.dim) float32, normalised as `config` says.
+    """Compute features: samples (N,) float, numpy or torch, from -1 to 1 -> (F, config.dim) float32, normalised as in
+    `config`.
 
     stats: GlobalStats of frames that are not normalised, where config.needs_stats. F is 0 for N = 0, at least 1 else.
     """
@@ -54,7 +55,7 @@ def mfcc(samples: np.ndarray | torch.Tensor, config: MfccConfig) -> torch.Tensor
 
 
 def add_deltas(frames: torch.Tensor) -> torch.Tensor:
-    """frames (F, n) -> (F, 3 n): the frames, their slopes, and the slopes of the slopes."""
+    """Append deltas: frames (F, n) -> (F, 3 n): the frames, their slopes, and the slopes of the slopes."""
     if len(frames) == 0:
         return frames.new_zeros(0, 3 * frames.shape[1])
     slope = torch.arange(-DELTA_REACH, DELTA_REACH + 1, dtype=torch.float64, device=frames.device)
@@ -66,7 +67,7 @@ def add_deltas(frames: torch.Tensor) -> torch.Tensor:
 
 
 def normalise(frames: torch.Tensor, config: MfccConfig, stats: GlobalStats | None = None) -> torch.Tensor:
-    """frames (F, n) as `raw_features` gives them -> the same, of mean 0 and variance 1 as `config.normalise` says."""
+    """Normalise frames (F, n) from `raw_features` to mean 0 and variance 1, as in `config.normalise`."""
     if config.normalise == "none" or len(frames) == 0:
         return frames
     if config.needs_stats and stats is None:

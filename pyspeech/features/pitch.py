@@ -29,7 +29,7 @@ BLOCK = 4096  # frames computed at once
 
 
 def fundamental_frequency(samples: np.ndarray | torch.Tensor, config: FbankConfig) -> torch.Tensor:
-    """samples (N,) float, numpy or torch -> (F,) float32 in Hz, 0 where there is no voice.
+    """Estimate the fundamental frequency: samples (N,) float, numpy or torch -> (F,) float32 in Hz, 0 if unvoiced.
 
     config: FbankConfig with stack_shift=1 (MfccConfig.log_mel); F is config.num_frames(N).
     """
@@ -78,7 +78,7 @@ def _estimate(frames, rate):
 
 
 def autocorrelation(windowed: torch.Tensor) -> torch.Tensor:
-    """frames (n, size) -> sums of products at the lags 0 to size - 1, (n, size)."""
+    """Compute the autocorrelation of frames (n, size) at the lags 0 to size - 1: sums of products (n, size)."""
     spectrum = torch.fft.rfft(windowed, n=1 << (2 * windowed.shape[1] - 1).bit_length())
     return torch.fft.irfft(spectrum.real.square() + spectrum.imag.square())[:, : windowed.shape[1]]
 

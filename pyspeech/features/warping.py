@@ -18,7 +18,7 @@ from pyspeech.features.mfcc import cosine_transform
 
 
 def warp(frames: torch.Tensor, factor: float, config: MfccConfig) -> torch.Tensor:
-    """frames (F, config.dim) as `raw_features` gives them -> the same with all frequencies `factor` > 0 times as high."""
+    """Warp frames (F, config.dim) from `raw_features` as if all frequencies were `factor` > 0 times as high."""
     if config.kind == "log_mel":
         return warp_log_mel(frames, factor, config.log_mel)
     matrix = _filters_matrix(config.log_mel.num_bins, config.sampling_rate, factor)

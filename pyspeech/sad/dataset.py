@@ -46,7 +46,7 @@ def crop_sampler(streams: Iterable[DataCut], config: DatasetConfig, seed: int, s
 
 
 class CropDataset(torch.utils.data.Dataset):
-    """dataset[windows]: a batch of random crops, near the windows, with their frame labels.
+    """Data set of crops: dataset[windows] is a batch of random crops near the windows, with frame labels.
 
     streams: cuts, each of a recording up to the end of its labels, beyond which no crop trains. config: DatasetConfig, stft:
     StftConfig. context: frames to either side of a crop that the batch brings along for the normalisation

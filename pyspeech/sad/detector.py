@@ -1,4 +1,4 @@
-"""One call from an audio file to its speech segments, for every system of this repository.
+"""Speech segments of an audio file in one call, for every system of this repository.
 
     detect = load_detector()
     found = detect("call.wav")            # found.segments: (n, 2) seconds

@@ -18,7 +18,7 @@ COMMON = ("compress", "context_seconds", "channels", "outputs")  # options of ev
 
 @dataclass(frozen=True)
 class Network:
-    """One network.
+    """Entry of a network.
 
     label: its row of the tables.
     layer: "module:class" of the temporal layer. The class takes (number of features, NetworkConfig); its forward takes features

@@ -61,18 +61,19 @@ class FakeScore:
 
     @property
     def segments(self) -> list[tuple[float, float, float]]:
-        """(start and end in seconds, score) of each part between the edges of windows: the mean of the windows over it."""
+        """Scores of parts between the edges of windows: (start and end in seconds, score), the mean over the windows that
+        cover a part."""
         from pyspeech.spoof.segments import timeline
 
         return timeline(self.windows)
 
     @property
     def prior(self) -> float:
-        """Probability of a genuine recording, before anything is heard, for which the threshold is the best."""
+        """Prior probability of a genuine recording for which the threshold is optimal."""
         return _logistic(-self.threshold)
 
     def p_genuine(self, prior: float | None = None) -> float:
-        """Probability that the recording is genuine, where a share of `prior` (0 to 1, both excluded) of all is.
+        """Probability that the recording is genuine if a share of `prior` (0 to 1, both excluded) of all is.
 
         None: the `prior` of the threshold, with which the decision is "genuine" from 0.5 on.
         """
@@ -98,7 +99,7 @@ class FakeScore:
 
 
 def threshold_of(prior: float) -> float:
-    """The threshold of log-likelihood ratios where a share of `prior` of all recordings is genuine."""
+    """Threshold of log-likelihood ratios if a share of `prior` of all recordings is genuine."""
     if not 0 < prior < 1:
         raise UserError(f"prior {prior}: expected the probability of genuine speech, more than 0 and less than 1")
     return math.log1p(-prior) - math.log(prior)
@@ -118,7 +119,7 @@ def render(scores: Iterable[FakeScore], format: str) -> str:
 
 
 def line_of(row: dict[str, Any], format: str) -> str:
-    """The line of one score, of `FakeScore.as_dict`, in a format of lines: text, csv, scores."""
+    """Write one score, as `FakeScore.as_dict` gives it, as a line of text, csv or scores."""
     row = {**row, "notes": ", ".join(row["notes"])}
     if format == "csv":
         return csv_line(map(row.get, HEADER))
@@ -133,7 +134,7 @@ def line_of(row: dict[str, Any], format: str) -> str:
 
 
 def csv_line(cells: Iterable[Any]) -> str:
-    """A line of CSV; numbers with six digits."""
+    """Write a line of CSV; numbers have six digits."""
     cells = [round(value, 6) if isinstance(value, float) else value for value in cells]
     line = io.StringIO()
     csv.writer(line, lineterminator="\n").writerow(cells)
@@ -253,7 +254,7 @@ class FakeDetector:
 
 
 def anonymize(audio: AudioInput, coefficient: float = 0.8, sampling_rate: int | None = None, level: str = "rms") -> Sound:
-    """Hide who speaks: formants are moved by a McAdams coefficient (Patino et al. 2021; see mcadams.py).
+    """Anonymise a speaker: shift formants by a McAdams coefficient (Patino et al. 2021; see mcadams.py).
 
     Args:
         audio: Path of an audio file, or what else `pyspeech.audio.inputs` takes.

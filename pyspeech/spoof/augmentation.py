@@ -55,7 +55,7 @@ def drawn(rng: np.random.Generator, probability: float) -> bool:
 
 
 def one_of(rng: np.random.Generator, choices: Sequence[Choice], what: str) -> Choice:
-    """One of a list, each as likely; UserError that says what the list is of where it is empty."""
+    """Draw one of a list uniformly; if it is empty, UserError that says what it lists."""
     if len(choices) == 0:
         raise UserError(f"augmentation: there are no {what}; give some, or set their probability to 0")
     return choices[rng.integers(len(choices))]  # pyright: ignore[reportCallIssue, reportArgumentType]

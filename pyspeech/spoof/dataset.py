@@ -37,7 +37,8 @@ CLEAN = "as_it_is"  # custom field of a cut that is not to be augmented
 
 
 class UtteranceSampler:
-    """Each epoch every utterance once, in random order, in batches whose sizes differ by 1 at most: for BatchLoader.
+    """Sampler of every utterance once per epoch, in random order, in batches whose sizes differ by at most 1, for
+    BatchLoader.
 
     data: CropConfig. With data.balanced an epoch has as many utterances as before, but each batch is half genuine and half
     fake (one more where that is odd): of the larger class some are left to later epochs, of the smaller one all return. A
@@ -195,7 +196,7 @@ def is_clean(cut: Cut) -> bool:
 
 
 class UtteranceReader:
-    """read(cut): samples (N,) float32 of the whole utterance, N at least 1; the first that are read stay in memory.
+    """Reader of whole utterances: read(cut) gives samples (N,) float32, N at least 1; the first ones read stay in memory.
 
     silence: as of CropConfig; of an utterance that is nothing else it stays.
     """

@@ -41,7 +41,7 @@ def prepared(samples: np.ndarray, config: CropConfig) -> np.ndarray:
 
 
 def fill(samples: np.ndarray, size: int, short: str) -> np.ndarray:
-    """samples (N,), 0 < N <= size, as (size,): followed by zeros, or repeated (short: zeros, repeat)."""
+    """Fill samples (N,), 0 < N <= size, up to (size,) with zeros or by repeating them (short: zeros, repeat)."""
     if short == "repeat":
         return np.resize(samples, size)
     return np.pad(samples, (0, size - len(samples)))

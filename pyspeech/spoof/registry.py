@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Entry:
-    """One front end.
+    """Entry of a front end.
 
     place: "module:class", a front_ends.FrontEnd.
     sampling_rate: the only one that it takes, in Hz; None: any.

@@ -25,7 +25,10 @@ FLOOR = 1e-4  # of variances
 
 
 class ResNet(DetectorNetwork):
-    """config: DetectorConfig, of which dropout counts; the rest as of DetectorNetwork."""
+    """Residual network.
+
+    config: DetectorConfig, of which dropout counts; the rest as for DetectorNetwork.
+    """
 
     def __init__(
         self,

@@ -99,7 +99,7 @@ def complex_roots(polynomials: np.ndarray, pairs: np.ndarray) -> NDArray[np.comp
 
 
 def improve(state: Sequence[NDArray[np.complexfloating]], fixed: np.ndarray) -> np.ndarray:
-    """One step of Ehrlich and Aberth for the roots, in place: the largest change of each column (F,).
+    """Improve the roots in place by one step of Ehrlich and Aberth; return the largest change of each column (F,).
 
     state: roots (P, F); polynomials (2 P + 1, F); sums and products (P, F), the quadratic factors x^2 + sum x + product
     of the pairs that are fixed (P, F). All of one complex type, as numpy is slow where types mix.

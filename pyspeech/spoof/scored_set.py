@@ -1,4 +1,4 @@
-"""All figures of a labelled set of scores: of the whole, and by attack, family, condition and subset."""
+"""Figures of a labelled set of scores: overall, and by attack, family, condition and subset."""
 
 from collections.abc import Mapping
 

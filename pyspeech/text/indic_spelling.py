@@ -1,4 +1,4 @@
-"""One spelling for what looks alike in the scripts of India.
+"""Normalisation of Indic scripts: one spelling for what looks alike.
 
 VOWELS are the tables "do not use" of the Unicode Standard, chapter 12 (DoNotEmit.txt of the character database): an
 independent vowel and a sign in place of the letter. What else people type: the nukta after the vowel sign or twice, and a

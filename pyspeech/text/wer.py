@@ -62,7 +62,7 @@ def count_character_errors(ref: str, hyp: str) -> tuple[int, int]:
 
 
 def rate(errors: int, words: int) -> float | None:
-    """errors / words, or None where there are no words."""
+    """Error rate: errors / words, or None without words."""
     return errors / words if words else None
 
 
@@ -250,14 +250,14 @@ def _score_lid(utterances):
 
 
 def write_recogs(path: Path | str, utterances: Iterable[Utterance]) -> None:
-    """icefall's `recogs-` file: the words of reference and hypothesis, two lines an utterance, sorted by id."""
+    """Write icefall's `recogs-` file: the words of reference and hypothesis, two lines per utterance, sorted by id."""
     with atomic_write(path) as stream:
         for name, _, _, ref, hyp, _ in sorted(utterances, key=lambda item: item[0]):
             stream.write(f"{name}:\tref={ref.split()}\n{name}:\thyp={hyp.split()}\n")
 
 
 def write_errs(path: Path | str, utterances: Iterable[Utterance]) -> None:
-    """icefall's `errs-` file: totals, each utterance's alignment, substitutions, deletions, insertions, words.
+    """Write icefall's `errs-` file: totals, each utterance's alignment, substitutions, deletions, insertions, words.
 
     Two sections are added at its end, of the same counts by speaker and by language, where those are known.
     """

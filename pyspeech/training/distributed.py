@@ -61,7 +61,7 @@ def leave() -> None:
 
 @contextlib.contextmanager
 def threads(number: int) -> Iterator[None]:
-    """torch computes with so many threads, unless the user has said with how many."""
+    """Let torch compute with so many threads, unless the user has set their number."""
     import torch
 
     before = torch.get_num_threads()

@@ -96,7 +96,7 @@ class Progress:
         self._open.close()
 
     def advance(self, last_step: int | None) -> None:
-        """One more step is done; `last_step` as for the class."""
+        """Count one more step; `last_step` as for the class."""
         self.last_step = last_step
         if self._bar is not None:
             self._bar.total = last_step

@@ -1,4 +1,4 @@
-"""One step of training on any number of processes: the same update, whatever their number.
+"""Training step on any number of processes, with the same update whatever their number.
 
 Each process computes the gradients of its batches, with the random numbers of these, then all of them agree on what there
 was: how many batches, what is not finite, who was asked to stop. The gradients are added up and divided by the number

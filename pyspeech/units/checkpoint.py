@@ -1,4 +1,4 @@
-"""All that encoding or resynthesis needs in one file: the model, its speakers, and how features are computed.
+"""Model files with all that encoding or resynthesis needs: the model, its speakers, and how features are computed.
 
 folder/model.pt                                   a VQ-VAE or an inverter
 folder/vqvae/model.pt, folder/inverter/model.pt   a pair: an inverter and the VQ-VAE whose codes it speaks

@@ -57,7 +57,8 @@ def corpus_stats(cuts: Iterable[Cut], config: MfccConfig) -> GlobalStats:
 
 
 class DurationSampler:
-    """Each epoch every utterance once, in batches of similar durations, the batches in random order: for BatchLoader.
+    """Sampler of every utterance once per epoch, in batches of similar durations, the batches in random order, for
+    BatchLoader.
 
     data: UnitDataConfig; an utterance longer than its batch_seconds is a batch of its own. With shuffle=False the batches
     are the same each time, from short to long: for validation.
@@ -89,7 +90,7 @@ class DurationSampler:
 
 
 class UnitDataset(torch.utils.data.Dataset):
-    """dataset[cuts]: the batch of these utterances.
+    """Data set of batches: dataset[cuts] is the batch of these utterances.
 
     speakers: names in the order of their indices. features: MfccConfig, with `stats` where it needs them. data:
     UnitDataConfig. magnitudes: whether the batch has them, for the inverter, which hears voices as they are. crop: whether

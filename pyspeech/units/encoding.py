@@ -32,7 +32,7 @@ MARGIN = 2.0
 
 
 def encode(bundle: Bundle, samples: np.ndarray, name: str = "recording") -> tuple[np.ndarray, np.ndarray]:
-    """samples (N,) float from -1 to 1, at bundle.features.sampling_rate -> codes (C,) int64, vectors (C, D) float32.
+    """Encode samples (N,) float from -1 to 1, at bundle.features.sampling_rate -> codes (C,) int64, vectors (C, D) float32.
 
     bundle: Bundle of a VQ-VAE (checkpoint.py). C is bundle.model.config.num_codes(bundle.features.num_frames(N)), at
     least 1. The arrays are numpy's. UserError where N is 0, which names what this is (`name`).
@@ -47,7 +47,7 @@ def encode_blocks(bundle: Bundle, blocks: Iterable[np.ndarray], name: str = "rec
 
 
 def code_vectors(bundle: Bundle, codes: np.ndarray) -> np.ndarray:
-    """codes (C,), numpy's -> their vectors (C, D) float32."""
+    """Look up the vectors (C, D) float32 of codes (C,), numpy's."""
     return bundle.model.codebook.cpu().numpy()[codes]  # pyright: ignore[reportCallIssue]
 
 

@@ -23,7 +23,8 @@ MOMENTUM = 0.99
 
 
 def griffin_lim(magnitudes: torch.Tensor, config: StftConfig, iterations: int = ITERATIONS, seed: int = 0) -> torch.Tensor:
-    """magnitudes (T, n_fft // 2 + 1) float, not negative -> samples ((T - 1) * shift + window,) float32; none for T = 0.
+    """Estimate samples from magnitudes (T, n_fft // 2 + 1) float, not negative -> ((T - 1) * shift + window,) float32; none
+    for T = 0.
 
     config: StftConfig. Silence gives zeros.
     """

@@ -20,7 +20,10 @@ from pyspeech.units.layers import MultiscaleConvolution, TransformerLayer, add_p
 
 
 class Inverter(torch.nn.Module):
-    """config: InverterConfig; codebook: (K, D) of the VQ-VAE, kept with the model, not trained; num_speakers: voices."""
+    """Codebook inverter.
+
+    config: InverterConfig; codebook: (K, D) of the VQ-VAE, kept with the model, not trained; num_speakers: voices.
+    """
 
     codebook: torch.Tensor
 

@@ -1,4 +1,4 @@
-"""k-means over frames: the anchor that discovered units are compared with, at the same rate and number of codes.
+"""k-means over frames: the baseline of discovered units, at the same rate and number of codes.
 
 Seeding after Arthur and Vassilvitskii 2007 (k-means++, with their greedy choice among several candidates), then the steps of
 Lloyd 1982 until nothing moves. All in float64 and in slabs, so that memory is bounded by the frames themselves; a cluster
@@ -20,7 +20,7 @@ TOLERANCE = 1e-5  # of the mean squared distance: a step that gains less is the 
 
 
 def fit(frames: torch.Tensor, k: int, seed: int, steps: int = STEPS) -> torch.Tensor:
-    """frames (N, D) float, at least k of them -> centres (k, D) float32; the same for the same seed."""
+    """Fit centres to frames (N, D) float, at least k of them -> (k, D) float32; the same for the same seed."""
     if k < 1 or len(frames) < k:
         raise UserError(f"k-means: {len(frames)} frames for k={k} clusters; expected at least one frame a cluster")
     if not torch.isfinite(frames).all():
@@ -41,7 +41,7 @@ def fit(frames: torch.Tensor, k: int, seed: int, steps: int = STEPS) -> torch.Te
 
 
 def assign(frames: torch.Tensor, centres: torch.Tensor) -> torch.Tensor:
-    """frames (N, D), centres (k, D) -> cluster of each: (N,) int64, the first of equals."""
+    """Assign frames (N, D) to the nearest of the centres (k, D): (N,) int64, the first of equals."""
     if len(frames) == 0:
         return torch.zeros(0, dtype=torch.int64, device=frames.device)
     return torch.cat([nearest_codes(slab, centres) for slab in frames.split(SLAB)])

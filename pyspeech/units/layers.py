@@ -17,7 +17,7 @@ QUERIES_AT_ONCE = 1024  # frames that attend at once, out of training: bounds th
 
 
 def length_mask(lengths: torch.Tensor, size: int) -> torch.Tensor:
-    """lengths (B,) -> (B, size) bool: the first `lengths` of each row."""
+    """Make a mask from lengths (B,): (B, size) bool, true for the first `lengths` of each row."""
     return torch.arange(size, device=lengths.device) < lengths[:, None]
 
 

@@ -33,7 +33,10 @@ LAPLACE = 1e-5  # added to each code's N, so that no quotient has a zero below
 
 
 class Quantizer(torch.nn.Module):
-    """config: VqVaeConfig. Attribute `codebook` (K, D) float32."""
+    """Vector quantiser with exponential moving averages.
+
+    config: VqVaeConfig. Attribute `codebook` (K, D) float32.
+    """
 
     codebook: torch.Tensor
     counts: torch.Tensor
@@ -103,7 +106,7 @@ class Quantizer(torch.nn.Module):
 
 
 def nearest_codes(vectors: torch.Tensor, codebook: torch.Tensor) -> torch.Tensor:
-    """vectors (N, D), codebook (K, D) -> (N,) int64: the nearest by L2, the first of equals.
+    """Find the nearest codes of vectors (N, D) in a codebook (K, D) by L2: (N,) int64, the first of equals.
 
     A distance does not depend on which other vectors are there: it is summed in float64.
     """

@@ -32,7 +32,7 @@ PEAK = 0.99  # of full scale; what would go beyond is made quieter as a whole
 def resynthesize(
     vqvae: Bundle, inverter: Bundle, samples: np.ndarray, voice: str, seed: int = 0, name: str = "recording"
 ) -> np.ndarray:
-    """samples (N,) float from -1 to 1 -> the same said by `voice`, (N,) float32, in time with it and as loud.
+    """Resynthesise samples (N,) float from -1 to 1 in the voice `voice`: (N,) float32, with the same timing and loudness.
 
     vqvae, inverter: the Bundles of a pair (checkpoint.load_pair); voice: one of inverter.speakers; samples: at
     vqvae.features.sampling_rate, as those returned. UserError for a voice that the inverter does not have, and where N
@@ -68,7 +68,7 @@ def speak(
     seed: int = 0,
     progress: Callable[[float], object] | None = None,
 ) -> np.ndarray:
-    """codes (C,) int64, numpy or torch, at least one -> samples float32, at the level that the voice was learnt with.
+    """Speak codes (C,) int64, numpy or torch, at least one -> samples float32, at the level of the voice's training data.
 
     num_samples: of the result, with zeros where the codes end; None: the shifts of the codes' frames. progress: as of
     `resynthesize_blocks`.

@@ -153,7 +153,7 @@ def write_wave(path: Path | str, samples: ArrayLike) -> None:
 def check_submission(
     folder: Path | str, expected: dict[str, tuple[set[str], set[tuple[str, str]] | None]] | None = None
 ) -> list[tuple[str, str]]:
-    """Everything that is wrong with a submission: [(path within it, problem), ...], empty where it is right.
+    """List the problems of a submission: [(path within it, problem), ...], empty if it is valid.
 
     expected: {language: (test utterances, {(utterance, voice) to synthesise} or None where not known)}, or None where
     the corpus is not known. Languages beyond those of the corpus may be english and surprise; of these, whether all

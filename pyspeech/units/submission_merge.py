@@ -1,4 +1,4 @@
-"""One submission to ZeroSpeech 2020 of two that have a language each (pyspeech/units/submission.py has the format)."""
+"""Merge of two ZeroSpeech 2020 submissions with one language each (pyspeech/units/submission.py has the format)."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def mel_cepstral_distortion(samples: np.ndarray, reference: np.ndarray) -> float
 
 
 def spectrum_frames(samples: np.ndarray) -> np.ndarray:
-    """samples (N,) at RATE -> (F, 12) float64: mel cepstra c_1, c_2, ... of the log amplitude, without the pauses.
+    """Compute mel cepstra c_1, c_2, ... of the log amplitude, without pauses: samples (N,) at RATE -> (F, 12) float64.
 
     log amplitude = c_0 + 2 sum_d c_d cos(...), so that 2 sum_d c_d^2 is the mean square of what they stand for.
     """
@@ -112,7 +112,7 @@ def fit_voice(recordings: Iterable[np.ndarray]) -> Voice:
 
 
 def voice_frames(samples: np.ndarray) -> np.ndarray:
-    """samples (N,) at RATE -> (V, 13) float64, of each voiced frame the cepstra C1 to C12 and the logarithm of Hz."""
+    """Compute the cepstra C1 to C12 and the logarithm of Hz of voiced frames: samples (N,) at RATE -> (V, 13) float64."""
     signal = torch.from_numpy(_at_level(samples))
     frequency = fundamental_frequency(signal, VOICE.log_mel).double()
     frames = torch.cat([mfcc(signal, VOICE).double()[:, 1:], frequency.clamp(min=1).log()[:, None]], dim=1)
@@ -120,7 +120,7 @@ def voice_frames(samples: np.ndarray) -> np.ndarray:
 
 
 def log_likelihoods(samples: np.ndarray, voices: Mapping[str, Voice]) -> dict[str, float] | None:
-    """samples (N,) at RATE, voices {name: Voice} -> {name: mean log likelihood of a voiced frame}; None without any."""
+    """Score samples (N,) at RATE by voices {name: Voice}: {name: mean log likelihood of a voiced frame}; None without any."""
     frames = voice_frames(samples)
     if len(frames) == 0:
         return None
@@ -138,7 +138,8 @@ def _mean_log_likelihood(frames, voice):
 
 
 def load_embedder() -> Callable[[np.ndarray], np.ndarray | None] | None:
-    """embed(samples (N,) at RATE) -> (256,) float32 of length 1, by Resemblyzer, or None for a recording without speech.
+    """Load embed(samples (N,) at RATE) -> (256,) float32 of length 1, by Resemblyzer, or None for a recording without
+    speech.
 
     None where Resemblyzer is not installed, ImportError where it is but does not load. Two recordings are as alike in
     voice as the product of their embeddings is near to 1.

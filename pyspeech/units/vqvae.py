@@ -24,7 +24,10 @@ from pyspeech.units.quantizer import Quantizer, nearest_codes, usage
 
 
 class VqVae(torch.nn.Module):
-    """config: VqVaeConfig; num_speakers: of the training set, for the decoder alone. Any speaker can be encoded."""
+    """VQ-VAE.
+
+    config: VqVaeConfig; num_speakers: of the training set, for the decoder alone. Any speaker can be encoded.
+    """
 
     def __init__(self, config: VqVaeConfig, num_speakers: int) -> None:
         super().__init__()
@@ -72,7 +75,7 @@ class VqVae(torch.nn.Module):
         }
 
     def latents(self, features: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """z before quantisation: (B, T, F), (B,) -> (B, N, D) float32, (B,) codes of each; behind the end any values."""
+        """Compute z before quantisation: (B, T, F), (B,) -> (B, N, D) float32, (B,) codes of each; after the end any values."""
         if features.dim() != 3 or features.shape[2] != self.config.features:
             raise UserError(
                 f"features of shape {tuple(features.shape)}: the model expects (utterances, frames, {self.config.features})"
@@ -95,7 +98,7 @@ class VqVae(torch.nn.Module):
 
     @torch.no_grad()
     def decode(self, codes: torch.Tensor, code_lengths: torch.Tensor, speakers: torch.Tensor) -> torch.Tensor:
-        """codes (B, N), lengths (B,), speakers (B,) of the training set -> features (B, N * stride, F)."""
+        """Decode codes (B, N), lengths (B,), speakers (B,) of the training set -> features (B, N * stride, F)."""
         mask = length_mask(code_lengths, codes.shape[1])
         return self._decode(self.codebook[codes], mask, speakers, codes.shape[1] * self.config.stride)
 

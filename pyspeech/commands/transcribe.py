@@ -43,7 +43,7 @@ def parser():
         "--language",
         metavar="CODE",
         default="auto",
-        help="language code, e.g. hi-IN; auto (default): by language identification, or by script with one shared vocabulary",
+        help="e.g. hi-IN; auto (default): by language identification, or by script if the model has one vocabulary for all",
     )
     parser.add_argument(
         "--stream",

@@ -41,7 +41,7 @@ def supervision_fields(line: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 class Utterances:
-    """Utterances of a manifest: len(utterances) is the number of rows, utterances[row] the Lhotse cut.
+    """len(utterances): the number of rows; utterances[row]: its Lhotse cut.
 
     speeds: of the copies, as Lhotse makes them (Ko et al. 2015): pitch and tempo change together.
     codes: the languages, sorted; languages (N,) int16: of each row, an index into them; durations (N,) float64: seconds.
@@ -66,12 +66,12 @@ class Utterances:
 
     @classmethod
     def read(cls, path: Path | str, speeds: Sequence[float] = ()) -> Utterances:
-        """Read a manifest (.jsonl.gz); empty if there is no such file."""
+        """Those of a manifest (.jsonl.gz); none where there is no such file."""
         return cls(read_lines(path), speeds)
 
     @classmethod
     def of(cls, cuts: Iterable[Cut], speeds: Sequence[float] = ()) -> Utterances:
-        """Collect the utterances of cuts."""
+        """Those of some cuts."""
         return cls((json.dumps(cut.to_dict(), ensure_ascii=False).encode() for cut in cuts), speeds)
 
     def __len__(self) -> int:

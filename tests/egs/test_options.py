@@ -250,6 +250,7 @@ def unexplained(config_class):
 def test_every_option_has_a_help_text(name, monkeypatch):
     monkeypatch.setenv("PYSPEECH_ENV", "system")
     spec = importlib.util.spec_from_file_location(f"run_{name}", ROOT / "egs" / name / "run.py")
+    assert spec and spec.loader
     run_file = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, spec.name, run_file)  # comments are read from the source of a module that is loaded
     spec.loader.exec_module(run_file)

@@ -42,7 +42,7 @@ class SelfSupervised(FrontEnd):
         self._saved: dict[str, Any] = {"digest": digest(weights)} if weights and self.frozen else {"architecture": architecture}
         if saved and self.frozen and saved["digest"] != self._saved["digest"]:
             raise DownloadError(
-                f"features.pretrained={config.pretrained}: its weights have digest {self._saved['digest'][:12]}, but the "  # pyright: ignore[reportArgumentType]
+                f"features.pretrained={config.pretrained}: its weights have digest {self._saved['digest'][:12]}, but the "
                 f"detector was trained with {saved['digest'][:12]}; restore those"
             )
         encoder = build(config.pretrained, architecture, weights)
@@ -119,7 +119,7 @@ def build(name: str, architecture: dict[str, Any], weights: dict[str, torch.Tens
     from torchaudio.models import wav2vec2_model
 
     try:
-        encoder = wav2vec2_model(**{key: value for key, value in architecture.items() if key != NORMALIZE})
+        encoder: Any = wav2vec2_model(**{key: value for key, value in architecture.items() if key != NORMALIZE})
         if weights is not None:
             encoder.load_state_dict(weights)
         for module in (*encoder.feature_extractor.conv_layers, encoder.encoder.transformer.pos_conv_embed):

@@ -4,6 +4,10 @@ Every measure here is an error that something which has not listened reaches too
 more than chance explains, is worth no comparison: it wants more data, more steps, or gentler augmentation.
 """
 
+import logging
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
 from pyspeech.report.tables import percent
 
 # {measure: (its name, the error as a fraction, who makes it)}
@@ -17,7 +21,9 @@ NEAR = 0.9  # of that error, where there is no interval
 COLLAPSED = 2  # codes
 
 
-def chance_note(system, measure, value, where, interval=None):
+def chance_note(
+    system: str, measure: str, value: float | None, where: str, interval: Sequence[float] | None = None
+) -> str | None:
     """One line where a system's error is about that of having learnt nothing, else None, as for a value of None.
 
     measure: of MEASURES; value: its error on the set `where`, a fraction; interval: its (low, high), which says what is
@@ -32,14 +38,16 @@ def chance_note(system, measure, value, where, interval=None):
     )
 
 
-def collapse_note(system, used, codes, where):
+def collapse_note(system: str, used: float | None, codes: int, where: str) -> str | None:
     """The same for a codebook of which at most COLLAPSED codes are in use; used: their number or perplexity, or None."""
     if used is None or used > COLLAPSED:
         return None
     return f"{system} ended near chance: {used:.3g} of {codes} codes in use on {where}, so the units say nothing"
 
 
-def warn_of_training(log, system, folder, where="dev", measure=None, codes=None):
+def warn_of_training(
+    log: logging.Logger, system: str, folder: Path, where: str = "dev", measure: str | None = None, codes: int | None = None
+) -> None:
     """Warn of a training in `folder` that ended near chance: by the metric `measure` of its result on the set `where`, or by
     the last perplexity of a codebook of `codes`; nothing where it has no such metric."""
     from pyspeech.compat import load_checkpoint
@@ -55,13 +63,13 @@ def warn_of_training(log, system, folder, where="dev", measure=None, codes=None)
     )
 
 
-def warn(log, notes):
+def warn(log: logging.Logger, notes: Iterable[str | None]) -> None:
     """Each note that is one as a warning."""
     for note in filter(None, notes):
         log.warning("%s", note)
 
 
-def chance_section(notes):
+def chance_section(notes: Iterable[str | None]) -> list[str]:
     """The parts of RESULTS.md for some notes: none where all are None."""
     found = [note for note in notes if note]
     return ["## Ended near chance", "\n".join(f"- {note}." for note in found)] if found else []

@@ -5,18 +5,28 @@ units/<code>.json, units/union.json
 features/stats.json, features/frames/{train,dev}, features/options.json
 """
 
+from __future__ import annotations
+
+import logging
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
+
+if TYPE_CHECKING:
+    from pyspeech.data.utterances import Utterances
+    from pyspeech.engine.run import Experiment
+    from pyspeech.text.units import Units
 
 KINDS = ("mucs", "fleurs", "commonvoice", "cmu_indic", "kaldi")  # layouts of a corpus
 SETS = ("train", "dev", "test")
 
 
-def prepare(exp, conf):
+def prepare(exp: Experiment, conf: Any) -> None:
     """Corpus to Lhotse manifests, one cut an utterance."""
     out, log = exp.dir / "corpus", exp.log
     common = {"languages": conf.languages, "parts": exp.parts}
@@ -50,7 +60,7 @@ def prepare(exp, conf):
         )
 
 
-def load_cuts(corpus, name, language=None):
+def load_cuts(corpus: Path | str, name: str, language: str | None = None) -> list[Any]:
     """The cuts of a set as a list, of one language where one is given; empty where there is none."""
     from lhotse.serialization import deserialize_item
 
@@ -59,14 +69,14 @@ def load_cuts(corpus, name, language=None):
     ]
 
 
-def set_fields(corpus, name):
+def set_fields(corpus: Path | str, name: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """(cut, its supervision) of each utterance of a set, as dicts, one at a time; none where the corpus lacks the set."""
     from pyspeech.data.utterances import read_lines, supervision_fields
 
     return map(supervision_fields, read_lines(Path(corpus) / f"{name}.jsonl.gz"))
 
 
-def languages_of(corpus):
+def languages_of(corpus: Path | str) -> list[str]:
     """Codes of the languages with training data, sorted: all, as a corpus is prepared with those wanted alone."""
     found = sorted({supervision["language"] for _, supervision in set_fields(corpus, "train")})
     if not found:
@@ -74,7 +84,7 @@ def languages_of(corpus):
     return found
 
 
-def describe_corpus(corpus):
+def describe_corpus(corpus: Path | str) -> dict[str, dict[str, dict[str, Any]]]:
     """{language: {set: {"utterances", "minutes", "words"}}}"""
     described = {}
     for name in SETS:
@@ -88,7 +98,7 @@ def describe_corpus(corpus):
     return {language: described[language] for language in sorted(described)}
 
 
-def make_units(exp, conf):
+def make_units(exp: Experiment, conf: Any) -> None:
     """Output symbols of every language and their union.
 
     Units of every language from its training text, and their union for the systems with one output layer.
@@ -114,7 +124,9 @@ def make_units(exp, conf):
     save_units(folder / "union.json", union)
 
 
-def name_odd_characters(corpus, units, training, log):
+def name_odd_characters(
+    corpus: Path | str, units: Mapping[str, Units], training: Mapping[str, Sequence[str]], log: logging.Logger
+) -> None:
     """Warn of letters of other scripts and rare ones in the training texts of each language, and of characters of dev and
     test that they lack: no model puts these out."""
     from pyspeech.text.normalize import normalize
@@ -146,14 +158,14 @@ def name_odd_characters(corpus, units, training, log):
                 )
 
 
-def load_units(folder, languages, union=False):
+def load_units(folder: Path | str, languages: Iterable[str], union: bool = False) -> dict[str, Units]:
     """{language: units} of a stage `units`; with `union`, the same for all of them."""
     from pyspeech.text.units import load_units as load
 
     return {language: load(Path(folder) / f"{'union' if union else language}.json") for language in languages}
 
 
-def compute_features(exp, conf):
+def compute_features(exp: Experiment, conf: Any) -> None:
     """Log-mel frames for all trainings, their mean and variance.
 
     Log-mel frames of train, its copies at other speeds, and dev, for all trainings: features/frames/{train,dev}, up to
@@ -199,7 +211,7 @@ def compute_features(exp, conf):
     write_json(out / "options.json", asdict(conf.features))
 
 
-def read_utterances(conf, corpus, name):
+def read_utterances(conf: Any, corpus: Path | str, name: str) -> Utterances:
     """The Utterances of a set, of the training set with its copies at other speeds: the rows of features/frames/<set>."""
     from pyspeech.data.utterances import Utterances
 

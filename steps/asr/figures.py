@@ -1,6 +1,9 @@
 """Plots beside the tables of Joshi et al. 2021: the trade-off of Table 7, confused languages, word error rates."""
 
 import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from pyspeech.report.plots import new_figure, save
 from steps.asr.tables import (
@@ -17,7 +20,7 @@ from steps.asr.tables import (
 MARKERS = "osD^vPX*<>"
 
 
-def plot_trade_off(early_stopping, path, frame_ms):
+def plot_trade_off(early_stopping: Sequence[dict[str, Any]], path: Path | str, frame_ms: float) -> None:
     """WER and LID accuracy against T_avg: a colour for each rule, a marker for each tau, a line through its thresholds.
 
     early_stopping: the list of steps.asr.tables. Dotted: without early stopping, where that is among them.
@@ -67,7 +70,7 @@ def _legend(figure, rules, taus, frame_ms):
     figure.legend(handles=handles, loc="outside right upper", fontsize=8)
 
 
-def plot_confusion(confusion, path, title="predicted languages"):
+def plot_confusion(confusion: Mapping[str, Mapping[str, int]], path: Path | str, title: str = "predicted languages") -> None:
     """Heat map: rows the languages spoken, columns those predicted, in % of the row with the number of utterances."""
     import numpy as np
 
@@ -99,7 +102,7 @@ def plot_confusion(confusion, path, title="predicted languages"):
     save(figure, path)
 
 
-def plot_wer(results, path):
+def plot_wer(results: Mapping[str, Any], path: Path | str) -> None:
     """Bars: WER in % by language and on average, a colour for each model; whiskers are the 95 % intervals."""
     languages = languages_of(results)
     models = in_order(results["models"], MODELS)

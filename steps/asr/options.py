@@ -1,5 +1,7 @@
 """Options of egs/indic: whether they fit each other, and which of them a training depends on."""
 
+from typing import Any
+
 from pyspeech.errors import requirement
 from pyspeech.text.tags import is_pattern
 from steps.asr.corpus import KINDS
@@ -7,7 +9,7 @@ from steps.asr.train import SEEDS
 from steps.systems import check_fixed, check_list
 
 
-def check_options(conf):
+def check_options(conf: Any) -> None:
     """Raise UserError for options that make no sense, or not together; nested ones have been checked."""
     require = requirement("", conf)
     require("kind", conf.kind in KINDS, f"one of {', '.join(KINDS)}")
@@ -26,7 +28,7 @@ def check_options(conf):
         require(name, all(0 <= value < float("inf") for value in getattr(conf, name) or [-1]), "numbers, each at least 0")
 
 
-def own_options(system):
+def own_options(system: str) -> list[str]:
     """The options of a system's training beside those of all."""
     part = "finetune" if SEEDS[system] else "monolingual"
     return [f"{part}_steps", f"{part}_lr", "steps_by_hours"] if SEEDS[system] or system == "monolingual" else []

@@ -1,7 +1,11 @@
 """The last stage of egs/indic: tables and plots; `exp` is the engine's Experiment."""
 
+from __future__ import annotations
+
 import json
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.asr.registry import ENCODERS
 from pyspeech.report.tables import markdown_table
@@ -10,6 +14,9 @@ from steps.asr.corpus import SETS, describe_corpus, languages_of, load_units
 from steps.asr.figures import plot_confusion, plot_trade_off, plot_wer
 from steps.asr.train import STRUCTURES, UNION
 from steps.systems import if_used, read_scores
+
+if TYPE_CHECKING:
+    from pyspeech.engine.run import Experiment
 
 LID = "multi_softmax_lid"  # the system whose decoders are stopped early
 NOTES = {
@@ -21,12 +28,12 @@ NOTES = {
 }
 
 
-def read_by_report(conf):
+def read_by_report(conf: Any) -> list[str]:
     """What `report` reads, as patterns."""
     return ["corpus", "units", *(f"scores/{name}.json" for name in conf.systems), *if_used(LID, "early_stopping.json")(conf)]
 
 
-def report(exp, conf):
+def report(exp: Experiment, conf: Any) -> None:
     """The paper's tables and plots.
 
     results.json, RESULTS.md and figures/ in the experiment folder.
@@ -53,7 +60,7 @@ def report(exp, conf):
     exp.publish(results, tables.report(results, note, exp.command, frame_ms))
 
 
-def corpus_note(conf, described):
+def corpus_note(conf: Any, described: Mapping[str, Any]) -> str:
     """What was recognised, with its limits, and how much of it there is."""
     rows = [
         [
@@ -74,7 +81,7 @@ def corpus_note(conf, described):
     return note + "\n\n" + table
 
 
-def additions_note(conf):
+def additions_note(conf: Any) -> str:
     """What the trainings had that the paper does not mention; None where that is nothing."""
     speeds = ", ".join(f"{speed:g}" for speed in conf.data.speeds)
     added = [
@@ -90,7 +97,7 @@ def additions_note(conf):
     return added and f"Trained with what the paper does not mention: {added}."
 
 
-def parameters(exp, conf):
+def parameters(exp: Experiment, conf: Any) -> dict[str, dict[str, float]]:
     """Table 6: {system: {"run": parameters of this run's model, "paper_size": millions at the paper's size}}."""
     from pyspeech.asr.config import TransducerConfig, parameter_count
 

@@ -1,7 +1,12 @@
 """Recognition of the test sets by the systems of egs/indic, their scores, and early stopping (Table 7)."""
 
+from __future__ import annotations
+
 import json
 import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.engine.parts import in_parts
 from pyspeech.engine.process import model_processes
@@ -11,10 +16,19 @@ from steps.asr.tables import chance_notes, one_row
 from steps.asr.train import STRUCTURES
 from steps.chance import warn
 
+if TYPE_CHECKING:
+    import numpy as np
+    from lhotse.cut import Cut
+
+    from pyspeech.asr.checkpoint import Bundle
+    from pyspeech.asr.config import EarlyStopping
+    from pyspeech.asr.recognizer import Recognition
+    from pyspeech.engine.run import Experiment
+
 AT_ONCE = 64  # utterances that are recognised at a time: what a kill can lose
 
 
-def decode_system(exp, conf, system):
+def decode_system(exp: Experiment, conf: Any, system: str) -> None:
     """decoded/<system>/<language>.jsonl, an utterance a line; errs- and recogs- files; scores/<system>.json, and the same
     on the screen.
 
@@ -48,7 +62,9 @@ def decode_system(exp, conf, system):
         warn(exp.log, chance_notes(model, scores))
 
 
-def recognizer(exp, conf, system):
+def recognizer(
+    exp: Experiment, conf: Any, system: str
+) -> Callable[[str, Sequence[Cut]], list[tuple[dict[str, Any], np.ndarray | None, list[str]]]]:
     """A function: (language, its cuts) -> [(what decoded/<system>/<language>.jsonl has of each, log posteriors of the
     languages (T, languages) float32 or None, the codes of these languages)]. Only systems that need the language's code are
     told it."""
@@ -84,14 +100,16 @@ def recognizer(exp, conf, system):
                 "predicted": None if told else predicted_language(result, bundle),
                 "by_language": by_language,
             }
-            posteriors = None if log_posteriors is None else log_posteriors.astype(np.float32)  # pyright: ignore[reportAttributeAccessIssue]
+            posteriors = None if log_posteriors is None else log_posteriors.astype(np.float32)
             found.append((line, posteriors, bundle.model.languages))
         return found
 
     return decode
 
 
-def write_decoded(folder, language, utterances):
+def write_decoded(
+    folder: Path, language: str, utterances: Iterable[tuple[dict[str, Any], np.ndarray | None, list[str]]]
+) -> None:
     """folder/<language>.jsonl and, with language identification, <language>.npz, of what a `recognizer` gives."""
     import numpy as np
 
@@ -104,7 +122,7 @@ def write_decoded(folder, language, utterances):
         stream.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 
 
-def predicted_language(result, bundle):
+def predicted_language(result: Recognition, bundle: Bundle) -> str:
     """The language of a Recognition whose language nobody told; where the text of a vanilla model fits several alike, all."""
     from pyspeech.text.scripts import languages_of as fitting
     from pyspeech.text.wer import several
@@ -112,17 +130,17 @@ def predicted_language(result, bundle):
     return result.language or several(fitting(result.text, bundle.units[bundle.model.languages[0]].languages))
 
 
-def identified(result, bundle):
+def identified(result: Recognition, bundle: Bundle) -> tuple[np.ndarray, dict[str, str]]:
     """(log posteriors (T, languages), {language: text of its decoder}) of a Recognition by a model with language
     identification; a model of one language has nothing to identify."""
     import numpy as np
 
     if len(bundle.model.languages) > 1:
-        return result.lid_log_posteriors, result.by_language
+        return result.lid_log_posteriors, result.by_language  # pyright: ignore[reportReturnType]
     return np.zeros((round(result.seconds / bundle.frame_seconds), 1)), {result.language: result.text}
 
 
-def score_system(folder, system):
+def score_system(folder: Path, system: str) -> dict[str, dict[str, Any]]:
     """{system: scores} from its decoded files, for multi_softmax_lid also those of its oracle; writes errs-, recogs-."""
     from pyspeech.text.wer import score_utterances, write_errs, write_recogs
 
@@ -150,7 +168,7 @@ def score_system(folder, system):
     return scored
 
 
-def read_decoded(folder):
+def read_decoded(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """{language: its lines as dicts} of a folder that `decode_system` wrote."""
     return {
         path.stem: [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
@@ -158,7 +176,7 @@ def read_decoded(folder):
     }
 
 
-def stop_early(exp, conf, system):
+def stop_early(exp: Experiment, conf: Any, system: str) -> None:
     """early_stopping.json, Table 7: an entry for every rule and setting, of the test set; "dev" in it is the same of dev,
     None without dev. system: one with language identification."""
     from pyspeech.asr.config import STOPPING_RULES, EarlyStopping
@@ -186,7 +204,7 @@ def stop_early(exp, conf, system):
     )
 
 
-def stopped_early(folder, settings):
+def stopped_early(folder: Path, settings: Sequence[EarlyStopping]) -> Sequence[Any]:
     """Errors, words, T_avg and LID accuracy with each setting, of all languages and of each ("languages"), from the
     posteriors that were decoded with; None for each where nothing was decoded.
 
@@ -213,7 +231,7 @@ def stopped_early(folder, settings):
     return entries or [None] * len(settings)
 
 
-def pooled(rows):
+def pooled(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The figures of an early stopping from those of its utterances."""
     from pyspeech.asr.early_stopping import overall_t_avg
 

@@ -14,6 +14,8 @@ missing). A tau or threshold of None or infinity stops nothing.
 """
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from pyspeech.report.tables import bracketed, decimals, markdown_table, percent, report_text
 from steps.chance import chance_note, chance_section
@@ -102,22 +104,22 @@ NOTES = {
 }
 
 
-def languages_of(results):
+def languages_of(results: Mapping[str, Any]) -> list[str]:
     """Codes of all languages that any model has scores for, in order."""
     return in_order({code for scores in results["models"].values() for code in scores["languages"]}, PAPER_LANGUAGES)
 
 
-def in_order(names, known):
+def in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:
     """Those of `known` that are in `names`, in its order, then the others sorted."""
     return [name for name in known if name in names] + sorted(set(names) - set(known))
 
 
-def word_error_rate(counts):
+def word_error_rate(counts: Mapping[str, Any] | None) -> float | None:
     """WER as a fraction of {"errors", "words"}; None without words or for None."""
     return counts["errors"] / counts["words"] if counts and counts["words"] else None
 
 
-def average_error_rate(scores, languages):
+def average_error_rate(scores: Mapping[str, Any], languages: Sequence[str]) -> float | None:
     """Word-weighted WER over all `languages`; None where the model lacks one of them."""
     entries = [scores["languages"].get(code) for code in languages]
     if not entries or None in entries:
@@ -125,7 +127,7 @@ def average_error_rate(scores, languages):
     return word_error_rate({name: sum(entry[name] for entry in entries) for name in ("errors", "words")})
 
 
-def wer_table(results, paper):
+def wer_table(results: Mapping[str, Any], paper: Mapping[str, Sequence[float]]) -> str | None:
     """Table 2, 3 or 4: `paper` is PAPER_TABLE_2, _3 or _4, whose first model is the baseline of the WERR.
 
     None where no model other than the baseline is there.
@@ -155,7 +157,7 @@ def wer_table(results, paper):
     return markdown_table(header, rows)
 
 
-def table_5(results):
+def table_5(results: Mapping[str, Any]) -> str | None:
     """Table 5: LID accuracy, the language mean as average. None where no model predicts languages."""
     languages = languages_of(results)
     rows = []
@@ -173,13 +175,13 @@ def table_5(results):
     return markdown_table(["Model", *languages, "Avg.", *_paper_header(languages, ("Avg.",))], rows) if rows else None
 
 
-def mean_accuracy(lid, languages):
+def mean_accuracy(lid: Mapping[str, Any], languages: Sequence[str]) -> float | None:
     """The mean over the languages; None where one of them is missing or has utterances that nothing decides about."""
     accuracy = [lid["accuracy"].get(code) for code in languages]
     return None if None in accuracy or any(lid["undecided"].values()) else sum(accuracy) / len(accuracy)
 
 
-def undecided_note(results):
+def undecided_note(results: Mapping[str, Any]) -> str | None:
     """Which languages a model without language identification cannot tell from each other; None where it tells all."""
     codes = {
         code
@@ -188,13 +190,17 @@ def undecided_note(results):
         for code, share in scores["lid"]["undecided"].items()
         if share
     }
-    return codes and (
-        f"Of {', '.join(in_order(codes, PAPER_LANGUAGES))}, which share their script with another language, some "
-        "hypotheses fit several languages alike: undecided, in % of the utterances, and not in the accuracy."
+    return (
+        None
+        if not codes
+        else (
+            f"Of {', '.join(in_order(codes, PAPER_LANGUAGES))}, which share their script with another language, some "
+            "hypotheses fit several languages alike: undecided, in % of the utterances, and not in the accuracy."
+        )
     )
 
 
-def table_6(parameters):
+def table_6(parameters: Mapping[str, Mapping[str, float]]) -> str | None:
     """Table 6: millions of parameters of the models of this run, of their structure at the paper's size, the paper's.
 
     `parameters`: {model: {"run": number, "paper_size": millions}}, either may be missing. None where there are none.
@@ -212,7 +218,7 @@ def table_6(parameters):
     return markdown_table(["# of parameters", *(SHORT[model] for model in models)], rows)
 
 
-def table_7(early_stopping, languages, frame_ms):
+def table_7(early_stopping: Sequence[dict[str, Any]], languages: Sequence[str], frame_ms: float) -> str | None:
     """Table 7: a row for each setting: the figures of all languages together; where there is Hindi, its own, and beside them
     the paper's, which are of Hindi, where it has the same setting, tau compared as a time.
 
@@ -246,12 +252,14 @@ def _stopping_cells(entry):
     return [percent(word_error_rate(entry)), f"{entry['t_avg']:.2f}", percent(entry["lid_accuracy"], 1)]
 
 
-def setting(entry):
+def setting(entry: Mapping[str, Any]) -> tuple[float, float]:
     """(tau in frames, threshold) of an entry of results["early_stopping"], infinity for None."""
-    return tuple(math.inf if entry[name] is None else entry[name] for name in ("tau_frames", "threshold"))
+    return tuple(math.inf if entry[name] is None else entry[name] for name in ("tau_frames", "threshold"))  # pyright: ignore[reportReturnType]
 
 
-def cheapest_setting(early_stopping, points=0.01):
+def cheapest_setting(
+    early_stopping: Sequence[dict[str, Any]], points: float = 0.01
+) -> tuple[dict[str, Any], dict[str, Any]] | None:
     """The entry with the lowest T_avg on dev of those whose WER there is at most `points` above that without early
     stopping; and the entry without. None where nothing was decoded on dev."""
     entries = [entry for entry in early_stopping if entry.get("dev") and entry["dev"]["words"]]
@@ -259,11 +267,11 @@ def cheapest_setting(early_stopping, points=0.01):
     if not without:
         return None
     most = word_error_rate(without[0]["dev"]) + points  # pyright: ignore[reportOptionalOperand]
-    close = [entry for entry in entries if word_error_rate(entry["dev"]) <= most]
+    close = [entry for entry in entries if word_error_rate(entry["dev"]) <= most]  # pyright: ignore[reportOptionalOperand]
     return min(close, key=lambda entry: entry["dev"]["t_avg"]), without[0]
 
 
-def stopping_note(early_stopping):
+def stopping_note(early_stopping: Sequence[dict[str, Any]]) -> str | None:
     """The setting that dev chooses, and what it does on the test set; None without dev."""
     chosen = cheapest_setting(early_stopping)
     if chosen is None:
@@ -279,7 +287,7 @@ def stopping_note(early_stopping):
     return f"Chosen on dev, as the lowest T_avg within one point of WER: {rule} ({on_dev}). On the test set: {on_test}."
 
 
-def interval_table(results):
+def interval_table(results: Mapping[str, Any]) -> str:
     """WER with its 95 % interval, in %, for every model, language and the average."""
     languages = languages_of(results)
     rows = []
@@ -296,20 +304,20 @@ def interval_table(results):
     return markdown_table(["Model", *languages, "Avg."], rows)
 
 
-def confusion_table(confusion):
+def confusion_table(confusion: Mapping[str, Mapping[str, int]]) -> str:
     """Rows: languages spoken; columns: predicted; in utterances. `confusion`: {code: {predicted code: count}}."""
     spoken, predicted, counts = confusion_matrix(confusion)
     return markdown_table(["spoken \\ predicted", *predicted], [[code, *row] for code, row in zip(spoken, counts, strict=True)])
 
 
-def confusion_matrix(confusion):
+def confusion_matrix(confusion: Mapping[str, Mapping[str, int]]) -> tuple[list[str], list[str], list[list[int]]]:
     """(spoken codes, predicted codes, counts as rows): first the languages that are spoken, then others, as "none"."""
     spoken = in_order(confusion, PAPER_LANGUAGES)
     predicted = in_order({*confusion, *(code for row in confusion.values() for code in row)}, spoken)
     return spoken, predicted, [[confusion[code].get(column, 0) for column in predicted] for code in spoken]
 
 
-def one_row(model, scores):
+def one_row(model: str, scores: Mapping[str, Any]) -> str:
     """One line of a model's figures, to print as soon as it is scored; in brackets the paper's, where comparable."""
     languages = languages_of({"models": {model: scores}})
     paper = next((table[model] for table in (PAPER_TABLE_2, PAPER_TABLE_3, PAPER_TABLE_4) if model in table), None)
@@ -326,7 +334,7 @@ def one_row(model, scores):
     return line
 
 
-def chance_notes(model, scores):
+def chance_notes(model: str, scores: Mapping[str, Any]) -> list[str | None]:
     """A note for each language of a model that recognises next to nothing of it."""
     return [
         chance_note(f"{MODELS.get(model, model)}, {code}", "wer", word_error_rate(entry), "test")
@@ -334,7 +342,7 @@ def chance_notes(model, scores):
     ]
 
 
-def tables(results, frame_ms):
+def tables(results: Mapping[str, Any], frame_ms: float) -> dict[int, str]:
     """{number of the table: Markdown} of those tables of the paper that `results` has models for."""
     made = {
         2: wer_table(results, PAPER_TABLE_2),
@@ -347,7 +355,7 @@ def tables(results, frame_ms):
     return {number: table for number, table in made.items() if table}
 
 
-def report(results, corpus_note, command, frame_ms):
+def report(results: Mapping[str, Any], corpus_note: str, command: str, frame_ms: float) -> str:
     """RESULTS.md: the tables with notes, intervals, confusions. `corpus_note`: what was recognised, with its limits."""
     parts = []
     for number, table in tables(results, frame_ms).items():

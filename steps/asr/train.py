@@ -1,8 +1,21 @@
 """Training of the systems of egs/indic (Joshi et al. 2021, sections 3, 4 and 6.1); the loss on dev chooses the weights."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from steps.asr.corpus import describe_corpus, languages_of, load_units, read_utterances
+
+if TYPE_CHECKING:
+    from pyspeech.asr.dataset import UtteranceDataset
+    from pyspeech.asr.networks import Transducer
+    from pyspeech.asr.training import TransducerTraining
+    from pyspeech.engine.run import Experiment
+    from pyspeech.text.units import Units
+    from pyspeech.training.config import TrainConfig
 
 STRUCTURES = {  # options of TransducerConfig
     "monolingual": {"structure": "monolingual"},
@@ -28,7 +41,7 @@ SEEDS = {
 UNION = ("vanilla", "onehot")  # structures with one output layer for all languages
 
 
-def train_system(exp, conf, system, seed=None):
+def train_system(exp: Experiment, conf: Any, system: str, seed: str | None = None) -> None:
     """Train `system`, from the models of the system `seed` where one is given: models/<system>[/<language>]/model.pt."""
     corpus = exp.dir / "corpus"
     languages = languages_of(corpus)
@@ -41,7 +54,7 @@ def train_system(exp, conf, system, seed=None):
         train_model(exp, conf, system, [language], train, f"{system}/{language}", seed)
 
 
-def shares_of_steps(share, corpus, by_hours):
+def shares_of_steps(share: float, corpus: Path, by_hours: bool) -> dict[str, float]:
     """{language: share of the steps of a multilingual system that its own system takes}: `share`, or, by hours, so much of
     the language's share of the training data, which makes as many epochs of each language (`share` of a multilingual
     system's)."""
@@ -50,7 +63,7 @@ def shares_of_steps(share, corpus, by_hours):
     return {language: share * (own / total if by_hours else 1) for language, own in minutes.items()}
 
 
-def shorter(train, share, lr):
+def shorter(train: TrainConfig, share: float, lr: float) -> TrainConfig:
     """Training options with a share of the steps, and of the steps from validation to validation; a share of the rate."""
 
     def part(steps):
@@ -66,7 +79,9 @@ def shorter(train, share, lr):
     )
 
 
-def train_model(exp, conf, system, languages, train, name, seed=None):
+def train_model(
+    exp: Experiment, conf: Any, system: str, languages: Sequence[str], train: TrainConfig, name: str, seed: str | None = None
+) -> None:
     """One model in training/<name>, then models/<name>/model.pt. Goes on after a kill, and is kept where it is done."""
     from pyspeech.asr.batching import LanguageSampler
     from pyspeech.asr.checkpoint import save_model
@@ -115,7 +130,9 @@ def train_model(exp, conf, system, languages, train, name, seed=None):
         save_model(exp.dir / "models" / name, training.transducer, units, stats, conf.features)
 
 
-def make_model(exp, conf, structure, units, seed=None):
+def make_model(
+    exp: Experiment, conf: Any, structure: Mapping[str, Any], units: Mapping[str, Units], seed: str | None = None
+) -> Transducer:
     """A new Transducer over the languages of `units`, or the one for its language of the system `seed`."""
     from pyspeech.asr.checkpoint import load_model
     from pyspeech.asr.finetune import symbols_in_union, to_monolingual
@@ -130,7 +147,9 @@ def make_model(exp, conf, structure, units, seed=None):
     return to_monolingual(bundle.model, language, symbols_in_union(bundle.units[language], own) if union else None).train()
 
 
-def dev_loss(dataset, languages, limits):
+def dev_loss(
+    dataset: UtteranceDataset, languages: Sequence[str], limits: tuple[float, int]
+) -> Callable[[TransducerTraining], dict[str, float]]:
     """validate(model) -> {"loss": of dev, the mean over the languages, so that a small one counts as much}."""
     from pyspeech.asr.batching import LanguageSampler
     from pyspeech.training.data import to_device

@@ -5,12 +5,24 @@ does not depend on how many processes share it: UNITS pieces of audio or batches
 given.
 """
 
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import cycle, islice
-from typing import NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from steps.benchmark.plans import PLANS, training_of
+from steps.benchmark.plans import PLANS, Training, training_of
 from steps.benchmark.timing import cpu_pressure
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+
+    from pyspeech.features.config import FbankConfig, MfccConfig, StftConfig
+    from pyspeech.spoof.config import LogMelConfig
 
 PARTS = ("features", "loading", "training", "decoding")
 UNITS = 12  # pieces of a part
@@ -27,7 +39,7 @@ class Piece(NamedTuple):
     seconds: float
 
 
-def made_up_speech(seconds, rate, seed=0):
+def made_up_speech(seconds: float, rate: int, seed: int = 0) -> np.ndarray:
     """Noise that changes its level, and bursts of a buzzing voice: float32 (N,)."""
     import numpy as np
 
@@ -38,14 +50,14 @@ def made_up_speech(seconds, rate, seed=0):
     return (noise + 0.3 * pulses).astype(np.float32)
 
 
-def number_of(tensor):
+def number_of(tensor: Any) -> float:
     """A number that tells arrays and tensors of other content apart."""
     import torch
 
     return float(torch.as_tensor(tensor).double().abs().mean())
 
 
-def feature_pieces(recipe, profile, folder, settings, numbers):
+def feature_pieces(recipe: str, profile: str, folder: Path, settings: Sequence[str], numbers: Iterable[int]) -> Iterator[Piece]:
     """Pieces of audio in memory, on the device, to features."""
     import torch
 
@@ -64,26 +76,26 @@ def feature_pieces(recipe, profile, folder, settings, numbers):
         yield Piece(partial(run, samples), FEATURE_SECONDS)
 
 
-def stft_features(config, device):
+def stft_features(config: StftConfig, device: torch.device) -> Callable[[torch.Tensor], torch.Tensor]:
     from pyspeech.features.stft import MagnitudeStft
 
     stft = MagnitudeStft(config).to(device)
     return lambda samples: stft(samples[None])
 
 
-def encoder_features(config, device):
+def encoder_features(config: FbankConfig, device: torch.device) -> Callable[[torch.Tensor], torch.Tensor]:
     from pyspeech.features.fbank import fbank, stack
 
     return lambda samples: stack(fbank(samples, config), config)
 
 
-def unit_features(config, device):
+def unit_features(config: MfccConfig, device: torch.device) -> Callable[[torch.Tensor], torch.Tensor]:
     from pyspeech.features.mfcc import raw_features
 
     return lambda samples: raw_features(samples, config)
 
 
-def log_mel_features(config, device):
+def log_mel_features(config: LogMelConfig, device: torch.device) -> Callable[[torch.Tensor], torch.Tensor]:
     from pyspeech.spoof.networks import LogMel
 
     log_mel = LogMel(config).to(device)
@@ -93,7 +105,7 @@ def log_mel_features(config, device):
 FEATURES = {"fearless": stft_features, "indic": encoder_features, "zerospeech": unit_features, "add2022": log_mel_features}
 
 
-def loading_pieces(recipe, profile, folder, settings, numbers):
+def loading_pieces(recipe: str, profile: str, folder: Path, settings: Sequence[str], numbers: Iterable[int]) -> Iterator[Piece]:
     """Batches of a training from the files of a corpus, as its data set makes them."""
     from pyspeech.training.randomness import RandomStream
 
@@ -110,7 +122,7 @@ def loading_pieces(recipe, profile, folder, settings, numbers):
         yield Piece(lambda number=number: number_of_batch(load(number)), float(seconds))
 
 
-def first_items(sampler, count):
+def first_items(sampler: Any, count: int) -> list[Any]:
     """What a sampler yields first, from the beginning again where that is less."""
     if hasattr(sampler, "set_epoch"):
         sampler.set_epoch(0)
@@ -118,13 +130,15 @@ def first_items(sampler, count):
     return list(islice(cycle(items), count))
 
 
-def number_of_batch(batch):
+def number_of_batch(batch: Mapping[str, Any]) -> float:
     """As `number_of`, of the largest floating-point tensor of a batch."""
     tensors = [value for value in batch.values() if hasattr(value, "is_floating_point") and value.is_floating_point()]
     return number_of(max(tensors, key=lambda tensor: tensor.numel()))
 
 
-def decoding_pieces(recipe, profile, folder, settings, numbers):
+def decoding_pieces(
+    recipe: str, profile: str, folder: Path, settings: Sequence[str], numbers: Iterable[int]
+) -> Iterator[Piece]:
     """Pieces of audio in memory to scores, text or units."""
     from pyspeech.compat import default_device
     from pyspeech.training.randomness import seed_everything
@@ -137,7 +151,7 @@ def decoding_pieces(recipe, profile, folder, settings, numbers):
         yield Piece(partial(decode, samples), seconds)
 
 
-def speech_scores(training, model, folder):
+def speech_scores(training: Training, model: Any, folder: Path) -> Callable[[np.ndarray], float]:
     import torch
 
     from pyspeech.sad.decoding import score_samples
@@ -149,7 +163,7 @@ def speech_scores(training, model, folder):
     return decode
 
 
-def recognition(training, model, folder):
+def recognition(training: Training, model: Any, folder: Path) -> Callable[[np.ndarray], float]:
     import torch
 
     from pyspeech.asr.checkpoint import Bundle
@@ -164,7 +178,7 @@ def recognition(training, model, folder):
     bundle = Bundle(transducer, load_units(folder / "units", transducer.languages), config, stats)
 
     def decode(samples):
-        transducer.logits.begin()
+        transducer.logits.begin()  # pyright: ignore[reportAttributeAccessIssue]
         with torch.inference_mode():
             [found] = recognize(bundle, [samples], None, training.conf.search)
         return sum(map(len, found.by_language.values()))
@@ -172,7 +186,7 @@ def recognition(training, model, folder):
     return decode
 
 
-def units(training, model, folder):
+def units(training: Training, model: Any, folder: Path) -> Callable[[np.ndarray], float]:
     from pyspeech.units.checkpoint import Bundle
     from pyspeech.units.encoding import encode
 
@@ -180,7 +194,7 @@ def units(training, model, folder):
     return lambda samples: number_of(encode(bundle, samples)[1])
 
 
-def fake_scores(training, model, folder):
+def fake_scores(training: Training, model: Any, folder: Path) -> Callable[[np.ndarray], float]:
     from pyspeech.spoof.calibration import Calibration
     from pyspeech.spoof.detector import Detector, score_samples
 
@@ -192,7 +206,9 @@ DECODING = {"fearless": speech_scores, "indic": recognition, "zerospeech": units
 PIECES = {"features": feature_pieces, "loading": loading_pieces, "decoding": decoding_pieces}
 
 
-def train_steps(training, folder, batches, repeats, seconds, log):
+def train_steps(
+    training: Training, folder: Path, batches: int, repeats: int, seconds: float, log: logging.Logger
+) -> dict[str, Any]:
     """Steps of a training, each of the same `batches` items of its sampler, measured by the trainer itself; by all processes of
     pyspeech.training.distributed that have joined, whose computing counts together.
 
@@ -259,7 +275,7 @@ def train_steps(training, folder, batches, repeats, seconds, log):
     }
 
 
-def audio_of_step(recipe, training, batches):
+def audio_of_step(recipe: str, training: Training, batches: int) -> float:
     """Seconds of audio in the first step of `train_steps`, of all processes."""
     from pyspeech.training import distributed
     from pyspeech.training.data import BatchLoader

@@ -1,16 +1,23 @@
 """The recipes as a benchmark sees them: a corpus of the official layout, the stages before the trainings, and what a stage
 would train, taken from the stage itself."""
 
+from __future__ import annotations
+
 import contextlib
 import logging
 import os
 import runpy
 import sys
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspeech.errors import UserError
 from pyspeech.launch import ROOT
-from steps.benchmark.programs import run_program
+from steps.benchmark.programs import Outcome, run_program
+
+if TYPE_CHECKING:
+    from pyspeech.engine.recipe import Recipe
 
 
 class Plan(NamedTuple):
@@ -57,16 +64,16 @@ class Training(NamedTuple):
     conf: Any
 
 
-def script_of(recipe):
+def script_of(recipe: str) -> str:
     return os.path.join(ROOT, "egs", recipe, "run.py")
 
 
-def load_recipe(recipe):
+def load_recipe(recipe: str) -> Recipe:
     """The Recipe object of egs/<recipe>/run.py."""
     return runpy.run_path(script_of(recipe), run_name="recipe")["recipe"]
 
 
-def finish(command):
+def finish(command: Sequence[object]) -> Outcome:
     """The Outcome of a program that has to end well; UserError with its first error otherwise."""
     done = run_program(list(map(str, command)))
     if done.status:
@@ -75,13 +82,13 @@ def finish(command):
     return done
 
 
-def run_stage(recipe, stage, profile, folder, settings):
+def run_stage(recipe: str, stage: str, profile: str, folder: Path, settings: Sequence[str]) -> Outcome:
     """Run one stage of a recipe on the CPU, in the experiment folder `folder`: its Outcome."""
     arguments = ["--profile", profile, "--device", "cpu", "--jobs", "1", "--exp", folder, *settings]
     return finish([sys.executable, script_of(recipe), "--stage", stage, "--stop-stage", stage, *arguments])
 
 
-def training_of(recipe, profile, folder, settings):
+def training_of(recipe: str, profile: str, folder: Path, settings: Sequence[str]) -> Training:
     """The Training that the Plan's stage would begin in an experiment folder where those before it are done."""
     from pyspeech.engine.run import Experiment
     from pyspeech.training import run

@@ -1,13 +1,17 @@
 """Results of utils/bench/benchmark.py as tables and plots; what a line has says steps/benchmark/comparison.py."""
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
 from pyspeech.report.tables import decimals, markdown_table, percent
-from steps.benchmark.comparison import is_disturbed
+from steps.benchmark.comparison import Difference, is_disturbed
 from steps.benchmark.timing import spread
 
 HEADER = ",seconds,least,most,CPU s,real-time factor,audio s/s,efficiency %,waiting %,host GB,device GB,result,note".split(",")
 
 
-def report(results):
+def report(results: Mapping[str, Any]) -> str:
     """Markdown: the machine, a table of the lines, what was disturbed or failed."""
     machine, lines = results["machine"], results["lines"]
     what = (
@@ -23,7 +27,7 @@ def report(results):
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
 
-def describe(machine):
+def describe(machine: Mapping[str, Any]) -> str:
     """A machine in a line."""
     gpus = f", {len(machine['gpus'])} GPUs ({', '.join(sorted(set(machine['gpus'])))})" if machine["gpus"] else ""
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
@@ -33,7 +37,7 @@ def describe(machine):
     )
 
 
-def cells(name, line, lines):
+def cells(name: str, line: Mapping[str, Any], lines: Mapping[str, Any]) -> list[str | None]:
     median, least, most = spread(line["seconds"])
     note = f"disturbed ({line['pressure']:.0f} % pressure)" if is_disturbed(line) else ""
     return [
@@ -50,7 +54,7 @@ def cells(name, line, lines):
     ]
 
 
-def efficiency(line, lines):
+def efficiency(line: Mapping[str, Any], lines: Mapping[str, Any]) -> float | None:
     """The share of N times the speed of one process that N have; None for one, and where it was not measured."""
     alone = next(
         (
@@ -65,7 +69,13 @@ def efficiency(line, lines):
     return spread(alone["seconds"])[0] / (line["processes"] * spread(line["seconds"])[0])
 
 
-def report_comparison(first, second, names, differences, others):
+def report_comparison(
+    first: Mapping[str, Any],
+    second: Mapping[str, Any],
+    names: Sequence[str],
+    differences: Sequence[Difference],
+    others: Sequence[str],
+) -> str:
     """Markdown: two results beside each other."""
     header = ["", names[0], names[1], f"{names[1]} is as fast, times", "computing", "note"]
     rows = [
@@ -87,7 +97,7 @@ def report_comparison(first, second, names, differences, others):
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
-def plot(results, names, path):
+def plot(results: Sequence[Mapping[str, Any]], names: Sequence[str], path: Path | str) -> None:
     """A PNG: audio seconds a second of each line, on a logarithmic scale, from the least to the most; a colour a result."""
     from pyspeech.report.plots import new_figure, save
 

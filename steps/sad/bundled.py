@@ -1,11 +1,18 @@
 """The first stages of egs/detector, which makes the bundled speech detector; `exp` is the engine's Experiment."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from pyspeech.errors import requirement
 from steps.sad.corpus import add_real
 from steps.sad.options import check_real
 
+if TYPE_CHECKING:
+    from pyspeech.engine.run import Experiment
 
-def check_options(conf):
+
+def check_options(conf: Any) -> None:
     """Raise UserError for options that make no sense, or not together; nested ones have been checked."""
     require = requirement("", conf)
     for name in ("train_minutes", "dev_minutes", "eval_minutes"):
@@ -18,7 +25,7 @@ def check_options(conf):
     require("train.minimize", conf.train.minimize == "dcf", "dcf, which is what is measured on dev")
 
 
-def prepare(exp, conf):
+def prepare(exp: Experiment, conf: Any) -> None:
     """Simulated radio, close speech and recordings without speech; the labels of words and of turns."""
     from local.detector import scenes
     from local.fearless import ami_clips
@@ -29,7 +36,7 @@ def prepare(exp, conf):
     add_real(conf, exp.dir / "corpus", exp.log, exp.parts)
 
 
-def train(exp, conf):
+def train(exp: Experiment, conf: Any) -> None:
     """Train the network on the labels of words; dev chooses the weights."""
     from steps.sad.train import train_network
 

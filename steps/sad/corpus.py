@@ -1,20 +1,28 @@
 """The corpora of egs/fearless: which streams train, which tune, which are scored."""
 
+from __future__ import annotations
+
+import logging
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.data.manifests import clear, load_cuts
 from pyspeech.errors import DownloadError, UserError
 
+if TYPE_CHECKING:
+    from pyspeech.engine.parts import Parts
+    from pyspeech.engine.run import Experiment
+
 ENOUGH_TRAINING_SECONDS = 2 * 3600  # less than this of a corpus's own: simulated streams are added
 
 
-def prepare(exp, conf):
+def prepare(exp: Experiment, conf: Any) -> None:
     """Corpus to Lhotse manifests and reference labels."""
     prepare_fearless(conf, exp.dir / "corpus", exp.log, exp.parts)
     add_real(conf, exp.dir / "corpus", exp.log, exp.parts)
 
 
-def add_real(conf, out, log, parts=None):
+def add_real(conf: Any, out: Path, log: logging.Logger, parts: Parts | None = None) -> None:
     """Add the folders `conf.real` of recordings with labels to the sets of a corpus that they are for."""
     from local import labelled_speech
 
@@ -29,7 +37,7 @@ def add_real(conf, out, log, parts=None):
             _join(out, out / "real", name)
 
 
-def prepare_fearless(conf, out, log, parts=None):
+def prepare_fearless(conf: Any, out: Path, log: logging.Logger, parts: Parts | None = None) -> None:
     """Write `out`/{train,dev,...}.jsonl.gz and `out`/reference/<set>/*.txt for the corpus that `conf` names."""
     from local.fearless import ami_clips, fearless_steps, mini
 
@@ -70,7 +78,7 @@ def _simulate(conf, out, log, parts):
         return False
 
 
-def scored_sets(corpus):
+def scored_sets(corpus: Path | str) -> list[str]:
     """Names of the sets that detectors run on: dev first, then eval sets."""
     names = sorted(path.name.split(".")[0] for path in Path(corpus).glob("*.jsonl.gz"))
     return ["dev"] + [name for name in names if name.startswith("eval")]

@@ -5,26 +5,47 @@ that `utils/score_sad.py` can score any of the folders again. A stream is a part
 was killed goes on with the streams that are missing.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pyspeech.engine.parts import fingerprint, in_parts
+from pyspeech.engine.parts import Parts, fingerprint, in_parts
 from steps.sad.systems import SAMPLING_RATE
 
+if TYPE_CHECKING:
+    import numpy as np
+    from lhotse.cut.data import DataCut
 
-def cut_path(cut):
+    from pyspeech.engine.run import Experiment
+    from pyspeech.features.config import StftConfig
+    from pyspeech.sad.config import StatisticalConfig
+    from pyspeech.sad.networks import SadNetwork
+    from pyspeech.sad.thresholds import Sweep
+
+Voter = tuple[Path, float, str]  # of a network: the folder of its scores, its threshold, its smoothing
+
+
+def cut_path(cut: DataCut) -> str:
     """The audio file behind a cut that is one whole stream."""
-    return cut.recording.sources[0].source
+    return cut.recording.sources[0].source  # pyright: ignore[reportOptionalMemberAccess, reportReturnType]
 
 
-def blocks(cut):
+def blocks(cut: DataCut) -> Iterator[np.ndarray]:
     """The samples of a stream, block by block."""
     from pyspeech.audio.io import stream_audio
 
     return stream_audio(cut_path(cut), SAMPLING_RATE)
 
 
-def detect_statistical(cuts, config, folders, parts=None):
+def detect_statistical(
+    cuts: Sequence[DataCut],
+    config: StatisticalConfig,
+    folders: Mapping[Path, tuple[StatisticalConfig, float]],
+    parts: Parts | None = None,
+) -> None:
     """Statistical SAD (paper, section 2) of every stream. folders: {folder of hypotheses: (its StatisticalConfig, of which
     only `decision` and `voicing` may differ from `config`, which has voicing if any has; its log-likelihood ratio from
     which on a frame is speech)}; a stream is read once, for all of them."""
@@ -41,7 +62,7 @@ def detect_statistical(cuts, config, folders, parts=None):
     _write_hypotheses(parts, "statistical", cuts, detect, folders, config.frame_shift)
 
 
-def baseline_features(cut):
+def baseline_features(cut: DataCut) -> np.ndarray:
     """The features of Combo-SAD of a stream, as pyspeech.sad.combo gives them."""
     import numpy as np
 
@@ -50,7 +71,9 @@ def baseline_features(cut):
     return combo_features(np.concatenate(list(blocks(cut))), SAMPLING_RATE)
 
 
-def detect_baseline(cuts, direction, folders, parts=None):
+def detect_baseline(
+    cuts: Sequence[DataCut], direction: np.ndarray, folders: Mapping[Path, float], parts: Parts | None = None
+) -> None:
     """Combo-SAD of every stream. direction: see pyspeech.sad.combo. folders: {folder of hypotheses: its threshold}; a
     stream is read once, for all of them."""
     from pyspeech.sad.combo import HOP_SECONDS, combo_scores
@@ -62,7 +85,7 @@ def detect_baseline(cuts, direction, folders, parts=None):
     _write_hypotheses(parts, "baseline", cuts, detect, folders, HOP_SECONDS)
 
 
-def detect_webrtc(cuts, folders, parts=None):
+def detect_webrtc(cuts: Sequence[DataCut], folders: Mapping[Path, int], parts: Parts | None = None) -> None:
     """WebRTC's detector, 10 ms frames: the peer that everybody has installed. folders: {folder of hypotheses: its
     aggressiveness, 0 to 3}; a stream is read once, for all of them."""
     import numpy as np
@@ -84,7 +107,7 @@ def detect_webrtc(cuts, folders, parts=None):
     _write_hypotheses(parts, "webrtc", cuts, detect, folders)
 
 
-def write_scores(model, cut, path):
+def write_scores(model: SadNetwork, cut: DataCut, path: Path | str) -> None:
     """Network scores (T,) of a stream into an array file (float32, one a frame)."""
     import numpy as np
 
@@ -95,7 +118,9 @@ def write_scores(model, cut, path):
         np.save(stream, score_stream(model, blocks(cut)))
 
 
-def detect_networks(cuts, name, voters, stft, folder, parts=None):
+def detect_networks(
+    cuts: Sequence[DataCut], name: str, voters: Sequence[Voter], stft: StftConfig, folder: Path, parts: Parts | None = None
+) -> None:
     """Hypotheses of the set `name` from stored scores of networks: the decisions of one, or the majority of several.
 
     voters: for each network (folder of its scores, threshold, smoothing). stft: StftConfig, whose frames the scores are of.
@@ -103,39 +128,41 @@ def detect_networks(cuts, name, voters, stft, folder, parts=None):
     from pyspeech.sad.smoothing import decide, majority
 
     def detect(cut):
-        return [majority([decide(read_scores(scores / name, cut), *how) for scores, *how in voters])]
+        return [majority([decide(read_scores(scores / name, cut), *how) for scores, *how in voters])]  # pyright: ignore[reportArgumentType]
 
     kind = f"networks {fingerprint(folder)}"
     _write_hypotheses(parts, kind, cuts, detect, {folder: voters}, stft.frame_shift, stft.frame_offset)
 
 
-def labels_of_dev(exp, cuts):
+def labels_of_dev(exp: Experiment, cuts: Sequence[DataCut]) -> tuple[list[list[tuple[float, float, str]]], list[float]]:
     """What a threshold is tuned on, as pyspeech.sad.thresholds takes it: the label rows and the seconds of each cut of dev."""
     return read_references(exp.dir / "corpus" / "reference" / "dev", cuts), [cut.duration for cut in cuts]
 
 
-def read_references(folder, cuts):
+def read_references(folder: Path | str, cuts: Sequence[DataCut]) -> list[list[tuple[float, float, str]]]:
     """The label rows of each cut."""
     from pyspeech.sad.formats import read_reference
 
     return [read_reference(Path(folder) / f"{cut.recording_id}.txt") for cut in cuts]
 
 
-def read_scores(folder, cut):
+def read_scores(folder: Path | str, cut: DataCut) -> np.ndarray:
     """What `write_scores` stored for a stream: float32 (T,)."""
     import numpy as np
 
     return np.load(Path(folder) / f"{cut.recording_id}.npy")
 
 
-def sweep_in_parts(kind, cuts, sweep, exp):
+def sweep_in_parts(kind: str, cuts: Sequence[DataCut], sweep: Callable[..., list[Sweep]], exp: Experiment) -> list[Sweep]:
     """What a sweep over the streams of dev gives, a Sweep for each collar, a stream a part. sweep: sweep(cut, [its label rows],
     [its seconds]) -> that of the stream alone. kind: as for `in_parts`."""
     (found,) = sweeps_in_parts(kind, cuts, {"": sweep}, exp).values()
     return found
 
 
-def sweeps_in_parts(kind, cuts, sweeps, exp):
+def sweeps_in_parts(
+    kind: str, cuts: Sequence[DataCut], sweeps: Mapping[str, Callable[..., list[Sweep]]], exp: Experiment
+) -> dict[str, list[Sweep]]:
     """The same for several of them, {name: sweep}: {name: what it gives}."""
     from pyspeech.sad.thresholds import Sweep, together
 

@@ -1,13 +1,25 @@
 """Figures 2, 3 and 6 of Heitkaemper et al. 2020 from our own data."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 from pyspeech.data.manifests import load_cuts
 from pyspeech.report.plots import new_figure, save
 from steps.sad.detect import SAMPLING_RATE, cut_path
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from pyspeech.sad.config import StatisticalConfig
+    from pyspeech.sad.statistical import Detection
+
 EXCERPT_SECONDS = 20.0
 
 
-def draw_statistical(corpus, config, figures):
+def draw_statistical(corpus: Path, config: StatisticalConfig, figures: Path) -> None:
     """Figures 2 and 3, of the first stream of dev, into the folder `figures`. config: StatisticalConfig."""
     from pyspeech.audio.io import read_audio
     from pyspeech.sad.statistical import detect
@@ -22,7 +34,7 @@ def draw_statistical(corpus, config, figures):
         plot_histogram(found, figures / "histogram.png")
 
 
-def draw_thresholds(sweeps, scores, collar, path):
+def draw_thresholds(sweeps: Mapping[str, Any], scores: Mapping[str, Any], collar: float, path: Path | str) -> None:
     """Figure 6. sweeps, scores: {system: as in sweeps/<system>.json and scores/<system>.json}; collar: seconds."""
     key = f"{collar:g}"
     curves = {
@@ -54,7 +66,9 @@ def _busiest(cut, seconds):
     return float(max(range(max(1, int(cut.duration - seconds))), key=speech))
 
 
-def plot_denoising(noisy, processed, frame_shift, sampling_rate, path, start=0.0):
+def plot_denoising(
+    noisy: np.ndarray, processed: np.ndarray, frame_shift: float, sampling_rate: int, path: Path | str, start: float = 0.0
+) -> None:
     """Figure 2: power spectrograms (T, F) before and after denoising, high-pass and LPC."""
     import numpy as np
 
@@ -69,7 +83,7 @@ def plot_denoising(noisy, processed, frame_shift, sampling_rate, path, start=0.0
     save(figure, path)
 
 
-def plot_histogram(found, path):
+def plot_histogram(found: Detection, path: Path | str) -> None:
     """Figure 3: histogram of the log CSBE with the two mixtures and the thresholds. found: a Detection with mixtures."""
     import numpy as np
 
@@ -82,7 +96,7 @@ def plot_histogram(found, path):
         (found.noise, found.noise_threshold, found.level < found.noise_threshold, "C0", "noise"),
         (found.speech, found.speech_threshold, found.level > found.speech_threshold, "C1", "speech"),
     ):
-        axis.plot(grid, kind.mean() * np.exp(gmm.log_likelihood(mixture, grid)), colour, label=f"{label} GMM")
+        axis.plot(grid, kind.mean() * np.exp(gmm.log_likelihood(mixture, grid)), colour, label=f"{label} GMM")  # pyright: ignore[reportArgumentType]
         axis.axvline(threshold.mean(), color=colour, linestyle=":", label=f"{label} threshold (mean)")
     # Logarithmic, for the quietest level stands for much of the noise and would dwarf all else.
     axis.set(xlabel="log CSBE / dB", ylabel="density", yscale="log", ylim=(1e-4, None))
@@ -90,7 +104,12 @@ def plot_histogram(found, path):
     save(figure, path)
 
 
-def plot_thresholds(sweeps, path, horizontal=None, title=None):
+def plot_thresholds(
+    sweeps: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    path: Path | str,
+    horizontal: Mapping[str, float] | None = None,
+    title: str | None = None,
+) -> None:
     """Figure 6: DCF on dev against the decision threshold. `sweeps`: {label: (thresholds, dcf as a fraction)}."""
     figure, axis = new_figure(6, 3.6)
     for label, (thresholds, dcf) in sweeps.items():
@@ -104,7 +123,9 @@ def plot_thresholds(sweeps, path, horizontal=None, title=None):
     save(figure, path)
 
 
-def plot_grid(grid, cnn, frame_shift, path):
+def plot_grid(
+    grid: Sequence[dict[str, Any]], cnn: Mapping[str, dict[str, float]], frame_shift: float, path: Path | str
+) -> None:
     """Figure 7: DCF on dev of the segment RNN against its shift, a line for each length, a panel for each collar, and that
     of CNN + HMM. grid: grid.json; cnn: {collar: its scores on dev}; frame_shift: seconds."""
     figure, axes = new_figure(5.5 * len(cnn), 3.6, columns=len(cnn))

@@ -1,6 +1,11 @@
 """The grid of Figure 7 (Heitkaemper et al. 2020, section 4.2): segment RNNs of other segment lengths and shifts."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.engine.parts import in_parts
 from pyspeech.files import write_json
@@ -8,8 +13,11 @@ from pyspeech.sad.registry import NETWORKS
 from steps.sad.options import cells
 from steps.sad.train import sweep_dev, train_network
 
+if TYPE_CHECKING:
+    from pyspeech.engine.run import Experiment
 
-def train_grid(exp, conf):
+
+def train_grid(exp: Experiment, conf: Any) -> None:
     """Segment RNNs of other lengths and shifts on dev (Figure 7).
 
     grid.json: [{length, shift (frames), dcf: {collar: the lowest DCF on dev over the thresholds, a fraction}}, ...].
@@ -30,12 +38,12 @@ def train_grid(exp, conf):
         write_json(exp.dir / "grid.json", list(rows.values()))
 
 
-def cell_folder(exp, conf, length, shift):
+def cell_folder(exp: Experiment, conf: Any, length: int, shift: int) -> Path:
     own = (conf.network.segment_length, conf.network.segment_shift)
     return exp.dir / "training" / ("seg_rnn" if (length, shift) == own else f"grid/{length}_{shift}")
 
 
-def train_cell(exp, conf, length, shift):
+def train_cell(exp: Experiment, conf: Any, length: int, shift: int) -> None:
     """Train a cell, unless it is there. Of several processes, all do."""
     from pyspeech.training import distributed
 
@@ -46,7 +54,7 @@ def train_cell(exp, conf, length, shift):
         train_network(exp, conf, network, folder, NETWORKS["seg_rnn"].smoothings[0])
 
 
-def measured_cell(exp, conf, length, shift):
+def measured_cell(exp: Experiment, conf: Any, length: int, shift: int) -> dict[str, Any]:
     """The entry of a cell in grid.json, which is trained where it has not been."""
     from pyspeech.training import distributed
 
@@ -62,7 +70,7 @@ def measured_cell(exp, conf, length, shift):
     return {"length": length, "shift": shift, "dcf": dcf}
 
 
-def measure(exp, folder, collars):
+def measure(exp: Experiment, folder: Path, collars: Sequence[float]) -> dict[str, float]:
     """{collar: the lowest DCF on dev over the thresholds} of the segment RNN in a folder."""
     from pyspeech.compat import default_device
     from pyspeech.sad.checkpoint import load_model

@@ -1,7 +1,9 @@
 """Options of egs/fearless: whether they fit each other, and which stages depend on them."""
 
 import math
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from pyspeech.errors import requirement
 from pyspeech.sad.registry import COMMON, NETWORKS
@@ -9,7 +11,7 @@ from steps.sad.systems import SAMPLING_RATE, VOTES, pattern
 from steps.systems import check_fixed, check_list
 
 
-def check_options(conf):
+def check_options(conf: Any) -> None:
     """Raise UserError for options of the recipe that make no sense, or not together."""
     require = requirement("", conf)
     require("simulated", conf.simulated in ("always", "never", "auto"), "always, never or auto")
@@ -33,7 +35,7 @@ def check_options(conf):
     require("train.minimize", conf.train.minimize == "dcf", "dcf, which is what is measured on dev")
 
 
-def check_real(conf):
+def check_real(conf: Any) -> None:
     """Raise UserError where it is not clear what each folder of `real` is for."""
     from local.labelled_speech import USES
 
@@ -44,27 +46,27 @@ def check_real(conf):
     require("real", len(names) == len(set(names)), "folders of different names")
 
 
-def network_options(system):
+def network_options(system: str) -> list[str]:
     """The options of `network` that a network depends on."""
     return [f"network.{option}" for option in (*COMMON, *NETWORKS[system].options)]
 
 
-def timed(conf):
+def timed(conf: Any) -> list[str]:
     """The networks of Table 3, and those that are not the paper's."""
     return [name for name in conf.systems if NETWORKS[name].paper_speed or not any(NETWORKS[name].paper)]
 
 
-def scored(systems):
+def scored(systems: Iterable[str]) -> list[str]:
     """The hypotheses and the scores of systems."""
     return [f"hypotheses/{pattern(systems)}", f"scores/{pattern(systems)}.json"]
 
 
-def trained(*others):
+def trained(*others: str) -> Callable[[Any], list[str]]:
     """A function of the configuration: the model of each network in use, and the patterns `others` before them."""
     return lambda conf: [*others, f"training/{pattern(conf.systems)}/model.pt"]
 
 
-def tuned(conf):
+def tuned(conf: Any) -> list[str]:
     """What tuning makes."""
     return [
         f"models/{pattern(conf.systems)}/model.pt",
@@ -73,13 +75,13 @@ def tuned(conf):
     ]
 
 
-def cells(conf):
+def cells(conf: Any) -> list[tuple[int, int]]:
     """The cells of Figure 7: [(segment length, shift)], frames; no shift beyond the length, as a frame would be in none. None
     where the networks that it compares are not both among the systems."""
     compared = {"cnn", "seg_rnn"} <= {*conf.systems}
     return [(length, shift) for length in conf.grid.lengths for shift in conf.grid.shifts if shift <= length and compared]
 
 
-def if_grid(*paths, always=()):
+def if_grid(*paths: str, always: Iterable[str] = ()) -> Callable[[Any], list[str]]:
     """A function of the configuration: the paths `always`, and the others where it has cells of Figure 7."""
     return lambda conf: [*always, *(paths if cells(conf) else [])]

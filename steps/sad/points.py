@@ -1,8 +1,11 @@
 """The operating points of the bundled detector: how the scores of one network become turns, or words; and what it
 finds on recordings that nothing was chosen on. `exp` is the engine's Experiment."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.data.manifests import load_cuts
 from pyspeech.files import write_json
@@ -11,6 +14,11 @@ from steps.sad.corpus import scored_sets
 from steps.sad.detect import cut_path, read_references, read_scores
 from steps.sad.pitches import pitch_section, read_pitches
 from steps.sad.systems import SAMPLING_RATE
+
+if TYPE_CHECKING:
+    from lhotse.cut import Cut
+
+    from pyspeech.engine.run import Experiment
 
 # A point's folder of labels, and the kinds of recordings that it is chosen on.
 LABELS = {"turns": ("turns", ("radio", "quiet", "real")), "words": ("reference", ("close", "quiet", "real"))}
@@ -30,12 +38,12 @@ THRESHOLDS = [round(0.04 * step, 2) for step in range(1, 25)]
 PEAKS = (0.0, 0.3, 0.4, 0.5, 0.6, 0.7)
 
 
-def kind_of(cut):
+def kind_of(cut: Cut) -> str:
     """radio, close or quiet of the simulated recordings, ami of the clips, real of a user's folders."""
     return cut.id.split("_")[0]
 
 
-def choose_points(exp, conf):
+def choose_points(exp: Experiment, conf: Any) -> None:
     """Threshold, smoothing and least lengths of the operating points, from dev.
 
     points.json: {"turns", "words": OperatingPoint with the lowest DCF on dev, of those that call no more than the share
@@ -61,7 +69,7 @@ def choose_points(exp, conf):
     write_json(exp.dir / "points.json", {name: asdict(point) for name, point in points.items()})
 
 
-def export(exp, conf):
+def export(exp: Experiment, conf: Any) -> None:
     """The network with its operating points as one ONNX file.
 
     models/detector/model.onnx: the network with its operating points.
@@ -113,7 +121,7 @@ def _score(point, material, stft):
     ]
 
 
-def report(exp, conf):
+def report(exp: Experiment, conf: Any) -> None:
     """The tables, with the statistical system beside.
 
     results.json and RESULTS.md: both points on every kind of recording of dev and eval, and the statistical system.

@@ -1,7 +1,10 @@
 """The last stage of a SAD recipe: its tables and figures; `exp` is the engine's Experiment."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.data.manifests import load_cuts
 from steps.sad import tables
@@ -12,8 +15,11 @@ from steps.sad.pitches import read_pitches
 from steps.sad.systems import FIXED, TUNED, VOTES
 from steps.systems import read_scores
 
+if TYPE_CHECKING:
+    from pyspeech.engine.run import Experiment
 
-def report(exp, conf):
+
+def report(exp: Experiment, conf: Any) -> None:
     """The tables and figures.
 
     results.json, RESULTS.md and figures/ in the experiment folder.
@@ -50,7 +56,7 @@ def report(exp, conf):
     )
 
 
-def describe_corpus(corpus, conf):
+def describe_corpus(corpus: Path, conf: Any) -> dict[str, Any]:
     """What the figures were measured on: {"name", "simulated": whether by its nature, set: {"streams", "simulated":
     how many of them, "minutes", "speech": share of the time, None where there are no labels, "real": how many are of
     the folders `real`, where some are, "pitch": as of

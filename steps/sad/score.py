@@ -1,6 +1,11 @@
 """Measurements of SAD recipes, one function per stage; `exp` is the engine's Experiment."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.data.manifests import load_cuts
 from pyspeech.engine.parts import in_parts
@@ -15,14 +20,18 @@ from steps.sad.systems import FIXED, STATISTICAL, VOTES
 from steps.sad.tables import chance_notes
 from steps.sad.vote import tune_vote
 
+if TYPE_CHECKING:
+    from pyspeech.engine.run import Experiment
+    from pyspeech.sad.thresholds import Sweep
 
-def hypotheses(exp, system, collar=None):
+
+def hypotheses(exp: Experiment, system: str, collar: float | None = None) -> Path:
     """The folder of a system's hypotheses, with a folder for each set; of those with a threshold, at that for a collar."""
     folder = exp.dir / "hypotheses" / system
     return folder if collar is None else folder / f"collar_{collar:g}"
 
 
-def score_systems(exp, systems, collars):
+def score_systems(exp: Experiment, systems: Iterable[str], collars: Sequence[float]) -> dict[str, Any]:
     """scores/<system>.json of each from its hypotheses: {set: {collar: {dcf, p_miss, p_fa, precision, recall, f1}}},
     fractions; sets without references are left out. Returns {system: the same}."""
     from pyspeech.sad.scoring import score_files
@@ -42,7 +51,9 @@ def score_systems(exp, systems, collars):
     return scores
 
 
-def keep_sweeps(exp, system, by_smoothing, collars):
+def keep_sweeps(
+    exp: Experiment, system: str, by_smoothing: Mapping[str, Sequence[Sweep]], collars: Sequence[float]
+) -> dict[float, float]:
     """Write sweeps/<system>.json: {smoothing: {collar: {thresholds, dcf, threshold, best_dcf}}}. by_smoothing: {smoothing: a
     Sweep for each of the collars}, the system's own smoothing first; returns {collar: its threshold}."""
     for smoothing, found in by_smoothing.items():
@@ -74,7 +85,7 @@ def keep_sweeps(exp, system, by_smoothing, collars):
     return {collar: sweep.threshold for collar, sweep in zip(collars, own, strict=True)}
 
 
-def score_networks(exp, conf, systems=None):
+def score_networks(exp: Experiment, conf: Any, systems: Sequence[str] | None = None) -> None:
     """Scores of every network for every frame of dev and the eval sets.
 
     Frame scores of every network, by default those of `conf`: frame_scores/<system>/<set>/<recording>.npy. A stage that was
@@ -84,10 +95,10 @@ def score_networks(exp, conf, systems=None):
     from pyspeech.sad.checkpoint import load_model
 
     corpus, systems = exp.dir / "corpus", systems or conf.systems
-    models = {system: load_model(exp.dir / "training" / system, default_device()) for system in systems}
+    models = {system: load_model(exp.dir / "training" / system, default_device()) for system in systems}  # pyright: ignore[reportOptionalIterable]
     parts = {
         f"{system} {name} {cut.recording_id}": (system, name, cut)
-        for system in systems
+        for system in systems  # pyright: ignore[reportOptionalIterable]
         for name in scored_sets(corpus)
         for cut in load_cuts(corpus, name)
     }
@@ -107,7 +118,7 @@ def score_networks(exp, conf, systems=None):
     )
 
 
-def tune_thresholds(exp, conf):
+def tune_thresholds(exp: Experiment, conf: Any) -> None:
     """Thresholds from dev (Figure 6); decisions of each network and of their majority, and their scores.
 
     The threshold tuned on dev for each network, smoothing and collar, and those for their majority;
@@ -162,7 +173,7 @@ def tune_thresholds(exp, conf):
     warn(exp.log, chance_notes(score_systems(exp, [*systems, *VOTES], collars), collars[0]))
 
 
-def measure_speed(exp, conf):
+def measure_speed(exp: Experiment, conf: Any) -> None:
     """Real-time factor on one thread (Table 3).
 
     speed.json of the statistical systems and of the networks of Table 3: process time over audio time on one thread, from

@@ -1,5 +1,7 @@
 """The systems of egs/fearless, by name."""
 
+from collections.abc import Iterable
+
 from pyspeech.sad.registry import NETWORKS
 
 SAMPLING_RATE = 8000  # Hz, of the corpora and so of every detector; streams of other rates are resampled on reading
@@ -12,6 +14,6 @@ WEBRTC = [f"webrtc{mode}" for mode in range(4)]  # the number is its aggressiven
 FIXED = ["untuned", "voicing_untuned", "threshold", *WEBRTC]  # not even a threshold
 
 
-def pattern(systems):
+def pattern(systems: Iterable[str]) -> str:
     """One path of each system, as the engine's patterns write it: {cnn,rnn}."""
     return "{" + ",".join(systems) + "}"

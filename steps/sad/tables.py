@@ -1,5 +1,8 @@
 """The tables of Heitkaemper et al. 2020: ours, with the paper's figures beside."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from pyspeech.report.tables import decimals, markdown_table, percent, report_text
 from pyspeech.sad.registry import NETWORKS
 from steps.chance import chance_note, chance_section
@@ -29,12 +32,12 @@ PAPER_TABLE_2 = {
 PAPER_TABLE_3 = {"statistical": 0.00472, **{name: network.paper_speed for name, network in NETWORKS.items()}}
 
 
-def labelled(results):
+def labelled(results: Mapping[str, Any]) -> list[tuple[str, str]]:
     """[(system, its label)] of all results, in the order of SYSTEMS; one that has no label there is called by its name."""
     return [(name, SYSTEMS.get(name, name)) for name in dict.fromkeys([*SYSTEMS, *results]) if name in results]
 
 
-def table_2(results, sets, collar):
+def table_2(results: Mapping[str, Any], sets: Sequence[str], collar: float) -> str:
     """Table 2: F1, P, R and DCF on dev, DCF on the other sets (the paper's eval beside ours), in %."""
     others = [name for name in sets if name != "dev"]
     header = ["System", "dev F1", "dev P", "dev R", "dev DCF"] + [f"{name} DCF" for name in others]
@@ -45,7 +48,7 @@ def table_2(results, sets, collar):
     return markdown_table(header, rows)
 
 
-def with_best_webrtc(scores):
+def with_best_webrtc(scores: Mapping[str, Any]) -> dict[str, Any]:
     """The scores with "webrtc" in place of all of its modes: for each collar, of the one that does best on dev."""
     best = {}
     for collar in scores[WEBRTC[0]]["dev"]:
@@ -55,7 +58,7 @@ def with_best_webrtc(scores):
     return {**{system: by_set for system, by_set in scores.items() if system not in WEBRTC}, "webrtc": best}
 
 
-def grid_table(grid, collar):
+def grid_table(grid: Sequence[dict[str, Any]], collar: str) -> str:
     """Figure 7: the DCF on dev in %, a row for each segment length, a column for each shift, in frames. `grid`: grid.json."""
     cells = {(row["length"], row["shift"]): row["dcf"][collar] for row in grid}
     shifts = sorted({shift for _, shift in cells})
@@ -76,13 +79,13 @@ def _paper_cells(system):
     return list(map(decimals, PAPER_TABLE_2.get(system, (None,) * 5)))
 
 
-def table_3(speed):
+def table_3(speed: Mapping[str, float]) -> str:
     """Table 3: fraction of real time on one thread. `speed`: {system: fraction}."""
     rows = [[label, f"{speed[system]:.5f}", PAPER_TABLE_3.get(system)] for system, label in labelled(speed)]
     return markdown_table(["System", "ours", "paper"], rows)
 
 
-def errors_table(results, sets, collar):
+def errors_table(results: Mapping[str, Any], sets: Sequence[str], collar: float) -> str:
     """Missed speech and false speech of every system on every set, in %: where a DCF comes from."""
     header = ["System"] + [f"{name} {kind}" for name in sets for kind in ("Pmiss", "Pfa")]
     rows = []
@@ -92,7 +95,7 @@ def errors_table(results, sets, collar):
     return markdown_table(header, rows)
 
 
-def chance_notes(results, collar):
+def chance_notes(results: Mapping[str, Any], collar: float) -> list[str | None]:
     """A note for each network that detects next to nothing on dev."""
     return [
         chance_note(SYSTEMS[system], "dcf", results[system].get("dev", {}).get(f"{collar:g}", {}).get("dcf"), "dev")
@@ -101,7 +104,16 @@ def chance_notes(results, collar):
     ]
 
 
-def report(results, sets, collars, speeds, grid, frame_shift, corpus, command):
+def report(
+    results: Mapping[str, Any],
+    sets: Sequence[str],
+    collars: Sequence[float],
+    speeds: Mapping[str, float],
+    grid: Sequence[dict[str, Any]],
+    frame_shift: float,
+    corpus: Mapping[str, Any],
+    command: str,
+) -> str:
     """RESULTS.md: the tables with a note on the corpus. `corpus` is what steps.sad.results.describe_corpus gives; grid:
     grid.json, empty where no cell was trained."""
     parts = ["## Table 2: detection, in %"]

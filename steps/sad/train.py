@@ -1,6 +1,11 @@
 """Training of one SAD network (Heitkaemper et al. 2020, sections 3 and 4.2); the DCF on dev chooses the weights."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.data.manifests import load_cuts
 from pyspeech.sad.registry import NETWORKS
@@ -8,16 +13,24 @@ from steps.chance import warn_of_training
 from steps.sad.detect import cut_path, labels_of_dev
 from steps.sad.systems import SAMPLING_RATE
 
+if TYPE_CHECKING:
+    from pyspeech.engine.run import Experiment
+    from pyspeech.sad.config import NetworkConfig
+    from pyspeech.sad.networks import SadNetwork
+    from pyspeech.sad.thresholds import Sweep
+
 VALIDATION_THRESHOLDS = 41  # of the decisions that choose the weights: the DCF hardly changes between two of them
 
 
-def train_system(exp, conf, system):
+def train_system(exp: Experiment, conf: Any, system: str) -> None:
     """Train the network of a row of the table in training/<system>."""
     network = replace(conf.network, temporal=system)
     train_network(exp, conf, network, exp.dir / "training" / system, NETWORKS[system].smoothings[0])
 
 
-def train_network(exp, conf, network, folder, smoothing, collars=None):
+def train_network(
+    exp: Experiment, conf: Any, network: NetworkConfig, folder: Path, smoothing: str, collars: Sequence[float] | None = None
+) -> None:
     """Train a network, a NetworkConfig, in `folder`, where model.pt is the result. Goes on after a kill.
 
     smoothing: of the decisions by which the weights are chosen, see pyspeech.sad.smoothing; collars: of their DCF, seconds,
@@ -40,7 +53,7 @@ def train_network(exp, conf, network, folder, smoothing, collars=None):
         save_model(folder, model)
 
 
-def dev_validation(exp, smoothing, collars):
+def dev_validation(exp: Experiment, smoothing: str, collars: Sequence[float]) -> Callable[[SadNetwork], dict[str, float]]:
     """validate(model) -> {"dcf": the mean over the collars of the lowest DCF on dev over the thresholds, a fraction}, and
     that of each collar."""
 
@@ -52,7 +65,9 @@ def dev_validation(exp, smoothing, collars):
     return validate
 
 
-def sweep_dev(exp, model, smoothing, collars, num_thresholds=None):
+def sweep_dev(
+    exp: Experiment, model: SadNetwork, smoothing: str, collars: Sequence[float], num_thresholds: int | None = None
+) -> list[Sweep]:
     """A pyspeech.sad.thresholds.Sweep for each collar of the decisions of a network on dev; None: of all thresholds."""
     from pyspeech.audio.io import stream_audio
     from pyspeech.sad.decoding import score_stream

@@ -1,6 +1,10 @@
 """The detectors of a SAD recipe that train nothing: statistical SAD, GMM baseline, WebRTC; `exp` is the engine's Experiment."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.data.manifests import load_cuts
 from pyspeech.engine.parts import in_parts
@@ -11,10 +15,16 @@ from steps.sad.score import hypotheses, keep_sweeps, score_systems
 from steps.sad.systems import FIXED, STATISTICAL, TUNED, WEBRTC
 from steps.sad.tables import table_2, with_best_webrtc
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from pyspeech.engine.run import Experiment
+    from pyspeech.sad.config import StatisticalConfig
+
 NUM_RATIOS = 81  # log-likelihood ratios that are tried as threshold of the statistical SAD
 
 
-def detect_without_training(exp, conf):
+def detect_without_training(exp: Experiment, conf: Any) -> None:
     """Statistical SAD, GMM baseline and WebRTC on every set; Figures 2 and 3.
 
     Hypotheses and scores of the statistical SAD, the paper's and with voicing (thresholds from dev, and 0; the adaptive
@@ -51,7 +61,7 @@ def detect_without_training(exp, conf):
     exp.log.info("\n%s", table_2(with_best_webrtc(scores), scored_sets(corpus), collars[0]))
 
 
-def tune_statistical(exp, system, config, collars):
+def tune_statistical(exp: Experiment, system: str, config: StatisticalConfig, collars: Sequence[float]) -> dict[float, float]:
     """{collar: the log-likelihood ratio tuned on dev}; sweeps/<system>.json."""
     import numpy as np
 
@@ -70,7 +80,7 @@ def tune_statistical(exp, system, config, collars):
     return keep_sweeps(exp, system, {config.decision: found}, collars)
 
 
-def tune_baseline(exp, collars):
+def tune_baseline(exp: Experiment, collars: Sequence[float]) -> tuple[np.ndarray, dict[float, float]]:
     """The direction of the principal component on dev, and {collar: the threshold tuned there};
     sweeps/baseline.json."""
     from pyspeech.sad.combo import combo_scores, principal_direction

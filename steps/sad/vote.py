@@ -1,14 +1,27 @@
 """Majority voting of networks (Heitkaemper et al. 2020, section 4.3), with thresholds for what is voted on."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from pyspeech.data.manifests import load_cuts
 from pyspeech.engine.parts import in_parts
-from steps.sad.detect import labels_of_dev, read_scores
+from steps.sad.detect import Voter, labels_of_dev, read_scores
+
+if TYPE_CHECKING:
+    import numpy as np
+    from lhotse.cut.data import DataCut
+
+    from pyspeech.engine.run import Experiment
+    from pyspeech.features.config import StftConfig
 
 STEPS = 41  # thresholds that are tried for a network
 ROUNDS = 4  # over the networks, at most
 
 
-def tune_vote(exp, voters, stft, collar):
+def tune_vote(exp: Experiment, voters: list[Voter], stft: StftConfig, collar: float) -> tuple[list[Voter], float]:
     """The voters with thresholds of a low DCF of their majority on dev, and that DCF, a fraction.
 
     voters: (folder of the scores, threshold, smoothing) of each network, tuned by itself. A threshold need not be where its
@@ -27,7 +40,7 @@ def tune_vote(exp, voters, stft, collar):
     return [(scores, threshold, smoothing) for (scores, _, smoothing), threshold in zip(voters, thresholds, strict=True)], dcf
 
 
-def alone(voters, index):
+def alone(voters: list[Voter], index: int) -> list[Voter]:
     """Voters whose majority is what one of them says: of the others, every second always says speech, and the rest never do."""
     others = [
         (scores, float(number % 2), smoothing)
@@ -36,7 +49,9 @@ def alone(voters, index):
     return [*others[:index], voters[index], *others[index:]]
 
 
-def descend(exp, voters, stft, collar, decisions):
+def descend(
+    exp: Experiment, voters: list[Voter], stft: StftConfig, collar: float, decisions: Decisions
+) -> tuple[list[Voter], float]:
     """Set the threshold of one voter after the other to the best on dev beside the others', until none changes. decisions:
     a Decisions."""
     import numpy as np
@@ -57,7 +72,9 @@ def descend(exp, voters, stft, collar, decisions):
     return voters, found.best_dcf
 
 
-def votes(decisions, cut, voter, others, thresholds):
+def votes(
+    decisions: Decisions, cut: DataCut, voter: Voter, others: Sequence[Voter], thresholds: Iterable[float]
+) -> Iterator[np.ndarray]:
     """Yield the majority for a stream of dev at each threshold of one voter, those of the others as they are: bool (T,)."""
     from pyspeech.sad.smoothing import majority
 
@@ -72,10 +89,10 @@ def votes(decisions, cut, voter, others, thresholds):
 class Decisions:
     """What networks decide for streams of dev at any threshold: each is worked out once, and kept as bits."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.bits = {}
 
-    def at(self, thresholds, cut, scores, smoothing):
+    def at(self, thresholds: Iterable[float], cut: DataCut, scores: Path, smoothing: str) -> Iterator[np.ndarray]:
         """Yield the decisions, bool (T,), of a network at each of the thresholds. scores: the folder of its scores."""
         import numpy as np
 

@@ -3,9 +3,23 @@
 backgrounds/{noise,music,rooms}/    pyspeech.audio.sound_store; a kind whose probability is 0 is missing
 """
 
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.errors import DownloadError, UserError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from tqdm import tqdm
+
+    from pyspeech.audio.sound_store import SoundStore
+    from pyspeech.engine.parts import Parts
+    from pyspeech.engine.run import Experiment
 
 SIMULATED = 60  # sounds of a kind, where they are made up
 # kind: (the option of how often it is heard, that of where it comes from, the argument of pyspeech.spoof.augmentation)
@@ -22,7 +36,7 @@ OPTIONS = [
 ]
 
 
-def collect_backgrounds(exp, conf):
+def collect_backgrounds(exp: Experiment, conf: Any) -> None:
     """Noise, music and rooms for training, which no other set has; after `prepare`, which takes all cores.
 
     Fill backgrounds/, and say in backgrounds/sources.json what with: {kind: text}. Goes on after a kill. UserError for
@@ -46,12 +60,14 @@ def collect_backgrounds(exp, conf):
     write_json(folder / "sources.json", described)
 
 
-def shown(read, progress, name):
+def shown(read: Callable[[str], Iterable[np.ndarray]], progress: tqdm, name: str) -> Iterator[np.ndarray]:
     progress.update()
     yield from read(name)
 
 
-def sources(kind, value, conf, folder, log, parts):
+def sources(
+    kind: str, value: str, conf: Any, folder: Path, log: logging.Logger, parts: Parts | None
+) -> tuple[str, list[str], Callable[[str], Iterable[np.ndarray]]]:
     """(what they are, names of sounds, function of a name that gives them) of a kind; value: of its option."""
     from local.add2022.backgrounds import backgrounds, read_sounds
 
@@ -73,14 +89,14 @@ def sources(kind, value, conf, folder, log, parts):
     return origin, [str(path) for path in paths], partial(read_sounds, kind=kind, rate=rate)
 
 
-def simulate(kind, rate, name):
+def simulate(kind: str, rate: int, name: str) -> list[np.ndarray]:
     """The made-up sound of a kind, by its number, alone in a list."""
     from local.synthesis.soundscape import make_music, make_noise
 
     return [{"noise": make_noise, "music": make_music, "rooms": make_room}[kind](int(name), rate)]
 
 
-def usable(kind, value, skip_bad, folder, log, parts):
+def usable(kind: str, value: str, skip_bad: bool, folder: Path, log: logging.Logger, parts: Parts | None) -> list[Path]:
     """Paths of a folder's audio files of a kind that can be used; the others are listed in folder/problems.txt, and stop
     where they are more than isolated ones."""
     from types import SimpleNamespace
@@ -108,7 +124,7 @@ def usable(kind, value, skip_bad, folder, log, parts):
     return [one.audio for one, _ in good]
 
 
-def make_room(number, rate):
+def make_room(number: int, rate: int) -> np.ndarray:
     """The impulse response (n,) float32 of a room with a reverberation time of up to 0.8 s (lhotse's FRA-RIR), by its
     number."""
     import numpy as np
@@ -125,7 +141,7 @@ def make_room(number, rate):
     return np.asarray(response / np.abs(response).max(), dtype=np.float32)
 
 
-def load_backgrounds(folder):
+def load_backgrounds(folder: Path) -> dict[str, SoundStore]:
     """{"noises", "musics", "rirs": stores of sounds (n,) float16} of a folder that `collect_backgrounds` filled."""
     from pyspeech.audio.sound_store import SoundStore
 

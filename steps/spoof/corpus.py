@@ -4,13 +4,23 @@ corpus/{train,dev,adapt,eval}.jsonl.gz   Lhotse cuts, see pyspeech/spoof/formats
 tests/<name>/eval.jsonl.gz               the same of the corpora of the option `test`, which nothing is trained on
 """
 
+from __future__ import annotations
+
 import importlib
+import logging
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.data.manifests import load_cuts
 from pyspeech.errors import UserError
 from pyspeech.fetch.download import cache_dir
 from pyspeech.spoof.scored_cuts import left
+
+if TYPE_CHECKING:
+    from lhotse.cut import Cut
+
+    from pyspeech.engine.run import Experiment
 
 LAYOUTS = ("add2022", "asvspoof2019", "asvspoof2021", "asvspoof5", "labelled")  # modules of local/add2022/
 KINDS = ("auto", *LAYOUTS)
@@ -24,7 +34,7 @@ NAMED = {  # what the names of folders begin with
 }
 
 
-def prepare(exp, conf):
+def prepare(exp: Experiment, conf: Any) -> None:
     """Corpus to Lhotse manifests: train, dev, adapt, eval; checks that the files alone give nothing away."""
     out, log = exp.dir / "corpus", exp.log
     if conf.corpus == "mini":
@@ -38,7 +48,7 @@ def prepare(exp, conf):
     prepare_layout(kind, corpus, out, log, skip_bad=conf.skip_bad, parts=exp.parts, **options)
 
 
-def fetch_public(conf, log):
+def fetch_public(conf: Any, log: logging.Logger) -> Path:
     """Bring the public list's files into the cache; returns the list of those that are there."""
     from local.add2022 import public
 
@@ -46,7 +56,7 @@ def fetch_public(conf, log):
     return public.fetch(cache_dir() / "public_fakes", log, clones, conf.skip_bad)
 
 
-def prepare_tests(exp, conf):
+def prepare_tests(exp: Experiment, conf: Any) -> None:
     """Corpora to test on alone to Lhotse manifests, of their eval set where they have several."""
     for name, corpus in conf.test.items():
         parts = exp.parts and exp.parts._replace(folder=exp.parts.folder / name)
@@ -57,7 +67,7 @@ def prepare_tests(exp, conf):
             raise UserError(f"test.{name}: {error}") from error
 
 
-def prepare_layout(kind, corpus, out, log, **options):
+def prepare_layout(kind: str, corpus: Path | str, out: Path, log: logging.Logger, **options: Any) -> None:
     """Write the manifests of a corpus of a layout, one of LAYOUTS, into `out`. options: of its module's `prepare`."""
     log.info("corpus=%s: the layout of %s", corpus, kind)
     counts = importlib.import_module(f"local.add2022.{kind}").prepare(corpus, out, log, **options)
@@ -69,7 +79,7 @@ def prepare_layout(kind, corpus, out, log, **options):
     )
 
 
-def kind_of(corpus):
+def kind_of(corpus: Path | str) -> str:
     """The layout of a corpus, one of LAYOUTS: that of the ASVspoof challenge whose protocols are found from the folder, or that
     a name in it says; labelled for a list, a folder with lists, or folders named after labels; else add2022."""
     from local.add2022 import add2022, asvspoof2019, labelled
@@ -91,17 +101,17 @@ def kind_of(corpus):
     return "add2022"
 
 
-def cuts_of_set(exp, name):
+def cuts_of_set(exp: Experiment, name: str) -> list[Any]:
     """The cuts of a set of the corpus, or of one of the option `test` by its name there; [] where it is missing."""
     return load_cuts(*place_of_set(exp, name))
 
 
-def place_of_set(exp, name):
+def place_of_set(exp: Experiment, name: str) -> tuple[Path, str]:
     """(folder, name of the manifest in it) of such a set."""
     return (exp.dir / "corpus", name) if name in SETS else (exp.dir / "tests" / name, "eval")
 
 
-def training_cuts(corpus, sets, without=None):
+def training_cuts(corpus: Path, sets: Iterable[str], without: str | None = None) -> list[Cut]:
     """The cuts of some sets, to train with, but for the fakes of some families of engines. UserError where labels are
     missing."""
     cuts = [cut for name in sets for cut in load_cuts(corpus, name)]

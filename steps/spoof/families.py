@@ -4,8 +4,14 @@ A family is what the corpus calls so, engines that have much in common; where it
 (pyspeech.spoof.formats.family_of).
 """
 
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from pyspeech.data.manifests import load_cuts
@@ -15,10 +21,17 @@ from pyspeech.files import write_json
 from pyspeech.spoof.scored_cuts import TOGETHER
 from steps.spoof.score import read_seeds
 
+if TYPE_CHECKING:
+    from lhotse.cut import Cut
+    from numpy.typing import ArrayLike
+
+    from pyspeech.engine.run import Experiment
+    from pyspeech.spoof.config import CropConfig
+
 ALL = "all"
 
 
-def families_left_out(conf, corpus, log):
+def families_left_out(conf: Any, corpus: Path, log: logging.Logger) -> list[str]:
     """The groups of families of conf.leave_out, joined by TOGETHER; `all` stands for each that train has, by itself. UserError
     for one that train does not have, or whose absence would leave no fakes."""
     from pyspeech.spoof.formats import family_of
@@ -43,7 +56,7 @@ def families_left_out(conf, corpus, log):
     return wanted
 
 
-def leave_out(exp, conf):
+def leave_out(exp: Experiment, conf: Any) -> None:
     """The last of the systems trained without some families of engines, and its error rates on these.
 
     families.json: {family: {"genuine", "fake": utterances of eval, "engines": {engine: utterances}, "kind": of engines,
@@ -66,11 +79,11 @@ def leave_out(exp, conf):
         write_json(exp.dir / "families.json", {name: {**entry, "steps": conf.left_out_steps} for name, entry in found.items()})
 
 
-def folder_name(system, group):
+def folder_name(system: str, group: str) -> str:
     return f"families/{system}/{quote(group, safe=f' {TOGETHER}')}"
 
 
-def shortened(conf, share):
+def shortened(conf: Any, share: float) -> Any:
     """A configuration with so much of its training's length, of the steps between its validations and of its clean batches."""
     from steps.spoof.train import scaled
 
@@ -80,7 +93,7 @@ def shortened(conf, share):
     return found
 
 
-def train_without(exp, conf, system, group):
+def train_without(exp: Experiment, conf: Any, system: str, group: str) -> None:
     """The detector that has not met a group of families, unless it is there. Of several processes, all train it."""
     from pyspeech.training import distributed
     from steps.spoof.train import backgrounds_of, train_detector
@@ -92,7 +105,9 @@ def train_without(exp, conf, system, group):
         train_detector(exp, shorter, system, conf.seeds[0], backgrounds_of(exp, system), name, without=group)
 
 
-def measured(exp, crop, system, family, group, cuts, met):
+def measured(
+    exp: Experiment, crop: CropConfig, system: str, family: str, group: str, cuts: Sequence[Cut], met: Mapping[str, float]
+) -> dict[str, Any]:
     """The entry of a family, left out with its group, in families.json. cuts: of eval; met: {id: score} of the detector
     that has met all families."""
     from collections import Counter
@@ -123,7 +138,7 @@ def measured(exp, crop, system, family, group, cuts, met):
     return entry
 
 
-def error_rates(genuine, fakes, scores):
+def error_rates(genuine: list[Cut], fakes: list[Cut], scores: ArrayLike) -> dict[str, Any]:
     """{"eer", "interval": its 95 % bootstrap, "conditions": {condition: EER}} of cuts and the scores of all of them, genuine
     first; fractions."""
     import numpy as np

@@ -1,11 +1,23 @@
 """Figures 2 and 3 of Li et al. 2022 from our own data."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from pyspeech.report.plots import new_figure, save
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike
 
 COEFFICIENTS = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2)
 
 
-def envelopes(samples, coefficients=COEFFICIENTS, rate=16000, points=513):
+def envelopes(
+    samples: np.ndarray, coefficients: Sequence[float] = COEFFICIENTS, rate: int = 16000, points: int = 513
+) -> tuple[np.ndarray, dict[float, np.ndarray]]:
     """Spectral envelopes of a vowel under each coefficient: (frequencies in Hz (points,), {coefficient: dB (points,)}).
 
     samples: (N,) of the vowel, at least 20 ms. The envelope is that of linear prediction in the loudest frame of 20 ms,
@@ -33,7 +45,7 @@ def envelopes(samples, coefficients=COEFFICIENTS, rate=16000, points=513):
     return np.linspace(0, rate / 2, points), levels
 
 
-def plot_envelopes(frequencies, levels, path, title=""):
+def plot_envelopes(frequencies: np.ndarray, levels: Mapping[float, np.ndarray], path: Path | str, title: str = "") -> None:
     """Figure 2: what `envelopes` returns; the envelope of coefficient 1, the speech itself, in solid black."""
     import math
 
@@ -56,19 +68,19 @@ def plot_envelopes(frequencies, levels, path, title=""):
     save(figure, path)
 
 
-def histograms(genuine, fake, bins=20):
+def histograms(genuine: ArrayLike, fake: ArrayLike, bins: int = 20) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Counts of probabilities of being genuine: (edges (bins + 1,), 0 to 1, of genuine (bins,), of fake (bins,))."""
     import numpy as np
 
     edges = np.linspace(0, 1, bins + 1)
     # Rounding may leave a probability a little outside.
-    return (edges, *(np.histogram(np.clip(values, 0, 1), edges)[0] for values in (genuine, fake)))
+    return (edges, *(np.histogram(np.clip(values, 0, 1), edges)[0] for values in (genuine, fake)))  # pyright: ignore[reportReturnType]
 
 
-def plot_histograms(systems, path, bins=20):
+def plot_histograms(systems: Mapping[str, tuple[ArrayLike, ArrayLike]], path: Path | str, bins: int = 20) -> None:
     """Figure 3: a panel each, on one scale. systems: {title: (probabilities of genuine, of fake)}, genuine is red."""
     figure, axes = new_figure(4.5 * len(systems), 3.6, columns=len(systems))
-    counted = {title: histograms(*probabilities, bins) for title, probabilities in systems.items()}  # pyright: ignore[reportCallIssue]
+    counted = {title: histograms(*probabilities, bins) for title, probabilities in systems.items()}
     top = max(max(genuine.max(), fake.max()) for _, genuine, fake in counted.values())
     for axis, (title, (edges, genuine, fake)) in zip([axes] if len(systems) == 1 else axes, counted.items(), strict=True):
         for values, colour, label in ((genuine, "red", "genuine"), (fake, "blue", "fake")):

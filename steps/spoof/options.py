@@ -2,6 +2,8 @@
 
 import math
 import re
+from collections.abc import Callable
+from typing import Any
 
 from pyspeech.errors import requirement
 from pyspeech.spoof.scored_cuts import TOGETHER
@@ -14,7 +16,7 @@ ENGINES = ("seen", "all")  # of corpus=mini
 TRAINED = ("features", "network", "data", "train", "start_from")  # options of every training
 
 
-def check_options(conf):
+def check_options(conf: Any) -> None:
     """Raise UserError for options of the recipe that make no sense, or not together."""
     require = requirement("", conf)
     require("kind", conf.kind in KINDS, f"one of {', '.join(KINDS)}")
@@ -33,27 +35,27 @@ def check_options(conf):
     check_start(conf)
 
 
-def own_options(system):
+def own_options(system: str) -> list[str]:
     """The options of a system's training beside those of all."""
     return ["augment", "specaugment"] * bool(SYSTEMS[system]) + ["pooled_steps"] * ("sets" in SYSTEMS[system])
 
 
-def read_by_report(conf):
+def read_by_report(conf: Any) -> list[str]:
     """What the tables are made of."""
     differences = "{differences,families}.json" if conf.leave_out else "differences.json"
     return [*all_corpora(conf), "backgrounds/sources.json", differences, *(f"scores/{name}{{,.json}}" for name in conf.systems)]
 
 
-def all_corpora(conf):
+def all_corpora(conf: Any) -> list[str]:
     """The folder of the corpus, and that of those to test on alone, where there are some."""
     return ["corpus", *if_tested(conf)]
 
 
-def if_tested(conf):
+def if_tested(conf: Any) -> list[str]:
     """The folder of the corpora to test on alone, where there are some."""
     return ["tests"] * bool(conf.test)
 
 
-def if_left_out(*paths, last_scores=False):
+def if_left_out(*paths: str, last_scores: bool = False) -> Callable[[Any], list[str]]:
     """A function of the configuration: the paths, and the scores of the last of the systems, where families are left out."""
     return lambda conf: [*paths, *[f"scores/{conf.systems[-1]}"] * last_scores] if conf.leave_out else []

@@ -1,6 +1,11 @@
 """The last stages of egs/add2022: its figures and tables; `exp` is the engine's Experiment."""
 
+from __future__ import annotations
+
 import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.data.manifests import load_cuts
 from pyspeech.report.det_plot import plot_det
@@ -11,6 +16,11 @@ from steps.spoof.figures import envelopes, plot_envelopes, plot_histograms
 from steps.spoof.score import divide, labels_of_set, read_seeds, scored_sets
 from steps.systems import read_scores
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from pyspeech.engine.run import Experiment
+
 NOTES = {
     "mini": "Corpus mini: recordings of people from free packages, and fakes that vocoders and speech "
     "synthesisers made of them and of texts, all through the same recording chain (local/add2022/mini.py).",
@@ -20,7 +30,7 @@ SEARCHED = 50  # genuine utterances, for the vowel of Figure 2
 HISTOGRAMS = ("rnm_sm", "rnm_sm_mc0.8")  # the two panels of Figure 3, trained on Train+Dev. where that was done
 
 
-def report(exp, conf):
+def report(exp: Experiment, conf: Any) -> None:
     """Table 3, the histograms of Figure 3 and detection error curves.
 
     results.json, RESULTS.md and figures/ in the experiment folder.
@@ -57,7 +67,9 @@ def report(exp, conf):
     )
 
 
-def plot_scores(divided, calibrations, name, folder):
+def plot_scores(
+    divided: Mapping[str, tuple[np.ndarray, np.ndarray]], calibrations: Mapping[str, dict[str, float]], name: str, folder: Path
+) -> None:
     """Figure 3 (histograms of the networks' own probabilities) and detection error curves of a set.
 
     divided: {system: (genuine, fake) calibrated scores}; calibrations: {system: the fields of its Calibration}.
@@ -65,7 +77,7 @@ def plot_scores(divided, calibrations, name, folder):
     prefix = "traindev_" if all(f"traindev_{system}" in divided for system in HISTOGRAMS) else ""
     panels = [prefix + system for system in HISTOGRAMS if prefix + system in divided]
     plot_histograms(
-        {
+        {  # pyright: ignore[reportArgumentType]
             f"{system}, {name}": tuple(own_probability(scores, calibrations[system]) for scores in divided[system])
             for system in panels or list(divided)[:2]
         },
@@ -74,7 +86,7 @@ def plot_scores(divided, calibrations, name, folder):
     plot_det({f"{system}, {name}": scores for system, scores in divided.items()}, folder / "det.png")
 
 
-def own_probability(ratios, calibration):
+def own_probability(ratios: np.ndarray, calibration: Mapping[str, float]) -> np.ndarray:
     """What the network itself says, (n,) from 0 to 1: of calibrated scores (n,), the logistic function of the mean log odds
     of an utterance's windows that they were. calibration: the fields of a Calibration."""
     from pyspeech.spoof.calibration import Calibration
@@ -82,7 +94,7 @@ def own_probability(ratios, calibration):
     return Calibration().probability(Calibration(**calibration).score(ratios))
 
 
-def divided_scores(exp, seeds, name):
+def divided_scores(exp: Experiment, seeds: Mapping[str, Sequence[int]], name: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """{system: (scores of genuine, of fake)} of a set by each system's first seed; {} where labels are not known.
 
     seeds: {system: its seeds}.
@@ -92,14 +104,14 @@ def divided_scores(exp, seeds, name):
     labels = labels_of_set(exp.dir / "corpus", name)
     if {label.genuine for label in labels.values()} != {True, False}:
         return {}
-    return {
+    return {  # pyright: ignore[reportReturnType]
         system: tuple(np.array(scores) for scores in divide(read_seeds(exp, system, own[:1], name)[0], labels))
         for system, own in seeds.items()
         if name in scored_sets(system)
     }
 
 
-def counts(exp, tests):
+def counts(exp: Experiment, tests: Iterable[str]) -> dict[str, dict[str, Any]]:
     """{set: {"genuine": n, "fake": n, "minutes": m}} of the sets that are there. tests: names of corpora to test on alone."""
     found = {}
     for name in (*SETS, *tests):
@@ -114,7 +126,7 @@ def counts(exp, tests):
     return found
 
 
-def plot_vowel(exp, conf):
+def plot_vowel(exp: Experiment, conf: Any) -> None:
     """Spectral envelopes of a vowel under each McAdams coefficient (Figure 2).
 
     Figure 2: envelopes of an /a/ of a genuine training utterance under each coefficient.

@@ -1,6 +1,12 @@
 """Scores of the detectors of egs/add2022 on dev, adapt, eval and the corpora to test on alone, and their error rates."""
 
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.data.manifests import load_cuts
 from pyspeech.engine.parts import in_parts
@@ -13,6 +19,13 @@ from steps.spoof.tables import chance_of
 from steps.spoof.train import trained_on
 from steps.systems import seeds_of
 
+if TYPE_CHECKING:
+    from lhotse.cut import Cut
+
+    from pyspeech.engine.run import Experiment
+    from pyspeech.spoof.formats import Label
+    from pyspeech.spoof.scoring import AsvRates
+
 SETS = ("dev", "adapt", "eval")
 COMPARED = (
     ("none", "rnm_sm"),
@@ -23,12 +36,12 @@ COMPARED = (
 )
 
 
-def scored_sets(system, tests=()):
+def scored_sets(system: str, tests: Iterable[str] = ()) -> list[str]:
     """The sets that a system has not been trained on. tests: names of corpora to test on alone."""
     return [name for name in (*SETS, *tests) if name not in trained_on(system)]
 
 
-def score_system(exp, conf, system):
+def score_system(exp: Experiment, conf: Any, system: str) -> None:
     """scores/<system>/<seed>/<set>.txt, score files of calibrated log-likelihood ratios; scores/<system>.json, its
     figures, and the same on the screen. What training has scored to calibrate on is not scored again."""
     from pyspeech.compat import default_device
@@ -77,7 +90,7 @@ def score_system(exp, conf, system):
             exp.log.info("%s, %s: min t-DCF %s", system, name, ", ".join(f"{value:.4f}" for value in entry["min_tdcf"]))
 
 
-def system_figures(exp, conf, system):
+def system_figures(exp: Experiment, conf: Any, system: str) -> dict[str, Any]:
     """Figures of a system as `steps.spoof.tables` describes them; sets without labels of both kinds are left out."""
     seeds = seeds_of(conf, system)
     sets = {}
@@ -92,7 +105,7 @@ def system_figures(exp, conf, system):
     return {"seeds": list(seeds), "sets": sets}
 
 
-def set_figures(scores, labels, asv):
+def set_figures(scores: Sequence[Mapping[str, float]], labels: Mapping[str, Label], asv: AsvRates | None) -> dict[str, Any]:
     """Figures of one set. scores: [{utterance: score} of each seed]; labels: {utterance: Label}; asv: AsvRates or None."""
     import numpy as np
 
@@ -100,7 +113,7 @@ def set_figures(scores, labels, asv):
     from pyspeech.spoof.scoring import eer_draws
 
     found = [score_set(labels, of_seed, asv=asv, draws=1) for of_seed in scores]  # the interval is that of the mean
-    draws = np.mean([eer_draws(*divide(of_seed, labels)) for of_seed in scores], axis=0)  # pyright: ignore[reportArgumentType]
+    draws = np.mean([eer_draws(*divide(of_seed, labels)) for of_seed in scores], axis=0)
     entry = {name: [one[name] for one in found] for name in ("eer", "cllr", "min_tdcf") if name in found[0]}
     entry.update(interval=np.percentile(draws, [2.5, 97.5]).tolist(), genuine=found[0]["genuine"], fake=found[0]["fake"])
     for kind in ("attacks", "conditions"):
@@ -112,7 +125,7 @@ def set_figures(scores, labels, asv):
     return entry
 
 
-def group_figures(scores, labels, cuts):
+def group_figures(scores: Sequence[Mapping[str, float]], labels: Mapping[str, Label], cuts: Sequence[Cut]) -> dict[str, Any]:
     """{"families", "languages", "pages": {name: [EER by each seed]}} of a set, of what its cuts say and is not the same in all:
     the fakes of a family against all genuine utterances, and all utterances of a language or a page. scores, labels: as for
     `set_figures`."""
@@ -139,12 +152,12 @@ def group_figures(scores, labels, cuts):
     return found
 
 
-def divide(scores, labels):
+def divide(scores: Mapping[str, float], labels: Mapping[str, Label]) -> tuple[list[float], list[float]]:
     """(scores of genuine, scores of fake) utterances, in the order of the labels."""
-    return tuple([scores[name] for name, label in labels.items() if label.genuine == kind] for kind in (True, False))
+    return tuple([scores[name] for name, label in labels.items() if label.genuine == kind] for kind in (True, False))  # pyright: ignore[reportReturnType]
 
 
-def compare_systems(exp, conf):
+def compare_systems(exp: Experiment, conf: Any) -> None:
     """Paired differences between systems on eval and each corpus to test on, on all fakes and on those of unseen engines.
 
     differences.json: `differences` of those pairs of COMPARED that are among the systems.
@@ -155,7 +168,9 @@ def compare_systems(exp, conf):
     write_json(exp.dir / "differences.json", found)
 
 
-def differences(exp, seeds, pairs, name):
+def differences(
+    exp: Experiment, seeds: Mapping[str, Sequence[int]], pairs: Sequence[tuple[str, str]], name: str
+) -> list[dict[str, Any]]:
     """`difference` of each pair of systems on a set, and then on those of its fakes alone whose engines neither train nor
     dev has, where that leaves out some and not all. [] for a set without labels of both kinds."""
     every = labels_of_set(*place_of_set(exp, name))
@@ -168,7 +183,9 @@ def differences(exp, seeds, pairs, name):
     ]
 
 
-def difference(exp, seeds, pair, name, labels):
+def difference(
+    exp: Experiment, seeds: Mapping[str, Sequence[int]], pair: tuple[str, str], name: str, labels: Mapping[str, Label]
+) -> dict[str, Any]:
     """EER of the second of two systems less that of the first, means over the seeds that both have, with a paired
     bootstrap's interval: the draws are of the same utterances for both, those of labels {utterance: Label}, of a set.
     seeds: {system: its seeds}."""
@@ -181,7 +198,7 @@ def difference(exp, seeds, pair, name, labels):
     for system in pair:
         scores = read_seeds(exp, system, shared, name)
         means.append(float(np.mean([equal_error_rate(*divide(of_seed, labels))[0] for of_seed in scores])))
-        draws.append(np.mean([eer_draws(*divide(of_seed, labels)) for of_seed in scores], axis=0))  # pyright: ignore[reportArgumentType]
+        draws.append(np.mean([eer_draws(*divide(of_seed, labels)) for of_seed in scores], axis=0))
     return {
         "systems": list(pair),
         "set": name,
@@ -192,7 +209,7 @@ def difference(exp, seeds, pair, name, labels):
     }
 
 
-def unseen_labels(corpus, labels):
+def unseen_labels(corpus: Path, labels: Mapping[str, Label]) -> dict[str, Label]:
     """Those of {utterance: Label} that are genuine or of an engine (attack) that neither train nor dev has."""
     from pyspeech.spoof.formats import label_of
 
@@ -205,21 +222,21 @@ def unseen_labels(corpus, labels):
     return {name: label for name, label in labels.items() if label.genuine or label.attack not in seen}
 
 
-def labels_of_set(corpus, name):
+def labels_of_set(corpus: Path, name: str) -> dict[str, Label]:
     """{utterance: Label} of those utterances of a set whose label is known."""
     from pyspeech.spoof.formats import label_of
 
     return {cut.id: label_of(cut) for cut in load_cuts(corpus, name) if cut.supervisions[0].text}
 
 
-def read_seeds(exp, system, seeds, name):
+def read_seeds(exp: Experiment, system: str, seeds: Iterable[int], name: str) -> list[dict[str, float]]:
     """[{utterance: score} of each seed] of a set."""
     from pyspeech.spoof.score_files import read_scores
 
     return [read_scores(exp.dir / "scores" / system / str(seed) / f"{name}.txt") for seed in seeds]
 
 
-def asv_rates_of(corpus, name, log):
+def asv_rates_of(corpus: Path, name: str, log: logging.Logger) -> AsvRates | None:
     """AsvRates of the scores of speaker verification that come with a set, or None; also, with a warning, where they are
     so bad that min t-DCF is not defined."""
     from pyspeech.errors import UserError

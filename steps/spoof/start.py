@@ -1,12 +1,18 @@
 """The weights that trainings of egs/add2022 begin with: random ones, or those of a detector (`start_from`), which learns from
 another corpus then."""
 
+from __future__ import annotations
+
 from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.errors import UserError
 
+if TYPE_CHECKING:
+    from pyspeech.spoof.networks import DetectorNetwork
 
-def check_start(conf):
+
+def check_start(conf: Any) -> None:
     """Raise UserError where the detector of conf.start_from cannot be read, looks at other features, or would have met what is
     to be left out."""
     if conf.start_from == "random":
@@ -27,7 +33,7 @@ def check_start(conf):
         raise UserError(f"start_from={conf.start_from}: its weights are for other features; expected {' '.join(wrong)}")
 
 
-def first_model(conf):
+def first_model(conf: Any) -> DetectorNetwork:
     """The network of conf.network and conf.features that a training begins with."""
     from pyspeech.spoof.checkpoint import load_model
     from pyspeech.spoof.networks import make_network

@@ -7,6 +7,8 @@ them}}, "calibrations": [of each seed, {"slope", "offset"}]}}
 """
 
 import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from pyspeech.report.tables import bracketed, decimals, markdown_table, percent, report_text, spread
 from steps.chance import chance_note, chance_section
@@ -35,7 +37,7 @@ GROUPS = {"attacks": "attack", "conditions": "condition", "families": "family", 
 AVERAGED = ("families", "languages", "pages")  # with a row of means, in which each counts the same
 
 
-def table_3(scores):
+def table_3(scores: Mapping[str, Any]) -> str:
     """EER in % of every system on every set it was not trained on; with several seeds their mean and standard deviation.
 
     The paper's figures of Train+Dev. stand beside our systems that are trained on these, or where there are none beside
@@ -51,7 +53,7 @@ def table_3(scores):
     return markdown_table(header, rows)
 
 
-def interval_table(scores):
+def interval_table(scores: Mapping[str, Any]) -> str:
     """Mean EER in % with its 95 % interval, Cllr, and min t-DCF where there is one, of each system and set."""
     shown = sets_of(scores)
     rows = []
@@ -64,7 +66,7 @@ def interval_table(scores):
     return markdown_table(["Augmentations", *header], rows)
 
 
-def interval_cell(entry):
+def interval_cell(entry: Mapping[str, Any] | None) -> str | None:
     """ "EER [low, high], Cllr[, min t-DCF]" of a system's entry of a set; None where it has none."""
     if entry is None:
         return None
@@ -72,7 +74,7 @@ def interval_cell(entry):
     return f"{percent(error)} {bracketed(entry['interval'])}, {cllr:.2f}" + "".join(f", {cost:.3f}" for cost in tandem)
 
 
-def detail_table(scores, name, kind):
+def detail_table(scores: Mapping[str, Any], name: str, kind: str) -> str | None:
     """EER in % of a set by attack, condition and so on (a kind of GROUPS), a column a system; None where the set has fewer than
     two of them."""
     sets = {system: scores[system]["sets"][name] for system in systems_of(scores) if name in scores[system]["sets"]}
@@ -86,18 +88,18 @@ def detail_table(scores, name, kind):
     return markdown_table([GROUPS[kind], *sets], rows)
 
 
-def corpus_table(counts):
+def corpus_table(counts: Mapping[str, Mapping[str, Any]]) -> str:
     """What there is of each set; counts: {set: {"genuine", "fake", "minutes"}}."""
     rows = [[name, sizes["genuine"], sizes["fake"], f"{sizes['minutes']:.1f}"] for name, sizes in counts.items()]
     return markdown_table(["set", "genuine", "fake", "minutes"], rows)
 
 
-def sources_note(sources):
+def sources_note(sources: Mapping[str, str]) -> str:
     """What augmentation mixes with speech: {kind: what, of what}."""
     return "Heard with the speech in training: " + "; ".join(f"{kind}, {text}" for kind, text in sources.items()) + "."
 
 
-def shortcut_note(shortcuts):
+def shortcut_note(shortcuts: Mapping[str, Any]) -> str:
     """What a linear model makes of the files alone: {"files": {set: EER}, "mel": {set: EER}}, and "pages" where there are some:
     {"files", "mel": {"over", "within": EER, "pages": number}}."""
 
@@ -117,7 +119,7 @@ def shortcut_note(shortcuts):
     )
 
 
-def difference_note(difference):
+def difference_note(difference: Mapping[str, Any]) -> str:
     """One line for {"systems": [a, b], "set", "seeds", "unseen", "first", "mean", "interval"}: the EER of b less that of
     a, over the same utterances."""
     first, second = difference["systems"]
@@ -130,7 +132,7 @@ def difference_note(difference):
     )
 
 
-def choice_note(scores):
+def choice_note(scores: Mapping[str, Any]) -> str:
     """What has chosen the weights of the systems that there are, and what the paper's figures are of."""
     data = {TABLE_3[system][0] for system in scores}
     said = ["Dev. chooses the weights of what is trained on Train."] if "Train" in data else []
@@ -143,7 +145,7 @@ def choice_note(scores):
     return " ".join([*said, "The paper's figures are for ADD 2022, whose validation set is not public."])
 
 
-def families_table(families):
+def families_table(families: Mapping[str, Any]) -> str:
     """EER in % on eval's fakes of each family, of a detector that was trained with it and of one that was not, on clean
     utterances too where eval has others; the means of each kind of families.
 
@@ -190,7 +192,7 @@ def _company(family, entry):
     return ", ".join(name for name in entry["group"] if name != family) or None
 
 
-def families_note(system, families):
+def families_note(system: str, families: Mapping[str, Any]) -> str:
     """What the two columns of `families_table` are."""
     shares = {entry["steps"] for entry in families.values()} - {1.0}
     shorter = f", in {percent(shares.pop(), 0)} % of the steps" if shares else ""
@@ -200,7 +202,7 @@ def families_note(system, families):
     )
 
 
-def chance_of(system, entry):
+def chance_of(system: str, entry: Mapping[str, Any]) -> str | None:
     """A note on a system that cannot be told from chance, by the first set that it was scored on: dev, if it was."""
     name = next((name for name in (*SETS, *entry["sets"]) if name in entry["sets"]), None)
     if name is None:
@@ -209,26 +211,34 @@ def chance_of(system, entry):
     return chance_note(system, "eer", statistics.mean(found["eer"]), name, found["interval"])
 
 
-def systems_of(scores):
+def systems_of(scores: Mapping[str, Any]) -> list[str]:
     return [system for system in TABLE_3 if system in scores]
 
 
-def sets_of(scores):
+def sets_of(scores: Mapping[str, Any]) -> list[str]:
     """The sets that have been scored, those of the corpus first."""
     found = dict.fromkeys(name for entry in scores.values() for name in entry["sets"])
     return sorted(found, key=lambda name: list(SETS).index(name) if name in SETS else len(SETS))
 
 
-def title(name):
+def title(name: str) -> str:
     """What tables call a set."""
     return SETS.get(name, name)
 
 
-def mean_percent(values):
+def mean_percent(values: Sequence[float] | None) -> str | None:
     return percent(statistics.mean(values)) if values else None
 
 
-def report(scores, differences, note, command, remarks=(), calibrated=True, families=None):
+def report(
+    scores: Mapping[str, Any],
+    differences: Sequence[Mapping[str, Any]],
+    note: str,
+    command: str,
+    remarks: Iterable[str] = (),
+    calibrated: bool = True,
+    families: Mapping[str, Any] | None = None,
+) -> str:
     """RESULTS.md. calibrated: whether there was a dev set to calibrate on. families: of `families_table`."""
     parts = [
         "## Table 3: EER in %",

@@ -1,13 +1,26 @@
 """Training of the systems of egs/add2022: the rows of Table 3 of Li et al. 2022, the same trained on train alone, which
 dev chooses the weights of, and one without augmentation."""
 
+from __future__ import annotations
+
+import logging
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from steps.chance import warn_of_training
 from steps.spoof.start import first_model
 from steps.systems import seeds_of
+
+if TYPE_CHECKING:
+    from lhotse.cut import Cut
+
+    from pyspeech.audio.sound_store import SoundStore
+    from pyspeech.engine.run import Experiment
+    from pyspeech.spoof.config import AugmentConfig
+    from pyspeech.training.config import TrainConfig
 
 COMMON = {"rnm": True}  # reverberation, noise and music
 MASKED = {**COMMON, "masks": True}  # and masks on the spectrogram
@@ -26,17 +39,17 @@ SYSTEMS = {
 }
 
 
-def trained_on(system):
+def trained_on(system: str) -> Sequence[str]:
     """The sets whose utterances a system is trained on."""
     return SYSTEMS[system].get("sets", ("train",))
 
 
-def chosen_by(system):
+def chosen_by(system: str) -> str | None:
     """The set that chooses a system's weights: dev, or adapt where that is trained on; None where both are."""
     return next((name for name in ("dev", "adapt") if name not in trained_on(system)), None)
 
 
-def augment_config(conf, system):
+def augment_config(conf: Any, system: str) -> AugmentConfig:
     """The AugmentConfig of a system: of conf.augment what it has."""
     options, config = SYSTEMS[system], conf.augment
     if not options.get("rnm"):
@@ -46,7 +59,7 @@ def augment_config(conf, system):
     return replace(config, coefficients=options["coefficients"])
 
 
-def train_config(conf, system, seed, chosen):
+def train_config(conf: Any, system: str, seed: int, chosen: bool) -> TrainConfig:
     """The TrainConfig of a system; chosen: whether there is a set to choose its weights by. Where that is not so as dev has
     gone into training, it stops early."""
     train = replace(conf.train, seed=seed)
@@ -56,18 +69,18 @@ def train_config(conf, system, seed, chosen):
     return replace(train, **scaled(train, share, "max_steps", "max_epochs"), patience=None, average_best=1)
 
 
-def scaled(train, share, *names):
+def scaled(train: TrainConfig, share: float, *names: str) -> dict[str, int]:
     """{name: so much of it, at least 1} of options of a TrainConfig that are set."""
     return {name: max(1, round(share * getattr(train, name))) for name in names if getattr(train, name) is not None}
 
 
-def train_system(exp, conf, system):
+def train_system(exp: Experiment, conf: Any, system: str) -> None:
     """models/<system>/<seed>/model.pt for each of its seeds. Goes on after a kill, and is kept where it is done."""
     for seed in seeds_of(conf, system):
         train_detector(exp, conf, system, seed, backgrounds_of(exp, system), f"{system}/{seed}")
 
 
-def backgrounds_of(exp, system):
+def backgrounds_of(exp: Experiment, system: str) -> dict[str, SoundStore]:
     """{"noises", "musics", "rirs": lists of arrays (n,) at the features' sampling rate} that a system is trained with."""
     if not SYSTEMS[system].get("rnm"):
         return {}
@@ -76,7 +89,15 @@ def backgrounds_of(exp, system):
     return load_backgrounds(exp.dir / "backgrounds")
 
 
-def train_detector(exp, conf, system, seed, backgrounds, name, without=None):
+def train_detector(
+    exp: Experiment,
+    conf: Any,
+    system: str,
+    seed: int,
+    backgrounds: Mapping[str, SoundStore],
+    name: str,
+    without: str | None = None,
+) -> None:
     """One detector in training/<name>, then models/<name>/model.pt.
 
     backgrounds: of `backgrounds_of`. without: families of engines whose fakes it is not to meet, joined by TOGETHER. The set of
@@ -125,7 +146,7 @@ def train_detector(exp, conf, system, seed, backgrounds, name, without=None):
     save_calibrated(exp.dir / "models" / name, model, conf.data, known, calibration, exp.log, exp.parts)
 
 
-def say_drawn(cuts, often, log, some_left_out=False):
+def say_drawn(cuts: Sequence[Cut], often: Mapping[str, float], log: logging.Logger, some_left_out: bool = False) -> None:
     """Which fakes conf.data.often draws more often, and a warning of names that no fake has: mistyped ones."""
     from pyspeech.spoof.formats import label_of
 

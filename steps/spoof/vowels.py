@@ -5,7 +5,13 @@ prediction of pre-emphasised speech; they have to be those of an open vowel (Hil
 768 and 1333 Hz of men, 936 and 1551 of women), with a third above them, and to stay for 50 ms.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
 
 RATE = 16000  # Hz, of the speech
 SIZE, SHIFT = 320, 160  # samples of a frame, and from frame to frame
@@ -29,7 +35,7 @@ class Vowel:
     formants: tuple
 
 
-def find_vowel(samples):
+def find_vowel(samples: np.ndarray) -> Vowel | None:
     """The most strongly voiced Vowel /a/ of samples (N,) at RATE; None where there is none."""
     import numpy as np
 
@@ -48,7 +54,7 @@ def find_vowel(samples):
     return Vowel(int(best * SHIFT), min(1.0, float(strength[best])), float(pitch[best]), tuple(found[best].tolist()))
 
 
-def formants(samples, starts):
+def formants(samples: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """The first three formants in Hz, (frames, 3), of the frames (SIZE,) of samples (N,) at RATE that begin at `starts`; nan
     where there are fewer."""
     import numpy as np

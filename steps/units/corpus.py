@@ -4,13 +4,21 @@ corpus/{unit,voice,test}.jsonl.gz   Lhotse cuts, one an utterance; supervision.s
 corpus/abx.item, corpus/bitrate_filelist
 """
 
+from __future__ import annotations
+
 import re
 import unicodedata
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lhotse.cut import Cut
+
+    from pyspeech.engine.run import Experiment
 
 MINI_LANGUAGES = ("cs", "nl")  # of local/zerospeech/mini.py
 
 
-def prepare(exp, conf):
+def prepare(exp: Experiment, conf: Any) -> None:
     """Corpus to Lhotse manifests, ABX items and the list for the bitrate."""
     out, log, parts = exp.dir / "corpus", exp.log, exp.parts
     if conf.corpus == "mini":
@@ -25,15 +33,15 @@ def prepare(exp, conf):
     log.info("%s", ", ".join(f"{name} {count}" for name, count in counts.items()))
 
 
-def speaker_of(cut):
-    return cut.supervisions[0].speaker
+def speaker_of(cut: Cut) -> str:
+    return cut.supervisions[0].speaker  # pyright: ignore[reportReturnType]
 
 
-def words_of(cut):
+def words_of(cut: Cut) -> str:
     """The text of a cut as lower-case words; "" where there is none."""
     return plain_words(cut.supervisions[0].text or "")
 
 
-def plain_words(text):
+def plain_words(text: str) -> str:
     """A text as lower-case words; letters with accents are one character each where Unicode has them."""
     return " ".join(re.findall(r"\w+", unicodedata.normalize("NFC", text).lower()))

@@ -1,10 +1,22 @@
 """Plots beside the tables of Tjandra et al. 2020: ABX against bitrate, how often codes are used, a sentence."""
 
+from __future__ import annotations
+
 import statistics
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.report.plots import new_figure, save
 from steps.units.tables import TABLES
+
+if TYPE_CHECKING:
+    import numpy as np
+    from lhotse.cut import Cut
+
+    from pyspeech.features.config import StftConfig
+    from pyspeech.units.checkpoint import Bundle
 
 SIZES = "TrfVQVAE, K"  # the families of systems that a line goes through, in the order of their number of codes
 FAMILIES = {
@@ -19,7 +31,7 @@ DEEPEST = 70.0  # dB below a picture's loudest
 PICTURED = (1.5, 4.0)  # seconds: an utterance so long is shown, where there is one
 
 
-def family_of(system):
+def family_of(system: str) -> str:
     """One of FAMILIES."""
     for start, family in (("kmeans", "k-means, K"), ("conv", "Conv VQVAE, K")):
         if system.startswith(start):
@@ -27,7 +39,7 @@ def family_of(system):
     return SIZES if "_" not in system else "log-Mel" if system.endswith("logmel") else "regularised"
 
 
-def trade_off_points(scores, mode):
+def trade_off_points(scores: Mapping[str, Any], mode: str) -> dict[str, list[tuple[int, float, float, float | None]]]:
     """{family: [(codes, bit/s, ABX in %, its standard deviation over the seeds or None), ...]}, few codes first.
 
     scores: as for steps.units.tables; mode: "within" or "across". Systems without that ABX, or bitrate, are left out.
@@ -47,18 +59,18 @@ def trade_off_points(scores, mode):
     return {family: sorted(points[family], key=lambda point: point[:3]) for family in FAMILIES if family in points}
 
 
-def has_abx(entries, mode):
+def has_abx(entries: Sequence[Mapping[str, Any]], mode: str) -> bool:
     return bool(entries[0]["abx"]) and entries[0]["abx"][mode] is not None
 
 
-def paper_points(points):
+def paper_points(points: Mapping[str, Sequence[tuple[int, float, float, float | None]]]) -> list[tuple[float, float]]:
     """[(bit/s, ABX across in %), ...] of the paper's systems that are near `points`, which trade_off_points gave."""
     figures = sorted({(bitrate, abx) for models in TABLES.values() for _, abx, bitrate in models.values() if abx})
     ours = [abx for family in points.values() for _, _, abx, _ in family]
     return [point for point in figures if min(ours) - NEAR <= point[1] <= max(ours) + NEAR] if ours else []
 
 
-def plot_trade_off(scores, path):
+def plot_trade_off(scores: Mapping[str, Any], path: Path | str) -> bool:
     """ABX across and within speakers against the bitrate. Returns whether there was anything to draw."""
     if not any(trade_off_points(scores, mode) for mode in ("across", "within")):
         return False
@@ -93,7 +105,7 @@ def plot_trade_off(scores, path):
     return True
 
 
-def code_shares(folder):
+def code_shares(folder: Path) -> list[float]:
     """Shares of the codes in use, the most frequent first. folder: of units, an array file an utterance."""
     import numpy as np
 
@@ -102,7 +114,7 @@ def code_shares(folder):
     return [count / total for count in sorted(counts.values(), reverse=True)]
 
 
-def plot_code_usage(shares, path):
+def plot_code_usage(shares: Mapping[str, Sequence[float]], path: Path | str) -> None:
     """Rank and share of every code, doubly logarithmic. shares: {system: code_shares of it}."""
     import numpy as np
 
@@ -123,7 +135,9 @@ def plot_code_usage(shares, path):
     save(figure, path)
 
 
-def draw_sentence(folder, vqvae, cuts, names, path):
+def draw_sentence(
+    folder: Path, vqvae: Bundle, cuts: Sequence[Cut], names: Mapping[tuple[str, str], str], path: Path | str
+) -> None:
     """The picture of one of `cuts`, spoken by at most two voices.
 
     folder: of what is spoken; vqvae: a pyspeech.units.checkpoint.Bundle; names: {(utterance, voice): file in it}.
@@ -143,7 +157,14 @@ def draw_sentence(folder, vqvae, cuts, names, path):
     plot_sentence(cut.id, samples, runs_of(codes.tolist(), starts, ends), voices, vqvae.features.magnitudes, path)
 
 
-def plot_sentence(name, original, codes, spoken, config, path):
+def plot_sentence(
+    name: str,
+    original: np.ndarray,
+    codes: Iterable[tuple[int, float, float]],
+    spoken: Mapping[str, np.ndarray],
+    config: StftConfig,
+    path: Path | str,
+) -> None:
     """An utterance: spectrogram, its codes over time, spectrograms of what is spoken from them.
 
     original: samples; codes: [(code, start, end), ...] in seconds, repeats in one; spoken: {voice: samples}; config:
@@ -166,7 +187,7 @@ def plot_sentence(name, original, codes, spoken, config, path):
     save(figure, path)
 
 
-def runs_of(codes, starts, ends):
+def runs_of(codes: Iterable[int], starts: Iterable[float], ends: Iterable[float]) -> list[tuple[int, float, float]]:
     """[(code, start, end), ...] with repeats of a code in one; starts, ends: times of each."""
     runs = []
     for code, start, end in zip(codes, starts, ends, strict=True):

@@ -1,6 +1,7 @@
 """Options of egs/zerospeech: whether they fit each other, and which files depend on them."""
 
 import sys
+from typing import Any
 
 from pyspeech.errors import requirement
 from steps.systems import check_fixed, check_list, check_systems
@@ -10,7 +11,7 @@ from steps.units.score import anchors_of
 from steps.units.train import SYSTEMS
 
 
-def check_options(conf):
+def check_options(conf: Any) -> None:
     """Raise UserError for options that make no sense, or not together; nested ones have been checked."""
     check_systems(conf, SYSTEMS)
     require = requirement("", conf)
@@ -23,22 +24,22 @@ def check_options(conf):
     command_of(conf.recogniser)
 
 
-def anchors(conf):
+def anchors(conf: Any) -> list[str]:
     """What the anchors' stage makes."""
     return [f"scores/{anchors_of(conf)}.json", f"units/{anchors_of(conf)}"]
 
 
-def spoken_model(conf):
+def spoken_model(conf: Any) -> list[str]:
     """The corpus and the model whose units are spoken."""
     return ["corpus", f"models/{conf.synthesis}/{conf.seeds[0]}"]
 
 
-def submitted(conf):
+def submitted(conf: Any) -> list[str]:
     """What a submission is made of."""
     return ["corpus", "models/synthesis", f"units/{conf.synthesis}", "wavs"]
 
 
-def read_by_report(conf):
+def read_by_report(conf: Any) -> list[str]:
     """What the tables are made of."""
     systems = [anchors_of(conf), *conf.systems]
     return ["synthesis.json", *(path for name in systems for path in (f"scores/{name}.json", f"units/{name}"))]

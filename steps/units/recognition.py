@@ -4,21 +4,32 @@ The recogniser is a command. `COMMAND FILE...` prints, in UTF-8, one line of tex
 behind the file's path, name or stem and a tab, as utils/transcribe.py does. A wrapper of any other is two lines.
 """
 
+from __future__ import annotations
+
 import shlex
 import shutil
 import subprocess
 import tempfile
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.errors import UserError
 from steps.units.corpus import plain_words, speaker_of, words_of
+
+if TYPE_CHECKING:
+    from lhotse.cut import Cut
+
+    from pyspeech.engine.run import Experiment
 
 LONGEST = 50_000  # characters of the files in a command line; systems take a hundred thousand or more
 SHOWN = 400  # characters of a command's own message
 
 
-def add_recognition(measured, exp, recogniser, names, test):
+def add_recognition(
+    measured: dict[str, Any], exp: Experiment, recogniser: str, names: Mapping[tuple[str, str], str], test: Mapping[str, Cut]
+) -> None:
     """ "recognition" in each of measured["pairs"], in "conversions", and as measured["recordings"] of the recordings of
     what is spoken, as `character_errors` gives it; measured["recogniser"] is the command.
 
@@ -55,7 +66,7 @@ def add_recognition(measured, exp, recogniser, names, test):
     measured["recogniser"] = recogniser
 
 
-def command_of(recogniser):
+def command_of(recogniser: str) -> list[str]:
     """The words of a command line, [] of an empty one. UserError where its program is not there."""
     try:
         command = shlex.split(recogniser)
@@ -69,7 +80,7 @@ def command_of(recogniser):
     return command
 
 
-def character_errors(pairs):
+def character_errors(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """{"utterances", "errors", "characters", "rate"} of [(words said, text recognised), ...]; a rate is errors /
     characters, None without any. Both sides are lower-case words: punctuation is no error."""
     from pyspeech.text.wer import count_character_errors, rate
@@ -79,7 +90,7 @@ def character_errors(pairs):
     return {"utterances": len(pairs), "errors": errors, "characters": characters, "rate": rate(errors, characters)}
 
 
-def recognise(command, files):
+def recognise(command: Sequence[str], files: Iterable[Path | str]) -> list[str]:
     """The text of each file, by a command (list of str) that is given as many at a time as fit in a command line."""
     from tqdm import tqdm
 
@@ -89,7 +100,7 @@ def recognise(command, files):
     return heard
 
 
-def batches(paths):
+def batches(paths: Sequence[str]) -> list[list[str]]:
     """Lists of paths, each with at least one and no more than LONGEST characters, about."""
     found, length = [], LONGEST
     for path in paths:
@@ -101,7 +112,7 @@ def batches(paths):
     return found
 
 
-def run(command, paths):
+def run(command: Sequence[str], paths: Sequence[str]) -> list[str]:
     """The lines that a command prints. UserError where it fails."""
     shown = f"recogniser={shlex.join(command)}"
     try:
@@ -124,7 +135,7 @@ def run(command, paths):
     return lines
 
 
-def in_order(command, paths, lines):
+def in_order(command: Sequence[str], paths: Sequence[str], lines: list[str]) -> list[str]:
     """The texts of lines, as many as paths, in the order of these: as they are, or by the names before their tabs."""
     places = {name: place for place, path in enumerate(paths) for name in (path, Path(path).name, Path(path).stem)}
     fields = [line.partition("\t") for line in lines]

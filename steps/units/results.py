@@ -1,18 +1,25 @@
 """The last stage of egs/zerospeech: its tables and pictures; `exp` is the engine's Experiment."""
 
+from __future__ import annotations
+
 import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.engine.process import short_path
 from steps.systems import read_scores
 from steps.units import tables
 from steps.units.figures import code_shares, plot_code_usage, plot_trade_off
 
+if TYPE_CHECKING:
+    from pyspeech.engine.run import Experiment
+
 NOTES = {
     "mini": "Corpus mini: two Czech voices of a game, acted; items from an automatic alignment (local/zerospeech/mini.py)."
 }
 
 
-def report(exp, conf):
+def report(exp: Experiment, conf: Any) -> None:
     """The paper's tables, speech from units, pictures.
 
     results.json, RESULTS.md and figures/scores/ in the experiment folder.
@@ -30,7 +37,7 @@ def report(exp, conf):
     exp.publish({"scores": scores, "synthesis": measured}, tables.report(scores, note, exp.command, synthesis, model))
 
 
-def draw(exp, conf, scores):
+def draw(exp: Experiment, conf: Any, scores: Mapping[str, Any]) -> None:
     """figures/scores/: abx_bitrate.png where there is ABX, code_usage.png."""
     figures = exp.dir / "figures" / "scores"
     plot_trade_off(scores, figures / "abx_bitrate.png")

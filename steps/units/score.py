@@ -1,5 +1,12 @@
 """Units of the test set and their scores in egs/zerospeech: ABX within and across speakers, bitrate, codes in use."""
 
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 from pyspeech.data.manifests import load_cuts
 from pyspeech.engine.parts import in_parts
 from pyspeech.errors import UserError
@@ -9,8 +16,15 @@ from steps.systems import seeds_of
 from steps.units.tables import chance_notes
 from steps.units.train import SYSTEMS
 
+if TYPE_CHECKING:
+    import numpy as np
+    from lhotse.cut import Cut
 
-def score_system(exp, conf, system):
+    from pyspeech.engine.run import Experiment
+    from pyspeech.units.checkpoint import Bundle
+
+
+def score_system(exp: Experiment, conf: Any, system: str) -> None:
     """units/<system>/<seed>/<utterance>.npy, the codes' vectors, and scores/<system>.json: a list, an entry a seed, each of
     which is kept where the stage is killed."""
 
@@ -38,11 +52,11 @@ def score_system(exp, conf, system):
     write_json(exp.dir / "scores" / f"{system}.json", list(entries))
 
 
-def units_folder(exp, system, seed):
+def units_folder(exp: Experiment, system: str, seed: int) -> Path:
     return exp.dir / "units" / system / str(seed)
 
 
-def encode_cuts(bundle, cuts):
+def encode_cuts(bundle: Bundle, cuts: Sequence[Cut]) -> Iterator[tuple[Cut, np.ndarray]]:
     """Yield (cut, vectors of its codes (N, D) float32), one utterance at a time, as snippets are."""
     from pyspeech.data.cuts import read_samples
     from pyspeech.units.encoding import encode
@@ -51,12 +65,12 @@ def encode_cuts(bundle, cuts):
         yield cut, encode(bundle, read_samples(cut, bundle.features.sampling_rate), cut.id)[1]
 
 
-def anchors_of(conf):
+def anchors_of(conf: Any) -> str:
     """A pattern for the names of the systems that are not trained; of the sizes of k-means some may be left out."""
     return "{mfcc,kmeans*}" if conf.kmeans else "mfcc"
 
 
-def score_anchors(exp, conf):
+def score_anchors(exp: Experiment, conf: Any) -> None:
     """ABX of the features themselves, and of k-means at the same rate and numbers of codes.
 
     scores/mfcc.json, the features themselves, and scores/kmeans<K>.json, an entry a seed: k-means on the features,
@@ -110,7 +124,7 @@ def score_anchors(exp, conf):
         write_json(exp.dir / "scores" / f"{name}.json", entries)
 
 
-def usable_sizes(sizes, frames, log):
+def usable_sizes(sizes: Sequence[int], frames: int, log: logging.Logger) -> list[int]:
     """Those numbers of codes that k-means can have on a number of frames; UserError where none can."""
     usable = [size for size in sizes if size <= frames]
     if not usable:
@@ -127,7 +141,9 @@ def usable_sizes(sizes, frames, log):
     return usable
 
 
-def score_units(exp, vectors, folder, rate, codes=None):
+def score_units(
+    exp: Experiment, vectors: Mapping[str, np.ndarray], folder: Path, rate: float, codes: int | None = None
+) -> dict[str, Any]:
     """Write the vectors {utterance: (N, D)}, `rate` a second, to `folder` and score them.
 
     {"abx": {"within", "across"} in %, None where the items have no triplets of it, and where the corpus has no items;
@@ -159,7 +175,7 @@ def score_units(exp, vectors, folder, rate, codes=None):
     return entry
 
 
-def one_line(entry):
+def one_line(entry: Mapping[str, Any]) -> str:
     """The figures of an entry as text."""
     parts = [f"ABX {mode} {value:.2f} %" for mode, value in (entry["abx"] or {}).items() if value is not None]
     if entry["bitrate"] is not None:

@@ -4,16 +4,34 @@ A voice is the mean embedding of at most MOST recordings of a speaker: of the tr
 test set for others.
 """
 
+from __future__ import annotations
+
+import logging
 import zlib
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.data.manifests import load_cuts
 from steps.units.corpus import speaker_of
 
+if TYPE_CHECKING:
+    import numpy as np
+    from lhotse.cut import Cut
+
+    from pyspeech.engine.run import Experiment
+
 MOST = 30  # recordings of a speaker
 
 
-def add_similarity(measured, exp, names, test, speakers):
+def add_similarity(
+    measured: dict[str, Any],
+    exp: Experiment,
+    names: Mapping[tuple[str, str], str],
+    test: Mapping[str, Cut],
+    speakers: Sequence[str],
+) -> None:
     """ "similarity": {"target", "other"} in each of measured["pairs"], in "conversions" and "originals", as `likeness`.
 
     measured: of steps.units.voices.score_synthesis; nothing is added without Resemblyzer. names: {(utterance, voice):
@@ -45,7 +63,7 @@ def add_similarity(measured, exp, names, test, speakers):
     measured["originals"]["similarity"] = means(own)
 
 
-def load_embedder(log):
+def load_embedder(log: logging.Logger) -> Callable[[np.ndarray], np.ndarray | None] | None:
     """That of pyspeech.units.voices; None, with a warning, also where Resemblyzer does not load."""
     from pyspeech.units import voices
 
@@ -59,7 +77,9 @@ def load_embedder(log):
     return embed
 
 
-def centroids(corpus, embed, speakers, needed):
+def centroids(
+    corpus: Path, embed: Callable[[np.ndarray], np.ndarray | None], speakers: Sequence[str], needed: Iterable[str]
+) -> dict[str, np.ndarray | None]:
     """{speaker: (256,) or None}; the recordings are chosen by their names alone."""
     from pyspeech.data.cuts import read_samples
     from pyspeech.units.voices import RATE, centroid
@@ -72,7 +92,9 @@ def centroids(corpus, embed, speakers, needed):
     return found
 
 
-def likeness(embedding, target, source, speakers, voices):
+def likeness(
+    embedding: np.ndarray | None, target: str, source: str, speakers: Sequence[str], voices: Mapping[str, np.ndarray | None]
+) -> tuple[float | None, float | None]:
     """(cosine of an embedding and the voice `target`, and of it and the voice `source`, or the nearest other one of
     `speakers` where these are the same); None for what is not known."""
     others = [source] if source != target else [speaker for speaker in speakers if speaker != target]
@@ -84,8 +106,8 @@ def likeness(embedding, target, source, speakers, voices):
     return to_target, max((value for value in to_others if value is not None), default=None)
 
 
-def means(pairs):
+def means(pairs: Sequence[tuple[float | None, float | None]]) -> dict[str, float | None]:
     """{"target", "other"}: of [(cosine or None, cosine or None), ...] the means of those that are known, or None."""
     columns = ([pair[place] for pair in pairs if pair[place] is not None] for place in (0, 1))
-    target, other = (sum(column) / len(column) if column else None for column in columns)
+    target, other = (sum(column) / len(column) if column else None for column in columns)  # pyright: ignore[reportArgumentType, reportCallIssue]
     return {"target": target, "other": other}

@@ -5,23 +5,33 @@ wavs/<voice>_<rest of the utterance's name>.wav   test utterances from their cod
 submission/   units and speech in the format of ZeroSpeech 2020 (pyspeech/units/submission.py)
 """
 
+from __future__ import annotations
+
 import json
 import shutil
 import zlib
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.data.manifests import load_cuts
 from pyspeech.engine.parts import in_parts
 from pyspeech.engine.process import model_processes
 from steps.units.train import run_training
 
+if TYPE_CHECKING:
+    from lhotse.cut import Cut
 
-def units_of(exp, conf):
+    from pyspeech.engine.run import Experiment
+
+
+def units_of(exp: Experiment, conf: Any) -> Path:
     """The folder of the units that are spoken: an array file of code vectors for each test utterance."""
     return exp.dir / "units" / conf.synthesis / str(conf.seeds[0])
 
 
-def train_inverter(exp, conf):
+def train_inverter(exp: Experiment, conf: Any) -> None:
     """Train the inverter: from units to speech of all voices.
 
     models/synthesis, from the corpus's voices, all in one inverter. Goes on after a kill.
@@ -51,14 +61,14 @@ def train_inverter(exp, conf):
     save_pair(exp.dir / "models" / "synthesis", vqvae, inverter)
 
 
-def pairs_to_speak(corpus, voices, most):
+def pairs_to_speak(corpus: Path, voices: Iterable[str], most: int) -> list[tuple[str, str]]:
     """[(utterance, voice), ...], sorted: as the corpus's synthesis.txt says, or `most` test utterances in every voice.
 
     These are chosen by their names alone, as many of one speaker as of another. voices: of the inverter.
     """
     if (corpus / "synthesis.txt").exists():
         lines = (corpus / "synthesis.txt").read_text(encoding="utf-8").splitlines()
-        return sorted(tuple(line.split()) for line in lines)
+        return sorted(tuple(line.split()) for line in lines)  # pyright: ignore[reportReturnType]
     by_speaker = {}
     for cut in sorted(load_cuts(corpus, "test"), key=lambda cut: zlib.crc32(cut.id.encode())):
         by_speaker.setdefault(cut.supervisions[0].speaker, []).append(cut.id)
@@ -66,7 +76,7 @@ def pairs_to_speak(corpus, voices, most):
     return sorted((name, voice) for _, _, name in in_turn[:most] for voice in voices)
 
 
-def synthesize(exp, conf):
+def synthesize(exp: Experiment, conf: Any) -> None:
     """Speak test utterances from their units, each in every voice.
 
     wavs/ of all pairs to speak; a stage that was killed goes on with those that are missing.
@@ -100,7 +110,9 @@ def synthesize(exp, conf):
     exp.log.info("%d utterances spoken: %s", len(names), exp.dir / "wavs")
 
 
-def expected_of(corpus, language, cuts, pairs):
+def expected_of(
+    corpus: str, language: str, cuts: Sequence[Cut], pairs: Iterable[tuple[str, str]]
+) -> tuple[set[str], set[tuple[str, str]]]:
     """(test utterances, {(utterance, voice)}) that a submission is to hold: all of a release, what was left out too."""
     if corpus == "mini":
         return {cut.id for cut in cuts}, set(pairs)
@@ -110,7 +122,7 @@ def expected_of(corpus, language, cuts, pairs):
     return utterances, set(pairs) if wanted is None else wanted
 
 
-def make_submission(exp, conf):
+def make_submission(exp: Experiment, conf: Any) -> None:
     """Units and speech in the format of ZeroSpeech 2020, checked.
 
     submission/: units of all test utterances, what was spoken, metadata; then everything that is wrong with it.

@@ -4,6 +4,9 @@ scores: {system: [{"seed", "codes", "abx": {"within", "across"} in % or None, "b
 """
 
 import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from pyspeech.report.tables import decimals, markdown_table, percent, report_text, spread
 from steps.chance import chance_note, chance_section, collapse_note
@@ -49,7 +52,7 @@ MOST_PAIRS = 12  # of speaker and voice: where there are more, only their sums a
 HEADER = ["Model", "ABX across", "ABX within", "bit/s", "codes in use", "seeds", "paper: ABX", "bit/s"]
 
 
-def tables(scores):
+def tables(scores: Mapping[str, Any]) -> dict[str, str]:
     """{title: Markdown} of the tables that `scores` has models for; each ends with the anchors."""
     made = {}
     for title, models in TABLES.items():
@@ -60,14 +63,14 @@ def tables(scores):
     return made
 
 
-def anchor_rows(scores):
+def anchor_rows(scores: Mapping[str, Any]) -> list[list[Any]]:
     """k-means at each number of codes, and the features themselves."""
     sizes = sorted(int(name[len("kmeans") :]) for name in scores if name.startswith("kmeans"))
     rows = [row(f"k-means (K={size})", scores[f"kmeans{size}"]) for size in sizes]
     return rows + ([row("MFCC, 100 a second", scores["mfcc"])] if "mfcc" in scores else [])
 
 
-def row(label, entries, paper=(None, None)):
+def row(label: str, entries: Sequence[Mapping[str, Any]], paper: tuple[float | None, float | None] = (None, None)) -> list[Any]:
     """Cells of a table; with several seeds the mean and the standard deviation."""
     abx = [
         [entry["abx"][mode] for entry in entries if entry["abx"] and entry["abx"][mode] is not None]
@@ -84,7 +87,7 @@ def row(label, entries, paper=(None, None)):
     ]
 
 
-def chance_notes(system, entry):
+def chance_notes(system: str, entry: Mapping[str, Any]) -> list[str | None]:
     """Notes on a system by one seed whose units say next to nothing: by ABX, across speakers where there is that, and by
     the codes in use."""
     name, abx = f"{system}, seed {entry['seed']}", entry["abx"] or {}
@@ -96,7 +99,7 @@ def chance_notes(system, entry):
     ]
 
 
-def synthesis_parts(synthesis, model):
+def synthesis_parts(synthesis: Mapping[str, Any], model: Path | str) -> list[str]:
     """The section of speech from units. synthesis: of steps.units.voices.score_synthesis; model: its folder."""
     shown = [(f"{entry['source']} spoken by {entry['target']}", entry) for entry in synthesis["pairs"]]
     shown = shown if len(shown) <= MOST_PAIRS else []
@@ -137,7 +140,13 @@ def synthesis_parts(synthesis, model):
     return [*parts, f"Another recording: `{command}`."]
 
 
-def report(scores, note, command, synthesis=None, model=None):
+def report(
+    scores: Mapping[str, Any],
+    note: str,
+    command: str,
+    synthesis: Mapping[str, Any] | None = None,
+    model: Path | str | None = None,
+) -> str:
     """RESULTS.md. synthesis, model: as for `synthesis_parts`; None where nothing is spoken."""
     parts = []
     for title, table in tables(scores).items():
@@ -153,5 +162,5 @@ def report(scores, note, command, synthesis=None, model=None):
         "ABX in %, cosine, averaged as ZeroSpeech 2020 does; lower is better. The paper's figures are for the "
         "English test set of the challenge."
     )
-    parts += synthesis_parts(synthesis, model) if synthesis else []
+    parts += synthesis_parts(synthesis, model) if synthesis else []  # pyright: ignore[reportArgumentType]
     return report_text("Units from untranscribed speech", note, command, parts)

@@ -1,11 +1,27 @@
 """Training of the systems of egs/zerospeech: the VQ-VAEs of Tables 1 to 3 of Tjandra et al. 2020."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspeech.data.manifests import load_cuts
 from steps.chance import warn_of_training
 from steps.systems import seeds_of
 
+if TYPE_CHECKING:
+    import torch
+    from lhotse.cut import Cut
+
+    from pyspeech.engine.run import Experiment
+    from pyspeech.features.config import MfccConfig
+    from pyspeech.features.fbank import GlobalStats
+    from pyspeech.training.config import TrainConfig
+    from pyspeech.units.dataset import UnitDataset
+
+Training = TypeVar("Training", bound="torch.nn.Module")
 # What each differs in from the paper's Transformer VQ-VAE with 128 codes: options of VqVaeConfig, and of MfccConfig.
 SYSTEMS = {
     "trf128": {},
@@ -25,18 +41,18 @@ SYSTEMS = {
 }
 
 
-def features_of(conf, system):
+def features_of(conf: Any, system: str) -> MfccConfig:
     """The MfccConfig of a system."""
     return replace(conf.features, **SYSTEMS[system].get("features", {}))
 
 
-def train_system(exp, conf, system):
+def train_system(exp: Experiment, conf: Any, system: str) -> None:
     """models/<system>/<seed>/model.pt for each of its seeds. Goes on after a kill, and is kept where it is done."""
     for seed in seeds_of(conf, system):
         train_vqvae(exp, conf, system, seed)
 
 
-def train_vqvae(exp, conf, system, seed):
+def train_vqvae(exp: Experiment, conf: Any, system: str, seed: int) -> None:
     """One VQ-VAE in training/<system>/<seed>, then models/<system>/<seed>/model.pt."""
     from pyspeech.units.checkpoint import save_model
     from pyspeech.units.dataset import UnitDataset, speakers_of
@@ -64,7 +80,7 @@ def train_vqvae(exp, conf, system, seed):
     save_model(exp.dir / "models" / system / str(seed), training.vqvae, speakers, features, stats)
 
 
-def kept_stats(folder, cuts, features):
+def kept_stats(folder: Path, cuts: Sequence[Cut], features: MfccConfig) -> GlobalStats:
     """The GlobalStats of the cuts' features, in folder/stats.json once they are computed: a minute or two for 15 hours."""
     from pyspeech.features.fbank import GlobalStats
     from pyspeech.training.distributed import from_first
@@ -79,7 +95,14 @@ def kept_stats(folder, cuts, features):
     return from_first(make)
 
 
-def run_training(exp, make_training, dataset, cuts, config, name):
+def run_training(
+    exp: Experiment,
+    make_training: Callable[[], Training],
+    dataset: UnitDataset,
+    cuts: Sequence[Cut],
+    config: TrainConfig,
+    name: str,
+) -> Training | None:
     """The VqVaeTraining or InverterTraining that make_training() gives, trained in training/<name>, as
     pyspeech.training.run.train gives it. dataset: UnitDataset; config: TrainConfig."""
     from pyspeech.training.run import train

@@ -1,8 +1,14 @@
 """Scores of speech from units in egs/zerospeech, without listeners; for their worth see pyspeech/units/voices.py."""
 
+from __future__ import annotations
+
+import logging
 import statistics
 import time
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pyspeech.data.manifests import load_cuts
 from pyspeech.engine.parts import in_parts
@@ -14,10 +20,18 @@ from steps.units.recognition import add_recognition
 from steps.units.similarity import add_similarity
 from steps.units.synthesis import pairs_to_speak
 
+if TYPE_CHECKING:
+    import numpy as np
+    from lhotse.cut import Cut
+
+    from pyspeech.engine.run import Experiment
+    from pyspeech.features.config import StftConfig
+    from pyspeech.units.voices import Voice
+
 TIMED = 20  # recordings that Griffin-Lim is measured on
 
 
-def score_synthesis(exp, conf):
+def score_synthesis(exp: Experiment, conf: Any) -> None:
     """How near the voices that speak are to the ones asked for, and a picture.
 
     figures/sentence.png, and synthesis.json:
@@ -69,7 +83,13 @@ def score_synthesis(exp, conf):
     exp.log.info("%s", one_line(measured))
 
 
-def score_pairs(exp, names, test, voices, speakers):
+def score_pairs(
+    exp: Experiment,
+    names: Mapping[tuple[str, str], str],
+    test: Mapping[str, Cut],
+    voices: Mapping[str, Voice],
+    speakers: Sequence[str],
+) -> dict[tuple[str, str], list[tuple[float | None, float | None]]]:
     """{(source, target): [(margin, distance), ...]} of what is spoken; names: {(utterance, voice): file in wavs/}."""
     from pyspeech.audio.io import read_audio
     from pyspeech.data.cuts import read_samples
@@ -90,7 +110,7 @@ def score_pairs(exp, names, test, voices, speakers):
     return found
 
 
-def fit_voices(corpus, speakers, needed, log):
+def fit_voices(corpus: Path, speakers: Sequence[str], needed: Iterable[str], log: logging.Logger) -> dict[str, Voice]:
     """{speaker: Voice}: of `speakers` by their training recordings, of others in `needed` by their test recordings."""
     from pyspeech.data.cuts import read_samples
     from pyspeech.units.voices import RATE, fit_voice
@@ -106,7 +126,7 @@ def fit_voices(corpus, speakers, needed, log):
     return voices
 
 
-def find_references(corpus):
+def find_references(corpus: Path) -> Callable[[Cut, str], Cut | None]:
     """A function (cut, speaker) -> the cut of that speaker's recording of the same sentence, or None.
 
     An utterance is its own speaker's; of others it is one with the same words in the test or the training sets, where
@@ -118,7 +138,7 @@ def find_references(corpus):
     return lambda cut, speaker: cut if speaker == speaker_of(cut) else said.get((speaker, words_of(cut)))
 
 
-def distortion(samples, reference):
+def distortion(samples: np.ndarray, reference: np.ndarray) -> float | None:
     """Mel-cepstral distortion in dB; None where one of the two is silent."""
     from pyspeech.units.voices import mel_cepstral_distortion
 
@@ -128,7 +148,7 @@ def distortion(samples, reference):
         return None
 
 
-def margin(samples, target, source, speakers, voices):
+def margin(samples: np.ndarray, target: str, source: str, speakers: Sequence[str], voices: Mapping[str, Voice]) -> float | None:
     """How much nearer to `target` than to `source`, in nats a frame, or than to any other of `speakers` where these are
     the same; None without voiced frames, and where the statistics of one of them, or others, are missing."""
     from pyspeech.units.voices import log_likelihoods
@@ -140,24 +160,24 @@ def margin(samples, target, source, speakers, voices):
     return None if scores is None else scores[target] - max(scores[speaker] for speaker in others)
 
 
-def summarize(entries):
+def summarize(entries: Sequence[tuple[float | None, float | None]]) -> dict[str, Any]:
     """Of [(margin or None, distance or None), ...]: as `share`, the mean "distance" in dB and how many it is of."""
     distances = [distance for _, distance in entries if distance is not None]
     return {**share([entry[0] for entry in entries]), "distance": mean(distances), "references": len(distances)}
 
 
-def share(margins):
+def share(margins: Sequence[float | None]) -> dict[str, Any]:
     """ "utterances", how many; "nearer", the share of margins above 0 of those that are known, None without any."""
     known = [value > 0 for value in margins if value is not None]
     return {"utterances": len(margins), "nearer": mean(known)}
 
 
-def mean(values):
+def mean(values: Sequence[float]) -> float | None:
     """As a float, None of none."""
     return float(statistics.mean(values)) if values else None
 
 
-def measure_griffin_lim(cuts, config):
+def measure_griffin_lim(cuts: Sequence[Cut], config: StftConfig) -> tuple[list[float], float | None]:
     """([spectral SNR in dB of each], process time for a second of audio): Griffin-Lim on the magnitudes of recordings.
 
     config: StftConfig. Silent recordings, whose magnitudes have no error, are left out.
@@ -179,7 +199,7 @@ def measure_griffin_lim(cuts, config):
     return ratios, used / seconds if seconds else None
 
 
-def one_line(measured):
+def one_line(measured: Mapping[str, Any]) -> str:
     """The figures of synthesis.json as text."""
     conversions, limit = measured["conversions"], measured["griffin_lim"]
     parts = [f"{conversions['utterances']} utterances in another voice"]

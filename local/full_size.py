@@ -14,6 +14,7 @@ such pieces with pauses between, and labelled so. The same recordings give the s
 import os
 import shutil
 import unicodedata
+from collections.abc import Iterable
 from pathlib import Path
 from statistics import NormalDist
 
@@ -44,7 +45,7 @@ CHARACTERS = 12  # of a text, a second
 LONGEST = 1800.0  # seconds of recordings that are read
 
 
-def lay_out(name, recordings, folder, scale=1.0):
+def lay_out(name: str, recordings: Path | str, folder: Path | str, scale: float = 1.0) -> dict[str, float]:
     """Write a corpus of the sizes above times `scale` into `folder`, which has to be empty or missing.
 
     name: as above. recordings: folder of audio files of any kind (the first half hour of them is taken). Returns
@@ -59,7 +60,7 @@ def lay_out(name, recordings, folder, scale=1.0):
     return {"files": corpus.files, "hours": corpus.seconds / 3600}
 
 
-def read_recordings(folder, rate=16000):
+def read_recordings(folder: Path | str, rate: int = 16000) -> np.ndarray:
     """Samples (N,) float32 of the recordings in a folder, one behind the other, half an hour at most."""
     parts, left = [], round(LONGEST * rate)
     for path in find_audio([folder]):
@@ -75,14 +76,14 @@ def read_recordings(folder, rate=16000):
 class Corpus:
     """What is laid out in a folder, and from what: samples (N,) at 16 kHz. Numbers of files are times `scale`, at least 2."""
 
-    def __init__(self, samples, folder, scale):
+    def __init__(self, samples: np.ndarray, folder: Path, scale: float) -> None:
         self.samples, self.folder, self.scale, self.rng = samples, folder, scale, np.random.default_rng(1)
         self.files, self.seconds, self.begin = 0, 0.0, 0
 
-    def number(self, full):
+    def number(self, full: int) -> int:
         return max(2, round(self.scale * full))
 
-    def pieces(self, name, mean, rate, count=PIECES):
+    def pieces(self, name: str, mean: float, rate: int, count: int = PIECES) -> list[tuple[Path, float]]:
         """[(path, seconds)] of pieces of the recordings in .pieces/<name>: of lognormal lengths, their mean in seconds."""
         ranks = (np.arange(count) + 0.5) / count
         lengths = np.exp([SPREAD * NormalDist().inv_cdf(rank) for rank in ranks])
@@ -94,7 +95,7 @@ class Corpus:
             made.append((path, len(samples) / rate))
         return made
 
-    def next_piece(self, seconds, rate):
+    def next_piece(self, seconds: float, rate: int) -> np.ndarray:
         """Samples of about so many seconds at a rate, from behind the piece before."""
         from scipy.signal import resample_poly
 
@@ -102,7 +103,7 @@ class Corpus:
         self.begin = int(places[-1]) + 1
         return resample_poly(self.samples[places], rate, 16000)
 
-    def link(self, piece, path):
+    def link(self, piece: tuple[Path, float], path: Path | str) -> None:
         """Put a piece, (path, seconds), at a place of the corpus; the same file under another name."""
         try:
             os.link(piece[0], path)
@@ -111,12 +112,12 @@ class Corpus:
             os.link(piece[0], path)
         self.files, self.seconds = self.files + 1, self.seconds + piece[1]
 
-    def write(self, path, lines):
+    def write(self, path: Path | str, lines: Iterable[str]) -> None:
         with atomic_write(self.folder / path) as stream:
             stream.writelines(f"{line}\n" for line in lines)
 
 
-def lay_out_mucs(corpus):
+def lay_out_mucs(corpus: Corpus) -> None:
     """<Language>/{train,test}/audio/*.wav and transcription.txt."""
     for language, (script, rate, *sets) in LANGUAGES.items():
         words = make_words(script, corpus.rng)
@@ -131,7 +132,7 @@ def lay_out_mucs(corpus):
             corpus.write(folder / "transcription.txt", lines)
 
 
-def make_words(script, rng, number=5000):
+def make_words(script: int, rng: np.random.Generator, number: int = 5000) -> list[str]:
     """Words of one to four syllables of an Indic script, given by its first character, whose blocks are all alike."""
     assigned = [
         [chr(script + place) for place in range(*span) if unicodedata.name(chr(script + place), "")]
@@ -141,7 +142,7 @@ def make_words(script, rng, number=5000):
     return ["".join(rng.choice(consonants) + rng.choice(vowels) for _ in range(rng.integers(1, 5))) for _ in range(number)]
 
 
-def lay_out_fearless(corpus):
+def lay_out_fearless(corpus: Corpus) -> None:
     """FS02_Challenge_Data/Audio/Streams/<Split>/*.wav and Transcripts/SAD/<Split>/*.txt: of four streams."""
     streams = [make_stream(corpus, number) for number in range(4)]
     root = corpus.folder / "FS02_Challenge_Data"
@@ -153,7 +154,7 @@ def lay_out_fearless(corpus):
             write_reference(root / "Transcripts" / "SAD" / split / f"{name}.txt", name, speech, seconds)
 
 
-def make_stream(corpus, number, rate=8000):
+def make_stream(corpus: Corpus, number: int, rate: int = 8000) -> tuple[Path, np.ndarray, float]:
     """(path, speech [(start, end)] in seconds, seconds) of half an hour of pieces in weak noise."""
     seconds = STREAM_SECONDS * min(1.0, 100 * corpus.scale)  # for tests
     samples = 0.003 * corpus.rng.standard_normal(round(seconds * rate))
@@ -169,7 +170,7 @@ def make_stream(corpus, number, rate=8000):
     return path, np.array(speech), len(samples) / rate
 
 
-def lay_out_add2022(corpus):
+def lay_out_add2022(corpus: Corpus) -> None:
     """ADD_train_dev/{train,dev,label}, track1adp_out, track1_eval."""
     pieces = corpus.pieces("speech", FAKE_SECONDS, 16000)
     places = {
@@ -193,7 +194,7 @@ def _link_all(corpus, pieces, folder, name, number):
     return names
 
 
-def lay_out_zerospeech(corpus):
+def lay_out_zerospeech(corpus: Corpus) -> None:
     """english/{train/unit,train/voice,test}/*.wav, bitrate_filelist.txt, synthesis.txt; no phones, so no ABX."""
     utterances, speakers, hours = UNITS
     units = corpus.pieces("unit", 3600 * hours / utterances, 16000)

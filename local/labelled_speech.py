@@ -9,7 +9,7 @@ half a second as speech; recordings are real_<folder>_<name>. Audio that is no s
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from local.fearless.fearless_steps import LOUDEST_STREAM, OVERRUN, RATE, is_copied, write_rows
@@ -91,7 +91,7 @@ def _rows(recording, labels, duration):
     return lay_out(labels, duration)
 
 
-def turns_of(rows):
+def turns_of(rows: Iterable[tuple[float, float, str]]) -> list[tuple[float, float, str]]:
     """Label rows (start, end, label) with non-speech of less than TURN_GAP between speech as speech."""
     found = list(rows)
     for index in range(1, len(found) - 1):

@@ -1,5 +1,10 @@
 """The pitch of a simulated corpus's voices: pitch.json, {set: statistics}, measured on the clean clips as they are said."""
 
+import logging
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 
 from pyspeech.files import write_json
@@ -8,7 +13,7 @@ PERCENTILES = (1, 5, 25, 50, 75, 95, 99)
 LOW, HIGH = 105.0, 350.0  # Hz: below and above lies what the packages' own voices hardly have
 
 
-def pitch_statistics(pitches):
+def pitch_statistics(pitches: Iterable[float]) -> dict[str, Any] | None:
     """Of median pitches of clips, Hz: {"clips": how many, "percentiles": Hz, at PERCENTILES, "low" and "high": the shares
     below LOW and above HIGH}; None of none. Clips without a pitch (nan), whispers among them, do not count."""
     found = np.asarray(pitches, np.float64)
@@ -23,7 +28,7 @@ def pitch_statistics(pitches):
     }
 
 
-def write_pitches(out, log, pitches):
+def write_pitches(out: Path, log: logging.Logger, pitches: Mapping[str, Iterable[float]]) -> None:
     """Write `out`/pitch.json and a log line for each set. pitches: {set: median pitches of its clips, Hz}."""
     statistics = {name: found for name, some in pitches.items() if (found := pitch_statistics(some))}
     for name, found in statistics.items():

@@ -3,8 +3,10 @@
 import hashlib
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 
+from pyspeech.data.manifests import Utterance
 from pyspeech.text.normalize import normalize
 
 SPLIT_WORDS = {
@@ -19,17 +21,19 @@ SPLIT_WORDS = {
 SENTENCE_WORDS = 3  # texts of as many words on average are sentences
 
 
-def share_of(name):
+def share_of(name: str) -> float:
     """A number from 0 to 1 that depends on the name alone, evenly distributed."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") / 2.0**32
 
 
-def share_of_words(text):
+def share_of_words(text: str) -> float:
     """`share_of` the words of a text alone: "For help..." and "...for help." go together."""
     return share_of(" ".join(re.findall(r"\w+", text.lower())))
 
 
-def hold_out(utterances, share, split="dev", limit=500, seed=0):
+def hold_out(
+    utterances: Sequence[Utterance], share: float, split: str = "dev", limit: int = 500, seed: int = 0
+) -> list[Utterance]:
     """The utterances, with about a `share` of each language's training utterances moved into another split.
 
     Which ones depends on their ids or texts and the seed alone, not on their order or on the other languages. Sentences

@@ -17,6 +17,7 @@ the same speaker, so these two must stay in one split.
 import fnmatch
 import re
 import unicodedata
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,7 @@ from pyspeech.files import atomic_path
 from pyspeech.sad.segments import clip, complement, union
 
 
-def debian_packages(source, version, checksums):
+def debian_packages(source: str, version: str, checksums: Mapping[str, str]) -> dict[str, DebianPackage]:
     """{name: DebianPackage} of packages, for any machine, that one source package gives. checksums: {name: SHA-256}."""
     return {
         name: DebianPackage(name, f"pool/main/{source[0]}/{source}/{name}_{version}_all.deb", sha256)
@@ -189,7 +190,7 @@ PACE = (0.5, 1.8)  # characters per second, of the voice's median
 NO_SPEECH = ("silence", "beep", "ascending", "descending", "confbridge-join", "confbridge-leave")
 
 
-def fetch_clips(voices):
+def fetch_clips(voices: Iterable[str]) -> dict[str, tuple[Path, list[Path]]]:
     """{voice: (folder of its package, sorted paths of its clips)}, downloaded where they are not in the cache."""
     wanted = sorted({VOICES[voice][0] for voice in voices})
     archives = fetch_debian([PACKAGES[name] for name in wanted])
@@ -199,7 +200,7 @@ def fetch_clips(voices):
     return {voice: (folders[VOICES[voice][0]], find_clips(folders[VOICES[voice][0]], voice)) for voice in voices}
 
 
-def find_clips(folder, voice):
+def find_clips(folder: Path, voice: str) -> list[Path]:
     """Sorted paths of the clips of `voice` in `folder`, into which its package was unpacked."""
     pattern = VOICES[voice][1]
     found = [
@@ -210,7 +211,7 @@ def find_clips(folder, voice):
     return [decode_g722(path) if path.suffix == ".g722" else path for path in found]
 
 
-def matching(folder, pattern):
+def matching(folder: Path, pattern: str) -> list[Path]:
     """Sorted paths of the files below `folder` whose names from there on match `pattern` (fnmatch)."""
     return sorted(
         path
@@ -219,7 +220,7 @@ def matching(folder, pattern):
     )
 
 
-def decode_g722(path):
+def decode_g722(path: Path) -> Path:
     """Decode G.722 (64 kbit/s, no header) to 16 kHz beside it, unless it has been: the path, X.g722.wav."""
     import soundfile
 
@@ -236,12 +237,12 @@ def decode_g722(path):
     return decoded
 
 
-def packages_available():
+def packages_available() -> bool:
     """Whether the Debian packages can be had: from the cache, from $PYSPEECH_DEBIAN_MIRROR or with apt."""
     return debian_available(PACKAGES.values())
 
 
-def load_clip(path, sampling_rate=8000):
+def load_clip(path: Path | str, sampling_rate: int = 8000) -> np.ndarray:
     """Read a clip as float64 (N,), channels mixed, resampled to `sampling_rate` with a polyphase filter."""
     import soundfile
 
@@ -252,7 +253,7 @@ def load_clip(path, sampling_rate=8000):
 # Texts
 
 
-def usable_clips(clips, language):
+def usable_clips(clips: Iterable[tuple[Path, str]], language: str) -> list[tuple[Path, str]]:
     """The usable ones of a voice's [(path, text)], their texts as they are said.
 
     Left out are clips whose text `spoken_text` does not know, under 0.4 s, over 12 s, and of another pace than the voice's
@@ -270,7 +271,7 @@ def usable_clips(clips, language):
     return [(path, text) for path, text, own in found if PACE[0] * pace <= own <= PACE[1] * pace]
 
 
-def spoken_text(text, language):
+def spoken_text(text: str, language: str) -> str | None:
     """The text as it is said, or None where that is not known: with digits, signs or addresses, of sounds, not of words.
 
     An Italian "?" is mostly what an accented letter became. Spanish loses the acute accents and the diaeresis, and n its
@@ -287,7 +288,7 @@ def spoken_text(text, language):
 # The AMI clips
 
 
-def fetch_ami():
+def fetch_ami() -> tuple[dict[str, Path], dict[str, list[tuple[float, float, str]]]]:
     """{name: path} of the clips, downloaded where they are not in the cache, and their turns {name: [(start, end,
     speaker)]}."""
     folder = unpack(fetch_pypi(*AMI_CLIPS), ["*/tests/data/*.wav", "*/tests/data/*.rttm"])
@@ -302,12 +303,12 @@ def fetch_ami():
     return clips, turns
 
 
-def ascii_name(name):
+def ascii_name(name: str) -> str:
     """A clip's name without accents: trñ00 (a file) and trn00 (in the labels) are the same clip."""
     return "".join(letter for letter in unicodedata.normalize("NFKD", name) if ord(letter) < 128)
 
 
-def read_rttm(path):
+def read_rttm(path: Path | str) -> dict[str, list[tuple[float, float, str]]]:
     """RTTM file -> {recording: [(start, end, speaker)]}, seconds."""
     found = {}
     for line in Path(path).read_text(encoding="utf-8").splitlines():
@@ -318,7 +319,7 @@ def read_rttm(path):
     return found
 
 
-def single_talker_turns(shortest=0.5, rate=8000):
+def single_talker_turns(shortest: float = 0.5, rate: int = 8000) -> dict[str, dict[str, tuple[str, list[Path]]]]:
     """Stretches in which one person talks alone: {split: {speaker: (sex, [wav paths])}}, `rate` Hz, cut into the cache.
 
     The stand-in for the packages' voices where they cannot be had: 27 people but only a few minutes.

@@ -94,7 +94,7 @@ def prepare(
     return counts
 
 
-def find_files(folder):
+def find_files(folder: Path) -> tuple[dict[str, list[Path]], dict[str, list[Path]]]:
     """({set: [audio path, ...]}, {set: [label file, ...]}) of the files below `folder`."""
     audio, labels = defaultdict(list), defaultdict(list)
     for path in io.find_files(folder, AUDIO_SUFFIXES):
@@ -116,7 +116,7 @@ def _holds_sets(folder, audio):
     )
 
 
-def set_of(name):
+def set_of(name: str) -> str | None:
     """The set that a folder or file is named after: the only one that a word of its name stands for, or None."""
     found = {WORDS[word] for word in re.split(r"[^a-z]+", name.lower()) if word in WORDS}
     return found.pop() if len(found) == 1 else None

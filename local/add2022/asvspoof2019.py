@@ -75,7 +75,7 @@ def prepare(
     return counts
 
 
-def find_root(folder):
+def find_root(folder: Path) -> tuple[Path, str]:
     """(the folder in which the protocols' folder lies, LA or PA): `folder`, up to two levels below it, or above (see there)."""
     inside = folder.resolve()
     above = [one.parent for one in (inside, inside.parent) if one.name.lower().startswith("asvspoof2019_")]

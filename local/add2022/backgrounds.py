@@ -21,7 +21,9 @@ train, adapt and eval, so that what an augmented training set has heard is not i
 """
 
 import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +54,7 @@ VOICES = ("dreydl-gimmel", "dreydl-hay", "dreydl-nun", "dreydl-shin", "ghost", "
 SPOKEN = re.compile(r"_[a-z]{2}(_[a-zA-Z]{2})?$|_desc")  # names of letters and numbers, and descriptions
 
 
-def find_sounds(folder, kind):
+def find_sounds(folder: Path | str, kind: str) -> tuple[Path, list[Path]]:
     """(the folder, or its part that has this kind; sorted paths of the audio files in it and below). kind: of KINDS."""
     folder = Path(folder)
     folder = next((folder / name for name in KINDS[kind] if (folder / name).is_dir()), folder)
@@ -60,7 +62,7 @@ def find_sounds(folder, kind):
     return folder, [path for path in paths if not (kind == "rooms" and NOISE_FILE.search(path.stem))]
 
 
-def check_sound(path, kind):
+def check_sound(path: Path | str, kind: str) -> tuple[dict[str, Any] | None, str | None]:
     """As `check_file`, of a file of a kind of KINDS."""
     if kind != "rooms":
         return check_file(path, shortest=SHORTEST)
@@ -70,7 +72,7 @@ def check_sound(path, kind):
     return properties, problem
 
 
-def read_sounds(path, kind, rate):
+def read_sounds(path: Path | str, kind: str, rate: int) -> Iterator[np.ndarray]:
     """Yield the sounds of a file at `rate` Hz, (n,) float32: one, or several of a recording of more than ten minutes."""
     if kind == "rooms":
         yield read_audio(path, rate, channel=0)[0]
@@ -85,7 +87,7 @@ def read_sounds(path, kind, rate):
         yield np.concatenate(blocks)
 
 
-def backgrounds(part, edges=PARTS):
+def backgrounds(part: str, edges: Sequence[tuple[str, float]] = PARTS) -> dict[str, list[Path]]:
     """{"noise": [path, ...], "music": [path, ...]} of train, adapt or eval, by `part_of`; downloaded where not in the cache."""
     stamps = voices.PACKAGES["tuxpaint-stamps-default"]
     archives = fetch_debian([stamps, voices.FILLETS_DATA])
@@ -102,7 +104,7 @@ def backgrounds(part, edges=PARTS):
     }
 
 
-def more_backgrounds(part, edges=PARTS):
+def more_backgrounds(part: str, edges: Sequence[tuple[str, float]] = PARTS) -> dict[str, list[Path]]:
     """The same of MORE packages, for who wants many kinds of sounds; downloaded where not in the cache (155 MB)."""
     archives, found = fetch_debian([voices.SOUNDS[name] for name in MORE]), {"noise": [], "music": []}
     for name, patterns in MORE.items():
@@ -112,7 +114,7 @@ def more_backgrounds(part, edges=PARTS):
     return found
 
 
-def part_of(name, edges=PARTS):
+def part_of(name: str, edges: Sequence[tuple[str, float]] = PARTS) -> str:
     """The part of a piece, by its name: the first whose edge is above the share that follows from this."""
     share = share_of(name)
     return next(part for part, edge in edges if share < edge)

@@ -12,7 +12,9 @@ game's lines every n-th is taken, and of these those of at least SHORTEST second
 """
 
 import io
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -55,7 +57,7 @@ SHORTEST = 1.5  # seconds of a line
 LINES = 400  # of a game that are looked at, about
 
 
-def fetch_shouts(names):
+def fetch_shouts(names: Collection[str]) -> dict[str, tuple[Path, list[Path]]]:
     """{voice: (folder, sorted paths of its clips)} of some of HEDGEWARS, downloaded where they are not in the cache: 145 MB."""
     if not names:
         return {}
@@ -63,7 +65,7 @@ def fetch_shouts(names):
     return {name: (folder, matching(folder, f"{SOUNDS}/{HEDGEWARS[name]}/*.ogg")) for name in names}
 
 
-def fetch_lines(names):
+def fetch_lines(names: Iterable[str]) -> dict[str, dict[str, list[Path]]]:
     """{voice: {voice: sorted paths of lines}} of some of LINES_OF, decoded in the cache once: FLAC (127 MB to download)."""
     return {name: {name: _lines_once(name, *LINES_OF[name])} for name in names}
 
@@ -85,12 +87,12 @@ def _lines_once(voice, package, patterns, read):
     return sorted(made_once(folder / f"lines-{voice}", write).glob("*.flac"))
 
 
-def every_nth(lines):
+def every_nth(lines: Sequence[Any]) -> Sequence[Any]:
     """About LINES of the lines, from all over the game."""
     return lines[:: max(1, len(lines) // LINES)]
 
 
-def as_samples(data):
+def as_samples(data: bytes) -> np.ndarray:
     """Bytes of 8 bits a sample, 128 for none -> (N,) float64."""
     return (np.frombuffer(data, np.uint8).astype(np.float64) - 128.0) / 128.0
 
@@ -98,12 +100,12 @@ def as_samples(data):
 # Readers of a game's files: [paths] -> [(name of a line, (N,) at RATE), ...]
 
 
-def read_files(paths):
+def read_files(paths: Sequence[Path]) -> list[tuple[str, np.ndarray]]:
     """Drascula: a file a line, samples alone."""
     return [(path.stem, as_samples(path.read_bytes())) for path in every_nth(paths)]
 
 
-def read_sky(paths):
+def read_sky(paths: Sequence[Path]) -> list[tuple[str, np.ndarray]]:
     """Beneath a Steel Sky: sky.dnr says how many files sky.dsk holds (4 bytes), and of each its number (2), where it begins (3,
     counted in 16 bytes where the highest bit is set) and its size (3, of which the highest two bits are flags). Lines are those
     numbered from 50,000 to 59,999; behind a header of 22 bytes they are packed."""
@@ -125,7 +127,7 @@ def _unpacked(name, line):
         raise UserError(f"line {name} of Beneath a Steel Sky: {error}; remove its folder in the cache") from None
 
 
-def read_queen(paths):
+def read_queen(paths: Sequence[Path]) -> list[tuple[str, np.ndarray]]:
     """Flight of the Amazon Queen: queen.1c begins with QTBL, 9 bytes more, how many files it holds (2), and of each its name
     (12), a byte, where it begins and its size (4 each, as all numbers high byte first). Lines are those named *.SB."""
     import soundfile

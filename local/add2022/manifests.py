@@ -7,13 +7,16 @@ pyspeech/spoof/formats.py has them: `text` "genuine" or "fake" (None where nobod
 with several channels, and formats that are not commonly read, are mixed to mono WAV files in mixed/<set>.
 """
 
+import logging
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from pyspeech.data.audio_checks import NOT_UTF8, check_file, check_utterances
 from pyspeech.data.audio_files import readable_copies
 from pyspeech.data.manifests import Utterance, clear, write_manifest
 from pyspeech.data.problems import printable, report_problems
+from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
 from pyspeech.spoof.formats import UNKNOWN, Label, utterance_name
 from pyspeech.spoof.label_files import read_labels
@@ -22,7 +25,9 @@ SETS = ("train", "dev", "adapt", "eval")
 RATE = 16000  # Hz, of the corpora of the challenges as they are distributed
 
 
-def pair(part, audio, label_file, language, labels=None):
+def pair(
+    part: str, audio: Iterable[Path], label_file: Path | None, language: str, labels: Mapping[str, Label] | None = None
+) -> tuple[list[Utterance], list[tuple[Path | str, str]]]:
     """([Utterance, ...], [(file, what is wrong), ...]) of one set, by the names of files and of labels.
 
     audio: paths of the set's files. label_file: Path, or None where there is none: then no label is known. labels: those of
@@ -100,7 +105,17 @@ def _why_not(path, paths, names, label_file):
     )
 
 
-def write_sets(sets, out, log, name, skip_bad=False, problems=(), parts=None, rate: int | None = RATE, needed="train"):
+def write_sets(
+    sets: Mapping[str, Sequence[Utterance]],
+    out: Path | str,
+    log: logging.Logger,
+    name: str,
+    skip_bad: bool = False,
+    problems: Sequence[tuple[Path | str, str]] = (),
+    parts: Parts | None = None,
+    rate: int | None = RATE,
+    needed: str = "train",
+) -> dict[str, dict[str, int]]:
     """Check the audio of {set: [Utterance, ...]} and write <set>.jsonl.gz of those that are good into `out`.
 
     name: what messages call the corpus. problems: found so far. Utterances with problems are left out and listed in

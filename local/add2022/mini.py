@@ -55,14 +55,16 @@ been built right; how well it does on ADD 2022 only ADD 2022 tells.
 import functools
 import logging
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from local import voices
 from local.add2022 import mini_more, mini_sets as sets
 from local.add2022.backgrounds import backgrounds
-from local.add2022.mini_sets import Sources, plan
+from local.add2022.mini_sets import Item, Sources, plan
 from local.add2022.shortcuts import check_corpus
 from local.synthesis.fake_speech import copy, find_engines, speak
 from local.synthesis.recording_chain import RATE, cut, record
@@ -125,7 +127,15 @@ def prepare(
     return counts
 
 
-def plan_of(part, scale, seed, sources, jobs=None, engines="seen", parts=None):
+def plan_of(
+    part: str,
+    scale: float,
+    seed: int,
+    sources: Sources,
+    jobs: int | None = None,
+    engines: str = "seen",
+    parts: Parts | None = None,
+) -> list[Item]:
     """List of Item of one set."""
     return (
         mini_more.plan(part, scale, seed, sources, jobs, parts)
@@ -137,11 +147,13 @@ def plan_of(part, scale, seed, sources, jobs=None, engines="seen", parts=None):
 # The audio
 
 
-def audio_path(folder, item):
+def audio_path(folder: Path, item: Item) -> Path:
     return folder / "audio" / item.part / f"{item.id}.flac"
 
 
-def make_all(items, folder, sources, jobs, log, parts=None):
+def make_all(
+    items: Sequence[Item], folder: Path, sources: Sources, jobs: int | None, log: logging.Logger, parts: Parts | None = None
+) -> dict[str, int]:
     """Write all utterances: {id: number of samples}."""
     # What one engine speaks goes together: each call of theirs is a process. The slowest, Kokoro, comes first.
     kinds = {}
@@ -174,7 +186,7 @@ def _load(path):
     return voices.load_clip(path, RATE)
 
 
-def make(item, speech, engines):
+def make(item: Item, speech: np.ndarray, engines: Mapping[str, Any]) -> np.ndarray:
     """One utterance of an item: the clip or what an engine has said, (N,) at 16 kHz -> (samples,) int16."""
     rng = np.random.Generator(np.random.PCG64(item.take))
     piece = cut(speech, item.recording.samples, rng)
@@ -198,7 +210,9 @@ def _background(item, length):
 # Writing
 
 
-def write_manifests(items, lengths, folder, log):
+def write_manifests(
+    items: Sequence[Item], lengths: Mapping[str, int], folder: Path, log: logging.Logger
+) -> dict[str, dict[str, int]]:
     """<set>.jsonl.gz of all sets; returns {set: {"genuine": n, "fake": n}}."""
     counts = {}
     for part in sets.SETS:
@@ -242,7 +256,7 @@ def write_manifests(items, lengths, folder, log):
 # Sources
 
 
-def find_sources(log, engines="seen"):
+def find_sources(log: logging.Logger, engines: str = "seen") -> Sources:
     """Clips, texts, backgrounds and engines, downloaded where they are not in the cache."""
     clips = find_clips(engines)
     (stamps,) = fetch_debian([voices.PACKAGES["tuxpaint-stamps-default"]]).values()
@@ -255,7 +269,7 @@ def find_sources(log, engines="seen"):
     )
 
 
-def find_clips(engines):
+def find_clips(engines: str) -> dict[str, dict[str, list[Path]]]:
     """{voice: {speaker: [paths of clips]}} of the corpus with these engines."""
     names = [voice for chosen in sets.voices_of(engines).values() for voice in chosen if voice != "ami-en"]
     clips = {voice: {voice: paths} for voice, (_, paths) in voices.fetch_clips(names).items()}
@@ -269,7 +283,7 @@ def find_clips(engines):
     return clips
 
 
-def stamp_texts(archive, languages):
+def stamp_texts(archive: Path, languages: Iterable[str]) -> dict[str, list[str]]:
     """{language: [texts]} of the descriptions in X.txt: English in line 1, others in lines `<language>.utf8=`."""
     found = {language: [] for language in languages}
     for path in sorted(unpack(archive, ["usr/share/tuxpaint/stamps/*.txt"]).rglob("*.txt")):

@@ -7,13 +7,15 @@ of Festival are the same in all sets, as those of Flite are.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from local.add2022 import games, mini_sets as sets, readers, words
-from local.add2022.mini_sets import ALL, COPIES, MORE, make_fake, make_genuine, measure, speaking, take_turn
+from local.add2022.mini_sets import ALL, COPIES, MORE, Item, Sources, make_fake, make_genuine, measure, speaking, take_turn
 from local.synthesis.fake_speech import SPEAKING
 from local.synthesis.recording_chain import RATE
+from pyspeech.engine.parts import Parts
 
 FAKES = {"train": 2, "dev": 1, "adapt": 1, "eval": 1}  # behind each utterance of the plan
 
@@ -42,7 +44,7 @@ PEOPLE = {  # of each set; those behind others change nothing of what comes befo
 }
 
 
-def fetch_people():
+def fetch_people() -> dict[str, dict[str, list[Path]]]:
     """{voice: {speaker: [paths of clips]}} of PEOPLE, downloaded where they are not in the cache."""
     names = [voice for groups in PEOPLE.values() for group in groups for voice in group.voices]
     return {
@@ -52,7 +54,9 @@ def fetch_people():
     }
 
 
-def plan(part, scale, seed, sources, jobs=None, parts=None):
+def plan(
+    part: str, scale: float, seed: int, sources: Sources, jobs: int | None = None, parts: Parts | None = None
+) -> list[Item]:
     """List of Item of one set: `add_mini_sets.plan` with all engines, and what comes behind it."""
     items = sets.plan(part, scale, seed, sources, jobs, "all", parts)
     rng, turns = np.random.Generator(np.random.PCG64([seed, list(sets.SETS).index(part), 1])), {}

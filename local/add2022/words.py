@@ -10,6 +10,8 @@ the words at 8 kHz.
 """
 
 import functools
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -29,7 +31,7 @@ SHORTEST = 0.15  # seconds of a word, after which it is taken for one
 PEAK = 0.9
 
 
-def fetch_words(names):
+def fetch_words(names: Sequence[str]) -> dict[str, dict[str, list[Path]]]:
     """{voice: {voice: sorted paths of its joined utterances}} of some of WORDS and of HEDGEWARS, joined in the cache once:
     16 kHz FLAC."""
     found = fetch_clips([name for name in names if name in WORDS])
@@ -47,7 +49,7 @@ def _join_once(voice, folder, clips):
     return sorted(made_once(folder / f"joined-{voice}", write).glob("*.flac"))
 
 
-def join(clips, seed=0):
+def join(clips: Sequence[Path], seed: int = 0) -> list[np.ndarray]:
     """Paths of single words -> [(N,) at 16 kHz, ...]; those of a lower rate and those in which nothing is said are left out,
     and the last ones, which are not enough for an utterance."""
     import soundfile
@@ -63,7 +65,7 @@ def join(clips, seed=0):
     return [samples * PEAK / np.abs(samples).max() for samples in joined]
 
 
-def trim(samples):
+def trim(samples: np.ndarray) -> np.ndarray:
     """What is said in a clip, with PAUSE before and after it, as far as there is one: (N,); (0,) where that is not a word."""
     first, last = speech_bounds(samples)
     if last - first < SHORTEST * RATE:

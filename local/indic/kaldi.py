@@ -77,7 +77,7 @@ def prepare(
     return write_corpus(utterances, out, log, f"corpus={corpus}", skip_bad, problems, DEV_SHARE, parts, tags)
 
 
-def find_data_dirs(corpus, log):
+def find_data_dirs(corpus: Path, log: logging.Logger) -> list[DataDir]:
     """The DataDirs of a corpus, sorted by path; UserError where there is none."""
     if not corpus.is_dir() or (corpus / "utt2spk").is_file():
         found = "is a data directory itself" if corpus.is_dir() else "no such folder"
@@ -109,7 +109,7 @@ def _hidden(path):
     return any(name.startswith(".") for name in path.parts)
 
 
-def folder_language(names):
+def folder_language(names: Sequence[str]) -> str | None:
     """Code of the language that folder names say: the last known one, else a name above the last, as it is; or None."""
     said = [re.split(r"[\W_\d]+", name.lower()) for name in names]
     known = [language_code("-".join(word for word in words if word not in SPLITS)) for words in said]

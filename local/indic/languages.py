@@ -1,11 +1,12 @@
 """Languages by name and by code: what folders and options call them, and the code that manifests have."""
 
 import re
+from collections.abc import Iterable, Sequence
 
 from pyspeech.errors import UserError
 
 
-def choose_codes(there, wanted, name):
+def choose_codes(there: Sequence[str], wanted: Iterable[str], name: str) -> list[str]:
     """Those of the codes `there` that are wanted (codes or names of languages), all where `wanted` is empty; UserError,
     in which the corpus is called `name`, for one that is not there."""
     wanted = [language_code(language) or language for language in wanted]
@@ -35,7 +36,7 @@ ELSEWHERE = dict(
 INDIAN = set(NAMES.values())
 
 
-def language_code(name):
+def language_code(name: str) -> str | None:
     """The code that a folder's name or an option stands for; None where it names no language.
 
     "Gujarati", "gu", "gu-in" and "GU_IN" are gu-IN; languages of India (English among them) get the region IN where

@@ -22,7 +22,7 @@ ones in this file.
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,7 +108,7 @@ def prepare(
         )
 
 
-def plan(folder, language, scale, seed=SEED):
+def plan(folder: Path, language: str, scale: float, seed: int = SEED) -> list[Spoken]:
     """Texts and speakers of one language: list of Spoken."""
     number = list(TRAIN).index(language)
     rng = np.random.Generator(np.random.PCG64([seed, number]))
@@ -148,14 +148,16 @@ def plan(folder, language, scale, seed=SEED):
     return planned
 
 
-def choose_words(rng, language, scale):
+def choose_words(rng: np.random.Generator, language: str, scale: float) -> list[str]:
     """The words in use: all from scale 1 on, else a random share of sqrt(scale), at least 8."""
     words = indic_text.words(language)
     wanted = max(8, round(math.sqrt(min(1.0, scale)) * LEXICON))
     return [words[index] for index in sorted(rng.permutation(len(words))[:wanted])]
 
 
-def make_texts(rng, words, count, taken, lengths):
+def make_texts(
+    rng: np.random.Generator, words: Sequence[str], count: int, taken: set[str], lengths: Sequence[float]
+) -> list[str]:
     """`count` texts, each word used once before any is used again, no sequence of two or more that is in the set
     `taken`, to which they are added. lengths: shares of one word, two words ... ValueError where words do not suffice."""
     queue, texts = [], []
@@ -180,7 +182,9 @@ def make_texts(rng, words, count, taken, lengths):
     raise ValueError(f"{len(words)} words give fewer than {count} new sequences")
 
 
-def make_speakers(rng, language, split, utterances):
+def make_speakers(
+    rng: np.random.Generator, language: str, split: str, utterances: int
+) -> list[tuple[str, espeak.Voice, tuple[int, int], float]]:
     """Speakers of a split: list of (name, Voice, tract, tilt). Only in train is a variant several speakers."""
     variants = espeak.VARIANTS[split]
     count = max(2, math.ceil(utterances / UTTERANCES_PER_SPEAKER))
@@ -200,7 +204,7 @@ def make_speakers(rng, language, split, utterances):
     return speakers
 
 
-def record_all(utterances, where, jobs, log, parts):
+def record_all(utterances: Iterable[Spoken], where: Any, jobs: int | None, log: logging.Logger, parts: Parts | None) -> None:
     """Speak and write all utterances; one eSpeak NG process for each speaker of a split."""
     groups = {}
     for one in utterances:
@@ -216,7 +220,7 @@ def record_all(utterances, where, jobs, log, parts):
     )
 
 
-def record(utterances, where):
+def record(utterances: Sequence[Spoken], where: Any) -> None:
     """Speak the utterances in one process and write them as 16-bit FLAC at 16 kHz."""
     spoken = espeak.synthesize([(one.voice, one.text) for one in utterances], where)
     for one, samples in zip(utterances, spoken, strict=True):
@@ -224,7 +228,7 @@ def record(utterances, where):
         write_audio(one.path, recorded, RATE)
 
 
-def through_microphone(speech, tract, tilt, rng):
+def through_microphone(speech: np.ndarray, tract: tuple[int, int], tilt: float, rng: np.random.Generator) -> np.ndarray:
     """Speech (N,) at eSpeak NG's 22050 Hz -> recorded signal at 16 kHz, within -1 and 1: tract, silence around it, tilt,
     noise 15 to 35 dB below the speech, its peak between 0.08 and 0.8."""
     from scipy.signal import lfilter, resample_poly

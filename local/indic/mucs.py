@@ -96,7 +96,7 @@ def prepare(
 # Which sets there are
 
 
-def find_parts(corpus, log):
+def find_parts(corpus: Path, log: logging.Logger) -> list[Part]:
     """Parts of the corpus, in order; UserError where there is none."""
     parts = []
     for folder, names in _walk(corpus):
@@ -138,7 +138,7 @@ def _walk(root, others=()):
         yield Path(folder), sorted(name for name in names if name[0] != ".")
 
 
-def split_of(names):
+def split_of(names: Sequence[str]) -> str | None:
     """The split that the last of some folder names says; None where none does."""
     for name in reversed(names):
         for word in _words(name):
@@ -147,7 +147,7 @@ def split_of(names):
     return None
 
 
-def language_of(names):
+def language_of(names: Sequence[str]) -> str | None:
     """Code of the language that some folder names say, the first of which is the corpus's; None where none does.
 
     The last name of a known language counts; without one, the last that stands above the split's folder or in its name
@@ -168,7 +168,7 @@ def _words(name):
     return [word for word in re.split(r"[\W_\d]+", parted.lower()) if word]
 
 
-def choose_languages(parts, wanted, corpus, log):
+def choose_languages(parts: Sequence[Part], wanted: Sequence[str], corpus: Path, log: logging.Logger) -> list[Part]:
     """The parts of the wanted languages that have a training and a test set; UserError where none has, or a wanted
     one has not."""
     splits = defaultdict(set)
@@ -198,7 +198,7 @@ def choose_languages(parts, wanted, corpus, log):
 # What is in a set
 
 
-def read_part(part, parts, corpus):
+def read_part(part: Part, parts: Sequence[Part], corpus: Path) -> tuple[list[Utterance], list[tuple[Path | str, str]]]:
     """([Utterance, ...], [(file or utterance, what is wrong), ...]) of one set.
 
     parts: all sets; audio in another set's folder is not this one's.
@@ -215,7 +215,7 @@ def read_part(part, parts, corpus):
             problems.append((f"{part.path}, {name}", problem))
         else:
             utterances.append(
-                Utterance(f"{part.language}-{part.split}-{name}", str(audio[key]), texts[0], part.language, None, part.split)
+                Utterance(f"{part.language}-{part.split}-{name}", str(audio[key]), texts[0], part.language, None, part.split)  # pyright: ignore[reportArgumentType]
             )
     if folders.count(part.path.parent) == 1:  # else what is left over is another set's
         problems += [(path, "audio without transcript") for key, path in sorted(audio.items()) if key not in used]
@@ -230,7 +230,9 @@ def _problem(texts, key):
     return None if texts[0] else "no text"
 
 
-def find_set_audio(transcription, folders, corpus):
+def find_set_audio(
+    transcription: Path, folders: set[Path], corpus: Path
+) -> tuple[dict[str, Path], list[tuple[Path | str, str]]]:
     """({utterance: audio path}, problems) of the audio files below a transcription's folder, or, where there are none,
     below the folder above."""
     found, problems = {}, []
@@ -246,7 +248,7 @@ def find_set_audio(transcription, folders, corpus):
     return found, problems
 
 
-def read_transcription(path):
+def read_transcription(path: Path | str) -> dict[str, list[str]]:
     """{utterance: [text, ...]}, a text for each of its lines, of a file of lines `utterance text`.
 
     What an utterance is called ends before the first tab or space; folders and a file's ending are no part of it.

@@ -18,7 +18,7 @@ recipe runs on human speech, and how far from it the synthetic corpus is.
 
 import gzip
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -92,7 +92,7 @@ def prepare(
     write_corpus(written, folder, log, "the corpus of prompts")
 
 
-def split_of(text, trained, tested):
+def split_of(text: str, trained: bool, tested: bool) -> str:
     """Split of a text of a voice that is trained on, tested on, or both; by the text alone."""
     share = share_of_words(text)
     if not trained:
@@ -102,7 +102,9 @@ def split_of(text, trained, tested):
     return "dev" if share < HELD_OUT["dev"] else "train"
 
 
-def copy_all(utterances, folder, jobs, log, parts):
+def copy_all(
+    utterances: Sequence[Utterance], folder: Path, jobs: int | None, log: logging.Logger, parts: Parts | None
+) -> list[Utterance]:
     """Write the clips as mono 16-bit FLAC at 8 kHz to folder/spoken: the utterances with their new paths."""
     written = [replace(one, audio=str(folder / "spoken" / one.language / f"{one.id}.flac")) for one in utterances]
     pairs = list(zip(utterances, written, strict=True))
@@ -117,7 +119,7 @@ def copy_all(utterances, folder, jobs, log, parts):
     return written
 
 
-def find_clips():
+def find_clips() -> dict[str, list[tuple[Path, str]]]:
     """{voice: [(path, text)]} of the packages, downloaded where they are not in the cache."""
     used = {f"{source}-{language}" for language, both in SOURCES.items() for source in both}
     archives = fetch_debian([voices.PACKAGES["tuxpaint-stamps-default"], *TEXTS.values()])
@@ -133,7 +135,7 @@ def find_clips():
     return found
 
 
-def prompt_texts(paths, listing):
+def prompt_texts(paths: Iterable[Path], listing: Path) -> list[tuple[Path, str]]:
     """[(path, text)] of the prompts in the list "key: text", key = path below <language>_<country>_<sex>_<name>/."""
     texts = {}
     for line in gzip.decompress(Path(listing).read_bytes()).decode("utf-8", "replace").splitlines():
@@ -149,7 +151,7 @@ def prompt_texts(paths, listing):
     return found
 
 
-def stamp_texts(paths, folder, texts, language):
+def stamp_texts(paths: Iterable[Path], folder: Path, texts: Path, language: str) -> list[tuple[Path, str]]:
     """[(path, text)] of the stamps X_desc_<language>.ogg: the line <language>.utf8= of X.txt."""
     found = []
     for path in paths:

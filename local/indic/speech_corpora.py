@@ -69,7 +69,9 @@ def prepare(
     return write_corpus(utterances, out, log, f"corpus={folder}", skip_bad, problems, HELD_OUT, parts, tags)
 
 
-def read_fleurs(folder, scratch, languages, log):
+def read_fleurs(
+    folder: Path, scratch: Path, languages: Sequence[str], log: logging.Logger
+) -> tuple[list[Utterance], list[tuple[str, str]]]:
     """(utterances, problems) of FLEURS; a language without one of its sets is left out, as Lhotse wants all three."""
     from lhotse.recipes.fleurs import prepare_fleurs
 
@@ -97,7 +99,9 @@ def _copy_fleurs_set(root, name, split, scratch):
     return good, problems
 
 
-def read_commonvoice(folder, scratch, languages, log):
+def read_commonvoice(
+    folder: Path, scratch: Path, languages: Sequence[str], log: logging.Logger
+) -> tuple[list[Utterance], list[tuple[str, str]]]:
     """(utterances, problems) of Common Voice; a set without a line, as small languages have, is none."""
     from lhotse.recipes.commonvoice import prepare_commonvoice
 
@@ -124,7 +128,9 @@ def read_commonvoice(folder, scratch, languages, log):
     return utterances, problems
 
 
-def read_cmu_indic(folder, scratch, languages, log):
+def read_cmu_indic(
+    folder: Path, scratch: Path, languages: Sequence[str], log: logging.Logger
+) -> tuple[list[Utterance], list[tuple[str, str]]]:
     """(utterances, problems) of the CMU Indic voices; English sentences of theirs are en-IN."""
     from lhotse.recipes.cmu_indic import LANGUAGE_MAP, prepare_cmu_indic
 

@@ -67,7 +67,7 @@ LEXICON = {
 }
 
 
-def words(language):
+def words(language: str) -> list[str]:
     """The words of `language` ("en-IN", "hi-IN", "ta-IN" or "gu-IN"), each once, kind after kind."""
     found = [word for kind in LEXICON[language].values() for word in kind.split()]
     return list(dict.fromkeys(found))

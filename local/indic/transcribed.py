@@ -7,15 +7,18 @@ texts are used), the language's code, and the speaker where the corpus tells. Au
 files with several channels, and formats that are not commonly read, are mixed to mono WAV files in folder/mixed.
 """
 
+import logging
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from local.splits import hold_out
 from pyspeech.data.audio_checks import check_utterances, utterance_check
 from pyspeech.data.audio_files import readable_copies
-from pyspeech.data.manifests import clear, length_of, write_manifest
+from pyspeech.data.manifests import Utterance, clear, length_of, write_manifest
 from pyspeech.data.problems import report_problems
+from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
 from pyspeech.text.normalize import normalize
 from pyspeech.text.tags import DEFAULT_TAGS, Tags, most
@@ -25,8 +28,16 @@ FASTEST = 40  # characters per second: nobody speaks as fast
 
 
 def write_corpus(
-    utterances, folder, log, name="corpus", skip_bad=False, problems=(), dev_share=0.0, parts=None, tags=DEFAULT_TAGS
-):
+    utterances: Iterable[Utterance],
+    folder: Path | str,
+    log: logging.Logger,
+    name: str = "corpus",
+    skip_bad: bool = False,
+    problems: Sequence[tuple[Path | str, str]] = (),
+    dev_share: float = 0.0,
+    parts: Parts | None = None,
+    tags: Sequence[str] = DEFAULT_TAGS,
+) -> dict[str, dict[str, int]]:
     """Check utterances and write the manifests of those that are good, in the order of language and id.
 
     name: what messages call the corpus. problems: [(file or utterance, what is wrong), ...] found so far. Problem
@@ -47,7 +58,7 @@ def write_corpus(
         good = _with_dev(good, dev_share)
     mixed, by_language = folder / "mixed", defaultdict(list)
     for utterance, properties in good:
-        by_language[utterance.language].append((utterance, properties))
+        by_language[utterance.language].append((utterance, properties))  # pyright: ignore[reportOptionalMemberAccess]
     good = [row for language, rows in by_language.items() for row in readable_copies(rows, mixed / language, log, parts)]
     clear(folder, (), "mixed", keep=[Path(path) for _, path, _ in good])
     counts = defaultdict(dict)
@@ -69,17 +80,17 @@ def _with_dev(good, share):
     return [(moved.get(utterance.id, utterance), properties) for utterance, properties in good]
 
 
-def without_tags(utterances, tags, log):
+def without_tags(utterances: Iterable[Utterance], tags: Sequence[str], log: logging.Logger) -> list[Utterance]:
     """The utterances without the tags in their texts; where nothing else is in a text, it stays, for the checks to name."""
-    tags, cleaned = Tags(tags), []
+    marks, cleaned = Tags(tags), []
     for utterance in utterances:
-        text = tags.drop(utterance.text)
+        text = marks.drop(utterance.text)
         keeps = text == utterance.text or not normalize(text, utterance.language)
         cleaned.append(utterance if keeps else replace(utterance, text=text))
-    if tags.dropped:
-        log.info("tags in transcripts, dropped: %s", most(tags.dropped))
-    if tags.left:
-        log.warning("looks like tags, taken for words: %s; add to tags= what is not said", most(tags.left))
+    if marks.dropped:
+        log.info("tags in transcripts, dropped: %s", most(marks.dropped))
+    if marks.left:
+        log.warning("looks like tags, taken for words: %s; add to tags= what is not said", most(marks.left))
     return cleaned
 
 

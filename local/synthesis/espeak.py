@@ -12,13 +12,20 @@ Phonemes are what a forced alignment starts from: the pronunciation of the dicti
 abbreviations are read by eSpeak NG's own rules. Names are its own mnemonics ("tS", "i:", "R^"), without white space.
 """
 
+from __future__ import annotations
+
 import ctypes
 import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
 
 RATE = 22050
 WHEEL = (
@@ -72,7 +79,7 @@ class Voice:
     range: int = 50
 
 
-def library():
+def library() -> tuple[Path, Path]:
     """(shared library, folder above espeak-ng-data), downloaded into the cache where they are not there.
 
     UserError where the package cannot be had, and on machines that its wheel is not for.
@@ -92,7 +99,7 @@ def library():
     return folder / "espeakng_loader/libespeak-ng.so", folder / "espeakng_loader"
 
 
-def synthesize(utterances, where=None):
+def synthesize(utterances: Sequence[tuple[Voice, str]], where: tuple[Path | str, Path | str] | None = None) -> list[np.ndarray]:
     """Speak a list of (Voice, text): list of int16 arrays (N,) at 22050 Hz.
 
     The same list gives the same samples every time. where: (shared library, folder above
@@ -114,7 +121,9 @@ def synthesize(utterances, where=None):
     return found
 
 
-def transcribe(texts, language, where=None, ipa=False):
+def transcribe(
+    texts: Iterable[str], language: str, where: tuple[Path | str, Path | str] | None = None, ipa: bool = False
+) -> list[list[list[str]]]:
     """Phonemes of a list of texts as `Engine.phonemes` gives them: list of words each, words lists of names.
 
     where, and UserError, as for `synthesize`.
@@ -122,7 +131,9 @@ def transcribe(texts, language, where=None, ipa=False):
     return json.loads(_ask_child({"language": language, "texts": list(texts), "ipa": ipa}, where))
 
 
-def phonemes(texts, language, where=None):
+def phonemes(
+    texts: Iterable[str], language: str, where: tuple[Path | str, Path | str] | None = None
+) -> list[list[list[str]] | None]:
     """Phonemes of each text: a list of words, each a list of names; None where a part is read as another language.
 
     texts: list of str; language: a voice of eSpeak NG ("cs"). Marks of stress, of the pauses between clauses and of the
@@ -132,7 +143,7 @@ def phonemes(texts, language, where=None):
     return [without_marks(words) for words in transcribe(texts, language, where)]
 
 
-def without_marks(words):
+def without_marks(words: list[list[str]]) -> list[list[str]] | None:
     """Words as `Engine.phonemes` gives them -> words without marks, or None for several languages."""
     if any(_OTHER_LANGUAGE.search(name) for word in words for name in word):
         return None
@@ -174,7 +185,7 @@ class _Event(ctypes.Structure):
 class Engine:
     """The library in this process; once a process. `where` as for `synthesize`."""
 
-    def __init__(self, where):
+    def __init__(self, where: tuple[Path | str, Path | str]) -> None:
         path, data = where
         self.lib = ctypes.CDLL(str(path))
         self.lib.espeak_TextToPhonemes.restype = ctypes.c_char_p
@@ -197,7 +208,7 @@ class Engine:
             index += 1
         return 0
 
-    def set_voice(self, language, variant=None):
+    def set_voice(self, language: str, variant: str | None = None) -> None:
         """RuntimeError where there is no such language or variant (eSpeak NG takes an unknown variant for none)."""
         name = f"{language}+{variant}" if variant else language
         if variant and variant not in self.variants:
@@ -206,7 +217,7 @@ class Engine:
         if status:
             raise RuntimeError(f"espeak_SetVoiceByName({name}) returned {status}")
 
-    def phonemes(self, text, language, ipa=False):
+    def phonemes(self, text: str, language: str, ipa: bool = False) -> list[list[str]]:
         """Phonemes of a text: list of words, each a list of names such as "'eI" (ipa: "ˈeɪ"), stress marks in
         front. With ipa there are "(en)" and "(bg)" too, in front of and behind what other languages' rules have read.
         """
@@ -216,9 +227,9 @@ class Engine:
         mode = ord("_") << 8 | ipa * _IPA
         while rest.value:
             clauses.append(self.lib.espeak_TextToPhonemes(ctypes.byref(rest), _UTF8, mode).decode())
-        return [word.split("_") for word in " ".join(clauses).split()]
+        return [word.split("_") for word in " ".join(clauses).split()]  # pyright: ignore[reportReturnType]
 
-    def speak(self, voice, text):
+    def speak(self, voice: Voice, text: str) -> tuple[bytes, list[str]]:
         """(samples as bytes of int16 at 22050 Hz, list of the phonemes spoken)."""
         flags, language = _UTF8, voice.language.split("-")[0]
         if voice.language == "en-IN":
@@ -236,7 +247,7 @@ class Engine:
         return b"".join(self._samples), [name for name in self._phonemes if name.strip("_:;")]
 
 
-def indian_english(words):
+def indian_english(words: Iterable[Iterable[str]]) -> str:
     """English phonemes (see Engine.phonemes) -> text in [[ ]] for the Hindi voice, one space between words."""
     spoken = []
     for word in words:
@@ -251,7 +262,7 @@ def indian_english(words):
     return f"[[{' '.join(spoken)}]]"
 
 
-def main():
+def main() -> None:
     """The child process of `synthesize` and `transcribe`: JSON on standard input, the answer on standard output.
 
     That is (length, samples) of every utterance; or JSON, the phonemes of every text.

@@ -22,7 +22,12 @@ Any item that these functions take has: system (one of the names), language, spe
 and the wanted number of samples, recording.samples.
 """
 
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +35,9 @@ from local.synthesis import espeak, festival, flite, hibari, hifigan, hifigan_16
 from local.synthesis.recording_chain import RATE
 from local.synthesis.vocoders import ENGINES, resample
 from pyspeech.errors import UserError
+
+if TYPE_CHECKING:
+    from local.add2022.mini_sets import Item
 
 GENUINE_LANGUAGES = ("ca", "cs", "en", "it")  # that people speak in the corpus, and Festival too
 FESTIVAL = {  # its voices of these
@@ -58,7 +66,7 @@ MORE = (  # names, the package that runs them, what finds them
 )
 
 
-def find_engines(log, more=False):
+def find_engines(log: logging.Logger, more: bool = False) -> dict[str, Any]:
     """{name: what it needs, from the cache or downloaded}; without those that this machine cannot have. more: also those that
     the corpus with all engines alone has."""
     found = {**dict.fromkeys(ENGINES), "espeak": espeak.library()}
@@ -79,7 +87,7 @@ def find_engines(log, more=False):
     return found
 
 
-def copy(system, samples, rng, engines):
+def copy(system: str, samples: np.ndarray, rng: np.random.Generator, engines: Mapping[str, Any]) -> np.ndarray:
     """A recording, (N,) float64 at 16 kHz, taken apart and put together again: (N,). Neural vocoders each time at a pace of
     their own."""
     if system == "melgan":
@@ -93,7 +101,7 @@ def copy(system, samples, rng, engines):
     return ENGINES[system](samples, rng)
 
 
-def name_speaker(system, language, voices, rng):
+def name_speaker(system: str, language: str, voices: Sequence[str], rng: np.random.Generator) -> str:
     """Name of one of the voices of an engine that speaks a language. voices: those of eSpeak NG to choose from."""
     names = {
         **{name: [voice for voice in found if festival.VOICES[voice].language == language] for name, found in FESTIVAL.items()},
@@ -107,7 +115,7 @@ def name_speaker(system, language, voices, rng):
     return f"{system.split('_')[0]}-{names[rng.integers(len(names))]}"
 
 
-def speak(items, engines):
+def speak(items: Sequence[Item], engines: Mapping[str, Any]) -> list[np.ndarray]:
     """Items, all of one engine -> list of speech at 16 kHz, (N,)."""
     system = items[0].system
     said = [(item.speaker.split("-", 1)[1], " ".join(_enough(item))) for item in items]

@@ -11,16 +11,25 @@ nsk-hi, nsk-te and nsk-mr are one man, his diphones one recording: rules of thei
 the woman of Flite's slt; kal the man of Flite's kal16.
 """
 
+from __future__ import annotations
+
 import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
 import unicodedata
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyspeech.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from pyspeech.fetch.download import DebianPackage
 
 
 @dataclass(frozen=True)
@@ -148,7 +157,7 @@ _LINKS = {  # in the packages, which `unpack` leaves out
 _ASCII = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "–": "-", "—": " - ", "…": "..."})
 
 
-def packages(voices=tuple(VOICES)):
+def packages(voices: Iterable[str] = tuple(VOICES)) -> list[DebianPackage]:
     """The Debian packages of these voices, of Festival, and of the libraries that it is linked with (those for sound)."""
     from pyspeech.fetch.download import DebianPackage
 
@@ -162,7 +171,7 @@ def packages(voices=tuple(VOICES)):
     return found
 
 
-def installation(voices=tuple(VOICES)):
+def installation(voices: Iterable[str] = tuple(VOICES)) -> dict[str, str]:
     """{name: path} of Festival's program, libraries and data with these voices (all: 96 MB), downloaded into the cache where
     they are not there. UserError where the packages cannot be had, and on machines that they are not for."""
     import platform
@@ -215,7 +224,7 @@ def _link(path, link):
         link.symlink_to(os.path.relpath(path, link.parent))
 
 
-def synthesize(utterances, where=None):
+def synthesize(utterances: Iterable[tuple[str, str]], where: Mapping[str, str] | None = None) -> list[tuple[np.ndarray, int]]:
     """Speak a list of (voice, text): list of (int16 array (N,), sampling rate in Hz).
 
     where: default `installation()` of the voices wanted. Letters that a voice's encoding lacks lose their accents or are left
@@ -296,7 +305,7 @@ def _script(voice, texts, folder, data):
     return b"\n".join([*map(os.fsencode, lines), *said, b""])
 
 
-def written(text, encoding):
+def written(text: str, encoding: str) -> bytes:
     """A text as the inside of a string of Scheme, in an encoding; letters that it lacks lose their accents or are left out."""
     text = unicodedata.normalize("NFC", " ".join(text.split()))
     if encoding != "utf-8":

@@ -5,16 +5,25 @@ speaks in a child process of its own, as `local.synthesis.espeak` does and for t
 Debian 12 on x86-64 and need its C library (glibc 2.33) or a newer one.
 """
 
+from __future__ import annotations
+
 import ctypes
 import json
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from pyspeech.fetch.download import DebianPackage
 
 DIPHONES, PARAMETRIC = ("kal16",), ("slt", "rms", "awb")
 LIBRARIES = ("libflite", "libflite_cmulex", "libflite_usenglish")  # in the order in which they need each other
 
 
-def packages():
+def packages() -> list[DebianPackage]:
     """The Debian packages with the libraries: Flite's, and the sound library that it is linked with."""
     from pyspeech.fetch.download import DebianPackage
 
@@ -32,7 +41,7 @@ def packages():
     ]
 
 
-def libraries():
+def libraries() -> dict[str, str]:
     """{name: path} of the shared libraries, downloaded into the cache where they are not there."""
     from pyspeech.fetch.download import fetch_debian
     from pyspeech.fetch.unpack import unpack
@@ -42,7 +51,7 @@ def libraries():
     return {path.name.split(".")[0]: str(path) for path in sorted(found)}
 
 
-def synthesize(utterances, where=None):
+def synthesize(utterances: Sequence[tuple[str, str]], where: Mapping[str, str] | None = None) -> list[tuple[np.ndarray, int]]:
     """Speak a list of (voice, English text): list of (int16 array (N,), sampling rate in Hz).
 
     where: default `libraries()`. UserError where the libraries do not run or a text gives no sound, with the reason.
@@ -81,7 +90,7 @@ class _Wave(ctypes.Structure):
 class Engine:
     """The libraries in this process. where: as `libraries()` gives it."""
 
-    def __init__(self, where):
+    def __init__(self, where: Mapping[str, str]) -> None:
         self.where, self.voices = where, {}
         self._load("libasound")
         for name in LIBRARIES:
@@ -95,7 +104,7 @@ class Engine:
     def _load(self, name):
         return ctypes.CDLL(self.where[name], mode=ctypes.RTLD_GLOBAL)  # what it needs is found among those loaded
 
-    def speak(self, voice, text):
+    def speak(self, voice: str, text: str) -> tuple[bytes, int]:
         """(samples as bytes of int16, rate)."""
         if voice not in self.voices:
             register = getattr(self._load(f"libflite_cmu_us_{voice}"), f"register_cmu_us_{voice}")
@@ -109,7 +118,7 @@ class Engine:
         return found
 
 
-def main():
+def main() -> None:
     """The child process of `synthesize`: JSON on standard input; (rate, length, samples) of every utterance."""
     order = json.load(sys.stdin)
     try:

@@ -10,6 +10,7 @@ The noise follows from a seed; no node of the network draws random numbers.
 """
 
 import json
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -28,7 +29,7 @@ LOWEST, HIGHEST = 40.0, 11000.0  # Hz: of F0 where there is voice, of harmonics
 DATA = ("hibari-tts", "hibari_tts-0.2.1-py3-none-any.whl", "49f2abbbe451c988e7448b5afa08c8a56410535ebb855c0e7d174275df5ca1f3")
 
 
-def model():
+def model() -> dict[str, str]:
     """{name: path} of the network, its vocabulary, and eSpeak NG's library and data; downloaded into the cache (14 MB and
     eSpeak NG) where they are not there."""
     from pyspeech.fetch.download import fetch_pypi
@@ -40,7 +41,9 @@ def model():
     return {"network": network, "vocabulary": vocabulary, "espeak": str(library), "espeak_data": str(data)}
 
 
-def synthesize(utterances, where=None):
+def synthesize(
+    utterances: Iterable[tuple[int, str, str]], where: Mapping[str, str] | None = None
+) -> list[tuple[np.ndarray, int]]:
     """Speak a list of (seed, eSpeak NG's name of the language, text): list of (int16 array (N,), 24000).
 
     where: default `model()`. One thread. UserError in one line where a text has no sound or more than 400 symbols, the
@@ -69,7 +72,15 @@ def synthesize(utterances, where=None):
     return found
 
 
-def vocode(rng, f0, filters, turns, noise, free, phases):
+def vocode(
+    rng: np.random.Generator,
+    f0: np.ndarray,
+    filters: np.ndarray,
+    turns: np.ndarray,
+    noise: np.ndarray,
+    free: np.ndarray,
+    phases: np.ndarray,
+) -> np.ndarray:
     """F0 in Hz (T,) and (601, T) each of: log-magnitudes of the filters and what turns the harmonics' phases, log-magnitudes
     of noise, log-magnitudes and phases of the third spectrum -> (300 T,) at 24 kHz."""
     harmonics = stft(pulses(f0), N_FFT, HOP)[: len(f0)].T / HOP  # each of magnitude 1: half the sum of a window
@@ -83,7 +94,7 @@ def _magnitudes(logarithms):
     return np.exp(np.minimum(logarithms, LOUDEST))
 
 
-def pulses(f0):
+def pulses(f0: np.ndarray) -> np.ndarray:
     """F0 in Hz (T,) every 300 samples -> (300 T,): the sum of cosines of amplitude 1 at its multiples up to 11 kHz, 0 where it
     is below 40 Hz."""
     places = (np.arange(len(f0) * HOP) + 0.5) / HOP - 0.5

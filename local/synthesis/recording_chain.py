@@ -45,7 +45,7 @@ class Recording:
     delay: float = DISPERSION
 
 
-def draw(rng, samples, band):
+def draw(rng: np.random.Generator, samples: int, band: float) -> Recording:
     """A Recording."""
     return Recording(
         samples,
@@ -61,14 +61,14 @@ def draw(rng, samples, band):
     )
 
 
-def untouched(recording):
+def untouched(recording: Recording) -> Recording:
     """The same as from a studio: no room, line or coder, all frequencies, and a noise floor 30 dB lower."""
     return replace(
         recording, band=RATE / 2, floor=recording.floor - 30.0, reverberation=0.0, equaliser=(0.0,) * 9, coded=False, delay=0.0
     )
 
 
-def frame_levels(samples, size=400, hop=160):
+def frame_levels(samples: np.ndarray, size: int = 400, hop: int = 160) -> np.ndarray:
     """Levels in dB of frames of 25 ms every 10 ms: (T,); none for less than a frame."""
     if len(samples) < size:
         return np.zeros(0)
@@ -77,7 +77,7 @@ def frame_levels(samples, size=400, hop=160):
     return 10.0 * np.log10(np.maximum(power[starts + size] - power[starts], 0.0) / size + 1e-12)
 
 
-def speech_bounds(samples, depth=DEPTH):
+def speech_bounds(samples: np.ndarray, depth: float = DEPTH) -> tuple[int, int]:
     """(first, last) sample of speech by level; (0, 0) where there is none.
 
     That is: from the first to the last frame within `depth` dB of the loud frames (95 % quantile).
@@ -89,7 +89,7 @@ def speech_bounds(samples, depth=DEPTH):
     return int(active[0]) * 160, int(active[-1]) * 160 + 400
 
 
-def cut(samples, wanted, rng):
+def cut(samples: np.ndarray, wanted: int, rng: np.random.Generator) -> np.ndarray:
     """A random piece of the speech, `wanted` samples and MARGIN on either side (zeros beyond the ends).
 
     Shorter speech gives a shorter piece, with its margins.
@@ -101,7 +101,9 @@ def cut(samples, wanted, rng):
     return padded[start : start + wanted + 2 * MARGIN]
 
 
-def record(piece, recording, rng, background=None):
+def record(
+    piece: np.ndarray, recording: Recording, rng: np.random.Generator, background: np.ndarray | None = None
+) -> np.ndarray:
     """A piece with its margins (`cut`), (N + 2 MARGIN,) -> recorded signal (N,) int16.
 
     background: (N + 2 MARGIN,) of any level, mixed in at recording.snr; None for none.
@@ -148,7 +150,7 @@ def _microphone(samples, gains):
     return oaconvolve(samples, kernel)[64 : 64 + len(samples)]
 
 
-def line(samples, rng, delay=DISPERSION):
+def line(samples: np.ndarray, rng: np.random.Generator, delay: float = DISPERSION) -> np.ndarray:
     """Through an all-pass filter, whose group delay is linear between random values, up to `delay` s, every 1 kHz."""
     from scipy.signal import oaconvolve
 
@@ -178,7 +180,7 @@ def _bounded(samples, band):
     return oaconvolve(samples, kernel)[400 : 400 + len(samples)]
 
 
-def limited(samples, peak):
+def limited(samples: np.ndarray, peak: float) -> np.ndarray:
     """Samples (N,) turned down around what is higher than `peak` dB above their RMS, smoothly."""
     from scipy.ndimage import minimum_filter1d, uniform_filter1d
 

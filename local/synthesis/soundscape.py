@@ -11,7 +11,7 @@ SECONDS = 10.0  # of a sound
 SCALE = (0, 2, 4, 7, 9)  # semitones
 
 
-def make_noise(number, rate):
+def make_noise(number: int, rate: int) -> np.ndarray:
     """A noise, (n,) float32 at `rate` Hz, peak 1, by its number."""
     rng = np.random.Generator(np.random.PCG64([1, number]))
     count = round(SECONDS * rate)
@@ -37,7 +37,7 @@ def make_noise(number, rate):
     return (noise / np.abs(noise).max()).astype(np.float32)
 
 
-def make_music(number, rate):
+def make_music(number: int, rate: int) -> np.ndarray:
     """A piece of music, (n,) float32 at `rate` Hz, peak 1, by its number."""
     rng = np.random.Generator(np.random.PCG64([2, number]))
     count = round(SECONDS * rate)

@@ -5,6 +5,8 @@ will do as a cue: harmonics whose pitch glides, holds or jumps; bursts at the pa
 moving filter; onsets and pauses; levels that rise and fall. `take_sound` is as of `close_scene.render`.
 """
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 
 from local.synthesis import radio, receiver, signals
@@ -28,7 +30,7 @@ KINDS = {
 MAINS = (50.0, 60.0, 100.0, 120.0, 400.0)  # Hz
 
 
-def draw_kind(rng, kinds=KINDS):
+def draw_kind(rng: np.random.Generator, kinds: Mapping[str, float] = KINDS) -> str:
     """One of the kinds, by their weights."""
     place = rng.random() * sum(kinds.values())
     for kind, weight in kinds.items():
@@ -38,7 +40,9 @@ def draw_kind(rng, kinds=KINDS):
     return kind
 
 
-def stretch(rng, kind, size, take_sound):
+def stretch(
+    rng: np.random.Generator, kind: str, size: int, take_sound: Callable[[str, float], np.ndarray | None]
+) -> np.ndarray:
     """A stretch of (size,) samples of a kind of KINDS, at about 0 dB, sometimes heard through a narrow line or in a room,
     sometimes swelling and fading."""
     sound = _make(rng, kind, size, take_sound)
@@ -137,7 +141,7 @@ def _bursts(rng, size):
     return total + amplitude(uniform(rng, -45.0, -15.0)) * rng.standard_normal(size)
 
 
-def room_kernel(rng):
+def room_kernel(rng: np.random.Generator) -> np.ndarray:
     """The late part of a room's response, (n,) of unit power: noise that dies away, the treble sooner."""
     seconds = 0.1 * 9.0 ** rng.random()  # in which it falls by 60 dB
     size = int(seconds * RATE)
@@ -148,21 +152,21 @@ def room_kernel(rng):
     return kernel / np.sqrt(np.sum(np.square(kernel)) + 1e-12)
 
 
-def placed(rng, room):
+def placed(rng: np.random.Generator, room: np.ndarray) -> np.ndarray:
     """The response from a place: the direct sound, and the room at -18 to 3 dB of it."""
     kernel = room * amplitude(uniform(rng, -18.0, 3.0))
     kernel[0] = 1.0
     return kernel
 
 
-def heard_in(samples, kernel):
+def heard_in(samples: np.ndarray, kernel: np.ndarray) -> np.ndarray:
     """Causal filter: samples (N,), response (K,) -> (N,)."""
     from scipy.signal import oaconvolve
 
     return oaconvolve(samples, kernel)[: len(samples)]
 
 
-def background(rng, length, take_sound):
+def background(rng: np.random.Generator, length: int, take_sound: Callable[[str, float], np.ndarray | None]) -> np.ndarray:
     """Steady or slowly changing noise, recorded noise or music, or several of these, at 0 dB: (length,)."""
     total = np.zeros(length)
     kinds = [
@@ -183,7 +187,9 @@ def _background(rng, kind, length, take_sound):
     return _hum(rng, length) if kind == "hum" else _hiss(rng, length)
 
 
-def events(rng, length, take_sound, level):
+def events(
+    rng: np.random.Generator, length: int, take_sound: Callable[[str, float], np.ndarray | None], level: float
+) -> np.ndarray:
     """Single sounds here and there, knocks, handling, tones, recorded ones, of `level` dB: (length,)."""
     track = np.zeros(length)
     for _ in range(int(length / RATE / 60.0 * uniform(rng, 1.0, 12.0)) + 1):

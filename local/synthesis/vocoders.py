@@ -12,6 +12,7 @@ generator give the same result.
 """
 
 import functools
+from collections.abc import Callable
 
 import numpy as np
 
@@ -24,12 +25,12 @@ LEVEL = 10 ** (-20 / 20)  # root mean square of the speech that neural vocoders 
 HARMONICS_UP_TO = 5500.0  # Hz: above it the sinusoidal model has noise alone
 
 
-def copy_world(samples, rng):
+def copy_world(samples: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """WORLD analysis and synthesis."""
     return _world(samples, 1.0, 1.0)
 
 
-def convert_world(samples, rng):
+def convert_world(samples: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """WORLD with F0 0.75 to 0.9 or 1.1 to 1.35 times as high and formants moved the same way by 4 to 12 %."""
     up = rng.random() < 0.5
     return _world(
@@ -46,7 +47,7 @@ def _world(samples, pitch, formants):
     return fit(pyworld.synthesize(f0 * pitch, envelope, aperiodicity, RATE, SHIFT_MS), len(samples))
 
 
-def warp(envelope, factor):
+def warp(envelope: np.ndarray, factor: float) -> np.ndarray:
     """Formants `factor` times as high: spectral envelopes (T, F) -> (T, F), the last bin continued."""
     if factor == 1.0:
         return envelope
@@ -72,12 +73,12 @@ def _envelope(samples):
     return f0, times, pyworld.cheaptrick(samples, f0, times, RATE)
 
 
-def fit(samples, length):
+def fit(samples: np.ndarray, length: int) -> np.ndarray:
     """Cut or continued by zeros to `length`."""
     return np.concatenate([samples[:length], np.zeros(max(0, length - len(samples)))])
 
 
-def resample(samples, rate, sampling_rate):
+def resample(samples: np.ndarray, rate: int, sampling_rate: int) -> np.ndarray:
     """Samples (N,) at `rate` Hz resampled to `sampling_rate` with a polyphase filter."""
     from scipy.signal import resample_poly
 
@@ -85,7 +86,7 @@ def resample(samples, rate, sampling_rate):
     return resample_poly(samples, sampling_rate // divisor, rate // divisor) if rate != sampling_rate else samples
 
 
-def copy_by(vocode, rate, samples, pace=1.0):
+def copy_by(vocode: Callable[[np.ndarray], np.ndarray], rate: int, samples: np.ndarray, pace: float = 1.0) -> np.ndarray:
     """A recording by a neural vocoder: (N,) at 16 kHz -> (N,) at its level. vocode(samples at `rate` Hz, of the level that
     such networks have learnt from) -> samples at that rate. pace: how many times slower and lower the vocoder hears it, which
     moves in frequency what its upsampling leaves, as if it were one of another rate."""
@@ -106,14 +107,14 @@ def _window(size):
     return 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(size) / size)
 
 
-def stft(samples, size=N_FFT, hop=HOP):
+def stft(samples: np.ndarray, size: int = N_FFT, hop: int = HOP) -> np.ndarray:
     """(N,) -> (T, size // 2 + 1) complex, centred frames, T = 1 + ceil(N / hop)."""
     frames = 1 + -(-len(samples) // hop)
     padded = np.concatenate([np.zeros(size // 2), samples, np.zeros(size // 2 + hop)])
     return np.fft.rfft(np.lib.stride_tricks.sliding_window_view(padded, size)[::hop][:frames] * _window(size), axis=1)
 
 
-def istft(spectra, length, size=N_FFT, hop=HOP):
+def istft(spectra: np.ndarray, length: int, size: int = N_FFT, hop: int = HOP) -> np.ndarray:
     """Least-squares inverse of `stft`: (T, bins) -> (length,)."""
     frames = np.fft.irfft(spectra, size, axis=1) * _window(size)
     total = np.zeros((len(frames) - 1) * hop + size)
@@ -136,7 +137,7 @@ def _add_hops(total, pieces, start, hop):
 
 
 @functools.cache
-def mel_filters():
+def mel_filters() -> tuple[np.ndarray, np.ndarray]:
     """(filters (513, 80), what solves for the spectrum (80, 513))."""
 
     def mel(hertz):
@@ -150,7 +151,7 @@ def mel_filters():
     return filters, np.linalg.pinv(filters)
 
 
-def griffin_lim(samples, rng):
+def griffin_lim(samples: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Through magnitudes of 80 mel bands; phases begin at random."""
     filters, inverse = mel_filters()
     magnitudes = np.maximum((np.abs(stft(samples)) @ filters) @ inverse, 1e-7)
@@ -161,7 +162,7 @@ def griffin_lim(samples, rng):
     return istft(spectra, len(samples))
 
 
-def phase_vocoder(samples, rng):
+def phase_vocoder(samples: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Pitch and formants up or down by 1.5 to 4 semitones, duration kept."""
     from scipy.signal import resample_poly
 
@@ -184,7 +185,7 @@ def phase_vocoder(samples, rng):
 # Source and filter
 
 
-def lpc(samples, rng):
+def lpc(samples: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Filters of order 18 every 5 ms, excited by pulses where there is an F0 and by noise elsewhere."""
     from scipy.signal import lfilter
 
@@ -208,7 +209,7 @@ def _per_sample(frames, length):
     return np.concatenate([held, np.full(max(0, length - len(held)), held[-1])])[:length]
 
 
-def linear_prediction(samples, frames):
+def linear_prediction(samples: np.ndarray, frames: int) -> tuple[np.ndarray, np.ndarray]:
     """Prediction filters (frames, ORDER + 1), 1 first, and gains (frames,) of windows of 30 ms, by Levinson's
     recursion over all frames at once."""
     size = 480
@@ -227,7 +228,7 @@ def linear_prediction(samples, frames):
     return filters, np.sqrt(np.maximum(error, 0.0))
 
 
-def sinusoidal(samples, rng):
+def sinusoidal(samples: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Harmonics up to 5.5 kHz under WORLD's envelope where there is an F0; noise under it elsewhere and above."""
     f0, _, envelope = _envelope(samples)
     length = len(samples)

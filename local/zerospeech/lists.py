@@ -4,17 +4,21 @@ Each is read from the corpus and written, of the usable test utterances, into th
 `found` is the Language, `out` the folder, `test` {utterance: duration in seconds}.
 """
 
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write
 from pyspeech.units.abx_task import read_task
 from pyspeech.units.bitrate import listed_name, read_filelist
-from pyspeech.units.challenge import read_lines, read_synthesis, utterance_name
+from pyspeech.units.challenge import Language, read_lines, read_synthesis, utterance_name
 from pyspeech.units.items import COLUMNS, column_order
 
 ITEM_HEADER = "#file onset offset #phone prev-phone next-phone speaker"
 
 
-def write_bitrate_filelist(found, out, test, log):
+def write_bitrate_filelist(found: Language, out: Path, test: Mapping[str, float], log: logging.Logger) -> None:
     path, listed = found.rows(
         "bitrate_filelist*", lambda path: [(utterance_name(name), seconds) for name, seconds in read_filelist(path)], test
     )
@@ -27,7 +31,7 @@ def write_bitrate_filelist(found, out, test, log):
         stream.writelines(f"{name}\n" if seconds is None else f"{name} {seconds}\n" for name, seconds in listed if name in test)
 
 
-def write_synthesis(found, out, test, voices, log):
+def write_synthesis(found: Language, out: Path, test: Mapping[str, float], voices: set[str], log: logging.Logger) -> None:
     target = out / "synthesis.txt"
     path, pairs = found.rows("synthesis.txt", lambda path: read_synthesis(path, voices), test)
     if not path:
@@ -45,7 +49,7 @@ def write_synthesis(found, out, test, voices, log):
         stream.writelines(f"{name} {voice}\n" for name, voice in pairs if name in test)
 
 
-def write_items(found, out, test, log):
+def write_items(found: Language, out: Path, test: Mapping[str, float], log: logging.Logger) -> int:
     """Write abx.item and return its number of lines: those of test utterances of the .item file that has the most, or,
     where none has any, of the compiled task that has the most."""
     target = out / "abx.item"
@@ -73,7 +77,7 @@ def _most_items(found, pattern, read, test):
     return max(((read(path, test), path) for path in found.named(pattern)), key=lambda pair: len(pair[0]), default=([], None))
 
 
-def read_task_rows(path, test):
+def read_task_rows(path: Path | str, test: Mapping[str, float]) -> list[list[str]]:
     """As `read_items`, of a compiled ABX task; items that are whole files end with them."""
     rows = []
     for item in read_task(path, wanted=lambda name: _listed(name) in test):
@@ -85,7 +89,7 @@ def read_task_rows(path, test):
     return rows
 
 
-def read_items(path, test):
+def read_items(path: Path, test: Mapping[str, float]) -> list[list[str]]:
     """Lines of an .item file, [file, onset, offset, phone, previous, next, speaker], of the test utterances.
 
     test: {utterance: duration in seconds}. UserError for other lines, and for an onset behind the end of the audio.

@@ -33,7 +33,7 @@ import logging
 import math
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -108,13 +108,15 @@ def prepare(
         found = align(converted, features, transcripts, log)
         tested = {one.id: one.speaker for one, _ in converted if one.split == "test"}
         prefix = f"{language}:" if len(languages) > 1 else ""
-        items += triphone_items({name: found[name] for name in tested if found[name]}, tested, prefix)
+        items += triphone_items({name: found[name] for name in tested if found[name]}, tested, prefix)  # pyright: ignore[reportArgumentType]
         rows += converted
         segments.update(found)
     return _write(out, rows, segments, items, log)
 
 
-def choose(clips, language, scale, log, where=None):
+def choose(
+    clips: Mapping[str, Sequence[tuple[Path, str]]], language: str, scale: float, log: logging.Logger, where: Any = None
+) -> tuple[list[Utterance], dict[str, Any]]:
     """(utterances of a language with the paths of the clips, {id: words as lists of phonemes})."""
     chosen = []
     for voice, speaker in SPEAKERS[language].items():
@@ -129,16 +131,18 @@ def choose(clips, language, scale, log, where=None):
     return [one for one in chosen if words[one.id]], words
 
 
-def split_of(text):
+def split_of(text: str) -> str:
     """train or test, by the words of the text alone."""
     return "test" if share_of_words(text) < HELD_OUT else "train"
 
 
-def audio_path(out, one):
+def audio_path(out: Path, one: Utterance) -> Path:
     return out / "wavs" / f"{one.id}.flac"
 
 
-def convert(utterances, out, jobs, log, parts):
+def convert(
+    utterances: Sequence[Utterance], out: Path, jobs: int | None, log: logging.Logger, parts: Parts | None
+) -> tuple[list[tuple[Utterance, dict[str, Any]]], dict[str, np.ndarray]]:
     """Write clips as mono 16-bit FLAC at 16 kHz: ([(utterance, audio properties)], {id: features (T, 39) float32})."""
     from pyspeech.features.config import MfccConfig
     from pyspeech.features.mfcc import compute_features
@@ -164,7 +168,12 @@ def convert(utterances, out, jobs, log, parts):
     return rows, {one.id: features for one, (_, features) in converted}
 
 
-def align(rows, features, transcripts, log):
+def align(
+    rows: Sequence[tuple[Utterance, dict[str, Any]]],
+    features: Mapping[str, np.ndarray],
+    transcripts: Mapping[str, Any],
+    log: logging.Logger,
+) -> dict[str, list[tuple[str, float, float]] | None]:
     """Phones with their times: {id: [(phone, start, end), ...] in seconds, or None where the text does not fit}."""
     from pyspeech.features.config import MfccConfig
     from pyspeech.units.alignment import SILENCE, STATES, Aligner
@@ -192,7 +201,12 @@ def align(rows, features, transcripts, log):
     return times
 
 
-def triphone_items(segments, speakers, prefix="", most=MOST_TOKENS):
+def triphone_items(
+    segments: Mapping[str, Sequence[tuple[str, float, float]]],
+    speakers: Mapping[str, str | None],
+    prefix: str = "",
+    most: int = MOST_TOKENS,
+) -> list[tuple[str, float, float, str, str, str, str]]:
     """Rows of abx.item: sorted list of (file, onset, offset, phone, previous, next, speaker), times in seconds.
 
     segments: {file: [(phone, start, end), ...]}; speakers: {file: name}. Kept: triphones of all speakers, at most
@@ -252,7 +266,7 @@ def _write(out, rows, segments, items, log):
     return {**{part: len(chosen) for part, chosen in parts.items()}, "items": len(items)}
 
 
-def find_clips(languages):
+def find_clips(languages: Iterable[str]) -> dict[str, list[tuple[Path, str]]]:
     """{voice: [(path, text)]} of the packages, downloaded where they are not in the cache."""
     (archive,) = fetch_debian([voices.FILLETS_DATA]).values()
     found = {}
@@ -270,7 +284,7 @@ def _level(path):
     return "share" if path.parts[-4] == "share" else path.parts[-3]
 
 
-def read_scripts(folder, language):
+def read_scripts(folder: Path, language: str) -> dict[tuple[str, str, str], str]:
     """{(level, id, font): text} of the dialogues in script/<level>/*_<language>.lua; font tells the character."""
     texts = {}
     for path in sorted(folder.rglob(f"*_{language}.lua")):

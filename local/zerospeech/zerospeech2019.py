@@ -25,6 +25,7 @@ lists (local/zerospeech/lists.py).
 import contextlib
 import logging
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,11 @@ from local.zerospeech.lists import write_bitrate_filelist, write_items, write_sy
 from pyspeech.audio.headers import promised_frames
 from pyspeech.data.audio_checks import check_audio, check_file, check_utterances
 from pyspeech.data.audio_files import readable_copies
-from pyspeech.data.manifests import clear, write_manifest
+from pyspeech.data.manifests import Utterance, clear, write_manifest
 from pyspeech.data.problems import report_problems
 from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
-from pyspeech.units.challenge import EXPECTED, SETS, find_languages, list_sets
+from pyspeech.units.challenge import EXPECTED, SETS, Language, find_languages, list_sets
 from pyspeech.units.submission import RATE, printable
 
 DEVELOPMENT = "english"
@@ -90,12 +91,14 @@ def prepare(
     if known:
         log.warning("%d test utterances are trained on as well (%s, ...)", len(known), min(known))
     write_bitrate_filelist(found, out, test, log)
-    write_synthesis(found, out, test, {utterance.speaker for utterance, _ in good["voice"]}, log)
+    write_synthesis(found, out, test, {utterance.speaker for utterance, _ in good["voice"]}, log)  # pyright: ignore[reportArgumentType]
     items = write_items(found, out, test, log)
     return {"language": name, **{part: len(good[part]) for part in SETS}, "items": items}
 
 
-def choose_language(languages, wanted, corpus, log):
+def choose_language(
+    languages: Mapping[str, Language], wanted: str | None, corpus: Path, log: logging.Logger
+) -> tuple[str, Language]:
     """(name, Language) of the wanted one; UserError where there is none or it lacks a set."""
     folded = {name.casefold(): name for name in languages}
     if wanted and wanted.casefold() not in folded:
@@ -119,7 +122,9 @@ def choose_language(languages, wanted, corpus, log):
     return name, found
 
 
-def check_sets(sets, log, parts):
+def check_sets(
+    sets: Mapping[str, Sequence[Utterance]], log: logging.Logger, parts: Parts | None
+) -> tuple[dict[str, list[tuple[Utterance, dict[str, Any]]]], list[tuple[str, str]], int]:
     """({set: [(utterance, audio properties), ...]}, [(file, what is wrong), ...], number of files)."""
     everything = {(utterance.audio, utterance.split): utterance for utterances in sets.values() for utterance in utterances}
     counts = Counter((utterance.split, utterance.id) for utterance in everything.values())

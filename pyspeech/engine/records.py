@@ -117,8 +117,8 @@ def config_changes(
 
     options, defaults: {key: value} of the whole configuration as it is, and without profile and overrides; defaults also of
     options that are no longer there.
-    A program that gains or loses an option must not make every finished stage stale: an option that the record does not know, or
-    the program, is no change while it has its default, and neither is one that the stage has ceased to declare.
+    A program that gains or loses an option must not make every finished stage stale: an option that the record or the
+    program does not know is no change while it has its default, and neither is one that the stage has ceased to declare.
     """
 
     def has_default(key, value):

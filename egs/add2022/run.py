@@ -33,7 +33,6 @@ class Config:
     split_by: str = "auto"
     test: dict[str, str] = named_folders("a corpus", file=True)  # further test corpora of any layout: test.NAME=DIR
     scale: float = 1.0  # share of the utterances with corpus=mini, more than 0 to 1
-    engines: str = "seen"  # engines in train and dev of corpus=mini: seen (eval has others), or all, for a detector to deploy
     skip_bad: bool = False  # leave out any number of bad files instead of stopping at more than a few
     start_from: str = folder_or("random", "shipped", what="a model.pt")  # weights: random, shipped (bundled) or from a model.pt
     systems: list[str] = field(default_factory=lambda: list(SYSTEMS))  # rows of Table 3 to train and compare
@@ -53,11 +52,16 @@ class Config:
     check = check_options
 
 
-recipe = Recipe("Fake audio detection", Config, Path(__file__).resolve().with_name("conf"), "mini", jobs=stages_at_once)
-
-recipe.stage(config=["corpus", "kind", "split_by", "scale", "engines", "skip_bad"], outputs=["corpus"], **PREPARING, version=2)(
-    prepare
+recipe = Recipe(
+    "Fake audio detection",
+    Config,
+    Path(__file__).resolve().with_name("conf"),
+    "mini",
+    jobs=stages_at_once,
+    removed={"engines": "seen"},
 )
+
+recipe.stage(config=["corpus", "kind", "split_by", "scale", "skip_bad"], outputs=["corpus"], **PREPARING, version=2)(prepare)
 
 recipe.stage(name="prepare_tests", config=["test", "skip_bad"], outputs=if_tested, **PREPARING)(prepare_tests)
 

@@ -26,15 +26,7 @@ A copy is made of the very words of its genuine utterance, in the same room and 
 batch may have both side by side; a neural vocoder copies each at a pace of its own (vocoders.copy_by). Engines that have much
 in common are a `family` (local/add2022/mini_sets.py).
 
-With `engines` "all", for a detector that is to be used, every set has every engine that speaks its languages, those of COPIES
-twice as often, and behind these come more engines and more people (local/add2022/mini_more.py): 2,384 genuine
-utterances in train, of 61 voices and the actors of three games, 180 in dev, 40 in adapt and 142 in eval, with 4 fakes
-each in train. Instead of the telephone prompts it has the same ones in studio quality (en, es and ru in train, it in dev, fr in
-eval), Greek in train and Bulgarian in dev, and half of all utterances that are not narrow are left as they are, to 8 kHz: no
-room, line, equaliser or coder, next to no noise.
-check.json has 43 % for the files of dev, 45 and 46 % of adapt and eval; 39, 45 and 45 % for log-mel means and deviations.
-
-No voice is in two sets; eval has its own voices of eSpeak NG and, with `engines` "seen", its own languages (bg, el, ca);
+No voice is in two sets; eval has its own voices of eSpeak NG and its own languages (bg, el, ca);
 pieces of noise and music are those of local/add2022/backgrounds.py, other ones in adapt than in eval. Recordings of the prompts
 (asterisk) reach to 3.4 kHz, and so do their fakes; of the others, in either class, one in seven is cut there too, the
 rest at 6.8 to 7.7 kHz; half of all pass a coder. What an engine says without noise gets noise as the recordings of the set
@@ -62,7 +54,7 @@ from typing import Any
 import numpy as np
 
 from local import voices
-from local.add2022 import mini_more, mini_sets as sets
+from local.add2022 import mini_sets as sets
 from local.add2022.backgrounds import backgrounds
 from local.add2022.mini_sets import Item, Sources, plan
 from local.add2022.shortcuts import check_corpus
@@ -77,14 +69,10 @@ from pyspeech.fetch.download import fetch_debian
 from pyspeech.fetch.unpack import unpack
 
 SEED = 2022
-# What eSpeak NG says depends a little on what it has said before: so many in a process, of whatever size the tasks are;
-# Festival takes longer to start than to speak
-SPOKEN_TASK = {"espeak": 40, "flite_kal": 40, "flite_parametric": 40, "kokoro": 1, "festival_diphones": 40, "festival_hts": 40}
+# What eSpeak NG says depends a little on what it has said before: so many in a process, of whatever size the tasks are
+SPOKEN_TASK = {"espeak": 40, "flite_kal": 40, "flite_parametric": 40, "kokoro": 1}
 # SHA-256 (of `digest`) of the corpora that figures are published for: scale -> digest, with SEED
-DIGESTS = {
-    (1.0, "seen"): "b95d7cebaf743adb92ef0b1831d919845a762e409d1d921c593e1c0cafac2e0f",
-    (1.0, "all"): "a44c27f0740b947ad9c011c059051f9f26455b1ec350961eb4f7eadcdfef775a",
-}
+DIGESTS = {1.0: "b95d7cebaf743adb92ef0b1831d919845a762e409d1d921c593e1c0cafac2e0f"}
 
 
 def prepare(
@@ -92,7 +80,6 @@ def prepare(
     log: logging.Logger,
     *,
     scale: float = 1.0,
-    engines: str = "seen",
     seed: int = SEED,
     jobs: int | None = None,
     sources: Sources | None = None,
@@ -100,9 +87,8 @@ def prepare(
 ) -> dict[str, dict[str, int]]:
     """Make the corpus in `out`: audio/<set>/*.flac, {train,dev,adapt,eval}.jsonl.gz and check.json.
 
-    scale: share of the utterances, at most 1. engines: those of train, dev and adapt, "seen" or "all". jobs: processes, by
-    default the cores of the stage. sources: default `find_sources()`, which downloads about 560 MB, with all engines 1,250,
-    into the cache once.
+    scale: share of the utterances, at most 1. jobs: processes, by default the cores of the stage. sources: default
+    `find_sources()`, which downloads about 560 MB into the cache once.
     Manifests are written when all audio is there; a stage that was killed goes on with the audio that is missing
     (pyspeech.engine.parts). Returns {set: {"genuine": n, "fake": n}}.
     UserError in one line where a package cannot be had.
@@ -110,38 +96,21 @@ def prepare(
     folder = Path(out).resolve()
     if not 0.0 < scale <= 1.0:
         raise UserError(f"scale={scale}; expected more than 0 and at most 1")
-    sources = sources or find_sources(log, engines)
+    sources = sources or find_sources(log)
     (folder / "check.json").unlink(missing_ok=True)
-    items = [item for part in sets.SETS for item in plan_of(part, scale, seed, sources, jobs, engines, parts)]
+    items = [item for part in sets.SETS for item in plan(part, scale, seed, sources, jobs, parts)]
     clear(folder, sets.SETS, "audio", keep=[audio_path(folder, item) for item in items])
     log.info("%d utterances of genuine and fake speech", len(items))
     lengths = make_all(items, folder, sources, jobs, log, parts)
     counts = write_manifests(items, lengths, folder, log)
     check_corpus(folder, log, jobs, parts)
-    expected = DIGESTS.get((scale, engines)) if seed == SEED else None
+    expected = DIGESTS.get(scale) if seed == SEED else None
     if expected and digest(folder.glob("audio/*/*.flac")) != expected:
         log.warning(
             "these are not the very same samples as those of the published figures: a package, the processor, "
             "the C library or the decoder of Ogg Vorbis is another one; figures can differ a little"
         )
     return counts
-
-
-def plan_of(
-    part: str,
-    scale: float,
-    seed: int,
-    sources: Sources,
-    jobs: int | None = None,
-    engines: str = "seen",
-    parts: Parts | None = None,
-) -> list[Item]:
-    """List of Item of one set."""
-    return (
-        mini_more.plan(part, scale, seed, sources, jobs, parts)
-        if engines == "all"
-        else plan(part, scale, seed, sources, jobs, engines, parts)
-    )
 
 
 # The audio
@@ -256,30 +225,25 @@ def write_manifests(
 # Sources
 
 
-def find_sources(log: logging.Logger, engines: str = "seen") -> Sources:
+def find_sources(log: logging.Logger) -> Sources:
     """Clips, texts, backgrounds and engines, downloaded where they are not in the cache."""
-    clips = find_clips(engines)
+    clips = find_clips()
     (stamps,) = fetch_debian([voices.PACKAGES["tuxpaint-stamps-default"]]).values()
     languages = sorted({voice.split("-")[1] for voice in clips})
     return Sources(
-        clips,
-        stamp_texts(stamps, languages),
-        {part: backgrounds(part) for part in ("adapt", "eval")},
-        find_engines(log, engines == "all"),
+        clips, stamp_texts(stamps, languages), {part: backgrounds(part) for part in ("adapt", "eval")}, find_engines(log)
     )
 
 
-def find_clips(engines: str) -> dict[str, dict[str, list[Path]]]:
-    """{voice: {speaker: [paths of clips]}} of the corpus with these engines."""
-    names = [voice for chosen in sets.voices_of(engines).values() for voice in chosen if voice != "ami-en"]
+def find_clips() -> dict[str, dict[str, list[Path]]]:
+    """{voice: {speaker: [paths of clips]}} of the corpus."""
+    names = [voice for chosen in sets.SETS.values() for voice in chosen if voice != "ami-en"]
     clips = {voice: {voice: paths} for voice, (_, paths) in voices.fetch_clips(names).items()}
     clips["ami-en"] = {
         f"ami-{speaker}": paths
         for people in voices.single_talker_turns(rate=RATE).values()
         for speaker, (_, paths) in people.items()
     }
-    if engines == "all":
-        clips.update(mini_more.fetch_people())
     return clips
 
 

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from local.add2022.games import LINES_OF
-from local.synthesis import fake_speech
 from local.synthesis.espeak import VARIANTS
 from local.synthesis.fake_speech import LANGUAGES, QUIET, SPEAKING, name_speaker
-from local.synthesis.recording_chain import RATE, Recording, draw, speech_bounds, untouched
+from local.synthesis.recording_chain import RATE, Recording, draw, speech_bounds
 from pyspeech.engine.parts import Parts, fingerprint, in_parts
 from pyspeech.errors import UserError
 
@@ -26,24 +24,7 @@ SETS = {
     "adapt": ("tuxpaint-da", "asterisk-en"),
     "eval": ("tuxpaint-bg", "tuxpaint-el", "tuxpaint-ca", "ami-en"),
 }
-# With all engines, for a detector that is to be used: prompts in studio quality, of which English and Spanish are one person.
-# tuxpaint-es is not there: its recordings are levelled so hard that their peaks alone tell them from fakes
-STUDIO = {
-    "train": (
-        *(voice for voice in SETS["train"] if not voice.startswith("asterisk")),
-        "tuxpaint-el",
-        "studio-ru",
-        "studio-es",
-        "studio-en",
-    ),
-    "dev": ("tuxpaint-bg", "fillets-nl-big", "studio-it"),
-    "adapt": ("tuxpaint-da", "menardi-it"),
-    "eval": ("tuxpaint-ca", "studio-fr", "ami-en"),
-}
-GENUINE = {  # utterances at scale 1, by the option `engines`; with all of them there are more (add_mini_more.py)
-    "seen": {"train": 1000, "dev": 120, "adapt": 80, "eval": 200},
-    "all": {"train": 1000, "dev": 120, "adapt": 40, "eval": 100},
-}
+GENUINE = {"train": 1000, "dev": 120, "adapt": 80, "eval": 200}  # utterances at scale 1
 FAKES = {"train": 2.0, "dev": 2.0, "adapt": 2.0, "eval": 3.0}  # of each genuine utterance
 # Engines by family: what they have in common goes from one to the other
 FAMILIES = {
@@ -53,24 +34,19 @@ FAMILIES = {
     "sinusoids": ("sinusoidal",),
     "phase vocoder": ("phase_vocoder",),
     "formants": ("espeak",),
-    "diphones": ("flite_kal", "festival_diphones"),
+    "diphones": ("flite_kal",),
     "CLUSTERGEN": ("flite_parametric",),
-    "HTS": ("festival_hts",),
-    "HiFi-GAN": ("hifigan", "hifigan_lj", "hifigan_16k"),
-    "MelGAN": ("melgan", "melgan_full"),
-    "iSTFTNet": ("kokoro", "hibari"),  # Hibari has another vocoder, but has learnt from Kokoro
+    "HiFi-GAN": ("hifigan", "hifigan_lj"),
+    "MelGAN": ("melgan",),
+    "iSTFTNet": ("kokoro",),
     "VITS": ("piper",),
 }
 NEURAL = ("HiFi-GAN", "MelGAN", "iSTFTNet", "VITS")
 FAMILY_OF = {engine: family for family, engines in FAMILIES.items() for engine in engines}
 SEEN = ("world", "griffin_lim", "lpc", "espeak", "hifigan")
 ADAPTED = (*SEEN, "world_convert", "melgan")
-MORE = tuple(engine for engines, *_ in fake_speech.MORE for engine in engines)  # with all engines alone
-ALL = tuple(engine for engines in FAMILIES.values() for engine in engines if engine not in MORE)
-ENGINES = {  # of each set, by the option `engines`
-    "seen": {"train": SEEN, "dev": SEEN, "adapt": ADAPTED, "eval": ALL},
-    "all": {"train": ALL, "dev": ALL, "adapt": ALL, "eval": ALL},
-}
+ALL = tuple(FAMILY_OF)
+ENGINES = {"train": SEEN, "dev": SEEN, "adapt": ADAPTED, "eval": ALL}
 CONDITIONS = {"train": ("clean",), "dev": ("clean",), "adapt": ("noise", "music"), "eval": ("clean", "noise", "music")}
 SPEAKERS = {
     "train": VARIANTS["train"][:30],
@@ -78,10 +54,7 @@ SPEAKERS = {
     "adapt": VARIANTS["train"][30:],
     "eval": VARIANTS["test"],
 }  # of eSpeak NG
-COPIES = ("hifigan", "hifigan_lj", "melgan")  # twice as often where all engines are: what is most like people
-CLEAN = 0.5  # share of the genuine utterances, and so of the fakes beside them, that nothing is done to where all engines are
 NARROW, WIDE = 3400.0, (6800.0, 7700.0)  # Hz
-BAND_OF_LINES = (NARROW, 5000.0)  # of games, which end at 5.5 kHz
 NARROWED = 0.15  # share of the other recordings that are sent over a telephone too
 # Noise floors in dB of the voices' recordings, medians: what is spoken from a text gets as much noise, within HISS dB
 FLOORS = {
@@ -105,60 +78,6 @@ FLOORS = {
     "tuxpaint-el": -27.0,
     "tuxpaint-ca": -26.0,
     "ami-en": -34.0,
-    "menardi-it": -32.0,
-    "tortoise-en": -42.0,
-    "william-en": -45.0,
-    "horizons-de": -39.0,
-    "horizons-en": -50.0,
-    "horizons-fr": -30.0,
-    "mfa-sv": -50.0,
-    "mfa-es": -38.0,
-    "mfa-en": -40.0,
-    "austen-en": -29.0,
-    "sonnet-en": -29.0,
-    # joined words, those of digital silence as -60
-    "klettres-ar": -30.0,
-    "klettres-cs": -33.0,
-    "klettres-da": -60.0,
-    "klettres-de": -45.0,
-    "klettres-en": -44.0,
-    "klettres-en_GB": -44.0,
-    "klettres-es": -39.0,
-    "klettres-fr": -37.0,
-    "klettres-he": -36.0,
-    "klettres-hu": -22.0,
-    "klettres-it": -41.0,
-    "klettres-lt": -42.0,
-    "klettres-ml": -40.0,
-    "klettres-nb": -36.0,
-    "klettres-nds": -60.0,
-    "klettres-pt_BR": -60.0,
-    "klettres-ru": -46.0,
-    "klettres-tn": -60.0,
-    "klettres-uk": -60.0,
-    "ktuberling-da": -35.0,
-    "ktuberling-de": -29.0,
-    "ktuberling-el": -40.0,
-    "ktuberling-en": -31.0,
-    "ktuberling-fr": -28.0,
-    "ktuberling-ru": -30.0,
-    "ktuberling-sl": -32.0,
-    "ktuberling-uk": -39.0,
-    "ktuberling-wa": -35.0,
-    **dict.fromkeys(("hedgewars-en-British", "hedgewars-en-Pirate"), -37.0),
-    "hedgewars-en-Classic": -40.0,
-    **dict.fromkeys(("hedgewars-en-Default", "hedgewars-en-HillBilly", "hedgewars-en-Mobster"), -39.0),
-    "hedgewars-en-Russian": -36.0,
-    "hedgewars-en-Singer": -35.0,
-    "hedgewars-en-Surfer": -43.0,
-    "hedgewars-es": -60.0,
-    "hedgewars-pl": -27.0,
-    "hedgewars-ru": -41.0,
-    "hedgewars-pl-Russian": -31.0,
-    "bass-en": -31.0,
-    "drascula-en": -33.0,
-    "queen-en": -34.0,
-    **{f"studio-{language}": -52.0 for language in ("en", "es", "ru", "it", "fr")},
 }
 HISS = 4.0
 TASK = 10  # clips that a process measures, or utterances that it makes, at a time
@@ -203,24 +122,13 @@ def kind_of(engine: str) -> str:
     return "-" if engine not in FAMILY_OF else "neural" if FAMILY_OF[engine] in NEURAL else "other"
 
 
-def voices_of(engines: str) -> dict[str, tuple[str, ...]]:
-    """{set: its voices}."""
-    return STUDIO if engines == "all" else SETS
-
-
 def plan(
-    part: str,
-    scale: float,
-    seed: int,
-    sources: Sources,
-    jobs: int | None = None,
-    engines: str = "seen",
-    parts: Parts | None = None,
+    part: str, scale: float, seed: int, sources: Sources, jobs: int | None = None, parts: Parts | None = None
 ) -> list[Item]:
     """List of Item of one set: genuine utterances and behind each its fakes, by the set's engines in turn."""
     rng = np.random.Generator(np.random.PCG64([seed, list(SETS).index(part)]))
     genuine = []
-    for voice, count in zip(voices_of(engines)[part], _shares(part, scale, sources, engines), strict=True):
+    for voice, count in zip(SETS[part], _shares(part, scale, sources), strict=True):
         for speaker, clip, seconds in choose_clips(rng, sources.clips[voice], count, jobs, parts):
             wanted = int(RATE * rng.uniform(max(SHORTEST, 0.6 * min(seconds, LONGEST)), min(seconds, LONGEST)))
             genuine.append((voice, speaker, clip, wanted))
@@ -228,10 +136,9 @@ def plan(
     for number, index in enumerate(rng.permutation(len(genuine))):
         voice, language = genuine[index][0], genuine[index][0].split("-")[1]
         fakes = int((number + 1) * FAKES[part]) - int(number * FAKES[part])
-        usable = speaking(ENGINES[engines][part], language, sources)
-        usable += [engine for engine in COPIES if engine in usable and engines == "all"]
+        usable = speaking(ENGINES[part], language, sources)
         condition = take_turn(turns, rng, "condition", CONDITIONS[part])
-        original = make_genuine(rng, part, len(items), *genuine[index], condition, seed, sources, engines)  # pyright: ignore[reportCallIssue]
+        original = make_genuine(rng, part, len(items), *genuine[index], condition, seed, sources)  # pyright: ignore[reportCallIssue]
         items.append(original)
         for engine in [take_turn(turns, rng, voice, usable) for _ in range(fakes)]:
             items.append(make_fake(rng, original, len(items), engine, sources))
@@ -244,10 +151,10 @@ def speaking(engines: Iterable[str], language: str, sources: Sources) -> list[st
     return usable + [engine for engine in usable if LANGUAGES.get(engine) == ("en",)] * 2
 
 
-def _shares(part, scale, sources, engines):
+def _shares(part, scale, sources):
     """Genuine utterances of each voice of a set: equally many, but no more than half the clips of AMI's few."""
-    names = voices_of(engines)[part]
-    total = max(FEWEST * len(names), round(scale * GENUINE[engines][part]))
+    names = SETS[part]
+    total = max(FEWEST * len(names), round(scale * GENUINE[part]))
     few = sum(len(clips) for clips in sources.clips["ami-en"].values()) // 2
     counts = [total // len(names)] * len(names)
     counts = [min(count, few) if voice == "ami-en" else count for voice, count in zip(names, counts, strict=True)]
@@ -322,14 +229,10 @@ def make_genuine(
     condition: str,
     seed: int,
     sources: Sources,
-    engines: str,
 ) -> Item:
     """The Item of a genuine utterance: `wanted` samples of a clip of a speaker of a voice."""
-    narrow = voice.startswith(("asterisk", "menardi", *LINES_OF)) or rng.random() < NARROWED
-    band = rng.uniform(*BAND_OF_LINES) if voice in LINES_OF else NARROW if narrow else rng.uniform(*WIDE)
-    recording = draw(rng, wanted, band)
-    if engines == "all" and not narrow and rng.random() < CLEAN:
-        recording = untouched(recording)
+    narrow = voice.startswith("asterisk") or rng.random() < NARROWED
+    recording = draw(rng, wanted, NARROW if narrow else rng.uniform(*WIDE))
     name, take = f"{part}-{number:05d}", [seed, list(SETS).index(part), number]
     item = Item(name, part, "-", speaker, voice, voice.split("-")[1], clip, condition, recording, name, take, take)
     if condition != "clean":
@@ -348,5 +251,5 @@ def make_fake(rng: np.random.Generator, original: Item, number: int, engine: str
     if engine in SPEAKING:
         texts = sources.texts[item.language]
         item.texts = [texts[index] for index in rng.integers(0, len(texts), 12)]
-        item.speaker = name_speaker(engine, item.language, SPEAKERS[item.part], rng)
+        item.speaker = name_speaker(engine, SPEAKERS[item.part], rng)
     return item

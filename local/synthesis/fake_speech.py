@@ -10,14 +10,6 @@
     kokoro             Kokoro: neural, all languages, with an accent      local/synthesis/kokoro.py
     piper              Piper: neural, all languages, with an accent       local/synthesis/piper.py
 
-and, with all engines alone (local/add2022/mini_more.py):
-
-    hifigan_16k        HiFi-GAN of 16 kHz, neural                         local/synthesis/hifigan_16k.py
-    melgan_full        MelGAN, neural                                    local/synthesis/melgan_full.py
-    hibari             Hibari: neural, all languages, with an accent      local/synthesis/hibari.py
-    festival_diphones  Festival: diphones, English, Italian, Czech ...    local/synthesis/festival.py
-    festival_hts       Festival: hidden Markov models, English, Catalan
-
 Any item that these functions take has: system (one of the names), language, speaker, seed, and, to be spoken, texts
 and the wanted number of samples, recording.samples.
 """
@@ -31,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from local.synthesis import espeak, festival, flite, hibari, hifigan, hifigan_16k, kokoro, melgan, melgan_full, piper
+from local.synthesis import espeak, flite, hifigan, kokoro, melgan, piper
 from local.synthesis.recording_chain import RATE
 from local.synthesis.vocoders import ENGINES, resample
 from pyspeech.errors import UserError
@@ -39,36 +31,18 @@ from pyspeech.errors import UserError
 if TYPE_CHECKING:
     from local.add2022.mini_sets import Item
 
-GENUINE_LANGUAGES = ("ca", "cs", "en", "it")  # that people speak in the corpus, and Festival too
-FESTIVAL = {  # its voices of these
-    name: tuple(voice for voice in found if festival.VOICES[voice].language in GENUINE_LANGUAGES)
-    for name, found in (("festival_diphones", festival.DIPHONES), ("festival_hts", festival.PARAMETRIC))
-}
-LANGUAGES = {  # of others: all
-    "flite_kal": ("en",),
-    "flite_parametric": ("en",),
-    **{name: tuple(festival.VOICES[voice].language for voice in found) for name, found in FESTIVAL.items()},
-}
-SPEAKING = ("espeak", "kokoro", "piper", "hibari", *LANGUAGES)
+LANGUAGES = {"flite_kal": ("en",), "flite_parametric": ("en",)}  # of others: all
+SPEAKING = ("espeak", "kokoro", "piper", *LANGUAGES)
 HIFIGAN = {"hifigan": "universal", "hifigan_lj": "LJSpeech"}  # its weights
 PACES = (0.8, 1.2)  # of neural vocoders
-PACES_16K = (1.0, 1.25)  # of one whose own rate is 16 kHz, and which would cut the highest frequencies at a lower one
 QUIET = (*SPEAKING, "melgan")  # their speech comes without noise
 SECONDS = 0.5  # what is spoken is to be longer than wanted by so much
 CHARACTERS = 18.0  # said in a second, at most
-LEISURELY = 15.0  # by Kokoro, which takes its time in computing too, and by Hibari, its pupil
-
-MORE = (  # names, the package that runs them, what finds them
-    (("hifigan_16k",), None, hifigan_16k.generator),
-    (("melgan_full",), None, melgan_full.generator),
-    (("hibari",), "onnxruntime", hibari.model),
-    (tuple(FESTIVAL), None, lambda: festival.installation(tuple(voice for found in FESTIVAL.values() for voice in found))),
-)
+LEISURELY = 15.0  # by Kokoro, which takes its time in computing too
 
 
-def find_engines(log: logging.Logger, more: bool = False) -> dict[str, Any]:
-    """{name: what it needs, from the cache or downloaded}; without those that this machine cannot have. more: also those that
-    the corpus with all engines alone has."""
+def find_engines(log: logging.Logger) -> dict[str, Any]:
+    """{name: what it needs, from the cache or downloaded}; without those that this machine cannot have."""
     found = {**dict.fromkeys(ENGINES), "espeak": espeak.library()}
     for names, package, find in (
         (("flite_kal", "flite_parametric"), None, flite.libraries),
@@ -76,7 +50,6 @@ def find_engines(log: logging.Logger, more: bool = False) -> dict[str, Any]:
         (("kokoro",), "onnxruntime", kokoro.model),
         (("piper",), "onnxruntime", piper.model),
         (tuple(HIFIGAN), None, hifigan.generators),
-        *(MORE if more else ()),
     ):
         try:
             if package and find_spec(package) is None:
@@ -94,18 +67,12 @@ def copy(system: str, samples: np.ndarray, rng: np.random.Generator, engines: Ma
         return melgan.copy_melgan(samples, engines[system], rng.uniform(*PACES))
     if system in HIFIGAN:
         return hifigan.copy_hifigan(samples, engines[system][HIFIGAN[system]], rng.uniform(*PACES))
-    if system == "hifigan_16k":
-        return hifigan_16k.copy_hifigan_16k(samples, engines[system], rng.uniform(*PACES_16K))
-    if system == "melgan_full":
-        return melgan_full.copy_melgan_full(samples, engines[system], rng.uniform(*PACES))
     return ENGINES[system](samples, rng)
 
 
-def name_speaker(system: str, language: str, voices: Sequence[str], rng: np.random.Generator) -> str:
-    """Name of one of the voices of an engine that speaks a language. voices: those of eSpeak NG to choose from."""
+def name_speaker(system: str, voices: Sequence[str], rng: np.random.Generator) -> str:
+    """Name of one of the voices of an engine. voices: those of eSpeak NG to choose from."""
     names = {
-        **{name: [voice for voice in found if festival.VOICES[voice].language == language] for name, found in FESTIVAL.items()},
-        "hibari": hibari.VOICES,
         "espeak": voices,
         "kokoro": kokoro.VOICES,
         "piper": piper.VOICES,
@@ -128,17 +95,17 @@ def speak(items: Sequence[Item], engines: Mapping[str, Any]) -> list[np.ndarray]
         made = kokoro.synthesize(
             [(voice, item.language, text) for item, (voice, text) in zip(items, said, strict=True)], engines[system]
         )
-    elif system in ("piper", "hibari"):
+    elif system == "piper":
         order = [(item.seed[-1], item.language, text) for item, (_, text) in zip(items, said, strict=True)]
-        made = {"piper": piper, "hibari": hibari}[system].synthesize(order, engines[system])
+        made = piper.synthesize(order, engines[system])
     else:
-        made = (festival if system in FESTIVAL else flite).synthesize(said, engines[system])
+        made = flite.synthesize(said, engines[system])
     return [resample(samples / 32768.0, rate, RATE) for samples, rate in made]
 
 
 def _enough(item):
     """As many texts of an item as make it as long as is wanted."""
-    speed = LEISURELY if item.system in ("kokoro", "hibari") else CHARACTERS
+    speed = LEISURELY if item.system == "kokoro" else CHARACTERS
     chosen = []
     for text in item.texts:
         chosen.append(text)

@@ -48,27 +48,22 @@ def copy_hifigan(samples: np.ndarray, path: Path | str, pace: float = 1.0) -> np
     return vocoders.copy_by(lambda some: generate(log_mel(some), str(path)), RATE, samples, pace)
 
 
-def log_mel(samples: np.ndarray, rate: int = RATE, n_fft: int = N_FFT, hop: int = HOP, highest: float = HIGHEST) -> np.ndarray:
-    """(N,) at `rate` Hz -> (80, ceil(N / hop)), the log-magnitudes of mel bands up to `highest` Hz."""
-    frames = -(-len(samples) // hop)
-    side = (n_fft - hop) // 2
-    padded = np.pad(samples, (0, frames * hop - len(samples)))
+def log_mel(samples: np.ndarray) -> np.ndarray:
+    """(N,) at 22.05 kHz -> (80, ceil(N / 256)), the log-magnitudes of mel bands up to 8 kHz."""
+    frames = -(-len(samples) // HOP)
+    side = (N_FFT - HOP) // 2
+    padded = np.pad(samples, (0, frames * HOP - len(samples)))
     padded = np.pad(padded, side, mode="reflect" if len(padded) > side else "constant")
-    return log_bands(padded, rate, n_fft, hop, highest)
-
-
-def log_bands(samples: np.ndarray, rate: int, n_fft: int, hop: int, highest: float) -> np.ndarray:
-    """(N,) at `rate` Hz, N >= n_fft -> (80, 1 + (N - n_fft) // hop), the log-magnitudes of mel bands up to `highest` Hz."""
-    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(n_fft) / n_fft)
-    spectra = np.fft.rfft(np.lib.stride_tricks.sliding_window_view(samples, n_fft)[::hop] * window)
-    return np.log(np.maximum(np.abs(spectra) @ _filters(rate, n_fft, highest), FLOOR)).T
+    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(N_FFT) / N_FFT)
+    spectra = np.fft.rfft(np.lib.stride_tricks.sliding_window_view(padded, N_FFT)[::HOP] * window)
+    return np.log(np.maximum(np.abs(spectra) @ _filters(), FLOOR)).T
 
 
 @functools.cache
-def _filters(rate, n_fft, highest):
+def _filters():
     from torchaudio.functional import melscale_fbanks
 
-    return melscale_fbanks(n_fft // 2 + 1, 0.0, highest, MELS, rate, norm="slaney", mel_scale="slaney").double().numpy()
+    return melscale_fbanks(N_FFT // 2 + 1, 0.0, HIGHEST, MELS, RATE, norm="slaney", mel_scale="slaney").double().numpy()
 
 
 def generate(mel: np.ndarray, path: str) -> np.ndarray:

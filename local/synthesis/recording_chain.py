@@ -7,7 +7,7 @@ beforehand, dithered and written as 16-bit FLAC at 16 kHz. Line and limiter are 
 make waveforms more or less peaked than people do, which level meters would tell.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,7 +29,7 @@ class Recording:
     samples: length; band: upper edge in Hz; floor: noise floor in dB of the loud frames; level: RMS in dB of full
     scale; reverberation: of the room, seconds (0: none); colour: of the noise floor, 0 white to 1 brown; equaliser:
     gains in dB at 0, 1, 2 ... 8 kHz; snr: of the background in dB; peak: highest sample in dB of the RMS, at most; coded:
-    whether as Ogg Vorbis; delay: of the line, seconds at most.
+    whether as Ogg Vorbis.
     """
 
     samples: int
@@ -42,7 +42,6 @@ class Recording:
     snr: float
     peak: float
     coded: bool
-    delay: float = DISPERSION
 
 
 def draw(rng: np.random.Generator, samples: int, band: float) -> Recording:
@@ -58,13 +57,6 @@ def draw(rng: np.random.Generator, samples: int, band: float) -> Recording:
         rng.uniform(5.0, 20.0),
         rng.uniform(11.5, 14.0),
         rng.random() < 0.5,
-    )
-
-
-def untouched(recording: Recording) -> Recording:
-    """The same as from a studio: no room, line or coder, all frequencies, and a noise floor 30 dB lower."""
-    return replace(
-        recording, band=RATE / 2, floor=recording.floor - 30.0, reverberation=0.0, equaliser=(0.0,) * 9, coded=False, delay=0.0
     )
 
 
@@ -108,9 +100,7 @@ def record(
 
     background: (N + 2 MARGIN,) of any level, mixed in at recording.snr; None for none.
     """
-    piece = _microphone(_room(piece, recording.reverberation, rng), recording.equaliser)
-    if recording.delay:
-        piece = line(piece, rng, recording.delay)
+    piece = line(_microphone(_room(piece, recording.reverberation, rng), recording.equaliser), rng)
     loud = np.quantile(frame_levels(piece), 0.95)
     if background is not None:
         piece = piece + background * 10.0 ** ((loud - recording.snr) / 20.0) / (_rms(background) + 1e-9)
@@ -150,12 +140,12 @@ def _microphone(samples, gains):
     return oaconvolve(samples, kernel)[64 : 64 + len(samples)]
 
 
-def line(samples: np.ndarray, rng: np.random.Generator, delay: float = DISPERSION) -> np.ndarray:
-    """Through an all-pass filter, whose group delay is linear between random values, up to `delay` s, every 1 kHz."""
+def line(samples: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Through an all-pass filter, whose group delay is linear between random values, up to DISPERSION s, every 1 kHz."""
     from scipy.signal import oaconvolve
 
     size = 1024  # and what comes before the delay is kept
-    knots = rng.uniform(0.0, delay, 9) * RATE + size // 4
+    knots = rng.uniform(0.0, DISPERSION, 9) * RATE + size // 4
     turns = np.cumsum(np.interp(np.arange(size // 2 + 1), np.linspace(0, size // 2, 9), knots)) / size
     turns *= np.rint(2 * turns[-1]) / (2 * turns[-1])  # real at half the rate
     return oaconvolve(samples, np.fft.irfft(np.exp(-2j * np.pi * turns)))[size // 4 :][: len(samples)]
@@ -172,11 +162,10 @@ def _floor(samples, loud, recording, rng):
 
 
 def _bounded(samples, band):
-    """Nothing below LOWEST and, where it is less than half the rate, above `band` Hz."""
+    """Nothing below LOWEST and above `band` Hz."""
     from scipy.signal import firwin, oaconvolve
 
-    edges = [LOWEST, band] if band < RATE / 2 else [LOWEST]
-    kernel = firwin(801, edges, pass_zero=False, fs=RATE, window="blackman")
+    kernel = firwin(801, [LOWEST, band], pass_zero=False, fs=RATE, window="blackman")
     return oaconvolve(samples, kernel)[400 : 400 + len(samples)]
 
 

@@ -1,6 +1,6 @@
 """Declaration of a recipe: stages, options and profiles, and the checks of these."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,8 @@ class Declaration:
     <name> too: <corpus>-<part>-<profile>.
 
     jobs: stages at a time, where --jobs does not say: a number, or a function that gives it (stages_at_once).
+
+    removed: {key: value} of options that are no longer there. A stage that was run with that value stays up to date.
     """
 
     def __init__(
@@ -46,8 +48,9 @@ class Declaration:
         profile: str | None = None,
         part: str | None = None,
         jobs: int | Callable[[], int] = 1,
+        removed: Mapping[str, Any] | None = None,
     ) -> None:
-        self.title, self.config_class, self._jobs = title, config_class, jobs
+        self.title, self.config_class, self._jobs, self.removed = title, config_class, jobs, dict(removed or {})
         self.conf = Path(conf).absolute() if conf is not None else None
         self.default_profile, self.part = profile, part
         self.stages = []

@@ -74,7 +74,7 @@ def _make_run(recipe, flags, profile):
     stages.check(bound)
     file = recipe.profile_file(profile)
     header = f"profile {profile} ({short_path(file)}), " if file else ""
-    defaults = config.flatten(config.resolve(recipe.config_class))
+    defaults = {**recipe.removed, **config.flatten(config.resolve(recipe.config_class))}
     without_effect = [option.key for option in recipe.options.values() if not option.changes_results]
     with _usable(folder):
         plan = Plan(bound, config.flatten(conf), defaults, without_effect, Artifacts(folder), Records(folder))

@@ -32,8 +32,8 @@ class Plan:
     """The state of an experiment folder against the present configuration.
 
     stages: all stages of the recipe, bound to the configuration; options: the configuration as {dotted key: value};
-    defaults: that of the dataclass alone; without_effect: keys of options that change no result;
-    files: Artifacts of the folder; records: its Records.
+    defaults: that of the dataclass alone, and of options that are no longer there; without_effect: keys of options that change
+    no result; files: Artifacts of the folder; records: its Records.
     """
 
     def __init__(

@@ -115,17 +115,22 @@ def config_changes(
 ) -> list[str]:
     """["train.lr 0.001 -> 0.5", ...] between the recorded {key: value} and that which the stage declares now.
 
-    options, defaults: {key: value} of the whole configuration as it is, and without profile and overrides.
-    A program that gains an option must not make every finished stage stale: an option that the record does not know is
-    no change while it has its default, and neither is one that the stage has ceased to declare.
+    options, defaults: {key: value} of the whole configuration as it is, and without profile and overrides; defaults also of
+    options that are no longer there.
+    A program that gains or loses an option must not make every finished stage stale: an option that the record or the
+    program does not know is no change while it has its default, and neither is one that the stage has ceased to declare.
     """
+
+    def has_default(key, value):
+        return key in defaults and json.dumps(defaults[key]) == json.dumps(value)
+
     changes = []
     for key in dict.fromkeys([*recorded, *declared]):
         if key not in declared:
-            if key not in options:
+            if key not in options and not has_default(key, recorded[key]):
                 changes.append(f"{key} {show(recorded[key])} -> no longer there")
         elif key not in recorded:
-            if key not in defaults or json.dumps(defaults[key]) != json.dumps(declared[key]):
+            if not has_default(key, declared[key]):
                 changes.append(f"{key} is new: {show(declared[key])}")
         elif json.dumps(recorded[key]) != json.dumps(declared[key]):  # as text: NaN equals itself
             changes.append(f"{key} {show(recorded[key])} -> {show(declared[key])}")

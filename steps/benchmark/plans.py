@@ -41,7 +41,11 @@ PLANS = {
     ),
     "zerospeech": Plan("zerospeech", ("prepare",), "train_trf128", ("seeds=[42]",), lambda batch, conf: batch["seconds"]),
     "add2022": Plan(
-        "add2022", ("prepare", "prepare_tests", "backgrounds"), "train_rnm_sm_mc0.8", ("seeds=[42]",), lambda batch, conf: batch["seconds"]
+        "add2022",
+        ("prepare", "prepare_tests", "backgrounds"),
+        "train_rnm_sm_mc0.8",
+        ("seeds=[42]",),
+        lambda batch, conf: batch["seconds"],
     ),
     "indic": Plan(
         "mucs",

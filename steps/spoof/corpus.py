@@ -40,7 +40,7 @@ def prepare(exp: Experiment, conf: Any) -> None:
     if conf.corpus == "mini":
         from local.add2022 import mini
 
-        mini.prepare(out, log, scale=conf.scale, engines=conf.engines, parts=exp.parts)
+        mini.prepare(out, log, scale=conf.scale, parts=exp.parts)
         return
     corpus = fetch_public(conf, log) if conf.corpus == "public" else conf.corpus
     kind = kind_of(corpus) if conf.kind == "auto" else conf.kind

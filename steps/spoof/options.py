@@ -12,7 +12,6 @@ from steps.spoof.start import check_start
 from steps.spoof.train import SYSTEMS
 from steps.systems import check_fixed, check_systems
 
-ENGINES = ("seen", "all")  # of corpus=mini
 TRAINED = ("features", "network", "data", "train", "start_from")  # options of every training
 
 
@@ -24,7 +23,6 @@ def check_options(conf: Any) -> None:
     require("test", not set(conf.test) & set(SETS), f"other names than {', '.join(SETS)}, which are sets of the corpus")
     require("test", all(re.fullmatch(r"\w[\w.+-]*", name) for name in conf.test), "names of letters and digits, such as wild")
     require("scale", 0 < conf.scale <= 1, "more than 0, at most 1")
-    require("engines", conf.engines in ENGINES, " or ".join(ENGINES))
     for name in ("pooled_steps", "left_out_steps"):
         require(name, 0 < getattr(conf, name) < math.inf, "a positive number")
     check_fixed(conf, "augment.coefficients", "train.seed")  # each system has its own

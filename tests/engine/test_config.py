@@ -226,3 +226,4 @@ def test_config_changes():
     assert config_changes({}, {"b": 5}, {"b": 5}, defaults) == ["b is new: 5"]
     assert config_changes({"b": 5}, {}, {"b": 5}, defaults) == []  # not declared any more
     assert config_changes({"b": 5}, {}, {}, defaults) == ["b 5 -> no longer there"]
+    assert config_changes({"b": 2}, {}, {}, defaults) == []  # a program that lost an option: as without it

@@ -26,11 +26,13 @@ from steps.systems import DECODING, PREPARING, TRAINING, if_used, models_of
 @dataclass
 class Config:
     corpus: str = folder_or("mini", "public", what="a corpus", file=True)  # mini, public (fetched), a folder or a list of files
-    # git clones (owner+name or owner/name) that corpus=public reads, or none
-    clones: str = folder_or("none", what="git clones")
+    clones: str = folder_or(
+        "none", what="git clones"
+    )  # git clones (owner/name or owner+name) that corpus=public reads, or none
     kind: str = "auto"  # corpus layout: a module of local/add2022/, e.g. asvspoof5 or labelled, or auto
-    # how labelled files without sets are split: by page, speaker, family or utterance; auto: the first possible
-    split_by: str = "auto"
+    split_by: str = (
+        "auto"  # how labelled files without sets are split: page, speaker, family, utterance; auto: the first possible
+    )
     test: dict[str, str] = named_folders("a corpus", file=True)  # further test corpora of any layout: test.NAME=DIR
     scale: float = 1.0  # share of the utterances with corpus=mini, more than 0 to 1
     skip_bad: bool = False  # leave out any number of bad files instead of stopping at more than a few

@@ -13,6 +13,7 @@ from pyspeech.engine.recipe import Recipe, folder_or, named_folders, stages_at_o
 from pyspeech.features.config import SpecAugmentConfig
 from pyspeech.spoof.config import AugmentConfig, CropConfig, DetectorConfig, LogMelConfig
 from pyspeech.training.config import TrainConfig
+from steps.page import declare_page
 from steps.spoof.augment import OPTIONS, collect_backgrounds
 from steps.spoof.corpus import prepare, prepare_tests
 from steps.spoof.families import leave_out
@@ -46,6 +47,7 @@ class Config:
     specaugment: SpecAugmentConfig = field(default_factory=SpecAugmentConfig)
     train: TrainConfig = field(default_factory=TrainConfig)  # its seed is one of `seeds`
     pooled_steps: float = 1.0  # of train.max_steps, for systems that are trained on every set that could choose weights
+    report: bool = True  # make the page report/index.html
     check = check_options
 
 
@@ -109,6 +111,8 @@ recipe.stage(
     outputs=["results.json", "RESULTS.md", "figures/scores"],
     version=2,
 )(report)
+
+declare_page(recipe, "corpus", "scores/*/*/*.txt")
 
 if __name__ == "__main__":
     recipe.main()

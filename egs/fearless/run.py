@@ -13,6 +13,7 @@ from pyspeech.engine.recipe import Recipe, folder_or, stages_at_once
 from pyspeech.sad.config import DatasetConfig, GridConfig, NetworkConfig, StatisticalConfig, StftConfig
 from pyspeech.sad.registry import NETWORKS
 from pyspeech.training.config import TrainConfig
+from steps.page import declare_page
 from steps.sad.corpus import prepare
 from steps.sad.grid import train_grid
 from steps.sad.options import check_options, if_grid, network_options, scored, timed, trained, tuned
@@ -40,6 +41,7 @@ class Config:
     data: DatasetConfig = field(default_factory=DatasetConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
     grid: GridConfig = field(default_factory=GridConfig)  # of Figure 7
+    report: bool = True  # make the page report/index.html
     check = check_options
 
 
@@ -111,6 +113,8 @@ recipe.stage(
     outputs=if_grid("figures/grid.png", always=["results.json", "RESULTS.md", "figures/thresholds.png"]),
     version=4,
 )(report)
+
+declare_page(recipe, "corpus", "frame_scores", "hypotheses", "sweeps/*.json")
 
 if __name__ == "__main__":
     recipe.main()

@@ -19,6 +19,7 @@ from steps.asr.options import check_options, own_options
 from steps.asr.results import LID, read_by_report, report
 from steps.asr.score import decode_system, stop_early
 from steps.asr.train import SEEDS, train_system
+from steps.page import declare_page
 from steps.systems import DECODING, TRAINING, if_used
 
 
@@ -47,6 +48,7 @@ class Config:
     search: SearchConfig = field(default_factory=SearchConfig)
     stop_after: list[int] = field(default_factory=lambda: [1000, 100, 30, 10])  # tau in encoder frames (Table 7) ...
     stop_below: list[float] = field(default_factory=lambda: [0.2, 0.5])  # ... and s_th
+    report: bool = True  # make the page report/index.html
     check = check_options
 
 
@@ -106,6 +108,8 @@ recipe.stage(
     inputs=read_by_report,
     outputs=["results.json", "RESULTS.md", "figures"],
 )(report)
+
+declare_page(recipe, "corpus", "decoded")
 
 if __name__ == "__main__":
     recipe.main()

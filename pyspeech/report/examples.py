@@ -92,14 +92,14 @@ def _placed(spans, offset, seconds):
             yield {"left": round(place, 3), "width": round(width, 3), "kind": kind, "text": text, "title": title}
 
 
-def curve(label: str, curves: Sequence[Sequence[tuple[float, float]]], offset: float, seconds: float) -> dict[str, Any]:
-    """A row with lines of [(seconds in the recording, value from 0 to 1)], one or several."""
+def curve(curves: dict[str, Sequence[tuple[float, float]]], offset: float, seconds: float) -> dict[str, Any]:
+    """A row with lines: {label: [(seconds in the recording, value from 0 to 1)]}."""
     paths = []
-    for points in curves:
+    for points in curves.values():
         shown = [(t, v) for t, v in points if offset <= t <= offset + seconds]
         places = (f"{1000 * (t - offset) / seconds:.1f} {100 * (1 - min(max(v, 0), 1)):.1f}" for t, v in shown)
         paths.append("M" + "L".join(places) if shown else "")
-    return {"label": label, "kind": "curve", "points": paths, "spans": []}
+    return {"label": list(curves), "kind": "curve", "points": paths, "spans": []}
 
 
 def threshold(

@@ -24,7 +24,7 @@ def view(experiment, media) -> list[dict[str, Any]]:
     folder = experiment.folder
     sections, collar = [], _collar(folder)
     if panels := list(_thresholds(folder / "sweeps", collar)):
-        text = f"Figures of dev at every threshold, collar {collar} s. The slider begins at a tuned threshold."
+        text = f"Figures of dev at every threshold, collar {collar} s. The slider begins where the best system has its own."
         sections.append(section("thresholds", "Thresholds", [text], thresholds=panels))
     streams, searched = _streams(folder)
     systems = _systems(folder / "hypotheses", collar)
@@ -59,9 +59,10 @@ def _thresholds(folder, collar):
     for x, sweeps in groups.items():
         rows = {label: _columns(sweep) for label, sweep in sweeps.items()}
         lines = {label: list(zip(x, row["DCF / %"], strict=True)) for label, row in rows.items()}
+        best = min(sweeps.values(), key=lambda sweep: sweep["best_dcf"])
         lowest = min(min(row["DCF / %"]) for row in rows.values())
         chart = line_chart("DCF on dev by threshold", lines, "threshold", "DCF / %", (0, max(5, 5 * lowest)))
-        yield threshold(chart, x, rows, next(iter(sweeps.values()))["threshold"])
+        yield threshold(chart, x, rows, best["threshold"])
 
 
 def _columns(sweep):
@@ -184,7 +185,7 @@ def _example(media, stream, decisions, scores, start, seconds, entries):
     lanes = [lane("reference", spoken, start, seconds, "reference")]
     curves = scores.of(name, cut, start, seconds)
     if curves:
-        lanes.append(curve(f"scores: {', '.join(curves)}", list(curves.values()), start, seconds))
+        lanes.append(curve(curves, start, seconds))
     for system, found in decisions:
         if found:
             spans = [(*each, kind, "") for kind in ("called", "hit", "miss", "false") for each in found[kind].tolist()]

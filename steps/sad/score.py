@@ -43,8 +43,8 @@ def score_systems(exp, systems, collars):
 
 
 def keep_sweeps(exp, system, by_smoothing, collars):
-    """Write sweeps/<system>.json: {smoothing: {collar: {thresholds, dcf, threshold, best_dcf}}}. by_smoothing: {smoothing: a
-    Sweep for each of the collars}, the system's own smoothing first; returns {collar: its threshold}."""
+    """Write sweeps/<system>.json: {smoothing: {collar: {thresholds, dcf, p_miss, p_fa, threshold, best_dcf}}}. by_smoothing:
+    {smoothing: a Sweep for each of the collars}, the system's own smoothing first; returns {collar: its threshold}."""
     for smoothing, found in by_smoothing.items():
         for collar, sweep in zip(collars, found, strict=True):
             exp.log.info(
@@ -62,6 +62,7 @@ def keep_sweeps(exp, system, by_smoothing, collars):
                 f"{collar:g}": {
                     "thresholds": sweep.thresholds.tolist(),
                     "dcf": sweep.dcf.tolist(),
+                    **{name: rate.tolist() for name in ("p_miss", "p_fa") if (rate := getattr(sweep, name)) is not None},
                     "threshold": sweep.threshold,
                     "best_dcf": sweep.best_dcf,
                 }

@@ -46,7 +46,7 @@ def example(
     picture: str | None = None,
     audio: Sequence[tuple[str, str | None]] = (),
     lanes: Sequence[dict] = (),
-    words: Sequence[dict] = (),
+    words: Sequence[Sequence[dict]] = (),
 ) -> dict[str, Any]:
     """Lay out an example.
 
@@ -59,7 +59,7 @@ def example(
         picture: Of `Media.spectrogram`.
         audio: (label, of `Media.audio`); the first is what a click in the picture plays.
         lanes: Of `lane` and `curve`, below the picture.
-        words: {"label", "words": [{"text", "kind"}]}, rows of equal length.
+        words: Tables, each of rows {"label", "words": [{"text", "kind"}]} of equal length.
     """
     sounds = [{"label": label, "path": path} for label, path in audio if path]
     return {**locals(), "audio": sounds, "entries": [{"note": "", **entry} for entry in entries]}

@@ -11,6 +11,7 @@ import numpy as np
 
 from pyspeech.report.charts import line_chart
 from pyspeech.report.examples import curve, example, heard, lane, section, threshold
+from pyspeech.report.sources import read_sources
 
 WORST = 4  # misses, and false alarms, of each system that are shown
 SECONDS, MOST_SECONDS = 12.0, 30.0  # of a picture; of one with a longer error
@@ -73,17 +74,16 @@ def _columns(sweep):
 
 def _streams(folder):
     """([(set, cut, its reference)], how many there are) of the scored sets; the first of each where there are many."""
-    from pyspeech.data.manifests import load_cuts
     from pyspeech.sad.formats import read_reference
 
     sets = sorted(path.name for path in (folder / "corpus" / "reference").glob("*") if path.name != "train")
     sets = [name for name in sets if (folder / "corpus" / f"{name}.jsonl.gz").is_file()]
     found, total = [], 0
     for name in sets:
-        cuts = load_cuts(folder / "corpus", name)
+        cuts = read_sources(folder / "corpus", name)
         total += len(cuts)
-        for cut in list(cuts)[: MOST_STREAMS // len(sets)]:
-            path = folder / "corpus" / "reference" / name / f"{cut.recording_id}.txt"
+        for cut in cuts[: MOST_STREAMS // len(sets)]:
+            path = folder / "corpus" / "reference" / name / f"{cut.recording}.txt"
             if path.is_file():
                 found.append((name, cut, read_reference(path)))
     return found, total
@@ -97,7 +97,7 @@ def _errors(experiment, media, streams, systems, collar, total):
             spans = [(end - start, number, start, end) for number, each in decided[system].items() for start, end in each[key]]
             worst += [(seconds, system, kind, *place) for seconds, *place in sorted(spans, reverse=True)[:WORST]]
     scores = _Scores(experiment)
-    windows = _windows(worst, [cut.duration for _, cut, _ in streams])
+    windows = _windows(worst, [cut.seconds for _, cut, _ in streams])
     examples = [
         _example(media, streams[number], [(name, decided[name].get(number)) for name in systems], scores, *window)
         for number, *window in windows
@@ -123,7 +123,7 @@ def _decisions(streams, systems, collar):
     for number, (name, cut, reference) in enumerate(streams):
         speech, nonspeech = scored_time(reference, collar)
         for system, folder in systems.items():
-            path = Path(folder) / name / f"{cut.recording_id}.txt"
+            path = Path(folder) / name / f"{cut.recording}.txt"
             if path.is_file():
                 called = read_hypothesis(path)
                 found[system][number] = {
@@ -180,7 +180,7 @@ def _windows(worst, durations):
 
 def _example(media, stream, decisions, scores, start, seconds, entries):
     name, cut, reference = stream
-    audio, picture, _ = heard(media, cut.recording.sources[0].source, start, seconds)
+    audio, picture, _ = heard(media, cut.path, start, seconds)
     spoken = [(first, last, "", "") for first, last, label in reference if label in ("S", "RI")]
     lanes = [lane("reference", spoken, start, seconds, "reference")]
     curves = scores.of(name, cut, start, seconds)
@@ -192,7 +192,7 @@ def _example(media, stream, decisions, scores, start, seconds, entries):
             lanes.append(lane(system, spans, start, seconds))
     for entry in entries:
         entry["set"] = name
-    return example(f"{cut.recording_id}, {name}, from {start:.2f} s", entries, seconds, start, picture, [("", audio)], lanes)
+    return example(f"{cut.recording}, {name}, from {start:.2f} s", entries, seconds, start, picture, [("", audio)], lanes)
 
 
 class _Scores:
@@ -213,7 +213,7 @@ class _Scores:
         """{system: [(time, score)]} of a part of a stream."""
         found = {}
         for system in sorted(path.name for path in self.folder.glob("*")):
-            path = self.folder / system / name / f"{cut.recording_id}.npy"
+            path = self.folder / system / name / f"{cut.recording}.npy"
             if path.is_file():
                 scores = np.load(path, mmap_mode="r")
                 first, last = (int((time - self.offset) / self.shift) for time in (start, start + seconds))

@@ -15,6 +15,7 @@ missing). A tau or threshold of None or infinity stops nothing.
 
 import math
 
+from pyspeech.asr.stopping import cheapest_setting, setting
 from pyspeech.report.tables import bracketed, decimals, markdown_table, percent, report_text
 from steps.chance import chance_note, chance_section
 
@@ -244,23 +245,6 @@ def table_7(early_stopping, languages, frame_ms):
 
 def _stopping_cells(entry):
     return [percent(word_error_rate(entry)), f"{entry['t_avg']:.2f}", percent(entry["lid_accuracy"], 1)]
-
-
-def setting(entry):
-    """(tau in frames, threshold) of an entry of results["early_stopping"], infinity for None."""
-    return tuple(math.inf if entry[name] is None else entry[name] for name in ("tau_frames", "threshold"))
-
-
-def cheapest_setting(early_stopping, points=0.01):
-    """The entry with the lowest T_avg on dev of those whose WER there is at most `points` above that without early
-    stopping; and the entry without. None where nothing was decoded on dev."""
-    entries = [entry for entry in early_stopping if entry.get("dev") and entry["dev"]["words"]]
-    without = [entry for entry in entries if math.inf in setting(entry)]
-    if not without:
-        return None
-    most = word_error_rate(without[0]["dev"]) + points  # pyright: ignore[reportOptionalOperand]
-    close = [entry for entry in entries if word_error_rate(entry["dev"]) <= most]
-    return min(close, key=lambda entry: entry["dev"]["t_avg"]), without[0]
 
 
 def stopping_note(early_stopping):

@@ -25,6 +25,8 @@ def line_chart(
     x_ticks: Sequence[tuple[float, str]] | None = None,
     y_ticks: Sequence[tuple[float, str]] | None = None,
     step: bool = False,
+    x_limits: tuple[float, float] | None = None,
+    table: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Lay a chart out.
 
@@ -37,17 +39,19 @@ def line_chart(
         x_ticks: [(place, text)]; by default round numbers.
         y_ticks: Likewise.
         step: Draw steps, as of a histogram: (left border of a bin, its value).
+        x_limits: As y_limits; by default all that the lines cover.
+        table: {"header", "rows"} beside the chart; by default the values of its lines.
 
     Returns:
         {"title", "width", "height", "lines": [{"label", "colour", "path"}], "x_ticks", "y_ticks", "table", ...}
     """
     drawn = {label: [p for p in points if all(map(math.isfinite, p))] for label, points in lines.items()}
     drawn = {label: points for label, points in drawn.items() if points}
-    low, high = _limits([x for points in drawn.values() for x, _ in points])
+    low, high = x_limits or _limits([x for points in drawn.values() for x, _ in points])
     bottom, top = y_limits or _limits([y for points in drawn.values() for _, y in points])
 
     def place(x, y):
-        across = LEFT + (x - low) / (high - low) * (WIDTH - LEFT - RIGHT)
+        across = LEFT + (min(max(x, low), high) - low) / (high - low) * (WIDTH - LEFT - RIGHT)
         up = HEIGHT - BOTTOM - (min(max(y, bottom), top) - bottom) / (top - bottom) * (HEIGHT - TOP - BOTTOM)
         return round(across, 1), round(up, 1)
 
@@ -67,7 +71,7 @@ def line_chart(
         ],
         "x_ticks": [(place(tick, bottom)[0], text) for tick, text in x_ticks],
         "y_ticks": [(place(low, tick)[1], text) for tick, text in y_ticks],
-        "table": _table(drawn, x_label),
+        "table": table or _table(drawn, x_label),
     }
 
 

@@ -113,4 +113,12 @@ def threshold(
         for label, row in rows.items()
     }
     places = [round(float(value), 6) for value in x]
-    return {"chart": chart, "x": places, "rows": rounded, "columns": columns, "start": first, "label": chart["x_label"], "unit": unit}
+    return {
+        "chart": chart,
+        "x": places,
+        "rows": rounded,
+        "columns": columns,
+        "start": first,
+        "label": chart["x_label"],
+        "unit": unit,
+    }

@@ -113,5 +113,3 @@ def _colours():
     import numpy as np
 
     return (matplotlib.colormaps["magma"](np.arange(256))[:, :3] * 255).astype(np.uint8)
-
-

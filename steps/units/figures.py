@@ -1,9 +1,9 @@
 """Plots beside the tables of Tjandra et al. 2020: ABX against bitrate, how often codes are used, a sentence."""
 
 import statistics
-from collections import Counter
 
 from pyspeech.report.plots import new_figure, save
+from pyspeech.units.usage import count_codes
 from steps.units.tables import TABLES
 
 SIZES = "TrfVQVAE, K"  # the families of systems that a line goes through, in the order of their number of codes
@@ -95,9 +95,7 @@ def plot_trade_off(scores, path):
 
 def code_shares(folder):
     """Shares of the codes in use, the most frequent first. folder: of units, an array file an utterance."""
-    import numpy as np
-
-    counts = Counter(row.tobytes() for path in sorted(folder.glob("*.npy")) for row in np.load(path))
+    counts = count_codes(folder)
     total = sum(counts.values())
     return [count / total for count in sorted(counts.values(), reverse=True)]
 

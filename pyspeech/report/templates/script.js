@@ -21,7 +21,8 @@
         if (ranks.length) ranked.push([Math.max(...ranks), card]);
       }
       ranked.sort((one, other) => other[0] - one[0]).forEach(([, card]) => box.append(card));
-      count.textContent = `${ranked.length} of ${cards.length}, worst first`;
+      const ordered = new Set(ranked.map(([rank]) => rank)).size > 1;
+      count.textContent = `${ranked.length} of ${cards.length}${ordered ? ", worst first" : ""}`;
     };
     box.addEventListener("change", choose);
     choose();

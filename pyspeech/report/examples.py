@@ -105,7 +105,10 @@ def curve(curves: dict[str, Sequence[tuple[float, float]]], offset: float, secon
 def threshold(
     chart: dict, x: Sequence[float], rows: dict[str, dict[str, Sequence[float]]], start: float, unit: str = "system"
 ) -> dict[str, Any]:
-    """A chart over x with a slider, and a table of the values there; rows: {label: {column: [value at each x]}}; start: an x."""
+    """A chart over x with a slider, and a table of the values there.
+
+    rows: {label: {column: [value at each x]}}; start: the x that is shown first; unit: what the labels are.
+    """
     first = min(range(len(x)), key=lambda index: abs(x[index] - start))
     columns = list(dict.fromkeys(column for row in rows.values() for column in row))
     rounded = {
@@ -113,12 +116,5 @@ def threshold(
         for label, row in rows.items()
     }
     places = [round(float(value), 6) for value in x]
-    return {
-        "chart": chart,
-        "x": places,
-        "rows": rounded,
-        "columns": columns,
-        "start": first,
-        "label": chart["x_label"],
-        "unit": unit,
-    }
+    shown = {"label": chart["x_label"], "unit": unit, "columns": columns, "start": first}
+    return {"chart": chart, "x": places, "rows": rounded, **shown}

@@ -102,9 +102,7 @@ def _errors(experiment, media, streams, systems, collar, total):
         _example(media, streams[number], [(name, decided[name].get(number)) for name in systems], scores, *window)
         for number, *window in windows
     ]
-    text = [
-        f"The {WORST} longest misses and false alarms of each system, collar {collar:g} s; every system's decisions below each."
-    ]
+    text = [f"The {WORST} longest misses and false alarms of each system, collar {collar:g} s, with all systems' decisions."]
     if len(streams) < total:
         text.append(f"Looked for in {len(streams)} of {total} recordings.")
     names = list(systems)

@@ -46,9 +46,7 @@ def view(experiment, media) -> list[dict[str, Any]]:
     if not scored:
         return []
     thresholds = _thresholds(scored)
-    text = (
-        "Log-likelihood ratios of the first seed: genuine from the threshold on. The slider begins at that of the EER on dev."
-    )
+    text = "Log-likelihood ratios, first seed: genuine from the threshold on. The slider begins at that of the EER on dev."
     return [
         section("scores", "Scores", [text], thresholds=[_histogram(scored, *each) for each in thresholds.items()]),
         section("det", "DET curves", charts=_det_charts(scored)),

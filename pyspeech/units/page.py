@@ -120,20 +120,18 @@ def _heat(scores, spoken):
     for system in [name for name in dict.fromkeys([spoken, "mfcc"]) if name in scores]:
         for mode, by in scores[system][0].get("abx_by", {}).items():
             for kind, pairs in by.items():
-                names = [
-                    name for name, _ in Counter(n for one, other, _ in pairs for n in {one, other}).most_common(MOST_PHONES)
-                ]
-                yield {
-                    "title": f"{system}, {mode} speakers: {kind}",
-                    "header": ["", *sorted(names)],
-                    "rows": _rows(pairs, names),
-                }
+                counts = Counter(name for one, other, _ in pairs for name in {one, other})
+                names = sorted(name for name, _ in counts.most_common(MOST_PHONES))
+                rows = list(_rows(pairs, names, both_ways=kind == "phones"))
+                yield {"title": f"{system}, {mode} speakers: {kind}", "header": ["", *names], "rows": rows}
 
 
-def _rows(pairs, names):
+def _rows(pairs, names, both_ways):
     errors = {(one, other): error for one, other, error in pairs}
-    for one in sorted(names):
-        found = [errors.get((one, other), errors.get((other, one))) for other in sorted(names)]
+    if both_ways:
+        errors.update({(other, one): error for one, other, error in pairs})
+    for one in names:
+        found = [errors.get((one, other)) for other in names]
         yield one, [("", None) if error is None else (f"{error:.0f}", min(1.0, error / 50)) for error in found]
 
 

@@ -51,7 +51,8 @@
   let now = null;
   const sounds = () => all("audio");
   const stop = () => sounds().forEach((sound) => sound.pause());
-  const play = (sound) => sound.play().catch((error) => console.warn("cannot play", sound.src, error.name));
+  // Stopped before it has begun is no failure.
+  const play = (sound) => sound.play().catch((error) => error.name === "AbortError" || console.warn("cannot play", sound.src, error.name));
   const select = (card, jump = true) => {
     if (now) now.classList.remove("now");
     now = card;

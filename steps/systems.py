@@ -7,9 +7,10 @@ from typing import Any
 
 from pyspeech.errors import requirement
 
-# What stages declare that make manifests of a large corpus, that train a network, or compute with one.
+# What stages declare that make manifests of a large corpus, train a network, score without one, or compute with one.
 PREPARING = {"cpus": 2, "memory": 8, "hours": 4, "resumable": True}
 TRAINING = {"cpus": 2, "gpus": 1, "resumable": True, "trains": True}
+SCORING = {"cpus": 2, "resumable": True}
 DECODING = {"cpus": 2, "gpus": 1, "resumable": True, "shards": 4}
 
 

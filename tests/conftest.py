@@ -23,6 +23,7 @@ from pyspeech.launch import environment_name
 if environment_name() is None:  # a Python of the developer's own: the programs that tests start shall use it too
     os.environ["PYSPEECH_ENV"] = "system"
 
+import browser_harness
 import pytest
 import slurm_harness
 from web_server import Server
@@ -90,6 +91,17 @@ def grid_engine(tmp_path, monkeypatch):
     monkeypatch.setenv("FAKE_GRID_ENGINE", str(state))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
     return lambda: [path.read_text() for path in sorted(state.glob("*.submitted"))]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """A headless Chromium (tests/browser_harness.py)."""
+    why = browser_harness.missing()
+    if why:
+        pytest.skip(why)
+    running = browser_harness.Browser(browser_harness.find_browser(), tmp_path_factory.mktemp("chromium"))
+    yield running
+    running.close()
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@
     ./path.sh tests/freeze.py readable WORK             check that every stage of the experiments in WORK is up to date
 
 Hashed: results.json, manifests, scores, hypotheses, weights of trained models, and what the bundled detectors give for the
-streams of the quick recipe. Left out: logs, figures, stage records, checkpoints, RESULTS.md. Paths of the experiment and of
-the clone count as equal wherever they are. WORK has to be the same for both runs where a corpus keeps paths of its own.
+streams of the quick recipe. Left out: logs, figures, stage records, checkpoints, RESULTS.md, report pages. Paths of the
+experiment and of the clone count as equal wherever they are. WORK has to be the same for both runs where a corpus keeps paths
+of its own.
 Results depend on the processor: compare runs of one machine.
 """
 
@@ -24,7 +25,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-LEFT_OUT = {"logs", "stages", "figures", "training", "conf.yaml", "RESULTS.md", ".lock", ".recipe"}
+LEFT_OUT = {"logs", "stages", "figures", "training", "conf.yaml", "RESULTS.md", "report", ".lock", ".recipe"}
 BINARY = {".wav", ".flac", ".npy", ".npz", ".ark", ".model", ".onnx", ".h5", ".pcm", ".llc"}
 
 

@@ -13,6 +13,7 @@ from pyspeech.engine.recipe import Recipe, folder_or, named_folders, stages_at_o
 from pyspeech.features.config import SpecAugmentConfig
 from pyspeech.spoof.config import AugmentConfig, CropConfig, DetectorConfig, LogMelConfig
 from pyspeech.training.config import TrainConfig
+from steps.page import declare_page
 from steps.spoof.augment import OPTIONS, collect_backgrounds
 from steps.spoof.corpus import prepare, prepare_tests
 from steps.spoof.families import leave_out
@@ -26,23 +27,17 @@ from steps.systems import DECODING, PREPARING, TRAINING, if_used, models_of
 @dataclass
 class Config:
     corpus: str = folder_or("mini", "public", what="a corpus", file=True)  # mini, public (fetched), a folder or a list of files
-    clones: str = folder_or(
-        "none", what="git clones"
-    )  # git clones (owner/name or owner+name) that corpus=public reads, or none
+    clones: str = folder_or("none", what="git clones")  # to read corpus=public from: owner/name or owner+name; or none
     kind: str = "auto"  # corpus layout: a module of local/add2022/, e.g. asvspoof5 or labelled, or auto
-    split_by: str = (
-        "auto"  # how labelled files without sets are split: page, speaker, family, utterance; auto: the first possible
-    )
+    split_by: str = "auto"  # split of labelled files without sets: page, speaker, family or utterance; auto: the first possible
     test: dict[str, str] = named_folders("a corpus", file=True)  # further test corpora of any layout: test.NAME=DIR
     scale: float = 1.0  # share of the utterances with corpus=mini, more than 0 to 1
     skip_bad: bool = False  # leave out any number of bad files instead of stopping at more than a few
     start_from: str = folder_or("random", "shipped", what="a model.pt")  # weights: random, shipped (bundled) or from a model.pt
     systems: list[str] = field(default_factory=lambda: list(SYSTEMS))  # rows of Table 3 to train and compare
-    # systems trained with all seeds, others with the first
-    repeated: list[str] = field(default_factory=lambda: ["none", "rnm_sm", "rnm_sm_mc0.8"])
+    repeated: list[str] = field(default_factory=lambda: ["none", "rnm_sm", "rnm_sm_mc0.8"])  # systems trained with all seeds
     seeds: list[int] = field(default_factory=lambda: [42, 43, 44])  # random seeds of the trainings
-    # families of engines to train the last system without; [all]: each in turn
-    leave_out: list[str] = field(default_factory=list)
+    leave_out: list[str] = field(default_factory=list)  # families of engines to train the last system without; [all]: each
     left_out_steps: float = 1.0  # length of these trainings, as a share of train.max_steps
     features: LogMelConfig = field(default_factory=LogMelConfig)
     network: DetectorConfig = field(default_factory=DetectorConfig)
@@ -51,17 +46,12 @@ class Config:
     specaugment: SpecAugmentConfig = field(default_factory=SpecAugmentConfig)
     train: TrainConfig = field(default_factory=TrainConfig)  # its seed is one of `seeds`
     pooled_steps: float = 1.0  # training steps of systems without a held-out set, as a share of train.max_steps
+    report: bool = True  # make the page report/index.html
     check = check_options
 
 
-recipe = Recipe(
-    "Fake audio detection",
-    Config,
-    Path(__file__).resolve().with_name("conf"),
-    "mini",
-    jobs=stages_at_once,
-    removed={"engines": "seen"},
-)
+CONF = Path(__file__).resolve().with_name("conf")
+recipe = Recipe("Fake audio detection", Config, CONF, "mini", jobs=stages_at_once, removed={"engines": "seen"})
 
 recipe.stage(config=["corpus", "kind", "split_by", "scale", "skip_bad"], outputs=["corpus"], **PREPARING, version=2)(prepare)
 
@@ -119,6 +109,8 @@ recipe.stage(
     outputs=["results.json", "RESULTS.md", "figures/scores"],
     version=2,
 )(report)
+
+declare_page(recipe, "corpus", "scores/*/*/*.txt", "models/*/*/model.pt")
 
 if __name__ == "__main__":
     recipe.main()

@@ -13,6 +13,7 @@ from pyspeech.engine.recipe import Recipe, folder_or, stages_at_once
 from pyspeech.sad.config import DatasetConfig, GridConfig, NetworkConfig, StatisticalConfig, StftConfig
 from pyspeech.sad.registry import NETWORKS
 from pyspeech.training.config import TrainConfig
+from steps.page import declare_page
 from steps.sad.corpus import prepare
 from steps.sad.grid import train_grid
 from steps.sad.options import check_options, if_grid, network_options, scored, timed, trained, tuned
@@ -26,16 +27,13 @@ from steps.systems import DECODING, TRAINING, if_used
 
 @dataclass
 class Config:
-    # mini (simulated), or the folder of a Fearless Steps release (phase 1, 2 or 4)
-    corpus: str = folder_or("mini", what="a Fearless Steps release")
+    corpus: str = folder_or("mini", what="a Fearless Steps release")  # mini (simulated), or the folder of a release (1, 2, 4)
     skip_bad: bool = False  # leave out files that fail the corpus checks instead of stopping
     minutes: list[int] = field(default_factory=lambda: [80, 40, 30])  # minutes of simulated train, dev and eval streams
     simulated: str = "auto"  # add simulated streams to a real corpus: always, never, or auto (less than 2 h of train)
     real: list[str] = field(default_factory=list)  # folders of labelled recordings to add to the corpus
-    # train, dev or eval: the set of all folders in real, or of each
-    real_as: list[str] = field(default_factory=lambda: ["eval"])
-    # unscored seconds around speech boundaries; each collar has its own table and tuning
-    collars: list[float] = field(default_factory=lambda: [0.0, 0.5])
+    real_as: list[str] = field(default_factory=lambda: ["eval"])  # train, dev or eval: the set of all folders in real, or each
+    collars: list[float] = field(default_factory=lambda: [0.0, 0.5])  # seconds left unscored at boundaries; a table for each
     systems: list[str] = field(default_factory=lambda: list(PAPER))  # networks to train and compare
     statistical: StatisticalConfig = field(default_factory=StatisticalConfig)
     features: StftConfig = field(default_factory=StftConfig)
@@ -43,6 +41,7 @@ class Config:
     data: DatasetConfig = field(default_factory=DatasetConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
     grid: GridConfig = field(default_factory=GridConfig)  # of Figure 7
+    report: bool = True  # make the page report/index.html
     check = check_options
 
 
@@ -114,6 +113,8 @@ recipe.stage(
     outputs=if_grid("figures/grid.png", always=["results.json", "RESULTS.md", "figures/thresholds.png"]),
     version=4,
 )(report)
+
+declare_page(recipe, "corpus", "frame_scores", "hypotheses", "sweeps/*.json")
 
 if __name__ == "__main__":
     recipe.main()

@@ -19,6 +19,7 @@ from steps.asr.options import check_options, own_options
 from steps.asr.results import LID, read_by_report, report
 from steps.asr.score import decode_system, stop_early
 from steps.asr.train import SEEDS, train_system
+from steps.page import declare_page
 from steps.systems import DECODING, TRAINING, if_used
 
 
@@ -47,9 +48,9 @@ class Config:
     finetune_lr: float = 0.5  # learning rate of finetuned systems, as a share of train.lr
     steps_by_hours: bool = True  # scale these steps by the language's share of the hours, for equal numbers of epochs
     search: SearchConfig = field(default_factory=SearchConfig)
-    # values of tau for early stopping, in encoder frames (Table 7)
-    stop_after: list[int] = field(default_factory=lambda: [1000, 100, 30, 10])
+    stop_after: list[int] = field(default_factory=lambda: [1000, 100, 30, 10])  # tau of early stopping, in encoder frames
     stop_below: list[float] = field(default_factory=lambda: [0.2, 0.5])  # values of s_th for early stopping (Table 7)
+    report: bool = True  # make the page report/index.html
     check = check_options
 
 
@@ -109,6 +110,8 @@ recipe.stage(
     inputs=read_by_report,
     outputs=["results.json", "RESULTS.md", "figures"],
 )(report)
+
+declare_page(recipe, "corpus", "decoded")
 
 if __name__ == "__main__":
     recipe.main()

@@ -12,7 +12,8 @@ from pathlib import Path
 from pyspeech.engine.recipe import Recipe, folder_or, stages_at_once
 from pyspeech.features.config import MfccConfig
 from pyspeech.units.config import InverterConfig, SubmissionConfig, UnitDataConfig, UnitTrainConfig, VqVaeConfig
-from steps.systems import DECODING, TRAINING, if_used, models_of
+from steps.page import declare_page
+from steps.systems import DECODING, SCORING, TRAINING, if_used, models_of
 from steps.units.corpus import prepare
 from steps.units.options import anchors, check_options, read_by_report, spoken_model, submitted
 from steps.units.results import report
@@ -32,8 +33,7 @@ class Config:
     systems: list[str] = field(default_factory=lambda: list(SYSTEMS))  # systems to train and compare
     repeated: list[str] = field(default_factory=lambda: ["trf128", "conv128", "trf256", "conv256"])  # trained with all seeds
     seeds: list[int] = field(default_factory=lambda: [42, 43, 44])  # random seeds of the trainings
-    # numbers of codes of the k-means baselines; []: none
-    kmeans: list[int] = field(default_factory=lambda: [64, 128, 256, 512])
+    kmeans: list[int] = field(default_factory=lambda: [64, 128, 256, 512])  # numbers of codes of the k-means baselines
     features: MfccConfig = field(default_factory=MfccConfig)
     vqvae: VqVaeConfig = field(default_factory=VqVaeConfig)
     data: UnitDataConfig = field(default_factory=UnitDataConfig)
@@ -45,6 +45,7 @@ class Config:
     spoken: int = 40  # test utterances to speak in every voice, where the corpus does not list them
     recogniser: str = ""  # command that prints a line of text per audio file, to score the speech; empty: none
     submission: SubmissionConfig = field(default_factory=lambda: SubmissionConfig(code="pyspeech (Apache-2.0), egs/zerospeech"))
+    report: bool = True  # make the page report/index.html
     check = check_options
 
 
@@ -59,8 +60,7 @@ recipe.stage(
     config=["kmeans", "seeds", "repeated", "features", "vqvae"],
     inputs=["corpus"],
     outputs=anchors,
-    cpus=2,
-    resumable=True,
+    **SCORING,
     shards=4,
 )(score_anchors)
 
@@ -81,8 +81,7 @@ for one in SYSTEMS:
         about=f"Units of the test set by {one}: ABX and bitrate.",
         inputs=models_of(one, "corpus"),
         outputs=if_used(one, f"units/{one}", f"scores/{one}.json"),
-        cpus=2,
-        resumable=True,
+        **SCORING,
     )(partial(score_system, system=one))
 
 recipe.stage(
@@ -114,6 +113,8 @@ recipe.stage(
     inputs=read_by_report,
     outputs=["results.json", "RESULTS.md", "figures/scores"],
 )(report)
+
+declare_page(recipe, "corpus", "units", "scores/*.json", "wavs")
 
 if __name__ == "__main__":
     recipe.main()

@@ -19,6 +19,7 @@ COMMANDS = {
     "score units": ("score_units", "score_units", "phone purity and PNMI of units"),
     "score eer": ("score_eer", "score_eer", "EER, Cllr and min t-DCF"),
     "score segments": ("score_segments", "score_segments", "EER over segments of partly fake recordings"),
+    "report": ("report", "report", "a page to look at and listen to experiments"),
     "kaldi export": ("kaldi_export", "kaldi_export", "manifest to Kaldi data directory"),
     "kaldi import": ("kaldi_import", "kaldi_import", "check a Kaldi data directory, make a manifest of it"),
     "average results": ("average_results", "average_results", "mean and deviation of figures over several runs"),

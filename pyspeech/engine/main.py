@@ -15,7 +15,7 @@ from pyspeech.engine.gpu import has_gpu, require_usable
 from pyspeech.engine.plan import Plan
 from pyspeech.engine.process import THREADS, shell_command, short_path, threads
 from pyspeech.engine.records import Records
-from pyspeech.engine.run import MARK, REPORT, Experiment, Run, describe_os_error
+from pyspeech.engine.run import MARK, PAGE, REPORT, Experiment, Run, describe_os_error
 from pyspeech.errors import UserError
 from pyspeech.launch import ROOT
 
@@ -59,6 +59,8 @@ def run_command(recipe: Declaration, arguments: Sequence[str]) -> Experiment | N
             report = run.exp.dir / REPORT
             if report.exists():
                 print(report.read_text(encoding="utf-8"), "figures: ", run.exp.dir / "figures", sep="")
+            if (run.exp.dir / PAGE).exists():
+                print("to look and listen:", run.exp.dir / PAGE)
         return run.exp
     return None
 

@@ -1,16 +1,19 @@
 """The process that runs a recipe: signals as exceptions, peak memory, and its own command line for people to repeat."""
 
 import contextlib
+import functools
 import os
 import resource
 import shlex
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Iterable, Iterator
 
 from pyspeech.engine.gpu import has_gpu
 from pyspeech.errors import UserError
+from pyspeech.launch import ROOT
 
 
 class Terminated(KeyboardInterrupt):
@@ -124,6 +127,19 @@ def model_processes() -> int:
 def batch_job() -> str | None:
     """Read the id of the batch job that this process is in, of Slurm or Grid Engine, or None."""
     return os.environ.get("SLURM_JOB_ID") or os.environ.get("JOB_ID")
+
+
+@functools.cache
+def commit() -> str | None:
+    """Name the commit of this repository that runs, "-dirty" after it where files differ; None outside a clone."""
+    if not os.path.exists(os.path.join(ROOT, ".git")):
+        return None
+    command = ["git", "-C", ROOT, "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None
 
 
 def shell_command(program: str, arguments: Iterable[str]) -> str:

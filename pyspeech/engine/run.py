@@ -22,12 +22,13 @@ from pyspeech.engine.parallel import StageFailed, run_parallel
 from pyspeech.engine.parts import Parts, Share, ShareDone
 from pyspeech.engine.place import Place
 from pyspeech.engine.plan import Plan
-from pyspeech.engine.process import PeakMemory, duration, short_path, termination_as_exception, threads
+from pyspeech.engine.process import PeakMemory, commit, duration, short_path, termination_as_exception, threads
 from pyspeech.engine.records import facts_of, shard_name
 from pyspeech.engine.stages import Stage
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write, write_json
 
+PAGE = "report/index.html"  # likewise, of a stage after it
 REPORT = "RESULTS.md"  # what the last stage may leave, and the closing lines on the screen show
 MARK = ".recipe"  # the file in an experiment folder that has the title of its recipe
 TRACEBACK_LINES = 8  # of a failure, on the screen; all of them are in the log
@@ -265,7 +266,8 @@ class Run:
         attempts = 1 if verdict.fresh else (plan.records.attempt(stage.name) or {}).get("attempts", 1) + 1
         facts = self._begin(stage, verdict, attempts)
         settings = ", ".join(f"{key}={config.show(value)}" for key, value in facts["config"].items())
-        header = {"command": self.command(), "configuration": settings, "environment": environment, "threads": threads()}
+        said = {"environment": environment, "commit": commit()}
+        header = {"command": self.command(), "configuration": settings, **said, "threads": threads()}
         with stage_log(log_path, f"{stage}, attempt {attempts}", header) as log_file:
             self.exp.log.info("%s: runs (%s), log: %s", stage, verdict.reason, short_path(log_path))
             started, begun, memory = time.time(), time.monotonic(), PeakMemory()
@@ -276,7 +278,7 @@ class Run:
                     raise UserError(f"it ended without making {', '.join(missing)}, which it declares as output")
             made = {**facts, "outputs": plan.files.fingerprints(stage.outputs), "number": stage.number, "attempts": attempts}
             costs = _costs(stage, started, time.monotonic() - begun, memory)
-            plan.records.finish(stage.name, {**made, **costs, "environment": environment})
+            plan.records.finish(stage.name, {**made, **costs, **said})
             self.exp.log.info("%s: done in %s", stage, duration(costs["seconds"]))
 
     @contextlib.contextmanager

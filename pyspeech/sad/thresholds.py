@@ -25,6 +25,8 @@ class Sweep:
     dcf: np.ndarray  # (n,), fractions, the official mean over the recordings
     threshold: float  # to be taken: in the middle of those around the best that are nearly as good
     best_dcf: float  # the lowest
+    p_miss: np.ndarray | None = None  # (n,), fractions, means over the recordings, as the DCF is; None where not kept
+    p_fa: np.ndarray | None = None
 
 
 def sweep(
@@ -73,7 +75,7 @@ def sweep_decisions(
 def _sweep(thresholds, called, recordings, references, durations, collars, frame_shift, frame_offset):
     """called(recording, weigh): the seconds called speech at each threshold, (n,) for each row of weigh(T), which gives
     the scored seconds of T frames: of speech and of non-speech, for each collar in turn."""
-    totals = np.zeros((len(collars), len(thresholds)))
+    totals = np.zeros((len(collars), 3, len(thresholds)))  # of DCF, Pmiss and Pfa
     for recording, reference, duration in zip(recordings, references, durations, strict=True):
         kinds = [kind for collar in collars for kind in scored_time(reference, collar)]
 
@@ -84,26 +86,34 @@ def _sweep(thresholds, called, recordings, references, durations, collars, frame
         rates = [_rate(seconds, kind) for seconds, kind in zip(called(recording, weigh), kinds, strict=True)]
         for total, speech, hits, false_alarms in zip(totals, kinds[::2], rates[::2], rates[1::2], strict=True):
             miss = 1 - hits if len(speech) else 0.0
-            total += np.round(MISS_WEIGHT * miss + FALSE_ALARM_WEIGHT * false_alarms, 5)
-    dcfs = totals / len(references)
-    return [_best(thresholds, dcf) for dcf in dcfs]
+            dcf = np.round(MISS_WEIGHT * miss + FALSE_ALARM_WEIGHT * false_alarms, 5)
+            total += np.stack(np.broadcast_arrays(dcf, miss, false_alarms))
+    return [_best(thresholds, *means) for means in totals / len(references)]
 
 
-def _best(thresholds, dcf):
+def _best(thresholds, dcf, p_miss, p_fa):
     """The lowest DCF has its place by chance where its neighbours are nearly as low: the middle of these carries over better
     (from halves of dev's streams to the other halves)."""
     lowest = int(dcf.argmin())
     worse = np.flatnonzero(dcf > (1 + NEARLY) * dcf[lowest])
     below, above = worse[worse < lowest], worse[worse > lowest]
     first, last = below.max(initial=-1) + 1, above.min(initial=len(dcf)) - 1
-    return Sweep(thresholds, dcf, float(thresholds[(first + last) // 2]), float(dcf[lowest]))
+    return Sweep(thresholds, dcf, float(thresholds[(first + last) // 2]), float(dcf[lowest]), p_miss, p_fa)
 
 
 def together(recordings: Sequence[Sequence[Sweep]]) -> list[Sweep]:
     """The Sweeps of some recordings, from those of each by itself: a Sweep for each collar. Added in their order, so that
     it is, to the last bit, what one sweep of all gives."""
     by_collar = zip(*recordings, strict=True)
-    return [_best(sweeps[0].thresholds, sum(sweep.dcf for sweep in sweeps) / len(sweeps)) for sweeps in by_collar]
+    return [
+        _best(sweeps[0].thresholds, *(_mean([getattr(sweep, name) for sweep in sweeps]) for name in ("dcf", "p_miss", "p_fa")))
+        for sweeps in by_collar
+    ]
+
+
+def _mean(arrays):
+    """None where one is None: of a recording that an older version has swept."""
+    return None if any(array is None for array in arrays) else sum(arrays) / len(arrays)
 
 
 def _frame_borders(num_frames, duration, frame_shift, frame_offset):

@@ -72,13 +72,20 @@ def score_modes(
 
     Arguments as of `score_cells`. (mode, None, 0), and a warning, where the items have no triplets of that mode.
     """
+    for mode, cells in cells_of_modes(items, frames, distance, modes, jobs):
+        yield (mode, error_rate(cells, rule), len(cells.score)) if cells else (mode, None, 0)
+
+
+def cells_of_modes(
+    items: Sequence[Item], frames: Frames, distance: str = "cosine", modes: Sequence[str] = MODES, jobs: int = 1
+) -> Iterator[tuple[str, Cells | None]]:
+    """Yield (mode, its Cells); None, and a warning, where the items have no triplets of that mode."""
     for mode in modes:
         try:
-            cells = score_cells(items, frames, distance, mode, jobs, progress=f"ABX {mode}")
-            yield mode, error_rate(cells, rule), len(cells.score)
+            yield mode, score_cells(items, frames, distance, mode, jobs, progress=f"ABX {mode}")
         except NoTriplets as error:
             log.warning("no ABX %s: %s", mode, error)
-            yield mode, None, 0
+            yield mode, None
 
 
 def load_frames(items: Sequence[Item], features: Path | str | dict, frame_rate: float | None = None) -> Frames:
@@ -208,6 +215,29 @@ def error_rate(cells: Cells, rule: str = "zerospeech2020") -> float:
         keys, scores = _means(keys, scores)
         keys, scores = _means(keys[:2], scores)
     return 100 * (1 - float(scores.mean()))
+
+
+def errors_by_pair(items: Sequence[Item], cells: Cells) -> dict[str, list[tuple[str, str, float]]]:
+    """ABX errors in % of pairs: {"phones": [(one, other, error)], "speakers": [(of A and B, of X, error)]}.
+
+    Of phones the mean of both orders, each averaged as by the rule zerospeech2020. Of speakers the mean over contexts and
+    phones.
+    """
+    keys, scores = _means([cells.phone_a, cells.phone_b, cells.speaker, cells.speaker_x], cells.score)
+    (a, b), scores = _means(keys[:2], scores)
+    phones = _named([np.minimum(a, b), np.maximum(a, b)], scores, [item.phone for item in items])
+    return {
+        "phones": phones,
+        "speakers": _named([cells.speaker, cells.speaker_x], cells.score, [item.speaker for item in items]),
+    }
+
+
+def _named(keys, scores, values):
+    """[(one, other, error in %)] of the means of scores over labels of `values`."""
+    names = sorted(set(values))
+    (one, other), means = _means(keys, scores)
+    triples = zip(one.tolist(), other.tolist(), means.tolist(), strict=True)
+    return [(names[left], names[right], round(100 * (1 - mean), 2)) for left, right, mean in triples]
 
 
 def _means(keys, values):

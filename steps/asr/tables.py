@@ -17,6 +17,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pyspeech.asr.stopping import cheapest_setting, setting
 from pyspeech.report.tables import bracketed, decimals, markdown_table, percent, report_text
 from steps.chance import chance_note, chance_section
 
@@ -250,25 +251,6 @@ def table_7(early_stopping: Sequence[dict[str, Any]], languages: Sequence[str], 
 
 def _stopping_cells(entry):
     return [percent(word_error_rate(entry)), f"{entry['t_avg']:.2f}", percent(entry["lid_accuracy"], 1)]
-
-
-def setting(entry: Mapping[str, Any]) -> tuple[float, float]:
-    """(tau in frames, threshold) of an entry of results["early_stopping"], infinity for None."""
-    return tuple(math.inf if entry[name] is None else entry[name] for name in ("tau_frames", "threshold"))  # pyright: ignore[reportReturnType]
-
-
-def cheapest_setting(
-    early_stopping: Sequence[dict[str, Any]], points: float = 0.01
-) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """The entry with the lowest T_avg on dev of those whose WER there is at most `points` above that without early
-    stopping; and the entry without. None where nothing was decoded on dev."""
-    entries = [entry for entry in early_stopping if entry.get("dev") and entry["dev"]["words"]]
-    without = [entry for entry in entries if math.inf in setting(entry)]
-    if not without:
-        return None
-    most = word_error_rate(without[0]["dev"]) + points  # pyright: ignore[reportOptionalOperand]
-    close = [entry for entry in entries if word_error_rate(entry["dev"]) <= most]  # pyright: ignore[reportOptionalOperand]
-    return min(close, key=lambda entry: entry["dev"]["t_avg"]), without[0]
 
 
 def stopping_note(early_stopping: Sequence[dict[str, Any]]) -> str | None:

@@ -54,8 +54,8 @@ def score_systems(exp: Experiment, systems: Iterable[str], collars: Sequence[flo
 def keep_sweeps(
     exp: Experiment, system: str, by_smoothing: Mapping[str, Sequence[Sweep]], collars: Sequence[float]
 ) -> dict[float, float]:
-    """Write sweeps/<system>.json: {smoothing: {collar: {thresholds, dcf, threshold, best_dcf}}}. by_smoothing: {smoothing: a
-    Sweep for each of the collars}, the system's own smoothing first; returns {collar: its threshold}."""
+    """Write sweeps/<system>.json: {smoothing: {collar: {thresholds, dcf, p_miss, p_fa, threshold, best_dcf}}}. by_smoothing:
+    {smoothing: a Sweep for each of the collars}, the system's own smoothing first; returns {collar: its threshold}."""
     for smoothing, found in by_smoothing.items():
         for collar, sweep in zip(collars, found, strict=True):
             exp.log.info(
@@ -73,6 +73,7 @@ def keep_sweeps(
                 f"{collar:g}": {
                     "thresholds": sweep.thresholds.tolist(),
                     "dcf": sweep.dcf.tolist(),
+                    **{name: rate.tolist() for name in ("p_miss", "p_fa") if (rate := getattr(sweep, name)) is not None},
                     "threshold": sweep.threshold,
                     "best_dcf": sweep.best_dcf,
                 }

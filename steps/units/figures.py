@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspeech.report.plots import new_figure, save
+from pyspeech.units.usage import count_codes
 from steps.units.tables import TABLES
 
 if TYPE_CHECKING:
@@ -107,9 +107,7 @@ def plot_trade_off(scores: Mapping[str, Any], path: Path | str) -> bool:
 
 def code_shares(folder: Path) -> list[float]:
     """Shares of the codes in use, the most frequent first. folder: of units, an array file an utterance."""
-    import numpy as np
-
-    counts = Counter(row.tobytes() for path in sorted(folder.glob("*.npy")) for row in np.load(path))
+    counts = count_codes(folder)
     total = sum(counts.values())
     return [count / total for count in sorted(counts.values(), reverse=True)]
 

@@ -25,7 +25,7 @@ def report(exp: Experiment, conf: Any) -> None:
     results.json, RESULTS.md and figures/scores/ in the experiment folder.
     """
     scores = {
-        name: entries
+        name: [{key: value for key, value in entry.items() if key != "abx_by"} for entry in entries]
         for name, entries in read_scores(exp.dir / "scores").items()
         if name in conf.systems or name == "mfcc" or conf.kmeans and name.startswith("kmeans")
     }

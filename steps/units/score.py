@@ -147,6 +147,7 @@ def score_units(
     """Write the vectors {utterance: (N, D)}, `rate` a second, to `folder` and score them.
 
     {"abx": {"within", "across"} in %, None where the items have no triplets of it, and where the corpus has no items;
+    "abx_by", of each mode that has triplets the errors of pairs of phones and of speakers, where there are items;
     "bitrate" in bit/s, with the durations of bitrate_filelist where it has them, and "used", the number of distinct
     vectors in the listed files, both None for features that are not discrete (codes=None)}
     """
@@ -160,18 +161,20 @@ def score_units(
         with atomic_path(folder / f"{name}.npy") as temporary, open(temporary, "wb") as stream:
             np.save(stream, rows)
     corpus = exp.dir / "corpus"
-    entry = {"abx": None, "bitrate": None, "used": None}
+    entry: dict[str, Any] = {"abx": None, "bitrate": None, "used": None}
     if (corpus / "abx.item").exists():
         items = read_items(corpus / "abx.item")
         frames = abx.load_frames(items, folder, rate)
-        entry["abx"] = {mode: error for mode, error, _ in abx.score_modes(items, frames)}  # pyright: ignore[reportArgumentType]
+        cells = dict(abx.cells_of_modes(items, frames))
+        entry["abx"] = {mode: abx.error_rate(found) if found else None for mode, found in cells.items()}
+        entry["abx_by"] = {mode: abx.errors_by_pair(items, found) for mode, found in cells.items() if found}
     if codes:
         seconds = {cut.id: cut.duration for cut in load_cuts(corpus, "test")}
         measured = measure(
             (vectors[name], seconds[name] if listed is None else listed)
             for name, listed in read_filelist(corpus / "bitrate_filelist")
         )
-        entry.update(bitrate=measured["bitrate"], used=measured["symbols"])  # pyright: ignore[reportArgumentType]
+        entry.update(bitrate=measured["bitrate"], used=measured["symbols"])
     return entry
 
 

@@ -7,6 +7,7 @@ import shutil
 import numpy as np
 import pytest
 import soundfile
+from browser_harness import check_page
 from recipe_harness import Recipe, fixtures, mistakes
 from tiny_spoof import sound
 
@@ -49,6 +50,10 @@ def make_add2022(folder):
 
 
 corpus, undisturbed = fixtures(ADD, make_add2022, "ADD2022")
+
+
+def test_report_page(undisturbed, browser, tmp_path):
+    check_page(browser, undisturbed[0] / "report" / "index.html", tmp_path, sliders=True)
 
 
 def test_tables_scores_and_figures(corpus, undisturbed):
@@ -134,7 +139,14 @@ def test_any_list_is_a_corpus_and_others_are_tested_on(tmp_path):
     lines = (tmp_path / "exp/scores/none/1/other.txt").read_text().splitlines()
     assert len(lines) == 12 and lines[0].startswith("0-0 ")
     more = [*options[:-2], f"test.folders={tmp_path / 'folders'}"]
-    assert set(ADD.would_run(tmp_path / "exp", *more)) == {"prepare_tests", "score_none", "score_rnm_sm", "compare", "results"}
+    assert set(ADD.would_run(tmp_path / "exp", *more)) == {
+        "prepare_tests",
+        "score_none",
+        "score_rnm_sm",
+        "compare",
+        "results",
+        "report",
+    }
     assert "folders EER in %" not in output and "| folders " in ADD.run(*more, "--exp", tmp_path / "exp")
 
 

@@ -4,6 +4,7 @@ import json
 import shlex
 
 import pytest
+from browser_harness import check_page
 from job_harness import check_as_jobs
 from recipe_harness import Recipe, fixtures, mistakes
 from tiny_corpora import make_fearless
@@ -21,6 +22,10 @@ FEARLESS = Recipe("fearless", *OPTIONS.split())
 
 
 corpus, undisturbed = fixtures(FEARLESS, make_fearless, "FSC_P2")
+
+
+def test_report_page(undisturbed, browser, tmp_path):
+    check_page(browser, undisturbed[0] / "report" / "index.html", tmp_path, sliders=True)
 
 
 def test_killed_and_resumed(corpus, undisturbed, tmp_path):

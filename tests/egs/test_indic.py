@@ -5,6 +5,7 @@ import shlex
 import shutil
 
 import pytest
+from browser_harness import check_page
 from recipe_harness import Recipe, fixtures, mistakes
 from tiny_corpora import make_mucs
 
@@ -22,6 +23,10 @@ SYSTEMS = ["multi_softmax", "multi_softmax_lid", "multi_softmax_finetuned"]
 
 
 corpus, undisturbed = fixtures(INDIC, make_mucs, "MUCS")
+
+
+def test_report_page(undisturbed, browser, tmp_path):
+    check_page(browser, undisturbed[0] / "report" / "index.html", tmp_path, sliders=False)
 
 
 def test_tables_and_figures(corpus, undisturbed):
@@ -52,12 +57,12 @@ def test_tables_and_figures(corpus, undisturbed):
 
 def test_another_system_trains_that_alone(corpus, undisturbed):
     options = [f"corpus={corpus}", "systems=[vanilla,multi_softmax,multi_softmax_lid]"]
-    assert INDIC.would_run(undisturbed[0], *options) == ["train_vanilla", "decode_vanilla", "results"]
+    assert INDIC.would_run(undisturbed[0], *options) == ["train_vanilla", "decode_vanilla", "results", "report"]
 
 
 def test_other_settings_of_early_stopping_decode_nothing(corpus, undisturbed):
     for option in ("stop_after=[7]", "stop_below=[0.3]"):
-        assert INDIC.would_run(undisturbed[0], f"corpus={corpus}", option) == ["early_stopping", "results"]
+        assert INDIC.would_run(undisturbed[0], f"corpus={corpus}", option) == ["early_stopping", "results", "report"]
 
 
 def test_other_features_are_trained_on_anew(corpus, undisturbed, tmp_path):
@@ -66,7 +71,7 @@ def test_other_features_are_trained_on_anew(corpus, undisturbed, tmp_path):
     options = [f"corpus={corpus}", "features.stack_shift=4"]
     INDIC.run("--stop-stage", "features", *options, "--exp", folder)
     stale = [f"{work}_{system}" for system in SYSTEMS for work in ("train", "decode")]
-    assert INDIC.would_run(folder, *options) == [*stale, "early_stopping", "results"]
+    assert INDIC.would_run(folder, *options) == [*stale, "early_stopping", "results", "report"]
 
 
 def test_frames_that_are_not_stored_change_no_training(corpus, undisturbed, tmp_path):

@@ -121,6 +121,7 @@ ACCEPTED = {
             "TrainConfig.bf16",
             "TransducerConfig.lid",
             "TransducerConfig.lsp",
+            *(f"{recipe}.report" for recipe in ("fearless", "indic", "zerospeech", "add2022")),
             "fearless.skip_bad",
             "indic.skip_bad",
             "indic.steps_by_hours",

@@ -8,6 +8,7 @@ import shutil
 from types import SimpleNamespace
 
 import pytest
+from browser_harness import check_page
 from recipe_harness import ROOT, Recipe, fixtures, mistakes
 from tiny_zerospeech import make_zerospeech
 
@@ -47,6 +48,10 @@ def nothing_to_fetch(tmp_path_factory):
 
 
 corpus, undisturbed = fixtures(ZEROSPEECH, make_zerospeech, "2019")
+
+
+def test_report_page(undisturbed, browser, tmp_path):
+    check_page(browser, undisturbed[0] / "report" / "index.html", tmp_path, sliders=False)
 
 
 def test_tables(corpus, undisturbed):

@@ -1,0 +1,99 @@
+"""The report page of an experiment: index.html, with styles and script within, and the audio of its examples beside it.
+
+`write_page` makes it from what the stages have left. All text of the experiment (names, transcripts, options) is data for
+Jinja2 templates, which escape it.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspeech.files import atomic_write
+from pyspeech.report import blocks, charts
+from pyspeech.report.experiment import Experiment, read_experiment
+from pyspeech.report.media import AUDIO, LIMIT, Media
+from pyspeech.report.views import view
+
+PAGE = "index.html"
+FIRST_CURVES = ("loss", "accuracy")  # what is minimised on dev stands after these
+HIDDEN_CURVES = ("lr", "grad_norm")
+log = logging.getLogger(__name__)
+
+
+def write_page(folders: Sequence[Path | str], out: Path | str, limit: int = LIMIT) -> Path:
+    """Write the page of one experiment, or of several side by side.
+
+    Args:
+        folders: Experiment folders.
+        out: Folder of the page; its audio files of before are removed.
+        limit: Bytes of all audio and pictures.
+
+    Returns:
+        The path of index.html.
+
+    Raises:
+        UserError: for a folder that is no experiment.
+    """
+    begun, out = time.monotonic(), Path(out)
+    experiments = [read_experiment(folder) for folder in folders]
+    _number_equal_names(experiments)
+    shutil.rmtree(out / AUDIO, ignore_errors=True)
+    shown = []
+    for experiment in experiments:
+        media = Media(out, limit // len(experiments))
+        sections = view(experiment, media)
+        results = blocks.sections(experiment.text)
+        shown.append({"it": experiment, "views": sections, "results": results, "left_out": media.left_out})
+    with atomic_write(out / PAGE) as stream:
+        stream.write(_render({"experiments": shown, "curves": training_charts(experiments)}))
+    size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
+    log.info("%s: %.1f MB, made in %.1f s", out / PAGE, size / 1e6, time.monotonic() - begun)
+    return out / PAGE
+
+
+def _number_equal_names(experiments):
+    """Two experiments of one name are told apart by the folder that each is in."""
+    names = [experiment.name for experiment in experiments]
+    for experiment in experiments:
+        if names.count(experiment.name) > 1:
+            experiment.name = "/".join(experiment.folder.resolve().parts[-3:])
+
+
+def training_charts(experiments: Sequence[Experiment]) -> list[dict[str, Any]]:
+    """One chart for each quantity that trainings log, with a line for each training of each experiment."""
+    lines: dict[str, dict[str, charts.Points]] = {}
+    for experiment in experiments:
+        for training, curves in experiment.curves.items():
+            label = f"{experiment.name}: {training}" if len(experiments) > 1 else training
+            for quantity, points in curves.items():
+                if quantity not in HIDDEN_CURVES:
+                    lines.setdefault(quantity, {})[label] = points
+    order = sorted(lines, key=lambda name: (name not in FIRST_CURVES, not name.startswith("validation"), name))
+    return [charts.line_chart(quantity, lines[quantity], "step", quantity) for quantity in order]
+
+
+def _render(content):
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("pyspeech.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["seconds"] = _clock
+    return environment.get_template("page.html").render(content)
+
+
+def _clock(seconds):
+    """ "1:02:03" of seconds, "12.3 s" of few."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02} min"

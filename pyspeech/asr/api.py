@@ -72,7 +72,9 @@ class Recognizer:
         model: str | Path | None = None,
         language: str | None = None,
         *,
-        beam: int = SearchConfig.beam,
+        beam: int | None = None,
+        max_symbols: int | None = None,
+        prune: float | None = None,
         tau: float | None = None,
         threshold: float | None = None,
         rule: str = EarlyStopping.rule,
@@ -86,7 +88,10 @@ class Recognizer:
             model: Folder of a model.pt, or that file. No model is bundled.
             language: Code of the language that is spoken; None to identify it, or to tell it by the script where a model
                 has one vocabulary for all.
-            beam: Hypotheses kept, 1 (fastest) to 1000; also the most alternatives that a result has.
+            beam: Hypotheses kept, 1 (fastest) to 1000; also the most alternatives that a result has. None, here and in the next
+                two: as the recipe that trained the model.
+            max_symbols: Symbols that a hypothesis may put out in one encoder frame.
+            prune: Log probability below the best hypothesis from which others are dropped.
             tau: Early stopping: encoder frames (30 ms in models of the paper's size) after which the decoders of unlikely
                 languages are switched off; 0 where only `threshold` is given, None for both: never.
             threshold: Score below the best language's from which a language is unlikely; 0 where only `tau` is given.
@@ -100,7 +105,8 @@ class Recognizer:
         """
         stopping = None if tau is None and threshold is None else EarlyStopping(rule, tau or 0.0, threshold or 0.0)
         bundle = load_bundle(find_model(model, KIND, option="model"), device, int8)
-        return cls(bundle, language, SearchConfig(beam=beam), stopping, Endpointing(silence_after=min_silence))
+        search = bundle.search.changed(beam=beam, max_symbols=max_symbols, prune=prune)
+        return cls(bundle, language, search, stopping, Endpointing(silence_after=min_silence))
 
     @overload
     def transcribe(self, audio: AudioInput, sampling_rate: int | None = None) -> Transcript: ...

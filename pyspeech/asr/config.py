@@ -5,7 +5,7 @@ The defaults are the paper's (Joshi et al. 2021, section 5, and what reproduces 
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspeech.asr.registry import ENCODERS, lstm_parameters
 from pyspeech.errors import UserError, requirement
@@ -140,6 +140,10 @@ class SearchConfig:
         require("beam", 1 <= self.beam <= MOST_HYPOTHESES, f"1 to {MOST_HYPOTHESES}")
         require("max_symbols", self.max_symbols >= 1, "at least 1")
         require("prune", self.prune > 0, "a positive number, or .inf")
+
+    def changed(self, **options: int | float | None) -> "SearchConfig":
+        """The same with other values of some options; None: as it is."""
+        return replace(self, **{name: value for name, value in options.items() if value is not None})
 
 
 @dataclass

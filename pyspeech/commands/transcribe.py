@@ -73,7 +73,11 @@ def parser():
         "--beam",
         metavar="N",
         type=whole_number,
-        help=f"hypotheses kept; 1 is fastest (default: {SearchConfig.beam}, or --nbest if more)",
+        help="hypotheses kept; 1 is fastest (default, here and in the next two: as the recipe decoded; --nbest if more)",
+    )
+    parser.add_argument("--max-symbols", metavar="N", type=whole_number, help="symbols that one encoder frame may give")
+    parser.add_argument(
+        "--prune", metavar="X", type=number, help="drop hypotheses whose log probability is X below the best one's; inf: none"
     )
     parser.add_argument(
         "--int8", action="store_true", help="compute with 8-bit integers on the CPU: faster, slightly less accurate"
@@ -143,7 +147,7 @@ def check_options(options):
             f"--beam {options.beam}: a search that keeps {options.beam} hypotheses cannot give the "
             f"{options.nbest} best; expected at least {options.nbest}"
         )
-    search_of(options).check()
+    search_of(options, SearchConfig()).check()
     raw_format(options)
     if options.rule and options.tau is None and options.threshold is None:
         raise UserError(f"--rule {options.rule}: nothing is stopped early without --tau or --threshold; give one of them")
@@ -151,8 +155,10 @@ def check_options(options):
         raise UserError("-: no audio on standard input; pipe audio into this command, as --help shows")
 
 
-def search_of(options):
-    return SearchConfig(beam=options.beam or max(SearchConfig.beam, options.nbest))
+def search_of(options, search):
+    """The SearchConfig `search` of a model with what the command line says otherwise."""
+    beam = options.beam or max(search.beam, options.nbest)
+    return search.changed(beam=beam, max_symbols=options.max_symbols, prune=options.prune)
 
 
 def load_recognizer(options):
@@ -164,7 +170,7 @@ def load_recognizer(options):
     if options.tau is not None or options.threshold is not None:
         stopping = EarlyStopping(options.rule or EarlyStopping.rule, options.tau or 0.0, options.threshold or 0.0)
     endpointing = Endpointing(silence_after=options.min_silence)
-    return Recognizer(bundle, language_of(options, bundle), search_of(options), stopping, endpointing)
+    return Recognizer(bundle, language_of(options, bundle), search_of(options, bundle.search), stopping, endpointing)
 
 
 def language_of(options, bundle):

@@ -112,7 +112,7 @@ def train_model(exp, conf, system, languages, train, name, seed=None):
         make_training, dataset, sampler, compute_loss, train, exp.dir / "training" / name, validate, exp.log
     )
     if training is not None:  # it is one process's of several
-        save_model(exp.dir / "models" / name, training.transducer, units, stats, conf.features)
+        save_model(exp.dir / "models" / name, training.transducer, units, stats, conf.features, conf.search)
 
 
 def make_model(exp, conf, structure, units, seed=None):

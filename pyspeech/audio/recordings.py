@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspeech.audio.io import count_channels, find_audio, stream_audio
+from pyspeech.audio.rxfilenames import file_of, is_command
 from pyspeech.errors import UserError
 
 if TYPE_CHECKING:
@@ -208,10 +209,10 @@ def _lines(path):
 
 def _located(text, table):
     """A path as a table or manifest gives it: where it does not exist from here, it is tried in the table's folder."""
-    if text.endswith("|") or re.search(r"\.ark:\d+$", text) or Path(text).exists():
+    beside = str(table.parent / text)
+    if is_command(text) or Path(file_of(text)).exists() or not Path(file_of(beside)).exists():
         return text
-    beside = table.parent / text
-    return str(beside) if beside.exists() else text
+    return beside
 
 
 def one_word(name: str) -> str:

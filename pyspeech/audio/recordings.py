@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import re
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 from pyspeech.audio.io import count_channels, find_audio, stream_audio
 from pyspeech.audio.rxfilenames import file_of, is_command
 from pyspeech.errors import UserError
+from pyspeech.files import text_lines
 
 if TYPE_CHECKING:
     import numpy as np
@@ -150,7 +150,7 @@ def _check_unique(recordings):
 
 def _read_scp(path):
     """Yield the recordings of a Kaldi table; relative paths are taken from the current folder, or else the table's."""
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in enumerate(text_lines(path), start=1):
         fields = line.split(maxsplit=1)
         if len(fields) == 1:
             raise UserError(f"{path}, line {number}: '{line.strip()}' has no audio; expected `name path`")
@@ -160,7 +160,7 @@ def _read_scp(path):
 
 def _read_lhotse(path):
     """Yield the recordings, or cuts from one recording, of a lhotse manifest (JSON lines)."""
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in enumerate(text_lines(path), start=1):
         where = f"{path}, line {number}"
         if not line.strip():
             continue
@@ -196,15 +196,6 @@ def _seconds(value, name, where):
     if not isinstance(value, (int, float)) or not 0 <= value < math.inf:
         raise UserError(f"{where}: {name} is {json.dumps(value)}; expected a number of seconds, 0 or more")
     return float(value)
-
-
-def _lines(path):
-    try:
-        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8-sig") as stream:
-            yield from stream
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or f"damaged or not text ({type(error).__name__})"
-        raise UserError(f"{path}: cannot be read: {reason}") from None
 
 
 def _located(text, table):

@@ -25,7 +25,7 @@ class Segment:
 @dataclass(frozen=True)
 class Utterance:
     """One transcribed audio file, or a segment of it. id: unique in its corpus; text: as the corpus has it; split: train,
-    dev or test; custom: what else its supervision says, a dict."""
+    dev or test; custom: what else its supervision says, a dict; stated: seconds that the corpus says it has."""
 
     id: str
     audio: str
@@ -36,6 +36,7 @@ class Utterance:
     custom: dict | None = field(default=None, hash=False)
     gender: str | None = None
     segment: Segment | None = None
+    stated: float | None = None
 
 
 def clear(out, sets, *folders, keep=()):

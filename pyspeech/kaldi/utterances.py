@@ -45,6 +45,7 @@ def read_utterances(folder: Path, audio: Path, log: logging.Logger) -> tuple[lis
             custom=one.custom,
             gender=one.gender,
             segment=Segment(one.recording, one.start, one.end) if segmented else None,  # pyright: ignore[reportArgumentType]
+            stated=one.stated,
         )
         for one in read_data_dir(folder)
         if not found[one.recording][1]

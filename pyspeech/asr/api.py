@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
-from pyspeech.asr.config import KIND, WHOLE, EarlyStopping, Endpointing, SearchConfig
+from pyspeech.asr.config import KIND, WHOLE, EarlyStopping, Endpointing, SearchConfig, language_among
 from pyspeech.asr.transcripts import Transcript
 from pyspeech.errors import UserError, naming_extras
 from pyspeech.model_file import find_model
@@ -54,6 +54,7 @@ class Recognizer:
         from pyspeech.asr.recognizer import Decoder
 
         self.bundle, self._endpointing = bundle, endpointing or Endpointing()
+        language = None if language is None else language_among(language, bundle.model.languages)
         self._settings = language, search, early_stopping
         self.sampling_rate: int = bundle.fbank.sampling_rate
         self.languages: list[str] = bundle.model.languages
@@ -86,8 +87,8 @@ class Recognizer:
 
         Args:
             model: Folder of a model.pt, or that file. No model is bundled.
-            language: Code of the language that is spoken; None to identify it, or to tell it by the script where a model
-                has one vocabulary for all.
+            language: Code of the language that is spoken, such as hi-IN or hi; None to identify it, or to tell it by the script
+                where a model has one vocabulary for all.
             beam: Hypotheses kept, 1 (fastest) to 1000; also the most alternatives that a result has. None, here and in the next
                 two: as the recipe that trained the model.
             max_symbols: Symbols that a hypothesis may put out in one encoder frame.

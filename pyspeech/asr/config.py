@@ -4,7 +4,7 @@ The defaults are the paper's (Joshi et al. 2021, section 5, and what reproduces 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyspeech.asr.registry import ENCODERS, lstm_parameters
@@ -175,6 +175,20 @@ class Endpointing:
                 f"endpointing: silence_before={self.silence_before}, silence_after={self.silence_after}, "
                 f"longest={self.longest}; expected seconds > 0 or .inf"
             )
+
+
+def language_among(given: str, codes: Sequence[str]) -> str:
+    """The one of a model's language codes that is meant: itself in any case and with - or _, or by its first part, as hi for
+    hi-IN; UserError, which names them, for none and for several."""
+    wanted = given.lower().replace("_", "-")
+    found = [code for code in codes if code.lower() == wanted] or [
+        code for code in codes if code.lower().split("-")[0] == wanted
+    ]
+    if len(found) == 1:
+        return found[0]
+    raise UserError(
+        f"language {given}: " + (f"which of {', '.join(found)}?" if found else f"the model knows {', '.join(codes)}")
+    )
 
 
 def parameter_count(config: TransducerConfig, vocabularies: Mapping[str, int]) -> int:

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspeech.audio.io import count_channels, find_audio, stream_audio
+from pyspeech.audio.lhotse_audio import LhotseAudio
+from pyspeech.audio.moved import found_again, relocated
 from pyspeech.audio.rxfilenames import file_of, is_command
 from pyspeech.errors import UserError
 from pyspeech.files import text_lines
@@ -29,7 +31,7 @@ class Recording:
     """A stretch of audio with a name: `path` as `pyspeech.audio.io.stream_audio` takes it, and what of it to use."""
 
     name: str
-    path: str
+    path: str | LhotseAudio
     start: float = 0.0  # seconds
     duration: float | None = None  # seconds; None: to the end
     channel: int | None = None  # counted from 0; None: the mean of all
@@ -174,22 +176,30 @@ def _read_lhotse(path):
             raise UserError(
                 f"{where}: neither a recording nor a cut of one recording; mixed and padded cuts must be saved as audio first"
             )
-        source = sources[0] if isinstance(sources, list) and len(sources) == 1 else None
-        if (
-            not isinstance(source, dict)
-            or source.get("type") != "file"
-            or not isinstance(source.get("source"), str)
-            or recording.get("transforms")
-        ):
-            raise UserError(f"{where}: recording '{recording.get('id')}' is not one plain audio file; save it as audio first")
-        channel = entry.get("channel") if "recording" in entry else None
-        yield Recording(
-            name,
-            _located(source["source"], path),
+        if not _are_sources(sources):
+            raise UserError(
+                f"{where}: recording '{recording.get('id')}' does not say where its audio is; save it as audio first"
+            )
+        part = (
             _seconds(entry.get("start", 0.0), "start", where),
             _seconds(entry.get("duration"), "duration", where) if "recording" in entry else None,
-            channel if isinstance(channel, int) else None,
         )
+        kind = sources[0]["type"] if len(sources) == 1 and not recording.get("transforms") else "several"
+        channel = entry.get("channel") if "recording" in entry else None
+        if kind == "file":
+            yield Recording(
+                name, found_again(sources[0]["source"], path.parent), *part, channel if isinstance(channel, int) else None
+            )
+        elif kind == "command":
+            yield Recording(name, sources[0]["source"] + " |", *part, channel if isinstance(channel, int) else None)
+        else:
+            yield Recording(name, LhotseAudio(f"{where}, {name}", json.dumps(relocated(entry, path.parent))))
+
+
+def _are_sources(value):
+    return isinstance(value, list) and all(
+        isinstance(one, dict) and isinstance(one.get("type"), str) and isinstance(one.get("source"), str) for one in value
+    )
 
 
 def _seconds(value, name, where):
@@ -199,7 +209,7 @@ def _seconds(value, name, where):
 
 
 def _located(text, table):
-    """A path as a table or manifest gives it: where it does not exist from here, it is tried in the table's folder."""
+    """A path as a table gives it: where it does not exist from here, it is tried in the table's folder."""
     beside = str(table.parent / text)
     if is_command(text) or Path(file_of(text)).exists() or not Path(file_of(beside)).exists():
         return text

@@ -22,6 +22,7 @@ import numpy as np
 
 from pyspeech.audio.headers import MendedWav, mended_header, promised_frames
 from pyspeech.audio.kinds import HEAD, NO_FILE, is_file
+from pyspeech.audio.lhotse_audio import LhotseAudio
 from pyspeech.audio.raw import RawFormat
 from pyspeech.audio.rxfilenames import extracted, is_extended
 from pyspeech.errors import UserError
@@ -142,8 +143,11 @@ class _Ffmpeg:
 
 
 @contextlib.contextmanager
-def open_source(path: Path | str, raw: RawFormat | None = None) -> Iterator[Source]:
+def open_source(path: Path | str | LhotseAudio, raw: RawFormat | None = None) -> Iterator[Source]:
     """Yield a source for a file, "-" (standard input) or a Kaldi rxfilename; raw: what its samples are if it has no header."""
+    if isinstance(path, LhotseAudio):
+        yield ArraySource(path.where, *path.load())
+        return
     text = os.fspath(path)
     if is_extended(text):
         with extracted(text) as copied, _open_file(text, copied, raw, is_stream=True) as source:

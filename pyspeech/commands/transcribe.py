@@ -22,7 +22,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from pyspeech.asr.config import KIND, STOPPING_RULES, WHOLE, EarlyStopping, Endpointing, SearchConfig
+from pyspeech.asr.config import KIND, STOPPING_RULES, WHOLE, EarlyStopping, Endpointing, SearchConfig, language_among
 from pyspeech.asr.transcripts import FORMATS, NIST, Transcript, render
 from pyspeech.commands.arguments import add_raw, raw_format, tool_parser, whole_number
 from pyspeech.commands.terminal import clock, process_all, say_errors, set_up_messages, shown_name, speed, stop_at_interrupt
@@ -46,7 +46,7 @@ def parser():
         "--language",
         metavar="CODE",
         default="auto",
-        help="e.g. hi-IN; auto (default): by language identification, or by script if the model has one vocabulary for all",
+        help="hi-IN or hi; auto (default): by language identification, or by script if the model has one vocabulary for all",
     )
     parser.add_argument(
         "--stream",
@@ -177,18 +177,16 @@ def language_of(options, bundle):
     """The language to recognise, None where the model tells; UserError where it does not, or has no such language."""
     model = bundle.model
     codes = ", ".join(model.languages)
-    if options.language != "auto":
-        if options.language not in model.languages:
-            raise UserError(f"--language {options.language}: the model in {options.model} has {codes}")
-    elif len(model.languages) > 1 and model.num_heads > 1 and model.lid is None:
+    language = None if options.language == "auto" else language_among(options.language, model.languages)
+    if language is None and len(model.languages) > 1 and model.num_heads > 1 and model.lid is None:
         raise UserError(f"--language auto: the model in {options.model} cannot tell languages apart; give one of {codes}")
     if options.tau is not None or options.threshold is not None:
-        if options.language != "auto" or model.lid is None or len(model.languages) == 1:
+        if language is not None or model.lid is None or len(model.languages) == 1:
             raise UserError(
                 "--tau, --threshold: early stopping is for --language auto and a model with identification "
                 f"of several languages, such as multi_softmax_lid; this one has {codes}"
             )
-    return None if options.language == "auto" else options.language
+    return language
 
 
 class Work:

@@ -338,6 +338,8 @@ def test_languages(models, short, capsys):
         (expected,) = recognize(load_model(models[name]), [samples], None if language == "auto" else language)
         assert expected.text and (found["text"], found["language"]) == (expected.text, expected.language)
         assert language == "auto" or found["language"] == language
+        if language != "auto":
+            assert call_json(capsys, short, "--model", models[name], "--language", language[:2]) == [found]
 
 
 @pytest.mark.parametrize("name", ["plain", "onehot"])
@@ -366,7 +368,7 @@ def test_early_stopping_and_int8(models, short, capsys):
     "arguments, message",
     [
         (["absent.wav"], "absent.wav: no such file or folder"),
-        (["--language", "fr-FR"], "--language fr-FR: the model in .* has en-IN, hi-IN, ta-IN"),
+        (["--language", "fr-FR"], "language fr-FR: the model knows en-IN, hi-IN, ta-IN"),
         (["--nbest", "2", "--format", "ctm"], "--nbest 2: --format ctm has no place"),
         (["--stream", "--format", "trn"], "--stream: --format trn needs the whole recording"),
         (["--nbest", "5", "--beam", "4"], "--beam 4: .* expected at least 5"),

@@ -16,6 +16,7 @@ MOST_HYPOTHESES = 1000  # memory of the search grows with their square
 STOPPING_RULES = ("sum_logp", "mean_logp", "mean_p")
 BACKENDS = ("auto", "k2", "torch")
 WHOLE = 30.0  # seconds of a recording that is recognised as a whole; longer ones are cut into segments
+PAUSE_KINDS = ("floor", "silence", "noise", "room", "end", "folder")  # pyspeech/asr/surroundings.py
 STRUCTURES = ("monolingual", "vanilla", "onehot", "multi_softmax")
 
 
@@ -108,6 +109,12 @@ class DataConfig:
     channel_db: float = 0.0  # gains, at either end of the spectrum, up to which utterances are heard through another line
     channel_corners: int = 2  # frequencies, from the lowest to the highest, at which these gains are drawn
     augment: bool = True  # SpecAugment
+    pauses: float = 0.0  # share of utterances with a pause before them, and share with one behind: pyspeech/asr/surroundings.py
+    longest_pause: float = 2.0  # seconds
+    pause_kinds: list[str] = field(default_factory=lambda: list(PAUSE_KINDS))
+    noise_dir: str = ""  # folder of recordings for pauses of the kind folder
+    join: float = 0.0  # share of utterances that another one of their language follows, after a pause
+    level_db: float = 0.0  # up to which speech is louder or softer
     stored_gb: float = 100.0  # of log-mel frames on disk, 17 h a GB; those beyond are computed in every training
 
     without_effect = ("stored_gb",)
@@ -123,6 +130,13 @@ class DataConfig:
         require("speeds", good, "positive numbers other than 1, each once")
         require("warp", 1 <= self.warp <= 3, "1 to 3")
         require("channel_corners", self.channel_corners >= 2, "at least 2")
+        for name in ("pauses", "join"):
+            require(name, 0 <= getattr(self, name) <= 1, "0 to 1")
+        require("longest_pause", 0.05 <= self.longest_pause <= 30, "0.05 to 30 seconds")
+        kinds = set(self.pause_kinds)
+        good = kinds <= set(PAUSE_KINDS) and bool(kinds if self.noise_dir else kinds - {"folder"})
+        require("pause_kinds", good, f"any of {', '.join(PAUSE_KINDS)}; folder alone needs noise_dir")
+        require("level_db", 0 <= self.level_db <= 60, "0 (none) to 60")
         require("channel_db", 0 <= self.channel_db <= 60, "0 (none) to 60")
 
 

@@ -1,7 +1,9 @@
 """Training of the systems of egs/indic (Joshi et al. 2021, sections 3, 4 and 6.1); the loss on dev chooses the weights."""
 
 from dataclasses import replace
+from pathlib import Path
 
+from pyspeech.errors import UserError
 from steps.asr.corpus import describe_corpus, languages_of, load_units, read_utterances
 
 STRUCTURES = {  # options of TransducerConfig
@@ -99,6 +101,7 @@ def train_model(exp, conf, system, languages, train, name, seed=None):
         warp=conf.data.warp,
         channel_db=conf.data.channel_db,
         channel_corners=conf.data.channel_corners,
+        surroundings=surroundings_of(conf),
     )
     dev = make_dataset("dev")
     sampler = LanguageSampler(dataset.utterances, languages, *limits, train.seed, conf.data.minibatches, pooled)
@@ -113,6 +116,18 @@ def train_model(exp, conf, system, languages, train, name, seed=None):
     )
     if training is not None:  # it is one process's of several
         save_model(exp.dir / "models" / name, training.transducer, units, stats, conf.features, conf.search)
+
+
+def surroundings_of(conf):
+    """The Surroundings of utterances in training; None where none of their options is set."""
+    from pyspeech.asr.surroundings import Surroundings
+    from pyspeech.audio.io import find_audio
+
+    folder = conf.data.noise_dir
+    if folder and not Path(folder).is_dir():
+        raise UserError(f"data.noise_dir={folder}: no such folder; expected one of noise recordings")
+    surroundings = Surroundings(conf.data, conf.features.sampling_rate, find_audio([folder]) if folder else ())
+    return surroundings if surroundings.used else None
 
 
 def make_model(exp, conf, structure, units, seed=None):

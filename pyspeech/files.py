@@ -3,10 +3,12 @@
 import base64
 import contextlib
 import errno
+import gzip
 import json
 import os
 import re
 import secrets
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -102,6 +104,16 @@ def read_late(path: Path | str) -> str:
     except FileNotFoundError:
         os.close(os.open(path.parent, os.O_RDONLY))
         return path.read_text(encoding="utf-8")
+
+
+def text_lines(path: Path) -> Iterator[str]:
+    """The lines of a text in UTF-8, compressed where its name ends in .gz; UserError where it cannot be read."""
+    try:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8-sig") as stream:
+            yield from stream
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or f"damaged or not text ({type(error).__name__})"
+        raise UserError(f"{path}: cannot be read: {reason}") from None
 
 
 def write_json(path: Path | str, value: object) -> None:

@@ -43,8 +43,8 @@ def babble(seconds, rate=16000, seed=0):
     return (0.3 * loudness * (tone + 0.3 * random.standard_normal(len(time)))).astype(np.float32)
 
 
-def save_random_model(folder, structure, lid=False, languages=GRAPHEMES, **options):
-    """A model that was not trained but speaks, now and then; options: of TransducerConfig."""
+def save_random_model(folder, structure, lid=False, languages=GRAPHEMES, search=None, **options):
+    """A model that was not trained but speaks, now and then; search: SearchConfig; options: of TransducerConfig."""
     torch.manual_seed(3)
     units = {code: GraphemeUnits.build([GRAPHEMES[code]], language=code) for code in languages}
     if structure in ("vanilla", "onehot"):
@@ -56,7 +56,7 @@ def save_random_model(folder, structure, lid=False, languages=GRAPHEMES, **optio
             parameter.add_(0.7 * torch.randn_like(parameter))
         for layer in model.joint.outputs:
             layer.bias[0] += 4  # blank: it does not speak in every frame
-    save_model(folder, model, units, GlobalStats([-8.0] * 80, [3.0] * 80), FbankConfig())
+    save_model(folder, model, units, GlobalStats([-8.0] * 80, [3.0] * 80), FbankConfig(), search)
     return folder
 
 

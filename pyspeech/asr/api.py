@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
-from pyspeech.asr.config import KIND, WHOLE, EarlyStopping, Endpointing, SearchConfig
+from pyspeech.asr.config import KIND, WHOLE, EarlyStopping, Endpointing, SearchConfig, language_among
 from pyspeech.asr.transcripts import Transcript
 from pyspeech.errors import UserError, naming_extras
 from pyspeech.model_file import find_model
@@ -54,6 +54,7 @@ class Recognizer:
         from pyspeech.asr.recognizer import Decoder
 
         self.bundle, self._endpointing = bundle, endpointing or Endpointing()
+        language = None if language is None else language_among(language, bundle.model.languages)
         self._settings = language, search, early_stopping
         self.sampling_rate: int = bundle.fbank.sampling_rate
         self.languages: list[str] = bundle.model.languages
@@ -72,7 +73,9 @@ class Recognizer:
         model: str | Path | None = None,
         language: str | None = None,
         *,
-        beam: int = SearchConfig.beam,
+        beam: int | None = None,
+        max_symbols: int | None = None,
+        prune: float | None = None,
         tau: float | None = None,
         threshold: float | None = None,
         rule: str = EarlyStopping.rule,
@@ -84,9 +87,12 @@ class Recognizer:
 
         Args:
             model: Folder of a model.pt, or that file. No model is bundled.
-            language: Code of the language that is spoken; None to identify it, or to tell it by the script where a model
-                has one vocabulary for all.
-            beam: Hypotheses kept, 1 (fastest) to 1000; also the most alternatives that a result has.
+            language: Code of the language that is spoken, such as hi-IN or hi; None to identify it, or to tell it by the script
+                where a model has one vocabulary for all.
+            beam: Hypotheses kept, 1 (fastest) to 1000; also the most alternatives that a result has. None, here and in the next
+                two: as the recipe that trained the model.
+            max_symbols: Symbols that a hypothesis may put out in one encoder frame.
+            prune: Log probability below the best hypothesis from which others are dropped.
             tau: Early stopping: encoder frames (30 ms in models of the paper's size) after which the decoders of unlikely
                 languages are switched off; 0 where only `threshold` is given, None for both: never.
             threshold: Score below the best language's from which a language is unlikely; 0 where only `tau` is given.
@@ -100,7 +106,8 @@ class Recognizer:
         """
         stopping = None if tau is None and threshold is None else EarlyStopping(rule, tau or 0.0, threshold or 0.0)
         bundle = load_bundle(find_model(model, KIND, option="model"), device, int8)
-        return cls(bundle, language, SearchConfig(beam=beam), stopping, Endpointing(silence_after=min_silence))
+        search = bundle.search.changed(beam=beam, max_symbols=max_symbols, prune=prune)
+        return cls(bundle, language, search, stopping, Endpointing(silence_after=min_silence))
 
     @overload
     def transcribe(self, audio: AudioInput, sampling_rate: int | None = None) -> Transcript: ...

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pyspeech import model_file
-from pyspeech.asr.config import KIND, TransducerConfig
+from pyspeech.asr.config import KIND, SearchConfig, TransducerConfig
 from pyspeech.asr.networks import Transducer
 from pyspeech.asr.registry import ENCODERS
 from pyspeech.errors import UserError
@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 class Bundle:
     """Result of `load_model`.
 
-    model: Transducer; units: {language code: units}; fbank: FbankConfig; stats: GlobalStats or None (not normalised)
+    model: Transducer; units: {language code: units}; fbank: FbankConfig; stats: GlobalStats or None (not normalised);
+    search: SearchConfig that the recipe decoded with, the default of recognition
     """
 
     model: Transducer
     units: dict
     fbank: FbankConfig
     stats: GlobalStats | None
+    search: SearchConfig = field(default_factory=SearchConfig)
 
     @property
     def frame_seconds(self) -> float:
@@ -40,7 +42,12 @@ class Bundle:
 
 
 def save_model(
-    folder: str | Path, model: Transducer, units: dict[str, Any], stats: GlobalStats | None, fbank_config: FbankConfig
+    folder: str | Path,
+    model: Transducer,
+    units: dict[str, Any],
+    stats: GlobalStats | None,
+    fbank_config: FbankConfig,
+    search: SearchConfig | None = None,
 ) -> None:
     """Write `folder`/model.pt, whole or not at all; the arguments are what `load_model` gives back."""
     check_units(model, units)
@@ -54,6 +61,7 @@ def save_model(
         units={language: json.dumps(units[language].to_json()) for language in model.languages},
         fbank=fbank_config,
         stats=None if stats is None else stats.to_dict(),
+        search=search or SearchConfig(),
     )
 
 
@@ -75,7 +83,9 @@ def _build(content):
     units = {language: distinct[text] for language, text in content["units"].items()}
     check_units(model, units)
     stats = None if content["stats"] is None else GlobalStats.from_dict(content["stats"])
-    return Bundle(model, units, FbankConfig(**content["fbank"]), stats)
+    search = SearchConfig(**content.get("search", {}))  # older files have none
+    search.check()
+    return Bundle(model, units, FbankConfig(**content["fbank"]), stats, search)
 
 
 def check_units(model: Transducer, units: dict[str, Any]) -> None:

@@ -4,8 +4,8 @@ The defaults are the paper's (Joshi et al. 2021, section 5, and what reproduces 
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from pyspeech.asr.registry import ENCODERS, lstm_parameters
 from pyspeech.errors import UserError, requirement
@@ -16,6 +16,7 @@ MOST_HYPOTHESES = 1000  # memory of the search grows with their square
 STOPPING_RULES = ("sum_logp", "mean_logp", "mean_p")
 BACKENDS = ("auto", "k2", "torch")
 WHOLE = 30.0  # seconds of a recording that is recognised as a whole; longer ones are cut into segments
+PAUSE_KINDS = ("floor", "silence", "noise", "room", "end", "folder")  # pyspeech/asr/surroundings.py
 STRUCTURES = ("monolingual", "vanilla", "onehot", "multi_softmax")
 
 
@@ -105,6 +106,12 @@ class DataConfig:
     channel_db: float = 0.0  # random channel gain of up to this many dB, 0 to 60; 0: off
     channel_corners: int = 2  # frequencies at which the channel gain is drawn, at least 2
     augment: bool = True  # apply SpecAugment
+    pauses: float = 0.0  # share of utterances with a pause before them, and with one behind them (surroundings.py)
+    longest_pause: float = 2.0  # seconds a pause lasts at most
+    pause_kinds: list[str] = field(default_factory=lambda: list(PAUSE_KINDS))  # what pauses hold, each kind as often
+    noise_dir: str = ""  # folder of recordings for pauses of the kind folder
+    join: float = 0.0  # share of utterances that another one of their language follows, after a pause
+    level_db: float = 0.0  # make speech louder or softer by up to this many dB
     stored_gb: float = 100.0  # gigabytes of features stored on disk, about 17 h of audio each; the rest is computed in training
 
     without_effect = ("stored_gb",)
@@ -120,6 +127,13 @@ class DataConfig:
         require("speeds", good, "positive numbers other than 1, each once")
         require("warp", 1 <= self.warp <= 3, "1 to 3")
         require("channel_corners", self.channel_corners >= 2, "at least 2")
+        for name in ("pauses", "join"):
+            require(name, 0 <= getattr(self, name) <= 1, "0 to 1")
+        require("longest_pause", 0.05 <= self.longest_pause <= 30, "0.05 to 30 seconds")
+        kinds = set(self.pause_kinds)
+        good = kinds <= set(PAUSE_KINDS) and bool(kinds if self.noise_dir else kinds - {"folder"})
+        require("pause_kinds", good, f"any of {', '.join(PAUSE_KINDS)}; folder alone needs noise_dir")
+        require("level_db", 0 <= self.level_db <= 60, "0 (none) to 60")
         require("channel_db", 0 <= self.channel_db <= 60, "0 (none) to 60")
 
 
@@ -137,6 +151,10 @@ class SearchConfig:
         require("beam", 1 <= self.beam <= MOST_HYPOTHESES, f"1 to {MOST_HYPOTHESES}")
         require("max_symbols", self.max_symbols >= 1, "at least 1")
         require("prune", self.prune > 0, "a positive number, or .inf")
+
+    def changed(self, **options: int | float | None) -> "SearchConfig":
+        """The same with other values of some options; None: as it is."""
+        return replace(self, **{name: value for name, value in options.items() if value is not None})
 
 
 @dataclass
@@ -168,6 +186,20 @@ class Endpointing:
                 f"endpointing: silence_before={self.silence_before}, silence_after={self.silence_after}, "
                 f"longest={self.longest}; expected seconds > 0 or .inf"
             )
+
+
+def language_among(given: str, codes: Sequence[str]) -> str:
+    """The one of a model's language codes that is meant: itself in any case and with - or _, or by its first part, as hi for
+    hi-IN; UserError, which names them, for none and for several."""
+    wanted = given.lower().replace("_", "-")
+    found = [code for code in codes if code.lower() == wanted] or [
+        code for code in codes if code.lower().split("-")[0] == wanted
+    ]
+    if len(found) == 1:
+        return found[0]
+    raise UserError(
+        f"language {given}: " + (f"which of {', '.join(found)}?" if found else f"the model knows {', '.join(codes)}")
+    )
 
 
 def parameter_count(config: TransducerConfig, vocabularies: Mapping[str, int]) -> int:

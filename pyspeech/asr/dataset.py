@@ -5,15 +5,17 @@
     dataset = UtteranceDataset(utterances, units, fbank_config, stats, specaugment)
     loader = BatchLoader(dataset, sampler, seed=1)              # pyspeech.training.data
 
-A cut is one utterance, with one supervision: its raw text and its language's code. SpecAugment, warp and channel draw
-from numpy's global generator, which the loader seeds by epoch and batch.
+A cut is one utterance, with one supervision: its raw text and its language's code. SpecAugment, warp, channel and
+surroundings draw from numpy's global generator, which the loader seeds by epoch and batch.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from pyspeech.data.cuts import read_samples, supervision_of
@@ -28,6 +30,7 @@ from pyspeech.text.normalize import normalize
 if TYPE_CHECKING:
     from lhotse.cut import Cut
 
+    from pyspeech.asr.surroundings import Surroundings
     from pyspeech.data.utterances import Utterances
     from pyspeech.features.config import FbankConfig, SpecAugmentConfig
     from pyspeech.features.fbank import GlobalStats
@@ -42,7 +45,8 @@ class UtteranceDataset(torch.utils.data.Dataset):
     stored: FrameStore of the log-mel frames of these very rows, or None. Those that it lacks are computed each time, and
     rounded alike: how many are stored changes no batch. warp: vocal tract length perturbation (pyspeech.features.warping)
     by factors up to this one; 1 for none. channel_db: gains up to this, drawn at channel_corners
-    frequencies (pyspeech.features.channel); 0 for none.
+    frequencies (pyspeech.features.channel); 0 for none. surroundings: pauses, joined utterances and levels, or None;
+    what they change is computed from its audio, stored or not.
     """
 
     def __init__(
@@ -56,6 +60,7 @@ class UtteranceDataset(torch.utils.data.Dataset):
         warp: float = 1.0,
         channel_db: float = 0.0,
         channel_corners: int = 2,
+        surroundings: Surroundings | None = None,
     ) -> None:
         fbank_config.check()
         if specaugment is not None:
@@ -68,6 +73,7 @@ class UtteranceDataset(torch.utils.data.Dataset):
         self.utterances, self.units, self.languages = utterances, units, list(units)
         self.config, self.stats, self.specaugment, self.stored = fbank_config, stats, specaugment, stored
         self.warp, self.channel_db, self.corners = warp, channel_db, channel_corners
+        self.surroundings = surroundings
 
     def names(self, rows: Iterable[int]) -> list[str]:
         """Names of these rows in messages: their utterance ids."""
@@ -85,7 +91,7 @@ class UtteranceDataset(torch.utils.data.Dataset):
         features, tokens, languages = [], [], []
         for row in rows:
             cut = self.utterances[row]
-            frames = self._frames(row, cut)
+            frames, heard = self._heard(row, cut)
             if self.warp > 1:
                 frames = warp_log_mel(frames, draw_factor(self.warp), self.config)
             if self.channel_db > 0:
@@ -94,7 +100,7 @@ class UtteranceDataset(torch.utils.data.Dataset):
             if self.specaugment is not None:
                 frames = spec_augment(frames, self.specaugment)
             features.append(stack(frames, self.config))
-            tokens.append(torch.tensor(self._encode(cut), dtype=torch.int64))
+            tokens.append(torch.tensor(self._encode(heard), dtype=torch.int64))
             languages.append(self.languages.index(supervision_of(cut).language))  # pyright: ignore[reportArgumentType]
         features, lengths = _pad(features)
         tokens, token_lengths = _pad(tokens)
@@ -110,11 +116,29 @@ class UtteranceDataset(torch.utils.data.Dataset):
         frames = None if self.stored is None else self.stored.get(row)
         return to_stored(compute_frames(cut, self.config)) if frames is None else frames
 
-    def _encode(self, cut):
-        supervision = supervision_of(cut)
-        if supervision.language not in self.units:
-            raise UserError(f"{cut.id}: language '{supervision.language}'; expected one of {', '.join(self.languages)}")
-        return self.units[supervision.language].encode(normalize(supervision.text or "", supervision.language))
+    def _heard(self, row, cut):
+        """(frames, [cut, ...] of what is said in them) of an utterance, with what is drawn around it."""
+        surroundings = self.surroundings
+        if surroundings is None:
+            return self._frames(row, cut), [cut]
+        rows = self.utterances.rows_of(supervision_of(cut).language or "")
+
+        def another():
+            return self.utterances[int(rows[np.random.randint(len(rows))])]
+
+        heard = [cut, another()] if surroundings.joins() else [cut]
+        rate = self.config.sampling_rate
+        reads = [functools.partial(read_samples, one, rate) for one in heard]
+        samples = surroundings.surround(reads, lambda: read_samples(another(), rate))
+        if samples is None:
+            return self._frames(row, cut), heard
+        return to_stored(fbank(samples, self.config)), heard
+
+    def _encode(self, cuts):
+        language, texts = supervision_of(cuts[0]).language, [supervision_of(cut).text for cut in cuts]
+        if language not in self.units:
+            raise UserError(f"{cuts[0].id}: language '{language}'; expected one of {', '.join(self.languages)}")
+        return self.units[language].encode(normalize(" ".join(filter(None, texts)), language))
 
 
 def compute_frames(cut: Cut, config: FbankConfig) -> torch.Tensor:

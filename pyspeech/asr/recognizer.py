@@ -64,7 +64,7 @@ def recognize(
     """Recognize utterances: a list of samples (N,) -> [Recognition, ...] in the same order.
 
     language: code; None to choose it by language identification (multi-softmax with LID), by the symbols' script
-    (vanilla), or as there is one (monolingual). search: SearchConfig; early_stopping: EarlyStopping.
+    (vanilla), or as there is one (monolingual). search: SearchConfig, None: the model's; early_stopping: EarlyStopping.
     """
     results: list = [None] * len(samples_list)
     order = sorted(range(len(samples_list)), key=lambda index: -len(samples_list[index]))
@@ -100,7 +100,7 @@ class Decoder:
         if self.language is None and model.num_heads > 1 and model.lid is None:
             raise UserError("this model cannot tell the language; give one of " + ", ".join(model.languages))
         self.stopper = EarlyStopper(batch, len(heads), early_stopping) if len(heads) > 1 else None
-        self.beam = BeamSearch(model, batch, heads, search)
+        self.beam = BeamSearch(model, batch, heads, search or bundle.search)
         self.num_frames = np.zeros(batch, dtype=np.int64)
         self.posteriors = [np.zeros((batch, 0, len(heads)))]
         self.state = None

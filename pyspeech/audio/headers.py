@@ -12,7 +12,7 @@ import os
 import re
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     import soundfile
@@ -57,6 +57,19 @@ def _to_wav_data(stream):
             block_align = struct.unpack("<H", body[12:14])[0]
         stream.seek(size + size % 2 - len(body), os.SEEK_CUR)
     return 0, 0
+
+
+def leave_size_open(stream: IO[bytes]) -> None:
+    """Let the header of a WAV file that says 0 samples, though some follow, say that it does not know how many: so do programs
+    that write to a pipe and cannot go back. In a file, it is a recording that broke off."""
+    stream.seek(0)
+    if stream.read(4) != b"RIFF":
+        return
+    block_align, size = _to_wav_data(stream)
+    start = stream.tell()
+    if block_align and not size and stream.seek(0, os.SEEK_END) > start:
+        stream.seek(start - 4)
+        stream.write(b"\xff" * 4)
 
 
 def _sphere_frames(stream):

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from pyspeech.audio.level import Mixture
+from pyspeech.audio.lhotse_audio import LhotseAudio
 from pyspeech.audio.raw import RawFormat
 from pyspeech.audio.sources import Source, open_source
 from pyspeech.errors import UserError
@@ -61,7 +62,7 @@ def read_channels(path: Path | str) -> tuple[np.ndarray, int]:
         return all_channels(source), source.sampling_rate
 
 
-def count_channels(path: Path | str) -> int:
+def count_channels(path: Path | str | LhotseAudio) -> int:
     """Count the channels of a file; path as of `read_audio`, but for standard input, which can be read once."""
     with open_source(path) as source:
         return source.channels
@@ -83,7 +84,7 @@ def all_channels(source: Source) -> np.ndarray:
 
 
 def stream_audio(
-    path: Path | str,
+    path: Path | str | LhotseAudio,
     sampling_rate: int = 8000,
     channel: int | None = None,
     block_seconds: float = 60.0,

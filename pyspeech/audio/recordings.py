@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import re
@@ -13,7 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspeech.audio.io import count_channels, find_audio, stream_audio
+from pyspeech.audio.lhotse_audio import LhotseAudio
+from pyspeech.audio.moved import found_again, relocated
+from pyspeech.audio.rxfilenames import file_of, is_command
 from pyspeech.errors import UserError
+from pyspeech.files import text_lines
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +31,7 @@ class Recording:
     """A stretch of audio with a name: `path` as `pyspeech.audio.io.stream_audio` takes it, and what of it to use."""
 
     name: str
-    path: str
+    path: str | LhotseAudio
     start: float = 0.0  # seconds
     duration: float | None = None  # seconds; None: to the end
     channel: int | None = None  # counted from 0; None: the mean of all
@@ -149,7 +152,7 @@ def _check_unique(recordings):
 
 def _read_scp(path):
     """Yield the recordings of a Kaldi table; relative paths are taken from the current folder, or else the table's."""
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in enumerate(text_lines(path), start=1):
         fields = line.split(maxsplit=1)
         if len(fields) == 1:
             raise UserError(f"{path}, line {number}: '{line.strip()}' has no audio; expected `name path`")
@@ -159,7 +162,7 @@ def _read_scp(path):
 
 def _read_lhotse(path):
     """Yield the recordings, or cuts from one recording, of a lhotse manifest (JSON lines)."""
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in enumerate(text_lines(path), start=1):
         where = f"{path}, line {number}"
         if not line.strip():
             continue
@@ -173,22 +176,30 @@ def _read_lhotse(path):
             raise UserError(
                 f"{where}: neither a recording nor a cut of one recording; mixed and padded cuts must be saved as audio first"
             )
-        source = sources[0] if isinstance(sources, list) and len(sources) == 1 else None
-        if (
-            not isinstance(source, dict)
-            or source.get("type") != "file"
-            or not isinstance(source.get("source"), str)
-            or recording.get("transforms")
-        ):
-            raise UserError(f"{where}: recording '{recording.get('id')}' is not one plain audio file; save it as audio first")
-        channel = entry.get("channel") if "recording" in entry else None
-        yield Recording(
-            name,
-            _located(source["source"], path),
+        if not _are_sources(sources):
+            raise UserError(
+                f"{where}: recording '{recording.get('id')}' does not say where its audio is; save it as audio first"
+            )
+        part = (
             _seconds(entry.get("start", 0.0), "start", where),
             _seconds(entry.get("duration"), "duration", where) if "recording" in entry else None,
-            channel if isinstance(channel, int) else None,
         )
+        kind = sources[0]["type"] if len(sources) == 1 and not recording.get("transforms") else "several"
+        channel = entry.get("channel") if "recording" in entry else None
+        if kind == "file":
+            yield Recording(
+                name, found_again(sources[0]["source"], path.parent), *part, channel if isinstance(channel, int) else None
+            )
+        elif kind == "command":
+            yield Recording(name, sources[0]["source"] + " |", *part, channel if isinstance(channel, int) else None)
+        else:
+            yield Recording(name, LhotseAudio(f"{where}, {name}", json.dumps(relocated(entry, path.parent))))
+
+
+def _are_sources(value):
+    return isinstance(value, list) and all(
+        isinstance(one, dict) and isinstance(one.get("type"), str) and isinstance(one.get("source"), str) for one in value
+    )
 
 
 def _seconds(value, name, where):
@@ -197,21 +208,12 @@ def _seconds(value, name, where):
     return float(value)
 
 
-def _lines(path):
-    try:
-        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8-sig") as stream:
-            yield from stream
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or f"damaged or not text ({type(error).__name__})"
-        raise UserError(f"{path}: cannot be read: {reason}") from None
-
-
 def _located(text, table):
-    """A path as a table or manifest gives it: where it does not exist from here, it is tried in the table's folder."""
-    if text.endswith("|") or re.search(r"\.ark:\d+$", text) or Path(text).exists():
+    """A path as a table gives it: where it does not exist from here, it is tried in the table's folder."""
+    beside = str(table.parent / text)
+    if is_command(text) or Path(file_of(text)).exists() or not Path(file_of(beside)).exists():
         return text
-    beside = table.parent / text
-    return str(beside) if beside.exists() else text
+    return beside
 
 
 def one_word(name: str) -> str:

@@ -8,7 +8,6 @@ import codecs
 import contextlib
 import logging
 import os
-import re
 import shutil
 import stat
 import struct
@@ -23,7 +22,9 @@ import numpy as np
 
 from pyspeech.audio.headers import MendedWav, mended_header, promised_frames
 from pyspeech.audio.kinds import HEAD, NO_FILE, is_file
+from pyspeech.audio.lhotse_audio import LhotseAudio
 from pyspeech.audio.raw import RawFormat
+from pyspeech.audio.rxfilenames import extracted, is_extended
 from pyspeech.errors import UserError
 
 UNKNOWN_LENGTH = 2**62  # soundfile cannot read what has more frames than this (a FLAC stream that was piped)
@@ -43,7 +44,7 @@ class Source(Protocol):
 
 
 class ArraySource:
-    """Samples in memory: what kaldiio returns."""
+    """Samples in memory."""
 
     def __init__(self, name, samples, sampling_rate):
         self.name, self.sampling_rate = name, int(sampling_rate)
@@ -142,11 +143,15 @@ class _Ffmpeg:
 
 
 @contextlib.contextmanager
-def open_source(path: Path | str, raw: RawFormat | None = None) -> Iterator[Source]:
+def open_source(path: Path | str | LhotseAudio, raw: RawFormat | None = None) -> Iterator[Source]:
     """Yield a source for a file, "-" (standard input) or a Kaldi rxfilename; raw: what its samples are if it has no header."""
+    if isinstance(path, LhotseAudio):
+        yield ArraySource(path.where, *path.load())
+        return
     text = os.fspath(path)
-    if text.rstrip().endswith("|") or re.search(r"\.ark:\d+$", text):
-        yield _open_kaldi(text)
+    if is_extended(text):
+        with extracted(text) as copied, _open_file(text, copied, raw, is_stream=True) as source:
+            yield source
         return
     if text == "-":
         with open_stream(sys.stdin.buffer, "standard input", raw=raw) as source:
@@ -247,20 +252,6 @@ def _open_ffmpeg(name, path, reason):
             process.kill()
             process.stdout.close()  # pyright: ignore[reportOptionalMemberAccess]
             process.wait()
-
-
-def _open_kaldi(rxfilename):
-    import kaldiio
-
-    try:
-        value = kaldiio.load_mat(rxfilename)
-    except Exception as error:  # kaldiio raises whatever its parts raise
-        raise UserError(f"{rxfilename}: kaldiio cannot read this as audio ({type(error).__name__}: {error})") from None
-    if not (isinstance(value, tuple) and len(value) == 2):
-        raise UserError(f"{rxfilename}: holds a matrix, not audio")
-    first, second = value
-    sampling_rate, samples = (first, second) if np.ndim(first) == 0 else (second, first)  # pyright: ignore[reportArgumentType]
-    return ArraySource(rxfilename, np.asarray(samples), sampling_rate)
 
 
 def _reason(error):

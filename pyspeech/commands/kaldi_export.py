@@ -86,21 +86,22 @@ def read_config(path):
 
 def collect(manifests, folder):
     """([KaldiUtterance, ...], {recording: seconds}) of manifests; audio that has to be is copied to folder/wav."""
-    from lhotse import CutSet
     from tqdm import tqdm
+
+    from pyspeech.data.cut_files import read_cuts
 
     utterances, durations, places, silent = [], {}, {}, 0
     for manifest in manifests:
         if not Path(manifest).is_file():
             raise UserError(f"{manifest}: no such file; expected a lhotse manifest of cuts")
-        for cut in tqdm(CutSet.from_file(manifest), Path(manifest).name, disable=None):
-            if type(cut).__name__ != "MonoCut" or cut.recording is None:
-                raise UserError(f"{manifest}: {cut.id} is no cut of one recording and channel; save it as audio first")
+        for where, cut in tqdm(read_cuts(manifest), Path(manifest).name, disable=None):
+            assert cut.recording is not None
             name = cut.recording.id if cut.recording.num_channels == 1 else f"{cut.recording.id}-{cut.channel}"
             source = json.dumps(cut.recording.to_dict(), sort_keys=True)
             key = name, hashlib.md5(source.encode()).hexdigest()
             if key not in places and cut.supervisions:
                 places[key] = place_of(cut, Path(manifest), folder, *key)
+                check_length(where, cut.recording, places[key])
                 durations[name] = cut.recording.duration
             silent += not cut.supervisions
             utterances += [utterance(cut, one, name, places[key]) for one in cut.supervisions]
@@ -130,6 +131,20 @@ def utterance(cut, supervision, recording, audio):
         gender=supervision.gender,
         custom=supervision.custom or None,
     )
+
+
+def check_length(where, recording, path):
+    """UserError where a recording's audio is not as long as the manifest says."""
+    import soundfile
+
+    from pyspeech.data.audio_checks import OVERSHOOT
+
+    found = soundfile.info(os.fsencode(path)).duration  # pyright: ignore[reportArgumentType]
+    if abs(found - recording.duration) > OVERSHOOT:
+        raise UserError(
+            f"{where}: recording {recording.id} is said to have {recording.duration:.2f} s, and has {found:.2f} s ({path}); "
+            "prepare the corpus again"
+        )
 
 
 def place_of(cut, manifest, folder, name, digest):

@@ -57,7 +57,7 @@ def parser():
         "--skip-bad",
         action="store_true",
         help="leave out any number of utterances with problems, instead "
-        "of stopping at more than a few; they are listed in problems.txt beside the manifest",
+        "of stopping at more than a few; they are listed in NAME_problems.txt beside a manifest NAME.jsonl.gz",
     )
     parser.add_argument(
         "--features",
@@ -74,11 +74,21 @@ def write_cuts(folder, manifest, skip_bad):
     from pyspeech.data.problems import report_problems
     from pyspeech.kaldi.utterances import read_utterances
 
-    audio = manifest.parent / f"{manifest.name.partition('.jsonl')[0]}_audio"
+    name = manifest.name.removesuffix(".jsonl.gz")
+    audio = manifest.parent / f"{name}_audio"
     utterances, problems = read_utterances(folder, audio, log)
     good, found = check_utterances(utterances, utterance_check(), log)
     total = len(good) + len(found) + len(problems)
-    report_problems(str(folder), manifest.parent, problems + found, total, skip_bad, log)
+    report_problems(
+        str(folder),
+        manifest.parent,
+        problems + found,
+        total,
+        skip_bad,
+        log,
+        option="--skip-bad",
+        listing=f"{name}_problems.txt",
+    )
     if not good:
         raise UserError(f"{folder}: no utterance that can be used")
     write_manifest(manifest, readable_copies(good, audio, log))

@@ -22,7 +22,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from pyspeech.asr.config import KIND, STOPPING_RULES, WHOLE, EarlyStopping, Endpointing, SearchConfig
+from pyspeech.asr.config import KIND, STOPPING_RULES, WHOLE, EarlyStopping, Endpointing, SearchConfig, language_among
 from pyspeech.asr.transcripts import FORMATS, NIST, Transcript, render
 from pyspeech.commands.arguments import add_raw, raw_format, tool_parser, whole_number
 from pyspeech.commands.terminal import clock, process_all, say_errors, set_up_messages, shown_name, speed, stop_at_interrupt
@@ -43,7 +43,7 @@ def parser():
         "--language",
         metavar="CODE",
         default="auto",
-        help="e.g. hi-IN; auto (default): by language identification, or by script if the model has one vocabulary for all",
+        help="hi-IN or hi; auto (default): by language identification, or by script if the model has one vocabulary for all",
     )
     parser.add_argument(
         "--stream",
@@ -70,7 +70,11 @@ def parser():
         "--beam",
         metavar="N",
         type=whole_number,
-        help=f"hypotheses kept; 1 is fastest (default: {SearchConfig.beam}, or --nbest if more)",
+        help="hypotheses kept; 1 is fastest (default, here and in the next two: as the recipe decoded; --nbest if more)",
+    )
+    parser.add_argument("--max-symbols", metavar="N", type=whole_number, help="symbols that one encoder frame may give")
+    parser.add_argument(
+        "--prune", metavar="X", type=number, help="drop hypotheses whose log probability is X below the best one's; inf: none"
     )
     parser.add_argument(
         "--int8", action="store_true", help="compute with 8-bit integers on the CPU: faster, slightly less accurate"
@@ -141,7 +145,7 @@ def check_options(options):
             f"--beam {options.beam}: a search that keeps {options.beam} hypotheses cannot give the "
             f"{options.nbest} best; expected at least {options.nbest}"
         )
-    search_of(options).check()
+    search_of(options, SearchConfig()).check()
     raw_format(options)
     if options.rule and options.tau is None and options.threshold is None:
         raise UserError(f"--rule {options.rule}: nothing is stopped early without --tau or --threshold; give one of them")
@@ -149,8 +153,10 @@ def check_options(options):
         raise UserError("-: no audio on standard input; pipe audio into this command, as --help shows")
 
 
-def search_of(options):
-    return SearchConfig(beam=options.beam or max(SearchConfig.beam, options.nbest))
+def search_of(options, search):
+    """The SearchConfig `search` of a model with what the command line says otherwise."""
+    beam = options.beam or max(search.beam, options.nbest)
+    return search.changed(beam=beam, max_symbols=options.max_symbols, prune=options.prune)
 
 
 def load_recognizer(options):
@@ -162,25 +168,23 @@ def load_recognizer(options):
     if options.tau is not None or options.threshold is not None:
         stopping = EarlyStopping(options.rule or EarlyStopping.rule, options.tau or 0.0, options.threshold or 0.0)
     endpointing = Endpointing(silence_after=options.min_silence)
-    return Recognizer(bundle, language_of(options, bundle), search_of(options), stopping, endpointing)
+    return Recognizer(bundle, language_of(options, bundle), search_of(options, bundle.search), stopping, endpointing)
 
 
 def language_of(options, bundle):
     """The language to recognise, None where the model tells; UserError where it does not, or has no such language."""
     model = bundle.model
     codes = ", ".join(model.languages)
-    if options.language != "auto":
-        if options.language not in model.languages:
-            raise UserError(f"--language {options.language}: the model in {options.model} has {codes}")
-    elif len(model.languages) > 1 and model.num_heads > 1 and model.lid is None:
+    language = None if options.language == "auto" else language_among(options.language, model.languages)
+    if language is None and len(model.languages) > 1 and model.num_heads > 1 and model.lid is None:
         raise UserError(f"--language auto: the model in {options.model} cannot tell languages apart; give one of {codes}")
     if options.tau is not None or options.threshold is not None:
-        if options.language != "auto" or model.lid is None or len(model.languages) == 1:
+        if language is not None or model.lid is None or len(model.languages) == 1:
             raise UserError(
                 "--tau, --threshold: early stopping is for --language auto and a model with identification "
                 f"of several languages, such as multi_softmax_lid; this one has {codes}"
             )
-    return None if options.language == "auto" else options.language
+    return language
 
 
 class Work:

@@ -139,21 +139,23 @@ def check_file(path, check=check_audio, shortest=SHORTEST):
 
 
 def utterance_check():
-    """A function: utterance -> what `check_file` returns of its audio; of a segment, also whether it lies in its recording,
-    which is looked at once for all of its segments that follow each other."""
+    """A function: utterance -> what `check_file` returns of its audio, and whether that is as long as its corpus says; of a
+    segment, also whether it lies in its recording, which is looked at once for all of its segments that follow each other."""
     check_recording = lru_cache(maxsize=1024)(check_file)
 
     def check(utterance):
         segment = utterance.segment
-        if segment is None:
-            return check_file(utterance.audio)
-        properties, problem = check_recording(utterance.audio)
+        properties, problem = check_file(utterance.audio) if segment is None else check_recording(utterance.audio)
         if problem:
             return None, problem
         length = length_of(utterance, properties["duration"])  # pyright: ignore[reportOptionalSubscript]
-        if segment.end > properties["duration"] + OVERSHOOT:  # pyright: ignore[reportOptionalSubscript]
+        if segment and segment.end > properties["duration"] + OVERSHOOT:  # pyright: ignore[reportOptionalSubscript]
             return None, f"a segment to {segment.end:g} s; its recording ends at {properties['duration']:.2f} s"  # pyright: ignore[reportOptionalSubscript]
-        return (properties, None) if length >= SHORTEST else (None, f"a segment of {length:.3f} s of audio")
+        if length < SHORTEST:
+            return None, f"a segment of {length:.3f} s of audio"
+        if utterance.stated is not None and abs(length - utterance.stated) > OVERSHOOT:
+            return None, f"{length:.2f} s of audio; its corpus says {utterance.stated:g} s (utt2dur)"
+        return properties, None
 
     return check
 

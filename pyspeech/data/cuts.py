@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from pyspeech.audio.io import stream_audio
+from pyspeech.audio.rxfilenames import is_extended
 from pyspeech.errors import UserError
 
 if TYPE_CHECKING:
@@ -26,6 +28,10 @@ def read_samples(cut: Cut, sampling_rate: int) -> np.ndarray:
     """
     path = _plain_file(cut)
     if path is not None:
+        if not is_extended(path) and not os.path.exists(path):
+            raise UserError(
+                f"{cut.id}: no such audio file: {path}; where the corpus was moved, prepare it again (--stage prepare --force)"
+            )
         blocks = stream_audio(path, sampling_rate, _channel(cut), start=cut.start, duration=cut.duration)
         return np.concatenate([np.zeros(0, np.float32), *blocks])
     try:
@@ -39,13 +45,14 @@ def read_samples(cut: Cut, sampling_rate: int) -> np.ndarray:
 
 
 def _plain_file(cut):
-    """The path of the file that a cut is a piece of, as it is; None for what needs lhotse."""
+    """The path of the file that a cut is a piece of, as it is, or the command that puts it out; None for what needs lhotse."""
     recording = getattr(cut, "recording", None)
     if recording is None or len(recording.sources) != 1 or not all(map(_only_resamples, recording.transforms or [])):
         return None
     if not isinstance(cut.channel, int) and sorted(cut.channel) != sorted(recording.channel_ids):
         return None
-    return recording.sources[0].source if recording.sources[0].type == "file" else None
+    source = recording.sources[0]
+    return {"file": source.source, "command": f"{source.source} |"}.get(source.type)
 
 
 def _channel(cut):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pyspeech.audio.moved import relocated
 from pyspeech.errors import UserError
 
 if TYPE_CHECKING:
@@ -43,11 +44,12 @@ def supervision_fields(line: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
 class Utterances:
     """len(utterances): the number of rows; utterances[row]: its Lhotse cut.
 
-    speeds: of the copies, as Lhotse makes them (Ko et al. 2015): pitch and tempo change together.
+    speeds: of the copies, as Lhotse makes them (Ko et al. 2015): pitch and tempo change together. folder: of the manifest, for
+    audio that was moved with it.
     codes: the languages, sorted; languages (N,) int16: of each row, an index into them; durations (N,) float64: seconds.
     """
 
-    def __init__(self, lines: Iterable[bytes], speeds: Sequence[float] = ()) -> None:
+    def __init__(self, lines: Iterable[bytes], speeds: Sequence[float] = (), folder: Path | str = "") -> None:
         blob, ends, durations, rates, languages, numbers = bytearray(), array("q"), array("d"), array("q"), array("h"), {}
         for line in lines:
             cut, supervision = supervision_fields(line)
@@ -56,7 +58,7 @@ class Utterances:
             durations.append(cut["duration"])
             rates.append(cut["recording"]["sampling_rate"])
             languages.append(numbers.setdefault(supervision.get("language") or "", len(numbers)))
-        self.speeds = tuple(speeds)
+        self.speeds, self.folder = tuple(speeds), folder
         self.codes = sorted(numbers)
         order = np.array([self.codes.index(code) for code in numbers], dtype=np.int16)
         self._blob, self._ends = bytes(blob), np.array(ends, dtype=np.int64)
@@ -67,7 +69,7 @@ class Utterances:
     @classmethod
     def read(cls, path: Path | str, speeds: Sequence[float] = ()) -> Utterances:
         """Those of a manifest (.jsonl.gz); none where there is no such file."""
-        return cls(read_lines(path), speeds)
+        return cls(read_lines(path), speeds, Path(path).parent)
 
     @classmethod
     def of(cls, cuts: Iterable[Cut], speeds: Sequence[float] = ()) -> Utterances:
@@ -81,7 +83,7 @@ class Utterances:
         from lhotse.serialization import deserialize_item
 
         copy, number = divmod(int(row), len(self._ends))
-        cut = deserialize_item(self._fields(number))
+        cut = deserialize_item(relocated(self._fields(number), self.folder))
         return cut.perturb_speed(self.speeds[copy - 1]) if copy else cut
 
     def names(self, rows: Iterable[int]) -> list[str]:

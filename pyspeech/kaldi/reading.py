@@ -20,7 +20,8 @@ SHOWN = 20
 @dataclass(frozen=True)
 class KaldiUtterance:
     """One utterance of a data directory. audio: what wav.scp says of its recording; start, end: in seconds, None: all of
-    the recording; gender: m or f; custom: a dict of other things; number: its line in the tables of utterances."""
+    the recording; gender: m or f; stated: seconds, by utt2dur; custom: a dict of other things; number: its line in the tables
+    of utterances."""
 
     id: str
     recording: str
@@ -32,6 +33,7 @@ class KaldiUtterance:
     language: str | None = None
     gender: str | None = None
     custom: dict | None = None
+    stated: float | None = None
     number: int = 0
 
 
@@ -55,8 +57,8 @@ def read_data_dir(folder: Path | str) -> Iterator[KaldiUtterance]:
     speakers, recordings = (dict(_json_lines(folder / name)) for name in ("spk2name", "reco2name"))
     genders = _mapping(folder / "spk2gender")
     name_of, custom_of = (_Beside(folder / name) for name in ("utt2name", "utt2custom"))
-    texts, languages = (_values(folder / name) for name in ("text", "utt2lang"))
-    for line, place, text, language in zip(read_table(folder / "utt2spk"), _places(folder), texts, languages, strict=False):
+    values = (_values(folder / name) for name in ("text", "utt2lang", "utt2dur"))
+    for line, place, text, language, seconds in zip(read_table(folder / "utt2spk"), _places(folder), *values, strict=False):
         recording, audio, start, end = place
         name = name_of(line.key) or line.key
         yield KaldiUtterance(
@@ -70,6 +72,7 @@ def read_data_dir(folder: Path | str) -> Iterator[KaldiUtterance]:
             language=language,
             gender=genders.get(line.value),
             custom=custom_of(line.key),
+            stated=None if seconds is None else float(seconds),
             number=line.number,
         )
 

@@ -15,6 +15,7 @@ that are no numbers. lhotse.kaldi reads such folders without rules: of two lines
 
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,6 +100,10 @@ def read_table(path: Path) -> Iterator[Line]:
                 line = raw.decode("utf-8")
             except UnicodeDecodeError:
                 raise UserError(f"{path}, line {number}: not UTF-8 text; convert the file (iconv -t UTF-8)") from None
+            if line.startswith("\ufeff"):
+                raise UserError(
+                    f"{path}, line {number}: begins with a byte order mark; remove it (sed -i '1s/^\\xEF\\xBB\\xBF//')"
+                )
             if not line.endswith("\n"):
                 raise UserError(f"{path}, line {number}: no line end; is the file cut off?")
             if "\r" in line:
@@ -147,12 +152,20 @@ def _check_lines(path, table):
                     "(LC_ALL=C sort; Kaldi's fix_data_dir.sh does it)"
                 )
             if not table.good(line.value) or path.name == "text" and not _is_text(line.key):
-                yield f"{path}, line {line.number}: '{line.key} {line.value}'; expected after the id: {table.layout}"
+                odd = _odd_spaces(f"{line.key} {line.value}")
+                yield f"{path}, line {line.number}: '{line.key} {line.value}'{odd}; expected after the id: {table.layout}"
             before = line.key
         if not before:
             yield f"{path}: is empty"
     except UserError as error:
         yield str(error)
+
+
+def _odd_spaces(line):
+    """What to say of white space that Kaldi takes for a part of a word."""
+    found = sorted(set(ODD_SPACE.findall(line)))
+    named = ", ".join(f"U+{ord(one):04X} ({unicodedata.name(one, 'a control character').lower()})" for one in found)
+    return f" has {named}, which parts no words" if found else ""
 
 
 def _compare_tables(folder, ordered):

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from pyspeech.audio.io import read_audio
+from pyspeech.audio.rxfilenames import extracted, is_extended
 from pyspeech.data.audio_checks import check_file
 from pyspeech.data.audio_files import READABLE, as_int16, copy_mono, safe_name, write_audio
 from pyspeech.data.manifests import Segment, Utterance
@@ -44,6 +45,7 @@ def read_utterances(folder: Path, audio: Path, log: logging.Logger) -> tuple[lis
             custom=one.custom,
             gender=one.gender,
             segment=Segment(one.recording, one.start, one.end) if segmented else None,  # pyright: ignore[reportArgumentType]
+            stated=one.stated,
         )
         for one in read_data_dir(folder)
         if not found[one.recording][1]
@@ -55,14 +57,11 @@ def _usable(recording, place, folder, audio, segmented):
     """(path of a recording's audio, what is wrong with it or None)."""
     target = audio / f"{safe_name(recording)}.{hashlib.md5(f'{folder.resolve()} {place}'.encode()).hexdigest()[:8]}.wav"
     place = located(place, folder)
-    if place.endswith("|") or re.search(r"\.ark:\d+$", place):
+    if is_extended(place):
         try:
-            if not target.exists():
-                samples, rate = read_audio(place)
-                write_audio(target, as_int16(samples), rate)
+            return str(target), None if target.exists() else _extract(place, target)
         except UserError as error:
             return None, str(error)
-        return str(target), None
     if not segmented:
         return place, None  # whole files are looked at by who writes the manifest
     properties, problem = check_file(place)
@@ -73,6 +72,16 @@ def _usable(recording, place, folder, audio, segmented):
     if not target.exists():
         copy_mono(place, target, properties["rate"])  # pyright: ignore[reportOptionalSubscript]
     return str(target), None
+
+
+def _extract(place, target):
+    """Keep what a command puts out, or an archive holds, as 16-bit WAV; what is wrong with it, as it would be with a file."""
+    with extracted(place) as copied:
+        _, problem = check_file(copied)
+        if problem:
+            return f"{place}: {problem}"
+        samples, rate = read_audio(copied)
+        write_audio(target, as_int16(samples), rate)
 
 
 def located(place: str, folder: Path) -> str:

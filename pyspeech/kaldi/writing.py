@@ -99,7 +99,7 @@ def _without(name, odd):
 
 def _write(path: Path, lines: Iterable[tuple[str, str]]) -> None:
     with atomic_write(path) as stream:
-        stream.writelines(f"{key} {value}\n" for key, value in lines)
+        stream.writelines(f"{key} {value}".rstrip(" ") + "\n" for key, value in lines)
 
 
 def _write_json(path, lines):
@@ -164,10 +164,10 @@ def _span(utterance, duration):
 
 def _write_texts(folder, rows):
     lines = [(key, " ".join((one.text or "").split())) for (key, _), one in rows]
-    empty = next((one.id for (_, text), (_, one) in zip(lines, rows, strict=True) if not text), None)
-    if empty is not None and any(text for _, text in lines):
-        raise UserError(f"{empty}: no text, though others have one; expected one of each utterance, or of none")
-    if empty is None:
+    none = next((one.id for _, one in rows if one.text is None), None)
+    if none is not None and any(one.text for _, one in rows):
+        raise UserError(f"{none}: no text, though others have one; expected one of each utterance, or of none")
+    if none is None:
         for (key, text), (_, one) in zip(lines, rows, strict=True):
             found = FORBIDDEN.search(f"{key} {text}")
             if found:

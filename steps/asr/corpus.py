@@ -64,8 +64,12 @@ def load_cuts(corpus: Path | str, name: str, language: str | None = None) -> lis
     """The cuts of a set as a list, of one language where one is given; empty where there is none."""
     from lhotse.serialization import deserialize_item
 
+    from pyspeech.audio.moved import relocated
+
     return [
-        deserialize_item(cut) for cut, supervision in set_fields(corpus, name) if language in (None, supervision["language"])
+        deserialize_item(relocated(cut, corpus))
+        for cut, supervision in set_fields(corpus, name)
+        if language in (None, supervision["language"])
     ]
 
 

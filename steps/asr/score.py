@@ -50,6 +50,7 @@ def decode_system(exp: Experiment, conf: Any, system: str) -> None:
             )
     decode = recognizer(exp, conf, system)
     found = in_parts(exp.parts, "utterances", lambda part: decode(*part[1:]), parts, model_processes(), log=exp.log)
+    warn_of_search(exp, conf, system)
     decoded = {}
     for (name, language, _), utterances in zip(parts.values(), found.values(), strict=True):
         decoded.setdefault((folder if name == "test" else folder / name, language), []).extend(utterances)
@@ -60,6 +61,19 @@ def decode_system(exp: Experiment, conf: Any, system: str) -> None:
     for model, scores in scored.items():
         exp.log.info("%s", one_row(model, scores))
         warn(exp.log, chance_notes(model, scores))
+
+
+def warn_of_search(exp: Experiment, conf: Any, system: str) -> None:
+    """Warn where a model keeps other options of the search than these, as it was trained before they were changed."""
+    from dataclasses import asdict
+
+    from pyspeech.asr.checkpoint import load_model
+
+    folder = next((exp.dir / "models" / system).rglob("model.pt"))
+    kept, own = asdict(load_model(folder).search), asdict(conf.search)
+    other = [f"--{name.replace('_', '-')} {own[name]}" for name in own if own[name] != kept[name]]
+    if other:
+        exp.log.warning("%s: was trained with other options of the search; transcribe it with %s", folder, " ".join(other))
 
 
 def recognizer(

@@ -7,11 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyspeech.errors import UserError
 from steps.asr.corpus import describe_corpus, languages_of, load_units, read_utterances
 
 if TYPE_CHECKING:
     from pyspeech.asr.dataset import UtteranceDataset
     from pyspeech.asr.networks import Transducer
+    from pyspeech.asr.surroundings import Surroundings
     from pyspeech.asr.training import TransducerTraining
     from pyspeech.engine.run import Experiment
     from pyspeech.text.units import Units
@@ -114,6 +116,7 @@ def train_model(
         warp=conf.data.warp,
         channel_db=conf.data.channel_db,
         channel_corners=conf.data.channel_corners,
+        surroundings=surroundings_of(conf),
     )
     dev = make_dataset("dev")
     sampler = LanguageSampler(dataset.utterances, languages, *limits, train.seed, conf.data.minibatches, pooled)
@@ -127,7 +130,19 @@ def train_model(
         make_training, dataset, sampler, compute_loss, train, exp.dir / "training" / name, validate, exp.log
     )
     if training is not None:  # it is one process's of several
-        save_model(exp.dir / "models" / name, training.transducer, units, stats, conf.features)
+        save_model(exp.dir / "models" / name, training.transducer, units, stats, conf.features, conf.search)
+
+
+def surroundings_of(conf: Any) -> Surroundings | None:
+    """The Surroundings of utterances in training; None where none of their options is set."""
+    from pyspeech.asr.surroundings import Surroundings
+    from pyspeech.audio.io import find_audio
+
+    folder = conf.data.noise_dir
+    if folder and not Path(folder).is_dir():
+        raise UserError(f"data.noise_dir={folder}: no such folder; expected one of noise recordings")
+    surroundings = Surroundings(conf.data, conf.features.sampling_rate, find_audio([folder]) if folder else ())
+    return surroundings if surroundings.used else None
 
 
 def make_model(

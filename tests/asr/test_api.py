@@ -11,9 +11,11 @@ from tool_harness import one_line_error
 
 from pyspeech.asr import api
 from pyspeech.asr.api import Recognizer
+from pyspeech.asr.config import language_among
 from pyspeech.asr.transcripts import FORMATS
 from pyspeech.audio.io import read_audio
 from pyspeech.commands import transcribe
+from pyspeech.errors import UserError
 
 RATE = 16000
 
@@ -130,3 +132,16 @@ def test_files_that_do_not_fit(recognizer, files, tmp_path):
     with one_line_error("samples"):
         recognizer.transcribe(np.zeros(0))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("given, expected", [("hi-IN", "hi-IN"), ("hi", "hi-IN"), ("HI_in", "hi-IN"), ("en-GB", "en-GB")])
+def test_a_language_is_meant_by_its_first_part(given, expected):
+    assert language_among(given, ["en-GB", "en-IN", "hi-IN"]) == expected
+
+
+@pytest.mark.parametrize(
+    "given, message", [("en", "which of en-GB, en-IN?"), ("ta", "the model knows en-GB"), ("hin", "knows")]
+)
+def test_a_language_that_is_none_or_several(given, message):
+    with pytest.raises(UserError, match=f"^language {given}: .*{message}"):
+        language_among(given, ["en-GB", "en-IN", "hi-IN"])

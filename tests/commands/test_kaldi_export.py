@@ -16,8 +16,11 @@ from tool_harness import one_line_error, run_tool
 from pyspeech.commands import kaldi_export, kaldi_import
 from pyspeech.data.cuts import read_samples
 from pyspeech.data.manifests import Segment, Utterance, write_manifest, write_split
+from pyspeech.errors import UserError
 from pyspeech.features.config import FbankConfig
 from pyspeech.features.fbank import fbank
+from pyspeech.kaldi.reading import KaldiUtterance
+from pyspeech.kaldi.writing import write_data_dir
 from pyspeech.units.features_files import open_features, read_features
 
 RATE = 11025
@@ -137,3 +140,123 @@ def test_a_directory_is_checked_as_its_user_does(manifest, tmp_path):
     done = run_tool("kaldi_import", tmp_path / "data", tmp_path / "back.jsonl.gz")
     assert done.returncode == 1 and done.stdout.startswith(f"{tmp_path}/data/text, line 2: ")
     assert done.stdout.endswith(": 4 faults\n") and not (tmp_path / "back.jsonl.gz").exists()
+
+
+def changed(manifest, target, change):
+    """A copy of a manifest whose first entry is what `change` makes of it: JSON, or text."""
+    with gzip.open(manifest, "rt", encoding="utf-8") as stream:
+        first, *others = stream.read().splitlines()
+    entry = json.loads(first)
+    made = change(entry)
+    first = made if isinstance(made, str) else json.dumps(entry if made is None else made)
+    with gzip.open(target, "wt", encoding="utf-8") as stream:
+        stream.writelines(line + "\n" for line in (first, *others))
+    return target
+
+
+BAD_MANIFESTS = {
+    "text": (lambda cut: "hello", "line 1: not JSON"),
+    "cut off": (lambda cut: json.dumps(cut)[:60], "line 1: not JSON; is the file cut off"),
+    "an array": (lambda cut: [1, 2], "line 1: it is .1, 2.; expected a cut"),
+    "null": (lambda cut: "null", "line 1: it is null"),
+    "a recording": (lambda cut: cut["recording"], "line 1: '.*' is no cut with a recording"),
+    "a mixed cut": (
+        lambda cut: {"id": "m", "type": "MixedCut", "tracks": []},
+        "line 1: 'm' is a MixedCut; .* save others as audio",
+    ),
+    "padding": (lambda cut: {"id": "m", "type": "PaddingCut", "duration": 1.0}, "line 1: 'm' is a PaddingCut"),
+    "no recording": (lambda cut: cut.update(recording=None), "is no cut with a recording"),
+    "no source": (lambda cut: cut["recording"].update(sources=[]), "recording.sources is ..; expected where the audio is"),
+    "a number as source": (lambda cut: cut["recording"]["sources"][0].update(source=4), "recording.sources is"),
+    "no rate": (lambda cut: cut["recording"].update(sampling_rate=None), "sampling_rate is null; expected a number above 0"),
+    "start": (lambda cut: cut.update(start="x"), 'start is "x"; expected seconds'),
+    "duration": (lambda cut: cut.update(duration=-1.0), "duration is -1.0"),
+    "channel": (lambda cut: cut.update(channel=3), "channel is 3; expected one of 0"),
+    "id": (lambda cut: cut.update(id=5), "id is 5; expected a name"),
+    "supervisions": (lambda cut: cut.update(supervisions=None), "supervisions is null; expected a list"),
+    "no start of words": (lambda cut: cut["supervisions"][0].update(start=None), "supervision .*: start is null"),
+    "NaN": (lambda cut: cut["supervisions"][0].update(duration=float("nan")), "supervision .*: duration is NaN"),
+    "a number as text": (lambda cut: cut["supervisions"][0].update(text=5), "supervision .*: text is 5; expected text"),
+    "a list of speakers": (lambda cut: cut["supervisions"][0].update(speaker=["S"]), 'speaker is ."S".; expected text'),
+    "custom": (lambda cut: cut["supervisions"][0].update(custom="x"), 'custom is "x"; expected an object'),
+    "a field": (lambda cut: cut.update(foo=1), "line 1: not a cut that lhotse reads .TypeError"),
+    "a transform": (lambda cut: cut["recording"].update(transforms=[{"name": "Foo", "kwargs": {}}]), "that lhotse reads"),
+    "length": (lambda cut: cut["recording"].update(duration=99.0), "is said to have 99.00 s, and has 1.00 s"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_MANIFESTS)
+def test_bad_manifests_are_one_line(manifest, tmp_path, kind):
+    change, message = BAD_MANIFESTS[kind]
+    bad = changed(manifest, tmp_path / "bad.jsonl.gz", change)
+    with one_line_error(message):
+        kaldi_export.main([str(bad), str(tmp_path / "data")])
+
+
+def test_bad_files_are_one_line(manifest, tmp_path):
+    whole = manifest.read_bytes()
+    for name, content, message in (
+        ("a.jsonl.gz", whole[: len(whole) // 2], "damaged or not text .EOFError"),
+        ("b.jsonl.gz", b"plain", "damaged or not text .BadGzipFile"),
+        ("c.jsonl", "x\xe9".encode("latin1"), "damaged or not text .UnicodeDecodeError"),
+        ("d.jsonl", b"", "no utterance; expected cuts"),
+        ("e.txt", b"", "expected a lhotse manifest of cuts"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        with one_line_error(f"{name}: .*{message}"):
+            kaldi_export.main([str(tmp_path / name), str(tmp_path / "data")])
+
+
+def test_other_forms_of_a_manifest(manifest, tmp_path):
+    """A byte order mark and empty lines; a JSON array."""
+    with gzip.open(manifest, "rt", encoding="utf-8") as stream:
+        text = stream.read()
+    (tmp_path / "a.jsonl").write_text(text.replace("\n", "\n\n"), encoding="utf-8-sig")
+    (tmp_path / "b.json").write_text(json.dumps([json.loads(line) for line in text.splitlines()]))
+    for name in ("a.jsonl", "b.json"):
+        kaldi_export.main([str(tmp_path / name), str(tmp_path / "of" / name)])
+    assert len((tmp_path / "of/a.jsonl/text").read_text().splitlines()) == 5
+    assert (tmp_path / "of/a.jsonl/text").read_bytes() == (tmp_path / "of/b.json/text").read_bytes()
+
+
+def test_what_came_with_an_empty_text_goes_out_again(manifest, tmp_path):
+    silent = changed(manifest, tmp_path / "silent.jsonl.gz", lambda cut: cut["supervisions"][0].update(text=""))
+    kaldi_export.main([str(silent), str(tmp_path / "data")])
+    assert validate_data_dir(tmp_path / "data") is None
+    assert kaldi_import.main([str(tmp_path / "data"), str(tmp_path / "back.jsonl.gz")]) == 0
+    texts = {name: cut.supervisions[0].text for name, cut in cuts_of(tmp_path / "back.jsonl.gz").items()}
+    assert texts == {name: cut.supervisions[0].text for name, cut in cuts_of(silent).items()} and "" in texts.values()
+    kaldi_export.main([str(tmp_path / "back.jsonl.gz"), str(tmp_path / "again")])
+    assert (tmp_path / "again/text").read_bytes() == (tmp_path / "data/text").read_bytes()
+    none = changed(manifest, tmp_path / "none.jsonl.gz", lambda cut: cut["supervisions"][0].update(text=None))
+    with one_line_error("no text, though others have one"):
+        kaldi_export.main([str(none), str(tmp_path / "other")])
+
+
+def data_dir(folder, durations, **places):
+    """A data directory of utterances of a file each, of 5 s by utt2dur if nothing else is said."""
+    rows = [KaldiUtterance(name, name, str(place), text="one") for name, place in places.items()]
+    write_data_dir(folder, rows, {name: durations.get(name, 5.0) for name in places})
+    return folder
+
+
+def test_problems_of_each_set_are_kept_and_name_the_option_of_the_tool(tmp_path):
+    audio = write_audio(tmp_path / "a.wav", 5.0, 8000)
+    bad = {f"b{number}": "false |" for number in range(3)}
+    for name in ("train", "test"):
+        folder = data_dir(tmp_path / name, {}, a=audio, **bad)
+        with pytest.raises(UserError, match="mend them, or --skip-bad leaves them out"):
+            kaldi_import.main([str(folder), str(tmp_path / f"{name}.jsonl.gz")])
+        kaldi_import.main(["--skip-bad", str(folder), str(tmp_path / f"{name}.jsonl.gz")])
+    kaldi_import.main([str(data_dir(tmp_path / "dev", {}, a=audio)), str(tmp_path / "dev.jsonl.gz")])
+    assert sorted(path.name for path in tmp_path.glob("*problems.txt")) == ["test_problems.txt", "train_problems.txt"]
+    listed = (tmp_path / "train_problems.txt").read_text().splitlines()
+    assert len(listed) == 3 and "false |: the command failed with exit status 1" in listed[0]
+
+
+def test_a_length_that_is_not_that_of_the_audio_is_a_problem(tmp_path):
+    audio = write_audio(tmp_path / "a.wav", 5.0, 8000)
+    folder = data_dir(tmp_path / "data", {"b": 99.0, "c": 5.4}, a=audio, b=audio, c=audio)
+    kaldi_import.main(["--skip-bad", str(folder), str(tmp_path / "x.jsonl.gz")])
+    assert "5.00 s of audio; its corpus says 99 s (utt2dur)" in (tmp_path / "x_problems.txt").read_text()
+    assert list(cuts_of(tmp_path / "x.jsonl.gz")) == ["a", "c"]

@@ -9,14 +9,17 @@ import signal
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import soundfile
 import torch
+from lhotse import CutSet, Recording, SupervisionSegment
 from tiny_asr import babble, save_random_model
 from tool_harness import ENVIRONMENT, run_tool, tool_command
 
+from pyspeech.asr.api import Recognizer
 from pyspeech.asr.checkpoint import load_model
 from pyspeech.asr.config import EarlyStopping, Endpointing, SearchConfig
 from pyspeech.asr.hypotheses import Word
@@ -31,6 +34,7 @@ from pyspeech.errors import UserError
 from pyspeech.model_file import write
 from pyspeech.sad.config import KIND
 from pyspeech.text.width import display_width
+from steps.asr.score import recognizer as recipe_recognizer
 from tests.audio.test_live import wav_stream
 
 RATE = 16000
@@ -118,6 +122,36 @@ def test_a_short_file_is_what_the_library_says(models, short, capsys):
     assert all(0 <= word["start"] < word["end"] <= 4.0 and 0 < word["confidence"] <= 1 for word in segment["words"])
     assert found["lid"] == pytest.approx(expected.lid, abs=1e-3) and found["t_avg"] == 3.0
     assert call(capsys, short, "--model", models["lid"])[0] == f"short\t{expected.text}\n"
+
+
+@pytest.mark.parametrize("option", [{"beam": 1}, {"max_symbols": 1}, {"prune": 0.3}])
+def test_the_search_is_the_recipes(models, tmp_path, capsys, option):
+    """The texts that the recipe decodes, and so its WER, with each option changed; also as options, of an older model."""
+    search = SearchConfig(**option)
+    save_random_model(tmp_path / "models" / "multi_softmax_lid", "multi_softmax", lid=True, search=search)
+    cuts = [write_utterance(tmp_path / f"{number}.wav", babble(3, seed=number)) for number in range(8)]
+    CutSet.from_cuts(cuts).to_file(tmp_path / "test.jsonl.gz")
+    decode = recipe_recognizer(SimpleNamespace(dir=tmp_path), SimpleNamespace(search=search), "multi_softmax_lid")
+    table = {line["id"]: line["hyp"] for line, *_ in decode("hi-IN", cuts)}
+
+    def tool(model, *options):
+        found = call_json(capsys, tmp_path / "test.jsonl.gz", "--model", model, *options)
+        return {one["recording"]: one["text"] for one in found}
+
+    assert tool(tmp_path / "models" / "multi_softmax_lid") == table
+    assert tool(models["lid"]) != table
+    ((name, value),) = option.items()
+    assert tool(models["lid"], f"--{name.replace('_', '-')}", value) == table
+    bundle = Recognizer.load(models["lid"], **option)
+    assert [bundle.transcribe(tmp_path / f"{number}.wav").text for number in range(8)] == list(table.values())
+
+
+def write_utterance(path, samples):
+    """A cut of a file of its own."""
+    soundfile.write(path, samples, RATE)
+    cut = Recording.from_file(path).to_cut()
+    cut.supervisions = [SupervisionSegment(cut.id, cut.recording_id, 0.0, cut.duration, text="क", language="hi-IN")]
+    return cut
 
 
 def test_a_long_file_comes_in_segments(models, tmp_path, capsys, monkeypatch):
@@ -304,6 +338,8 @@ def test_languages(models, short, capsys):
         (expected,) = recognize(load_model(models[name]), [samples], None if language == "auto" else language)
         assert expected.text and (found["text"], found["language"]) == (expected.text, expected.language)
         assert language == "auto" or found["language"] == language
+        if language != "auto":
+            assert call_json(capsys, short, "--model", models[name], "--language", language[:2]) == [found]
 
 
 @pytest.mark.parametrize("name", ["plain", "onehot"])
@@ -332,7 +368,7 @@ def test_early_stopping_and_int8(models, short, capsys):
     "arguments, message",
     [
         (["absent.wav"], "absent.wav: no such file or folder"),
-        (["--language", "fr-FR"], "--language fr-FR: the model in .* has en-IN, hi-IN, ta-IN"),
+        (["--language", "fr-FR"], "language fr-FR: the model knows en-IN, hi-IN, ta-IN"),
         (["--nbest", "2", "--format", "ctm"], "--nbest 2: --format ctm has no place"),
         (["--stream", "--format", "trn"], "--stream: --format trn needs the whole recording"),
         (["--nbest", "5", "--beam", "4"], "--beam 4: .* expected at least 5"),

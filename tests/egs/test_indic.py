@@ -9,6 +9,9 @@ from browser_harness import check_page
 from recipe_harness import Recipe, fixtures, mistakes
 from tiny_corpora import make_mucs
 
+from pyspeech.asr.checkpoint import load_model
+from pyspeech.asr.config import SearchConfig
+
 pytestmark = pytest.mark.slow  # the recipe runs, is killed and resumed
 
 # Networks of a few parameters, a few steps, a checkpoint in the middle; every kind of training and of decoding.
@@ -16,7 +19,7 @@ OPTIONS = """
     --profile quick skip_bad=true systems=[multi_softmax,multi_softmax_lid,multi_softmax_finetuned]
     model.encoder_layers=1 model.encoder_size=16 model.predictor_size=8 model.embedding=8 model.joint=16
     model.lid_sizes=[8] data.max_utterances=4 train.max_steps=12 train.valid_every=6 train.save_every=2
-    train.log_every=2 finetune_steps=0.34
+    train.log_every=2 finetune_steps=0.34 data.pauses=0.5 data.join=0.5 data.level_db=6 search.beam=3 search.max_symbols=5 search.prune=7
 """
 INDIC = Recipe("indic", *OPTIONS.split())
 SYSTEMS = ["multi_softmax", "multi_softmax_lid", "multi_softmax_finetuned"]
@@ -52,6 +55,8 @@ def test_tables_and_figures(corpus, undisturbed):
         "trade_off.png",
         "confusion_multi_softmax_lid.png",
     }
+    for model in (*SYSTEMS[:2], f"{SYSTEMS[2]}/hi-IN"):
+        assert load_model(folder / "models" / model).search == SearchConfig(3, 5, 7.0)
     assert INDIC.would_run(folder, f"corpus={corpus}") == []
 
 

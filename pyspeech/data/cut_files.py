@@ -1,0 +1,109 @@
+"""Manifests of cuts as people bring them: each line is checked before lhotse makes a cut of it, and named where it is none."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspeech.errors import UserError
+from pyspeech.files import text_lines
+
+if TYPE_CHECKING:
+    from lhotse.cut import MonoCut
+
+LINES, WHOLE = (".jsonl", ".jsonl.gz"), (".json", ".json.gz")
+TEXTS = ("text", "speaker", "language", "gender")  # of a supervision
+
+
+def read_cuts(path: Path | str) -> Iterator[tuple[str, MonoCut]]:
+    """The cuts of a manifest (JSON lines, or a JSON array) that lie in one recording and channel, each with what messages call
+    it: its line, or number. UserError for a file that cannot be read, and for the first entry that is no such cut.
+    """
+    path = Path(path)
+    if not str(path).endswith((*LINES, *WHOLE)):
+        raise UserError(f"{path}: expected a lhotse manifest of cuts, *.jsonl or *.jsonl.gz")
+    if str(path).endswith(WHOLE):
+        entries = _parsed(str(path), "".join(text_lines(path)))
+        for number, entry in enumerate(entries if isinstance(entries, list) else [entries], 1):
+            yield f"{path}, entry {number}", _cut(f"{path}, entry {number}", entry)
+        return
+    for number, line in enumerate(text_lines(path), 1):
+        if line.strip():
+            where = f"{path}, line {number}"
+            yield where, _cut(where, _parsed(where, line))
+
+
+def _parsed(where, text):
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise UserError(f"{where}: not JSON; is the file cut off?") from None
+
+
+def _cut(where: str, entry: Any) -> MonoCut:
+    from lhotse.serialization import deserialize_item
+
+    _check(where, entry)
+    try:
+        return deserialize_item(entry)
+    except Exception as error:  # lhotse raises nearly every kind
+        reason = " ".join(str(error).split())[:160]
+        raise UserError(f"{where}: not a cut that lhotse reads ({type(error).__name__}: {reason})") from error
+
+
+def _check(where, entry):
+    """UserError for what lhotse would take, and fail on later, or misread."""
+
+    def require(good, name, value, expected):
+        if not good:
+            raise UserError(f"{where}: {name} is {json.dumps(value, ensure_ascii=False)[:80]}; expected {expected}")
+
+    require(isinstance(entry, dict), "it", entry, "a cut of a lhotse manifest")
+    kind, recording = entry.get("type", "MonoCut"), entry.get("recording")
+    if kind != "MonoCut" or not isinstance(recording, dict):
+        name = f"'{entry.get('id')}' is " + (f"a {kind}" if kind != "MonoCut" else "no cut with a recording")
+        raise UserError(f"{where}: {name}; expected cuts of one recording and channel: save others as audio first")
+    require(_is_name(entry.get("id")), "id", entry.get("id"), "a name")
+    require(_is_name(recording.get("id")), "recording.id", recording.get("id"), "a name")
+    sources, channels = recording.get("sources"), recording.get("channel_ids") or [0]
+    named = _is_list(sources, dict) and sources and all(isinstance(one.get("source"), str) for one in sources)
+    require(named, "recording.sources", sources, "where the audio is")
+    require(_is_seconds(entry.get("start")), "start", entry.get("start"), "seconds, 0 or more")
+    for holder, name in ((entry, "duration"), (recording, "duration"), (recording, "sampling_rate")):
+        value: Any = holder.get(name)
+        require(_is_number(value) and value > 0, name, value, "a number above 0")
+    channel = entry.get("channel")
+    require(channel in channels, "channel", channel, f"one of {', '.join(map(str, channels))}")
+    require(_is_list(entry.get("supervisions"), dict), "supervisions", entry.get("supervisions"), "a list of supervisions")
+    for one in entry["supervisions"]:
+        _check_supervision(require, one)
+
+
+def _check_supervision(require, one):
+    require(_is_name(one.get("id")), "the id of a supervision", one.get("id"), "a name")
+    name = f"supervision {one['id']}:"
+    start, duration = one.get("start"), one.get("duration")
+    require(_is_number(start), f"{name} start", start, "a number of seconds")
+    require(_is_number(duration) and duration > 0, f"{name} duration", duration, "seconds, above 0")
+    for field in TEXTS:
+        require(isinstance(one.get(field), (str, type(None))), f"{name} {field}", one.get(field), "text, or none")
+    require(isinstance(one.get("custom"), (dict, type(None))), f"{name} custom", one.get("custom"), "an object, or none")
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_list(value, kind):
+    return isinstance(value, list) and all(isinstance(one, kind) for one in value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_seconds(value):
+    return _is_number(value) and value >= 0

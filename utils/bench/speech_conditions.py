@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""What a transducer makes of a test set as it is, and as recordings have it: behind silence, in noise, joined and streamed.
+
+Each utterance is recognised as a whole, without its language where the model can tell. Its floor is noise of the spectrum
+and level of its quietest 0.1 s; white noise lies so far below the RMS of the utterance. Joined: three utterances of a
+language, their floor for a second around each, streamed with endpoints. What is random follows from an utterance's place.
+
+examples:
+  utils/bench/speech_conditions.py --corpus egs/indic/exp/quick/corpus --model egs/indic/exp/quick/models/multi_softmax_lid
+"""
+
+__import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../../.."))
+from pyspeech.launch import ensure_environment
+
+ensure_environment()
+from pyspeech.commands.arguments import tool_parser
+from pyspeech.commands.terminal import exit_after, set_up_messages
+
+JOINED = 3  # utterances of a stream
+BATCH = 16  # utterances that are recognised together
+BLOCK = 0.3  # seconds that a stream brings at a time
+
+
+def main(arguments=None):
+    parser = tool_parser(__doc__)
+    parser.add_argument("--corpus", metavar="DIR", required=True, help="corpus in an experiment folder of egs/indic")
+    parser.add_argument("--model", metavar="DIR", required=True, help="folder of a model.pt that egs/indic/run.py made")
+    parser.add_argument("--set", choices=("dev", "test"), default="test", help="which of its sets (default: test)")
+    options = parser.parse_args(arguments)
+    status = set_up_messages()
+    from pyspeech.asr.api import Recognizer
+    from pyspeech.asr.config import KIND
+    from pyspeech.errors import UserError
+    from pyspeech.model_file import find_model
+    from pyspeech.report.tables import markdown_table
+
+    recognizer = Recognizer.load(find_model(options.model, KIND))
+    utterances = read_set(options.corpus, options.set, recognizer)
+    if not utterances:
+        raise UserError(f"--corpus {options.corpus}: no {options.set} utterance in a language of the model")
+    rows = []
+    for name, change in conditions(recognizer.sampling_rate).items():
+        status.show(f"{name} ...")
+        rows.append([name, *figures(recognise(recognizer, utterances, change))])
+    status.show("joined ...")
+    rows.append(["joined in threes, streamed", *figures(stream(recognizer, utterances), of_streams=True)])
+    status.clear()
+    print(markdown_table(["condition", "WER", "utterances of the right language"], rows))
+
+
+def read_set(corpus, name, recognizer):
+    """[(id, language, text, samples), ...] of the utterances in the model's languages, in the order of the languages."""
+    from pyspeech.data.cuts import read_samples
+    from pyspeech.data.manifests import load_cuts
+    from pyspeech.text.normalize import normalize
+
+    found = []
+    for cut in load_cuts(corpus, name):
+        said = cut.supervisions[0]
+        if said.language in recognizer.languages:
+            samples = read_samples(cut, recognizer.sampling_rate)
+            found.append((cut.id, said.language, normalize(said.text or "", said.language), samples))
+    return sorted(found, key=lambda one: one[1])
+
+
+def conditions(rate):
+    """{name: change(samples (N,) at `rate` Hz) -> (M,)}; chance is numpy's global generator's."""
+    import numpy as np
+
+    from pyspeech.asr.surroundings import at_level, coloured, floor_noise
+
+    def floor(seconds, before=True):
+        def change(samples):
+            pause = floor_noise(samples, round(seconds * rate), rate)
+            return np.concatenate([pause, samples] if before else [samples, pause])
+
+        return change
+
+    def white(seconds, level):
+        return lambda samples: np.concatenate([at_level(coloured(round(seconds * rate), rate, 0.0), level), samples])
+
+    def in_noise(decibels):
+        def change(samples):
+            level = 10 * np.log10(max(np.mean(np.square(samples, dtype=np.float64)), 1e-30))
+            return samples + at_level(coloured(len(samples), rate, 0.0), level - decibels)
+
+        return change
+
+    return {
+        "as it is": lambda samples: samples,
+        "0.5 s of its floor before": floor(0.5),
+        "1 s of its floor before": floor(1.0),
+        "0.5 s of white noise of -80 dB before": white(0.5, -80.0),
+        "1 s of white noise of -50 dB before": white(1.0, -50.0),
+        "1 s of zeros before": lambda samples: np.concatenate([np.zeros(rate, np.float32), samples]),
+        "2 s of zeros before": lambda samples: np.concatenate([np.zeros(2 * rate, np.float32), samples]),
+        "1 s of its floor behind": floor(1.0, before=False),
+        "white noise 20 dB below": in_noise(20.0),
+        "white noise 10 dB below": in_noise(10.0),
+    }
+
+
+def recognise(recognizer, utterances, change):
+    """What `score_utterances` takes, of utterances as `change` makes them."""
+    import numpy as np
+
+    heard = []
+    for number, (_, _, _, samples) in enumerate(utterances):
+        np.random.seed(number)
+        heard.append(change(samples))
+    results = []
+    for first in range(0, len(heard), BATCH):
+        results += recognizer.recognize(heard[first : first + BATCH])
+    return [
+        (name, language, None, text, result.text, result.language)
+        for (name, language, text, _), result in zip(utterances, results, strict=True)
+    ]
+
+
+def stream(recognizer, utterances):
+    """The same of utterances that are joined in threes, with a second of their floor around each, and streamed."""
+    import numpy as np
+
+    from pyspeech.asr.surroundings import floor_noise
+
+    scored, rate = [], recognizer.sampling_rate
+    for language in dict.fromkeys(one[1] for one in utterances):
+        own = [one for one in utterances if one[1] == language]
+        for first in range(0, len(own), JOINED):
+            some, pieces = own[first : first + JOINED], []
+            np.random.seed(first)
+            for _, _, _, samples in some:
+                pieces += [floor_noise(samples, rate, rate), samples]
+            joined = np.concatenate([*pieces, floor_noise(some[-1][3], rate, rate)])
+            size = round(BLOCK * rate)
+            blocks = (joined[start : start + size] for start in range(0, len(joined), size))
+            segments = [result for result, _ in recognizer.segments(blocks) if result.final and result.text]
+            text = " ".join(result.text for result in segments)
+            scored.append((some[0][0], language, None, " ".join(one[2] for one in some), text, None))
+    return scored
+
+
+def figures(scored, of_streams=False):
+    """The cells of a row: WER in % with its 95 % interval, and how many utterances have the right language."""
+    from pyspeech.report.tables import bracketed, percent
+    from pyspeech.text.wer import score_utterances
+
+    average = score_utterances(scored)["average"]
+    right = sum(language == predicted for _, language, _, _, _, predicted in scored)
+    wer = f"{percent(average['errors'] / average['words'], 1)} {bracketed(average['ci'])}"
+    return [wer, None if of_streams else f"{right} of {len(scored)}"]
+
+
+if __name__ == "__main__":
+    exit_after(main)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,7 @@ def _placed(spans, offset, seconds):
             yield {"left": round(place, 3), "width": round(width, 3), "kind": kind, "text": text, "title": title}
 
 
-def curve(curves: dict[str, Sequence[tuple[float, float]]], offset: float, seconds: float) -> dict[str, Any]:
+def curve(curves: Mapping[str, Sequence[tuple[float, float]]], offset: float, seconds: float) -> dict[str, Any]:
     """A row with lines: {label: [(seconds in the recording, value from 0 to 1)]}."""
     paths = []
     for points in curves.values():
@@ -103,7 +103,7 @@ def curve(curves: dict[str, Sequence[tuple[float, float]]], offset: float, secon
 
 
 def threshold(
-    chart: dict, x: Sequence[float], rows: dict[str, dict[str, Sequence[float]]], start: float, unit: str = "system"
+    chart: dict, x: Sequence[float], rows: Mapping[str, Mapping[str, Sequence[float]]], start: float, unit: str = "system"
 ) -> dict[str, Any]:
     """A chart over x with a slider, and a table of the values there.
 

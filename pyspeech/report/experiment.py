@@ -123,8 +123,7 @@ def _records(folder) -> Iterator[dict[str, Any]]:
 
 def _trainings(logs) -> Iterator[tuple[str, Curves]]:
     """(name of a training, its curves) of the log files that have any."""
-    paths = sorted(logs.glob("*.log"), key=lambda path: (int(re.match(r"\d*", path.name)[0] or 0), path.name))
-    for path in paths:
+    for path in sorted(logs.glob("[0-9]*-*.log"), key=lambda path: (int(path.name.partition("-")[0]), path.name)):
         stage = path.stem.partition("-")[2].removeprefix("train_")
         for model, curves in read_curves(path).items():
             yield (model if model.startswith(stage) else f"{stage} {model}".strip(), curves)

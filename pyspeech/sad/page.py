@@ -15,7 +15,7 @@ from pyspeech.report.sources import read_sources
 
 WORST = 4  # misses, and false alarms, of each system that are shown
 SECONDS, MOST_SECONDS = 12.0, 30.0  # of a picture; of one with a longer error
-MOST_STREAMS = 1500  # in which errors are looked for
+MOST_FILES = 9000  # of hypotheses, in which errors are looked for
 KINDS = ("missed speech", "false alarm")
 COLOURS = [("reference", "speech of the reference"), ("hit", "found"), ("miss", "missed"), ("false", "false alarm")]
 
@@ -27,10 +27,10 @@ def view(experiment, media) -> list[dict[str, Any]]:
     if panels := list(_thresholds(folder / "sweeps", collar)):
         text = f"Figures of dev at every threshold, collar {collar} s. The slider begins where the best system has its own."
         sections.append(section("thresholds", "Thresholds", [text], thresholds=panels))
-    streams, searched = _streams(folder)
     systems = _systems(folder / "hypotheses", collar)
+    streams, total = _streams(folder, MOST_FILES // max(1, len(systems)))
     if streams and systems:
-        sections.append(_errors(experiment, media, streams, systems, float(collar), searched))
+        sections.append(_errors(experiment, media, streams, systems, float(collar), total))
     return sections
 
 
@@ -72,8 +72,8 @@ def _columns(sweep):
     return {column: [100 * value for value in sweep[key]] for column, key in named.items() if key in sweep}
 
 
-def _streams(folder):
-    """([(set, cut, its reference)], how many there are) of the scored sets; the first of each where there are many."""
+def _streams(folder, most):
+    """([(set, cut, its reference)], how many there are) of the scored sets; the first of each where there are over `most`."""
     from pyspeech.sad.formats import read_reference
 
     sets = sorted(path.name for path in (folder / "corpus" / "reference").glob("*") if path.name != "train")
@@ -82,7 +82,7 @@ def _streams(folder):
     for name in sets:
         cuts = read_sources(folder / "corpus", name)
         total += len(cuts)
-        for cut in cuts[: MOST_STREAMS // len(sets)]:
+        for cut in cuts[: most // len(sets)]:
             path = folder / "corpus" / "reference" / name / f"{cut.recording}.txt"
             if path.is_file():
                 found.append((name, cut, read_reference(path)))

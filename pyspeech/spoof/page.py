@@ -96,7 +96,7 @@ def _histogram(scored, system, start):
         shares = 100 * counts / counts.sum()
         lines[f"{shown.set}, {kind}"] = list(zip(edges.tolist(), [*shares.tolist(), float(shares[-1])], strict=True))
     chart = line_chart(f"{system}: scores of {shown.set}", lines, "threshold", "utterances / %", step=True)
-    x = np.linspace(*chart["limits"], STEPS)
+    x = np.linspace(chart["limits"][0], chart["limits"][1], STEPS)
     rows = {
         each.set: {
             "genuine called fake / %": 100 * np.searchsorted(np.sort(each.genuine), x) / len(each.genuine),

@@ -61,7 +61,7 @@ def _spoken(folder, media, system):
     from pyspeech.units.submission import synthesis_names
 
     sources = {source.id: source for source in read_sources(folder / "corpus", "test")}
-    voices = sorted({source.supervision.get("speaker") for source in read_sources(folder / "corpus", "voice")} - {None})
+    voices = sorted({source.supervision.get("speaker") or "" for source in read_sources(folder / "corpus", "voice")} - {""})
     names = synthesis_names((id, voice) for id in sources for voice in voices)
     waves: dict[str, list[tuple[str, Path]]] = {}
     for (id, voice), name in sorted(names.items()):

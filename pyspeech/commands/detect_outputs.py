@@ -38,7 +38,7 @@ def process(recording: Recording, detect: Detector, options: argparse.Namespace,
     begin = time.perf_counter()
     channel = channel_of(recording, options)
     blocks = stream_recording(recording, detect.sampling_rate, channel, block_seconds=60.0, raw=raw_format(options))
-    found = detect.detect_blocks(blocks, "standard input" if recording.path == "-" else recording.path)
+    found = detect.detect_blocks(blocks, "standard input" if recording.path == "-" else str(recording.path))
     text = _text(recording, found, channel or 0, options)
     if options.output:
         _write(recording, found, text, options)

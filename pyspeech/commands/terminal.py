@@ -120,7 +120,7 @@ def process_each(
             if len(recordings) > 1:
                 shown = f"{progress_bar(place, len(recordings), time.monotonic() - begin)} {shown}"
             status.show(shown)
-            with say_errors(recording.path, failed):
+            with say_errors(str(recording.path), failed):
                 process(recording, shown)
                 finished.append(recording)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyspeech.asr.registry import ENCODERS, lstm_parameters
-from pyspeech.errors import UserError, requirement
+from pyspeech.errors import UserError, folder_or, requirement
 from pyspeech.model_file import Kind
 
 KIND = Kind("transducer", "indic", "exp/NAME/models/SYSTEM")
@@ -109,7 +109,7 @@ class DataConfig:
     pauses: float = 0.0  # share of utterances with a pause before them, and with one behind them (surroundings.py)
     longest_pause: float = 2.0  # seconds a pause lasts at most
     pause_kinds: list[str] = field(default_factory=lambda: list(PAUSE_KINDS))  # what pauses hold, each kind as often
-    noise_dir: str = ""  # folder of recordings for pauses of the kind folder
+    noise_dir: str = folder_or("none", what="noise recordings, such as musan/noise")  # for pauses of the kind folder
     join: float = 0.0  # share of utterances that another one of their language follows, after a pause
     level_db: float = 0.0  # make speech louder or softer by up to this many dB
     stored_gb: float = 100.0  # gigabytes of features stored on disk, about 17 h of audio each; the rest is computed in training
@@ -131,7 +131,7 @@ class DataConfig:
             require(name, 0 <= getattr(self, name) <= 1, "0 to 1")
         require("longest_pause", 0.05 <= self.longest_pause <= 30, "0.05 to 30 seconds")
         kinds = set(self.pause_kinds)
-        good = kinds <= set(PAUSE_KINDS) and bool(kinds if self.noise_dir else kinds - {"folder"})
+        good = kinds <= set(PAUSE_KINDS) and bool(kinds if self.noise_dir != "none" else kinds - {"folder"})
         require("pause_kinds", good, f"any of {', '.join(PAUSE_KINDS)}; folder alone needs noise_dir")
         require("level_db", 0 <= self.level_db <= 60, "0 (none) to 60")
         require("channel_db", 0 <= self.channel_db <= 60, "0 (none) to 60")

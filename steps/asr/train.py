@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspeech.errors import UserError
 from steps.asr.corpus import describe_corpus, languages_of, load_units, read_utterances
 
 if TYPE_CHECKING:
@@ -139,9 +138,7 @@ def surroundings_of(conf: Any) -> Surroundings | None:
     from pyspeech.audio.io import find_audio
 
     folder = conf.data.noise_dir
-    if folder and not Path(folder).is_dir():
-        raise UserError(f"data.noise_dir={folder}: no such folder; expected one of noise recordings")
-    surroundings = Surroundings(conf.data, conf.features.sampling_rate, find_audio([folder]) if folder else ())
+    surroundings = Surroundings(conf.data, conf.features.sampling_rate, () if folder == "none" else find_audio([folder]))
     return surroundings if surroundings.used else None
 
 

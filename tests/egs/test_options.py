@@ -162,7 +162,6 @@ ACCEPTED = {
         "fearless.real": ["[-1]", "[0]", "[]", "[nan]", "[inf]", "[x]"],
         "fearless.real_as": ["[]"],
     },
-    "which folder has noises, the training says; nothing: none": {"DataConfig.noise_dir": list(VALUES)},
     "[]: no tags": {"indic.tags": ["[]"]},
     "a tag is any text": {"indic.tags": ["[-1]", "[0]", "[nan]", "[inf]", "[x]"]},
     "[]: all that there are": {"indic.languages": ["[]"]},

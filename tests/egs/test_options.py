@@ -31,7 +31,6 @@ ACCEPTED = {
         **dict.fromkeys([f"CropConfig.{name}" for name in ("clean_batches", "pair_loss", "resynthesized", "speed")], ["0"]),
         "CropConfig.silence": ["0"],
         "DataConfig.channel_db": ["0"],
-        **dict.fromkeys(["DataConfig.pauses", "DataConfig.join", "DataConfig.level_db"], ["0"]),
         "DatasetConfig.augment": ["0"],
         "DatasetConfig.speed": ["0"],
         "FbankConfig.mean_frames": ["0"],

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Score speech activity detection: the official detection cost function (DCF) with precision, recall and F1."""
+"""Write the report page of an experiment: results, examples to look at and listen to, training curves, what ran."""
 
 __import__("sys").path.insert(0, __import__("os").path.realpath(__file__ + "/../.."))
 from pyspeech.launch import run_command

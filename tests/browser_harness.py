@@ -180,7 +180,7 @@ def check_page(browser, page, pictures, sliders):
     assert browser.run("[...document.querySelectorAll('audio')].length") > 0
     assert browser.run(PLAYED) == [True, True]
     filtered = browser.run(FILTERED)
-    assert filtered and all(max(counts) > 0 for counts in filtered)
+    assert filtered and all(max(counts) > 0 for counts in filtered), filtered
     moved = browser.run(SLID)
     assert bool(moved) == sliders and all(count > 1 for count in moved)
     assert browser.run("typeof hostile") == "undefined"

@@ -33,9 +33,20 @@ def section(
         heat: {"title", "header", "rows": [(label, [(text, share of the colour, 0 to 1, or None)])]}.
         tables: {"title", "header", "rows"}.
         examples: Of `example`.
-        filters: (key of entries, label, values, the value at first or "") of the selects above the examples.
+        filters: (key of entries, label, values, the value at first or "") of the selects above the examples. Where the
+            first values together would leave no example, later ones are left out.
     """
+    filters = _leaving_some(filters, examples)
     return {**locals(), "template": "blocks.html"}
+
+
+def _leaving_some(filters, examples):
+    left, kept = [entry for each in examples for entry in each["entries"]], []
+    for key, label, values, first in filters:
+        some = [entry for entry in left if first in ("", entry.get(key))]
+        kept.append((key, label, values, first if some else ""))
+        left = some or left
+    return kept
 
 
 def example(

@@ -78,7 +78,8 @@ def set_up_messages() -> StatusLine:
     class OneLine(logging.Handler):
         def emit(self, record):
             status.clear()
-            print(self.format(record), file=sys.stderr)
+            # One write: with PYTHONUNBUFFERED the lines of several processes would run into each other else.
+            sys.stderr.write(f"{self.format(record)}\n")
 
     logging.basicConfig(format="%(levelname)s: %(message)s", handlers=[OneLine()])
     logging.addLevelName(logging.WARNING, "warning")

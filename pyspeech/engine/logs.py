@@ -21,9 +21,14 @@ NAMES = ("pyspeech", "local", "steps")  # whose INFO lines are shown; of other l
 
 
 def say(text: str, stream: TextIO | None = None) -> None:
-    """Print on standard output, or `stream`. The terminal may have gone: the run goes on, with its log files."""
+    """Print on standard output, or `stream`. The terminal may have gone: the run goes on, with its log files.
+
+    Text and line end are one write: with PYTHONUNBUFFERED the lines of several processes would run into each other else.
+    """
+    stream = stream or sys.stdout
     with contextlib.suppress(OSError):
-        print(text, file=stream or sys.stdout, flush=True)
+        stream.write(f"{text}\n")
+        stream.flush()
 
 
 class ScreenHandler(logging.Handler):

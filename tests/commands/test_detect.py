@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 
 import numpy as np
@@ -412,8 +413,9 @@ def test_several_processes_give_what_one_gives(edges, tmp_path):
     for options in (["--format", "csv"], ["--format", "audacity"]):
         one, two = (run(folder, *options, "--jobs", jobs) for jobs in (1, 3))
         assert one.stdout == two.stdout and one.returncode == two.returncode == 1
-        lines = [[line for line in sorted(run.stderr.splitlines()) if "computed in" not in line] for run in (one, two)]
-        assert lines[0] == lines[1] and "17 recordings: " in two.stderr
+        # What libmpg123 says of damaged MP3 it writes itself, in pieces, between the lines of other processes.
+        lines = [re.findall(r"(?:warning|error): [/\d].*", run.stderr) for run in (one, two)]
+        assert sorted(lines[0]) == sorted(lines[1]) and "17 recordings: " in two.stderr
     assert run(folder / "pcm.wav", folder / "96k.wav", "--jobs", "2", "-o", tmp_path / "out").returncode == 0
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"pcm.rttm", "96k.rttm"}
 

@@ -15,7 +15,7 @@ same prefix have the same, and sums over alignments stay sums.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import torch
@@ -36,10 +36,10 @@ class Source:
 
 @dataclass
 class SearchContext:
-    """Sources of scores of a search, and the weight of the internal language model that is subtracted."""
+    """Sources of scores of a search, and by head the weight of the internal language model that is subtracted."""
 
     sources: list[Source]
-    ilm_weight: float = 0.0
+    ilm_weights: dict[int, float] = field(default_factory=dict)
 
 
 class Fusion:
@@ -51,14 +51,14 @@ class Fusion:
 
     def __init__(self, model: Transducer, row_heads: torch.Tensor, context: SearchContext, predicted: torch.Tensor) -> None:
         """row_heads: (R,) int64, rows ordered by head, utterance, slot; predicted: (R, J), the projected predictions."""
-        self.model, self.row_heads, self.ilm_weight = model, row_heads, context.ilm_weight
+        self.model, self.row_heads, self.ilm_weights = model, row_heads, context.ilm_weights
         self.sources = [Source(item.graph.to(row_heads.device), item.starts, item.weight) for item in context.sources]
         self.nodes = [
             item.starts.to(row_heads.device).flatten().repeat_interleave(len(row_heads) // item.starts.numel())
             for item in self.sources
         ]
         self.size = max(model.vocabulary_sizes)
-        if self.ilm_weight:
+        if self.ilm_weights:
             self._silence = model.project_encoded(predicted.new_zeros(1, model.config.encoder_size))
         self.bonus = self._bonus(self.nodes, row_heads, predicted)
 
@@ -95,9 +95,9 @@ class Fusion:
         bonus = torch.zeros(len(heads), self.size, dtype=torch.float64, device=heads.device)
         for item, own in zip(self.sources, nodes, strict=True):
             bonus[:, : item.graph.size] += item.weight * item.graph.values_at(own)
-        if self.ilm_weight:
-            for head in heads.unique().tolist():
-                rows = (heads == head).nonzero()[:, 0]
+        for head, weight in self.ilm_weights.items():
+            rows = (heads == head).nonzero()[:, 0]
+            if len(rows):
                 logits = self.model.head_logits(self._silence, predicted[rows], head)
-                bonus[rows, 1 : logits.shape[1]] -= self.ilm_weight * logits[:, 1:].log_softmax(dim=-1).double()
+                bonus[rows, 1 : logits.shape[1]] -= weight * logits[:, 1:].log_softmax(dim=-1).double()
         return bonus

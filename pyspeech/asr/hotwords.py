@@ -20,14 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyspeech.asr.config import HOTWORDS_SCORE
 from pyspeech.errors import UserError
 from pyspeech.files import text_lines
 
 if TYPE_CHECKING:
     from pyspeech.asr.context_graph import ContextGraph
     from pyspeech.text.units import Units
-
-SCORE = 1.5  # bonus per symbol of a phrase without one of its own
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ def _boost(where, value):
     except ValueError:
         boost = math.nan
     if not 0 < boost < math.inf:
-        raise UserError(f"{where}: boost {value}; expected a number above 0, such as {SCORE}")
+        raise UserError(f"{where}: boost {value}; expected a number above 0, such as {HOTWORDS_SCORE}")
     return boost
 
 

@@ -105,8 +105,8 @@ class Recognizer:
                 languages are switched off; 0 where only `threshold` is given, None for both: never.
             threshold: Score below the best language's from which a language is unlikely; 0 where only `tau` is given.
             rule: That score: "sum_logp", "mean_logp" or "mean_p".
-            hotwords: Phrases to prefer: a file with one a line, or with a phrase, a tab and its boost; or a list of them, each a
-                text or (text, boost).
+            hotwords: Phrases to prefer: a file with one a line, or with a phrase, a tab and its boost; or a list of them, each
+                a text or (text, boost).
             hotwords_score: Bonus in log probability for each symbol of a phrase that has no boost.
             lm: ARPA file over the model's symbols, as `pyspeech train-lm` makes it; {language code: file} for a model with a
                 vocabulary for each language.

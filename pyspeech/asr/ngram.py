@@ -36,8 +36,10 @@ def ngram_graph(arpa: Arpa, symbols: Sequence[str]) -> ContextGraph:
     histories = _histories(rows)
     nodes = {history: node for node, history in enumerate(histories)}
     back = [nodes[_longest(history[1:], nodes)] for history in nodes]
+    log_probs = {words: log_prob for order in rows for words, log_prob, _ in order}
+    log_probs.update({history: _backed_off(history, log_probs, histories) for history in histories if history})
     arcs = []
-    for words, log_prob, _ in (row for order in rows for row in order):
+    for words, log_prob in log_probs.items():
         if places[words[-1]]:
             target = nodes[_longest(words, nodes)]
             arcs += [(nodes[words[:-1]], symbol, log_prob * LN10, target) for symbol in places[words[-1]]]
@@ -90,6 +92,13 @@ def _histories(rows):
         for words in longer:
             shorter.setdefault(words[:-1], 0.0)
     return {words: backoff for own in by_length[:-1] for words, backoff in own.items()}
+
+
+def _backed_off(words, log_probs, histories):
+    """log10 P(last of the words | those before it)."""
+    if words in log_probs:
+        return log_probs[words]
+    return histories.get(words[:-1], 0.0) + _backed_off(words[1:], log_probs, histories)
 
 
 def _longest(words, nodes):

@@ -14,11 +14,11 @@ import contextlib
 import dataclasses
 import itertools
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
-from pyspeech.asr.config import KIND, WHOLE, EarlyStopping, Endpointing, SearchConfig, language_among
+from pyspeech.asr.config import HOTWORDS_SCORE, KIND, LM_WEIGHT, WHOLE, EarlyStopping, Endpointing, SearchConfig, language_among
 from pyspeech.asr.transcripts import Transcript
 from pyspeech.errors import UserError, naming_extras
 from pyspeech.model_file import find_model
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import torch
 
     from pyspeech.asr.checkpoint import Bundle
+    from pyspeech.asr.context import Context, Lm, Phrases
     from pyspeech.asr.recognizer import Recognition
     from pyspeech.asr.streaming import StreamingRecognizer
     from pyspeech.audio.inputs import AudioInput
@@ -49,13 +50,15 @@ class Recognizer:
         search: SearchConfig | None = None,
         early_stopping: EarlyStopping | None = None,
         endpointing: Endpointing | None = None,
+        context: Context | None = None,
     ) -> None:
         """Recognise with a model in memory; `load` reads one. The arguments are those of `StreamingRecognizer`."""
+        from pyspeech.asr.context import Context
         from pyspeech.asr.recognizer import Decoder
 
         self.bundle, self._endpointing = bundle, endpointing or Endpointing()
         language = None if language is None else language_among(language, bundle.model.languages)
-        self._settings = language, search, early_stopping
+        self._settings = language, search, early_stopping, context or Context(bundle)
         self.sampling_rate: int = bundle.fbank.sampling_rate
         self.languages: list[str] = bundle.model.languages
         self.computing = 0.0
@@ -79,6 +82,11 @@ class Recognizer:
         tau: float | None = None,
         threshold: float | None = None,
         rule: str = EarlyStopping.rule,
+        hotwords: Phrases = (),
+        hotwords_score: float = HOTWORDS_SCORE,
+        lm: Lm | Mapping[str, Lm] | None = None,
+        lm_weight: float = LM_WEIGHT,
+        ilm_weight: float = 0.0,
         min_silence: float = Endpointing.silence_after,
         int8: bool = False,
         device: str | torch.device = "auto",
@@ -97,6 +105,13 @@ class Recognizer:
                 languages are switched off; 0 where only `threshold` is given, None for both: never.
             threshold: Score below the best language's from which a language is unlikely; 0 where only `tau` is given.
             rule: That score: "sum_logp", "mean_logp" or "mean_p".
+            hotwords: Phrases to prefer: a file with one a line, or with a phrase, a tab and its boost; or a list of them, each
+                a text or (text, boost).
+            hotwords_score: Bonus in log probability for each symbol of a phrase that has no boost.
+            lm: ARPA file over the model's symbols, as `pyspeech train-lm` makes it; {language code: file} for a model with a
+                vocabulary for each language.
+            lm_weight: Weight of its log probability (shallow fusion).
+            ilm_weight: Weight of the internal language model of the transducer, which is subtracted.
             min_silence: Seconds of a pause that ends a segment of a long recording or a stream.
             int8: Compute with 8-bit integers, on the CPU: faster, a little less exact.
             device: "auto" (the GPU where there is one), "cpu", "cuda", or a torch.device.
@@ -104,18 +119,29 @@ class Recognizer:
         Raises:
             UserError: for a model that is not there or none of these, and for options that do not fit it.
         """
+        from pyspeech.asr.context import Context
+
         stopping = None if tau is None and threshold is None else EarlyStopping(rule, tau or 0.0, threshold or 0.0)
         bundle = load_bundle(find_model(model, KIND, option="model"), device, int8)
         search = bundle.search.changed(beam=beam, max_symbols=max_symbols, prune=prune)
-        return cls(bundle, language, search, stopping, Endpointing(silence_after=min_silence))
+        known = None if language is None else language_among(language, bundle.model.languages)
+        context = Context(bundle, hotwords, hotwords_score, lm, lm_weight, ilm_weight, known)
+        return cls(bundle, language, search, stopping, Endpointing(silence_after=min_silence), context)
 
     @overload
-    def transcribe(self, audio: AudioInput, sampling_rate: int | None = None) -> Transcript: ...
+    def transcribe(
+        self, audio: AudioInput, sampling_rate: int | None = None, hotwords: Phrases | None = None
+    ) -> Transcript: ...
     @overload
-    def transcribe(self, audio: Sequence[AudioInput], sampling_rate: int | None = None) -> list[Transcript]: ...
+    def transcribe(
+        self, audio: Sequence[AudioInput], sampling_rate: int | None = None, hotwords: Sequence[Phrases | None] | None = None
+    ) -> list[Transcript]: ...
 
     def transcribe(
-        self, audio: AudioInput | Sequence[AudioInput], sampling_rate: int | None = None
+        self,
+        audio: AudioInput | Sequence[AudioInput],
+        sampling_rate: int | None = None,
+        hotwords: Phrases | Sequence[Phrases | None] | None = None,
     ) -> Transcript | list[Transcript]:
         """Transcribe a recording, or each of a list of them, as the command `pyspeech transcribe` does.
 
@@ -123,6 +149,7 @@ class Recognizer:
             audio: Path of an audio file of any format, rate and length, what else `pyspeech.audio.inputs` takes,
                 or a list of these. Channels are averaged.
             sampling_rate: Hz of samples given alone. A file knows its own.
+            hotwords: Phrases of the recording beside those of `load`; for a list of recordings a list with those of each.
 
         Returns:
             A `Transcript`, or a list of them in the order of the list given.
@@ -130,49 +157,60 @@ class Recognizer:
         Raises:
             UserError: for what cannot be read, holds no samples or has another shape.
         """
+        from pyspeech.asr.context import check_lists
         from pyspeech.asr.recognizer import BATCH
         from pyspeech.audio.inputs import is_many, stream_inputs
 
         transcripts, waiting = [], []
-        for name, blocks in stream_inputs(audio, sampling_rate, self.sampling_rate):
+        lists: Any = [hotwords]
+        if is_many(audio):
+            lists = [None] * len(audio) if hotwords is None else hotwords  # pyright: ignore[reportArgumentType]
+            check_lists(lists, len(audio))  # pyright: ignore[reportArgumentType]
+        for own, (name, blocks) in zip(lists, stream_inputs(audio, sampling_rate, self.sampling_rate), strict=False):
             transcripts.append(Transcript(name, [], 0.0))
             samples, blocks = take(blocks, WHOLE * self.sampling_rate)
             if samples is not None:
-                waiting.append((transcripts[-1], samples))
+                waiting.append((transcripts[-1], samples, own))
                 if len(waiting) == BATCH:
                     self._finish(waiting)
                 continue
-            for segment, transcripts[-1].duration in self.segments(blocks):
+            for segment, transcripts[-1].duration in self.segments(blocks, own):
                 if segment.final and segment.text:
                     transcripts[-1].segments.append(segment)
         self._finish(waiting)
         return transcripts if is_many(audio) else transcripts[0]
 
     def _finish(self, waiting):
-        """Recognise (Transcript, samples) of short recordings and empty the list."""
-        results = self.recognize([samples for _, samples in waiting])
-        for (transcript, samples), result in zip(waiting, results, strict=True):
+        """Recognise (Transcript, samples, hotwords) of short recordings and empty the list."""
+        results = self.recognize([samples for _, samples, _ in waiting], [own for _, _, own in waiting])
+        for (transcript, samples, _), result in zip(waiting, results, strict=True):
             transcript.segments, transcript.duration = [_small(result)], len(samples) / self.sampling_rate
         waiting.clear()
 
-    def recognize(self, samples_list: Sequence[np.ndarray | torch.Tensor]) -> list[Recognition]:
-        """Recognise utterances as a whole: samples (N,) float from -1 to 1 at `sampling_rate`, a Recognition of each."""
+    def recognize(
+        self, samples_list: Sequence[np.ndarray | torch.Tensor], hotwords: Sequence[Phrases | None] | None = None
+    ) -> list[Recognition]:
+        """Recognise utterances as a whole: samples (N,) float from -1 to 1 at `sampling_rate`, a Recognition of each.
+
+        hotwords: for each utterance phrases beside those of `load`; None: no others.
+        """
         from pyspeech.asr.recognizer import recognize
 
         with self._timed():
-            return recognize(self.bundle, samples_list, *self._settings)
+            return recognize(self.bundle, samples_list, *self._settings, hotwords)
 
-    def segments(self, blocks: Iterable[np.ndarray]) -> Iterator[tuple[Recognition, float]]:
+    def segments(self, blocks: Iterable[np.ndarray], hotwords: Phrases | None = None) -> Iterator[tuple[Recognition, float]]:
         """Recognise audio while it comes in, such as from a microphone.
 
         Args:
             blocks: Samples (n,) float from -1 to 1 at `sampling_rate`, of any lengths.
+            hotwords: Phrases beside those of `load`.
 
         Yields:
             (Recognition, seconds of audio so far): with `final` False what there is of a segment that goes on, with `final`
             True a segment that is over. The last one, and others, may have no text.
         """
-        stream, count = self.stream(), 0
+        stream, count = self.stream(hotwords), 0
         for block in blocks:
             count += len(block)
             with self._timed():
@@ -183,11 +221,15 @@ class Recognizer:
             result = stream.finish()
         yield _small(result), count / self.sampling_rate
 
-    def stream(self) -> StreamingRecognizer:
-        """Start a stream, for audio that arrives by itself: `add(samples)` and `finish()`, see `StreamingRecognizer`."""
+    def stream(self, hotwords: Phrases | None = None) -> StreamingRecognizer:
+        """Start a stream, for audio that arrives by itself: `add(samples)` and `finish()`, see `StreamingRecognizer`.
+
+        hotwords: phrases of the stream beside those of `load`.
+        """
         from pyspeech.asr.streaming import StreamingRecognizer
 
-        return StreamingRecognizer(self.bundle, *self._settings, endpointing=self._endpointing)
+        *options, context = self._settings
+        return StreamingRecognizer(self.bundle, *options, endpointing=self._endpointing, context=context, hotwords=hotwords)
 
     @contextlib.contextmanager
     def _timed(self):

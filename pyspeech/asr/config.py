@@ -17,6 +17,8 @@ STOPPING_RULES = ("sum_logp", "mean_logp", "mean_p")
 BACKENDS = ("auto", "k2", "torch")
 WHOLE = 30.0  # seconds of a recording that is recognised as a whole; longer ones are cut into segments
 PAUSE_KINDS = ("floor", "silence", "noise", "room", "end", "folder")  # pyspeech/asr/surroundings.py
+HOTWORDS_SCORE = 1.5  # bonus in log probability for each symbol of a hotword
+LM_ORDER, LM_WEIGHT = 6, 0.3  # n-grams of symbols; weight of their log probability in the search
 STRUCTURES = ("monolingual", "vanilla", "onehot", "multi_softmax")
 
 

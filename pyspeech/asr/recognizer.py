@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from pyspeech.asr.config import EarlyStopping, SearchConfig
+from pyspeech.asr.context import check_lists
 from pyspeech.asr.early_stopping import EarlyStopper
 from pyspeech.asr.hypotheses import words_of
 from pyspeech.asr.search import BeamSearch
@@ -22,6 +23,7 @@ from pyspeech.features.fbank import fbank, stack
 
 if TYPE_CHECKING:
     from pyspeech.asr.checkpoint import Bundle
+    from pyspeech.asr.context import Context, Phrases
 
 BLOCK = 1000  # frames (30 s) encoded at once: hours fit in memory
 BATCH = 16  # utterances decoded at once
@@ -29,7 +31,8 @@ BATCH = 16  # utterances decoded at once
 
 @dataclass
 class Alternative:
-    """Entry of an n-best list: text, natural log of its probability, geometric mean of its symbols' probabilities."""
+    """Entry of an n-best list: text, natural log of its probability (with a context, the sum of all scores), geometric mean of
+    its symbols' probabilities."""
 
     text: str
     score: float
@@ -60,18 +63,24 @@ def recognize(
     language: str | None = None,
     search: SearchConfig | None = None,
     early_stopping: EarlyStopping | None = None,
+    context: Context | None = None,
+    hotwords: Sequence[Phrases | None] | None = None,
 ) -> list[Recognition]:
     """Recognize utterances: a list of samples (N,) -> [Recognition, ...] in the same order.
 
     language: code; None to choose it by language identification (multi-softmax with LID), by the symbols' script
     (vanilla), or as there is one (monolingual). search: SearchConfig, None: the model's; early_stopping: EarlyStopping.
+    context: Context; hotwords: with a context, for each utterance phrases beside those of the context.
     """
     results: list = [None] * len(samples_list)
     order = sorted(range(len(samples_list)), key=lambda index: -len(samples_list[index]))
+    if hotwords is not None:
+        check_lists(hotwords, len(samples_list))
     for first in range(0, len(order), BATCH):
         batch = order[first : first + BATCH]
         features = [stack(fbank(samples_list[index], bundle.fbank), bundle.fbank) for index in batch]
-        decoder = Decoder(bundle, len(batch), language, search, early_stopping)
+        own = None if hotwords is None else [hotwords[index] for index in batch]
+        decoder = Decoder(bundle, len(batch), language, search, early_stopping, context, own)
         lengths = torch.tensor([len(item) for item in features])
         features = torch.nn.utils.rnn.pad_sequence(features, batch_first=True)
         for start in range(0, features.shape[1], BLOCK):
@@ -92,6 +101,8 @@ class Decoder:
         language: str | None = None,
         search: SearchConfig | None = None,
         early_stopping: EarlyStopping | None = None,
+        context: Context | None = None,
+        hotwords: Sequence[Phrases | None] | None = None,
     ) -> None:
         self.bundle, self.model = bundle, bundle.model
         model = self.model
@@ -100,7 +111,8 @@ class Decoder:
         if self.language is None and model.num_heads > 1 and model.lid is None:
             raise UserError("this model cannot tell the language; give one of " + ", ".join(model.languages))
         self.stopper = EarlyStopper(batch, len(heads), early_stopping) if len(heads) > 1 else None
-        self.beam = BeamSearch(model, batch, heads, search or bundle.search)
+        found = None if context is None else context.search_context(heads, batch, hotwords)
+        self.beam = BeamSearch(model, batch, heads, search or bundle.search, found)
         self.num_frames = np.zeros(batch, dtype=np.int64)
         self.posteriors = [np.zeros((batch, 0, len(heads)))]
         self.state = None

@@ -24,6 +24,9 @@ prefixes are not negative; the empty slots of a stream have different negative o
 anything.
 
 Nothing depends on frames to come, so decoding chunk by chunk is the same search. Scores are summed in float64.
+
+With a context (hotwords, language models: pyspeech/asr/fusion.py) step 3 adds its score of v after y, and the n-best are
+ordered without the bonus of hotwords that are not complete.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from pyspeech.asr.config import SearchConfig  # stands where importing it is fast
+from pyspeech.asr.fusion import Fusion, SearchContext
 from pyspeech.asr.hypotheses import History, Hypothesis
 from pyspeech.errors import UserError
 
@@ -52,14 +56,15 @@ def search(
     heads: Sequence[int] | None = None,
     config: SearchConfig | None = None,
     active: torch.Tensor | None = None,
+    context: SearchContext | None = None,
 ) -> list[list[list[Hypothesis]]]:
     """Decode a batch of whole utterances: encoded (B, T, D), lengths (B,) in frames.
 
     heads: numbers of the heads (languages) to decode with; None for all. active (B, T, len(heads)) bool: the frames in
-    which each of them runs (early stopping); None for all frames.
+    which each of them runs (early stopping); None for all frames. context: SearchContext for these heads and utterances.
     Returns [utterance][head] -> [Hypothesis, ...], best first.
     """
-    beam = BeamSearch(model, len(encoded), heads, config)
+    beam = BeamSearch(model, len(encoded), heads, config, context)
     beam.add(encoded, lengths, active)
     return beam.nbest()
 
@@ -76,7 +81,12 @@ class BeamSearch:
     """
 
     def __init__(
-        self, model: Transducer, batch: int, heads: Sequence[int] | None = None, config: SearchConfig | None = None
+        self,
+        model: Transducer,
+        batch: int,
+        heads: Sequence[int] | None = None,
+        config: SearchConfig | None = None,
+        context: SearchContext | None = None,
     ) -> None:
         self.model, self.config = model, config or SearchConfig()
         self.config.check()
@@ -86,6 +96,7 @@ class BeamSearch:
         self.history, self.frame = History(), 0
         with torch.inference_mode():
             self._start(batch)
+            self.fusion = None if context is None else Fusion(self.model, self.row_heads, context, self.predicted)
 
     def _start(self, batch):
         parameter = next(self.model.parameters(), None)
@@ -135,16 +146,26 @@ class BeamSearch:
 
     def nbest_of(self, utterance: int, head: int) -> list[Hypothesis]:
         """[Hypothesis, ...] of one stream, best first; `head` counts within `heads`."""
-        slots = zip(self.nodes[head, utterance].tolist(), self.scores[head, utterance].tolist(), strict=True)
+        slots = zip(*(part.tolist() for part in self._ranked(utterance, head)), strict=True)
         return [self.history.hypothesis(node, score) for node, score in slots if score > -math.inf]
 
     def best(self, utterance: int, head: int) -> Hypothesis:
         """The best Hypothesis of one stream."""
-        return self.history.hypothesis(int(self.nodes[head, utterance, 0]), float(self.scores[head, utterance, 0]))
+        nodes, scores = self._ranked(utterance, head)
+        return self.history.hypothesis(int(nodes[0]), float(scores[0]))
 
     def last_frame(self, utterance: int, head: int) -> int | None:
         """Frame of the best hypothesis's last symbol; None where it has none."""
-        return self.history.last_frame(int(self.nodes[head, utterance, 0]))
+        return self.history.last_frame(int(self._ranked(utterance, head)[0][0]))
+
+    def _ranked(self, utterance, head):
+        """Nodes (K,) and scores (K,) of one stream, best first."""
+        nodes, scores = self.nodes[head, utterance], self.scores[head, utterance]
+        if self.fusion is None:
+            return nodes, scores
+        first = int(self.own_rows[head, utterance, 0])
+        scores, order = (scores - self.fusion.pending(first, first + len(scores))).sort(descending=True, stable=True)
+        return nodes[order], scores
 
     def _decode_frame(self, projected, live, frame):
         """projected (B, J): one frame; live (H, B)."""
@@ -156,6 +177,9 @@ class BeamSearch:
             scores, parents, tokens = self._best(candidates)
             is_open = tokens != BLANK
             log_probs = scores - self.scores.gather(2, parents)
+            if self.fusion is not None:  # those of the transducer
+                places = parents * candidates.shape[-1] + tokens
+                log_probs = log_probs - self.fusion.bonus.reshape(heads, batch, -1).gather(2, places)
             self.scores = scores
             self._move(parents, tokens, log_probs, frame)
             if not is_open.any():
@@ -166,6 +190,8 @@ class BeamSearch:
         logits = self.model.logits(projected, self.predicted.reshape(projected.shape), self.heads)
         logits = logits.reshape(*self.scores.shape, -1)
         scores = self.scores[..., None] + logits.log_softmax(dim=-1).double()
+        if self.fusion is not None:
+            scores += self.fusion.bonus.reshape(scores.shape)
         closed = self._join(torch.where(is_open, scores[..., BLANK], self.scores), is_open)
         if not extend:
             scores = torch.full_like(scores, -math.inf)
@@ -213,10 +239,13 @@ class BeamSearch:
     def _update_predictor(self, sources, tokens, is_new):
         """Rows take over those of `sources` (H, B, K), with one step of the predictor more where `is_new`."""
         new, moved = self.own_rows[is_new], (sources != self.own_rows) & ~is_new
+        parents, stepped = sources[is_new], (None, ())
         if len(new):
-            state = tuple(part[:, sources[is_new]] for part in self.state)
+            state = tuple(part[:, parents] for part in self.state)
             stepped = self.model.predict(tokens[is_new], self.row_heads[new], state)  # pyright: ignore[reportArgumentType]
         rows, sources = self.own_rows[moved], sources[moved]
+        if self.fusion is not None and len(new) + len(rows):
+            self.fusion.update(rows, sources, new, parents, tokens[is_new], stepped[0])
         self.predicted[rows] = self.predicted[sources]
         for part in self.state:
             part[:, rows] = part[:, sources]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from pyspeech.asr.config import EarlyStopping, Endpointing, SearchConfig
+from pyspeech.asr.hotwords import as_hotwords
 from pyspeech.asr.recognizer import Decoder, Recognition
 from pyspeech.errors import UserError
 from pyspeech.features.fbank import FbankStream
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from pyspeech.asr.checkpoint import Bundle
+    from pyspeech.asr.context import Context, Phrases
 
 
 class StreamingRecognizer:
@@ -32,7 +34,8 @@ class StreamingRecognizer:
         result = recognizer.finish()    # the last utterance; its text may be empty
 
     language, search, early_stopping: as for `recognize`. endpointing: Endpointing; None: all is one utterance.
-    chunk_frames: frames of features decoded at once; more take less time and give results later.
+    chunk_frames: frames of features decoded at once; more take less time and give results later. context, hotwords: as
+    for `recognize`, hotwords of this stream.
     """
 
     def __init__(
@@ -43,13 +46,16 @@ class StreamingRecognizer:
         early_stopping: EarlyStopping | None = None,
         endpointing: Endpointing | None = None,
         chunk_frames: int = 10,
+        context: Context | None = None,
+        hotwords: Phrases | None = None,
     ) -> None:
         if chunk_frames < 1:
             raise UserError(f"streaming: chunk_frames={chunk_frames}; expected at least 1")
         if endpointing:
             endpointing.check()
         self.bundle, self.endpointing, self.chunk_frames = bundle, endpointing, chunk_frames
-        self._options = language, search, early_stopping
+        own = None if hotwords is None else [as_hotwords(hotwords)]
+        self._options = language, search, early_stopping, context, own
         self._fbank = FbankStream(bundle.fbank)
         self._restart()
 

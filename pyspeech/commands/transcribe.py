@@ -9,6 +9,7 @@ Recordings of up to 30 s are recognised as a whole. Longer ones are cut into seg
 examples:
   utils/transcribe.py call.wav --model exp/mini/models/multi_softmax_lid
   utils/transcribe.py recordings/ --model DIR --language hi-IN --format srt -o subtitles
+  utils/transcribe.py call.wav --model DIR --hotwords names.txt --lm hi-IN=hi.arpa
   arecord -f S16_LE -r 16000 -c 1 -t wav - | utils/transcribe.py - --model DIR --stream
   parec --format=s16le --rate=16000 --channels=1 | utils/transcribe.py - --model DIR --stream --raw
 """
@@ -25,6 +26,7 @@ from pathlib import Path
 from pyspeech.asr.config import KIND, STOPPING_RULES, WHOLE, EarlyStopping, Endpointing, SearchConfig, language_among
 from pyspeech.asr.transcripts import FORMATS, NIST, Transcript, render
 from pyspeech.commands.arguments import add_raw, raw_format, tool_parser, whole_number
+from pyspeech.commands.context import add_context, check_context, context_of
 from pyspeech.commands.terminal import clock, process_all, say_errors, set_up_messages, shown_name, speed, stop_at_interrupt
 from pyspeech.errors import UserError
 from pyspeech.model_file import find_model
@@ -102,6 +104,7 @@ def parser():
     parser.add_argument(
         "--rule", choices=STOPPING_RULES, help=f"early stopping: score of a language (default: {EarlyStopping.rule})"
     )
+    add_context(parser)
     return parser
 
 
@@ -146,6 +149,7 @@ def check_options(options):
             f"{options.nbest} best; expected at least {options.nbest}"
         )
     search_of(options, SearchConfig()).check()
+    check_context(options)
     raw_format(options)
     if options.rule and options.tau is None and options.threshold is None:
         raise UserError(f"--rule {options.rule}: nothing is stopped early without --tau or --threshold; give one of them")
@@ -168,7 +172,9 @@ def load_recognizer(options):
     if options.tau is not None or options.threshold is not None:
         stopping = EarlyStopping(options.rule or EarlyStopping.rule, options.tau or 0.0, options.threshold or 0.0)
     endpointing = Endpointing(silence_after=options.min_silence)
-    return Recognizer(bundle, language_of(options, bundle), search_of(options, bundle.search), stopping, endpointing)
+    language = language_of(options, bundle)
+    context = context_of(options, bundle, language)
+    return Recognizer(bundle, language, search_of(options, bundle.search), stopping, endpointing, context)
 
 
 def language_of(options, bundle):

@@ -1,0 +1,177 @@
+"""Hotwords and language models of a recogniser, as what its search takes (pyspeech/asr/fusion.py).
+
+Hotwords count for each language whose symbols can write them. A language model is that of one language, or of the one
+vocabulary that a model has for all languages.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from pyspeech.asr.config import HOTWORDS_SCORE, LM_WEIGHT, language_among
+from pyspeech.asr.context_graph import ContextGraph
+from pyspeech.asr.fusion import SearchContext, Source
+from pyspeech.asr.hotwords import Hotword, as_hotwords, encode_hotwords, hotword_graph
+from pyspeech.asr.ngram import ngram_graph
+from pyspeech.errors import UserError
+from pyspeech.text.arpa import Arpa, read_arpa
+
+if TYPE_CHECKING:
+    from pyspeech.asr.checkpoint import Bundle
+
+Phrases = str | Path | Iterable[str | tuple[str, float] | Hotword]
+Lm = str | Path | Arpa
+LISTS_KEPT = 16  # sets of lists of hotwords whose automata are kept
+
+
+class Context:
+    """Hotwords and language models for the model of a bundle, shared by all its searches.
+
+    Args:
+        bundle: Result of `load_model`.
+        hotwords: A file as `read_hotwords` reads it, or a list of phrases, each a text or (text, boost).
+        hotwords_score: Bonus in log probability for each symbol of a phrase that has no boost of its own.
+        lm: An ARPA file over the model's symbols, or an Arpa; {language code: one} for a model with a vocabulary for each.
+        lm_weight: Weight of the log probability of the language model.
+        ilm_weight: Weight of that of the transducer's internal language model, which is subtracted.
+        language: Code of the language that is recognised, if it is given.
+
+    Raises:
+        UserError: for files that cannot be read, language models that do not fit the model, and phrases that no language of
+            the model can write.
+    """
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        hotwords: Phrases = (),
+        hotwords_score: float = HOTWORDS_SCORE,
+        lm: Lm | Mapping[str, Lm] | None = None,
+        lm_weight: float = LM_WEIGHT,
+        ilm_weight: float = 0.0,
+        language: str | None = None,
+    ) -> None:
+        for name, value, good in (
+            ("hotwords_score", hotwords_score, 0 < hotwords_score < math.inf),
+            ("lm_weight", lm_weight, 0 <= lm_weight < math.inf),
+            ("ilm_weight", ilm_weight, 0 <= ilm_weight < math.inf),
+        ):
+            if not good:
+                raise UserError(f"{name} {value}: expected a number {'above' if name == 'hotwords_score' else 'of at least'} 0")
+        if ilm_weight and lm is None:
+            raise UserError(f"ilm_weight {ilm_weight}: the internal language model is subtracted for another one; give lm too")
+        self.model, self.units = bundle.model, bundle.units
+        self.hotwords_score, self.lm_weight, self.ilm_weight = hotwords_score, lm_weight, ilm_weight
+        self._graphs = {head: self._lm_graph(head, lm) for head, lm in self._by_head(lm, language).items()}
+        self.hotwords = tuple(as_hotwords(hotwords))
+        self._joined_lms, self._joined_lists, self._named = {}, {}, set()
+        self._check(self.hotwords, self._heads(language))
+
+    def search_context(
+        self, heads: Sequence[int], batch: int, hotwords: Sequence[Phrases | None] | None = None
+    ) -> SearchContext | None:
+        """Context of a search by heads of the model over a batch of utterances; None where there is none.
+
+        hotwords: for each utterance phrases beside those of all; None: no others.
+        """
+        sources, heads = [], tuple(heads)
+        if any(head in self._graphs for head in heads) and self.lm_weight:
+            if heads not in self._joined_lms:
+                self._joined_lms[heads] = self._join([self._graphs.get(head) or self._empty(head) for head in heads])
+            graph, starts = self._joined_lms[heads]
+            sources.append(Source(graph, starts[:, None].expand(-1, batch), self.lm_weight))
+        lists = self._lists(batch, hotwords)
+        if any(lists):
+            graph, starts = self._hotword_graphs(heads, tuple(dict.fromkeys(lists)))
+            columns = torch.tensor([list(dict.fromkeys(lists)).index(own) for own in lists], device=starts.device)
+            sources.append(Source(graph, starts[:, columns]))
+        weights = {head: self.ilm_weight for head in heads if head in self._graphs and self.ilm_weight}
+        return SearchContext(sources, weights) if sources or weights else None
+
+    def _lists(self, batch, hotwords):
+        """The phrases of each utterance, as tuples."""
+        if hotwords is None:
+            return [self.hotwords] * batch
+        check_lists(hotwords, batch)
+        return [self.hotwords + tuple(as_hotwords(phrases or ())) for phrases in hotwords]
+
+    def _hotword_graphs(self, heads, lists):
+        """(graph, starts (H, lists)) of distinct lists."""
+        if (heads, lists) not in self._joined_lists:
+            if len(self._joined_lists) >= LISTS_KEPT:
+                self._joined_lists.clear()
+            for phrases in lists:
+                self._check(phrases, heads)
+            graph, starts = self._join([self._hotword_graph(head, phrases) for head in heads for phrases in lists])
+            self._joined_lists[heads, lists] = graph, starts.reshape(len(heads), len(lists))
+        return self._joined_lists[heads, lists]
+
+    def _hotword_graph(self, head, phrases):
+        phrases, _ = self._encoded(head, phrases)
+        return hotword_graph(phrases, self.model.vocabulary_sizes[head]) if phrases else self._empty(head)
+
+    def _join(self, graphs):
+        graph, starts = ContextGraph.join(graphs)
+        device = next(self.model.parameters()).device
+        return graph.to(device), torch.tensor(starts, device=device)
+
+    def _empty(self, head):
+        return ContextGraph.empty(self.model.vocabulary_sizes[head])
+
+    def _encoded(self, head, phrases):
+        language = self.model.languages[head] if self.model.num_heads > 1 else None
+        return encode_hotwords(phrases, self._units_of(head), language, self.hotwords_score)
+
+    def _units_of(self, head):
+        return self.units[self.model.languages[head]]  # of a model with one head, the same for all
+
+    def _check(self, phrases, heads):
+        """Name phrases that no head can write, each once; UserError where that is all of them."""
+        left_out = set.intersection(*(set(self._encoded(head, phrases)[1]) for head in heads))
+        missing = [hotword.text for hotword in phrases if hotword.text in left_out]
+        what = f"hotwords {', '.join(missing[:5])}{', ...' if len(missing) > 5 else ''}: the model lacks characters of them"
+        if phrases and len(missing) == len(phrases):
+            raise UserError(f"{what}; expected phrases in {', '.join(self.model.languages)}")
+        if not self._named.issuperset(missing):
+            logging.getLogger(__name__).warning("%s; %d of %d phrases are left out", what, len(missing), len(phrases))
+            self._named.update(missing)
+
+    def _heads(self, language):
+        return range(self.model.num_heads) if language is None else [self.model.head_of(language)]
+
+    def _by_head(self, lm, language):
+        """{head: its language model} of what the user gave."""
+        codes = self.model.languages
+        if lm is None:
+            return {}
+        if not isinstance(lm, Mapping):
+            heads = self._heads(language)
+            if len(heads) > 1:
+                raise UserError(f"language model {_name(lm)}: of which language? Expected {codes[0]}=FILE, or one language")
+            return {heads[0]: lm}
+        if self.model.num_heads == 1 and len(codes) > 1:
+            raise UserError(
+                f"language model {', '.join(lm)}: the model has one vocabulary for {', '.join(codes)}; give one for all, "
+                "without a language"
+            )
+        return {self.model.head_of(language_among(code, codes)): own for code, own in lm.items()}
+
+    def _lm_graph(self, head, lm):
+        arpa = lm if isinstance(lm, Arpa) else read_arpa(lm)
+        return ngram_graph(arpa, self._units_of(head).symbols)
+
+
+def check_lists(hotwords: Sequence[Phrases | None], count: int) -> None:
+    """UserError unless there are as many lists of hotwords as utterances."""
+    if isinstance(hotwords, (str, Path)) or len(hotwords) != count:
+        raise UserError(f"hotwords: expected a list of {count} lists of phrases, one for each utterance, not {hotwords!r:.60}")
+
+
+def _name(lm):
+    return lm.source if isinstance(lm, Arpa) else lm

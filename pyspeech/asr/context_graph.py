@@ -1,0 +1,185 @@
+"""Automata over output symbols with back-off, which score hypotheses of the search: hotwords and n-gram language models.
+
+A node has arcs, each with a symbol, a value and the node that it leads to. A symbol without an arc at a node has the value
+at the node's back-off node plus the node's weight, and leads to where it leads from there. The root backs off to itself;
+there a symbol without an arc has the value 0 and leads to the root. Both an n-gram model (values: log probabilities,
+weights: back-off weights) and an Aho-Corasick automaton (values: bonuses, weights: what is given back) have this form.
+
+The search needs the values of all V symbols at a node. They are computed once for each node that it meets, for many nodes at
+a time, and kept in tables, so that a step of the search is a lookup in tensors.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import torch
+
+TABLE_BYTES = 1 << 26  # of the rows kept for one graph; when they are full, the tables begin anew
+LEAST_ROWS = 256
+
+Arc = tuple[int, int, float, int]  # node, symbol, value, node that it leads to
+
+
+class ContextGraph:
+    """Nodes 0 to N - 1 over symbols 0 to V - 1; symbol 0 is the blank, which has no arcs.
+
+    Attributes:
+        size: V.
+        start: Node at which an utterance begins.
+        pending: (N,) float64, what a hypothesis that ends at a node has to give back.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        start: int,
+        first: torch.Tensor,
+        symbols: torch.Tensor,
+        values: torch.Tensor,
+        targets: torch.Tensor,
+        back: torch.Tensor,
+        weights: torch.Tensor,
+        pending: torch.Tensor,
+    ) -> None:
+        """Arcs first[n] to first[n + 1] - 1 are those of node n: symbols, values and targets, (A,) each.
+
+        first is (N + 1,), back, weights and pending are (N,); values, weights and pending are float64, the rest int64.
+        `build` makes a graph from lists.
+        """
+        self.size, self.start = size, start
+        self.first, self.symbols, self.values, self.targets = first, symbols, values, targets
+        self.back, self.weights, self.pending = back, weights, pending
+        self._lock = threading.Lock()
+        self._table = _Table(len(back), size, back.device)
+
+    @classmethod
+    def build(
+        cls,
+        size: int,
+        arcs: Iterable[Arc],
+        back: Sequence[int],
+        weights: Sequence[float],
+        pending: Sequence[float] | None = None,
+        start: int = 0,
+    ) -> ContextGraph:
+        """Make a graph; back, weights, pending: an entry for each node, pending: 0 where None."""
+        columns = list(zip(*arcs, strict=True)) or [()] * 4
+        nodes, symbols, targets = (np.array(columns[place], dtype=np.int64) for place in (0, 1, 3))
+        values, order = np.array(columns[2], dtype=np.float64), np.argsort(nodes, kind="stable")
+        first = np.concatenate([[0], np.cumsum(np.bincount(nodes, minlength=len(back)))]).astype(np.int64)
+        return cls(
+            size,
+            start,
+            *map(torch.from_numpy, (first, symbols[order], values[order], targets[order])),
+            torch.tensor(back, dtype=torch.int64),
+            torch.tensor(weights, dtype=torch.float64),
+            torch.tensor([0.0] * len(back) if pending is None else pending, dtype=torch.float64),
+        )
+
+    @classmethod
+    def empty(cls, size: int) -> ContextGraph:
+        """A graph that says nothing: one node, all values 0."""
+        return cls.build(size, [], [0], [0.0])
+
+    @classmethod
+    def join(cls, graphs: Sequence[ContextGraph]) -> tuple[ContextGraph, list[int]]:
+        """One graph with the nodes of several, and the start node of each in it."""
+        nodes = np.cumsum([0] + [len(graph.back) for graph in graphs])[:-1].tolist()
+        arcs = np.cumsum([0] + [len(graph.symbols) for graph in graphs]).tolist()
+        first = [graph.first[:-1] + offset for graph, offset in zip(graphs, arcs[:-1], strict=True)]
+        shifted = {
+            name: torch.cat([getattr(graph, name) + offset for graph, offset in zip(graphs, nodes, strict=True)])
+            for name in ("targets", "back")
+        }
+        same = {
+            name: torch.cat([getattr(graph, name) for graph in graphs]) for name in ("symbols", "values", "weights", "pending")
+        }
+        first = torch.cat([*first, first[0].new_tensor(arcs[-1:])])
+        starts = [graph.start + offset for graph, offset in zip(graphs, nodes, strict=True)]
+        return cls(max(graph.size for graph in graphs), starts[0], first, **shifted, **same), starts
+
+    def to(self, device: torch.device) -> ContextGraph:
+        """The same graph on a device; itself where it is there already."""
+        return self if self.back.device == device else ContextGraph(*(_moved(part, device) for part in self._parts()))
+
+    def __reduce__(self) -> tuple:
+        return ContextGraph, self._parts()
+
+    def _parts(self):
+        arcs = self.first, self.symbols, self.values, self.targets
+        return self.size, self.start, *arcs, self.back, self.weights, self.pending
+
+    @torch.inference_mode()
+    def values_at(self, nodes: torch.Tensor) -> torch.Tensor:
+        """Values of all symbols at nodes (R,): (R, V) float64; that of the blank is 0."""
+        table, rows = self._rows(nodes)
+        return table.values[rows]
+
+    @torch.inference_mode()
+    def step(self, nodes: torch.Tensor, symbols: torch.Tensor) -> torch.Tensor:
+        """Nodes (R,) that symbols (R,) lead to from nodes (R,)."""
+        table, rows = self._rows(nodes)
+        return table.targets[rows, symbols]
+
+    def _rows(self, nodes):
+        """(table, rows of it (R,)) of nodes (R,). A table only grows, so that other threads may read it meanwhile."""
+        table = self._table
+        rows = table.rows_of[nodes]
+        if bool((rows < 0).any()):
+            with self._lock:
+                table = self._table
+                missing = nodes[table.rows_of[nodes] < 0].unique()
+                if table.count and table.count + len(missing) > table.most:
+                    table = self._table = _Table(len(self.back), self.size, self.back.device)
+                    missing = nodes.unique()
+                table.add(missing, *self._expanded(missing))
+            rows = table.rows_of[nodes]
+        return table, rows
+
+    def _expanded(self, nodes):
+        """Values (R, V) and targets (R, V) of all symbols at nodes (R,), from the root to the nodes themselves."""
+        chain = [nodes]
+        while not torch.equal(self.back[chain[-1]], chain[-1]):
+            chain.append(self.back[chain[-1]])
+        values = self.values.new_zeros(len(nodes), self.size)
+        targets = chain[-1][:, None].repeat(1, self.size)
+        for level in reversed(chain):
+            values += self.weights[level, None]
+            counts = self.first[level + 1] - self.first[level]
+            rows = torch.repeat_interleave(torch.arange(len(level), device=level.device), counts)
+            before = (counts.cumsum(0) - counts)[rows]
+            arcs = self.first[level][rows] + torch.arange(len(rows), device=level.device) - before
+            values[rows, self.symbols[arcs]] = self.values[arcs]
+            targets[rows, self.symbols[arcs]] = self.targets[arcs]
+        values[:, 0] = 0
+        return values, targets
+
+
+class _Table:
+    """Rows of the nodes met so far: rows_of (N,), -1 for others; values and targets, of which `count` rows are used."""
+
+    def __init__(self, nodes, size, device):
+        self.rows_of = torch.full((nodes,), -1, dtype=torch.int64, device=device)
+        self.values = torch.zeros(0, size, dtype=torch.float64, device=device)
+        self.targets = torch.zeros(0, size, dtype=torch.int64, device=device)
+        self.count, self.most = 0, max(TABLE_BYTES // (16 * size), 1)
+
+    def add(self, nodes, values, targets):
+        if self.count + len(nodes) > len(self.values):
+            rows = max(self.count + len(nodes), 2 * len(self.values), LEAST_ROWS)
+            self.values, self.targets = _grown(self.values, rows), _grown(self.targets, rows)
+        rows = torch.arange(self.count, self.count + len(nodes), device=nodes.device)
+        self.values[rows], self.targets[rows] = values, targets
+        self.rows_of[nodes] = rows  # last: whoever finds a row finds it filled
+        self.count += len(nodes)
+
+
+def _grown(table, rows):
+    return torch.cat([table, table.new_zeros(rows - len(table), table.shape[1])])
+
+
+def _moved(part, device):
+    return part.to(device) if isinstance(part, torch.Tensor) else part

@@ -30,6 +30,7 @@ from pyspeech.sad.segments import OnlineSegments
 from pyspeech.sad.smoothing import MEDIAN_FRAMES, OnlineDecisions
 
 HOP_SECONDS = 1.0  # of audio that is decided at a time; of the GRU over all frames, a window
+CAUSAL_HOP_SECONDS = 0.06  # the same of a causal network, which is to answer soon
 STATISTICAL_HOP_SECONDS = 2.0  # it costs the same for each, whatever is decided
 WINDOW_SECONDS = 60.0
 LOOK_AHEAD_SECONDS = 1.0
@@ -113,9 +114,11 @@ class NetworkDecider:
     def __init__(self, scorer: Scorer, point: OperatingPoint) -> None:
         stft = scorer.stft_config
         self._scorer, self._decisions = scorer, OnlineDecisions(point.threshold, point.smoothing, point.peak)
-        self._pieces = PieceCollector(scorer.geometry, stft, round(HOP_SECONDS / stft.frame_shift))
+        self._state = None  # that a causal network gives from piece to piece
+        hop = CAUSAL_HOP_SECONDS if scorer.causal else HOP_SECONDS
+        self._pieces = PieceCollector(scorer.geometry, stft, round(hop / stft.frame_shift))
         self.sampling_rate, self.frame_shift, self.frame_offset = stft.sampling_rate, stft.frame_shift, stft.frame_offset
-        self.latency = (self._pieces.piece + scorer.geometry.margin) * stft.frame_shift + stft.frame_offset
+        self.latency = (self._pieces.piece + scorer.geometry.ahead) * stft.frame_shift + stft.frame_offset
 
     def add(self, samples: np.ndarray) -> np.ndarray:
         return self._decide(self._pieces.add(samples))
@@ -124,8 +127,11 @@ class NetworkDecider:
         return np.concatenate([self._decide(self._pieces.finish()), self._decisions.finish()])
 
     def _decide(self, pieces):
-        decided = [self._decisions.add(self._scorer.score_piece(*piece)) for piece in pieces]
-        return np.concatenate([np.zeros(0, bool), *decided])
+        decided = [np.zeros(0, bool)]
+        for piece in pieces:
+            scores, self._state = self._scorer.score_piece(*piece, self._state)
+            decided.append(self._decisions.add(scores))
+        return np.concatenate(decided)
 
 
 class CausalStatistical:

@@ -86,7 +86,7 @@ def test_online_segments_are_the_offline_ones(rng, point):
     assert early >= len(expected) - 2  # they did not wait for the end
 
 
-@pytest.fixture(scope="module", params=["rnn", "seg_rnn"])  # the CNN alone is the simplest of the three
+@pytest.fixture(scope="module", params=["rnn", "seg_rnn", "causal_rnn"])  # the CNN alone is the simplest
 def network(request, tmp_path_factory):
     """(system, ONNX file, samples of a recording)"""
     model = make_model(request.param, segment_length=6, segment_shift=2)

@@ -51,11 +51,7 @@ recipe.stage(
     **{**TRAINING, "cpus": 1, "hours": 12},
 )(train)
 
-recipe.stage(
-    inputs=lambda conf: ["corpus", f"{trained(conf)}/model.pt"],
-    outputs=["frame_scores"],
-    resumable=True,
-)(decode)
+recipe.stage(inputs=lambda conf: ["corpus", f"{trained(conf)}/model.pt"], outputs=["frame_scores"], resumable=True)(decode)
 
 recipe.stage(name="tune", config=["features", "quiet_limit"], inputs=["corpus", "frame_scores"], outputs=["points.json"])(
     choose_points

@@ -27,7 +27,7 @@ class Scorer(Protocol):
     stft_config: StftConfig
     geometry: Geometry
     workers: int  # pieces that it scores at a time
-    causal: bool  # it scores the pieces of a recording in order
+    causal: bool  # whether it scores the pieces of a recording in order
 
     def score_piece(
         self, samples: np.ndarray, num_frames: int, first: int, count: int, state: np.ndarray | None = None
@@ -53,7 +53,8 @@ def score_blocks(
     """Yield the scores (n,) of consecutive pieces of frames while the blocks of samples come in.
 
     piece: frames, rounded up to hops; None: as many as there is memory for. workers: pieces that are scored at a time, each
-    by one thread, but for a causal network; None: one for each core in ONNX Runtime, one in torch, which has threads of its own.
+    by one thread; None: one for each core in ONNX Runtime, one in torch, which has threads of its own. A causal network has its
+    pieces one by one.
     """
     scorer = as_scorer(model)
     pieces = PieceCollector(scorer.geometry, scorer.stft_config, piece)

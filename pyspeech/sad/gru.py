@@ -1,8 +1,8 @@
 """A GRU for training on a CPU: what torch.nn.GRU computes, in six tenths of the time.
 
 The recurrent products of a small network take less time than what torch books for the gradient of each operation. Here both
-directions of a bidirectional one make their steps together, and the gradient is written down: all of it that does not depend on later steps is
-computed for all steps at once, so that a step backwards is three products and a sum.
+directions of a bidirectional one make their steps together, and the gradient is written down: all of it that does not depend
+on later steps is computed for all steps at once, so that a step backwards is three products and a sum.
 """
 
 import torch

@@ -35,7 +35,8 @@ def normalise(
     compress: "log": log magnitudes less their mean; "none": magnitudes less their mean, by their standard deviation.
     A constant spectrum (silence, a steady tone) gives zeros.
     """
-    window, core = SlidingMean(magnitudes, valid, half, half if ahead is None else ahead), slice(left, magnitudes.shape[1] - right)
+    window = SlidingMean(magnitudes, valid, half, half if ahead is None else ahead)
+    core = slice(left, magnitudes.shape[1] - right)
     if compress == "none":
         mean = window(magnitudes, core)
         variance = (window(magnitudes.double().square(), core) - mean.square()).clamp(min=0)

@@ -39,9 +39,7 @@ class CausalRnnLayer(torch.nn.Module):
         padded = functional.pad(features.transpose(1, 2), (0, self.lookahead))
         return functional.relu(self.ahead(padded)).transpose(1, 2)
 
-    def advance(
-        self, features: torch.Tensor, count: torch.Tensor, state: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def advance(self, features: torch.Tensor, count: torch.Tensor, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Score `count` more frames: (B, count), and the GRU's state (1, B, H) behind them.
 
         features (B, T, D): those and the `lookahead` frames behind them, as far as the recording goes. state (1, B, H): behind

@@ -145,15 +145,7 @@ def _segment(segment, nbest):
         "text": segment.text,
         "language": segment.language,
         "confidence": round(segment.confidence, 4),
-        "words": [
-            {
-                "word": word.text,
-                "start": round(word.start, 3),
-                "end": round(word.end, 3),
-                "confidence": round(word.confidence, 4),
-            }
-            for word in segment.words
-        ],
+        "words": [word_record(word) for word in segment.words],
         "nbest": [
             {"text": item.text, "score": round(item.score, 4), "confidence": round(item.confidence, 4)}
             for item in segment.nbest[:nbest]
@@ -161,6 +153,11 @@ def _segment(segment, nbest):
         "lid": {code: round(value, 4) for code, value in segment.lid.items()},
         "t_avg": round(segment.t_avg, 4),
     }
+
+
+def word_record(word: Word, name: str = "word") -> dict[str, str | float]:
+    """A Word as json has it, its text under `name`."""
+    return {name: word.text, "start": round(word.start, 3), "end": round(word.end, 3), "confidence": round(word.confidence, 4)}
 
 
 def _ctm(transcript, name):

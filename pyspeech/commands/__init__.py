@@ -7,6 +7,7 @@ pyspeech detect call.wav         utils/detect_speech.py call.wav
 COMMANDS = {
     "detect": ("detect", "detect_speech", "find speech in recordings"),
     "transcribe": ("transcribe", "transcribe", "recognise speech"),
+    "align": ("align", "align", "times of the words and symbols of a given text"),
     "units": ("units", "encode_units", "encode speech as discrete units"),
     "kmeans": ("kmeans", "kmeans_units", "discrete units by k-means from features"),
     "speak": ("speak", "resynthesize", "resynthesise speech from its units"),

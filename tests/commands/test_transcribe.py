@@ -510,7 +510,9 @@ def test_long_subtitles_are_cut(rng):
     assert all(any(abs(end - pause) <= 1.001 and end >= pause - 1e-3 for end in ends) for pause in pauses)
 
 
-@pytest.mark.parametrize("format, expected", [("text", ""), ("ctm", ""), ("stm", ""), ("trn", "(x)\n"), ("srt", ""), ("vtt", "WEBVTT\n\n")])
+@pytest.mark.parametrize(
+    "format, expected", [("text", ""), ("ctm", ""), ("stm", ""), ("trn", "(x)\n"), ("srt", ""), ("vtt", "WEBVTT\n\n")]
+)
 def test_nothing_said(format, expected):
     silent = recognition([], seconds=2.0)
     assert render(format, Transcript("x", [silent], 2.0)) == render(format, Transcript("x", [], 2.0)) == expected

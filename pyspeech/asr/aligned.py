@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyspeech.asr.transcripts import Transcript, word_record
-from pyspeech.asr.transcripts import render as render_transcript
+from pyspeech.asr.transcripts import Transcript, render as render_transcript, word_record
 from pyspeech.files import atomic_write, format_of
 from pyspeech.text.textgrid import textgrid
 

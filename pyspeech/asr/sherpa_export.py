@@ -7,10 +7,11 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 import pyspeech
-from pyspeech.asr.sherpa_graphs import RATE, Decoder, Encoder, FrontEnd, Joiner, chunk_frames, input_config
+from pyspeech.asr.sherpa_graphs import RATE, Decoder, Encoder, FrontEnd, Joiner, blank_last, chunk_frames, input_config
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write
 from pyspeech.text.graphemes import BLANK, WORD_START, GraphemeUnits
@@ -61,6 +62,49 @@ def export_sherpa(bundle: Bundle, language: str, folder: str | Path) -> None:
     _write(Path(folder, "joiner.onnx"), _joiner_graph(Joiner(bundle.model, head).eval(), bundle), {})
     with atomic_write(Path(folder, "tokens.txt")) as stream:
         stream.writelines(f"{name} {number}\n" for number, name in enumerate(token_names(bundle.units[language])))
+
+
+def largest_difference(bundle: Bundle, language: str, folder: str | Path, chunks: int = 4) -> float:
+    """Compare the logits of exported networks with the model's, for noise and the first symbols of the head.
+
+    Returns the largest difference, features left out: they are computed by `FrontEnd` for both.
+    """
+    from onnxruntime import InferenceSession, SessionOptions
+
+    options, providers = SessionOptions(), ["CPUExecutionProvider"]
+    options.log_severity_level = 3  # errors, not the warnings of shapes that are unknown beforehand
+    names = ("encoder", "decoder", "joiner")
+    encoder, decoder, joiner = (InferenceSession(str(Path(folder, f"{name}.onnx")), options, providers) for name in names)
+    model, head, front_end = bundle.model, bundle.model.head_of(language), FrontEnd(bundle.fbank, bundle.stats)
+    generator = torch.Generator().manual_seed(0)
+    size = chunk_frames(bundle.fbank)
+    bins = input_config(bundle.fbank).num_bins
+    frames = torch.randn(1, chunks * size, bins, generator=generator) - 8
+    caches = [cache.numpy() for cache in Encoder(model, front_end, 0).caches(1)]
+    before, features, encoded = torch.from_numpy(caches[1][:, 0]), [], []
+    for number, chunk in enumerate(frames.split(size, dim=1)):
+        made, before = front_end(chunk, before, torch.tensor([number * size]))
+        features.append(made)
+        signal = chunk.transpose(1, 2).contiguous().numpy()
+        inputs = dict(zip(ENCODER_INPUTS, (signal, np.array([size]), *caches), strict=True))
+        outputs, _, *caches = encoder.run(None, inputs)
+        encoded.append(outputs)
+    tokens = torch.arange(1, min(6, model.vocabulary_sizes[head]))
+    states = [state.numpy() for state in model.predictor_start(1)]
+    predicted = []
+    for symbol in (model.vocabulary_sizes[head] - 1, *(tokens - 1).tolist()):
+        inputs = (np.array([[symbol]], np.int32), np.ones(1, np.int32), *states)
+        output, _, *states = decoder.run(None, dict(zip(DECODER_INPUTS, inputs, strict=True)))
+        predicted.append(output)
+    pairs = [(frame, symbol) for frame in np.concatenate(encoded, axis=2)[0].T for symbol in predicted]
+    logits = [joiner.run(None, dict(zip(JOINER_INPUTS, (one[None, :, None], two), strict=True)))[0][0, 0] for one, two in pairs]
+    with torch.inference_mode():
+        features = torch.cat(features, dim=1)
+        number = torch.tensor([model.languages.index(language)])
+        ours, *_ = model.encode(features, torch.tensor([features.shape[1]]), None, number)
+        after = model.predict_sequence(tokens[None], head)[0]
+        expected = model.head_logits(model.project_encoded(ours)[0, :, None], after, head)
+    return float(np.abs(np.concatenate(logits) - blank_last(expected.flatten(0, 1).T).T.numpy()).max())
 
 
 def token_names(units: Units) -> list[str]:

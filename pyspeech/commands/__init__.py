@@ -27,5 +27,5 @@ COMMANDS = {
     "average detectors": ("average_detectors", "average_detectors", "average the weights of detectors of fake speech"),
     "submission validate": ("submission_validate", "validate_submission", "check a ZeroSpeech submission"),
     "submission merge": ("submission_merge", "merge_submissions", "join ZeroSpeech submissions of several languages"),
-    "export-onnx": ("export_onnx", "export_onnx", "write a detection network as ONNX"),
+    "export-onnx": ("export_onnx", "export_onnx", "write a detector as ONNX, a transducer for sherpa-onnx"),
 }

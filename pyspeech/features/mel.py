@@ -1,7 +1,7 @@
 """Mel scales and filters of the two kinds of log-mel features.
 
-    kaldi   triangles of height 1 between points of Kaldi's (HTK's) mel scale, from 20 Hz on
-    nemo    triangles of area 1 Hz between points of Slaney's scale (Auditory Toolbox), from 0 Hz on, as librosa and NeMo have them
+kaldi   triangles of height 1 between points of Kaldi's (HTK's) mel scale, from 20 Hz on
+nemo    triangles of area 1 Hz between points of Slaney's scale (Auditory Toolbox), from 0 Hz on, as librosa and NeMo have them
 """
 
 from __future__ import annotations

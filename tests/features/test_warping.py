@@ -6,8 +6,8 @@ import torch
 
 from pyspeech.features.config import FbankConfig, MfccConfig
 from pyspeech.features.fbank import fbank
-from pyspeech.features.mfcc import add_deltas, cosine_transform, raw_features
 from pyspeech.features.mel import to_hertz, to_mel
+from pyspeech.features.mfcc import add_deltas, cosine_transform, raw_features
 from pyspeech.features.warping import warp, warp_log_mel
 
 RATE = 16000

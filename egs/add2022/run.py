@@ -110,7 +110,7 @@ recipe.stage(
     version=2,
 )(report)
 
-declare_page(recipe, "corpus", "scores/*", "models/*/*/model.pt")
+declare_page(recipe, "corpus", "scores/*", "models/*/*/model.pt", tables="steps.spoof.tables")
 
 if __name__ == "__main__":
     recipe.main()

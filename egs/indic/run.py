@@ -112,7 +112,7 @@ recipe.stage(
     outputs=["results.json", "RESULTS.md", "figures"],
 )(report)
 
-declare_page(recipe, "corpus", "decoded")
+declare_page(recipe, "corpus", "decoded", tables="steps.asr.tables")
 
 if __name__ == "__main__":
     recipe.main()

@@ -114,7 +114,7 @@ recipe.stage(
     outputs=["results.json", "RESULTS.md", "figures/scores"],
 )(report)
 
-declare_page(recipe, "corpus", "units", "scores/*.json", "wavs")
+declare_page(recipe, "corpus", "units", "scores/*.json", "wavs", tables="steps.units.tables")
 
 if __name__ == "__main__":
     recipe.main()

@@ -48,6 +48,7 @@ SPEECH_COLUMNS = {
     "CER": lambda entry: percent(entry.get("recognition", {}).get("rate"), 1),
 }
 ALWAYS = ("utterances", "nearer to the voice", "MCD / dB", "of")  # the others where a package or a recogniser is there
+MFCC = "MFCC, 100 a second"
 MOST_PAIRS = 12  # of speaker and voice: where there are more, only their sums are shown
 HEADER = ["Model", "ABX across", "ABX within", "bit/s", "codes in use", "seeds", "paper: ABX", "bit/s"]
 
@@ -63,11 +64,18 @@ def tables(scores: Mapping[str, Any]) -> dict[str, str]:
     return made
 
 
+def names() -> dict[str, str]:
+    """{system: its name in the tables}; a regularised one with what is regularised."""
+    found = {system: label for models in TABLES.values() for system, (label, *_) in models.items()}
+    found = {system: f"{found['trf128']} {label}" if label.startswith("+") else label for system, label in found.items()}
+    return {**found, "mfcc": MFCC}
+
+
 def anchor_rows(scores: Mapping[str, Any]) -> list[list[Any]]:
     """k-means at each number of codes, and the features themselves."""
     sizes = sorted(int(name[len("kmeans") :]) for name in scores if name.startswith("kmeans"))
     rows = [row(f"k-means (K={size})", scores[f"kmeans{size}"]) for size in sizes]
-    return rows + ([row("MFCC, 100 a second", scores["mfcc"])] if "mfcc" in scores else [])
+    return rows + ([row(MFCC, scores["mfcc"])] if "mfcc" in scores else [])
 
 
 def row(label: str, entries: Sequence[Mapping[str, Any]], paper: tuple[float | None, float | None] = (None, None)) -> list[Any]:

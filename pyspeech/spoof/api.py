@@ -229,7 +229,7 @@ class FakeDetector:
         """
         from pyspeech.audio.inputs import file_of, is_many, stream_inputs
 
-        items = audio if is_many(audio) else [audio]
+        items: Any = audio if is_many(audio) else [audio]
         inputs = zip(items, stream_inputs(audio, sampling_rate, self.sampling_rate), strict=True)
         found = [replace(self.score_blocks(blocks, name), path=file_of(item)) for item, (name, blocks) in inputs]
         return found if is_many(audio) else found[0]

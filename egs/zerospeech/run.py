@@ -62,6 +62,7 @@ recipe.stage(
     outputs=anchors,
     **SCORING,
     shards=4,
+    version=2,
 )(score_anchors)
 
 for one in SYSTEMS:
@@ -82,6 +83,7 @@ for one in SYSTEMS:
         inputs=models_of(one, "corpus"),
         outputs=if_used(one, f"units/{one}", f"scores/{one}.json"),
         **SCORING,
+        version=2,
     )(partial(score_system, system=one))
 
 recipe.stage(

@@ -36,7 +36,8 @@ class Listener:
             self._look(self._decider.add(self._resampler.resample_chunk(np.zeros(0, np.float32), last=True)))
             self._look(self._decider.finish())
 
-    def _look(self, decisions):
+    def _look(self, decided):
+        decisions, _ = decided
         self.heard = self.heard or bool(decisions.any())
 
 

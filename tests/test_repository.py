@@ -230,8 +230,8 @@ def test_every_recipe_has_its_paper_in_the_citation():
             assert author["family-names"].replace("oe", "ö") in page.replace("oe", "ö")
 
 
-OFFICIAL = ["fearless.fearless_steps", "indic.mucs", "indic.kaldi", "indic.speech_corpora", "zerospeech.zerospeech2019"]
-OFFICIAL += ["add2022.add2022", "add2022.asvspoof2019"]
+OFFICIAL = ["fearless.fearless_steps", "indic.mucs", "indic.kaldi", "indic.manifests", "indic.speech_corpora"]
+OFFICIAL += ["zerospeech.zerospeech2019", "add2022.add2022", "add2022.asvspoof2019"]
 MADE = ["fearless.mini", "detector.scenes", "indic.mini", "indic.prompts", "zerospeech.mini", "add2022.mini"]
 
 

@@ -43,20 +43,20 @@ def babble(seconds, rate=16000, seed=0):
     return (0.3 * loudness * (tone + 0.3 * random.standard_normal(len(time)))).astype(np.float32)
 
 
-def save_random_model(folder, structure, lid=False, languages=GRAPHEMES, search=None, **options):
-    """A model that was not trained but speaks, now and then; search: SearchConfig; options: of TransducerConfig."""
+def save_random_model(folder, structure, lid=False, languages=GRAPHEMES, search=None, fbank=None, **options):
+    """A model that was not trained but speaks, now and then; search, fbank: their configs; options: of TransducerConfig."""
     torch.manual_seed(3)
     units = {code: GraphemeUnits.build([GRAPHEMES[code]], language=code) for code in languages}
     if structure in ("vanilla", "onehot"):
         units = dict.fromkeys(units, GraphemeUnits.union(list(units.values())))
-    config = TransducerConfig(structure=structure, lid=lid, **CONFIG, **options)
+    config = TransducerConfig(structure=structure, lid=lid, **{**CONFIG, **options})
     model = Transducer(config, {code: entry.size for code, entry in units.items()})
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.7 * torch.randn_like(parameter))
         for layer in model.joint.outputs:
             layer.bias[0] += 4  # blank: it does not speak in every frame
-    save_model(folder, model, units, GlobalStats([-8.0] * 80, [3.0] * 80), FbankConfig(), search)
+    save_model(folder, model, units, GlobalStats([-8.0] * 80, [3.0] * 80), fbank or FbankConfig(), search)
     return folder
 
 

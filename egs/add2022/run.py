@@ -51,7 +51,9 @@ class Config:
 
 
 CONF = Path(__file__).resolve().with_name("conf")
-recipe = Recipe("Fake audio detection", Config, CONF, "mini", jobs=stages_at_once, removed={"engines": "seen"})
+recipe = Recipe(
+    "Fake audio detection", Config, CONF, "mini", jobs=stages_at_once, removed={"engines": "seen", "data.pair_loss": 0.0}
+)
 
 recipe.stage(config=["corpus", "kind", "split_by", "scale", "skip_bad"], outputs=["corpus"], **PREPARING, version=2)(prepare)
 
@@ -110,7 +112,7 @@ recipe.stage(
     version=2,
 )(report)
 
-declare_page(recipe, "corpus", "scores/*", "models/*/*/model.pt")
+declare_page(recipe, "corpus", "scores/*", "models/*/*/model.pt", tables="steps.spoof.tables")
 
 if __name__ == "__main__":
     recipe.main()

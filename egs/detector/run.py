@@ -6,15 +6,13 @@ from pyspeech.launch import ensure_environment
 
 ensure_environment()
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from pyspeech.engine.recipe import Recipe
 from pyspeech.sad.config import DatasetConfig, NetworkConfig, StftConfig
 from pyspeech.training.config import TrainConfig
-from steps.sad.bundled import check_options, prepare, train
+from steps.sad.bundled import check_options, decode, prepare, train, trained
 from steps.sad.points import choose_points, export, report
-from steps.sad.score import score_networks
 from steps.systems import TRAINING
 
 
@@ -49,23 +47,17 @@ recipe.stage(
 recipe.stage(
     config=["features", "network", "data", "train"],
     inputs=["corpus"],
-    outputs=["training/rnn"],
+    outputs=lambda conf: [trained(conf)],
     **{**TRAINING, "cpus": 1, "hours": 12},
 )(train)
 
-recipe.stage(
-    name="decode",
-    about="Scores of the network for every frame of dev and the eval sets.",
-    inputs=["corpus", "training/rnn/model.pt"],
-    outputs=["frame_scores"],
-    resumable=True,
-)(partial(score_networks, systems=["rnn"]))
+recipe.stage(inputs=lambda conf: ["corpus", f"{trained(conf)}/model.pt"], outputs=["frame_scores"], resumable=True)(decode)
 
 recipe.stage(name="tune", config=["features", "quiet_limit"], inputs=["corpus", "frame_scores"], outputs=["points.json"])(
     choose_points
 )
 
-recipe.stage(inputs=["training/rnn/model.pt", "points.json"], outputs=["models/detector/model.onnx"])(export)
+recipe.stage(inputs=lambda conf: [f"{trained(conf)}/model.pt", "points.json"], outputs=["models/detector/model.onnx"])(export)
 
 recipe.stage(
     name="results",

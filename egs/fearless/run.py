@@ -114,7 +114,7 @@ recipe.stage(
     version=4,
 )(report)
 
-declare_page(recipe, "corpus", "frame_scores", "hypotheses", "sweeps/*.json")
+declare_page(recipe, "corpus", "frame_scores", "hypotheses", "sweeps/*.json", tables="steps.sad.tables")
 
 if __name__ == "__main__":
     recipe.main()

@@ -25,12 +25,14 @@ from steps.systems import DECODING, TRAINING, if_used
 
 @dataclass
 class Config:
-    # mini (synthetic), prompts (real voices), or the folder of a corpus
-    corpus: str = folder_or("mini", "prompts", what="a corpus")
-    kind: str = "mucs"  # layout of that folder: mucs (also Microsoft's), fleurs, commonvoice, cmu_indic or kaldi
+    # mini (synthetic), prompts (real voices), the folder of a corpus, or a manifest (lhotse cuts, JSON lines of NeMo, a table)
+    corpus: str = folder_or("mini", "prompts", what="a corpus", file=True)
+    kind: str = "mucs"  # layout of that folder: mucs (also Microsoft's), fleurs, commonvoice, cmu_indic, kaldi or manifests
     languages: list[str] = field(default_factory=list)  # language codes, e.g. hi-IN; []: all in the corpus
     scale: float = 1.0  # factor on the number of utterances with corpus=mini or prompts
     skip_bad: bool = False  # leave out any number of bad utterances instead of stopping at more than a few
+    longest: float = float("inf")  # leave out utterances of train and dev that are longer, in seconds; .inf: none
+    cut_longer: bool = False  # cut them at pauses instead, where manifests (lhotse cuts) have the times of words
     # tags to remove from transcripts (pyspeech/text/tags.py)
     tags: list[str] = field(default_factory=lambda: list(DEFAULT_TAGS))
     units: str = "grapheme"  # output symbols: grapheme or sentencepiece
@@ -56,9 +58,8 @@ class Config:
 
 recipe = Recipe("Streaming multilingual RNN-T", Config, Path(__file__).resolve().parent / "conf", "mini", jobs=stages_at_once)
 
-recipe.stage(config=["corpus", "kind", "languages", "scale", "skip_bad", "tags"], outputs=["corpus"], cpus=2, resumable=True)(
-    prepare
-)
+CORPUS = ["corpus", "kind", "languages", "scale", "skip_bad", "longest", "cut_longer", "tags"]
+recipe.stage(config=CORPUS, outputs=["corpus"], cpus=2, resumable=True)(prepare)
 
 recipe.stage(name="units", config=["units", "pieces"], inputs=["corpus"], outputs=["units"], version=2)(make_units)
 
@@ -111,7 +112,7 @@ recipe.stage(
     outputs=["results.json", "RESULTS.md", "figures"],
 )(report)
 
-declare_page(recipe, "corpus", "decoded")
+declare_page(recipe, "corpus", "decoded", tables="steps.asr.tables")
 
 if __name__ == "__main__":
     recipe.main()

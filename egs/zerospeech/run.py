@@ -62,6 +62,7 @@ recipe.stage(
     outputs=anchors,
     **SCORING,
     shards=4,
+    version=2,
 )(score_anchors)
 
 for one in SYSTEMS:
@@ -82,6 +83,7 @@ for one in SYSTEMS:
         inputs=models_of(one, "corpus"),
         outputs=if_used(one, f"units/{one}", f"scores/{one}.json"),
         **SCORING,
+        version=2,
     )(partial(score_system, system=one))
 
 recipe.stage(
@@ -114,7 +116,7 @@ recipe.stage(
     outputs=["results.json", "RESULTS.md", "figures/scores"],
 )(report)
 
-declare_page(recipe, "corpus", "units", "scores/*.json", "wavs")
+declare_page(recipe, "corpus", "units", "scores/*.json", "wavs", tables="steps.units.tables")
 
 if __name__ == "__main__":
     recipe.main()

@@ -17,13 +17,14 @@ is a problem of its own.
 
 import logging
 import re
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from local.indic.languages import choose_codes, language_code
+from local.indic.languages import language_code
+from local.indic.lengths import NO_LIMIT, LengthLimit
 from local.indic.mucs import DEV_SHARE, GENERIC, SPLITS, split_of
+from local.indic.sets import of_languages, with_distinct_ids, without_variants
 from local.indic.transcribed import write_corpus
 from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
@@ -50,6 +51,7 @@ def prepare(
     *,
     languages: Sequence[str] = (),
     tags: Sequence[str] = DEFAULT_TAGS,
+    limit: LengthLimit = NO_LIMIT,
     skip_bad: bool = False,
     parts: Parts | None = None,
 ) -> dict[str, dict[str, int]]:
@@ -70,11 +72,9 @@ def prepare(
         utterances += [replace(one, language=_language(one, part, languages), split=part.split) for one in found if one.text]
         problems += wrong + [(f"{part.path}/text, {one.id}", "no text") for one in found if not one.text]
         log.info("%s: %d utterances in %s", part.split, len(found), part.path)
-    utterances = _of_languages(utterances, languages, f"corpus={corpus}", log)
-    if len({one.id for one in utterances}) < len(utterances):
-        log.info("several data directories have utterances of the same name: all begin with language and set")
-        utterances = [replace(one, id=f"{one.language}-{one.split}-{one.id}") for one in utterances]
-    return write_corpus(utterances, out, log, f"corpus={corpus}", skip_bad, problems, DEV_SHARE, parts, tags)
+    utterances = of_languages(utterances, languages, f"corpus={corpus}", log, EXPECTED)
+    utterances = with_distinct_ids(utterances, "data directories", log)
+    return write_corpus(utterances, out, log, f"corpus={corpus}", skip_bad, problems, DEV_SHARE, parts, tags, limit)
 
 
 def find_data_dirs(corpus: Path, log: logging.Logger) -> list[DataDir]:
@@ -86,23 +86,21 @@ def find_data_dirs(corpus: Path, log: logging.Logger) -> list[DataDir]:
     for pattern in ("*", "*/*", "*/*/*"):
         found = {path.parent for path in corpus.glob(f"{pattern}/utt2spk") if not _hidden(path.relative_to(corpus))}
         folders += sorted(folder for folder in found if not set(folder.parents) & set(folders))
-    beside, parts = defaultdict(list), []
+    parts = {}
     for folder in sorted(folders):
         names = folder.relative_to(corpus).parts
         split = split_of(names)
         if split is None:
             log.warning("%s: not used, as no folder's name says train, dev or test", folder)
         else:
-            beside[folder.parent, split, folder_language(names)].append(folder)
-    for (_, split, language), several in beside.items():
-        plain = [folder for folder in several if folder.name.lower() in SPLITS]
-        for folder in several:
-            if plain and folder not in plain:
-                log.warning("%s: not used, as %s is there", folder, plain[0])
-        parts += [DataDir(folder, split, language) for folder in plain or several]
+            parts[folder] = DataDir(folder, split, folder_language(names))
     if not parts:
         raise UserError(f"corpus={corpus}: no Kaldi data directory in it; expected {EXPECTED}")
-    return sorted(parts, key=lambda part: part.path)
+
+    def group(folder):
+        return folder.parent, parts[folder].split, parts[folder].language
+
+    return [parts[folder] for folder in without_variants(parts, group, lambda folder: folder.name.lower() in SPLITS, log)]
 
 
 def _hidden(path):
@@ -125,22 +123,3 @@ def _language(utterance, part, languages):
     raise UserError(
         f"{part.path}: neither utt2lang nor a folder's name says which language it is; add utt2lang, or say it: languages=[hi]"
     )
-
-
-def _of_languages(utterances, wanted, name, log):
-    """The utterances of the wanted languages that have a training and a test set."""
-    there = defaultdict(set)
-    for one in utterances:
-        there[one.language].add(one.split)
-    usable = set()
-    for language in choose_codes(sorted(there), wanted, name):
-        missing = [split for split in ("train", "test") if split not in there[language]]
-        if not missing:
-            usable.add(language)
-        elif wanted:
-            raise UserError(f"{name}: {language}: no {' and no '.join(missing)} set; expected {EXPECTED}")
-        else:
-            log.warning("%s: %s: no %s set; the language is left out", name, language, " and no ".join(missing))
-    if not usable:
-        raise UserError(f"{name}: no language with a training and a test set; expected {EXPECTED}")
-    return [one for one in utterances if one.language in usable]

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from local.indic.languages import choose_codes, language_code
+from local.indic.lengths import NO_LIMIT, LengthLimit
 from local.indic.transcribed import write_corpus
 from pyspeech.data.audio_checks import AUDIO_SUFFIXES
 from pyspeech.data.manifests import Utterance
@@ -44,6 +45,7 @@ SPLITS = {
     "evaluation": "test",
     "dev": "dev",
     "development": "dev",
+    "val": "dev",
     "valid": "dev",
     "validation": "dev",
 }
@@ -67,6 +69,7 @@ def prepare(
     *,
     languages: Sequence[str] = (),
     tags: Sequence[str] = DEFAULT_TAGS,
+    limit: LengthLimit = NO_LIMIT,
     skip_bad: bool = False,
     parts: Parts | None = None,
 ) -> dict[str, dict[str, int]]:
@@ -90,7 +93,7 @@ def prepare(
         utterances += found
         problems += wrong
         log.info("%s %s: %d utterances in %s", part.language, part.split, len(found), part.path)
-    return write_corpus(utterances, out, log, f"corpus={corpus}", skip_bad, problems, DEV_SHARE, parts, tags)
+    return write_corpus(utterances, out, log, f"corpus={corpus}", skip_bad, problems, DEV_SHARE, parts, tags, limit)
 
 
 # Which sets there are
@@ -141,7 +144,7 @@ def _walk(root, others=()):
 def split_of(names: Sequence[str]) -> str | None:
     """The split that the last of some folder names says; None where none does."""
     for name in reversed(names):
-        for word in _words(name):
+        for word in name_words(name):
             if word in SPLITS:
                 return SPLITS[word]
     return None
@@ -153,7 +156,7 @@ def language_of(names: Sequence[str]) -> str | None:
     The last name of a known language counts; without one, the last that stands above the split's folder or in its name
     is taken for a language; without that either, the corpus may have a known one's name.
     """
-    said = ["-".join(word for word in _words(name) if word not in SPLITS) for name in names]
+    said = ["-".join(word for word in name_words(name) if word not in SPLITS) for name in names]
     known = [language_code(name) for name in said[1:] if language_code(name)]
     if known:
         return known[-1]
@@ -162,7 +165,7 @@ def language_of(names: Sequence[str]) -> str | None:
     return others[-1] if others else language_code(said[0])
 
 
-def _words(name):
+def name_words(name: str) -> list[str]:
     """Words of a folder's name in small letters: "Hindi_Train", "HindiTrain" and "hindi train" are hindi, train."""
     parted = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", " ", unicodedata.normalize("NFC", name))
     return [word for word in re.split(r"[\W_\d]+", parted.lower()) if word]

@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from local.indic.languages import language_code
+from local.indic.lengths import NO_LIMIT, LengthLimit
 from local.indic.transcribed import SETS, write_corpus
 from local.splits import hold_out
 from pyspeech.data.manifests import Utterance
@@ -49,6 +50,7 @@ def prepare(
     kind: str,
     languages: Sequence[str] = (),
     tags: Sequence[str] = DEFAULT_TAGS,
+    limit: LengthLimit = NO_LIMIT,
     skip_bad: bool = False,
     parts: Parts | None = None,
 ) -> dict[str, dict[str, int]]:
@@ -66,7 +68,7 @@ def prepare(
     readers = {"fleurs": read_fleurs, "commonvoice": read_commonvoice, "cmu_indic": read_cmu_indic}
     with tempfile.TemporaryDirectory() as scratch:
         utterances, problems = readers[kind](folder, Path(scratch), list(languages), log)
-    return write_corpus(utterances, out, log, f"corpus={folder}", skip_bad, problems, HELD_OUT, parts, tags)
+    return write_corpus(utterances, out, log, f"corpus={folder}", skip_bad, problems, HELD_OUT, parts, tags, limit)
 
 
 def read_fleurs(

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from local.indic.lengths import NO_LIMIT, LengthLimit, limit_lengths
 from local.splits import hold_out
 from pyspeech.data.audio_checks import check_utterances, utterance_check
 from pyspeech.data.audio_files import readable_copies
@@ -37,6 +38,7 @@ def write_corpus(
     dev_share: float = 0.0,
     parts: Parts | None = None,
     tags: Sequence[str] = DEFAULT_TAGS,
+    limit: LengthLimit = NO_LIMIT,
 ) -> dict[str, dict[str, int]]:
     """Check utterances and write the manifests of those that are good, in the order of language and id.
 
@@ -44,7 +46,8 @@ def write_corpus(
     utterances are left out and listed, in the log and in folder/problems.txt, as long as they are isolated: at most
     10 or 5 % of all. More stop the preparation, unless skip_bad; without a training and a test utterance it always
     stops. dev_share: of the training utterances that are good, to be held out as dev in languages without dev
-    utterances. tags: of the texts, to be dropped (pyspeech/text/tags.py). Returns {language: {set: number of utterances}}.
+    utterances. tags: of the texts, to be dropped (pyspeech/text/tags.py). limit: to the length of train and dev utterances.
+    Returns {language: {set: number of utterances}}.
     """
     folder = Path(folder).resolve()
     utterances = sorted(utterances, key=lambda utterance: (utterance.language, utterance.id))
@@ -52,10 +55,11 @@ def write_corpus(
     utterances = without_tags(utterances, tags, log)
     good, found = check_utterances(utterances, _checker(utterances, Tags(tags)), log, parts=parts)
     report_problems(name, folder, [*problems, *found], len(good) + len(found) + len(problems), skip_bad, log)
-    _check_languages(name, utterances, good, log)
-    _remark_rates(good, log)
     if dev_share:
         good = _with_dev(good, dev_share)
+    good = limit_lengths(good, limit, name, folder, log, parts)  # pyright: ignore[reportArgumentType]
+    _check_languages(name, utterances, good, log)
+    _remark_rates(good, log)
     mixed, by_language = folder / "mixed", defaultdict(list)
     for utterance, properties in good:
         by_language[utterance.language].append((utterance, properties))  # pyright: ignore[reportOptionalMemberAccess]

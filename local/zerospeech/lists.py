@@ -1,4 +1,5 @@
-"""The lists of ZeroSpeech 2019 (local/zerospeech/zerospeech2019.py): bitrate_filelist, synthesis.txt, .item and .abx files.
+"""The lists of ZeroSpeech 2019 (local/zerospeech/zerospeech2019.py): bitrate_filelist, synthesis.txt, .item and .abx files;
+and a file of phones, which no release has.
 
 Each is read from the corpus and written, of the usable test utterances, into the folder of the manifests. Everywhere
 `found` is the Language, `out` the folder, `test` {utterance: duration in seconds}.
@@ -70,6 +71,25 @@ def write_items(found: Language, out: Path, test: Mapping[str, float], log: logg
     with atomic_write(target) as stream:
         stream.writelines(" ".join(row) + "\n" for row in [ITEM_HEADER.split(), *rows])
     return len(rows)
+
+
+def write_alignment(found: Language, out: Path, test: Mapping[str, float], log: logging.Logger) -> None:
+    """Write alignment.ctm, the phones of the test utterances, where the corpus has alignment*.ctm."""
+    from pyspeech.units.phones import read_alignment
+
+    def read(path):
+        phones = ((_listed(name), segments) for name, segments in read_alignment(path).items())
+        return [(name, *one) for name, segments in phones for one in segments]
+
+    target = out / "alignment.ctm"
+    path, rows = found.rows("alignment*.ctm", read, test)
+    if not path:
+        target.unlink(missing_ok=True)
+        return
+    rows = [row for row in rows if row[0] in test]
+    log.info("phones: %d of %s", len(rows), path)
+    with atomic_write(target) as stream:
+        stream.writelines(f"{name} 1 {start!r} {end - start!r} {phone}\n" for name, start, end, phone in rows)
 
 
 def _most_items(found, pattern, read, test):

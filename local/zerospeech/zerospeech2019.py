@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from local.zerospeech.lists import write_bitrate_filelist, write_items, write_synthesis
+from local.zerospeech.lists import write_alignment, write_bitrate_filelist, write_items, write_synthesis
 from pyspeech.audio.headers import promised_frames
 from pyspeech.data.audio_checks import check_audio, check_file, check_utterances
 from pyspeech.data.audio_files import readable_copies
@@ -59,10 +59,11 @@ def prepare(
     corpus: the folder of one language or any above it. language: name of its folder; None or "" takes the only one,
     or english. Written are {unit,voice,test}.jsonl.gz (Lhotse cuts, an utterance each, with its speaker),
     bitrate_filelist (with the durations of the corpus's own; all test utterances where it has none), and, where the
-    corpus has them, abx.item and synthesis.txt (`utterance voice`). Audio with problems is named; isolated files are
-    left out and listed in out/problems.txt, more stop unless skip_bad (`pyspeech.data.problems.report_problems`). Test
-    utterances may be silent, or as short as one sample at 16 kHz. Returns {"language", "unit", "voice", "test": numbers
-    of utterances, "items": lines of abx.item}. UserError in one line for a corpus that cannot be used.
+    corpus has them, abx.item, synthesis.txt (`utterance voice`) and alignment.ctm (phones, of alignment*.ctm).
+    Audio with problems is named; isolated files are left out and listed in out/problems.txt, more stop unless
+    skip_bad (`pyspeech.data.problems.report_problems`). Test utterances may be silent, or as short as one sample at
+    16 kHz. Returns {"language", "unit", "voice", "test": numbers of utterances, "items": lines of abx.item}.
+    UserError in one line for a corpus that cannot be used.
     """
     corpus, out = Path(corpus), Path(out).resolve()
     name, found = choose_language(find_languages(corpus), language, corpus, log)
@@ -92,6 +93,7 @@ def prepare(
         log.warning("%d test utterances are trained on as well (%s, ...)", len(known), min(known))
     write_bitrate_filelist(found, out, test, log)
     write_synthesis(found, out, test, {utterance.speaker for utterance, _ in good["voice"]}, log)  # pyright: ignore[reportArgumentType]
+    write_alignment(found, out, test, log)
     items = write_items(found, out, test, log)
     return {"language": name, **{part: len(good[part]) for part in SETS}, "items": items}
 

@@ -19,18 +19,18 @@ def view(experiment, media) -> list[dict[str, Any]]:
     """The sections of an experiment; see pyspeech.report.views."""
     folder = experiment.folder
     sections = []
-    if confusions := list(_confusions(folder / "scores")):
+    if confusions := list(_confusions(experiment)):
         text = "Rows: the language spoken; columns: the language recognised; utterances of the test set."
         sections.append(section("languages", "Confusion of languages", [text], heat=confusions))
     decoded = {path.name: _read(path) for path in sorted((folder / "decoded").glob("*")) if path.is_dir()}
     if utterances := _utterances(decoded):
-        sections.append(_errors(folder, media, utterances))
+        sections.append(_errors(experiment, media, utterances))
     return sections
 
 
-def _confusions(scores):
+def _confusions(experiment):
     """A table of each system that says which language it heard."""
-    for path in sorted(scores.glob("*.json")):
+    for path in sorted((experiment.folder / "scores").glob("*.json")):
         for system, found in json.loads(path.read_text(encoding="utf-8")).items():
             confusion = found.get("lid", {}).get("confusion", {})
             heard_as = list(dict.fromkeys([*confusion, *sorted({code for row in confusion.values() for code in row})]))
@@ -39,7 +39,7 @@ def _confusions(scores):
                 total = sum(counts.values()) or 1
                 rows.append((code, [(counts.get(other, 0), counts.get(other, 0) / total) for other in heard_as]))
             if rows:
-                yield {"title": system, "header": ["spoken", *heard_as], "rows": rows}
+                yield {"title": experiment.called(system), "header": ["spoken", *heard_as], "rows": rows}
 
 
 def _read(folder):
@@ -82,32 +82,28 @@ def _worst(utterances: dict[str, dict]) -> Iterable[str]:
     return chosen
 
 
-def _errors(folder, media, utterances):
-    sources = {source.id: source for source in read_sources(folder / "corpus", "test")}
-    stops = _Stops(folder)
-    examples = [_example(media, id, utterances[id], sources.get(id), stops) for id in _worst(utterances)]
+def _errors(experiment, media, utterances):
+    sources = {source.id: source for source in read_sources(experiment.folder / "corpus", "test")}
+    stops, called = _Stops(experiment.folder), experiment.called
+    examples = [_example(media, id, utterances[id], sources.get(id), stops, called) for id in _worst(utterances)]
     entries = [entry for each in examples for entry in each["entries"]]
     systems, languages, speakers = (sorted({entry[key] for entry in entries}) for key in ("system", "language", "speaker"))
-    filters = [
-        ("system", "system", systems, systems[0]),
-        ("language", "language", languages, ""),
-        ("speaker", "speaker", speakers, ""),
-    ]
+    filters = [("system", "system", systems, ""), ("language", "language", languages, ""), ("speaker", "speaker", speakers, "")]
     text = [f"The utterances with most errors of each language and of each speaker: {len(examples)} of {len(utterances)}."]
     if stops.rule:
         text.append(f"Decoders stop by the rule that dev chooses for the lowest cost within a point of WER: {stops.rule}.")
     return section("errors", "Utterances by errors", text, COLOURS, examples=examples, filters=filters)
 
 
-def _example(media, id, utterance, source, stops):
+def _example(media, id, utterance, source, stops, called):
     entries, words = [], []
     for system, line in utterance["lines"].items():
         errors, total = utterance["errors"][system], len(line["ref"].split())
         said = f", recognised as {line['predicted']}" if line.get("predicted") else ""
-        note = f"{system}: {errors} errors, {total} words{said}"
-        about = {"system": system, "language": utterance["language"], "speaker": utterance["speaker"]}
+        note = f"{called(system)}: {errors} errors, {total} words{said}"
+        about = {"system": called(system), "language": utterance["language"], "speaker": utterance["speaker"]}
         entries.append({**about, "rank": errors, "note": note})
-        words.append(_aligned(line["ref"], line["hyp"], system))
+        words.append(_aligned(line["ref"], line["hyp"], called(system)))
     audio = picture = None
     seconds = source.seconds if source else 0.0
     if source:

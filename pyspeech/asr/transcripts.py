@@ -1,4 +1,4 @@
-"""Transcripts of recordings as text, JSON, NIST's CTM, STM and TRN, or SubRip subtitles.
+"""Transcripts of recordings as text, JSON, NIST's CTM, STM and TRN, or SubRip and WebVTT subtitles.
 
     text    a line for each segment; with nbest > 1 for each alternative: start (s), log probability, text
     json    one object in one line, see `_json`
@@ -6,6 +6,7 @@
     stm     `recording channel unknown start end text`, a line for each segment
     trn     `text (recording)`
     srt     subtitles of one or two short lines, broken at pauses
+    vtt     the same for web pages, as WebVTT
 
 Times count from the start of the recording. `Transcript.save` writes a file, `render` gives its text.
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,10 +94,13 @@ class Transcript:
 def render(format: str, transcript: Transcript, nbest: int = 1, first_subtitle: int = 1) -> str:
     """The text of a Transcript in a format of FORMATS, ending with a newline, or "" where there is nothing to write.
 
-    nbest: alternatives of each segment, for text and json. first_subtitle: number of the first one, for srt.
+    nbest: alternatives of each segment, for text and json. first_subtitle: number of the first one, for srt and vtt; a
+    header of vtt stands before number 1 alone, so that a stream may be rendered piece by piece.
     """
     if format == "srt":
         return _srt(transcript, first_subtitle)
+    if format == "vtt":
+        return _vtt(transcript, first_subtitle)
     if format in NIST:
         from pyspeech.audio.recordings import one_word  # numpy: --help answers at once
 
@@ -140,15 +145,7 @@ def _segment(segment, nbest):
         "text": segment.text,
         "language": segment.language,
         "confidence": round(segment.confidence, 4),
-        "words": [
-            {
-                "word": word.text,
-                "start": round(word.start, 3),
-                "end": round(word.end, 3),
-                "confidence": round(word.confidence, 4),
-            }
-            for word in segment.words
-        ],
+        "words": [word_record(word) for word in segment.words],
         "nbest": [
             {"text": item.text, "score": round(item.score, 4), "confidence": round(item.confidence, 4)}
             for item in segment.nbest[:nbest]
@@ -156,6 +153,11 @@ def _segment(segment, nbest):
         "lid": {code: round(value, 4) for code, value in segment.lid.items()},
         "t_avg": round(segment.t_avg, 4),
     }
+
+
+def word_record(word: Word, name: str = "word") -> dict[str, str | float]:
+    """A Word as json has it, its text under `name`."""
+    return {name: word.text, "start": round(word.start, 3), "end": round(word.end, 3), "confidence": round(word.confidence, 4)}
 
 
 def _ctm(transcript, name):
@@ -179,18 +181,31 @@ def _trn(transcript, name):
 
 
 def _srt(transcript, first):
+    return "".join(
+        f"{number}\n{_clock(start, ',')} --> {_clock(end, ',')}\n" + "\n".join(lines) + "\n\n"
+        for number, (start, end, lines) in enumerate(_timed_lines(transcript), first)
+    )
+
+
+def _vtt(transcript, first):
+    """WebVTT (W3C): a file without subtitles is its header alone."""
+    cues = (
+        f"{number}\n{_clock(start, '.')} --> {_clock(end, '.')}\n" + escape("\n".join(lines), quote=False) + "\n\n"
+        for number, (start, end, lines) in enumerate(_timed_lines(transcript), first)
+    )
+    return ("WEBVTT\n\n" if first == 1 else "") + "".join(cues)
+
+
+def _timed_lines(transcript):
+    """(start, end, lines) of each subtitle; times in seconds."""
     subtitles = [(words, segment) for segment in transcript.segments for words in _subtitles(segment.words)]
-    blocks = []
     for number, (words, segment) in enumerate(subtitles):
         start, end = words[0].start, words[-1].end
         # A short one stays longer, until the next one or the end of what was heard.
         limit = segment.start + segment.seconds
         if number + 1 < len(subtitles):
             limit = min(limit, subtitles[number + 1][0][0].start)
-        end = min(max(end, start + SHORTEST), limit)
-        lines = _lines([word.text for word in words])
-        blocks.append(f"{first + number}\n{_clock(start)} --> {_clock(end)}\n" + "\n".join(lines) + "\n\n")
-    return "".join(blocks)
+        yield start, min(max(end, start + SHORTEST), limit), _lines([word.text for word in words])
 
 
 def _subtitles(words):
@@ -221,12 +236,12 @@ def _lines(texts):
     return lines
 
 
-def _clock(seconds):
+def _clock(seconds, point):
     milliseconds = round(seconds * 1000)
     minutes, rest = divmod(milliseconds, 60_000)
-    return f"{minutes // 60:02d}:{minutes % 60:02d}:{rest // 1000:02d},{rest % 1000:03d}"
+    return f"{minutes // 60:02d}:{minutes % 60:02d}:{rest // 1000:02d}{point}{rest % 1000:03d}"
 
 
 # format: ending of its file
-FORMATS = {"text": ".txt", "json": ".json", "ctm": ".ctm", "stm": ".stm", "trn": ".trn", "srt": ".srt"}
+FORMATS = {"text": ".txt", "json": ".json", "ctm": ".ctm", "stm": ".stm", "trn": ".trn", "srt": ".srt", "vtt": ".vtt"}
 NIST = {"ctm": _ctm, "stm": _stm, "trn": _trn}  # names of recordings have no spaces there

@@ -53,8 +53,12 @@ def stream_inputs(audio: Any, sampling_rate: int | None, rate: int) -> Iterator[
     """
     for number, item in enumerate(audio if is_many(audio) else [audio], 1):
         other = f"recording {number}" if is_many(audio) else "recording"
-        path = item if isinstance(item, (str, os.PathLike)) else _file_name(item)
-        yield Path(path).stem if path else other, _blocks(item, other, sampling_rate, rate)
+        yield Path(file_of(item)).stem or other, _blocks(item, other, sampling_rate, rate)
+
+
+def file_of(item: Any) -> str:
+    """The path of the file that an `AudioInput` is, or that a stream reads; "" of others."""
+    return os.fspath(item) if isinstance(item, (str, os.PathLike)) else _file_name(item) or ""
 
 
 def _file_name(item):

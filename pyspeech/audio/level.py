@@ -1,6 +1,5 @@
 """The level of audio: root mean square about the mean, as an offset of the recorder is no sound."""
 
-import collections
 import math
 from collections.abc import Iterable, Iterator
 
@@ -67,13 +66,6 @@ class Watched:
     def silent(self) -> bool:
         """True if there is no sound: no samples, or only digital silence."""
         return self.highest - self.lowest < RANGE
-
-
-def is_silent(blocks: Iterable[np.ndarray]) -> bool:
-    """True if blocks (n,) hold no sound."""
-    watched = Watched(blocks)
-    collections.deque(watched, maxlen=0)
-    return watched.silent
 
 
 class Measured:

@@ -8,6 +8,7 @@ COMMANDS = {
     "detect": ("detect", "detect_speech", "find speech in recordings"),
     "transcribe": ("transcribe", "transcribe", "recognise speech"),
     "train-lm": ("train_lm", "train_lm", "estimate a language model for transcribe"),
+    "align": ("align", "align", "times of the words and symbols of a given text"),
     "units": ("units", "encode_units", "encode speech as discrete units"),
     "kmeans": ("kmeans", "kmeans_units", "discrete units by k-means from features"),
     "speak": ("speak", "resynthesize", "resynthesise speech from its units"),
@@ -27,5 +28,5 @@ COMMANDS = {
     "average detectors": ("average_detectors", "average_detectors", "average the weights of detectors of fake speech"),
     "submission validate": ("submission_validate", "validate_submission", "check a ZeroSpeech submission"),
     "submission merge": ("submission_merge", "merge_submissions", "join ZeroSpeech submissions of several languages"),
-    "export-onnx": ("export_onnx", "export_onnx", "write a detection network as ONNX"),
+    "export-onnx": ("export_onnx", "export_onnx", "write a detector as ONNX, a transducer for sherpa-onnx"),
 }

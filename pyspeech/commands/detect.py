@@ -42,7 +42,7 @@ STATISTICAL = ("statistical", "statistical_plain")
 SYSTEMS = ("shipped", *STATISTICAL, *NETWORKS)
 FORMATS = ("rttm", "fearless", "segments", "audacity", "json", "textgrid", "csv", "lhotse")
 STREAMED = ("rttm", "segments", "audacity", "csv")  # a line a segment, which does not depend on the others
-LIVE_BLOCK = 0.3  # seconds read at once
+LIVE_BLOCK = 0.3  # seconds read at once, at most
 EXPERIMENTS = Path(ROOT, "egs", KIND.recipe, "exp")
 
 
@@ -329,7 +329,8 @@ def stream(recording, options, status):
         done.speech += total(segments)
 
     with stop_at_interrupt(recording.path == "-") as stopped:
-        for block in read_live(recording, detector.sampling_rate, channel, raw_format(options)):
+        block_seconds = min(LIVE_BLOCK, detector.latency / 4)
+        for block in read_live(recording, detector.sampling_rate, channel, raw_format(options), block_seconds):
             segments = detector.add(block)
             if len(segments):
                 show_segments(segments)
@@ -340,11 +341,11 @@ def stream(recording, options, status):
     print(summary(done), file=sys.stderr)
 
 
-def read_live(recording, sampling_rate, channel, raw):
+def read_live(recording, sampling_rate, channel, raw, seconds):
     """Blocks of mono samples at the detector's sampling rate, as soon as they are there."""
     from pyspeech.audio.live import stream_live
     from pyspeech.audio.recordings import stream_recording
 
     if recording.path == "-":
-        return stream_live(sys.stdin.buffer, sampling_rate, raw, channel, LIVE_BLOCK)  # pyright: ignore[reportArgumentType]
-    return stream_recording(recording, sampling_rate, channel, LIVE_BLOCK, raw=raw)
+        return stream_live(sys.stdin.buffer, sampling_rate, raw, channel, seconds)  # pyright: ignore[reportArgumentType]
+    return stream_recording(recording, sampling_rate, channel, seconds, raw=raw)

@@ -35,7 +35,7 @@ from pathlib import Path
 
 import pyspeech
 from pyspeech.commands.arguments import add_inputs, tool_parser
-from pyspeech.commands.terminal import process_each, set_up_messages, shown_name
+from pyspeech.commands.terminal import as_text, process_each, set_up_messages, shown_name
 from pyspeech.errors import UserError
 from pyspeech.model_file import find_model
 from pyspeech.spoof.config import KIND
@@ -200,27 +200,11 @@ def judge(recording, detector, options):
     """The FakeScore of a recording."""
     from dataclasses import replace
 
-    from pyspeech.audio.level import is_silent
-    from pyspeech.spoof.heard import SilentError
+    from pyspeech.audio.recordings import stream_recording
 
-    channel = recording.channel if options.channel is None else options.channel
-    try:
-        found = detector.score_blocks(blocks_of(recording, detector, channel), str(recording.path))
-    except SilentError:
-        mixed = channel is None and recording.path != "-"  # a pipe cannot be read again
-        if mixed and not is_silent(blocks_of(recording, detector, 0)):
-            raise UserError(
-                f"{recording.path}: its channels cancel (--channel takes one); there is no speech to judge"
-            ) from None
-        raise
-    return replace(found, name=shown_name(recording))
-
-
-def blocks_of(recording, detector, channel):
-    """The blocks of a recording at the detector's rate."""
-    from pyspeech.audio.io import stream_audio
-
-    return stream_audio(recording.path, detector.sampling_rate, channel, start=recording.start, duration=recording.duration)
+    blocks = stream_recording(recording, detector.sampling_rate, options.channel)
+    found = detector.score_blocks(blocks, str(recording.path))
+    return replace(found, name=shown_name(recording), path=as_text(str(recording.path)))
 
 
 class Writer:

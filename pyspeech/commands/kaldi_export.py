@@ -149,10 +149,8 @@ def check_length(where, recording, path):
 
 def place_of(cut, manifest, folder, name, digest):
     """Entry of a cut's recording in wav.scp: its file, or a copy that Kaldi can read."""
-    from lhotse.utils import fastcopy
-
-    from pyspeech.data.audio_files import as_int16, safe_name, write_audio
-    from pyspeech.data.cuts import read_samples
+    from pyspeech.data.audio_files import safe_name
+    from pyspeech.data.cut_files import copy_recording
 
     source = cut.recording.sources[0]
     if source.type == "file" and not os.path.exists(source.source):  # as from the folder of the manifest
@@ -164,9 +162,7 @@ def place_of(cut, manifest, folder, name, digest):
     if kaldi_path(target) is None:
         raise UserError(f"{target}: no path that wav.scp can have; choose another folder")
     if not target.exists():
-        rate = cut.recording.sampling_rate
-        samples = read_samples(fastcopy(cut, start=0.0, duration=cut.recording.duration, supervisions=[]), rate)
-        write_audio(target, as_int16(samples), rate)
+        copy_recording(cut, target)
     return str(target)
 
 

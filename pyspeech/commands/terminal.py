@@ -56,7 +56,12 @@ def clipped(text: str, width: int) -> str:
 
 def shown_name(recording: Recording) -> str:
     """The recording's name as text, whatever bytes the file's name has."""
-    return os.fsencode(recording.name).decode("utf-8", "replace")
+    return as_text(recording.name)
+
+
+def as_text(name: str) -> str:
+    """A file's name as text, whatever bytes it has."""
+    return os.fsencode(name).decode("utf-8", "replace")
 
 
 def clock(seconds: float) -> str:

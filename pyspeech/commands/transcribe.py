@@ -56,7 +56,7 @@ def parser():
         "--format",
         choices=list(FORMATS),
         default="text",
-        help="text (default), json, ctm (words with times), stm (segments), trn, srt (subtitles)",
+        help="text (default), json, ctm (words with times), stm (segments), trn, srt or vtt (subtitles)",
     )
     parser.add_argument(
         "--nbest",

@@ -154,7 +154,7 @@ def utterance_check():
         if length < SHORTEST:
             return None, f"a segment of {length:.3f} s of audio"
         if utterance.stated is not None and abs(length - utterance.stated) > OVERSHOOT:
-            return None, f"{length:.2f} s of audio; its corpus says {utterance.stated:g} s (utt2dur)"
+            return None, f"{length:.2f} s of audio; its corpus says {utterance.stated:g} s"
         return properties, None
 
     return check

@@ -44,13 +44,13 @@ def readable_copies(good, folder, log, parts=None):
     `folder`. Copied, by all cores of the stage, are files with several channels and formats that are not commonly read.
     """
     others = {
-        fingerprint((utterance.id, folder)): (utterance, properties)
+        fingerprint((_copied_as(utterance), folder)): (utterance, properties)
         for utterance, properties in good
         if properties["channels"] > 1 or properties["format"] not in READABLE
     }
 
     def target(one):
-        return folder / f"{safe_name(one[0].id)}.wav"
+        return folder / f"{_copied_as(one[0])}.wav"
 
     def copy(one):
         import soundfile
@@ -63,13 +63,20 @@ def readable_copies(good, folder, log, parts=None):
     copied = in_parts(parts, "copies", copy, others, inputs=inputs, files=lambda one: [target(one)], log=log)
     if others:
         log.info("%d files of several channels or unusual formats: mixed and copied to %s", len(others), folder)
-    lengths = {utterance.id: copied[name] for name, (utterance, _) in others.items()}
+    lengths = {target(one): copied[name] for name, one in others.items()}
     return [
-        (one, str(target((one,))), {**properties, "duration": lengths[one.id]})
-        if one.id in lengths
+        (one, str(target((one,))), {**properties, "duration": lengths[target((one,))]})
+        if target((one,)) in lengths
         else (one, os.path.abspath(one.audio), properties)
         for one, properties in good
     ]
+
+
+def _copied_as(utterance):
+    """Name of the copy of an utterance's audio: its own, or one for all segments of a recording."""
+    if utterance.segment is None:
+        return safe_name(utterance.id)
+    return f"{safe_name(utterance.segment.recording)}.{hashlib.md5(os.fsencode(utterance.audio)).hexdigest()[:8]}"
 
 
 def safe_name(name):

@@ -1,7 +1,9 @@
-"""Manifests of cuts as people bring them: each line is checked before lhotse makes a cut of it, and named where it is none."""
+"""Manifests as people bring them, JSON lines or an array: each entry is checked before lhotse makes a cut of it, and named
+where it is none."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Iterator
@@ -22,28 +24,47 @@ def read_cuts(path: Path | str) -> Iterator[tuple[str, MonoCut]]:
     """The cuts of a manifest (JSON lines, or a JSON array) that lie in one recording and channel, each with what messages call
     it: its line, or number. UserError for a file that cannot be read, and for the first entry that is no such cut.
     """
-    path = Path(path)
     if not str(path).endswith((*LINES, *WHOLE)):
         raise UserError(f"{path}: expected a lhotse manifest of cuts, *.jsonl or *.jsonl.gz")
-    if str(path).endswith(WHOLE):
-        entries = _parsed(str(path), "".join(text_lines(path)))
-        for number, entry in enumerate(entries if isinstance(entries, list) else [entries], 1):
-            yield f"{path}, entry {number}", _cut(f"{path}, entry {number}", entry)
+    for where, entry in read_entries(path):
+        yield where, cut_of(where, entry)
+
+
+def read_entries(path: Path | str, problems: list[tuple[str, str]] | None = None) -> Iterator[tuple[str, Any]]:
+    """The entries of a file of JSON lines, or of a JSON array, each with what messages call it: its line, or number.
+
+    problems: gets (line, what is wrong) of lines that are not JSON; without it the first one is a UserError, as is a file that
+    cannot be read.
+    """
+    path = Path(path)
+    lines = text_lines(path)
+    first = next(lines, "")
+    lines = itertools.chain([first], lines)
+    if not str(path).endswith(LINES) and (first.lstrip()[:1] == "[" or first.strip() in ("", "{")):
+        for value in _parsed(str(path), "".join(lines), problems):
+            for number, entry in enumerate(value if isinstance(value, list) else [value], 1):
+                yield f"{path}, entry {number}", entry
         return
-    for number, line in enumerate(text_lines(path), 1):
-        if line.strip():
-            where = f"{path}, line {number}"
-            yield where, _cut(where, _parsed(where, line))
+    for number, line in enumerate(lines, 1):
+        where = f"{path}, line {number}"
+        for entry in _parsed(where, line, problems) if line.strip() else ():
+            yield where, entry
 
 
-def _parsed(where, text):
+def _parsed(where, text, problems):
+    """[the value of a JSON text]; [] for a problem."""
     try:
-        return json.loads(text)
+        return [json.loads(text)]
     except ValueError:
-        raise UserError(f"{where}: not JSON; is the file cut off?") from None
+        what = "not JSON; is the file cut off?"
+        if problems is None:
+            raise UserError(f"{where}: {what}") from None
+        problems.append((where, what))
+        return []
 
 
-def _cut(where: str, entry: Any) -> MonoCut:
+def cut_of(where: str, entry: Any) -> MonoCut:
+    """The cut of an entry of a manifest; UserError, which begins with `where`, for what is none."""
     from lhotse.serialization import deserialize_item
 
     _check(where, entry)
@@ -52,6 +73,18 @@ def _cut(where: str, entry: Any) -> MonoCut:
     except Exception as error:  # lhotse raises nearly every kind
         reason = " ".join(str(error).split())[:160]
         raise UserError(f"{where}: not a cut that lhotse reads ({type(error).__name__}: {reason})") from error
+
+
+def copy_recording(cut: MonoCut, target: Path | str) -> None:
+    """Write the recording that a cut lies in, its channel alone, as 16-bit WAV at the rate that the manifest says."""
+    from lhotse.utils import fastcopy
+
+    from pyspeech.data.audio_files import as_int16, write_audio
+    from pyspeech.data.cuts import read_samples
+
+    rate = cut.sampling_rate
+    whole = fastcopy(cut, start=0.0, duration=cut.recording.duration, supervisions=[])  # pyright: ignore[reportOptionalMemberAccess]
+    write_audio(target, as_int16(read_samples(whole, rate)), rate)
 
 
 def _check(where, entry):

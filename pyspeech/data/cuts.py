@@ -26,7 +26,7 @@ def read_samples(cut: Cut, sampling_rate: int) -> np.ndarray:
     A plain piece of an audio file is read as transcription reads its files, and resampled by the same means; what lhotse
     has to make from one (another speed, a mix, padding), lhotse makes. Several channels become their mean.
     """
-    path = _plain_file(cut)
+    path = plain_file(cut)
     if path is not None:
         if not is_extended(path) and not os.path.exists(path):
             raise UserError(
@@ -44,7 +44,7 @@ def read_samples(cut: Cut, sampling_rate: int) -> np.ndarray:
     return np.ascontiguousarray(audio.mean(axis=0), dtype=np.float32)
 
 
-def _plain_file(cut):
+def plain_file(cut: Any) -> str | None:
     """The path of the file that a cut is a piece of, as it is, or the command that puts it out; None for what needs lhotse."""
     recording = getattr(cut, "recording", None)
     if recording is None or len(recording.sources) != 1 or not all(map(_only_resamples, recording.transforms or [])):

@@ -25,7 +25,8 @@ class Segment:
 @dataclass(frozen=True)
 class Utterance:
     """One transcribed audio file, or a segment of it. id: unique in its corpus; text: as the corpus has it; split: train,
-    dev or test; custom: what else its supervision says, a dict; stated: seconds that the corpus says it has."""
+    dev or test; custom: what else its supervision says, a dict; stated: seconds that the corpus says it has; words: ((word,
+    start, end), ...) in seconds of the audio file, where they are known and needed."""
 
     id: str
     audio: str
@@ -37,6 +38,7 @@ class Utterance:
     gender: str | None = None
     segment: Segment | None = None
     stated: float | None = None
+    words: tuple[tuple[str, float, float], ...] | None = None
 
 
 def clear(out, sets, *folders, keep=()):

@@ -7,6 +7,7 @@ from typing import Any
 from pyspeech.errors import requirement
 
 RATES = (1000, 192_000)  # Hz
+KINDS = ("kaldi", "nemo")  # of log-mel frames
 
 
 @dataclass
@@ -56,6 +57,7 @@ class FbankConfig:
     stack: int = 8  # log-mel frames joined into an encoder frame, the newest last
     stack_shift: int = 3  # log-mel frames from encoder frame to encoder frame, at most stack
     mean_frames: int = 0  # subtract the mean of the last N log-mel frames, e.g. 300, to remove level and channel; 0: off
+    kind: str = "kaldi"  # log-mel as Kaldi's, or nemo: as sherpa-onnx computes it, for models to be exported
 
     @property
     def dim(self) -> int:
@@ -88,6 +90,7 @@ class FbankConfig:
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("features", self)
+        require("kind", self.kind in KINDS, " or ".join(KINDS))
         _check_windows(require, self)
         require("num_bins", 4 <= self.num_bins <= self.window // 2, f"4 to half a window, {self.window // 2}")
         require("stack", self.stack >= 1, "at least 1")

@@ -4,6 +4,9 @@ Log-mel frames are Kaldi's `fbank` (povey window, pre-emphasis 0.97, mean of eac
 filters from 20 Hz to half the sampling rate), without dither, of samples from -1 to 1. Frame k covers the samples
 [k * shift, k * shift + window); energies below 2 ** -23, about the rounding noise of 16-bit audio, count as that.
 
+With kind "nemo" they are what sherpa-onnx computes for models of NeMo's kind, so that it can be given such a model: Hann
+window, no mean removed, Slaney's filters from 0 Hz (pyspeech/features/mel.py).
+
 With `mean_frames`, each log-mel frame is taken relative to the mean of the frames up to it, at most so many: a gain, a
 microphone or a telephone line adds a constant to a bin, which then is gone (cepstral mean normalisation, as causal as the
 rest; not in the paper). Audio of minutes is learnt from much faster where its levels differ.
@@ -36,13 +39,13 @@ from torch.nn import functional
 
 from pyspeech.errors import UserError
 from pyspeech.features.config import FbankConfig  # noqa: F401 (belongs to this module; imports fast where it stands)
+from pyspeech.features.mel import mel_filters
 from pyspeech.files import write_json
 
 if TYPE_CHECKING:
     import numpy as np
 
 PREEMPHASIS = 0.97
-LOW_FREQUENCY = 20.0  # Hz, lower edge of the first filter
 FLOOR = 2.0**-23  # of a filter's energy, Kaldi's for float32
 SLAB = 512  # frames computed at once: they stay in the cache of a CPU
 MIN_STD = 0.1  # a bin that hardly changes in training (above 4 kHz in telephone speech) must not blow up in a test
@@ -155,9 +158,10 @@ def _log_mel_frames(samples, config):
 
 def _log_mel(windows, config):
     """windows (F, window) -> (F, num_bins) float32."""
-    weights, filters = _constants(config.sampling_rate, config.window, config.num_bins, windows.device)
+    weights, filters = _constants(config.kind, config.sampling_rate, config.window, config.num_bins, windows.device)
     windows = windows.double()
-    windows = windows - windows.mean(dim=1, keepdim=True)
+    if config.kind == "kaldi":
+        windows = windows - windows.mean(dim=1, keepdim=True)
     previous = torch.cat([windows[:, :1], windows[:, :-1]], dim=1)
     windows = (windows - PREEMPHASIS * previous) * weights
     spectrum = torch.fft.rfft(windows, n=2 * (len(filters) - 1))
@@ -166,20 +170,22 @@ def _log_mel(windows, config):
 
 
 @functools.lru_cache(maxsize=8)
-def _constants(sampling_rate, window, num_bins, device):
+def _constants(kind, sampling_rate, window, num_bins, device):
     """(window function (window,), mel filters (n_fft // 2 + 1, num_bins)), both float64 on `device`."""
-    from torchaudio.compliance.kaldi import get_mel_banks
-
     n_fft = 2 ** math.ceil(math.log2(window))
-    filters, _ = get_mel_banks(num_bins, n_fft, float(sampling_rate), LOW_FREQUENCY, 0.0, 0.0, 0.0, 1.0)
-    if not (filters.sum(dim=1) > 0).all():
+    filters = mel_filters(kind, sampling_rate, n_fft, num_bins)
+    if not (filters.sum(dim=0) > 0).all():
         raise UserError(
             f"features: num_bins={num_bins} at {sampling_rate} Hz with a window of {window} samples: "
             "some filters lie between two points of the spectrum; use fewer bins or a longer window"
         )
-    filters = functional.pad(filters, (0, 1)).T.double()  # Kaldi leaves out half the sampling rate itself
-    povey = torch.hann_window(window, periodic=False, dtype=torch.float64).pow(0.85)
-    return povey.to(device), filters.contiguous().to(device)
+    return window_function(kind, window).to(device), filters.contiguous().to(device)
+
+
+def window_function(kind: str, window: int) -> torch.Tensor:
+    """Window (window,) float64: Kaldi's povey, or for "nemo" Hann's, periodic."""
+    hann = torch.hann_window(window, periodic=kind == "nemo", dtype=torch.float64)
+    return hann.pow(0.85) if kind == "kaldi" else hann
 
 
 def _fill(frames, new, config):

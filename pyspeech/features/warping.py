@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from pyspeech.features.config import FbankConfig, MfccConfig  # noqa: F401 (belongs to this module; imports fast where it stands)
-from pyspeech.features.fbank import LOW_FREQUENCY
+from pyspeech.features.mel import LOWEST, to_hertz, to_mel
 from pyspeech.features.mfcc import cosine_transform
 
 
@@ -29,7 +29,7 @@ def warp(frames: torch.Tensor, factor: float, config: MfccConfig) -> torch.Tenso
 
 def warp_log_mel(frames: torch.Tensor, factor: float, config: FbankConfig) -> torch.Tensor:
     """Log-mel frames (F, num_bins), also relative to a mean -> the same with all frequencies `factor` > 0 times as high."""
-    return (frames.double() @ _filters_matrix(config.num_bins, config.sampling_rate, factor)).float()
+    return (frames.double() @ _filters_matrix(config.num_bins, config.sampling_rate, factor, config.kind)).float()
 
 
 def draw_factor(largest: float) -> float:
@@ -37,12 +37,12 @@ def draw_factor(largest: float) -> float:
     return math.exp(np.random.uniform(-1, 1) * math.log(largest))
 
 
-def _filters_matrix(num_bins, sampling_rate, factor):
+def _filters_matrix(num_bins, sampling_rate, factor, kind="kaldi"):
     """(num_bins, num_bins) float64: log-mel frames times this are warped."""
-    low, high = _mel(torch.tensor([LOW_FREQUENCY, sampling_rate / 2], dtype=torch.float64))
+    low, high = to_mel(torch.tensor([LOWEST[kind], sampling_rate / 2], dtype=torch.float64), kind)
     step = (high - low) / (num_bins + 1)
     centres = low + step * torch.arange(1, num_bins + 1, dtype=torch.float64)
-    sources = _mel(700.0 * ((centres / 1127.0).exp() - 1) / factor)  # what lands at a centre comes from there
+    sources = to_mel(to_hertz(centres, kind) / factor, kind)  # what lands at a centre comes from there
     places = ((sources - low) / step - 1).clamp(0, num_bins - 1)
     below = places.long().clamp(max=num_bins - 2)
     share, columns = places - below, torch.arange(num_bins)
@@ -50,10 +50,6 @@ def _filters_matrix(num_bins, sampling_rate, factor):
     matrix[below, columns] = 1 - share
     matrix[below + 1, columns] = share
     return matrix
-
-
-def _mel(frequencies):
-    return 1127.0 * (1 + frequencies / 700.0).log()
 
 
 @functools.lru_cache(maxsize=8)

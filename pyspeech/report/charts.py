@@ -27,6 +27,7 @@ def line_chart(
     step: bool = False,
     x_limits: tuple[float, float] | None = None,
     table: dict[str, Any] | None = None,
+    note: str = "",
 ) -> dict[str, Any]:
     """Lay a chart out.
 
@@ -35,15 +36,16 @@ def line_chart(
         lines: {label: [(x, y)]}; empty ones are left out, and values that are not finite.
         x_label: Name and unit of the axis.
         y_label: Likewise.
-        y_limits: What is shown; values beyond lie on the border.
+        y_limits: What is shown; values beyond lie on the border, which `note` should say.
         x_ticks: [(place, text)]; by default round numbers.
         y_ticks: Likewise.
         step: Draw steps, as of a histogram: (left border of a bin, its value).
         x_limits: As y_limits; by default all that the lines cover.
         table: {"header", "rows"} beside the chart; by default the values of its lines.
+        note: A line below the chart.
 
     Returns:
-        {"title", "width", "height", "lines": [{"label", "colour", "path"}], "x_ticks", "y_ticks", "table", ...}
+        {"title", "width", "height", "lines": [{"label", "colour", "path"}], "x_ticks", "y_ticks", "table", "note", ...}
     """
     drawn = {label: [p for p in points if all(map(math.isfinite, p))] for label, points in lines.items()}
     drawn = {label: points for label, points in drawn.items() if points}
@@ -72,6 +74,7 @@ def line_chart(
         "x_ticks": [(place(tick, bottom)[0], text) for tick, text in x_ticks],
         "y_ticks": [(place(low, tick)[1], text) for tick, text in y_ticks],
         "table": table or _table(drawn, x_label),
+        "note": note,
     }
 
 

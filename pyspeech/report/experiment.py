@@ -17,6 +17,7 @@ from typing import Any
 from pyspeech.errors import UserError
 
 MOST_POINTS = 200  # of a training curve: more would not be seen
+NAMES = "report/names.json"  # {system: its name in the tables}, where the recipe says so
 CONFIGURATION = "# the configuration of the latest run: "
 _LINE = re.compile(r"^\S+ \S+ INFO step (?P<step>\d+)(?:/\d+)?, (?P<rest>.*)$")
 # What a stage of several trainings says before each: system and seed, or the cell of a grid.
@@ -34,7 +35,7 @@ class Experiment:
     name: of the folder; title: of its recipe; command: of its latest run, "" where it is not recorded;
     changed: the key=value arguments of that command, what differs from the profile; profile: its name, "" for none;
     configuration: conf.yaml as text; text: RESULTS.md; stages: the records of finished stages, in order;
-    curves: {training: {quantity: [(step, value)]}}.
+    curves: {training: {quantity: [(step, value)]}}; names: {system: its name in the tables}.
     """
 
     folder: Path
@@ -47,6 +48,11 @@ class Experiment:
     text: str = ""
     stages: list[dict[str, Any]] = field(default_factory=list)
     curves: dict[str, Curves] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+
+    def called(self, system: str) -> str:
+        """The name of a system in the tables; where that is not known, its name among the files."""
+        return self.names.get(system, system)
 
     @property
     def facts(self) -> list[tuple[str, str]]:
@@ -91,11 +97,19 @@ def read_experiment(folder: Path | str) -> Experiment:
         text=_text(folder / "RESULTS.md"),
         stages=list(_records(folder / "stages")),
         curves=dict(_trainings(folder / "logs")),
+        names=_names(folder / NAMES),
     )
 
 
 def _text(path):
     return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+
+
+def _names(path):
+    try:
+        return {str(system): str(name) for system, name in json.loads(_text(path) or "{}").items()}
+    except (ValueError, AttributeError):  # no names are worth no page
+        return {}
 
 
 def _words(command):

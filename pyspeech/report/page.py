@@ -50,7 +50,7 @@ def write_page(folders: Sequence[Path | str], out: Path | str, limit: int = LIMI
         results = blocks.sections(experiment.text)
         shown.append({"it": experiment, "views": sections, "results": results, "left_out": media.left_out})
     with atomic_write(out / PAGE) as stream:
-        stream.write(_render({"experiments": shown, "curves": training_charts(experiments)}))
+        stream.write(_render({"experiments": shown, "sections": _side_by_side(shown), "curves": training_charts(experiments)}))
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     log.info("%s: %.1f MB, made in %.1f s", out / PAGE, size / 1e6, time.monotonic() - begun)
     return out / PAGE
@@ -62,6 +62,17 @@ def _number_equal_names(experiments):
     for experiment in experiments:
         if names.count(experiment.name) > 1:
             experiment.name = "/".join(experiment.folder.resolve().parts[-3:])
+
+
+def _side_by_side(shown):
+    """[{"id", "title", "columns": [(name of an experiment, its section of this title, or None)]}]; each id is there once."""
+    titles: dict[str, str] = {section["title"]: section["id"] for each in shown for section in each["views"]}
+    groups = []
+    for title, id in titles.items():
+        of_title = [(each["it"].name, next((s for s in each["views"] if s["title"] == title), None)) for each in shown]
+        earlier = sum(group["id"].partition("-")[0] == id for group in groups)
+        groups.append({"id": f"{id}-{earlier + 1}" if earlier else id, "title": title, "columns": of_title})
+    return groups
 
 
 def training_charts(experiments: Sequence[Experiment]) -> list[dict[str, Any]]:
@@ -88,7 +99,22 @@ def _render(content):
         lstrip_blocks=True,
     )
     environment.filters["seconds"] = _clock
+    environment.filters["code"] = _code
     return environment.get_template("page.html").render(content)
+
+
+def _code(text):
+    """Text with what stands between backticks as code, all of it escaped."""
+    import markupsafe
+
+    pieces = text.split("`")
+    if len(pieces) % 2 == 0:  # a backtick without its partner
+        return text
+    marked = (
+        markupsafe.Markup("<code>{}</code>").format(piece) if odd % 2 else markupsafe.escape(piece)
+        for odd, piece in enumerate(pieces)
+    )
+    return markupsafe.Markup("").join(marked)
 
 
 def _clock(seconds):

@@ -115,7 +115,8 @@ class SpeechDetector:
     def stream(self, sampling_rate: int | None = None) -> StreamingDetector:
         """Detect speech while audio comes in.
 
-        `add(samples)` gives the segments that are over, (n, 2) seconds, and `finish()` the rest.
+        `add(samples)` gives the segments that are over, (n, 2) seconds, and `finish()` the rest. After each, `events` has the
+        starts and ends that it found, and `scores` the scores of its frames. `reset()` begins a new recording.
 
         Args:
             sampling_rate: Hz of the samples that will be added; None: `sampling_rate` of this detector.

@@ -23,11 +23,12 @@ class NetworkConfig:
     context_seconds: float = 2.0  # seconds to either side over which the input is normalised
     channels: list[int] = field(default_factory=lambda: [16, 32, 64, 64])  # output channels of each block of the 2-D CNN
     cnn_channels: int = 128  # hidden channels of the 1-D CNN
-    rnn_size: int = 256  # outputs of the bidirectional GRU, even with rnn_merge=concat
+    rnn_size: int = 256  # outputs of the GRU, even with rnn_merge=concat
     rnn_merge: str = "concat"  # how the GRU's directions are merged: concat (rnn_size / 2 outputs each) or sum (rnn_size each)
     outputs: int = 10  # number of outputs whose maximum is the speech score
     segment_length: int = 5  # frames in a segment of the segment RNN
     segment_shift: int = 1  # frames from segment to segment, at most segment_length
+    lookahead: int = 5  # frames behind a frame that the causal GRU hears before it decides, beyond those of the CNN
 
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
@@ -44,6 +45,7 @@ class NetworkConfig:
         )
         for name in ("cnn_channels", "outputs", "segment_length", "segment_shift"):
             require(name, getattr(self, name) >= 1, "at least 1")
+        require("lookahead", self.lookahead >= 0, "0 or more")
         require(
             "segment_shift",
             self.segment_shift <= self.segment_length,
@@ -87,6 +89,7 @@ class DatasetConfig:
     batch_size: int = 24  # crops per batch
     augment: float = 0.5  # probability of each disturbance of a crop, 0 to 1 (augmentation.py); 0: off (the paper)
     speed: int = 0  # play crops up to this many percent faster or slower, 0 to 50; 0: off (the paper)
+    cold_start: float = 0.0  # probability that a crop is as at the start of a recording, 0 to 1; 0: off (the paper)
     cache_hours: float = 10.0  # keep a corpus of up to this many hours in memory, 58 MB an hour at 8 kHz
 
     def check(self) -> None:
@@ -94,7 +97,8 @@ class DatasetConfig:
         require = requirement("data", self)
         require("crop_seconds", 0 < self.crop_seconds < math.inf, "a positive number")
         require("batch_size", self.batch_size >= 1, "at least 1")
-        require("augment", 0 <= self.augment <= 1, "0 to 1")
+        for name in ("augment", "cold_start"):
+            require(name, 0 <= getattr(self, name) <= 1, "0 to 1")
         require("speed", 0 <= self.speed <= 50, "0 to 50 percent")
         require("cache_hours", self.cache_hours >= 0, "0 or more")
 

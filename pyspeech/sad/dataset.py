@@ -87,10 +87,14 @@ class CropDataset(torch.utils.data.Dataset):
         targets = frame_targets(self.speech[window.recording_id], core, self.crop, stft, speed / 100)
         return {
             "samples": augment(samples, stft.sampling_rate, self.config.augment),
-            "valid": (frames >= 0) & (frames < total),
+            "valid": (frames >= self._first_heard(core)) & (frames < total),
             "targets": targets.astype(np.float32),
             "labelled": frames[self.context :][: self.crop] < labelled,
         }
+
+    def _first_heard(self, core):
+        """The first frame that exists: that of the recording, or of a crop that is as if the recording began there."""
+        return core if self.config.cold_start and np.random.random() < self.config.cold_start else 0
 
     def _read(self, recording, start, length, speed):
         """float32 (length,) from sample `start` of a recording on, played at `speed` percent."""

@@ -27,8 +27,14 @@ class Scorer(Protocol):
     stft_config: StftConfig
     geometry: Geometry
     workers: int  # pieces that it scores at a time
+    causal: bool  # whether it scores the pieces of a recording in order
 
-    def score_piece(self, samples: np.ndarray, num_frames: int, first: int, count: int) -> np.ndarray: ...
+    def score_piece(
+        self, samples: np.ndarray, num_frames: int, first: int, count: int, state: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """samples float32 (N,), num_frames, first, count: of a piece, see `PieceCollector` -> scores float32 (count,), and the
+        state that a causal network takes with the next piece; state: what came with the piece before, None at the start."""
+        ...
 
 
 def score_samples(model: SadNetwork | Scorer, samples: np.ndarray) -> np.ndarray:
@@ -47,7 +53,8 @@ def score_blocks(
     """Yield the scores (n,) of consecutive pieces of frames while the blocks of samples come in.
 
     piece: frames, rounded up to hops; None: as many as there is memory for. workers: pieces that are scored at a time, each
-    by one thread; None: one for each core in ONNX Runtime, one in torch, which has threads of its own.
+    by one thread; None: one for each core in ONNX Runtime, one in torch, which has threads of its own. A causal network has its
+    pieces one by one.
     """
     scorer = as_scorer(model)
     pieces = PieceCollector(scorer.geometry, scorer.stft_config, piece)
@@ -58,11 +65,13 @@ def score_blocks(
             yield from pieces.add(np.asarray(block, dtype=np.float32))
         yield from pieces.finish()
 
-    if workers == 1:
+    if workers == 1 or scorer.causal:
+        state = None
         for job in jobs():
-            yield scorer.score_piece(*job)
+            scores, state = scorer.score_piece(*job, state)
+            yield scores
     else:
-        yield from _in_order(scorer.score_piece, jobs(), workers)
+        yield from _in_order(lambda *job: scorer.score_piece(*job)[0], jobs(), workers)
 
 
 def as_scorer(model: SadNetwork | Scorer) -> Scorer:
@@ -93,7 +102,7 @@ class PieceCollector:
     """
 
     def __init__(self, geometry: Geometry, stft: StftConfig, piece: int | None = None) -> None:
-        self.stft, self.margin = stft, geometry.margin
+        self.stft, self.margin, self.ahead = stft, geometry.margin, geometry.ahead
         self.piece = geometry.largest if piece is None else max(1, -(-piece // geometry.hop)) * geometry.hop
         self.samples, self.first = [], 0  # samples from frame `first` on
         self.num_samples = 0
@@ -103,15 +112,15 @@ class PieceCollector:
         """Yield the pieces that are complete with a further block of samples, float32 (n,)."""
         self.samples.append(block)
         self.num_samples += len(block)
-        while self._missing(self.done + self.piece + self.margin) <= 0:
-            yield self._take(self.done + self.piece, self.done + self.piece + self.margin)
+        while self._missing(self.done + self.piece + self.ahead) <= 0:
+            yield self._take(self.done + self.piece, self.done + self.piece + self.ahead)
 
     def finish(self) -> Iterator[tuple[np.ndarray, int, int, int]]:
         """Yield the pieces up to the end of the recording."""
         num_frames = self.stft.num_frames(self.num_samples)
         while self.done < num_frames:
             end = min(self.done + self.piece, num_frames)
-            yield self._take(end, min(end + self.margin, num_frames))
+            yield self._take(end, min(end + self.ahead, num_frames))
 
     def _missing(self, num_frames):
         """Samples still needed before `num_frames` frames are whole."""

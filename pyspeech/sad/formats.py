@@ -26,6 +26,7 @@ from pyspeech.audio.recordings import one_word
 from pyspeech.errors import UserError
 from pyspeech.files import atomic_write
 from pyspeech.sad.segments import clip, complement, union
+from pyspeech.text.textgrid import textgrid
 
 # Reference labels: RI is unintelligible speech; NT no transmission, RX button off, RS adjudicated as non-speech.
 SPEECH_LABELS = ("S", "RI")
@@ -212,31 +213,8 @@ def _csv(recording, speech, duration):
 
 def _textgrid(recording, speech, duration):
     intervals = _timeline(speech, duration, decimals=3)
-    end_time = intervals[-1][1] if intervals else 0.0
-    lines = [
-        'File type = "ooTextFile"',
-        'Object class = "TextGrid"',
-        "",
-        "xmin = 0",
-        f"xmax = {end_time}",
-        "tiers? <exists>",
-        "size = 1",
-        "item []:",
-        "    item [1]:",
-        '        class = "IntervalTier"',
-        '        name = "speech"',
-        "        xmin = 0",
-        f"        xmax = {end_time}",
-        f"        intervals: size = {len(intervals)}",
-    ]
-    for number, (start, end, is_speech) in enumerate(intervals, start=1):
-        lines += [
-            f"        intervals [{number}]:",
-            f"            xmin = {start}",
-            f"            xmax = {end}",
-            f'            text = "{"speech" if is_speech else ""}"',
-        ]
-    return "\n".join(lines) + "\n"
+    texts = [(start, end, "speech" if is_speech else "") for start, end, is_speech in intervals]
+    return textgrid({"speech": texts}, intervals[-1][1] if intervals else 0.0)
 
 
 def _lhotse(recording, speech, duration, channel=0):

@@ -1,40 +1,41 @@
-"""A bidirectional GRU for training on a CPU: what torch.nn.GRU computes, in six tenths of the time.
+"""A GRU for training on a CPU: what torch.nn.GRU computes, in six tenths of the time.
 
 The recurrent products of a small network take less time than what torch books for the gradient of each operation. Here both
-directions make their steps together, and the gradient is written down: all of it that does not depend on later steps is
-computed for all steps at once, so that a step backwards is three products and a sum.
+directions of a bidirectional one make their steps together, and the gradient is written down: all of it that does not depend
+on later steps is computed for all steps at once, so that a step backwards is three products and a sum.
 """
 
 import torch
 
 
-def outputs(gru: torch.nn.GRU, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The outputs of the forward and the backward direction of `gru`, one layer, bidirectional, batch_first, with biases.
+def outputs(gru: torch.nn.GRU, features: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The outputs of each direction of `gru`, the forward one first; one layer, batch_first, with biases.
 
-    features (B, T, D), T > 0 -> two of (B, T, H).
+    features (B, T, D), T > 0 -> (B, T, H), one or two.
     """
     named, frames = dict(gru.named_parameters()), features.transpose(0, 1)
-    both = ("l0", frames), ("l0_reverse", frames.flip(0))
+    both = [("l0", frames), ("l0_reverse", frames.flip(0))][: 2 if gru.bidirectional else 1]
     projections = [
         torch.nn.functional.linear(inputs, named[f"weight_ih_{layer}"], named[f"bias_ih_{layer}"]) for layer, inputs in both
     ]
     weight, bias = (torch.stack([named[f"{kind}_hh_{layer}"] for layer, _ in both]) for kind in ("weight", "bias"))
     states = _Recurrence.apply(torch.stack(projections, dim=1), weight, bias)
-    return states[:, 0].transpose(0, 1), states[:, 1].flip(0).transpose(0, 1)
+    forward = states[:, 0].transpose(0, 1)
+    return (forward, states[:, 1].flip(0).transpose(0, 1)) if gru.bidirectional else (forward,)
 
 
 class _Recurrence(torch.autograd.Function):
-    """projections (T, 2, B, 3 H) of the inputs for the gates r and z and the candidate n, in each direction's own order of
-    time; weight (2, 3 H, H) and bias (2, 3 H) of the states -> states (T, 2, B, H)."""
+    """projections (T, N, B, 3 H) of the inputs for the gates r and z and the candidate n, in each of N directions' own order of
+    time; weight (N, 3 H, H) and bias (N, 3 H) of the states -> states (T, N, B, H)."""
 
     @staticmethod
     def forward(ctx, projections, weight, bias):
-        steps, _, batch, rows = projections.shape
+        steps, directions, batch, rows = projections.shape
         size = rows // 3
-        states = projections.new_zeros(steps + 1, 2, batch, size)
+        states = projections.new_zeros(steps + 1, directions, batch, size)
         products, candidates = torch.empty_like(projections), torch.empty_like(states[1:])
-        gates = projections.new_empty(steps, 2, batch, 2 * size)
-        turned, start = weight.transpose(1, 2).contiguous(), bias[:, None].expand(2, batch, rows)
+        gates = projections.new_empty(steps, directions, batch, 2 * size)
+        turned, start = weight.transpose(1, 2).contiguous(), bias[:, None].expand(directions, batch, rows)
         # Views of all steps, made at once.
         parts = (
             *(states[:-1], states[1:], products, products[..., : 2 * size], products[..., 2 * size :]),

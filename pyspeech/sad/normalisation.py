@@ -19,16 +19,24 @@ LEAST_DEVIATION = 0.1  # of linear magnitudes, as a fraction of their mean: keep
 
 
 def normalise(
-    magnitudes: torch.Tensor, valid: torch.Tensor | None, half: int, compress: str, left: int = 0, right: int = 0
+    magnitudes: torch.Tensor,
+    valid: torch.Tensor | None,
+    half: int,
+    compress: str,
+    left: int = 0,
+    right: int = 0,
+    ahead: int | None = None,
 ) -> torch.Tensor:
     """Spectra (B, T, F) to network features (B, T, F), zero on average, that do not depend on the recording's gain.
 
     valid: (B, T) bool, frames that exist, or None for all; the others do not count. half: frames to either side. left, right:
-    frames at the start and at the end that only count for others' windows: (B, T - left - right, F) without them.
+    frames at the start and at the end that only count for others' windows: (B, T - left - right, F) without them. ahead: frames
+    after each, None: `half`; 0 for a causal network.
     compress: "log": log magnitudes less their mean; "none": magnitudes less their mean, by their standard deviation.
     A constant spectrum (silence, a steady tone) gives zeros.
     """
-    window, core = SlidingMean(magnitudes, valid, half), slice(left, magnitudes.shape[1] - right)
+    window = SlidingMean(magnitudes, valid, half, half if ahead is None else ahead)
+    core = slice(left, magnitudes.shape[1] - right)
     if compress == "none":
         mean = window(magnitudes, core)
         variance = (window(magnitudes.double().square(), core) - mean.square()).clamp(min=0)
@@ -39,17 +47,17 @@ def normalise(
 
 
 class SlidingMean:
-    """Means over the valid frames at most `half` away, (B, T, F) -> float64 (B, T', F) of the T' frames of `core`, by
-    differences of a running sum.
+    """Means over the valid frames at most `behind` before and `ahead` after, (B, T, F) -> float64 (B, T', F) of the T' frames
+    of `core`, by differences of a running sum.
 
     In double precision the place at which a recording is cut into chunks leaves no trace once the features are rounded.
     """
 
-    def __init__(self, like: torch.Tensor, valid: torch.Tensor | None, half: int) -> None:
+    def __init__(self, like: torch.Tensor, valid: torch.Tensor | None, behind: int, ahead: int) -> None:
         batch, num_frames, _ = like.shape
         self.valid = None if valid is None else valid[:, :, None]
         frames = torch.arange(num_frames, device=like.device)
-        self.start, self.end = (frames - half).clamp(min=0), (frames + half + 1).clamp(max=num_frames)
+        self.start, self.end = (frames - behind).clamp(min=0), (frames + ahead + 1).clamp(max=num_frames)
         present = like.new_ones(batch, num_frames) if valid is None else valid
         self.count = self._sums(present[:, :, None], ALL).clamp(min=1)
 

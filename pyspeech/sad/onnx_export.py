@@ -1,6 +1,7 @@
 """A SAD network as an ONNX file: from samples to scores in one graph, with all that its user needs to know as metadata.
 
     samples float32 (1, N), span int64 (3,) -> scores float32 (span[2],)        as PieceNetwork.forward
+    of a causal network also: state float32 (1, 1, H) -> after float32 (1, 1, H)
     metadata "pyspeech": JSON, see onnx_network.py
 
 The graph is traced from PieceNetwork, so there is one form of the arithmetic. ONNX Runtime transforms slowly: the short-time
@@ -22,6 +23,7 @@ from pyspeech.model_file import write_onnx
 from pyspeech.sad.config import KIND, OperatingPoint, StftConfig
 from pyspeech.sad.networks import SadNetwork
 from pyspeech.sad.piece_network import PieceNetwork
+from pyspeech.sad.pieces import state_shape
 
 OPSET = 17
 
@@ -43,6 +45,10 @@ def traced(model: SadNetwork) -> bytes:
     frames = 2 * network.geometry.hop + 3 * network.geometry.reach + 40
     samples = torch.randn(1, (frames - 1) * network.stft_config.shift + network.stft_config.window)
     span = torch.tensor([frames, network.geometry.reach, frames - 2 * network.geometry.reach - 5])
+    inputs, outputs = {"samples": samples, "span": span}, ["scores"]
+    if network.causal:
+        inputs["state"] = torch.zeros(state_shape(network.network))
+        outputs.append("after")
     buffer = io.BytesIO()
     # In torch 2 the tracing exporter has to be asked for; the other one needs a package more.
     options = {} if torch.__version__.startswith("1.") else {"dynamo": False}
@@ -50,11 +56,11 @@ def traced(model: SadNetwork) -> bytes:
         warnings.simplefilter("ignore")  # of constants, which the shapes of a configuration are
         torch.onnx.export(
             network,
-            (samples, span),
+            tuple(inputs.values()),
             buffer,  # pyright: ignore[reportArgumentType]
             opset_version=OPSET,
-            input_names=["samples", "span"],
-            output_names=["scores"],
+            input_names=list(inputs),
+            output_names=outputs,
             dynamic_axes={"samples": {1: "N"}, "scores": {0: "count"}},
             **options,  # pyright: ignore[reportArgumentType]
         )

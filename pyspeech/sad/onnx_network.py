@@ -13,7 +13,8 @@ import numpy as np
 from pyspeech.engine.process import stage_cores
 from pyspeech.model_file import open_onnx
 from pyspeech.sad.config import KIND, NetworkConfig, OperatingPoint, StftConfig
-from pyspeech.sad.pieces import Geometry
+from pyspeech.sad.pieces import Geometry, state_shape
+from pyspeech.sad.registry import NETWORKS
 
 
 class OnnxNetwork:
@@ -27,6 +28,7 @@ class OnnxNetwork:
         self._path = Path(path).absolute()
         self._session, _ = open_onnx(path, KIND, self._take)
         self.geometry = Geometry.of(self.network, self.stft_config)
+        self.causal = NETWORKS[self.network.temporal].causal
         self.workers = stage_cores()  # each a thread: the steps of a recurrent network are too short to share
 
     def __reduce__(self) -> tuple:
@@ -41,8 +43,14 @@ class OnnxNetwork:
             part.check()
         self.default = next(iter(self.points.values()))
 
-    def score_piece(self, samples: np.ndarray, num_frames: int, first: int, count: int) -> np.ndarray:
-        """Score a piece, like PieceNetwork: samples float32 (N,) -> scores float32 (count,)."""
+    def score_piece(
+        self, samples: np.ndarray, num_frames: int, first: int, count: int, state: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Score a piece, see `pyspeech.sad.decoding.Scorer`."""
         span = np.array([num_frames, first, count], np.int64)
-        (scores,) = self._session.run(["scores"], {"samples": np.ascontiguousarray(samples)[None], "span": span})
-        return np.asarray(scores)
+        inputs = {"samples": np.ascontiguousarray(samples)[None], "span": span}
+        if not self.causal:
+            return np.asarray(self._session.run(["scores"], inputs)[0]), None
+        before = np.zeros(state_shape(self.network), np.float32) if state is None else state
+        scores, after = self._session.run(["scores", "after"], {**inputs, "state": before})
+        return np.asarray(scores), np.asarray(after)

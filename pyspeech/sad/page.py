@@ -24,7 +24,7 @@ def view(experiment, media) -> list[dict[str, Any]]:
     """The sections of an experiment; see pyspeech.report.views."""
     folder = experiment.folder
     sections, collar = [], _collar(folder)
-    if panels := list(_thresholds(folder / "sweeps", collar)):
+    if panels := list(_thresholds(experiment, collar)):
         text = f"Figures of dev at every threshold, collar {collar} s. The slider begins where the best system has its own."
         sections.append(section("thresholds", "Thresholds", [text], thresholds=panels))
     systems = _systems(folder / "hypotheses", collar)
@@ -49,21 +49,35 @@ def _systems(hypotheses, collar):
     return {name: found[name] for name in dict.fromkeys([*scored, *found])}
 
 
-def _thresholds(folder, collar):
+def _thresholds(experiment, collar):
     """A panel for the systems of each list of thresholds."""
     groups = {}
-    for path in sorted(folder.glob("*.json")):
+    for path in sorted((experiment.folder / "sweeps").glob("*.json")):
         for smoothing, by_collar in json.loads(path.read_text(encoding="utf-8")).items():
             sweep = by_collar.get(collar, {})
+            label = experiment.names.get(f"{path.stem} + {smoothing}") or experiment.names.get(path.stem)
             if "thresholds" in sweep:  # a majority has none
-                groups.setdefault(tuple(sweep["thresholds"]), {})[f"{path.stem} + {smoothing}"] = sweep
+                groups.setdefault(tuple(sweep["thresholds"]), {})[label or f"{path.stem} + {smoothing}"] = sweep
     for x, sweeps in groups.items():
         rows = {label: _columns(sweep) for label, sweep in sweeps.items()}
         lines = {label: list(zip(x, row["DCF / %"], strict=True)) for label, row in rows.items()}
         best = min(sweeps.values(), key=lambda sweep: sweep["best_dcf"])
         lowest = min(min(row["DCF / %"]) for row in rows.values())
-        chart = line_chart("DCF on dev by threshold", lines, "threshold", "DCF / %", (0, max(5, 5 * lowest)))
+        title = f"DCF on dev by the threshold of {_listed(rows)}"
+        top = max(5, 5 * lowest)
+        chart = line_chart(title, lines, "threshold", "DCF / %", (0, top), note=_cut_off(rows, top))
         yield threshold(chart, x, rows, best["threshold"])
+
+
+def _cut_off(rows, top):
+    """A note on the curves that leave the chart."""
+    beyond = [label for label, row in rows.items() if max(row["DCF / %"]) > 1.001 * top]
+    return f"Cut off at {top:.3g} %: {_listed(beyond)}. The slider shows all values." if beyond else ""
+
+
+def _listed(names):
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _columns(sweep):
@@ -90,24 +104,22 @@ def _streams(folder, most):
 
 
 def _errors(experiment, media, streams, systems, collar, total):
-    decided = _decisions(streams, systems, collar)
-    worst = []
+    decided, called, worst = _decisions(streams, systems, collar), experiment.called, []
     for system in systems:
         for kind, key in zip(KINDS, ("miss", "false"), strict=True):
             spans = [(end - start, number, start, end) for number, each in decided[system].items() for start, end in each[key]]
-            worst += [(seconds, system, kind, *place) for seconds, *place in sorted(spans, reverse=True)[:WORST]]
+            worst += [(seconds, called(system), kind, *place) for seconds, *place in sorted(spans, reverse=True)[:WORST]]
     scores = _Scores(experiment)
     windows = _windows(worst, [cut.seconds for _, cut, _ in streams])
     examples = [
-        _example(media, streams[number], [(name, decided[name].get(number)) for name in systems], scores, *window)
+        _example(media, streams[number], [(called(name), decided[name].get(number)) for name in systems], scores, *window)
         for number, *window in windows
     ]
     text = [f"The {WORST} longest misses and false alarms of each system, collar {collar:g} s, with all systems' decisions."]
     if len(streams) < total:
         text.append(f"Looked for in {len(streams)} of {total} recordings.")
-    names = list(systems)
     filters = [
-        ("system", "system", names, names[0]),
+        ("system", "system", list(map(called, systems)), ""),
         ("kind", "error", KINDS, KINDS[0]),
         ("set", "set", sorted({name for name, _, _ in streams}), ""),
     ]
@@ -206,7 +218,7 @@ class _Scores:
         options = (yaml.safe_load(experiment.configuration) or {}).get("features") or {}
         known = {key: value for key, value in options.items() if key in StftConfig.__dataclass_fields__}
         config = StftConfig(**known)
-        self.folder = Path(experiment.folder) / "frame_scores"
+        self.folder, self.called = Path(experiment.folder) / "frame_scores", experiment.called
         self.shift, self.offset = config.frame_shift, config.frame_offset
 
     def of(self, name, cut, start, seconds):
@@ -218,5 +230,7 @@ class _Scores:
                 scores = np.load(path, mmap_mode="r")
                 first, last = (int((time - self.offset) / self.shift) for time in (start, start + seconds))
                 part = range(max(0, first), min(len(scores), last + 1), max(1, int(0.02 / self.shift)))
-                found[system] = [(self.offset + (index + 0.5) * self.shift, float(scores[index])) for index in part]
+                found[self.called(system)] = [
+                    (self.offset + (index + 0.5) * self.shift, float(scores[index])) for index in part
+                ]
         return found

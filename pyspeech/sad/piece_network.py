@@ -13,7 +13,7 @@ import torch
 
 from pyspeech.sad.networks import SadNetwork
 from pyspeech.sad.normalisation import normalise
-from pyspeech.sad.pieces import Geometry
+from pyspeech.sad.pieces import Geometry, state_shape
 from pyspeech.sad.registry import NETWORKS
 
 
@@ -29,31 +29,46 @@ class PieceNetwork(torch.nn.Module):
         self.network, self.stft_config = model.config, model.stft.config
         self.geometry = Geometry.of(self.network, self.stft_config)
         self.stft, self.cnn, self.temporal, self.context = model.stft, model.cnn, model.temporal, model.context
-        self.in_windows = NETWORKS[self.network.temporal].reach is None
+        kind = NETWORKS[self.network.temporal]
+        self.in_windows, self.causal, self.ahead = kind.reach is None, kind.causal, model.ahead
 
-    def forward(self, samples: torch.Tensor, span: torch.Tensor) -> torch.Tensor:
+    def forward(
+        self, samples: torch.Tensor, span: torch.Tensor, state: torch.Tensor | None = None
+    ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
         """samples (1, N), at least a window of them; span (3,) int64, on the CPU: the frames that they are, the first one to
-        be scored, and how many are -> scores (span[2],).
+        be scored, and how many are; state (1, 1, H), of a causal network alone: behind the frames before, zeros at first
+        -> scores (span[2],); of a causal network with the state behind them.
 
         The frames before and behind those are all within the geometry's margin, as far as the recording goes.
         """
         frames, first, count = span[0], span[1], span[2]
         magnitudes = self.stft(samples, frames)
-        features = normalise(magnitudes, None, self.context, self.network.compress)
+        features = normalise(magnitudes, None, self.context, self.network.compress, ahead=self.ahead)
         low = (first - self.geometry.reach).clamp(min=0)
         high = torch.minimum(first + count + self.geometry.reach, frames)
         hidden, begin = self.cnn(features[:, low:high]), first - low
         if self.in_windows:
             return score_windows(self.temporal, hidden, begin, count, self.geometry)
+        if self.causal:
+            ahead = hidden[:, begin : begin + count + self.network.lookahead]
+            scores, state = self.temporal.advance(ahead, count, state)
+            return scores[0], state
         return self.temporal(hidden)[0, begin : begin + count]
 
-    def score_piece(self, samples: np.ndarray, num_frames: int, first: int, count: int) -> np.ndarray:
-        """Score an array: samples float32 (N,) -> float32 (count,)."""
+    def score_piece(
+        self, samples: np.ndarray, num_frames: int, first: int, count: int, state: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Score a piece, see `Scorer`."""
         device = next(self.parameters()).device
         recurrent = NETWORKS[self.network.temporal].recurrent
         with torch.inference_mode(), _one_thread(recurrent and device.type == "cpu"):
             batch = torch.from_numpy(np.ascontiguousarray(samples))[None].to(device)
-            return self(batch, torch.tensor([num_frames, first, count])).float().cpu().numpy()
+            span = torch.tensor([num_frames, first, count])
+            if not self.causal:
+                return self(batch, span).float().cpu().numpy(), None
+            before = np.zeros(state_shape(self.network), np.float32) if state is None else state
+            scores, after = self(batch, span, torch.from_numpy(before).to(device))
+            return scores.float().cpu().numpy(), after.float().cpu().numpy()
 
 
 def score_windows(

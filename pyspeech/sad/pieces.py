@@ -7,6 +7,9 @@ after them, so that the scores are those of the whole recording.
 A layer without a limited reach, such as the bidirectional GRU over all frames, would depend on every frame. It runs over
 windows instead: the frames of each HOP_SECONDS of the recording, counted from its start, with CONTEXT_SECONDS to either side
 (training shows it 4 s at a time). So its scores, too, depend on the frames around them alone, wherever a recording is cut.
+
+A causal network is normalised over the past, and its GRU goes on from piece to piece: its state is given from one to the next,
+so that the pieces of a recording are scored in order.
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ class Geometry:
 
     context: int  # to either side of a hop, that the layer behind the CNN is given
     reach: int  # to either side, that a score depends on behind the normalisation
-    margin: int  # to either side, that it depends on altogether
+    margin: int  # before it, that it depends on altogether
+    ahead: int  # after it; as many, but for a causal network
     hop: int
     largest: int  # of a piece: a multiple of `hop`, beyond which memory counts more than the margins do
 
@@ -43,7 +47,7 @@ class Geometry:
         windows = 2 if network.compress == "log" else 1  # that normalise applies one after the other
         margin = reach + windows * context_frames(network, stft)
         largest = LARGEST_MAP // (network.channels[0] * stft.num_bins)
-        return cls(beyond_cnn, reach, margin, hop, max(1, largest // hop) * hop)
+        return cls(beyond_cnn, reach, margin, reach if kind.causal else margin, hop, max(1, largest // hop) * hop)
 
 
 def cnn_reach(network: NetworkConfig) -> int:
@@ -54,6 +58,11 @@ def cnn_reach(network: NetworkConfig) -> int:
 def context_frames(config: NetworkConfig, stft: StftConfig) -> int:
     """Frames to either side that a frame is normalised over."""
     return round(config.context_seconds / stft.frame_shift)
+
+
+def state_shape(network: NetworkConfig) -> tuple[int, int, int]:
+    """Shape of what a causal network gives on from piece to piece."""
+    return 1, 1, network.rnn_size
 
 
 def _multiple(count: int, grid: int) -> int:

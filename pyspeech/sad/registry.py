@@ -28,6 +28,8 @@ class Network:
     reach: reach(config) -> frames to either side that its layer sees; None: all, so that recordings are scored in windows.
     grid: grid(config) -> the multiple of frames at which a piece of a recording has to begin.
     recurrent: it computes step by step, faster in one thread.
+    causal: it hears what comes behind a frame no further than its reach, and its input is normalised over the past; its layer
+        goes on from piece to piece, see networks/causal_rnn.py.
     hours: that its training needs on a GPU at the paper's sizes.
     paper: in %, dev F1, P, R and DCF, and eval DCF (Table 2); paper_speed: real-time factor (Table 3); None: not in the paper.
     """
@@ -39,6 +41,7 @@ class Network:
     reach: Callable[[NetworkConfig], int] | None = None
     grid: Callable[[NetworkConfig], int] = lambda config: 1
     recurrent: bool = True
+    causal: bool = False
     hours: float = 12
     paper: tuple[float | None, ...] = (None,) * 5
     paper_speed: float | None = None
@@ -75,5 +78,13 @@ NETWORKS = {  # those of the paper, which the recipe trains unless its option `s
         hours=16,
         paper=(98.62, 97.42, 99.85, 0.81, 1.19),
         paper_speed=0.0445,
+    ),
+    "causal_rnn": Network(
+        "Causal RNN",
+        "pyspeech.sad.networks.causal_rnn:CausalRnnLayer",
+        options=("rnn_size", "lookahead"),
+        smoothings=("none", "median"),
+        reach=lambda config: config.lookahead,
+        causal=True,
     ),
 }

@@ -6,6 +6,7 @@ Segments are float64 arrays of shape (n, 2): start and end in seconds, sorted, d
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -114,13 +115,14 @@ def tidy(
         segments = np.stack([starts, ends], axis=1)
     if min_speech > 0:
         segments = segments[np.round(segments[:, 1] - segments[:, 0], DECIMALS) >= min_speech]
-    before, after = _both(pad)
+    before, after = both(pad)
     if before > 0 or after > 0:
         segments = clip(np.round(segments + [-before, after], DECIMALS), duration)
     return segments
 
 
-def _both(pad):
+def both(pad: float | tuple[float, float]) -> tuple[float, float]:
+    """Seconds added before and after a segment."""
     return pad if isinstance(pad, tuple) else (pad, pad)
 
 
@@ -130,20 +132,40 @@ def split(segments: ArrayLike, longest: float, scores: ArrayLike, frame_shift: f
     Each piece ends in the second half of the longest that it may be, where as much is left that no scrap remains. scores (T,),
     frame_shift and offset: of the frames, as of `frames_to_segments`.
     """
-    scores, pieces = np.asarray(scores), []
+    frames, pieces = Frames(np.asarray(scores), frame_shift, offset), []
     for start, end in as_segments(segments).tolist():
-        while end - start > longest:
-            last = min(start + longest, end - longest / 4)
-            first, behind = (int(round((time - offset) / frame_shift)) for time in (start + longest / 2, last))
-            first = min(max(first, 0), len(scores) - 1)
-            lowest = first + int(np.argmin(scores[first : max(behind, first + 1)]))
-            cut = round(offset + lowest * frame_shift, DECIMALS)
-            if not start < cut < end:  # frames as long as the segments
-                break
-            pieces.append((start, cut))
-            start = round(cut + frame_shift, DECIMALS)
-        pieces.append((start, end))
+        pieces += cut_up(start, end, longest, frames)
     return as_segments(pieces)
+
+
+@dataclass
+class Frames:
+    """Scores (T,) of frames, from frame `first` of the recording on; shift and offset in seconds."""
+
+    scores: np.ndarray
+    shift: float
+    offset: float
+    first: int = 0
+
+
+def cut_up(start: float, end: float, longest: float, frames: Frames) -> list[tuple[float, float]]:
+    """Pieces of a segment, see `split`."""
+    pieces = []
+    while end - start > longest:
+        cut = lowest_between(start + longest / 2, min(start + longest, end - longest / 4), frames)
+        if not start < cut < end:  # frames as long as the segments
+            break
+        pieces.append((start, cut))
+        start = round(cut + frames.shift, DECIMALS)
+    return [*pieces, (start, end)]
+
+
+def lowest_between(start: float, end: float, frames: Frames) -> float:
+    """The time, in seconds, at which the frame with the lowest score begins."""
+    first, behind = (int(round((time - frames.offset) / frames.shift)) - frames.first for time in (start, end))
+    first = min(max(first, 0), len(frames.scores) - 1)
+    lowest = frames.first + first + int(np.argmin(frames.scores[first : max(behind, first + 1)]))
+    return round(frames.offset + lowest * frames.shift, DECIMALS)
 
 
 def decided_segments(
@@ -167,72 +189,3 @@ def total(segments: ArrayLike) -> float:
     """Return the summed length of disjoint segments (n, 2), in seconds."""
     segments = as_segments(segments)
     return float(np.sum(segments[:, 1] - segments[:, 0]))
-
-
-class OnlineSegments:
-    """`tidy(frames_to_segments(...), ...)` while the decisions come in: a segment is given out once nothing can join it.
-
-    frame_shift, offset: seconds, as of `frames_to_segments`; min_speech, min_silence, pad: as of `tidy`.
-    """
-
-    def __init__(
-        self,
-        frame_shift: float,
-        offset: float = 0.0,
-        min_speech: float = 0.0,
-        min_silence: float = 0.0,
-        pad: float | tuple[float, float] = 0.0,
-    ) -> None:
-        self.frame_shift, self.offset = frame_shift, offset
-        self._tidying = min_speech, min_silence, _both(pad)
-        self._count = 0  # frames decided
-        self._open = None  # the first frame of a stretch of speech that goes on
-        self._closed = []  # (first frame, first one behind it) of stretches that a further one may join
-
-    def add(self, decisions: ArrayLike) -> np.ndarray:
-        """Segments (n, 2), seconds, that are final with further decisions, bool (T,)."""
-        self._collect(decisions)
-        _, min_silence, pads = self._tidying
-        final = 0
-        for index, (_, end) in enumerate(self._closed):
-            following = self._closed[index + 1][0] if index + 1 < len(self._closed) else self._open
-            pause = round(((self._count if following is None else following) - end) * self.frame_shift, DECIMALS)
-            if pause >= min_silence and pause > sum(pads):
-                final = index + 1
-        return self._give(final)
-
-    def finish(self, duration: float) -> np.ndarray:
-        """Return the remaining segments of a recording that is `duration` seconds long."""
-        going_on = self._open is not None
-        if going_on:
-            self._closed.append((self._open, self._count))
-            self._open = None
-        return self._give(len(self._closed), duration, going_on)
-
-    def _collect(self, decisions):
-        for decided in _runs(np.asarray(decisions, dtype=bool)):
-            speech, length = decided
-            if speech and self._open is None:
-                self._open = self._count
-            elif not speech and self._open is not None:
-                self._closed.append((self._open, self._count))
-                self._open = None
-            self._count += length
-
-    def _give(self, number, duration=float("inf"), to_the_end=False):
-        taken, self._closed = self._closed[:number], self._closed[number:]
-        segments = np.round(np.array(taken, dtype=float).reshape(-1, 2) * self.frame_shift + self.offset, DECIMALS)
-        if taken and taken[0][0] == 0:
-            segments[0, 0] = 0.0
-        if to_the_end and len(segments):
-            segments[-1, 1] = max(segments[-1, 1], duration)
-        return tidy(segments, duration, *self._tidying)
-
-
-def _runs(decisions):
-    """(decision, number of frames) of each stretch of equal decisions, bool (T,)."""
-    if len(decisions) == 0:
-        return []
-    borders = np.flatnonzero(np.diff(decisions)) + 1
-    starts = np.concatenate(([0], borders))
-    return list(zip(decisions[starts].tolist(), np.diff(np.append(starts, len(decisions))).tolist(), strict=True))

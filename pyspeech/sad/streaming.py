@@ -1,14 +1,15 @@
 """Speech detection while the audio comes in: samples in, segments out as soon as they are over.
 
-    detector = load_stream("rnn", "models/rnn")
+    detector = load_stream("causal")
     for samples in microphone:                  # float (n,), at detector.sampling_rate
         print(detector.add(samples))            # (n, 2) seconds
+        print(detector.events)                  # [Event("start", 1.24)]
     print(detector.finish())
 
-A network's segments are those that it finds offline. It looks ahead: its input is normalised over the frames to either side
-(twice over), its GRU runs backwards. `latency` says by how much; beyond it, the median filter takes 12 frames more and the HMM
-what it needs to be sure (see hmm.OnlineViterbi); a stretch of speech waits for the operating point's peak, at most until it
-ends.
+A network's segments are those that it finds offline. Unless it is causal, it looks far ahead: its input is normalised over the
+frames to either side (twice over), its GRU runs backwards. `latency` says by how much; beyond it, the median filter takes 12
+frames more and the HMM what it needs to be sure (see hmm.OnlineViterbi); a stretch of speech waits for the operating point's
+peak, at most until it ends.
 
 The statistical system learns its classes from a whole recording, and has none to learn from while it is being made. Its causal
 variant is the offline system on the last WINDOW_SECONDS, every other second, of which it takes what lies LOOK_AHEAD_SECONDS
@@ -17,8 +18,10 @@ back. So its segments are not those of the offline system.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -26,17 +29,31 @@ from pyspeech.audio.inputs import Feed
 from pyspeech.errors import UserError
 from pyspeech.sad.config import OperatingPoint, StatisticalConfig
 from pyspeech.sad.decoding import PieceCollector, Scorer
-from pyspeech.sad.segments import OnlineSegments
+from pyspeech.sad.online_segments import OnlineCuts, OnlineSegments
 from pyspeech.sad.smoothing import MEDIAN_FRAMES, OnlineDecisions
 
 HOP_SECONDS = 1.0  # of audio that is decided at a time; of the GRU over all frames, a window
+CAUSAL_HOP_SECONDS = 0.06  # the same of a causal network, which is to answer soon
 STATISTICAL_HOP_SECONDS = 2.0  # it costs the same for each, whatever is decided
 WINDOW_SECONDS = 60.0
 LOOK_AHEAD_SECONDS = 1.0
 
 
+class Event(NamedTuple):
+    """A segment has begun or is over.
+
+    kind: "start" or "end". time: that of the segment, in seconds.
+    """
+
+    kind: str
+    time: float
+
+
+Decided = tuple[np.ndarray, np.ndarray]  # decisions of the next frames, bool (n,), and scores of the next frames, float32 (m,)
+
+
 class Decider(Protocol):
-    """Frame decisions, bool (n,), while samples float32 (n,) come in.
+    """Frame decisions and scores while samples float32 (n,) come in.
 
     latency: seconds from a frame to its decision, at most, but for what smoothing takes.
     """
@@ -46,45 +63,103 @@ class Decider(Protocol):
     frame_offset: float
     latency: float
 
-    def add(self, samples: np.ndarray) -> np.ndarray: ...
+    def add(self, samples: np.ndarray) -> Decided: ...
 
-    def finish(self) -> np.ndarray: ...
+    def finish(self) -> Decided: ...
 
 
 class StreamingDetector:
     """Segments while samples come in.
 
-    sampling_rate: Hz of the samples that come in. latency: seconds from a frame to its decision, at most, but for what
-    smoothing takes. delay: seconds from the end of a segment until it is known, at most, but for what the HMM needs to be sure.
+    Attributes:
+        sampling_rate: Hz of the samples that come in.
+        latency: Seconds from a frame to its decision, at most, but for what smoothing and the peak take.
+        delay: Seconds from the end of a segment until it is known, at most, but for what the HMM needs to be sure.
+        events: The `Event`s that came with the last call of `add` or `finish`, in order.
+        scores: float32 (n,), scores of the frames that came with it, one every `frame_shift` seconds.
+        frame_shift: Seconds from frame to frame.
     """
 
-    def __init__(self, decider: Decider, point: OperatingPoint, sampling_rate: int | None = None) -> None:
-        self._decider = decider
-        self.sampling_rate = decider.sampling_rate if sampling_rate is None else sampling_rate
+    def __init__(self, make_decider: Callable[[], Decider], point: OperatingPoint, sampling_rate: int | None = None) -> None:
+        self._make_decider, self._point, self._rate = make_decider, point, sampling_rate
+        self.reset()
+        smoothing = MEDIAN_FRAMES // 2 * self.frame_shift if point.smoothing == "median" else 0.0
+        # A segment is cut somewhere in the second half of the longest, once it is a quarter longer than that.
+        cutting = 0.75 * point.max_speech + sum(point.pads) if point.max_speech else 0.0
+        self.delay = self.latency + smoothing + max(point.min_silence, sum(point.pads), cutting)
+
+    def reset(self) -> None:
+        """Begin a new recording."""
+        point, decider = self._point, self._make_decider()
+        self._decider, self.latency, self.frame_shift = decider, decider.latency, decider.frame_shift
+        self.sampling_rate = decider.sampling_rate if self._rate is None else self._rate
         self._feed = Feed(self.sampling_rate, decider.sampling_rate)
-        self.latency = decider.latency
-        smoothing = MEDIAN_FRAMES // 2 * decider.frame_shift if point.smoothing == "median" else 0.0
-        self.delay = self.latency + smoothing + max(point.min_silence, sum(point.pads))
         self.samples = 0  # that came in
-        self._segments = OnlineSegments(
-            decider.frame_shift, decider.frame_offset, point.min_speech, point.min_silence, point.pads
-        )
+        timing = decider.frame_shift, decider.frame_offset
+        self._segments = OnlineSegments(*timing, point.min_speech, point.min_silence, point.pads)
+        self._cuts = OnlineCuts(point.max_speech, *timing) if point.max_speech else None
+        self.events: list[Event] = []
+        self.scores = np.zeros(0, np.float32)
+        self._begun = False  # whether the start of a segment was told, and its end not yet
+        self._finished = False
 
     @property
     def seconds(self) -> float:
         """Seconds of audio received."""
         return self.samples / self.sampling_rate
 
+    @property
+    def speaking(self) -> bool:
+        """True within a segment, as far as is known."""
+        return self._begun
+
     def add(self, samples: np.ndarray) -> np.ndarray:
-        """Segments (n, 2), seconds, that are known to be over with further samples (N,), floats or integers of full scale."""
+        """Segments (n, 2), seconds, that are known to be over with further samples (N,), floats or integers of full scale.
+
+        UserError after `finish`, and for samples of another shape.
+        """
+        self._check_going_on()
         fed = self._feed.add(samples)
         self.samples += len(samples)
-        return self._segments.add(self._decider.add(fed))
+        decisions, self.scores = self._decider.add(fed)
+        over, going_on = self._cut(self._segments.add(decisions), self._segments.going_on)
+        self._tell(over, going_on)
+        return over
 
     def finish(self) -> np.ndarray:
         """Return the remaining segments at the end of the audio."""
-        last = [self._segments.add(decided) for decided in (self._decider.add(self._feed.finish()), self._decider.finish())]
-        return np.concatenate([*last, self._segments.finish(self.seconds)])
+        self._check_going_on()
+        self._finished = True
+        decided = self._decider.add(self._feed.finish()), self._decider.finish()
+        self.scores = np.concatenate([scores for _, scores in decided])
+        found = [self._segments.add(decisions) for decisions, _ in decided]
+        over, _ = self._cut(np.concatenate([*found, self._segments.finish(self.seconds)]), None)
+        self._tell(over, None)
+        return over
+
+    def _check_going_on(self):
+        if self._finished:
+            raise UserError("stream: it was finished; call reset() before a new recording")
+
+    def _cut(self, over, going_on):
+        if self._cuts is None:
+            return over, going_on
+        self._cuts.hear(self.scores)
+        found = self._cuts.cut(over, going_on)
+        before, _ = self._point.pads
+        self._cuts.forget(self._segments.first_frame * self.frame_shift - before)
+        return found
+
+    def _tell(self, over, going_on):
+        self.events = []
+        for start, end in over.tolist():
+            if not self._begun:
+                self.events.append(Event("start", start))
+            self.events.append(Event("end", end))
+            self._begun = False
+        if going_on is not None and not self._begun:
+            self.events.append(Event("start", going_on[0]))
+            self._begun = True
 
 
 def load_stream(
@@ -100,11 +175,9 @@ def load_stream(
     from pyspeech.sad.detector import choose_system
 
     found, chosen = choose_system(system, model, threshold, point, **tidying)
-    if chosen.max_speech:
-        raise UserError(f"max_speech {chosen.max_speech:g}: a stream has no limit of its segments; expected 0")
     if isinstance(found, StatisticalConfig):
-        return StreamingDetector(CausalStatistical(found, chosen.threshold), chosen, sampling_rate)
-    return StreamingDetector(NetworkDecider(found, chosen), chosen, sampling_rate)
+        return StreamingDetector(partial(CausalStatistical, found, chosen.threshold), chosen, sampling_rate)
+    return StreamingDetector(partial(NetworkDecider, found, chosen), chosen, sampling_rate)
 
 
 class NetworkDecider:
@@ -113,19 +186,26 @@ class NetworkDecider:
     def __init__(self, scorer: Scorer, point: OperatingPoint) -> None:
         stft = scorer.stft_config
         self._scorer, self._decisions = scorer, OnlineDecisions(point.threshold, point.smoothing, point.peak)
-        self._pieces = PieceCollector(scorer.geometry, stft, round(HOP_SECONDS / stft.frame_shift))
+        self._state = None  # that a causal network gives from piece to piece
+        hop = CAUSAL_HOP_SECONDS if scorer.causal else HOP_SECONDS
+        self._pieces = PieceCollector(scorer.geometry, stft, round(hop / stft.frame_shift))
         self.sampling_rate, self.frame_shift, self.frame_offset = stft.sampling_rate, stft.frame_shift, stft.frame_offset
-        self.latency = (self._pieces.piece + scorer.geometry.margin) * stft.frame_shift + stft.frame_offset
+        self.latency = (self._pieces.piece + scorer.geometry.ahead) * stft.frame_shift + stft.frame_offset
 
-    def add(self, samples: np.ndarray) -> np.ndarray:
+    def add(self, samples: np.ndarray) -> Decided:
         return self._decide(self._pieces.add(samples))
 
-    def finish(self) -> np.ndarray:
-        return np.concatenate([self._decide(self._pieces.finish()), self._decisions.finish()])
+    def finish(self) -> Decided:
+        decisions, scores = self._decide(self._pieces.finish())
+        return np.concatenate([decisions, self._decisions.finish()]), scores
 
     def _decide(self, pieces):
-        decided = [self._decisions.add(self._scorer.score_piece(*piece)) for piece in pieces]
-        return np.concatenate([np.zeros(0, bool), *decided])
+        decisions, scores = [np.zeros(0, bool)], [np.zeros(0, np.float32)]
+        for piece in pieces:
+            found, self._state = self._scorer.score_piece(*piece, self._state)
+            decisions.append(self._decisions.add(found))
+            scores.append(found)
+        return np.concatenate(decisions), np.concatenate(scores)
 
 
 class CausalStatistical:
@@ -148,8 +228,8 @@ class CausalStatistical:
         self._first = 0  # frame that the samples begin with
         self._received = self._done = 0  # samples that came in; frames decided
 
-    def add(self, samples: np.ndarray) -> np.ndarray:
-        decided = [np.zeros(0, bool)]
+    def add(self, samples: np.ndarray) -> Decided:
+        decided = [(np.zeros(0, bool), np.zeros(0, np.float32))]
         while len(samples):
             due = (self._done + self._hop + self._ahead) * self._config.hop - self._received
             self._new.append(samples[:due])
@@ -157,18 +237,19 @@ class CausalStatistical:
             samples = samples[due:]
             if self._received == (self._done + self._hop + self._ahead) * self._config.hop:
                 decided.append(self._decide(self._done + self._hop))
-        return np.concatenate(decided)
+        decisions, scores = zip(*decided, strict=True)
+        return np.concatenate(decisions), np.concatenate(scores)
 
-    def finish(self) -> np.ndarray:
+    def finish(self) -> Decided:
         return self._decide(-(-self._received // self._config.hop))
 
     def _decide(self, end):
-        """Decisions of the frames from the last ones decided to `end`."""
+        """Decisions and scores of the frames from the last ones decided to `end`."""
         from pyspeech.sad.statistical import detect_stream
 
         self._samples, self._new = np.concatenate([self._samples, *self._new]), []
         first = max(self._first, end + self._ahead - self._window)
         self._samples, self._first = self._samples[(first - self._first) * self._config.hop :], first
-        found = detect_stream([self._samples], self._config, self._threshold).decisions
-        begun, self._done = self._done, end
-        return found[begun - first : end - first]
+        found = detect_stream([self._samples], self._config, self._threshold)
+        new, self._done = slice(self._done - first, end - first), end
+        return found.decisions[new], found.llr[new].astype(np.float32)

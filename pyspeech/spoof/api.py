@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspeech.audio.inputs import AudioInput
 
 FORMATS = {"text": ".txt", "json": ".json", "csv": ".csv", "scores": ".scores"}
-HEADER = ["recording", "decision", "p_genuine", "p_fake", "score", "threshold", "seconds", "prior", "notes"]
+HEADER = ["recording", "decision", "p_genuine", "p_fake", "score", "threshold", "seconds", "prior", "notes", "path"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ class FakeScore:
         windows: (start and end in seconds, score) of each window that the score is the mean of.
         notes: What makes the score less certain: "short" (under 2 s of sound; the score is then drawn towards the threshold),
             "nothing above 4 kHz" (as over the telephone).
+        path: Of the file; "" for audio in memory.
     """
 
     name: str
@@ -53,6 +54,7 @@ class FakeScore:
     seconds: float
     windows: list[tuple[float, float, float]]
     notes: tuple[str, ...] = ()
+    path: str = ""
 
     @property
     def decision(self) -> str:
@@ -88,7 +90,7 @@ class FakeScore:
         genuine = self.p_genuine()
         values = (self.name, self.decision, genuine, 1 - genuine, self.score, self.threshold, self.seconds, self.prior)
         windows = [list(window) for window in self.windows]
-        return {**dict(zip(HEADER, (*values, list(self.notes)), strict=True)), "windows": windows}
+        return {**dict(zip(HEADER, (*values, list(self.notes), self.path), strict=True)), "windows": windows}
 
     def save(self, path: str | Path, format: str | None = None, prior: float | None = None) -> None:
         """Write the score to a file: format "text", "json", "csv" or "scores", by default that of the file's ending (.txt,
@@ -225,10 +227,11 @@ class FakeDetector:
             UserError: for what cannot be read, is no audio, has less than half a second of sound or no speech, or has no
                 finite score.
         """
-        from pyspeech.audio.inputs import is_many, stream_inputs
+        from pyspeech.audio.inputs import file_of, is_many, stream_inputs
 
-        inputs = stream_inputs(audio, sampling_rate, self.sampling_rate)
-        found = [self.score_blocks(blocks, name) for name, blocks in inputs]
+        items: Any = audio if is_many(audio) else [audio]
+        inputs = zip(items, stream_inputs(audio, sampling_rate, self.sampling_rate), strict=True)
+        found = [replace(self.score_blocks(blocks, name), path=file_of(item)) for item, (name, blocks) in inputs]
         return found if is_many(audio) else found[0]
 
     __call__ = score
@@ -236,12 +239,12 @@ class FakeDetector:
     def score_blocks(self, blocks: Iterable[np.ndarray], name: str = "recording") -> FakeScore:
         """Score blocks (n,) of samples at `sampling_rate`; name: of the recording, for the result and for messages."""
         from pyspeech.spoof.detector import score_blocks
-        from pyspeech.spoof.heard import Heard, SilentError
+        from pyspeech.spoof.heard import Heard
 
         heard = Heard(blocks, self.sampling_rate)
         limits, scores = score_blocks(self.detector, heard)
         if heard.watched.silent or len(scores) == 0:
-            raise SilentError(f"{name}: is silent; there is no speech to judge")
+            raise UserError(f"{name}: is silent; there is no speech to judge")
         scores = self.detector.calibration.log_likelihood_ratio(scores)
         if not math.isfinite(scores.mean()):  # powers of a spectrum that float32 cannot hold
             raise UserError(f"{name}: has no finite score; its samples go up to {heard.watched.peak:.3g}, expected -1 to 1")

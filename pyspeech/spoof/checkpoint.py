@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspeech import model_file
 from pyspeech.spoof.calibration import Calibration
-from pyspeech.spoof.config import KIND, CropConfig, DetectorConfig, LogMelConfig
+from pyspeech.spoof.config import KIND, DetectorConfig, LogMelConfig, saved_crop
 from pyspeech.spoof.detector import Detector
 from pyspeech.spoof.networks import make_network
 
@@ -50,6 +50,4 @@ def read_features(folder: str | Path) -> LogMelConfig:
 def _build(content):
     model = make_network(DetectorConfig(**content["network"]), LogMelConfig(**content["features"]), content.get("front_end"))
     model.load_state_dict(content["model"])
-    crop = CropConfig(**content["crop"])
-    crop.check()
-    return Detector(model, crop, Calibration(**content["calibration"]), float(content["threshold"]))
+    return Detector(model, saved_crop(content["crop"]), Calibration(**content["calibration"]), float(content["threshold"]))

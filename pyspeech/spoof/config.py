@@ -6,7 +6,9 @@ windows.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from pyspeech.errors import UserError, folder_or, requirement
 from pyspeech.features.config import check_rate
@@ -15,6 +17,7 @@ from pyspeech.spoof.registry import FRONT_ENDS, NETWORKS
 
 KIND = Kind("fake audio detector", "add2022", "exp/NAME/models/SYSTEM/SEED")
 SHORT = ("zeros", "repeat")
+REMOVED = ("pair_loss",)  # options of training crops that older model files have; they are of no use in detection
 SCALES = ("mel", "linear")
 BUNDLES = {  # of torchaudio.pipelines; whether they were trained on normalised waveforms
     "WAV2VEC2_BASE": False,
@@ -104,7 +107,6 @@ class CropConfig:
     often: dict[str, float] = field(default_factory=dict)
     # how evenly pages are drawn, by size ** (1 - even_pages); 1: equally often, 0: by size (balanced only)
     even_pages: float = 1.0
-    pair_loss: float = 0.0  # weight of a loss that ranks each genuine crop above the fake paired with it (balanced only)
     speed: int = 0  # play crops up to this many percent faster or slower in training, 0 to 50; 0: off
     cache_gigabytes: float = 2.0  # gigabytes of audio kept in memory, shared by all reading processes
 
@@ -133,10 +135,15 @@ class CropConfig:
         require("often", all(0 < times < math.inf for times in self.often.values()), "numbers above 0, such as {A04: 3}")
         require("often", self.balanced or not self.often, "{} without balanced=true")
         require("even_pages", 0 <= self.even_pages <= 1, "0 to 1")
-        require("pair_loss", 0 <= self.pair_loss < math.inf, "at least 0")
-        require("pair_loss", self.balanced or not self.pair_loss, "0 without balanced=true")
         require("speed", 0 <= self.speed <= 50, "0 to 50 percent")
         require("cache_gigabytes", 0 <= self.cache_gigabytes < math.inf, "at least 0")
+
+
+def saved_crop(options: Mapping[str, Any]) -> CropConfig:
+    """Return the CropConfig of a model file; UserError for an option that makes no sense."""
+    found = CropConfig(**{name: value for name, value in options.items() if name not in REMOVED})
+    found.check()
+    return found
 
 
 @dataclass

@@ -21,10 +21,6 @@ NOTHING = -55.0
 SHORT, NARROW = "short", "nothing above 4 kHz"  # what a score is to be read with
 
 
-class SilentError(UserError):
-    """A recording without any sound."""
-
-
 class Heard:
     """The blocks of a recording, float (n,) at `rate` Hz, as they come; then what was in them.
 

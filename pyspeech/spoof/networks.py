@@ -43,6 +43,11 @@ class DetectorNetwork(nn.Module):
         self.config = config or DetectorConfig()
         self.config.check()
         self.front_end = make_front_end(features or LogMelConfig(), front_end)
+        self.add_layers()
+
+    def add_layers(self) -> None:
+        """Make the layers behind the front end, for frames of self.front_end.num_features values."""
+        raise NotImplementedError
 
     @property
     def sampling_rate(self) -> int:
@@ -92,13 +97,7 @@ def make_network(
 class LcnnBlstm(DetectorNetwork):
     """The network of the paper; arguments as of DetectorNetwork."""
 
-    def __init__(
-        self,
-        config: DetectorConfig | None = None,
-        features: LogMelConfig | None = None,
-        front_end: dict[str, Any] | None = None,
-    ) -> None:
-        super().__init__(config, features, front_end)
+    def add_layers(self) -> None:
         self.cnn = light_cnn(self.config.dropout)
         size = 32 * (self.front_end.num_features // 16)
         self.blstm = nn.ModuleList([nn.LSTM(size, HIDDEN, bidirectional=True), nn.LSTM(2 * HIDDEN, HIDDEN, bidirectional=True)])

@@ -12,7 +12,7 @@ import numpy as np
 
 from pyspeech.model_file import open_onnx
 from pyspeech.spoof.calibration import Calibration
-from pyspeech.spoof.config import KIND, CropConfig, LogMelConfig
+from pyspeech.spoof.config import KIND, LogMelConfig, saved_crop
 from pyspeech.spoof.detector import Detector
 
 SHIPPED = Path(__file__).parent / "shipped" / "model.onnx"  # the bundled detector
@@ -34,8 +34,7 @@ def load_onnx(path: str | Path = SHIPPED) -> Detector:
     """Load a Detector from an ONNX file, by default the bundled one; UserError where it is none."""
 
     def build(content):
-        crop = CropConfig(**content["crop"])
-        crop.check()
+        crop = saved_crop(content["crop"])
         return LogMelConfig(**content["features"]), crop, Calibration(**content["calibration"]), float(content["threshold"])
 
     session, (features, crop, calibration, threshold) = open_onnx(path, KIND, build)

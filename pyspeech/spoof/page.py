@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 class Scored:
     """The scores of one system, with its first seed, on one set: (n,) of genuine and (m,) of fake utterances, and by id."""
 
-    system: str
+    system: str  # its name in the tables
     set: str
     genuine: np.ndarray
     fake: np.ndarray
@@ -42,7 +42,7 @@ def view(experiment, media) -> list[dict[str, Any]]:
     """The sections of an experiment; see pyspeech.report.views."""
     folder = experiment.folder
     sets = _sets(folder)
-    scored = list(_scored(folder, sets))
+    scored = list(_scored(experiment, sets))
     if not scored:
         return []
     thresholds = _thresholds(scored)
@@ -50,7 +50,7 @@ def view(experiment, media) -> list[dict[str, Any]]:
     return [
         section("scores", "Scores", [text], thresholds=[_histogram(scored, *each) for each in thresholds.items()]),
         section("det", "DET curves", charts=_det_charts(scored)),
-        section("engines", "EER by engine", ["EER in %, the mean over the seeds."], heat=list(_engines(folder / "scores"))),
+        section("engines", "EER by engine", ["EER in %, the mean over the seeds."], heat=list(_engines(experiment))),
         _errors(experiment, media, scored, sets, thresholds),
     ]
 
@@ -62,9 +62,10 @@ def _sets(folder):
     return {name: {source.id: source for source in read_sources(*place)} for name, place in places.items() if name != "train"}
 
 
-def _scored(folder, sets):
+def _scored(experiment, sets):
     from pyspeech.spoof.score_files import read_scores
 
+    folder = experiment.folder
     for system in sorted(path for path in (folder / "scores").glob("*") if path.is_dir()):
         seeds = sorted(path for path in system.glob("*") if path.is_dir())
         for path in sorted(seeds[0].glob("*.txt")) if seeds else ():
@@ -72,7 +73,8 @@ def _scored(folder, sets):
             labels = {id: sets[path.stem][id].supervision.get("text") for id in scores}
             genuine, fake = (np.array([scores[id] for id in scores if labels[id] == kind]) for kind in ("genuine", "fake"))
             if len(genuine) and len(fake):
-                yield Scored(system.name, path.stem, genuine, fake, scores, folder / "models" / system.name / seeds[0].name)
+                model = folder / "models" / system.name / seeds[0].name
+                yield Scored(experiment.called(system.name), path.stem, genuine, fake, scores, model)
 
 
 def _thresholds(scored):
@@ -135,14 +137,16 @@ def _det_charts(scored):
                 x_limits=(ticks[0][0], ticks[-1][0]),
                 y_limits=(ticks[0][0], ticks[-1][0]),
                 table={"header": header, "rows": rows},
+                note=f"Rates below {100 * TICKS[0]:g} % and above {100 * TICKS[-1]:g} % lie on the border.",
             )
         )
     return charts
 
 
-def _engines(scores):
+def _engines(experiment):
     """A table for each set: engines by systems."""
-    systems = {path.stem: json.loads(path.read_text(encoding="utf-8"))["sets"] for path in sorted(scores.glob("*.json"))}
+    paths = sorted((experiment.folder / "scores").glob("*.json"))
+    systems = {experiment.called(path.stem): json.loads(path.read_text(encoding="utf-8"))["sets"] for path in paths}
     for name in dict.fromkeys(name for sets in systems.values() for name in sets):
         by_system = {system: sets[name]["attacks"] for system, sets in systems.items() if name in sets}
         rows = []
@@ -164,7 +168,7 @@ def _errors(experiment, media, scored, sets, thresholds):
     names = list(dict.fromkeys(each.set for each in scored))
     engines = sorted({entry["engine"] for _, of_systems in chosen for _, entry in of_systems})
     filters = [
-        ("system", "system", list(thresholds), next(iter(thresholds))),
+        ("system", "system", list(thresholds), ""),
         ("kind", "error", KINDS, KINDS[0]),
         ("set", "set", names, "eval" if "eval" in names else ""),
         ("engine", "engine", engines, ""),

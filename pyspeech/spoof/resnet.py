@@ -9,12 +9,9 @@ network finds it telling, where the LCNN-BLSTM takes the mean over all frames.
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import nn
 
-from pyspeech.spoof.config import DetectorConfig, LogMelConfig
 from pyspeech.spoof.networks import DetectorNetwork
 
 CHANNELS = (24, 48, 96, 128)  # of the stages, each of which but the first halves time and features
@@ -25,18 +22,9 @@ FLOOR = 1e-4  # of variances
 
 
 class ResNet(DetectorNetwork):
-    """Residual network.
+    """Residual network; arguments as of DetectorNetwork. Of its options, dropout counts."""
 
-    config: DetectorConfig, of which dropout counts; the rest as for DetectorNetwork.
-    """
-
-    def __init__(
-        self,
-        config: DetectorConfig | None = None,
-        features: LogMelConfig | None = None,
-        front_end: dict[str, Any] | None = None,
-    ) -> None:
-        super().__init__(config, features, front_end)
+    def add_layers(self) -> None:
         stem, size = CHANNELS[0], self.front_end.num_features
         layers = [nn.Conv2d(1, stem, 5, stride=(2, 1), padding=2, bias=False), nn.BatchNorm2d(stem), nn.ReLU()]
         for index, (inputs, outputs) in enumerate(zip((stem, *CHANNELS[:-1]), CHANNELS, strict=True)):

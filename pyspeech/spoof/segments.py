@@ -12,7 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from pyspeech.spoof.api import FakeScore
 
-HEADER = ["recording", "start", "end", "decision", "p_genuine", "p_fake", "score"]
+HEADER = ["recording", "start", "end", "decision", "p_genuine", "p_fake", "score", "path"]
 Span = tuple[float, float, float]  # start and end in seconds, score
 
 
@@ -48,7 +48,7 @@ def segment_rows(score: FakeScore) -> list[dict[str, Any]]:
     for start, end, value in score.segments:
         part = replace(score, score=value)
         genuine = part.p_genuine()
-        values = (score.name, start, end, part.decision, genuine, 1 - genuine, value)
+        values = (score.name, start, end, part.decision, genuine, 1 - genuine, value, score.path)
         rows.append(dict(zip(HEADER, values, strict=True)))
     return rows
 

@@ -3,10 +3,6 @@
 The binary cross entropy is that of a softmax over two outputs, fake and genuine; the mean over the batch stands for the
 sum of the equation, so that the learning rate means the same for any size of batch. The paper's Adam is AdamW without
 weight decay.
-
-Not of the paper: a loss of pairs, that of RankNet (Burges et al. 2005, "Learning to rank using gradient descent"),
-of a genuine crop and the fake behind it, which most often was made of it. What voice, words and channel make of a score is the
-same in both, and what made the fake is what is left to learn.
 """
 
 from __future__ import annotations
@@ -34,36 +30,21 @@ if TYPE_CHECKING:
 
 
 def compute_loss(
-    model: DetectorNetwork, batch: dict[str, Any], specaugment: SpecAugmentConfig | None = None, pair_loss: float = 0.0
+    model: DetectorNetwork, batch: dict[str, Any], specaugment: SpecAugmentConfig | None = None
 ) -> tuple[torch.Tensor, dict[str, float]]:
     """(loss, values to log) of a batch of CropDataset. model: DetectorNetwork; specaugment: SpecAugmentConfig, for
-    batches that are not clean, or None; pair_loss: the weight of the loss of pairs.
+    batches that are not clean, or None.
 
-    Values: "accuracy", the mean of that of both classes (of one where the batch has one), and "audio_seconds"; with
-    pair_loss also "pairs", the loss of pairs without its weight.
+    Values: "accuracy", the mean of that of both classes (of one where the batch has one), and "audio_seconds".
     """
     targets, features = batch["targets"], model.front_end(batch["samples"])
     if specaugment is not None and not batch["clean"]:
         features = mask(features, specaugment)
     outputs = model.classify(features).float()
-    scores, loss = log_odds(outputs), functional.cross_entropy(outputs, targets)
-    correct = (scores > 0) == (targets == GENUINE)
+    loss = functional.cross_entropy(outputs, targets)
+    correct = (log_odds(outputs) > 0) == (targets == GENUINE)
     accuracy = torch.stack([correct[targets == kind].float().mean() for kind in targets.unique()]).mean()
-    values = {"accuracy": accuracy.item(), "audio_seconds": batch["seconds"]}
-    if pair_loss:
-        pairs = loss_of_pairs(scores, targets)
-        loss, values["pairs"] = loss + pair_loss * pairs, pairs.item()
-    return loss, values
-
-
-def loss_of_pairs(scores: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """The mean of log(1 + exp(fake - genuine)) over the fakes that are right behind a genuine crop; 0 without any.
-
-    scores, targets: (B,), log odds and networks.GENUINE or FAKE, in the order of the batch.
-    """
-    behind = (targets[:-1] == GENUINE) & (targets[1:] != GENUINE)
-    losses = functional.softplus(scores[1:][behind] - scores[:-1][behind])
-    return losses.mean() if len(losses) else scores.new_zeros(())
+    return loss, {"accuracy": accuracy.item(), "audio_seconds": batch["seconds"]}
 
 
 def mask(features: torch.Tensor, config: SpecAugmentConfig) -> torch.Tensor:

@@ -28,7 +28,7 @@ FOLDERS = {
     "testing": "test",
     "parallel": "parallel",
 }  # by their names in small letters, `train` before them or not
-LISTS = ("bitrate_filelist*", "synthesis.txt", "*.item", "*.abx")
+LISTS = ("bitrate_filelist*", "synthesis.txt", "*.item", "*.abx", "alignment*.ctm")
 EXPECTED = "english/train/unit/*.wav, english/train/voice/*.wav and english/test/*.wav"
 
 

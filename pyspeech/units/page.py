@@ -32,11 +32,11 @@ def view(experiment, media) -> list[dict[str, Any]]:
     spoken = str(options.get("synthesis", ""))
     sections = []
     if examples := list(_spoken(folder, media, spoken)):
-        sections.append(_listening(examples, spoken))
-    if heat := list(_heat(scores, spoken)):
+        sections.append(_listening(examples, experiment.called(spoken)))
+    if heat := list(_heat(scores, spoken, experiment.called)):
         text = "ABX error in %, of the first seed; darker is worse, white is 0 and full colour 50, which is chance."
         sections.append(section("abx", "ABX by phones and speakers", [text], heat=heat))
-    if codes := _codes(folder / "units", scores, spoken):
+    if codes := _codes(experiment, scores, spoken):
         sections.append(codes)
     return sections
 
@@ -115,7 +115,7 @@ def _numbers(folder):
     return {code: number for number, (code, _) in enumerate(count_codes(folder, COUNTED).most_common())}
 
 
-def _heat(scores, spoken):
+def _heat(scores, spoken, called):
     """The tables of the system that speaks, and of the features themselves."""
     for system in [name for name in dict.fromkeys([spoken, "mfcc"]) if name in scores]:
         for mode, by in scores[system][0].get("abx_by", {}).items():
@@ -123,7 +123,7 @@ def _heat(scores, spoken):
                 counts = Counter(name for one, other, _ in pairs for name in {one, other})
                 names = sorted(name for name, _ in counts.most_common(MOST_PHONES))
                 rows = list(_rows(pairs, names, both_ways=kind == "phones"))
-                yield {"title": f"{system}, {mode} speakers: {kind}", "header": ["", *names], "rows": rows}
+                yield {"title": f"{called(system)}, {mode} speakers: {kind}", "header": ["", *names], "rows": rows}
 
 
 def _rows(pairs, names, both_ways):
@@ -135,18 +135,18 @@ def _rows(pairs, names, both_ways):
         yield one, [("", None) if error is None else (f"{error:.0f}", min(1.0, error / 50)) for error in found]
 
 
-def _codes(units, scores, spoken):
+def _codes(experiment, scores, spoken):
     """Shares of the codes, the commonest first, of the system that speaks and of the first others."""
     lines, rows = {}, []
     known = [name for name in dict.fromkeys([spoken, *scores]) if name in scores and scores[name][0].get("codes")]
     for system in known[:SYSTEMS]:
-        folder = _units(units, system)
+        folder, label = _units(experiment.folder / "units", system), experiment.called(system)
         counts = np.array(sorted(count_codes(folder, COUNTED).values(), reverse=True) if folder else [], float)
         if len(counts):
             shares = counts / counts.sum()
             perplexity = float(np.exp(-(shares * np.log(shares)).sum()))
-            lines[system] = list(zip(range(1, len(shares) + 1), (100 * shares).tolist(), strict=True))
-            rows.append([system, scores[system][0]["codes"], len(shares), f"{perplexity:.1f}", f"{100 * shares[0]:.1f}"])
+            lines[label] = list(zip(range(1, len(shares) + 1), (100 * shares).tolist(), strict=True))
+            rows.append([label, scores[system][0]["codes"], len(shares), f"{perplexity:.1f}", f"{100 * shares[0]:.1f}"])
     if not lines:
         return None
     chart = line_chart("Use of the codes", lines, "codes by how often they occur", "share / %")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspeech.engine.run import Experiment
     from pyspeech.text.units import Units
 
-KINDS = ("mucs", "fleurs", "commonvoice", "cmu_indic", "kaldi")  # layouts of a corpus
+KINDS = ("mucs", "fleurs", "commonvoice", "cmu_indic", "kaldi", "manifests")  # layouts of a corpus
 SETS = ("train", "dev", "test")
 
 
@@ -30,7 +30,6 @@ def prepare(exp: Experiment, conf: Any) -> None:
     """Corpus to Lhotse manifests, one cut an utterance."""
     out, log = exp.dir / "corpus", exp.log
     common = {"languages": conf.languages, "parts": exp.parts}
-    given = {"skip_bad": conf.skip_bad, "tags": conf.tags, **common}  # of corpora that others made
     if conf.corpus == "mini":
         from local.indic import mini
 
@@ -39,18 +38,8 @@ def prepare(exp: Experiment, conf: Any) -> None:
         from local.indic import prompts
 
         prompts.prepare(out, log, scale=conf.scale, **common)
-    elif conf.kind == "mucs":
-        from local.indic import mucs
-
-        mucs.prepare(conf.corpus, out, log, **given)
-    elif conf.kind == "kaldi":
-        from local.indic import kaldi
-
-        kaldi.prepare(conf.corpus, out, log, **given)
     else:
-        from local.indic import speech_corpora
-
-        speech_corpora.prepare(conf.corpus, out, log, kind=conf.kind, **given)
+        prepare_given(exp, conf, **common)
     counts = describe_corpus(out)
     for language, by_set in counts.items():
         log.info(
@@ -58,6 +47,30 @@ def prepare(exp: Experiment, conf: Any) -> None:
             language,
             ", ".join(f"{name} {by_set[name]['utterances']} utterances, {by_set[name]['minutes']:.1f} min" for name in by_set),
         )
+
+
+def prepare_given(exp: Experiment, conf: Any, **common: Any) -> None:
+    """A corpus that others made, to manifests."""
+    from local.indic.lengths import LengthLimit
+
+    given = {"skip_bad": conf.skip_bad, "tags": conf.tags, "limit": LengthLimit(conf.longest, conf.cut_longer), **common}
+    place = conf.corpus, exp.dir / "corpus", exp.log
+    if conf.kind == "manifests" or Path(conf.corpus).is_file():
+        from local.indic import manifests
+
+        manifests.prepare(*place, **given)
+    elif conf.kind == "mucs":
+        from local.indic import mucs
+
+        mucs.prepare(*place, **given)
+    elif conf.kind == "kaldi":
+        from local.indic import kaldi
+
+        kaldi.prepare(*place, **given)
+    else:
+        from local.indic import speech_corpora
+
+        speech_corpora.prepare(*place, kind=conf.kind, **given)
 
 
 def load_cuts(corpus: Path | str, name: str, language: str | None = None) -> list[Any]:

@@ -13,6 +13,8 @@ def check_options(conf: Any) -> None:
     """Raise UserError for options that make no sense, or not together; nested ones have been checked."""
     require = requirement("", conf)
     require("kind", conf.kind in KINDS, f"one of {', '.join(KINDS)}")
+    require("longest", conf.longest > 0, "a positive number of seconds, or .inf")
+    require("cut_longer", not conf.cut_longer or conf.longest < float("inf"), "false, or longest=SECONDS too")
     require("units", conf.units in ("grapheme", "sentencepiece"), "grapheme or sentencepiece")
     require("pieces", conf.pieces >= 1, "at least 1")
     require("tags", all(map(is_pattern, conf.tags)), "tags such as <noise>, with one star at most, or [laughter-*]=*")

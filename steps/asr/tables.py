@@ -105,6 +105,11 @@ NOTES = {
 }
 
 
+def names() -> dict[str, str]:
+    """{model: its name in the tables}."""
+    return MODELS
+
+
 def languages_of(results: Mapping[str, Any]) -> list[str]:
     """Codes of all languages that any model has scores for, in order."""
     return in_order({code for scores in results["models"].values() for code in scores["languages"]}, PAPER_LANGUAGES)

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from pyspeech.engine.run import Experiment
 
 
+SYSTEMS = ("rnn", "causal_rnn")  # the bundled network, and that for streams
+
+
 def check_options(conf: Any) -> None:
     """Raise UserError for options that make no sense, or not together; nested ones have been checked."""
     require = requirement("", conf)
@@ -20,7 +23,7 @@ def check_options(conf: Any) -> None:
     check_real(conf)
     require("quiet_limit", 0 <= conf.quiet_limit <= 1, "0 to 1")
     require("features.sampling_rate", conf.features.sampling_rate == 8000, "8000 Hz, as all recordings are read")
-    require("network.temporal", conf.network.temporal == "rnn", "rnn, the bundled network")
+    require("network.temporal", conf.network.temporal in SYSTEMS, f"one of {', '.join(SYSTEMS)}, the bundled networks")
     require("data.crop_seconds", conf.data.crop_seconds >= conf.features.frame_shift, "at least features.frame_shift")
     require("train.minimize", conf.train.minimize == "dcf", "dcf, which is what is measured on dev")
 
@@ -40,4 +43,16 @@ def train(exp: Experiment, conf: Any) -> None:
     """Train the network on the labels of words; dev chooses the weights."""
     from steps.sad.train import train_network
 
-    train_network(exp, conf, conf.network, exp.dir / "training/rnn", "none", collars=[0.0])
+    train_network(exp, conf, conf.network, exp.dir / trained(conf), "none", collars=[0.0])
+
+
+def trained(conf: Any) -> str:
+    """The folder of the network that is trained."""
+    return f"training/{conf.network.temporal}"
+
+
+def decode(exp: Experiment, conf: Any) -> None:
+    """Scores of the network for every frame of dev and the eval sets."""
+    from steps.sad.score import score_networks
+
+    score_networks(exp, conf, [conf.network.temporal])

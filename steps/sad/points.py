@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyspeech.data.manifests import load_cuts
 from pyspeech.files import write_json
 from pyspeech.report.tables import markdown_table, percent, report_text
+from steps.sad.bundled import trained
 from steps.sad.corpus import scored_sets
 from steps.sad.detect import cut_path, read_references, read_scores
 from steps.sad.pitches import pitch_section, read_pitches
@@ -55,7 +56,7 @@ def choose_points(exp: Experiment, conf: Any) -> None:
     points = {}
     for name, (labels, kinds) in LABELS.items():
         chosen = [cut for cut in cuts if kind_of(cut) in kinds]
-        material = list(zip(chosen, *_material(exp, "dev", labels, chosen), strict=True))
+        material = list(zip(chosen, *_material(exp, conf.network.temporal, "dev", labels, chosen), strict=True))
         start = OperatingPoint(min_silence=TURN_SILENCE if name == "turns" else 0.0)
         points[name], (excess, dcf) = _search(start, CHOICES[name], lambda point: _cost(point, material, conf.features, limit))
         exp.log.info("%s: %s, dev DCF %.2f %%", name, points[name], 100 * dcf)
@@ -79,13 +80,13 @@ def export(exp: Experiment, conf: Any) -> None:
     from pyspeech.sad.onnx_export import export_onnx
 
     points = {name: OperatingPoint(**point) for name, point in json.loads((exp.dir / "points.json").read_text()).items()}
-    export_onnx(load_model(exp.dir / "training/rnn"), exp.dir / "models/detector/model.onnx", points, f"Made by {exp.command}.")
+    export_onnx(load_model(exp.dir / trained(conf)), exp.dir / "models/detector/model.onnx", points, f"Made by {exp.command}.")
 
 
-def _material(exp, name, labels, cuts):
-    """(reference rows, frame scores) of each cut of a set."""
+def _material(exp, system, name, labels, cuts):
+    """(reference rows, frame scores of a network) of each cut of a set."""
     references = read_references(exp.dir / "corpus" / labels / name, cuts)
-    return references, [read_scores(exp.dir / "frame_scores/rnn" / name, cut) for cut in cuts]
+    return references, [read_scores(exp.dir / "frame_scores" / system / name, cut) for cut in cuts]
 
 
 def _search(point, choices, cost):
@@ -138,7 +139,7 @@ def report(exp: Experiment, conf: Any) -> None:
             decided = _statistical(some)
             for point in points:
                 labels = "reference" if kind == "ami" else LABELS[point][0]
-                material = list(zip(some, *_material(exp, name, labels, some), strict=True))
+                material = list(zip(some, *_material(exp, conf.network.temporal, name, labels, some), strict=True))
                 statistical = [
                     score_pair(reference, speech, 0.0) for (_, reference, _), speech in zip(material, decided, strict=True)
                 ]

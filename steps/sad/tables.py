@@ -32,6 +32,16 @@ PAPER_TABLE_2 = {
 PAPER_TABLE_3 = {"statistical": 0.00472, **{name: network.paper_speed for name, network in NETWORKS.items()}}
 
 
+def names() -> dict[str, str]:
+    """{system, or "system + smoothing" of those with several: its name on the report page}."""
+    found = {**SYSTEMS, **{system: f"WebRTC, mode {mode}" for mode, system in enumerate(WEBRTC)}}
+    for system, network in NETWORKS.items():
+        first, *others = network.smoothings
+        found[f"{system} + {first}"] = network.label
+        found.update({f"{system} + {other}": f"{network.label.partition(' + ')[0]} + {other}" for other in others})
+    return found
+
+
 def labelled(results: Mapping[str, Any]) -> list[tuple[str, str]]:
     """[(system, its label)] of all results, in the order of SYSTEMS; one that has no label there is called by its name."""
     return [(name, SYSTEMS.get(name, name)) for name in dict.fromkeys([*SYSTEMS, *results]) if name in results]

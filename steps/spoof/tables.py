@@ -59,8 +59,7 @@ def interval_table(scores: Mapping[str, Any]) -> str:
     rows = []
     for system in systems_of(scores):
         cells = [interval_cell(scores[system]["sets"].get(name)) for name in shown]
-        data, augmentations, *_ = TABLE_3[system]
-        rows.append([augmentations if data == "Train" else f"{data}: {augmentations}", *cells])
+        rows.append([named(system), *cells])
     tandem = {name for entry in scores.values() for name, figures in entry["sets"].items() if "min_tdcf" in figures}
     header = [f"{title(name)}: EER, Cllr" + ", min t-DCF" * (name in tandem) for name in shown]
     return markdown_table(["Augmentations", *header], rows)
@@ -209,6 +208,17 @@ def chance_of(system: str, entry: Mapping[str, Any]) -> str | None:
         return None
     found = entry["sets"][name]
     return chance_note(system, "eer", statistics.mean(found["eer"]), name, found["interval"])
+
+
+def names() -> dict[str, str]:
+    """{system: its name in the tables}."""
+    return {system: named(system) for system in TABLE_3}
+
+
+def named(system: str) -> str:
+    """The augmentations of a system, and its training data where that is not Train alone."""
+    data, augmentations, *_ = TABLE_3[system]
+    return augmentations if data == "Train" else f"{data}: {augmentations}"
 
 
 def systems_of(scores: Mapping[str, Any]) -> list[str]:

@@ -116,7 +116,7 @@ def train_detector(
     choosing = choosing_cuts(corpus, chooser, without) if chooser else []
     disturb = partial(augment, rate=rate, config=augment_config(conf, system), **backgrounds)
     dataset, sampler = CropDataset(conf.data, rate, disturb), UtteranceSampler(cuts, conf.data, seed)
-    loss = partial(compute_loss, specaugment=conf.specaugment if options.get("masks") else None, pair_loss=conf.data.pair_loss)
+    loss = partial(compute_loss, specaugment=conf.specaugment if options.get("masks") else None)
     exp.log.info("%s: %d utterances", name, len(cuts))
     if conf.data.often:
         say_drawn(cuts, conf.data.often, exp.log, some_left_out=without is not None)

@@ -2,6 +2,7 @@
 
 corpus/{unit,voice,test}.jsonl.gz   Lhotse cuts, one an utterance; supervision.speaker
 corpus/abx.item, corpus/bitrate_filelist
+corpus/alignment.ctm                phones of the test utterances, where they are known
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Units of the test set and their scores in egs/zerospeech: ABX within and across speakers, bitrate, codes in use."""
+"""Units of the test set and their scores in egs/zerospeech: ABX within and across speakers, bitrate, codes in use,
+and their agreement with phones where an alignment is there."""
 
 from __future__ import annotations
 
@@ -149,12 +150,14 @@ def score_units(
     {"abx": {"within", "across"} in %, None where the items have no triplets of it, and where the corpus has no items;
     "abx_by", of each mode that has triplets the errors of pairs of phones and of speakers, where there are items;
     "bitrate" in bit/s, with the durations of bitrate_filelist where it has them, and "used", the number of distinct
-    vectors in the listed files, both None for features that are not discrete (codes=None)}
+    vectors in the listed files, both None for features that are not discrete (codes=None); "phones", the figures of
+    `pyspeech.units.phones.figures`, of discrete units where the corpus has an alignment}
     """
     import numpy as np
 
-    from pyspeech.units import abx
+    from pyspeech.units import abx, phones
     from pyspeech.units.bitrate import measure, read_filelist
+    from pyspeech.units.features_files import open_features
     from pyspeech.units.items import read_items
 
     for name, rows in vectors.items():
@@ -175,6 +178,9 @@ def score_units(
             for name, listed in read_filelist(corpus / "bitrate_filelist")
         )
         entry.update(bitrate=measured["bitrate"], used=measured["symbols"])
+        if (corpus / "alignment.ctm").exists():
+            units, alignment = open_features(dict(vectors)), phones.read_alignment(corpus / "alignment.ctm")
+            entry["phones"] = phones.figures(phones.count_together(units, units.names, alignment, rate)[-1])
     return entry
 
 
@@ -183,4 +189,6 @@ def one_line(entry: Mapping[str, Any]) -> str:
     parts = [f"ABX {mode} {value:.2f} %" for mode, value in (entry["abx"] or {}).items() if value is not None]
     if entry["bitrate"] is not None:
         parts.append(f"{entry['bitrate']:.1f} bit/s, {entry['used']} of {entry['codes']} codes in use")
+    if "phones" in entry:
+        parts.append(f"phone purity {100 * entry['phones']['phone_purity']:.1f} %, PNMI {entry['phones']['pnmi']:.3f}")
     return ", ".join(parts)

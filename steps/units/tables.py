@@ -1,6 +1,7 @@
 """Tables 1 to 3 of Tjandra et al. 2020: ours, with the paper's figures beside. Plain data in, Markdown out.
 
-scores: {system: [{"seed", "codes", "abx": {"within", "across"} in % or None, "bitrate": bit/s, "used"}, an entry a seed]}
+scores: {system: [{"seed", "codes", "abx": {"within", "across"} in % or None, "bitrate": bit/s, "used", and, where the
+corpus has an alignment, "phones": {"phone_purity", "cluster_purity", "pnmi", fractions}}, an entry a seed]}
 """
 
 import shlex
@@ -48,8 +49,10 @@ SPEECH_COLUMNS = {
     "CER": lambda entry: percent(entry.get("recognition", {}).get("rate"), 1),
 }
 ALWAYS = ("utterances", "nearer to the voice", "MCD / dB", "of")  # the others where a package or a recogniser is there
+MFCC = "MFCC, 100 a second"
 MOST_PAIRS = 12  # of speaker and voice: where there are more, only their sums are shown
 HEADER = ["Model", "ABX across", "ABX within", "bit/s", "codes in use", "seeds", "paper: ABX", "bit/s"]
+PHONES = {"phone purity": "phone_purity", "cluster purity": "cluster_purity", "PNMI": "pnmi"}  # columns and keys, in %
 
 
 def tables(scores: Mapping[str, Any]) -> dict[str, str]:
@@ -60,14 +63,36 @@ def tables(scores: Mapping[str, Any]) -> dict[str, str]:
         if present:
             rows = [row(models[system][0], scores[system], models[system][1:]) for system in present]
             made[title] = markdown_table(HEADER, rows + anchor_rows(scores))
-    return made
+    return {**made, **phone_table(scores)}
+
+
+def phone_table(scores: Mapping[str, Any]) -> dict[str, str]:
+    """{title: Markdown} of the agreement with phones of all systems that have it; {} where none has."""
+    inputs, models, regularised = TABLES.values()
+    labels = {system: label for system, (label, *_) in {**inputs, **regularised, **models}.items()}
+    sizes = {name: f"k-means (K={name[len('kmeans') :]})" for name in scores if name.startswith("kmeans")}
+    rows = []
+    for name, label in {**labels, **sizes}.items():
+        found = [entry["phones"] for entry in scores.get(name, ()) if "phones" in entry]
+        if found:
+            columns = [spread([100 * one[key] for one in found]) for key in PHONES.values()]
+            rows.append([label, scores[name][0]["codes"], *columns, len(found)])
+    rows.sort(key=lambda row: row[1])
+    return {"Units and phones": markdown_table(["Model", "K", *PHONES, "seeds"], rows)} if rows else {}
+
+
+def names() -> dict[str, str]:
+    """{system: its name in the tables}; a regularised one with what is regularised."""
+    found = {system: label for models in TABLES.values() for system, (label, *_) in models.items()}
+    found = {system: f"{found['trf128']} {label}" if label.startswith("+") else label for system, label in found.items()}
+    return {**found, "mfcc": MFCC}
 
 
 def anchor_rows(scores: Mapping[str, Any]) -> list[list[Any]]:
     """k-means at each number of codes, and the features themselves."""
     sizes = sorted(int(name[len("kmeans") :]) for name in scores if name.startswith("kmeans"))
     rows = [row(f"k-means (K={size})", scores[f"kmeans{size}"]) for size in sizes]
-    return rows + ([row("MFCC, 100 a second", scores["mfcc"])] if "mfcc" in scores else [])
+    return rows + ([row(MFCC, scores["mfcc"])] if "mfcc" in scores else [])
 
 
 def row(label: str, entries: Sequence[Mapping[str, Any]], paper: tuple[float | None, float | None] = (None, None)) -> list[Any]:
@@ -162,5 +187,11 @@ def report(
         "ABX in %, cosine, averaged as ZeroSpeech 2020 does; lower is better. The paper's figures are for the "
         "English test set of the challenge."
     )
+    if phone_table(scores):
+        parts.append(
+            "Agreement of units with phones, silence among them, in % (Hsu et al. 2021, section 4.5): the share of frames "
+            "whose phone is the commonest of their unit, or whose unit is the commonest of their phone; mutual information "
+            "over the entropy of the phones. Compare systems of the same K."
+        )
     parts += synthesis_parts(synthesis, model) if synthesis else []  # pyright: ignore[reportArgumentType]
     return report_text("Units from untranscribed speech", note, command, parts)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pyspeech.audio.level import is_silent, limited, rms, scaled
+from pyspeech.audio.level import Watched, limited, rms, scaled
 
 
 def test_scaled_to_a_level(rng):
@@ -15,8 +15,13 @@ def test_scaled_to_a_level(rng):
 
 
 def test_silence(rng):
-    assert is_silent([]) and is_silent([np.zeros(0)]) and is_silent([np.full(9, 0.5), np.full(9, 0.50005)])
-    assert not is_silent([np.zeros(9), np.full(9, 0.5)]) and not is_silent([0.001 * rng.standard_normal(9)])
+    def silent(*blocks):
+        watched = Watched(blocks)
+        assert len(list(watched)) == len(blocks)
+        return watched.silent
+
+    assert silent() and silent(np.zeros(0)) and silent(np.full(9, 0.5), np.full(9, 0.50005))
+    assert not silent(np.zeros(9), np.full(9, 0.5)) and not silent(0.001 * rng.standard_normal(9))
 
 
 def test_peaks_are_limited_and_the_level_stays(rng):

@@ -74,7 +74,7 @@ def test_as_a_program_over_a_folder(model, folder):
     for line, message in zip(
         errors,
         (
-            "antiphase.wav: its channels cancel (--channel takes one); there is no speech",
+            "antiphase.wav: is silent; there is no speech to judge",
             "empty.wav: is empty (0 bytes)",
             "huge.wav: has no finite score; its samples go",
             "none.wav: holds no samples",
@@ -96,6 +96,7 @@ def test_as_a_program_over_a_folder(model, folder):
         assert entry["p_genuine"] + entry["p_fake"] == pytest.approx(1)
         assert entry["decision"] == ("genuine" if entry["score"] >= 0.5 else "fake") and entry["threshold"] == 0.5
         assert entry["score"] == pytest.approx(np.mean([score for _, _, score in entry["windows"]]))
+        assert entry["path"] in {str(path) for path in folder.glob("good*")} and name in entry["path"]
     assert found["good stereo"]["seconds"] == pytest.approx(1.2)
     assert [start for start, _, _ in found["good stereo"]["windows"]] == [0, 0.25, 0.5, pytest.approx(0.7)]
 
@@ -114,6 +115,7 @@ def test_formats(model, folder, tmp_path, capsys):
     decided = [": genuine, P(genuine) " in line for line in lines]
     assert decided == [expected[name] > lowest for name in found]
     rows = list(csv.DictReader(io.StringIO(text_of("--format", "csv", "--prior", "0.9"))))
+    assert sorted(row["path"] for row in rows) == good
     for row in rows:
         odds = 9 * np.exp(expected[row["recording"]])
         assert float(row["p_genuine"]) == pytest.approx(odds / (1 + odds), abs=1e-4)
@@ -262,6 +264,7 @@ def test_parts_of_a_recording(voices, model, tmp_path, capsys):
     detect_fake.main([path, *options, "--format", "csv"])
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [float(row["score"]) for row in rows] == pytest.approx([part["score"] for part in parts], abs=1e-6)
+    assert {row["path"] for row in rows} == {path}
     middle = float(np.median([part["score"] for part in parts]))
     detect_fake.main([path, *options, "--threshold", repr(middle)])
     first, *lines = capsys.readouterr().out.splitlines()

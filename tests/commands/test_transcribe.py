@@ -456,6 +456,24 @@ def test_subtitles(transcript):
     )
 
 
+def test_web_subtitles(transcript):
+    """WebVTT: a header, a point before the milliseconds, and & and < escaped."""
+    cues = "00:00:00.300 --> 00:00:01.300\nएक दो\n\n{}\n01:02:03.000 --> 01:02:03.400\nஒன்று\n\n"
+    assert render("vtt", transcript) == "WEBVTT\n\n1\n" + cues.format(2)
+    assert render("vtt", transcript, first_subtitle=7) == "7\n" + cues.format(8)  # a later part of a stream
+    marked = Transcript("x", [recognition([("<b>&", 0.0, 1.0)], seconds=2.0)], 2.0)
+    assert render("vtt", marked).endswith("\n&lt;b&gt;&amp;\n\n") and "<b>&\n" in render("srt", marked)
+
+
+def test_web_subtitles_of_a_stream(models, tmp_path, capsys):
+    """One header, and the same on the screen as in a file."""
+    soundfile.write(tmp_path / "a.wav", np.concatenate([babble(4), np.zeros(3 * RATE), babble(4, seed=1)]), RATE)
+    options = (tmp_path / "a.wav", "--model", models["plain"], "--language", "hi-IN", "--stream", "--format", "vtt")
+    shown = call(capsys, *options)[0]
+    call(capsys, *options, "-o", tmp_path / "out")
+    assert shown.count("WEBVTT") == 1 and shown.count(" --> ") > 1 and (tmp_path / "out" / "a.vtt").read_text() == shown
+
+
 def parse_srt(text):
     """[(number, start, end, lines)], by the format's own description."""
     entries = []
@@ -492,7 +510,9 @@ def test_long_subtitles_are_cut(rng):
     assert all(any(abs(end - pause) <= 1.001 and end >= pause - 1e-3 for end in ends) for pause in pauses)
 
 
-@pytest.mark.parametrize("format, expected", [("text", ""), ("ctm", ""), ("stm", ""), ("trn", "(x)\n"), ("srt", "")])
+@pytest.mark.parametrize(
+    "format, expected", [("text", ""), ("ctm", ""), ("stm", ""), ("trn", "(x)\n"), ("srt", ""), ("vtt", "WEBVTT\n\n")]
+)
 def test_nothing_said(format, expected):
     silent = recognition([], seconds=2.0)
     assert render(format, Transcript("x", [silent], 2.0)) == render(format, Transcript("x", [], 2.0)) == expected

@@ -28,7 +28,7 @@ ACCEPTED = {
     "0: off": {
         **dict.fromkeys([f"AugmentConfig.{name}" for name in ("mcadams", "music", "noise", "codec")], ["0"]),
         "AugmentConfig.reverberation": ["0"],
-        **dict.fromkeys([f"CropConfig.{name}" for name in ("clean_batches", "pair_loss", "resynthesized", "speed")], ["0"]),
+        **dict.fromkeys([f"CropConfig.{name}" for name in ("clean_batches", "resynthesized", "speed")], ["0"]),
         "CropConfig.silence": ["0"],
         "DataConfig.channel_db": ["0"],
         "DatasetConfig.augment": ["0"],
@@ -127,6 +127,7 @@ ACCEPTED = {
             *(f"{recipe}.report" for recipe in ("fearless", "indic", "zerospeech", "add2022")),
             "fearless.skip_bad",
             "indic.skip_bad",
+            "indic.cut_longer",
             "indic.steps_by_hours",
             "zerospeech.skip_bad",
             "add2022.skip_bad",
@@ -136,6 +137,7 @@ ACCEPTED = {
     "inf: no limit (other options still bound a batch)": {
         **dict.fromkeys(["DataConfig.batch_seconds", "UnitDataConfig.batch_seconds", "DatasetConfig.cache_hours"], ["inf"]),
         **dict.fromkeys(["SearchConfig.prune", "TrainConfig.clip_norm", "DataConfig.stored_gb"], ["inf"]),
+        "indic.longest": ["inf"],
     },
     "null, or nothing: off, or chosen by itself": dict.fromkeys(
         [

@@ -217,8 +217,9 @@ def test_misuse():
         {"num_bins": 2},
         {"mean_frames": 1},
         {"mean_frames": -3},
+        {"kind": "htk"},
     ):
-        with pytest.raises(UserError, match="^features option [a-z_]*=-?[0-9]+: expected"):
+        with pytest.raises(UserError, match="^features option [a-z_]*=(-?[0-9]+|htk): expected"):
             FbankConfig(**wrong).check()
     CONFIG.check()
 
@@ -257,3 +258,17 @@ def test_stats_that_are_not_there(tmp_path):
         (tmp_path / "bad.json").write_text(text)
         with pytest.raises(UserError, match="bad.json: not the mean"):
             GlobalStats.load(tmp_path / "bad.json")
+
+
+@pytest.mark.parametrize("rate", [16000, 8000])
+def test_nemo_frames_equal_the_plain_definition(rate):
+    """Window by window: pre-emphasis, Hann, Slaney's filters of area 1 (torchaudio's, which are librosa's)."""
+    size, signal = rate // 40, chirp(8013) + noise_tensor(8013, scale=1e-3)
+    windows = signal.double().unfold(0, size, size * 2 // 5)
+    windows = windows - 0.97 * torch.cat([windows[:, :1], windows[:, :-1]], dim=1)
+    n_fft = 512 * rate // 16000
+    power = torch.fft.rfft(windows * torch.hann_window(size, dtype=torch.float64), n_fft).abs().square()
+    filters = torchaudio.functional.melscale_fbanks(n_fft // 2 + 1, 0.0, rate / 2, 40, rate, "slaney", "slaney")
+    expected = (power @ filters.double()).clamp(min=2.0**-23).log()
+    ours = fbank(signal, FbankConfig(kind="nemo", sampling_rate=rate, num_bins=40))
+    assert ours.shape == expected.shape and (ours - expected).abs().max() < 1e-3

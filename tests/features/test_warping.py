@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from pyspeech.features.config import MfccConfig
+from pyspeech.features.config import FbankConfig, MfccConfig
 from pyspeech.features.fbank import fbank
+from pyspeech.features.mel import to_hertz, to_mel
 from pyspeech.features.mfcc import add_deltas, cosine_transform, raw_features
-from pyspeech.features.warping import warp
+from pyspeech.features.warping import warp, warp_log_mel
 
 RATE = 16000
 
@@ -29,6 +30,20 @@ def test_log_mel_equals_interpolation_of_each_frame(factor):
     sources = 1127 * np.log(1 + (700 * np.exp(mel / 1127) - 700) / factor / 700)
     expected = np.stack([np.interp(sources, mel, frame) for frame in frames.numpy().astype(np.float64)])
     np.testing.assert_allclose(warp(frames, factor, config).numpy(), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("factor", [0.85, 1.2])
+def test_a_warped_tone_of_slaneys_filters_is_a_tone_elsewhere(factor):
+    config, time = FbankConfig(kind="nemo"), np.arange(RATE) / RATE
+    here, there = (fbank(0.5 * np.sin(2 * np.pi * tone * time), config) for tone in (1500.0, 1500.0 * factor))
+    assert abs(int(warp_log_mel(here, factor, config)[50].argmax()) - int(there[50].argmax())) <= 1
+
+
+def test_slaneys_scale():
+    hertz = torch.tensor([0.0, 200.0, 1000.0, 6400.0], dtype=torch.float64)
+    mel = to_mel(hertz, "nemo")
+    np.testing.assert_allclose(mel, [0, 3, 15, 42], atol=1e-9)
+    np.testing.assert_allclose(to_hertz(mel, "nemo"), hertz, atol=1e-9)
 
 
 @pytest.mark.parametrize("factor", [0.7, 1.3])

@@ -76,7 +76,8 @@ def test_common_parts(pages, browser):
 
 def test_worst_miss_of_a_system_stands_first(pages, browser):
     browser.open(pages["sad"])
-    assert browser.run("document.querySelector('select[data-key=system]').value") == "good"
+    assert browser.run("document.querySelector('select[data-key=system]').value") == ""
+    assert browser.run("document.querySelector('.example:not([hidden]) .match').textContent").startswith("bad: 2.00 s missed")
     choose(browser, "system", "bad")
     notes = browser.run(
         "[...document.querySelectorAll('.example:not([hidden])')].map((it) => it.querySelector('.notes .match').textContent)"
@@ -108,6 +109,76 @@ def test_slider_shows_the_figures_at_its_threshold(pages, browser):
     assert browser.run(cells) == pytest.approx([10.0, 100.0, 0.0])
 
 
+def test_two_charts_of_thresholds_are_told_apart_and_say_what_they_cut_off(tmp_path, browser):
+    folder = make_sad(tmp_path / "exp")
+    x = [0.0, 5.0, 10.0]
+    sweep = {"thresholds": x, "dcf": [0.02, 0.04, 0.9], "p_miss": x, "p_fa": x, "threshold": 0.0, "best_dcf": 0.02}
+    for system in ("levels", "other"):
+        (folder / "sweeps" / f"{system}.json").write_text(json.dumps({"none": {"0": sweep}}))
+    write_page([folder], folder / "report")
+    browser.open(folder / "report" / "index.html")
+    assert browser.run("[...document.querySelectorAll('.threshold figcaption')].map((it) => it.textContent)") == [
+        "DCF on dev by the threshold of good + hmm",
+        "DCF on dev by the threshold of levels + none and other + none",
+    ]
+    note = "document.querySelectorAll('.threshold figure')[1].querySelector('.note').textContent"
+    assert browser.run(note).startswith("Cut off at 10 %: levels + none and other + none.")
+    assert browser.run("document.querySelectorAll('.threshold')[0].querySelectorAll('.note').length") == 0
+
+
+def test_systems_have_the_names_of_the_tables(tmp_path, browser):
+    """What the stage of a recipe writes beside its page is what all pages of the experiment call its systems."""
+    folder = make_sad(tmp_path / "exp")
+    called = {"good": f"Good {NAME}", "bad": "Bad + HMM"}
+    (folder / "report").mkdir()
+    (folder / "report" / "names.json").write_text(json.dumps(called), encoding="utf-8")
+    browser.open(write_page([folder], tmp_path / "out"))
+    options = browser.run("[...document.querySelector('select[data-key=system]').options].map((it) => it.value)")
+    assert options == ["", called["good"], called["bad"]]
+    choose(browser, "system", "Bad + HMM")
+    note = "document.querySelector('.example:not([hidden]) .match').textContent"
+    assert browser.run(note).startswith("Bad + HMM: 2.00 s missed speech")
+    lanes = browser.run(
+        "[...document.querySelector('.example').querySelectorAll('.names b')].map((it) => it.textContent.trim())"
+    )
+    assert lanes == ["", "reference", called["good"], *called.values(), "time / s"]
+    assert f"of {called['good']}" in browser.run("document.querySelector('.threshold figcaption').textContent")
+    assert browser.problems == []
+
+
+def test_times_of_ticks(pages, browser):
+    """Round times, where the picture has them; more of them where it is zoomed."""
+    browser.open(pages["sad"])
+    places = """(() => { const card = document.querySelector(".example:not([hidden])"), look = card.querySelector(".look");
+        return [[...look.querySelectorAll(".ticks i")].map((it) => [Number(it.textContent), parseFloat(it.style.left)]),
+                Number(look.dataset.offset), Number(look.dataset.seconds)]; })()"""
+    ticks, offset, seconds = browser.run(places)
+    assert len(ticks) > 5 and all(time == int(time) for time, _ in ticks)
+    for time, place in ticks:
+        assert offset + place / 100 * seconds == pytest.approx(time, abs=1e-3)
+    browser.run("document.querySelector('.example:not([hidden]) [data-zoom]').click()")
+    browser.press("n")
+    for _ in range(3):
+        browser.press("+")
+    browser.wait(lambda: len(browser.run(places)[0]) > 3 * len(ticks))
+
+
+def test_commands_stand_without_backticks(tmp_path, browser):
+    folder = make_sad(tmp_path / "exp")
+    (folder / "RESULTS.md").write_text(f"# Title\n\nMade by `run.py '{TEXT}'`.\n\nOne ` alone.\n", encoding="utf-8")
+    browser.open(write_page([folder], tmp_path / "out"))
+    assert browser.run("[...document.querySelectorAll('#results code')].map((it) => it.textContent)") == [f"run.py '{TEXT}'"]
+    shown = browser.run("[...document.querySelectorAll('#results p')].map((it) => it.textContent)")
+    assert shown == [f"Made by run.py '{TEXT}'.", "One ` alone."] and browser.problems == []
+
+
+def test_links_of_the_page_lead_to_its_sections(pages, browser):
+    for page in pages.values():
+        browser.open(page)
+        found = "[...document.querySelectorAll('nav a')].every((it) => document.querySelectorAll(it.hash).length === 1)"
+        assert browser.run(found) and browser.run("document.querySelectorAll('[id$=\"-0\"]').length") == 0
+
+
 def test_words_are_aligned(pages, browser):
     browser.open(pages["asr"])
     rows = """(() => { const card = [...document.querySelectorAll(".example")].find((it) => it.querySelector(".more"));
@@ -125,7 +196,7 @@ def test_wrong_side_of_the_threshold(pages, browser):
     assert [title.partition(",")[0] for title in browser.run(SEEN)] == ["u5<b>"]
     choose(browser, "kind", "genuine called fake")
     assert [title.partition(",")[0] for title in browser.run(SEEN)] == ["u4<b>"]
-    assert browser.run("document.querySelector('#engines-0 .heat td').textContent") == "10.0"
+    assert browser.run("document.querySelector('#engines .heat td').textContent") == "10.0"
 
 
 def test_units_and_voices(pages, browser):
@@ -133,7 +204,7 @@ def test_units_and_voices(pages, browser):
     units = browser.run("[...document.querySelectorAll('.example')[0].querySelectorAll('i.unit')].map((it) => it.textContent)")
     assert units == ["0", "2", "1", "0"]  # by how often: vectors 0, 2 and 1 of make_units
     assert browser.run("document.querySelectorAll('.example')[0].querySelectorAll('audio').length") == 3
-    heat = browser.run("[...document.querySelectorAll('#abx-0 .heat')[0].rows[1].cells].map((it) => it.textContent)")
+    heat = browser.run("[...document.querySelectorAll('#abx .heat')[0].rows[1].cells].map((it) => it.textContent)")
     assert heat == [TEXT, "", "12", ""]
 
 
@@ -171,7 +242,11 @@ def test_several_side_by_side(tmp_path, browser):
     assert browser.run("document.querySelectorAll('#results .beside > div').length") == 2
     legend = browser.run("[...document.querySelector('#training .legend').children].map((it) => it.textContent)")
     assert legend == ["one: net", "two: net"]
-    assert browser.run("document.querySelector('#errors-1 h2').textContent") == "Misses and false alarms: two"
+    assert browser.run("[...document.querySelectorAll('#errors h3')].map((it) => it.textContent)") == ["one", "two"]
+    left, right = browser.run(
+        "[...document.querySelectorAll('#errors .beside > div')].map((it) => it.getBoundingClientRect().x)"
+    )
+    assert left < right
     assert browser.problems == []
 
 

@@ -104,6 +104,17 @@ def test_a_recording_shorter_than_a_crop_is_padded(streams):
     assert batch["samples"][10, : 50 * 80].abs().max() == 0
 
 
+def test_some_crops_begin_as_recordings_do(streams):
+    """Nothing before them counts; the crops are the same."""
+    from itertools import product
+
+    np.random.seed(0)
+    cold = batch_of(streams, cold_start=1.0)
+    assert not cold["valid"][:, :50].any() and cold["valid"][:, 50:200].all()
+    starts = [batch_of(streams, cold_start=0.5)["valid"][row, 49].item() for _, row in product(range(10), range(10))]
+    assert 25 < sum(starts) < 75
+
+
 def test_no_crop_reaches_beyond_the_labels(streams):
     """Audio goes on behind the end of the labels; no frame whose middle lies there is a training example."""
     from lhotse import CutSet

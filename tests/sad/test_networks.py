@@ -13,7 +13,7 @@ from pyspeech.sad.normalisation import normalise
 from pyspeech.sad.piece_network import fuse
 from pyspeech.sad.pieces import Geometry
 
-SYSTEMS = ("cnn", "rnn", "seg_rnn")
+SYSTEMS = ("cnn", "rnn", "seg_rnn", "causal_rnn")
 
 
 def make_model(temporal, seed=0, **options):
@@ -55,6 +55,7 @@ def score_whole(model, samples):
         ("cnn", (64 * 3 + 1) * 128 + (128 * 3 + 1) * 10),
         ("rnn", 2 * 3 * 128 * (64 + 128 + 2) + 257 * 10),
         ("seg_rnn", 2 * 3 * 128 * (64 + 128 + 2) + 257 * 10),
+        ("causal_rnn", (64 * 6 + 1) * 64 + 3 * 256 * (64 + 256 + 2) + 257 * 10),
     ],
 )
 def test_sizes_of_the_paper(temporal, parameters):
@@ -100,7 +101,14 @@ def test_padding_changes_nothing(temporal):
 
 @pytest.mark.parametrize("compress", ["log", "none"])
 @pytest.mark.parametrize(
-    "temporal, options", [("cnn", {}), ("seg_rnn", {}), ("seg_rnn", {"segment_length": 25, "segment_shift": 10})]
+    "temporal, options",
+    [
+        ("cnn", {}),
+        ("seg_rnn", {}),
+        ("seg_rnn", {"segment_length": 25, "segment_shift": 10}),
+        ("causal_rnn", {}),
+        ("causal_rnn", {"lookahead": 0}),
+    ],
 )
 def test_pieces_score_like_the_whole(temporal, options, compress):
     model = make_model(temporal, compress=compress, **options)
@@ -111,6 +119,22 @@ def test_pieces_score_like_the_whole(temporal, options, compress):
         np.testing.assert_allclose(score_samples(model, signal), whole, atol=1e-5)
         for piece in (333, 2000):
             np.testing.assert_allclose(score_in_pieces(model, signal, piece), whole, atol=1e-5)
+
+
+def test_a_causal_network_hears_no_further_ahead_than_it_says():
+    model, samples, frame = make_model("causal_rnn", lookahead=3), radio(30.0), 1440
+    geometry = Geometry.of(model.config, model.stft.config)
+    assert geometry.ahead == 2 * 2 + 3  # two convolutions a block
+    heard = (frame + geometry.ahead) * 80 + 128  # samples
+    scores = score_whole(model, samples)
+    for end, same in ((heard, True), (heard - 60, False)):
+        changed = np.concatenate([samples[:end], radio(30.0, seed=1)[end:]])
+        assert np.allclose(score_whole(model, changed)[: frame + 1], scores[: frame + 1], atol=1e-6) == same
+
+
+def test_a_causal_network_in_short_pieces_scores_like_the_whole():
+    model, samples = make_model("causal_rnn"), radio(5.0)
+    np.testing.assert_allclose(score_in_pieces(model, samples, 3), score_whole(model, samples), atol=1e-5)
 
 
 def score_in_pieces(model, samples, piece):
@@ -147,8 +171,9 @@ def test_a_score_depends_on_no_more_than_the_geometry_says(temporal):
     geometry = Geometry.of(model.config, model.stft.config)
     samples, frame = radio(30.0), 1440
     scores = score_samples(model, samples)
-    samples[: (frame - geometry.margin - geometry.hop) * 80] = 0
-    samples[(frame + geometry.margin + geometry.hop) * 80 + 128 :] = 0
+    if temporal != "causal_rnn":  # whose state may hold what has been long ago
+        samples[: (frame - geometry.margin - geometry.hop) * 80] = 0
+    samples[(frame + geometry.ahead + geometry.hop) * 80 + 128 :] = 0
     assert scores[frame] == pytest.approx(score_samples(model, samples)[frame], abs=1e-6)
 
 
@@ -161,7 +186,7 @@ def test_blocks_of_any_length_score_like_one(block):
 
 
 def test_a_stream_is_not_held_in_memory():
-    pieces = PieceCollector(Geometry(2, 10, 60, 4, 2000), StftConfig())
+    pieces = PieceCollector(Geometry(2, 10, 60, 60, 4, 2000), StftConfig())
     held = []
     for _ in range(40):
         list(pieces.add(radio(5)))
@@ -196,9 +221,10 @@ def test_frames_that_only_count_for_others_change_nothing(compress):
     assert torch.equal(normalise(magnitudes, valid, 5, compress, left=4, right=7), whole[:, 4:23])
 
 
-def test_training_scores_as_evaluation_does_without_gradients():
+@pytest.mark.parametrize("temporal", ["rnn", "causal_rnn"])
+def test_training_scores_as_evaluation_does_without_gradients(temporal):
     """The way of the GRU that training takes."""
-    model, samples = make_model("rnn"), torch.from_numpy(radio(3))[None]
+    model, samples = make_model(temporal), torch.from_numpy(radio(3))[None]
     assert torch.allclose(model(samples), torch.from_numpy(score_whole(model, samples[0].numpy()))[None], atol=1e-5)
 
 
@@ -209,10 +235,13 @@ def test_normalisation_is_the_mean_over_the_frames_around():
     valid[0, :4] = valid[0, 27:] = False
     logs = normalise(magnitudes, valid, 5, "log")
     linear = normalise(magnitudes, valid, 5, "none")
+    past = normalise(magnitudes, valid, 5, "log", ahead=0)
     for t in range(4, 27):
         around = magnitudes[0, max(4, t - 5) : min(27, t + 6)]
         expected = (magnitudes[0, t].log() - around.log().mean(0)) / np.log(10)
         assert torch.allclose(logs[0, t], expected, atol=1e-5)
+        expected = (magnitudes[0, t].log() - magnitudes[0, max(4, t - 5) : t + 1].log().mean(0)) / np.log(10)
+        assert torch.allclose(past[0, t], expected, atol=1e-5)
         mean, deviation = around.mean(0), around.std(0, unbiased=False)
         assert torch.allclose(linear[0, t], (magnitudes[0, t] - mean) / (deviation + 0.1 * mean), atol=1e-4)
 

@@ -12,8 +12,9 @@ from pyspeech.sad.config import SMOOTHINGS, OperatingPoint, StatisticalConfig
 from pyspeech.sad.decoding import score_samples
 from pyspeech.sad.detector import load_detector
 from pyspeech.sad.hmm import OnlineViterbi, viterbi
+from pyspeech.sad.online_segments import OnlineCuts, OnlineSegments
 from pyspeech.sad.onnx_export import export_onnx
-from pyspeech.sad.segments import OnlineSegments, frames_to_segments, tidy
+from pyspeech.sad.segments import frames_to_segments, split, tidy
 from pyspeech.sad.smoothing import OnlineDecisions, decide
 from pyspeech.sad.statistical import detect
 from pyspeech.sad.streaming import CausalStatistical, load_stream
@@ -86,7 +87,32 @@ def test_online_segments_are_the_offline_ones(rng, point):
     assert early >= len(expected) - 2  # they did not wait for the end
 
 
-@pytest.fixture(scope="module", params=["rnn", "seg_rnn"])  # the CNN alone is the simplest of the three
+@pytest.mark.parametrize("point", [(0, 0, 0), (0.2, 0.4, 0.15), (0, 5, 9), (0.1, 0.2, (0.3, 0.05))])
+@pytest.mark.parametrize("longest", [0.1, 0.5, 3.0])
+def test_online_cuts_are_the_offline_ones(rng, point, longest):
+    for count in (0, 1, 30, 2000):
+        decisions = np.repeat(rng.random(count // 2 + 1) > 0.4, rng.integers(1, 60, count // 2 + 1))[:count]
+        scores, duration = rng.random(count).astype(np.float32), count * 0.01 - 0.004 * (count > 0)
+        online, cuts, given, begun = OnlineSegments(0.01, 0.02, *point), OnlineCuts(longest, 0.01, 0.02), [], []
+        before = point[2][0] if isinstance(point[2], tuple) else point[2]
+        start = heard = 0
+        while start < count:  # the scores are some frames ahead of the decisions
+            size = int(rng.integers(0, 41))
+            cuts.hear(scores[heard : start + size + 5])
+            heard = start + size + 5
+            over, going_on = cuts.cut(online.add(decisions[start : start + size]), online.going_on)
+            cuts.forget(online.first_frame * 0.01 - before)
+            given.append(over)
+            begun += [] if going_on is None else [going_on[0]]
+            start += size
+        given.append(cuts.cut(online.finish(duration))[0])
+        whole = tidy(frames_to_segments(decisions, 0.01, duration, 0.02), duration, *point)
+        expected = split(whole, longest, scores, 0.01, 0.02)
+        np.testing.assert_array_equal(np.concatenate(given), expected)
+        assert set(begun) <= set(expected[:, 0].tolist())  # what was said to have begun did
+
+
+@pytest.fixture(scope="module", params=["rnn", "seg_rnn", "causal_rnn"])  # the CNN alone is the simplest
 def network(request, tmp_path_factory):
     """(system, ONNX file, samples of a recording)"""
     model = make_model(request.param, segment_length=6, segment_shift=2)
@@ -116,7 +142,7 @@ def test_decisions_come_within_the_latency(network):
     decider = stream._decider
     decided = 0
     for start in range(0, len(samples), 80):
-        decided += len(decider.add(samples[start : start + 80]))
+        decided += len(decider.add(samples[start : start + 80])[0])
         late = (start + 80) / RATE - (decided * decider.frame_shift + decider.frame_offset)
         assert late <= stream.latency + 0.01 + 12 * decider.frame_shift  # of the median filter
     assert decided > 0
@@ -133,16 +159,15 @@ def bursts(seconds, seed=0):
 def test_the_causal_statistical_system_is_the_offline_one_on_the_last_seconds():
     config, samples = StatisticalConfig(), bursts(25)
     causal = CausalStatistical(config, window=10.0, look_ahead=1.0)
-    decided = np.concatenate(
-        [*(causal.add(samples[start : start + 999]) for start in range(0, len(samples), 999)), causal.finish()]
-    )
-    assert len(decided) == 2500
+    found = [*(causal.add(samples[start : start + 999]) for start in range(0, len(samples), 999)), causal.finish()]
+    decided, scores = map(np.concatenate, zip(*found, strict=True))
+    assert len(decided) == len(scores) == 2500
     # Frames 1800 to 2000 were decided when frame 2100 was there.
     np.testing.assert_array_equal(decided[1800:2000], detect(samples[11 * RATE : 21 * RATE], RATE).decisions[700:900])
     truth = np.arange(2500) % 500 >= 300
     assert (decided[500:] == truth[500:]).mean() > 0.9
     causal = CausalStatistical(config)
-    assert len(causal.add(samples[:0])) == len(causal.finish()) == 0
+    assert len(causal.add(samples[:0])[0]) == len(causal.finish()[0]) == 0
 
 
 def raw(samples):
@@ -175,7 +200,6 @@ def test_what_cannot_be_streamed_is_said(tmp_path):
         (["-o", tmp_path, path], "--stream: segments go to the screen alone"),
         ([path, "--plot", tmp_path], "--stream: segments go to the screen alone"),
         ([path, "--cut", tmp_path], "--stream: segments go to the screen alone"),
-        ([path, "--max-speech", "5"], "max_speech 5: a stream has no limit of its segments"),
         ([path, tmp_path / "y.wav"], "--stream: 2 recordings; expected one"),
         ([tmp_path], "--stream: 2 recordings; expected one"),
     ):
@@ -183,3 +207,58 @@ def test_what_cannot_be_streamed_is_said(tmp_path):
         assert done.returncode == 1 and expected in done.stderr and done.stderr.count("\n") == 1
     with pytest.raises(UserError, match="threshold nan"):
         load_stream("statistical", threshold=float("nan"))
+
+
+def stream_in_blocks(stream, samples, block):
+    """(segments, [events of each call], scores) of a recording."""
+    over, events, scores = [], [], []
+    for start in range(0, len(samples), block):
+        over.append(stream.add(samples[start : start + block]))
+        events.append(stream.events)
+        scores.append(stream.scores)
+    over.append(stream.finish())
+    return np.concatenate(over), [*events, stream.events], np.concatenate([*scores, stream.scores])
+
+
+def test_events_and_scores_are_those_of_the_recording(network):
+    system, path, samples = network
+    whole = load_detector(system, path, point="b", min_silence=0.1, pad=0.03)
+    expected = whole.detect_blocks([samples])
+    stream = load_stream(system, path, point="b", min_silence=0.1, pad=0.03)
+    segments, events, scores = stream_in_blocks(stream, samples, 400)
+    np.testing.assert_allclose(scores, expected.scores, atol=1e-5)
+    np.testing.assert_allclose(segments, expected.segments, atol=1e-9)
+    told = [event for call in events for event in call]
+    assert [event.kind for event in told] == ["start", "end"] * len(segments)
+    np.testing.assert_allclose([event.time for event in told], segments.ravel(), atol=1e-9)
+    for number, call in enumerate(events[:-1]):  # within the latency, the median filter's 12 frames, and the pause or the pad
+        for event in call:
+            more = 0.03 if event.kind == "start" else 0.1
+            assert (number + 1) * 400 / RATE - event.time <= stream.latency + 0.12 + 0.05 + more
+    if system == "causal_rnn":  # which says that somebody speaks before it knows until when
+        assert any(len(call) == 1 and call[0].kind == "start" for call in events)
+
+
+def test_longest_segments_of_a_stream_are_those_of_the_recording(network):
+    system, path, samples = network
+    limits = {"point": "a", "min_silence": 1.0, "max_speech": 2.5}
+    expected = load_detector(system, path, **limits).detect_blocks([samples]).segments
+    segments, events, _ = stream_in_blocks(load_stream(system, path, **limits), samples, 500)
+    np.testing.assert_allclose(segments, expected, atol=1e-9)
+    assert len(expected) > 5 and (expected[:, 1] - expected[:, 0]).max() <= 2.5 + 1e-9
+    assert sum(event.kind == "end" for call in events for event in call) == len(expected)
+
+
+def test_a_stream_begins_anew_only_after_a_reset(network):
+    system, path, samples = network
+    stream = load_stream(system, path, point="a")
+    first = stream_in_blocks(stream, samples, 4000)
+    with pytest.raises(UserError, match=r"finished; call reset\(\)"):
+        stream.add(samples[:100])
+    with pytest.raises(UserError, match=r"finished; call reset\(\)"):
+        stream.finish()
+    stream.reset()
+    assert stream.seconds == 0 and not stream.speaking
+    again = stream_in_blocks(stream, samples, 4000)
+    np.testing.assert_array_equal(again[0], first[0])
+    assert again[1] == first[1]

@@ -8,8 +8,10 @@ import soundfile
 from tiny_voice import voice
 from tool_harness import run_tool
 
+from pyspeech.errors import UserError
 from pyspeech.spoof.calibration import Calibration
 from pyspeech.spoof.checkpoint import SHIPPED, load_model
+from pyspeech.spoof.config import CropConfig, saved_crop
 from pyspeech.spoof.detector import score_samples
 
 
@@ -20,6 +22,14 @@ def test_the_file():
     assert detector.sampling_rate == 16000 and detector.calibration != Calibration()
     card = (SHIPPED / "README.md").read_text(encoding="utf-8")
     assert f"{float(detector.calibration.log_likelihood_ratio(detector.threshold)):.2f}" in card
+
+
+def test_files_with_a_removed_option():
+    assert saved_crop({"samples": 8000, "hop": 8000, "pair_loss": 1.0}) == CropConfig(samples=8000, hop=8000)
+    with pytest.raises(TypeError, match="pairs"):
+        saved_crop({"pairs": 1.0})
+    with pytest.raises(UserError, match="hop=9000: expected 1 to samples"):
+        saved_crop({"samples": 8000, "hop": 9000})
 
 
 @pytest.mark.parametrize("rate, seconds, windows", [(8000, 2, 1), (16000, 25, 5), (44100, 0.6, 1)])

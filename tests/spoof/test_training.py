@@ -12,7 +12,6 @@ import torch
 from tiny_spoof import RATE, write_corpus
 
 from pyspeech.compat import load_checkpoint
-from pyspeech.errors import UserError
 from pyspeech.features.config import SpecAugmentConfig
 from pyspeech.spoof.calibration import fit_calibration
 from pyspeech.spoof.checkpoint import load_model
@@ -23,7 +22,7 @@ from pyspeech.spoof.formats import KINDS
 from pyspeech.spoof.networks import LcnnBlstm
 from pyspeech.spoof.score_files import read_scores
 from pyspeech.spoof.scoring import equal_error_rate
-from pyspeech.spoof.training import compute_loss, loss_of_pairs, mask, validation
+from pyspeech.spoof.training import compute_loss, mask, validation
 from pyspeech.training.config import TrainConfig
 from pyspeech.training.data import BatchLoader
 from pyspeech.training.optimization import make_optimizer
@@ -64,30 +63,6 @@ def test_loss_is_equation_1():
     assert values == {"accuracy": pytest.approx((1 + 2 / 3) / 2), "audio_seconds": 3.5}
     one_kind = {"samples": torch.zeros(4, 1), "targets": torch.zeros(4, dtype=torch.int64), "seconds": 1, "clean": False}
     assert compute_loss(model, one_kind)[1]["accuracy"] == pytest.approx(0.5)
-
-
-def test_pairs_are_ranked():
-    """Genuine crops and the fakes behind them: 0 and 1, 4 and 5; 2 is behind a fake, 3 behind another genuine one."""
-    odds, targets = [1.5, -0.25, -1.0, 0.5, 2.0, 3.0], torch.tensor([1, 0, 0, 1, 1, 0])
-    model = Fixed([[0.0, value] for value in odds])
-    batch = {"samples": torch.zeros(6, 1), "targets": targets, "seconds": 1, "clean": False}
-    alone, _ = compute_loss(model, batch)
-    loss, values = compute_loss(model, batch, pair_loss=0.5)
-    probability = [1 / (1 + math.exp(fake - genuine)) for genuine, fake in ((1.5, -0.25), (2.0, 3.0))]
-    expected = -sum(map(math.log, probability)) / 2
-    assert values["pairs"] == pytest.approx(expected)
-    assert loss.item() == pytest.approx(alone.item() + 0.5 * expected)
-    CropConfig(pair_loss=0.5, balanced=True).check()
-    for options in ({"pair_loss": 0.5}, {"pair_loss": -1.0, "balanced": True}):
-        with pytest.raises(UserError, match="pair_loss"):
-            CropConfig(**options).check()
-
-
-def test_a_batch_without_pairs_has_no_loss_of_pairs():
-    scores = torch.tensor([0.5, -1.0, 2.0], requires_grad=True)
-    for targets in ([0, 0, 1], [1, 1, 1], [0]):
-        loss = loss_of_pairs(scores[: len(targets)], torch.tensor(targets))
-        assert loss.item() == 0
 
 
 def test_masks_have_the_utterances_mean():

@@ -59,6 +59,21 @@
     now.classList.add("now");
     if (jump) { now.scrollIntoView({ block: "center" }); now.focus({ preventScroll: true }); }
   };
+  // Ticks of the time axis at multiples of 1, 2 or 5 times a power of ten, at least 70 pixels apart.
+  const drawTicks = (look, stretch) => {
+    if (!stretch.clientWidth) return;
+    const offset = Number(look.dataset.offset), seconds = Number(look.dataset.seconds), ticks = [];
+    const least = (70 * seconds) / stretch.clientWidth, power = 10 ** Math.floor(Math.log10(least));
+    const step = [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= least);
+    const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+    for (let index = Math.ceil(offset / step); index * step <= offset + seconds; index++) {
+      const tick = document.createElement("i");
+      tick.style.left = `${(100 * (index * step - offset)) / seconds}%`;
+      tick.textContent = (index * step).toFixed(digits);
+      ticks.push(tick);
+    }
+    stretch.querySelector(".ticks").replaceChildren(...ticks);
+  };
   const zoom = (card, factor) => {
     const stretch = card.querySelector(".stretch");
     if (!stretch) return;
@@ -74,6 +89,7 @@
     for (const each of all("audio", card)) each.addEventListener("play", () => sounds().forEach((other) => other !== each && other.pause()));
     if (!look) continue;
     const seconds = Number(look.dataset.seconds), stretch = card.querySelector(".stretch");
+    new ResizeObserver(() => drawTicks(look, stretch)).observe(stretch);
     const move = (time) => { head.hidden = false; head.style.left = `${(100 * Math.min(time, seconds)) / seconds}%`; };
     stretch.addEventListener("click", (event) => {
       const time = ((event.clientX - stretch.getBoundingClientRect().left) / stretch.clientWidth) * seconds;

@@ -36,6 +36,7 @@ class SadNetwork(torch.nn.Module):
         stft = stft or StftConfig()
         self.stft = MagnitudeStft(stft)
         self.context = context_frames(self.config, stft)
+        self.ahead = 0 if NETWORKS[self.config.temporal].causal else None
         self.cnn = CnnFrontEnd(stft.num_bins, self.config.channels)
         self.temporal = NETWORKS[self.config.temporal].layer_class()(self.cnn.num_features, self.config)
 
@@ -52,7 +53,7 @@ class SadNetwork(torch.nn.Module):
         magnitudes = self.stft(samples, None if valid is None else valid.shape[1])
         if magnitudes.shape[1] <= left + right:
             return magnitudes.new_zeros(len(magnitudes), 0)
-        features = normalise(magnitudes, valid, self.context, self.config.compress, left, right)
+        features = normalise(magnitudes, valid, self.context, self.config.compress, left, right, self.ahead)
         if valid is not None:
             valid = valid[:, left : valid.shape[1] - right]
             valid = None if valid.all() else valid

@@ -18,6 +18,7 @@ from pyspeech.errors import UserError
 from pyspeech.units import challenge
 from pyspeech.units.bitrate import read_filelist
 from pyspeech.units.challenge import list_utterances
+from pyspeech.units.phones import read_alignment
 
 log = logging.getLogger("test")
 
@@ -47,6 +48,19 @@ def test_official_layout(made, tmp_path, caplog):
     assert read_filelist(tmp_path / "bitrate_filelist") == read_filelist(made / "english/bitrate_filelist.txt")
     assert read(tmp_path / "synthesis.txt") == read(made / "english/synthesis.txt")
     assert not (tmp_path / "problems.txt").exists() and "2 parallel utterances are not used" in caplog.text
+
+
+def test_an_alignment(made, tmp_path):
+    corpus = shutil.copytree(made, tmp_path / "2019")
+    name = read_filelist(corpus / "english/bitrate_filelist.txt")[0][0]
+    (corpus / "english/alignment.ctm").write_text(f"{name} 1 0.0 0.05 a\n{name} 1 0.05 0.05 i\nX_1 1 0.0 0.1 a\n")
+    zerospeech2019.prepare(corpus, tmp_path / "out", log)
+    assert read_alignment(tmp_path / "out/alignment.ctm") == {name: [(0.0, 0.05, "a"), (0.05, 0.1, "i")]}
+    (corpus / "english/alignment.ctm").write_text("X_1 1 0.0 0.1 a\n")
+    fails("alignment.ctm: names no usable test utterance", corpus, tmp_path / "out")
+    (corpus / "english/alignment.ctm").unlink()
+    zerospeech2019.prepare(corpus, tmp_path / "out", log)
+    assert not (tmp_path / "out/alignment.ctm").exists()
 
 
 def test_prepared_twice_gives_the_same_bytes(made, tmp_path):

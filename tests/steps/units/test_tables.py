@@ -40,6 +40,19 @@ def test_tables_have_the_models_that_are_there_the_paper_and_the_anchors():
     assert lines[5] == ["MFCC, 100 a second", "15.00", "8.00", "–", "–", "1", "–", "–"]
 
 
+def test_phones_where_there_is_an_alignment():
+    def with_phones(one, purity):
+        return {**one, "phones": {"phone_purity": purity, "cluster_purity": purity / 2, "pnmi": purity / 4}}
+
+    scores = {name: [with_phones(one, 0.5 + 0.1 * place) for place, one in enumerate(SCORES[name])] for name in SCORES}
+    scores["mfcc"], scores["conv256"][0]["codes"] = SCORES["mfcc"], 256
+    lines = [cells(line) for line in tables(scores)["Units and phones"].splitlines()]
+    assert lines[0] == ["Model", "K", "phone purity", "cluster purity", "PNMI", "seeds"] and len(lines) == 5
+    assert lines[2] == ["TrfVQVAE (stride 4, K=128)", "128", "55.00 ± 7.07", "27.50 ± 3.54", "13.75 ± 1.77", "2"]
+    assert [line[:2] for line in lines[3:]] == [["k-means (K=128)", "128"], ["Conv VQVAE (stride 4, K=256)", "256"]]
+    assert "entropy of the phones" in report(scores, "note", "run") and "of the phones" not in report(SCORES, "note", "run")
+
+
 def test_no_items_no_abx():
     assert row("x", [{"abx": None, "bitrate": 1.0, "used": 2}]) == ["x", None, None, "1.00", "2", 1, None, None]
     assert spread([]) is None and tables({"mfcc": SCORES["mfcc"]}) == {}

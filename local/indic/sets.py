@@ -1,0 +1,60 @@
+"""The sets of a corpus whose utterances, files or folders say their language and split: which of them are used."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from local.indic.languages import choose_codes
+from pyspeech.data.manifests import Utterance
+from pyspeech.errors import UserError
+
+
+def without_variants(
+    paths: Iterable[Path], group: Callable[[Path], Hashable], plain: Callable[[Path], bool], log: logging.Logger
+) -> list[Path]:
+    """The paths, without those that are variants of a `plain` one of the same group, such as train_sp beside train."""
+    beside = defaultdict(list)
+    for path in paths:
+        beside[group(path)].append(path)
+    kept = []
+    for several in beside.values():
+        best = [path for path in several if plain(path)]
+        for path in several:
+            if best and path not in best:
+                log.warning("%s: not used, as %s is there", path, best[0])
+        kept += best or several
+    return sorted(kept)
+
+
+def of_languages(
+    utterances: Sequence[Utterance], wanted: Sequence[str], name: str, log: logging.Logger, expected: str
+) -> list[Utterance]:
+    """The utterances of the wanted languages (all where there are none) that have a training and a test set.
+
+    UserError for a wanted one that has not, and where none has; name: of the corpus in messages; expected: what it should be.
+    """
+    there = defaultdict(set)
+    for one in utterances:
+        there[one.language].add(one.split)
+    usable = set()
+    for language in choose_codes(sorted(there), wanted, name):
+        missing = [split for split in ("train", "test") if split not in there[language]]
+        if not missing:
+            usable.add(language)
+        elif wanted:
+            raise UserError(f"{name}: {language}: no {' and no '.join(missing)} set; expected {expected}")
+        else:
+            log.warning("%s: %s: no %s set; the language is left out", name, language, " and no ".join(missing))
+    if not usable:
+        raise UserError(f"{name}: no language with a training and a test set; expected {expected}")
+    return [one for one in utterances if one.language in usable]
+
+
+def with_distinct_ids(utterances: Sequence[Utterance], what: str, log: logging.Logger) -> list[Utterance]:
+    """The utterances, all with language and split before their ids where two have the same; what: they come from."""
+    if len({one.id for one in utterances}) == len(utterances):
+        return list(utterances)
+    log.info("several %s have utterances of the same name: all begin with language and set", what)
+    return [replace(one, id=f"{one.language}-{one.split}-{one.id}") for one in utterances]

@@ -5,7 +5,7 @@
     print(transcript.language, transcript.text)
     transcript.save("call.srt")
 
-Recordings of up to `WHOLE` seconds are recognised as a whole, several in a batch; longer ones in segments, cut at pauses.
+Recordings are cut into stretches of speech (pyspeech/asr/speech_parts.py), several of which are recognised at once.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ class Recognizer:
         early_stopping: EarlyStopping | None = None,
         endpointing: Endpointing | None = None,
         context: Context | None = None,
+        vad: bool = True,
     ) -> None:
-        """Recognise with a model in memory; `load` reads one. The arguments are those of `StreamingRecognizer`."""
+        """Recognise with a model in memory; `load` reads one. The arguments are those of `StreamingRecognizer`, vad as of `load`."""
         from pyspeech.asr.context import Context
         from pyspeech.asr.recognizer import Decoder
 
@@ -62,7 +63,7 @@ class Recognizer:
         self._settings = language, search, early_stopping, context or Context(bundle)
         self.sampling_rate: int = bundle.fbank.sampling_rate
         self.languages: list[str] = bundle.model.languages
-        self.computing = 0.0
+        self.computing, self.vad = 0.0, vad
         self._endpointing.check()
         if Decoder(bundle, 1, *self._settings).stopper is None and early_stopping is not None:
             raise UserError(
@@ -89,6 +90,7 @@ class Recognizer:
         lm_weight: float = LM_WEIGHT,
         ilm_weight: float = 0.0,
         min_silence: float = Endpointing.silence_after,
+        vad: bool = True,
         int8: bool = False,
         device: str | torch.device = "auto",
     ) -> Recognizer:
@@ -113,7 +115,8 @@ class Recognizer:
                 vocabulary for each language.
             lm_weight: Weight of its log probability (shallow fusion).
             ilm_weight: Weight of the internal language model of the transducer, which is subtracted.
-            min_silence: Seconds of a pause that ends a segment of a long recording or a stream.
+            min_silence: Seconds of a pause that ends a segment.
+            vad: Recognise only what the bundled speech detector finds. False: all audio; recordings of up to 30 s as a whole.
             int8: Compute with 8-bit integers, on the CPU: faster, a little less exact.
             device: "auto" (the GPU where there is one), "cpu", "cuda", or a torch.device.
 
@@ -127,7 +130,7 @@ class Recognizer:
         search = bundle.search.changed(beam=beam, max_symbols=max_symbols, prune=prune)
         known = None if language is None else language_among(language, bundle.model.languages)
         context = Context(bundle, hotwords, hotwords_score, lm, lm_weight, ilm_weight, known)
-        return cls(bundle, language, search, stopping, Endpointing(silence_after=min_silence), context)
+        return cls(bundle, language, search, stopping, Endpointing(silence_after=min_silence), context, vad)
 
     @overload
     def transcribe(
@@ -175,41 +178,70 @@ class Recognizer:
                 if len(waiting) == BATCH:
                     self._finish(waiting)
                 continue
-            for segment, transcripts[-1].duration in self.segments(blocks, own):
-                if segment.final and segment.text:
-                    transcripts[-1].segments.append(segment)
+            for segments, transcripts[-1].duration in self.long_segments(blocks, own):
+                transcripts[-1].segments += segments
         self._finish(waiting)
         return transcripts if is_many(audio) else transcripts[0]
 
-    def align(self, audio: AudioInput, text: str, sampling_rate: int | None = None) -> Alignment:
-        """Find the times of the words and symbols of a text in the recording in which it is said.
-
-        Args:
-            audio: A recording, as for `transcribe`.
-            text: What is said. It is normalised as in training.
-            sampling_rate: Hz of samples given alone.
-
-        Raises:
-            UserError: for what cannot be read, and for a text with characters that the model does not have.
-        """
-        import numpy as np
-
-        from pyspeech.asr.alignment import align
-        from pyspeech.audio.inputs import is_many, stream_inputs
-
-        if is_many(audio):
-            raise UserError("align: several recordings; expected one, with its text")
-        ((name, blocks),) = stream_inputs(audio, sampling_rate, self.sampling_rate)
-        samples = np.concatenate([np.zeros(0, dtype=np.float32), *blocks])
-        with self._timed():
-            return align(self.bundle, samples, text, self._settings[0], name)
-
     def _finish(self, waiting):
         """Recognise (Transcript, samples, hotwords) of short recordings and empty the list."""
-        results = self.recognize([samples for _, samples, _ in waiting], [own for _, _, own in waiting])
-        for (transcript, samples, _), result in zip(waiting, results, strict=True):
-            transcript.segments, transcript.duration = [_small(result)], len(samples) / self.sampling_rate
+        results = self.recognize_spoken([samples for _, samples, _ in waiting], [own for _, _, own in waiting])
+        for (transcript, samples, _), segments in zip(waiting, results, strict=True):
+            transcript.segments, transcript.duration = segments, len(samples) / self.sampling_rate
         waiting.clear()
+
+    def recognize_spoken(
+        self, samples_list: Sequence[np.ndarray], hotwords: Sequence[Phrases | None] | None = None
+    ) -> list[list[Recognition]]:
+        """Recognise the stretches of speech of short recordings: of each the segments with a text.
+
+        samples_list, hotwords: as of `recognize`. Without `vad` each recording is one segment.
+        """
+        recordings = [self._parts(samples) for samples in samples_list]
+        owner = [place for place, parts in enumerate(recordings) for _ in parts]
+        lists = None if hotwords is None else [hotwords[place] for place in owner]
+        segments = [[] for _ in recordings]
+        for place, segment in zip(owner, self._recognize_parts([part for parts in recordings for part in parts], lists), strict=True):
+            segments[place] += [segment] * bool(segment.text or not self.vad)
+        return segments
+
+    def long_segments(
+        self, blocks: Iterable[np.ndarray], hotwords: Phrases | None = None
+    ) -> Iterator[tuple[list[Recognition], float]]:
+        """Recognise a recording of any length in bounded memory.
+
+        Args:
+            blocks, hotwords: As of `segments`.
+
+        Yields:
+            (segments with a text that are over, seconds of audio so far).
+        """
+        from pyspeech.asr.recognizer import BATCH
+        from pyspeech.asr.speech_parts import speech_parts
+
+        if not self.vad:
+            for segment, seconds in self.segments(blocks, hotwords):
+                yield [segment] * bool(segment.final and segment.text), seconds
+            return
+        waiting, seconds = [], 0.0
+        for parts, seconds in speech_parts(blocks, self.sampling_rate, self._endpointing):
+            waiting += parts
+            if len(waiting) >= BATCH:
+                yield self._recognize_parts(waiting, [hotwords] * len(waiting)), seconds
+                waiting = []
+        yield self._recognize_parts(waiting, [hotwords] * len(waiting)), seconds
+
+    def _parts(self, samples):
+        from pyspeech.asr.speech_parts import Part, speech_parts
+
+        if not self.vad:
+            return [Part(0.0, samples)]
+        with self._timed():
+            return [part for parts, _ in speech_parts([samples], self.sampling_rate, self._endpointing) for part in parts]
+
+    def _recognize_parts(self, parts, hotwords):
+        results = self.recognize([part.samples for part in parts], hotwords)
+        return [_small(result).moved(part.start) for part, result in zip(parts, results, strict=True)]
 
     def recognize(
         self, samples_list: Sequence[np.ndarray | torch.Tensor], hotwords: Sequence[Phrases | None] | None = None

@@ -109,6 +109,7 @@ class DataConfig:
     channel_corners: int = 2  # frequencies at which the channel gain is drawn, at least 2
     augment: bool = True  # apply SpecAugment
     pauses: float = 0.0  # share of utterances with a pause before them, and with one behind them (surroundings.py)
+    pauses_from: float = 0.0  # share of the training before pauses, joins and levels, as the first words come sooner without
     longest_pause: float = 2.0  # seconds a pause lasts at most
     pause_kinds: list[str] = field(default_factory=lambda: list(PAUSE_KINDS))  # what pauses hold, each kind as often
     noise_dir: str = folder_or("none", what="noise recordings, such as musan/noise")  # for pauses of the kind folder
@@ -131,6 +132,7 @@ class DataConfig:
         require("channel_corners", self.channel_corners >= 2, "at least 2")
         for name in ("pauses", "join"):
             require(name, 0 <= getattr(self, name) <= 1, "0 to 1")
+        require("pauses_from", 0 <= self.pauses_from <= 1, "0 to 1")
         require("longest_pause", 0.05 <= self.longest_pause <= 30, "0.05 to 30 seconds")
         kinds = set(self.pause_kinds)
         good = kinds <= set(PAUSE_KINDS) and bool(kinds if self.noise_dir != "none" else kinds - {"folder"})

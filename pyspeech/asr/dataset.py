@@ -46,7 +46,7 @@ class UtteranceDataset(torch.utils.data.Dataset):
     rounded alike: how many are stored changes no batch. warp: vocal tract length perturbation (pyspeech.features.warping)
     by factors up to this one; 1 for none. channel_db: gains up to this, drawn at channel_corners
     frequencies (pyspeech.features.channel); 0 for none. surroundings: pauses, joined utterances and levels, or None;
-    what they change is computed from its audio, stored or not.
+    what they change is computed from its audio, stored or not. surroundings_from: (epoch, index) of the first batch that has them.
     """
 
     def __init__(
@@ -61,6 +61,7 @@ class UtteranceDataset(torch.utils.data.Dataset):
         channel_db: float = 0.0,
         channel_corners: int = 2,
         surroundings: Surroundings | None = None,
+        surroundings_from: tuple[int, int] = (0, 0),
     ) -> None:
         fbank_config.check()
         if specaugment is not None:
@@ -73,7 +74,11 @@ class UtteranceDataset(torch.utils.data.Dataset):
         self.utterances, self.units, self.languages = utterances, units, list(units)
         self.config, self.stats, self.specaugment, self.stored = fbank_config, stats, specaugment, stored
         self.warp, self.channel_db, self.corners = warp, channel_db, channel_corners
-        self.surroundings = surroundings
+        self.surroundings, self.surroundings_from, self._position = surroundings, surroundings_from, (0, 0)
+
+    def set_position(self, epoch: int, index: int) -> None:
+        """Say which batch of what epoch is made next, both from 0."""
+        self._position = epoch, index
 
     def names(self, rows: Iterable[int]) -> list[str]:
         """Names of these rows in messages: their utterance ids."""
@@ -119,7 +124,7 @@ class UtteranceDataset(torch.utils.data.Dataset):
     def _heard(self, row, cut):
         """(frames, [cut, ...] of what is said in them) of an utterance, with what is drawn around it."""
         surroundings = self.surroundings
-        if surroundings is None:
+        if surroundings is None or self._position < self.surroundings_from:
             return self._frames(row, cut), [cut]
         rows = self.utterances.rows_of(supervision_of(cut).language or "")
 

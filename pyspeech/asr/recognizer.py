@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,6 +55,11 @@ class Recognition:
     by_language: dict = field(default_factory=dict)  # text of each decoder, as far as it ran
     lid_log_posteriors: object = None  # (T, languages) numpy, of each frame; None where the language was given
     final: bool = True  # False: the utterance goes on
+
+    def moved(self, seconds: float) -> Recognition:
+        """The same so many seconds later in its stream."""
+        words = [replace(word, start=word.start + seconds, end=word.end + seconds) for word in self.words]
+        return replace(self, words=words, start=self.start + seconds)
 
 
 def recognize(

@@ -4,7 +4,8 @@ INPUT is an audio file, a folder (searched recursively), a Kaldi table (*.scp), 
 cuts (*.jsonl, *.jsonl.gz), or "-": standard input. Any format, sampling rate and length; --raw is for samples without a
 header. The text goes to standard output, or with -o into one file per recording; messages and a summary go to standard error.
 
-Recordings of up to 30 s are recognised as a whole. Longer ones are cut into segments at pauses, as are all with --stream.
+Recordings are cut into segments at pauses, and what holds no speech is left out, as the bundled speech detector finds it;
+--no-vad recognises all audio, and recordings of up to 30 s as a whole. --stream cuts where the model hears nothing.
 
 examples:
   utils/transcribe.py call.wav --model exp/mini/models/multi_softmax_lid
@@ -87,6 +88,9 @@ def parser():
         type=seconds,
         default=Endpointing.silence_after,
         help=f"seconds of pause that end a segment (default: {Endpointing.silence_after})",
+    )
+    parser.add_argument(
+        "--no-vad", action="store_true", help="recognise all audio, not only what the bundled speech detector finds"
     )
     parser.add_argument(
         "--tau",
@@ -174,7 +178,7 @@ def load_recognizer(options):
     endpointing = Endpointing(silence_after=options.min_silence)
     language = language_of(options, bundle)
     context = context_of(options, bundle, language)
-    return Recognizer(bundle, language, search_of(options, bundle.search), stopping, endpointing, context)
+    return Recognizer(bundle, language, search_of(options, bundle.search), stopping, endpointing, context, not options.no_vad)
 
 
 def language_of(options, bundle):
@@ -225,7 +229,7 @@ class Work:
             samples, blocks = take(blocks, WHOLE * self.recognizer.sampling_rate)
             if samples is None:
                 self.finish_batch()  # the order of the output is that of the input
-                self._stream(recording, blocks)
+                self._output(recording, *self._long(recording, blocks))
                 return
             self.batch.append((recording, samples))
         if len(self.batch) == BATCH:
@@ -237,13 +241,22 @@ class Work:
         if not batch:
             return
         try:
-            results = self.recognizer.recognize([samples for _, samples in batch])
+            results = self.recognizer.recognize_spoken([samples for _, samples in batch])
         except Exception:  # one at a time shows whose fault it is
             results = [None] * len(batch)
-        for (recording, samples), result in zip(batch, results, strict=True):
+        for (recording, samples), segments in zip(batch, results, strict=True):
             with say_errors(recording.path, self.failed):
-                result = result or self.recognizer.recognize([samples])[0]
-                self._output(recording, [result], len(samples) / self.recognizer.sampling_rate)
+                if segments is None:
+                    [segments] = self.recognizer.recognize_spoken([samples])
+                self._output(recording, segments, len(samples) / self.recognizer.sampling_rate)
+
+    def _long(self, recording, blocks):
+        """(segments with a text, duration) of a recording of more than 30 s."""
+        segments, duration = [], 0.0
+        for found, duration in self.recognizer.long_segments(blocks):
+            self.status.show(f"{self._count()}{shown_name(recording)} {clock(duration)}")
+            segments += found
+        return segments, duration
 
     def _read(self, recording, stopped):
         """Blocks of mono samples at the model's sampling rate."""

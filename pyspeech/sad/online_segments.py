@@ -107,9 +107,13 @@ class OnlineCuts:
         """Take the scores (T,) of further frames."""
         self._frames.scores = np.concatenate([self._frames.scores, scores])
 
+    def first(self, seconds: float) -> float:
+        """The time that no piece begins before, where no segment that comes begins before `seconds`."""
+        return max(seconds, self._rest or 0.0)
+
     def forget(self, seconds: float) -> None:
-        """Drop the scores of the frames before a time: no segment that comes begins earlier."""
-        count = int(max(seconds, self._rest or 0.0) / self._frames.shift) - self._frames.first - 1
+        """Drop the scores of the frames before a time: no piece that comes begins earlier."""
+        count = int(seconds / self._frames.shift) - self._frames.first - 1
         if count > 0:
             self._frames.scores, self._frames.first = self._frames.scores[count:], self._frames.first + count
 

@@ -109,6 +109,12 @@ class StreamingDetector:
         return self.samples / self.sampling_rate
 
     @property
+    def pending(self) -> float:
+        """Seconds of audio received before which no segment begins that is still to come."""
+        first = self._segments.first_frame * self.frame_shift - self._point.pads[0]
+        return max(0.0, first if self._cuts is None else self._cuts.first(first))
+
+    @property
     def speaking(self) -> bool:
         """True within a segment, as far as is known."""
         return self._begun
@@ -146,8 +152,7 @@ class StreamingDetector:
             return over, going_on
         self._cuts.hear(self.scores)
         found = self._cuts.cut(over, going_on)
-        before, _ = self._point.pads
-        self._cuts.forget(self._segments.first_frame * self.frame_shift - before)
+        self._cuts.forget(self.pending)
         return found
 
     def _tell(self, over, going_on):

@@ -44,8 +44,8 @@ class BatchLoader:
 
     dataset    `dataset[item]` makes a batch of what the sampler yields. It draws random crops, noise and the like from
                the global generators of python, numpy or torch, which are seeded for each batch by (seed, epoch, index).
-               Nothing else in it may change from batch to batch: each worker has its own copy of it, made in the
-               first epoch.
+               `set_position(epoch, index)` is called before each batch where it exists. Nothing else in it may change from batch to
+               batch: each worker has its own copy of it, made in the first epoch.
     sampler    a lhotse sampler, or anything that can be iterated anew for each epoch (a list, a torch sampler); for
                this loader alone. `set_epoch(epoch)` is called where it exists. It may draw from the global generators.
                It knows nothing of processes: ValueError for a lhotse sampler that splits (made with world_size=1 and rank=0
@@ -126,6 +126,8 @@ class _SeededDataset(torch.utils.data.Dataset):
     def __getitem__(self, position):
         epoch, index, item = position
         names = getattr(self.dataset, "names", item_names)(item)
+        if hasattr(self.dataset, "set_position"):
+            self.dataset.set_position(epoch, index)
         try:
             with RandomStream(2, self.seed, epoch, index, 0):  # the 0 stays: without it all published figures would move
                 return names, self.dataset[item]

@@ -119,6 +119,8 @@ def train_model(
     )
     dev = make_dataset("dev")
     sampler = LanguageSampler(dataset.utterances, languages, *limits, train.seed, conf.data.minibatches, pooled)
+    if conf.data.pauses_from:
+        dataset.surroundings_from = position_at(conf.data.pauses_from, train, sum(1 for _ in sampler))
     present = [language for language in languages if language in dev.utterances.codes]
     validate = dev_loss(dev, present, limits) if present else None
 
@@ -130,6 +132,16 @@ def train_model(
     )
     if training is not None:  # it is one process's of several
         save_model(exp.dir / "models" / name, training.transducer, units, stats, conf.features, conf.search)
+
+
+def position_at(share: float, train: TrainConfig, batches: int) -> tuple[int, int]:
+    """(epoch, index) of the batch at a share of a training whose epochs have about so many batches."""
+    limits = []
+    if train.max_steps is not None:
+        limits.append(train.max_steps * train.accumulate)
+    if train.max_epochs is not None:
+        limits.append(train.max_epochs * batches)
+    return divmod(round(share * min(limits)), batches)
 
 
 def surroundings_of(conf: Any) -> Surroundings | None:

@@ -64,8 +64,8 @@ def short(tmp_path_factory):
 
 
 def call(capsys, *arguments):
-    """The tool in this process: (what it prints, exit status)."""
-    status = transcribe.main([str(argument) for argument in arguments])
+    """The tool in this process, on all of the audio, which is no speech: (what it prints, exit status)."""
+    status = transcribe.main(["--no-vad", *map(str, arguments)])
     return capsys.readouterr().out, status
 
 
@@ -89,7 +89,7 @@ def test_every_kind_of_file_in_one_run(models, tmp_path):
     (folder / "truncated.wav").write_bytes((folder / "whole.wav").read_bytes()[: 44 + RATE])
     (folder / "empty.wav").write_bytes(b"")
     (folder / "text.wav").write_text("This is a letter, not a recording.\n")
-    done = run_tool("transcribe", folder, "--model", models["lid"], "-o", output, "--format", "json")
+    done = run_tool("transcribe", "--no-vad", folder, "--model", models["lid"], "-o", output, "--format", "json")
     assert done.returncode == 1 and done.stdout == "" and "Traceback" not in done.stderr
     errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     bad = ["empty.wav: is empty", "no samples.wav: ", "text.wav: cannot be read as audio"]
@@ -142,7 +142,7 @@ def test_the_search_is_the_recipes(models, tmp_path, capsys, option):
     assert tool(models["lid"]) != table
     ((name, value),) = option.items()
     assert tool(models["lid"], f"--{name.replace('_', '-')}", value) == table
-    bundle = Recognizer.load(models["lid"], **option)
+    bundle = Recognizer.load(models["lid"], vad=False, **option)
     assert [bundle.transcribe(tmp_path / f"{number}.wav").text for number in range(8)] == list(table.values())
 
 

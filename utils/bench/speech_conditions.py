@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What a transducer makes of a test set as it is, and as recordings have it: behind silence, in noise, joined and streamed.
 
-Each utterance is recognised as a whole, without its language where the model can tell. Its floor is noise of the spectrum
-and level of its quietest 0.1 s; white noise lies so far below the RMS of the utterance. Joined: three utterances of a
-language, their floor for a second around each, streamed with endpoints. What is random follows from an utterance's place.
+Each utterance is recognised as `transcribe` does, without its language where the model can tell. Its floor is noise of the
+spectrum and level of its quietest 0.1 s; white noise lies so far below the RMS of the utterance. Joined: three utterances of a
+language, their floor for a second around each, as a recording and streamed. What is random follows from an utterance's place.
 
 examples:
   utils/bench/speech_conditions.py --corpus egs/indic/exp/quick/corpus --model egs/indic/exp/quick/models/multi_softmax_lid
@@ -17,7 +17,6 @@ from pyspeech.commands.arguments import tool_parser
 from pyspeech.commands.terminal import exit_after, set_up_messages
 
 JOINED = 3  # utterances of a stream
-BATCH = 16  # utterances that are recognised together
 BLOCK = 0.3  # seconds that a stream brings at a time
 
 
@@ -26,6 +25,7 @@ def main(arguments=None):
     parser.add_argument("--corpus", metavar="DIR", required=True, help="corpus in an experiment folder of egs/indic")
     parser.add_argument("--model", metavar="DIR", required=True, help="folder of a model.pt that egs/indic/run.py made")
     parser.add_argument("--set", choices=("dev", "test"), default="test", help="which of its sets (default: test)")
+    parser.add_argument("--no-vad", action="store_true", help="recognise all audio, not only what the speech detector finds")
     options = parser.parse_args(arguments)
     status = set_up_messages()
     from pyspeech.asr.api import Recognizer
@@ -34,7 +34,7 @@ def main(arguments=None):
     from pyspeech.model_file import find_model
     from pyspeech.report.tables import markdown_table
 
-    recognizer = Recognizer.load(find_model(options.model, KIND))
+    recognizer = Recognizer.load(find_model(options.model, KIND), vad=not options.no_vad)
     utterances = read_set(options.corpus, options.set, recognizer)
     if not utterances:
         raise UserError(f"--corpus {options.corpus}: no {options.set} utterance in a language of the model")
@@ -43,7 +43,8 @@ def main(arguments=None):
         status.show(f"{name} ...")
         rows.append([name, *figures(recognise(recognizer, utterances, change))])
     status.show("joined ...")
-    rows.append(["joined in threes, streamed", *figures(stream(recognizer, utterances), of_streams=True)])
+    rows.append(["joined in threes", *figures(recognise(recognizer, join(recognizer, utterances), lambda samples: samples))])
+    rows.append(["joined in threes, streamed", *figures(stream(recognizer, join(recognizer, utterances)))])
     status.clear()
     print(markdown_table(["condition", "WER", "utterances of the right language"], rows))
 
@@ -108,22 +109,20 @@ def recognise(recognizer, utterances, change):
     for number, (_, _, _, samples) in enumerate(utterances):
         np.random.seed(number)
         heard.append(change(samples))
-    results = []
-    for first in range(0, len(heard), BATCH):
-        results += recognizer.recognize(heard[first : first + BATCH])
+    results = recognizer.transcribe([(samples, recognizer.sampling_rate) for samples in heard])
     return [
         (name, language, None, text, result.text, result.language)
         for (name, language, text, _), result in zip(utterances, results, strict=True)
     ]
 
 
-def stream(recognizer, utterances):
-    """The same of utterances that are joined in threes, with a second of their floor around each, and streamed."""
+def join(recognizer, utterances):
+    """Utterances joined in threes of a language, with a second of their floor around each: as of `read_set`."""
     import numpy as np
 
     from pyspeech.asr.surroundings import floor_noise
 
-    scored, rate = [], recognizer.sampling_rate
+    joined, rate = [], recognizer.sampling_rate
     for language in dict.fromkeys(one[1] for one in utterances):
         own = [one for one in utterances if one[1] == language]
         for first in range(0, len(own), JOINED):
@@ -131,24 +130,31 @@ def stream(recognizer, utterances):
             np.random.seed(first)
             for _, _, _, samples in some:
                 pieces += [floor_noise(samples, rate, rate), samples]
-            joined = np.concatenate([*pieces, floor_noise(some[-1][3], rate, rate)])
-            size = round(BLOCK * rate)
-            blocks = (joined[start : start + size] for start in range(0, len(joined), size))
-            segments = [result for result, _ in recognizer.segments(blocks) if result.final and result.text]
-            text = " ".join(result.text for result in segments)
-            scored.append((some[0][0], language, None, " ".join(one[2] for one in some), text, None))
+            samples = np.concatenate([*pieces, floor_noise(some[-1][3], rate, rate)])
+            joined.append((some[0][0], language, " ".join(one[2] for one in some), samples))
+    return joined
+
+
+def stream(recognizer, utterances):
+    """What `score_utterances` takes, of utterances that are streamed with endpoints; the language is not told."""
+    scored, size = [], round(BLOCK * recognizer.sampling_rate)
+    for name, language, text, samples in utterances:
+        blocks = (samples[start : start + size] for start in range(0, len(samples), size))
+        found = " ".join(result.text for result, _ in recognizer.segments(blocks) if result.final and result.text)
+        scored.append((name, language, None, text, found, None))
     return scored
 
 
-def figures(scored, of_streams=False):
-    """The cells of a row: WER in % with its 95 % interval, and how many utterances have the right language."""
+def figures(scored):
+    """The cells of a row: WER in % with its 95 % interval, and how many utterances have the right language, where it is told."""
     from pyspeech.report.tables import bracketed, percent
     from pyspeech.text.wer import score_utterances
 
     average = score_utterances(scored)["average"]
+    told = any(predicted for *_, predicted in scored)
     right = sum(language == predicted for _, language, _, _, _, predicted in scored)
     wer = f"{percent(average['errors'] / average['words'], 1)} {bracketed(average['ci'])}"
-    return [wer, None if of_streams else f"{right} of {len(scored)}"]
+    return [wer, f"{right} of {len(scored)}" if told else None]
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Pauses around utterances in training: what each kind is, what stays as it was, and whose words are in a batch."""
 
+import functools
+
 import numpy as np
 import pytest
 import torch
@@ -15,6 +17,9 @@ from pyspeech.errors import UserError
 from pyspeech.features.config import FbankConfig
 from pyspeech.features.fbank import GlobalStats, fbank, stack
 from pyspeech.text.units import GraphemeUnits
+from pyspeech.training.config import TrainConfig
+from pyspeech.training.data import BatchLoader
+from steps.asr.train import position_at
 
 RATE = 16000
 
@@ -133,6 +138,26 @@ def test_joined_utterances_have_both_texts_and_sounds(cuts):
         expected = stack(fbank(samples, CONFIG).half().float(), CONFIG)
         assert torch.equal(batch["features"][row, : batch["lengths"][row]], expected)
     assert len(seconds) > 1
+
+
+def test_pauses_begin_at_a_position(cuts):
+    """Batches before it are as without any."""
+    stats = GlobalStats([0.0] * 80, [1.0] * 80)
+    surroundings = Surroundings(DataConfig(pauses=1.0, pause_kinds=["silence"]), RATE)
+    options = {"surroundings": surroundings, "surroundings_from": position_at(0.75, TrainConfig(max_steps=4), 2)}
+    make = functools.partial(UtteranceDataset, Utterances.of(cuts), UNITS, CONFIG, stats)
+    plain, later = (BatchLoader(dataset, [[0], [1]], seed=1) for dataset in (make(), make(**options)))
+    longer = [
+        bool(two["lengths"] > one["lengths"])
+        for epoch in range(2)
+        for (_, one), (_, two) in zip(plain(epoch), later(epoch), strict=True)
+    ]
+    assert longer == [False, False, False, True]
+
+
+@pytest.mark.parametrize("limits", [{"max_steps": 100}, {"max_epochs": 10}, {"max_steps": 50, "accumulate": 2, "max_epochs": 20}])
+def test_a_share_of_a_training(limits):
+    assert position_at(0.75, TrainConfig(**limits), 10) == (7, 5)
 
 
 def test_without_options_a_batch_is_as_it_was(cuts):

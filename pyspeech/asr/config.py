@@ -18,6 +18,8 @@ BACKENDS = ("auto", "k2", "torch")
 WHOLE = 30.0  # seconds of a recording that is recognised as a whole; longer ones are cut into segments
 PAUSE_KINDS = ("floor", "silence", "noise", "room", "end", "folder")  # pyspeech/asr/surroundings.py
 STRUCTURES = ("monolingual", "vanilla", "onehot", "multi_softmax")
+UNION = ("vanilla", "onehot")  # those with one output layer for all languages
+FREEZABLE = ("encoder", "predictor", "joint", "lid")  # pyspeech/asr/starting.py
 
 
 @dataclass

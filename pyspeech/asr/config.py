@@ -20,6 +20,8 @@ PAUSE_KINDS = ("floor", "silence", "noise", "room", "end", "folder")  # pyspeech
 HOTWORDS_SCORE = 1.5  # bonus in log probability for each symbol of a hotword
 LM_ORDER, LM_WEIGHT = 6, 0.3  # n-grams of symbols; weight of their log probability in the search
 STRUCTURES = ("monolingual", "vanilla", "onehot", "multi_softmax")
+UNION = ("vanilla", "onehot")  # those with one output layer for all languages
+FREEZABLE = ("encoder", "predictor", "joint", "lid")  # pyspeech/asr/starting.py
 
 
 @dataclass

@@ -85,6 +85,7 @@ def additions_note(conf: Any) -> str:
     """What the trainings had that the paper does not mention; None where that is nothing."""
     speeds = ", ".join(f"{speed:g}" for speed in conf.data.speeds)
     added = [
+        f"the weights of {conf.start_from} to begin with" if conf.start_from != "random" else None,
         f"a {conf.model.encoder} as encoder" if conf.model.encoder != "lstm" else None,
         f"dropout {conf.model.dropout:g}" if conf.model.dropout else None,
         f"copies of the training data at the speeds {speeds}" if speeds else None,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from pyspeech.asr.config import DataConfig, LossConfig, SearchConfig, TransducerConfig
+from pyspeech.asr.config import ContextConfig, DataConfig, LossConfig, SearchConfig, TransducerConfig
 from pyspeech.engine.recipe import Recipe, folder_or, stages_at_once
 from pyspeech.features.config import FbankConfig, SpecAugmentConfig
 from pyspeech.text.tags import DEFAULT_TAGS
@@ -55,6 +55,7 @@ class Config:
     finetune_lr: float = 0.5  # learning rate of finetuned systems, as a share of train.lr
     steps_by_hours: bool = True  # scale these steps by the language's share of the hours, for equal numbers of epochs
     search: SearchConfig = field(default_factory=SearchConfig)
+    context: ContextConfig = field(default_factory=ContextConfig)
     stop_after: list[int] = field(default_factory=lambda: [1000, 100, 30, 10])  # tau of early stopping, in encoder frames
     stop_below: list[float] = field(default_factory=lambda: [0.2, 0.5])  # values of s_th for early stopping (Table 7)
     report: bool = True  # make the page report/index.html
@@ -94,7 +95,7 @@ for system, seed in SEEDS.items():
     recipe.stage(
         name=f"decode_{system}",
         about=f"Recognise the test sets with {system}; its row of the tables.",
-        config=["search"],
+        config=["search", "context"],
         inputs=if_used(system, "corpus", f"models/{system}"),
         outputs=if_used(system, f"decoded/{system}", f"scores/{system}.json"),
         **DECODING,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspeech.engine.parts import in_parts
 from pyspeech.engine.process import model_processes
 from pyspeech.files import atomic_path, atomic_write, write_json
+from steps.asr.context import add_context
 from steps.asr.corpus import languages_of, load_cuts
 from steps.asr.tables import chance_notes, one_row
 from steps.asr.train import STRUCTURES
@@ -95,13 +96,18 @@ def recognizer(
 
     structure, place = STRUCTURES[system], exp.dir / "models" / system
     told = structure["structure"] != "vanilla" and not structure.get("lid")
-    load = lru_cache(maxsize=1)(lambda folder: load_model(folder, default_device()))
+    contexts = add_context(exp, conf, system)
+
+    @lru_cache(maxsize=1)
+    def load(folder):
+        bundle = load_model(folder, default_device())
+        return bundle, contexts(bundle)
 
     def decode(language, cuts):
-        bundle = load(place / language if structure["structure"] == "monolingual" else place)
+        bundle, context = load(place / language if structure["structure"] == "monolingual" else place)
         samples = [read_samples(cut, bundle.fbank.sampling_rate) for cut in cuts]
         with torch.inference_mode():
-            results = recognize(bundle, samples, language if told else None, conf.search)
+            results = recognize(bundle, samples, language if told else None, conf.search, context=context)
         found = []
         for cut, result in zip(cuts, results, strict=True):
             supervision = cut.supervisions[0]

@@ -36,7 +36,7 @@ def experiment(tmp_path_factory):
     recipe = runpy.run_path(str(ROOT / "egs/detector/run.py"), run_name="run")["recipe"]
     recipe.main([*OPTIONS.split(), "--exp", str(folder / "exp")])
     shutil.copytree(folder / "exp", folder / "causal")
-    recipe.main([*OPTIONS.split(), "network.temporal=causal_rnn", "--exp", str(folder / "causal")])
+    recipe.main([*OPTIONS.split(), "network.temporal=causal_rnn", "--exp", str(folder / "causal"), "--stop-stage", "export"])
     yield folder / "exp"
     patch.undo()
 

@@ -55,15 +55,18 @@ def missed(speech, found):
     return both - total(found)
 
 
-def moved(samples, pitch):
-    """Samples (N,) at RATE with their median F0 at `pitch` Hz; None without a voice."""
+def moved(samples, pitches):
+    """Samples (N,) at RATE with their median F0 at each of the pitches, in Hz; an empty list without a voice."""
     import numpy as np
 
-    from local.synthesis.vocoders import shift_pitch
+    from local.synthesis.vocoders import analyse
     from pyspeech.audio.pitch import median_pitch
 
     own = median_pitch(samples, RATE)
-    return shift_pitch(samples.astype(np.float64), pitch / own).astype(np.float32) if np.isfinite(own) else None
+    if not np.isfinite(own):
+        return []
+    speech = analyse(samples.astype(np.float64))
+    return [speech.say(pitch / own).astype(np.float32) for pitch in pitches]
 
 
 def measure(detector, recordings):
@@ -118,11 +121,14 @@ def main(arguments=None):
         audio = [read_audio(one.path, RATE)[0] for one in recordings]
         table, (count, empty) = measure(detector, [(*pair, None) for pair in zip(recordings, audio, strict=True)])
         found = rows(table)
-        for pitch in options.shift:
-            shifted = [(one, moved(samples, pitch)) for one, samples in zip(recordings, audio, strict=True)]
-            name = f"moved to {pitch:g} Hz"
-            table, _ = measure(detector, [(one, samples, name) for one, samples in shifted if samples is not None])
-            found += rows(table)
+        names = [f"moved to {pitch:g} Hz" for pitch in options.shift]
+        shifted = (
+            (one, samples, name)
+            for one, own in zip(recordings, audio, strict=True)
+            for name, samples in zip(names, moved(own, options.shift) if names else [], strict=False)
+        )
+        table, _ = measure(detector, shifted)
+        found += [row for name in names if name in table for row in rows({name: table[name]})]
         print(f"\n{Path(folder).name}: {count} recordings with speech, {empty} without any found\n")
         print(markdown_table(header, found), flush=True)
 

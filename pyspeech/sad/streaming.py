@@ -202,7 +202,7 @@ class NetworkDecider:
     def _decide(self, pieces):
         decisions, scores = [np.zeros(0, bool)], [np.zeros(0, np.float32)]
         for piece in pieces:
-            found, self._state = self._scorer.score_piece(*piece, self._state)
+            found, self._state = self._scorer.score_piece(*piece, state=self._state)
             decisions.append(self._decisions.add(found))
             scores.append(found)
         return np.concatenate(decisions), np.concatenate(scores)

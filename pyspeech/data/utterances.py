@@ -68,12 +68,12 @@ class Utterances:
 
     @classmethod
     def read(cls, path: Path | str, speeds: Sequence[float] = ()) -> Utterances:
-        """Those of a manifest (.jsonl.gz); none where there is no such file."""
+        """Read the utterances of a manifest (.jsonl.gz); none where there is no such file."""
         return cls(read_lines(path), speeds, Path(path).parent)
 
     @classmethod
     def of(cls, cuts: Iterable[Cut], speeds: Sequence[float] = ()) -> Utterances:
-        """Those of some cuts."""
+        """Make the utterances of cuts."""
         return cls((json.dumps(cut.to_dict(), ensure_ascii=False).encode() for cut in cuts), speeds)
 
     def __len__(self) -> int:

@@ -56,7 +56,7 @@ class Experiment:
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """What ran, as (name, value); each value that the stages have had is named once."""
+        """Facts of the runs, as (name, value); each value that the stages have had is named once."""
         return [
             ("command", self.command),
             ("profile", self.profile or "none"),

@@ -37,7 +37,7 @@ OPTIONS = [
 
 
 def collect_backgrounds(exp: Experiment, conf: Any) -> None:
-    """Noise, music and rooms for training, which no other set has; after `prepare`, which takes all cores.
+    """Noise, music and rooms for training alone.
 
     Fill backgrounds/, and say in backgrounds/sources.json what with: {kind: text}. Goes on after a kill. UserError for
     folders that cannot be used, and where packages cannot be downloaded, unless the corpus is a folder.

@@ -57,7 +57,7 @@ def families_left_out(conf: Any, corpus: Path, log: logging.Logger) -> list[str]
 
 
 def leave_out(exp: Experiment, conf: Any) -> None:
-    """The last of the systems trained without some families of engines, and its error rates on these.
+    """Train the last system without some families of engines; error rates on these.
 
     families.json: {family: {"genuine", "fake": utterances of eval, "engines": {engine: utterances}, "kind": of engines,
     "group": the families left out together, "steps": conf.left_out_steps, "trained": {"eer", "interval", "conditions":

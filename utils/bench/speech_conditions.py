@@ -101,7 +101,7 @@ def conditions(rate):
 
 
 def recognise(recognizer, utterances, change):
-    """What `score_utterances` takes, of utterances as `change` makes them."""
+    """Recognise utterances as `change` makes them: the input of `score_utterances`."""
     import numpy as np
 
     heard = []

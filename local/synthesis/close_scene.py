@@ -114,14 +114,14 @@ def interrupt(
     places = np.append(pauses[pauses[:, 1] - pauses[:, 0] > 0.2].mean(axis=1), len(samples) / RATE)
     active = np.concatenate([samples[:0], *(samples[int(start * RATE) : int(end * RATE)] for start, end in speech)])
     loud = radio.level(active if len(active) else samples)
-    speech = np.reshape(speech, (-1, 2)).copy()
+    moved = np.reshape(speech, (-1, 2)).copy()
     chosen = [(places[int(rng.random() * len(places))], seconds) for seconds in lengths]
     for place, seconds in sorted(chosen, reverse=True):
         body = _faded(rng, stretch(rng, draw_kind(rng), round(seconds * RATE), take_sound))
         body = np.clip(body * amplitude(loud + uniform(rng, -30.0, 6.0)), -1.0, 1.0)
         samples = np.insert(samples, int(place * RATE), body)
-        speech[speech[:, 0] >= place] += len(body) / RATE
-    return samples, [tuple(segment) for segment in speech.tolist()]
+        moved[moved[:, 0] >= place] += len(body) / RATE
+    return samples, [tuple(segment) for segment in moved.tolist()]
 
 
 def _faded(rng, body):

@@ -37,7 +37,7 @@ def supervision_fields(line: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     """(the cut, its one supervision) of a line of a manifest, as dicts; UserError where there is none or more."""
     cut = json.loads(line)
     if len(cut.get("supervisions", ())) != 1 or "duration" not in cut:
-        raise UserError(f"{cut.get('id')}: expected one utterance of a recording, with its text, a cut")
+        raise UserError(f"{cut.get('id')}: expected one utterance of a recording, with its text, in each cut")
     return cut, cut["supervisions"][0]
 
 

@@ -79,7 +79,7 @@ def sources(
             if conf.corpus == "mini":
                 raise
             log.warning(
-                "%s: made up, as packages cannot be had; better name a folder, augment.%s_dir=DIR: %s", kind, kind, error
+                "%s: simulated, because packages cannot be had; better name a folder, augment.%s_dir=DIR: %s", kind, kind, error
             )
             value = "simulated"
     if value == "simulated":

@@ -52,7 +52,7 @@ def families_left_out(conf: Any, corpus: Path, log: logging.Logger) -> list[str]
         raise UserError(f"leave_out: {unknown[0]}; expected families of the fakes in train: {known}")
     everything = [group for group in wanted if len(group.split(TOGETHER)) == len(found)]
     if everything:
-        raise UserError(f"leave_out: train has fakes of {everything[0]} alone, and nothing to learn from without it")
+        raise UserError(f"leave_out: train has fakes of {everything[0]} alone; without these there is nothing to learn from")
     return wanted
 
 

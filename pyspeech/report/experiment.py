@@ -1,4 +1,4 @@
-"""What an experiment folder tells of its runs: the command, its options, its stages, and the curves of its trainings.
+"""Runs of an experiment folder: the command, its options, its stages, and the curves of its trainings.
 
 All of it is read from files that the engine and the stages leave: conf.yaml, stages/*.json, logs/*.log, results.json and
 RESULTS.md.

@@ -1,4 +1,4 @@
-"""What the search adds to the log probabilities of the transducer: hotwords, language models, less the internal one.
+"""Terms that the search adds to the log probabilities of the transducer: hotwords, language models, less the internal one.
 
 A hypothesis y that is extended by a symbol v gets, beside log P(v | t, y) of the transducer,
 

@@ -139,7 +139,7 @@ class StreamingDetector:
 
     def _check_going_on(self):
         if self._finished:
-            raise UserError("stream: it was finished; call reset() before a new recording")
+            raise UserError("stream: already finished; call reset() before a new recording")
 
     def _cut(self, over, going_on):
         if self._cuts is None:

@@ -30,9 +30,9 @@ AT_ONCE = 64  # utterances that are recognised at a time: what a kill can lose
 
 
 def decode_system(exp: Experiment, conf: Any, system: str) -> None:
-    """decoded/<system>/<language>.jsonl, an utterance a line; errs- and recogs- files; scores/<system>.json, and the same
-    on the screen.
+    """Recognise the test sets with a system, and score them.
 
+    Makes decoded/<system>/<language>.jsonl, an utterance a line; errs- and recogs- files; scores/<system>.json.
     With language identification also decoded/<system>/dev, for early stopping to be chosen on. A stage that was killed goes
     on with the utterances that are missing.
     """
@@ -197,8 +197,11 @@ def read_decoded(folder: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def stop_early(exp: Experiment, conf: Any, system: str) -> None:
-    """early_stopping.json, Table 7: an entry for every rule and setting, of the test set; "dev" in it is the same of dev,
-    None without dev. system: one with language identification."""
+    """Write early_stopping.json, Table 7: an entry for every rule and setting, of the test set.
+
+    "dev" in it is the same of dev, None without dev. No entries where nothing of the test set was decoded.
+    system: one with language identification.
+    """
     from pyspeech.asr.config import STOPPING_RULES, EarlyStopping
 
     settings = [EarlyStopping()] + [
@@ -220,6 +223,7 @@ def stop_early(exp: Experiment, conf: Any, system: str) -> None:
                 "dev": dev,
             }
             for setting, test, dev in figures
+            if test is not None
         ],
     )
 
@@ -252,7 +256,7 @@ def stopped_early(folder: Path, settings: Sequence[EarlyStopping]) -> Sequence[A
 
 
 def pooled(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The figures of an early stopping from those of its utterances."""
+    """Pool the figures of the utterances of an early stopping."""
     from pyspeech.asr.early_stopping import overall_t_avg
 
     return {

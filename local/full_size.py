@@ -74,7 +74,7 @@ def read_recordings(folder: Path | str, rate: int = 16000) -> np.ndarray:
 
 
 class Corpus:
-    """What is laid out in a folder, and from what: samples (N,) at 16 kHz. Numbers of files are times `scale`, at least 2."""
+    """Layout of a corpus in a folder, from samples (N,) at 16 kHz. Numbers of files are times `scale`, at least 2."""
 
     def __init__(self, samples: np.ndarray, folder: Path, scale: float) -> None:
         self.samples, self.folder, self.scale, self.rng = samples, folder, scale, np.random.default_rng(1)

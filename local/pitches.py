@@ -14,8 +14,13 @@ LOW, HIGH = 105.0, 350.0  # Hz: below and above lies what the packages' own voic
 
 
 def pitch_statistics(pitches: Iterable[float]) -> dict[str, Any] | None:
-    """Of median pitches of clips, Hz: {"clips": how many, "percentiles": Hz, at PERCENTILES, "low" and "high": the shares
-    below LOW and above HIGH}; None of none. Clips without a pitch (nan), whispers among them, do not count."""
+    """Statistics of the median pitches of clips, in Hz; None where there are none.
+
+    Clips without a pitch (nan), whispers among them, do not count.
+
+    Returns:
+        {"clips": their number, "percentiles": Hz, at PERCENTILES, "low" and "high": the shares below LOW and above HIGH}.
+    """
     found = np.asarray(pitches, np.float64)
     found = found[np.isfinite(found)]
     if not len(found):

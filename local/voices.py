@@ -238,7 +238,7 @@ def decode_g722(path: Path) -> Path:
 
 
 def packages_available() -> bool:
-    """Whether the Debian packages can be had: from the cache, from $PYSPEECH_DEBIAN_MIRROR or with apt."""
+    """Return True where the Debian packages can be had: from the cache, from $PYSPEECH_DEBIAN_MIRROR or with apt."""
     return debian_available(PACKAGES.values())
 
 

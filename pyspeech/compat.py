@@ -180,7 +180,7 @@ def default_device() -> torch.device:
     usable, problem = _gpus()
     if not usable and has_gpu():
         problem = problem or "CUDA finds none"
-        raise UserError(f"torch cannot use the GPU: {problem}; mend that, or do without, by PYSPEECH_DEVICE=cpu")
+        raise UserError(f"torch cannot use the GPU: {problem}; repair that, or set PYSPEECH_DEVICE=cpu")
     return torch.device("cuda" if usable else "cpu")
 
 

@@ -32,7 +32,7 @@ class OptionError(UserError):
 def missing_package(error: ModuleNotFoundError) -> UserError:
     """The error that names the extra which installs a missing package."""
     extra = "torch" if error.name in ("torch", "torchaudio", "lhotse", "kaldiio") else "train"
-    return UserError(f"{error.name} is not installed, which this needs: pip install 'pyspeech-recipes[{extra}]'")
+    return UserError(f"{error.name} is required, but not installed: pip install 'pyspeech-recipes[{extra}]'")
 
 
 @contextmanager

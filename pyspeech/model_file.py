@@ -87,7 +87,7 @@ def kind_of(folder: str | Path) -> str:
 def _check_header(path, kind, content):
     if not isinstance(content, dict) or not {"kind", "format", "version"} <= set(content):
         raise UserError(
-            f"{path}: holds no model, or one of before models had a format number; expected a {kind.name}: train it "
+            f"{path}: holds no model, or one without a format number; expected a {kind.name}: train it "
             f"again with the recipe {kind.recipe}"
         )
     if content["format"] != FORMAT:

@@ -1,11 +1,11 @@
 """Recipes that train several systems: their options, what stages declare of a system in use, its seeds, its figures."""
 
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pyspeech.errors import requirement
+from pyspeech.errors import UserError, requirement
 
 # What stages declare that make manifests of a large corpus, train a network, score without one, or compute with one.
 PREPARING = {"cpus": 2, "memory": 8, "hours": 4, "resumable": True}
@@ -37,6 +37,13 @@ def check_fixed(conf: Any, *keys: str) -> None:
         default = getattr(type(getattr(conf, part))(), name)
         good = getattr(getattr(conf, part), name) == default
         requirement("", conf)(key, good, f"its default, {default}: it follows from each system and from other options")
+
+
+def check_same_features(conf: Any, theirs: Mapping[str, Any]) -> None:
+    """Raise UserError unless conf.features has the values `theirs`, {name: value} of the model of conf.start_from."""
+    wrong = [f"features.{name}={str(value).lower()}" for name, value in theirs.items() if getattr(conf.features, name) != value]
+    if wrong:
+        raise UserError(f"start_from={conf.start_from}: its weights are for other features; expected {' '.join(wrong)}")
 
 
 def if_used(system: str, *patterns: str) -> Callable[[Any], list[str]]:

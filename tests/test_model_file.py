@@ -159,7 +159,7 @@ def test_an_unknown_format_says_which_version_wrote_it(kind, tmp_path):
 def test_what_has_no_format_number_is_refused(kind, tmp_path):
     SAVE[kind](tmp_path)
     change(tmp_path, format=None)
-    assert "before models had a format number" in error_of(kind, tmp_path)
+    assert "one without a format number" in error_of(kind, tmp_path)
     save_checkpoint(tmp_path / "model.pt", [1, 2])
     assert "holds no model, or one of before" in error_of(kind, tmp_path)
 

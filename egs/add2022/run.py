@@ -79,7 +79,7 @@ for system, options in SYSTEMS.items():
     )(partial(train_system, system=system))
     recipe.stage(
         name=f"score_{system}",
-        about=f"Score dev, adapt, eval and tests by {system}, and its error rates.",
+        about=f"Score dev, adapt, eval and tests with {system}; error rates.",
         config=["test"],
         inputs=lambda conf, system=system: models_of(system, *all_corpora(conf))(conf),
         outputs=if_used(system, f"scores/{system}", f"scores/{system}.json"),

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from pyspeech.asr.config import DataConfig, LossConfig, SearchConfig, TransducerConfig
+from pyspeech.asr.config import ContextConfig, DataConfig, LossConfig, SearchConfig, TransducerConfig
 from pyspeech.engine.recipe import Recipe, folder_or, stages_at_once
 from pyspeech.features.config import FbankConfig, SpecAugmentConfig
 from pyspeech.text.tags import DEFAULT_TAGS
 from pyspeech.training.config import TrainConfig
 from steps.asr.corpus import compute_features, make_units, prepare
-from steps.asr.options import check_options, own_options
+from steps.asr.options import check_options, own_options, read_by_training
 from steps.asr.results import LID, read_by_report, report
 from steps.asr.score import decode_system, stop_early
 from steps.asr.train import SEEDS, train_system
@@ -37,6 +37,11 @@ class Config:
     tags: list[str] = field(default_factory=lambda: list(DEFAULT_TAGS))
     units: str = "grapheme"  # output symbols: grapheme or sentencepiece
     pieces: int = 200  # symbols per language with units=sentencepiece
+    # weights: random, or those that fit of a model (folder or model.pt), or of an experiment's systems of the same names
+    start_from: str = folder_or("random", what="a model", file=True)
+    freeze: list[str] = field(
+        default_factory=list
+    )  # parts that start_from gives and training keeps: encoder, predictor, joint, lid
     systems: list[str] = field(default_factory=lambda: list(SEEDS))  # systems to train and compare
     features: FbankConfig = field(default_factory=FbankConfig)
     specaugment: SpecAugmentConfig = field(default_factory=SpecAugmentConfig)
@@ -50,6 +55,7 @@ class Config:
     finetune_lr: float = 0.5  # learning rate of finetuned systems, as a share of train.lr
     steps_by_hours: bool = True  # scale these steps by the language's share of the hours, for equal numbers of epochs
     search: SearchConfig = field(default_factory=SearchConfig)
+    context: ContextConfig = field(default_factory=ContextConfig)
     stop_after: list[int] = field(default_factory=lambda: [1000, 100, 30, 10])  # tau of early stopping, in encoder frames
     stop_below: list[float] = field(default_factory=lambda: [0.2, 0.5])  # values of s_th for early stopping (Table 7)
     report: bool = True  # make the page report/index.html
@@ -79,7 +85,7 @@ for system, seed in SEEDS.items():
         name=f"train_{system}",
         about=f"Train {system}" + (f" from {seed}." if seed else "; the epoch is chosen on dev."),
         config=["specaugment", "model", "loss", "data", "train", *own_options(system)],
-        inputs=if_used(system, "corpus", "units", "features/*.json", *([f"models/{seed}"] if seed else [])),
+        inputs=read_by_training(system),
         outputs=if_used(system, f"models/{system}"),
         scratch=if_used(system, f"training/{system}"),
         **TRAINING,
@@ -89,7 +95,7 @@ for system, seed in SEEDS.items():
     recipe.stage(
         name=f"decode_{system}",
         about=f"Recognise the test sets with {system}; its row of the tables.",
-        config=["search"],
+        config=["search", "context"],
         inputs=if_used(system, "corpus", f"models/{system}"),
         outputs=if_used(system, f"decoded/{system}", f"scores/{system}.json"),
         **DECODING,
@@ -107,7 +113,7 @@ recipe.stage(
 
 recipe.stage(
     name="results",
-    config=["corpus", "systems", "features", "model", "data", "train.average_best"],
+    config=["corpus", "systems", "start_from", "features", "model", "data", "train.average_best"],
     inputs=read_by_report,
     outputs=["results.json", "RESULTS.md", "figures"],
 )(report)

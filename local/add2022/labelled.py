@@ -263,7 +263,7 @@ def read_folders(corpus: Path, log: logging.Logger) -> list[File]:
 
 
 def has_folders(corpus: Path) -> bool:
-    """Whether a folder in `corpus`, at any depth, is named after a label."""
+    """Return True where a folder in `corpus`, at any depth, is named after a label."""
     return any(_letters(folder) in FOLDERS for _, folders, _ in os.walk(corpus) for folder in folders)
 
 

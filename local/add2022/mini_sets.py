@@ -108,8 +108,9 @@ class Item:
 
 @dataclass
 class Sources:
-    """What the corpus is made of: {voice: {speaker: [clip paths]}}, {language: [texts]}, {part: backgrounds(part)}, and
-    `fake_speech.find_engines()`."""
+    """The sources of the corpus: {voice: {speaker: [clip paths]}}, {language: [texts]}, {part: backgrounds(part)}, and
+    `fake_speech.find_engines()`.
+    """
 
     clips: dict
     texts: dict
@@ -118,7 +119,7 @@ class Sources:
 
 
 def kind_of(engine: str) -> str:
-    """What kind its family is of: neural, or other; "-" for none."""
+    """Kind of an engine's family: neural, or other; "-" for none."""
     return "-" if engine not in FAMILY_OF else "neural" if FAMILY_OF[engine] in NEURAL else "other"
 
 
@@ -146,7 +147,7 @@ def plan(
 
 
 def speaking(engines: Iterable[str], language: str, sources: Sources) -> list[str]:
-    """Those of the engines that are there and speak a language; who speaks English alone comes more often there."""
+    """Select the available engines that speak a language; those that speak English alone come more often there."""
     usable = [engine for engine in engines if engine in sources.engines and language in LANGUAGES.get(engine, (language,))]
     return usable + [engine for engine in usable if LANGUAGES.get(engine) == ("en",)] * 2
 

@@ -73,7 +73,7 @@ def fetch(folder: Path, log: logging.Logger, clones: Path | None = None, skip_ba
         for page in pages:
             got += [(page, clip) for clip in _fetch_page(page, clips[page.page], folder, clones, log, skip_bad)]
         if not got:
-            raise UserError("corpus=public: none of its files can be had; check the network (or https_proxy)")
+            raise UserError("corpus=public: none of its files can be downloaded; check the network (or https_proxy)")
         _write_list(folder / "list.tsv", got, _families())
     return folder / "list.tsv"
 

@@ -27,8 +27,10 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from local import voices
 from local.add2022.backgrounds import VOICES, backgrounds, more_backgrounds
@@ -36,6 +38,7 @@ from local.fearless import mini as fearless_mini
 from local.pitches import write_pitches
 from local.synthesis import close_scene, soundscape, stream_scene
 from local.synthesis.radio import RATE
+from local.synthesis.stream_scene import Transmission
 from pyspeech.data.audio_files import write_audio
 from pyspeech.data.manifests import clear, clear_split, write_split
 from pyspeech.engine.parts import Parts, in_parts
@@ -58,15 +61,18 @@ HOLD_MUSIC = {"train": ("cold_day", "robot_dity", "the_simplicity"), "dev": ("sy
 
 @dataclass
 class Sources:
-    """What a split is made of: people {voice: (sex, [clip paths])}, the seconds of all clips of each, and sounds {"noise" or
-    "music": [paths], "signals": [arrays at 8 kHz]}."""
+    """The sources of a split.
 
-    people: dict
-    seconds: dict
-    sounds: dict
+    people: {voice: (sex, [clip paths])}. seconds: of all clips of each voice. sounds: {"noise", "music": [paths], "signals":
+    [arrays (N,) at 8 kHz]}.
+    """
+
+    people: fearless_mini.People
+    seconds: dict[str, float]
+    sounds: dict[str, list]
 
 
-def split_of(voice):
+def split_of(voice: str) -> str:
     """train, dev or eval of a voice of local/voices.py."""
     for split, some in fearless_mini.VOICES.items():
         if voice in some:
@@ -75,7 +81,7 @@ def split_of(voice):
     return next((split for split, languages in LANGUAGES.items() if language in languages), "train")
 
 
-def plan(minutes):
+def plan(minutes: Mapping[str, Sequence[float]]) -> list[tuple[str, str, int, float]]:
     """[(split, kind, number, seconds)] of all recordings. minutes: {split: of each of KINDS}."""
     found = []
     for split in SPLITS:
@@ -88,10 +94,10 @@ def plan(minutes):
 class Sounds:
     """take(kind, seconds): the next stretch of noise, music or signals, from recordings where there are some."""
 
-    def __init__(self, rng, sounds):
+    def __init__(self, rng: Generator, sounds: Mapping[str, Sequence[Path] | Sequence[np.ndarray]]) -> None:
         self.rng, self.sounds = rng, sounds
 
-    def take(self, kind, seconds):
+    def take(self, kind: str, seconds: float) -> np.ndarray | None:
         """float64 (seconds * 8000,) at any level, from a random place, mostly slower or faster than it was recorded; short
         sounds begin again after a pause."""
         from scipy.signal import resample_poly
@@ -126,7 +132,15 @@ def _decoded(path):
     return read_audio(path, RATE)[0]
 
 
-def make_recording(path, seed, kind, seconds, window, people, sounds):
+def make_recording(
+    path: Path,
+    seed: Sequence[int],
+    kind: str,
+    seconds: float,
+    window: Sequence[Transmission] | None,
+    people: fearless_mini.People,
+    sounds: Any,
+) -> dict[str, np.ndarray]:
     """Write one recording as 16-bit audio; returns {"speech": its segments (n, 2), seconds, "pitches": those of its clips, Hz}.
 
     window: radio talk; people, sounds: as of Sources.
@@ -142,7 +156,7 @@ def make_recording(path, seed, kind, seconds, window, people, sounds):
         own = seconds - sum(interruptions)
         if kind == "radio":
             marking = close_scene.WORDS
-            samples, speech, pitches = stream_scene.render(rng, window, own, sexes, queue.take, signals, marking)
+            samples, speech, pitches = stream_scene.render(rng, window or [], own, sexes, queue.take, signals, marking)
         else:
             samples, speech, pitches = close_scene.render(rng, own, sexes, queue.take, sounds.take)
         samples, speech = close_scene.interrupt(rng, samples, union(speech), interruptions, sounds.take)
@@ -247,7 +261,7 @@ def _write_manifests(out, log, recordings, tasks, found):
     write_pitches(out, log, heights)
 
 
-def default_sounds(split):
+def default_sounds(split: str) -> dict[str, list]:
     """The sounds of train, dev or eval, as of Sources, from the packages."""
     archive = fetch_debian([voices.MUSIC_ON_HOLD])[voices.MUSIC_ON_HOLD.name]
     on_hold = sorted(unpack(archive, ["usr/share/asterisk/moh/*.wav"]).rglob("*.wav"))
@@ -257,7 +271,7 @@ def default_sounds(split):
     return {**sounds, "signals": fearless_mini.split_signals(fearless_mini.modem_signals())[split]}
 
 
-def default_sources():
+def default_sources() -> dict[str, Sources]:
     """{split: Sources} of the packages."""
     import soundfile
 

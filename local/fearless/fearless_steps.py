@@ -21,8 +21,10 @@ Checked are audio (pyspeech/data/audio_checks.py) and labels, and that each file
 import logging
 import re
 import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from local.splits import SPLIT_WORDS
 from pyspeech.audio.io import find_audio, find_files
@@ -37,6 +39,9 @@ from pyspeech.sad.formats import NONSPEECH_LABELS, SPEECH_LABELS, UNSCORED_LABEL
 from pyspeech.sad.segments import union
 
 RATE = 8000
+Key = str | tuple[str, ...]  # of names that stand for the same stream, see `stream_key`
+Row = tuple[float, float, str]  # of a label file: start and end in seconds, label
+Checked = tuple[Path, dict[str, Any], list[Row] | None]  # an audio file, its properties, its labels
 LOUDEST_STREAM = 2  # those of a stream are kept as 16 bit, so floats of another scale would be cut off
 TOLERANCE = 0.05  # seconds by which labels may pass the end of the audio without a word ...
 OVERRUN = 1.0  # ... and seconds from which on they are of something else
@@ -45,10 +50,10 @@ NO_LABELS = ("ref_gt", "sys_results")  # folders of the scoring toolkit's exampl
 
 @dataclass
 class Findings:
-    """What is wrong: problems stop the preparation or leave a file out, remarks are said and mended."""
+    """Problems of a release, which stop the preparation or leave a file out; remarks are logged, and their cause is mended."""
 
-    problems: list = field(default_factory=list)
-    remarks: list = field(default_factory=list)
+    problems: list[tuple[Path, str]] = field(default_factory=list)
+    remarks: list[tuple[Path, str]] = field(default_factory=list)
 
 
 def prepare(
@@ -88,8 +93,8 @@ def prepare(
 # Finding files
 
 
-def split_of(path):
-    """The split that the nearest folder, or else a word of the file's name, names; None without one."""
+def split_of(path: Path) -> str | None:
+    """Split that the nearest folder, or else a word of the file's name, names: train, dev, eval, or None."""
     for part in reversed(path.parts[:-1]):
         if part.lower() in SPLIT_WORDS:
             return SPLIT_WORDS[part.lower()]
@@ -99,14 +104,14 @@ def split_of(path):
     return None
 
 
-def stream_key(name):
+def stream_key(name: str) -> Key:
     """Names that stand for the same stream get the same key: ("1", "dev", "1") for FS01_dev_001 and FS_P01_dev_001."""
     name = unicodedata.normalize("NFC", name).strip().casefold()
     match = re.fullmatch(r"fsc?[ _-]?p?0*(\d+)[ _-]+([a-z]+)[ _-]+0*(\d+)", name)
     return match.groups() if match else name
 
 
-def find_streams(corpus, findings):
+def find_streams(corpus: Path, findings: Findings) -> dict[tuple[str, Key], Path]:
     """{(split, key): path} of the audio files below `corpus` that are streams; segments of other tasks are passed
     over."""
     found, outside = {}, []
@@ -128,7 +133,7 @@ def find_streams(corpus, findings):
     return found
 
 
-def find_labels(corpus, findings):
+def find_labels(corpus: Path, findings: Findings) -> dict[tuple[str, Key], Path]:
     """{(split, key): path} of the label files: .txt files below a folder SAD, or any .txt file where there is no such
     folder; without notes (README.txt) and what the scoring toolkit brings."""
     texts = [path.relative_to(corpus) for path in find_files(corpus, (".txt",))]
@@ -149,7 +154,9 @@ def find_labels(corpus, findings):
     return found
 
 
-def pair(split, audio, labels, findings):
+def pair(
+    split: str, audio: Mapping[tuple[str, Key], Path], labels: Mapping[tuple[str, Key], Path], findings: Findings
+) -> list[tuple[Path, Path | None]]:
     """[(audio path, label path or None)] of a split, by name; what has no partner is a problem."""
     heard = {key: path for (name, key), path in audio.items() if name == split}
     labelled = {key: path for (name, key), path in labels.items() if name == split}
@@ -177,7 +184,7 @@ def pair(split, audio, labels, findings):
 # Checking files
 
 
-def check_split(pairs, findings):
+def check_split(pairs: Iterable[tuple[Path, Path | None]], findings: Findings) -> list[Checked]:
     """[(audio path, audio properties, label rows or None)] of the pairs without a problem."""
     good = []
     for path, label_path in pairs:
@@ -198,7 +205,7 @@ def check_split(pairs, findings):
     return good
 
 
-def check_labels(path, duration, findings):
+def check_labels(path: Path, duration: float, findings: Findings) -> list[Row]:
     """Label rows (start, end, label) cut to `duration` seconds; UserError for a gap, an overlap or an unknown label."""
     rows = read_reference(path)
     known = {*SPEECH_LABELS, *NONSPEECH_LABELS, *UNSCORED_LABELS}
@@ -236,8 +243,8 @@ def _check_names(path):
             raise UserError(f"{path}: mislabelled: its first column names another recording, {name}; expected {path.stem}")
 
 
-def report(corpus, out, log, findings, skip_bad):
-    """Say what was found; UserError when there are problems and they are not to be skipped."""
+def report(corpus: Path, out: Path, log: logging.Logger, findings: Findings, skip_bad: bool) -> None:
+    """Log what was found; UserError when there are problems and they are not to be skipped."""
     for path, remark in findings.remarks[:20]:
         log.warning("%s: %s", path, remark)
     if len(findings.remarks) > 20:
@@ -255,21 +262,22 @@ def report(corpus, out, log, findings, skip_bad):
 # Writing
 
 
-def is_copied(properties):
-    """Whether an audio file is not used where it lies."""
+def is_copied(properties: Mapping[str, Any]) -> bool:
+    """True of an audio file that is not used where it lies. properties: of `check_audio`."""
     return properties["channels"] > 1 or properties["format"] not in ("WAV", "WAVEX", "FLAC")
 
 
-def copy_of(out, split, path):
-    """Where the copy of an audio file is to be."""
+def copy_of(out: Path, split: str, path: Path) -> Path:
+    """Path of the copy of an audio file."""
     return out / "audio" / split / f"{stream_name(path)}.wav"
 
 
-def stream_name(path):
+def stream_name(path: Path) -> str:
+    """Name of the recording of an audio file."""
     return re.sub(r"\s+", " ", path.stem)
 
 
-def write(out, log, split, rows, parts):
+def write(out: Path, log: logging.Logger, split: str, rows: Sequence[Checked], parts: Parts | None) -> None:
     """Manifest, references and converted audio of one split."""
     from lhotse import Recording
 
@@ -308,7 +316,7 @@ def write(out, log, split, rows, parts):
     write_split(out, split, streams)
 
 
-def write_rows(path, recording, rows):
+def write_rows(path: Path, recording: str, rows: Iterable[Row]) -> None:
     """Reference label file with the rows of the release: times and labels as they are."""
     with atomic_write(path) as stream:
         for start, end, label in rows:

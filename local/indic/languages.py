@@ -7,8 +7,10 @@ from pyspeech.errors import UserError
 
 
 def choose_codes(there: Sequence[str], wanted: Iterable[str], name: str) -> list[str]:
-    """Those of the codes `there` that are wanted (codes or names of languages), all where `wanted` is empty; UserError,
-    in which the corpus is called `name`, for one that is not there."""
+    """Select the wanted codes of those that are `there`, all where `wanted` is empty.
+
+    wanted: codes or names of languages. UserError, in which the corpus is called `name`, for one that is not there.
+    """
     wanted = [language_code(language) or language for language in wanted]
     absent = [language for language in wanted if language not in there]
     if absent:

@@ -3,16 +3,20 @@
 Used by local/detector/scenes.py. The blocks that it builds with are those of local/synthesis/radio.py.
 """
 
+from collections.abc import Callable, Mapping, Sequence
+
 import numpy as np
+from numpy.random import Generator
 
 from local.synthesis import radio, revoice
 from local.synthesis.radio import RATE, amplitude, chance, uniform
 from local.synthesis.receiver import log_uniform
-from local.synthesis.stream_scene import control_gain, mark_speech
+from local.synthesis.stream_scene import TakeClip, control_gain, mark_speech
 from local.synthesis.unspoken import KINDS, background, draw_kind, events, heard_in, placed, room_kernel, stretch
 from pyspeech.audio.coding import coded
 from pyspeech.audio.pitch import median_pitch
 
+TakeSound = Callable[[str, float], np.ndarray | None]  # (kind, seconds) -> samples (N,) at 8 kHz, None without any
 # What counts as speech between two words: `mark_speech` with these differs least from the phones of 60 sentences of
 # festvox-ru, pauses of at least 0.1 s between them (missed 1.5 %, false 2.5 %).
 WORDS = {"bridge": 0.12, "pad": 0.015}
@@ -27,7 +31,9 @@ CODERS = (  # format and subtype of libsndfile, compression levels from ... to
 )
 
 
-def render(rng, seconds, people, take_clip, take_sound):
+def render(
+    rng: Generator, seconds: float, people: Mapping[str, str], take_clip: TakeClip, take_sound: TakeSound
+) -> tuple[np.ndarray, list[tuple[float, float]], list[float]]:
     """A recording of close speech: samples float64 (seconds * 8000,) within +-1, and its speech segments, a list of
     (start, end) in seconds, with every pause of more than WORDS["bridge"], and the median pitches of the clips in Hz.
 
@@ -69,7 +75,9 @@ def render(rng, seconds, people, take_clip, take_sound):
     return record(rng, track), speech, pitches
 
 
-def render_without_speech(rng, seconds, take_sound, kinds=KINDS):
+def render_without_speech(
+    rng: Generator, seconds: float, take_sound: TakeSound, kinds: Mapping[str, float] = KINDS
+) -> np.ndarray:
     """A recording in which nobody speaks, float64 (seconds * 8000,) within +-1: stretches of 3 to 40 s of the kinds of
     unspoken.KINDS, or of some of them, {kind: weight}, each at a level of its own. take_sound: as of `render`."""
     length = int(round(seconds * RATE))
@@ -84,14 +92,20 @@ def render_without_speech(rng, seconds, take_sound, kinds=KINDS):
     return record(rng, track)
 
 
-def draw_interruptions(rng, seconds):
+def draw_interruptions(rng: Generator, seconds: float) -> list[float]:
     """Lengths, in whole hundredths of a second, of the stretches without speech that interrupt a recording of so many seconds;
     often none."""
     count = int(seconds / 60.0 * uniform(rng, 0.0, 3.0)) if chance(rng, 0.4) else 0
     return [round(log_uniform(rng, 1.0, 12.0), 2) for _ in range(count)]
 
 
-def interrupt(rng, samples, speech, lengths, take_sound):
+def interrupt(
+    rng: Generator,
+    samples: np.ndarray,
+    speech: np.ndarray | Sequence[tuple[float, float]],
+    lengths: Sequence[float],
+    take_sound: TakeSound,
+) -> tuple[np.ndarray, list[tuple[float, float]]]:
     """A recording with stretches as of `render_without_speech` put into its pauses, which grow by that: as `render`.
 
     samples (N,), speech: what `render` gave. lengths: of the stretches, seconds. Their levels are -30 to 6 dB of the speech.
@@ -100,14 +114,14 @@ def interrupt(rng, samples, speech, lengths, take_sound):
     places = np.append(pauses[pauses[:, 1] - pauses[:, 0] > 0.2].mean(axis=1), len(samples) / RATE)
     active = np.concatenate([samples[:0], *(samples[int(start * RATE) : int(end * RATE)] for start, end in speech)])
     loud = radio.level(active if len(active) else samples)
-    speech = np.reshape(speech, (-1, 2)).copy()
+    moved = np.reshape(speech, (-1, 2)).copy()
     chosen = [(places[int(rng.random() * len(places))], seconds) for seconds in lengths]
     for place, seconds in sorted(chosen, reverse=True):
         body = _faded(rng, stretch(rng, draw_kind(rng), round(seconds * RATE), take_sound))
         body = np.clip(body * amplitude(loud + uniform(rng, -30.0, 6.0)), -1.0, 1.0)
         samples = np.insert(samples, int(place * RATE), body)
-        speech[speech[:, 0] >= place] += len(body) / RATE
-    return samples, [tuple(segment) for segment in speech.tolist()]
+        moved[moved[:, 0] >= place] += len(body) / RATE
+    return samples, [tuple(segment) for segment in moved.tolist()]
 
 
 def _faded(rng, body):
@@ -140,8 +154,8 @@ def _words(rng, clip, manner, snr):
     return clip * amplitude(-radio.level(active)), marks, median_pitch(active, RATE)
 
 
-def record(rng, track):
-    """The recorder: level control, clipping, a telephone band, a coder, level and rounding: within +-1."""
+def record(rng: Generator, track: np.ndarray) -> np.ndarray:
+    """The recorder: level control, clipping, a telephone band, a coder, level and rounding: (N,) -> (N,) within +-1."""
     length = len(track)
     if chance(rng, 0.2):
         track = control_gain(rng, track, 0.3)

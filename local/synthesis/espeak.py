@@ -69,8 +69,10 @@ VARIANTS = {
 
 @dataclass(frozen=True)
 class Voice:
-    """Who speaks: language "en-IN", "hi-IN", "ta-IN", "gu-IN" or any of eSpeak NG's own ("es"); variant, a file of
-    its `voices/!v`; words per minute; pitch and its range from 0 to 100."""
+    """A voice: language "en-IN", "hi-IN", "ta-IN", "gu-IN" or any of eSpeak NG's own ("es").
+
+    variant: a file of its `voices/!v`; words per minute; pitch and its range from 0 to 100.
+    """
 
     language: str
     variant: str

@@ -3,15 +3,24 @@
 Used by local/synthesis/stream_scene.py. Random numbers are drawn as in radio.py.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+from numpy.random import Generator
 
 from local.synthesis import radio, signals
 from local.synthesis.radio import RATE, amplitude, chance, uniform
 from local.synthesis.receiver import log_uniform
 from pyspeech.sad.segments import segments_to_frames
 
+if TYPE_CHECKING:
+    from local.synthesis.stream_scene import Talker
 
-def carrier_noise(rng, talker, length):
+
+def carrier_noise(rng: Generator, talker: Talker, length: int) -> np.ndarray:
     """Noise of a talker's path, about unit power, changing in level: (length,)."""
     body = radio.noise(rng, length, talker.noise_kernel)
     if talker.noise_kind == 1:
@@ -24,14 +33,22 @@ def carrier_noise(rng, talker, length):
     return body * amplitude(radio.wander(rng, length, uniform(rng, 0.5, 3.0), uniform(rng, 0.2, 2.0)))
 
 
-def quiet_place(rng, spoken, size, tries=8):
-    """Start of `size` samples with as little speech as a few random tries find; spoken: cumulated speech samples (N +
-    1,)."""
+def quiet_place(rng: Generator, spoken: np.ndarray, size: int, tries: int = 8) -> int:
+    """Start of `size` samples with as little speech as a few random tries find.
+
+    spoken: number of speech samples before each sample, (N + 1,).
+    """
     starts = [int(rng.random() * (len(spoken) - 1 - size)) for _ in range(tries)]
     return min(starts, key=lambda start: spoken[start + size] - spoken[start])
 
 
-def interference(rng, length, talkers, speech, recorded):
+def interference(
+    rng: Generator,
+    length: int,
+    talkers: Mapping[Any, Talker],
+    speech: Sequence[tuple[float, float]],
+    recorded: Sequence[np.ndarray],
+) -> np.ndarray:
     """Sounds that are no speech, at the levels of the talkers, seldom over speech: (length,).
 
     Key-ups without words, loss of lock (bursts of white noise), tones, data, handling noise, steady whistles. `speech` is a
@@ -90,7 +107,7 @@ def interference(rng, length, talkers, speech, recorded):
     return track
 
 
-def bursts(rng, length, people):
+def bursts(rng: Generator, length: int, people: Sequence[Talker]) -> np.ndarray:
     """Crashes of the whole band, 10 to 300 ms, as loud as the talkers, in words and between them: (length,)."""
     track = np.zeros(length)
     for _ in range(int(length / RATE / 60.0 * log_uniform(rng, 1.0, 15.0))):
@@ -100,8 +117,13 @@ def bursts(rng, length, people):
     return track
 
 
-def murmur(rng, length, talkers, floor, take_clip):
-    """Other loops bleeding through, too weak to be understood: low-passed voices below the background."""
+def murmur(
+    rng: Generator, length: int, talkers: Mapping[Any, Talker], floor: float, take_clip: Callable[[str, float], np.ndarray]
+) -> np.ndarray:
+    """Other loops bleeding through, too weak to be understood: (length,).
+
+    Low-passed voices below the background of `floor` dB. take_clip: as of `stream_scene.render`.
+    """
     track = np.zeros(length)
     role = sorted(talkers)[int(rng.random() * len(talkers))]
     kernel = radio.band_kernel(150.0, uniform(rng, 600.0, 1500.0))

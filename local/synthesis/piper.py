@@ -66,5 +66,5 @@ def synthesize(
 
 
 def told(symbols: Iterable[str]) -> list[str]:
-    """What the network reads: a pause after the start and after each symbol."""
+    """Input of the network: a pause after the start and after each symbol."""
     return [START, PAUSE, *(each for symbol in symbols for each in (symbol, PAUSE)), END]

@@ -9,39 +9,43 @@ Every random draw is `rng.random()` or `rng.standard_normal()` of a numpy Genera
 changed in any numpy version, so that a seed gives the same corpus everywhere.
 """
 
+from typing import TypeVar
+
 import numpy as np
+from numpy.random import Generator
 
-RATE = 8000
+RATE = 8000  # Hz, of all samples here
+Decibel = TypeVar("Decibel", float, np.ndarray)
 
 
-def uniform(rng, low, high):
+def uniform(rng: Generator, low: float, high: float) -> float:
     """A number between `low` and `high`."""
     return low + (high - low) * rng.random()
 
 
-def chance(rng, probability):
+def chance(rng: Generator, probability: float) -> bool:
     """True with the given probability."""
     return rng.random() < probability
 
 
-def amplitude(decibel):
-    """Decibels to an amplitude factor."""
-    return 10.0 ** (decibel / 20.0)
+def amplitude(decibel: Decibel) -> Decibel:
+    """Decibels to an amplitude factor, of one number or of each in an array."""
+    return 10.0 ** (decibel / 20.0)  # pyright: ignore[reportReturnType]
 
 
-def level(samples):
+def level(samples: np.ndarray) -> float:
     """Level of samples (N,) in dB relative to full scale; -120 for silence and for none."""
     return 10.0 * np.log10(np.mean(np.square(samples)) + 1e-12) if len(samples) else -120.0
 
 
-def add(track, piece, start):
-    """Add `piece` to `track` from sample `start`; what falls outside is dropped."""
+def add(track: np.ndarray, piece: np.ndarray, start: int) -> None:
+    """Add `piece` (M,) to `track` (N,), in place, from sample `start`; what falls outside is dropped."""
     first, last = max(start, 0), min(start + len(piece), len(track))
     if last > first:
         track[first:last] += piece[first - start : last - start]
 
 
-def convolve(samples, kernel):
+def convolve(samples: np.ndarray, kernel: np.ndarray) -> np.ndarray:
     """Linear-phase filter without its delay: samples (N,), odd symmetric kernel (K,) -> (N,)."""
     from scipy.signal import oaconvolve
 
@@ -51,18 +55,20 @@ def convolve(samples, kernel):
     return oaconvolve(samples, kernel, mode="full")[half : half + len(samples)]
 
 
-def band_kernel(low, high, taps=129):
-    """Plain band pass between `low` and `high` Hz (high above 3950: high pass only)."""
+def band_kernel(low: float, high: float, taps: int = 129) -> np.ndarray:
+    """Plain band pass between `low` and `high` Hz (high above 3950: high pass only): (taps,)."""
     from scipy.signal import firwin
 
     if high >= RATE / 2 - 50:
-        return firwin(taps, low, pass_zero=False, fs=RATE)
-    return firwin(taps, [low, high], pass_zero=False, fs=RATE)
+        return firwin(taps, low, pass_zero=False, fs=RATE)  # pyright: ignore[reportReturnType]
+    return firwin(taps, [low, high], pass_zero=False, fs=RATE)  # pyright: ignore[reportReturnType]
 
 
-def channel_kernel(rng, low, high, taps=257):
-    """Response of a microphone, line and receiver: a band pass with soft edges, a tilt and two resonances of up to 8
-    dB."""
+def channel_kernel(rng: Generator, low: float, high: float, taps: int = 257) -> np.ndarray:
+    """Response of a microphone, line and receiver: (taps,).
+
+    A band pass between `low` and `high` Hz with soft edges, a tilt and two resonances of up to 8 dB.
+    """
     from scipy.signal import firwin2
 
     frequencies = np.linspace(0.0, RATE / 2, 129)
@@ -75,10 +81,10 @@ def channel_kernel(rng, low, high, taps=257):
     decibel -= uniform(rng, 30.0, 150.0) * np.maximum(np.log2(np.maximum(frequencies, 20.0) / high), 0.0)
     gain = amplitude(np.maximum(decibel, -80.0))
     gain[[0, -1]] = 0.0
-    return firwin2(taps, frequencies, gain, fs=RATE)
+    return firwin2(taps, frequencies, gain, fs=RATE)  # pyright: ignore[reportReturnType]
 
 
-def noise(rng, length, kernel):
+def noise(rng: Generator, length: int, kernel: np.ndarray) -> np.ndarray:
     """Gaussian noise of unit power with the spectrum of `kernel`: (length,)."""
     from scipy.signal import oaconvolve
 
@@ -88,9 +94,11 @@ def noise(rng, length, kernel):
     return oaconvolve(white, kernel / np.sqrt(np.sum(np.square(kernel))), mode="valid")
 
 
-def sloped_kernel(slope, low, high, order=4.0, taps=513):
-    """Kernel for noise whose power falls as frequency^-slope (0 white, 1 pink, 2 rumble) between `low` and `high` Hz,
-    with edges of `order` (6 dB an octave each) beyond."""
+def sloped_kernel(slope: float, low: float, high: float, order: float = 4.0, taps: int = 513) -> np.ndarray:
+    """Kernel (taps,) for noise whose power falls as frequency^-slope between `low` and `high` Hz.
+
+    slope: 0 white, 1 pink, 2 rumble. order: of the edges beyond, 6 dB an octave each.
+    """
     frequencies = np.maximum(np.arange(taps) * (RATE / 2.0 / (taps - 1)), 1.0)
     edges = (1.0 + (low / frequencies) ** (2.0 * order)) * (1.0 + (frequencies / high) ** (2.0 * order))
     gain = np.maximum(frequencies, 20.0) ** (-slope / 2.0) / np.sqrt(edges)
@@ -98,14 +106,14 @@ def sloped_kernel(slope, low, high, order=4.0, taps=513):
     return kernel * np.hanning(taps)
 
 
-def wander(rng, length, spread, knot):
+def wander(rng: Generator, length: int, spread: float, knot: float) -> np.ndarray:
     """A smooth random curve in dB: (length,), Gaussian knots of standard deviation `spread` every `knot` seconds."""
     count = int(length / RATE / knot) + 3
     knots = rng.standard_normal(count) * spread
     return np.interp(np.arange(length), (np.arange(count) - rng.random()) * knot * RATE, knots)
 
 
-def steps(rng, length, spread, interval):
+def steps(rng: Generator, length: int, spread: float, interval: float) -> np.ndarray:
     """Level jumps in dB: (length,), a new Gaussian value about every `interval` seconds, reached within 50 ms."""
     times, values = [0.0], [0.0]
     while times[-1] < length / RATE:
@@ -116,8 +124,8 @@ def steps(rng, length, spread, interval):
     return np.interp(np.arange(length) / RATE, times, values)
 
 
-def envelope(samples, attack, release, block=20):
-    """Level in dB per block of 20 samples, rising with time constant `attack`, falling with `release` (seconds)."""
+def envelope(samples: np.ndarray, attack: float, release: float, block: int = 20) -> np.ndarray:
+    """Level in dB of each block of samples: (N,) -> (ceil(N / block),), time constants `attack` and `release` in seconds."""
     count = -(-len(samples) // block)
     padded = np.zeros(count * block)
     padded[: len(samples)] = samples
@@ -131,10 +139,14 @@ def envelope(samples, attack, release, block=20):
     return 10.0 * np.log10(track + 1e-12)
 
 
-def gain_control(samples, target, strength, attack, release, limit, block=20):
-    """Gain (N,) of a level control that moves the level towards `target` dB by the share `strength` (0 off, 1
-    constant level), by at most `limit` dB upwards: the voice-operated gain amplifiers of the loops, or a recorder's
-    automatic level."""
+def gain_control(
+    samples: np.ndarray, target: float, strength: float, attack: float, release: float, limit: float, block: int = 20
+) -> np.ndarray:
+    """Gain of a level control, a factor for each sample: (N,) -> (N,).
+
+    The voice-operated gain amplifiers of the loops, or a recorder's automatic level. The level moves towards `target` dB by
+    the share `strength` (0 off, 1 constant level), by at most `limit` dB upwards. attack, release: seconds.
+    """
     if len(samples) == 0:
         return np.zeros(0)
     track = envelope(samples, attack, release, block)
@@ -142,31 +154,33 @@ def gain_control(samples, target, strength, attack, release, limit, block=20):
     return np.interp(np.arange(len(samples)), np.arange(len(track)) * block + block / 2.0, gain)
 
 
-def clip_softly(samples, limit):
-    """Peaks bent at `limit` (amplitude), as by an overdriven amplifier or a speech clipper."""
+def clip_softly(samples: np.ndarray, limit: float) -> np.ndarray:
+    """Samples (N,) with peaks bent at `limit` (amplitude), as by an overdriven amplifier or a speech clipper."""
     return limit * np.tanh(samples / limit)
 
 
-def tone(length, frequency, amount, phase=0.0, edge=0.005):
+def tone(length: int, frequency: float, amount: float, phase: float = 0.0, edge: float = 0.005) -> np.ndarray:
     """Sine of RMS `amount`: (length,), with edges of `edge` seconds. A Quindar tone is 2525 or 2475 Hz for 250 ms."""
     time = np.arange(length) / RATE
     return amount * np.sqrt(2.0) * tone_edges(length, edge) * np.sin(2.0 * np.pi * (frequency * time + phase))
 
 
-def sine(frequency):
+def sine(frequency: np.ndarray) -> np.ndarray:
     """Sine of unit power whose frequency may change: Hz (N,) -> (N,)."""
     return np.sqrt(2.0) * np.sin(2.0 * np.pi * np.cumsum(frequency) / RATE)
 
 
-def tone_edges(length, edge):
+def tone_edges(length: int, edge: float) -> np.ndarray:
     """Gain (length,) that rises and falls within `edge` seconds at the ends."""
     time = np.arange(length) / RATE
     return np.clip(np.minimum(time, time[::-1]) / edge, 0.0, 1.0)
 
 
-def hum(rng, length, base):
-    """Mains or inverter hum of unit power: up to ten harmonics of `base` Hz, each with its own amplitude, slowly
-    swelling."""
+def hum(rng: Generator, length: int, base: float) -> np.ndarray:
+    """Mains or inverter hum of unit power: (length,).
+
+    Up to ten harmonics of `base` Hz, each with its own amplitude, slowly swelling.
+    """
     time = np.arange(length) / RATE
     total = np.zeros(length)
     for harmonic in range(1, int(uniform(rng, 2, 11))):
@@ -176,7 +190,7 @@ def hum(rng, length, base):
     return total / np.sqrt(np.mean(np.square(total)) + 1e-12) if length else total
 
 
-def keyed_tones(rng, length):
+def keyed_tones(rng: Generator, length: int) -> np.ndarray:
     """Two-tone data keying of unit power, as of a teletype: (length,), 45 to 300 baud, continuous phase."""
     baud, low = uniform(rng, 45.0, 300.0), uniform(rng, 600.0, 2000.0)
     shift = uniform(rng, 80.0, 800.0)
@@ -186,7 +200,7 @@ def keyed_tones(rng, length):
     return sine(frequency)
 
 
-def crackle(rng, length, rate):
+def crackle(rng: Generator, length: int, rate: float) -> np.ndarray:
     """Impulses of random height (heavy-tailed, mostly near 1) and ring, `rate` a second: (length,)."""
     total = np.zeros(length)
     for _ in range(int(length / RATE * rate)):
@@ -198,7 +212,7 @@ def crackle(rng, length, rate):
     return total
 
 
-def rustle(rng, length):
+def rustle(rng: Generator, length: int) -> np.ndarray:
     """Handling noise, paper, breath: coloured noise in bursts at 2 to 15 a second, unit power: (length,)."""
     low = uniform(rng, 50.0, 900.0)
     body = noise(rng, length, band_kernel(low, uniform(rng, low * 2.0, 3800.0)))
@@ -206,8 +220,8 @@ def rustle(rng, length):
     return body / np.sqrt(np.mean(np.square(body)) + 1e-12) if length else body
 
 
-def coder_holes(samples, floor, block=512, bands=8):
-    """Spectral holes of a perceptual audio coder: spectral lines too far below what masks them are removed.
+def coder_holes(samples: np.ndarray, floor: float, block: int = 512, bands: int = 8) -> np.ndarray:
+    """Samples (N,) with the spectral holes of a perceptual coder: lines too far below what masks them are removed.
 
     A line goes when it is more than `floor` dB below the mean, in dB, of the loudest line of its block and the
     loudest of its band (one of `bands` of equal width). Blocks of `block` samples with half overlap and sine windows:

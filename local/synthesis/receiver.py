@@ -9,11 +9,15 @@ otherwise. All of it is no speech.
 Samples are float64 at 8 kHz; random numbers are drawn as in radio.py, so a seed gives the same samples everywhere.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
+from numpy.random import Generator
 
 from local.synthesis import radio
 from local.synthesis.radio import RATE, amplitude, chance, uniform
 
+Keyed = Sequence[tuple[int, int, float]]  # transmissions: first sample, end, dB of the noise that they leave
 # Kinds of spells: their weight, their length, and the lengths of noise and of silence in them (seconds; None: all the spell)
 SPELLS = (
     (0.30, (4.0, 60.0), None, (60.0, 60.0)),  # closed
@@ -23,12 +27,12 @@ SPELLS = (
 )
 
 
-def log_uniform(rng, low, high):
+def log_uniform(rng: Generator, low: float, high: float) -> float:
     """A number between `low` and `high`, each octave as likely as any other."""
     return low * (high / low) ** rng.random()
 
 
-def on_off(rng, length, sounding, silent):
+def on_off(rng: Generator, length: int, sounding: tuple[float, float] | None, silent: tuple[float, float] | None) -> np.ndarray:
     """Noise and silence in turn: bool (length,). sounding, silent: (shortest, longest) in seconds; None: never."""
     gate, position = np.zeros(length, bool), 0
     state = sounding is not None and (silent is None or chance(rng, 0.5))
@@ -40,8 +44,8 @@ def on_off(rng, length, sounding, silent):
     return gate
 
 
-def squelch_gate(rng, length):
-    """Where the receiver is open: bool (length,), in spells of one of the kinds of SPELLS."""
+def squelch_gate(rng: Generator, length: int) -> np.ndarray:
+    """True where the receiver is open: bool (length,), in spells of one of the kinds of SPELLS."""
     gate, position = np.zeros(length, bool), 0
     while position < length:
         drawn, kind = rng.random(), 0
@@ -54,8 +58,8 @@ def squelch_gate(rng, length):
     return gate
 
 
-def open_around(rng, gate, keyed):
-    """`gate` (N,) with the squelch open just before and after transmissions; keyed: as in `open_receiver`."""
+def open_around(rng: Generator, gate: np.ndarray, keyed: Keyed) -> np.ndarray:
+    """`gate` (N,) with the squelch open just before and after transmissions: bool (N,)."""
     gate, lead, tail = gate.copy(), uniform(rng, 0.0, 0.3), log_uniform(rng, 0.03, 0.8)
     for first, last, _ in keyed:
         before, after = lead * rng.random(), tail * uniform(rng, 0.6, 1.4)
@@ -64,7 +68,7 @@ def open_around(rng, gate, keyed):
     return gate
 
 
-def drifting_noise(rng, length):
+def drifting_noise(rng: Generator, length: int) -> np.ndarray:
     """Noise of about unit power through a filter that drifts: (length,)."""
     low, high = uniform(rng, 60.0, 500.0), uniform(rng, 1800.0, 3900.0)
     bodies, curves = [], []
@@ -78,7 +82,7 @@ def drifting_noise(rng, length):
     return total / np.sqrt(sum(np.square(curve) for curve in curves) + 1e-12)
 
 
-def whistle(rng, length):
+def whistle(rng: Generator, length: int) -> np.ndarray:
     """The beat of two carriers, of unit RMS where it sounds: (length,), drifting in frequency, sometimes keyed."""
     octaves = radio.wander(rng, length, uniform(rng, 0.0, 0.4), log_uniform(rng, 0.3, 10.0))
     frequency = np.clip(log_uniform(rng, 250.0, 3200.0) * 2.0**octaves, 60.0, 3700.0)
@@ -88,23 +92,23 @@ def whistle(rng, length):
     return sound * amplitude(radio.wander(rng, length, uniform(rng, 0.0, 3.0), 0.5))
 
 
-def click(rng):
+def click(rng: Generator) -> np.ndarray:
     """A key click: a damped ring of peak about 1, some milliseconds long: (N,)."""
     time = np.arange(int(uniform(rng, 0.002, 0.03) * RATE)) / RATE
     ring = np.exp(-time / uniform(rng, 0.0005, 0.008)) * np.cos(2.0 * np.pi * uniform(rng, 100.0, 2500.0) * time)
     return ring * (1.0 if chance(rng, 0.5) else -1.0)
 
 
-def smooth(gate, seconds):
-    """A gate (N,) with edges of `seconds`: float64 (N,), 0 to 1."""
+def smooth(gate: np.ndarray, seconds: float) -> np.ndarray:
+    """A gate, bool (N,), with edges of `seconds`: float64 (N,), 0 to 1."""
     size = max(1, int(seconds * RATE))
     return np.clip(radio.convolve(gate.astype(np.float64), np.hanning(2 * (size // 2) + 3)[1:-1] / (size // 2 + 1)), 0.0, 1.0)
 
 
-def quieting(length, loudness, keyed, recovery):
+def quieting(length: int, loudness: float, keyed: Keyed, recovery: float) -> np.ndarray:
     """Gain in dB, (length,), that holds noise of `loudness` dB to what transmissions leave of it.
 
-    It is back `recovery` seconds after each; keyed: as in `open_receiver`.
+    It is back `recovery` seconds after each.
     """
     gain, ramp = np.zeros(length), np.linspace(1.0, 0.0, max(2, int(recovery * RATE)))
     for first, last, ceiling in keyed:
@@ -116,11 +120,8 @@ def quieting(length, loudness, keyed, recovery):
     return gain
 
 
-def open_receiver(rng, length, loudness, keyed):
-    """What the receiver itself adds to a stream: (length,), its noise at `loudness` dB where the squelch is open.
-
-    keyed: (first sample, end, dB) of each transmission, and what its noise may have at most meanwhile.
-    """
+def open_receiver(rng: Generator, length: int, loudness: float, keyed: Keyed) -> np.ndarray:
+    """Noise of the receiver itself, at `loudness` dB where its squelch is open: (length,)."""
     gate = squelch_gate(rng, length)
     if chance(rng, 0.6):
         gate = open_around(rng, gate, keyed)

@@ -24,12 +24,12 @@ VORBIS = 0.5  # compression level of the coder
 
 @dataclass(frozen=True)
 class Recording:
-    """How an utterance is recorded, drawn without regard to its class.
+    """Conditions of the recording of an utterance, drawn without regard to its class.
 
     samples: length; band: upper edge in Hz; floor: noise floor in dB of the loud frames; level: RMS in dB of full
     scale; reverberation: of the room, seconds (0: none); colour: of the noise floor, 0 white to 1 brown; equaliser:
     gains in dB at 0, 1, 2 ... 8 kHz; snr: of the background in dB; peak: highest sample in dB of the RMS, at most; coded:
-    whether as Ogg Vorbis.
+    True where coded as Ogg Vorbis.
     """
 
     samples: int

@@ -8,9 +8,11 @@ waveforms remain: pitch, formants and pace move together, as on a tape of anothe
 Random numbers are drawn as in radio.py. Samples are float64 at 8 kHz.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 
 from local.synthesis.radio import RATE, chance, uniform
 from local.synthesis.receiver import log_uniform
@@ -28,7 +30,7 @@ TRACT = 0.25  # exponent: formants move by the fourth root of the pitch; those o
 
 @dataclass
 class Manner:
-    """How a talker speaks. `speed` alone counts where there is one; else all others."""
+    """Manner of speaking of a talker. `speed` alone counts where there is one; else all others."""
 
     speed: int | None = None  # percent: clips are resampled by 100 / speed
     pitch: float = 0.0  # Hz, of a clip whose median is `typical`; 0: whispered
@@ -40,8 +42,8 @@ class Manner:
     jitter: float = 0.0  # random deviation of the pitch from frame to frame, natural logarithm
 
 
-def draw_manners(rng, sexes):
-    """The Manner of each talker of a recording: [Manner]. sexes: of their clips, "f" a woman's and "m" a man's.
+def draw_manners(rng: Generator, sexes: Sequence[str]) -> list[Manner]:
+    """Draw the manner of each talker of a recording. sexes: of their clips, "f" a woman's and "m" a man's.
 
     Their pitches are spread over all that there are, as a few talkers drawn by chance would not be.
     """
@@ -65,14 +67,14 @@ def _draw_manner(rng, sex, place):
     )
 
 
-def pitch_at(place):
+def pitch_at(place: float) -> float:
     """The median pitch in Hz below which lies the share `place` (0 to 1) of PITCHES."""
     above = np.cumsum([0.0, *(weight for weight, _, _ in PITCHES)])
     edges = [PITCHES[0][1], *(high for _, _, high in PITCHES)]
     return float(np.exp(np.interp(place, above, np.log(edges))))
 
 
-def revoice(rng, samples, manner):
+def revoice(rng: Generator, samples: np.ndarray, manner: Manner) -> np.ndarray:
     """A clip (N,) as a talker of that Manner says it: about (N / pace,)."""
     from scipy.signal import resample_poly
 

@@ -13,6 +13,7 @@ numbers are drawn as in radio.py.
 """
 
 import numpy as np
+from numpy.random import Generator
 
 from local.synthesis import radio, receiver
 from local.synthesis.radio import RATE, amplitude, chance, uniform
@@ -30,7 +31,7 @@ POCSAG_SYNC, POCSAG_IDLE, POCSAG_GENERATOR = 0x7CD215D8, 0x7A89C197, 0x769
 ZVEI = (2400.0, 1060.0, 1160.0, 1270.0, 1400.0, 1530.0, 1670.0, 1830.0, 2000.0, 2200.0, 2600.0)  # Hz: 0 to 9, repeat
 
 
-def draw_signal(rng, size):
+def draw_signal(rng: Generator, size: int) -> np.ndarray:
     """One of the signals at random, sometimes on a fading path, in noise 0 to 40 dB below it: (size,)."""
     sound = SIGNALS[int(rng.random() * len(SIGNALS))](rng, size)
     if chance(rng, 0.5):
@@ -38,7 +39,7 @@ def draw_signal(rng, size):
     return sound + amplitude(-uniform(rng, 0.0, 40.0)) * rng.standard_normal(size)
 
 
-def morse(rng, size):
+def morse(rng: Generator, size: int) -> np.ndarray:
     """One to three stations, each at a pitch and a speed of its own."""
     total = np.zeros(size)
     for _ in range(1 + int(3 * rng.random() ** 2)):
@@ -48,8 +49,11 @@ def morse(rng, size):
     return total
 
 
-def morse_key(rng, size, words_a_minute, sloppiness=0.0):
-    """Where the key is down, bool (size,): words of random letters and digits. sloppiness: relative deviation of lengths."""
+def morse_key(rng: Generator, size: int, words_a_minute: float, sloppiness: float = 0.0) -> np.ndarray:
+    """Key a transmitter: True while the key is down, bool (size,), words of random letters and digits.
+
+    sloppiness: relative deviation of the lengths.
+    """
     gate, position, dot = np.zeros(size, bool), 0.0, 1.2 / words_a_minute * RATE
 
     def units(count):
@@ -66,7 +70,7 @@ def morse_key(rng, size, words_a_minute, sloppiness=0.0):
     return gate
 
 
-def rtty(rng, size):
+def rtty(rng: Generator, size: int) -> np.ndarray:
     """A teleprinter that types, or idles with the stop tone for a while."""
     baud = (45.45, 50.0, 75.0)[int(rng.random() * 3)]
     shift = (170.0, 170.0, 425.0, 850.0)[int(rng.random() * 4)]
@@ -76,7 +80,7 @@ def rtty(rng, size):
     return radio.sine(mark + shift * (1 - halves))
 
 
-def rtty_bits(rng, count):
+def rtty_bits(rng: Generator, count: int) -> np.ndarray:
     """Half bits of random characters, int (count,), 1 mark and 0 space: a start bit, five, and one and a half stop bits."""
     halves = []
     while len(halves) < count:
@@ -89,7 +93,7 @@ def rtty_bits(rng, count):
     return np.array(halves[:count])
 
 
-def ft8(rng, size):
+def ft8(rng: Generator, size: int) -> np.ndarray:
     """A band of one to twelve stations, which answer each other in slots of 15 s."""
     total, begin = np.zeros(size), -int(rng.random() * FT8_SLOT * RATE)
     for _ in range(1 + int(rng.random() * 12)):
@@ -104,7 +108,7 @@ def ft8(rng, size):
     return total
 
 
-def ft8_message(rng, low):
+def ft8_message(rng: Generator, low: float) -> np.ndarray:
     """79 symbols from `low` Hz upwards, (101120,), 12.64 s; the frequency changes smoothly (BT = 2)."""
     from scipy.ndimage import gaussian_filter1d
 
@@ -118,7 +122,7 @@ def ft8_message(rng, low):
     return radio.sine(low + FT8_BAUD * steps) * radio.tone_edges(len(steps), 0.02)
 
 
-def pocsag(rng, size):
+def pocsag(rng: Generator, size: int) -> np.ndarray:
     """Pages one after another, as a receiver's discriminator gives them: square waves without their lowest frequencies."""
     baud = (512.0, 1200.0, 1200.0, 2400.0)[int(rng.random() * 4)]
     track, position = np.zeros(size), 0
@@ -130,7 +134,7 @@ def pocsag(rng, size):
     return radio.convolve(track, radio.band_kernel(uniform(rng, 30.0, 250.0), uniform(rng, 2500.0, 3900.0)))
 
 
-def pocsag_bits(rng, batches):
+def pocsag_bits(rng: Generator, batches: int) -> np.ndarray:
     """Preamble and batches, int (576 + 544 batches,), the most significant bit of each code word first."""
     words = []
     for _ in range(batches):
@@ -141,8 +145,8 @@ def pocsag_bits(rng, batches):
     return np.array([1, 0] * 288 + bits)
 
 
-def code_word(data):
-    """21 bits, ten check bits of the BCH code, even parity: 32 bits."""
+def code_word(data: int) -> int:
+    """Code word of 32 bits: 21 bits of data, ten check bits of the BCH code, even parity."""
     remainder = data << 10
     for place in range(30, 9, -1):
         if remainder >> place & 1:
@@ -151,7 +155,7 @@ def code_word(data):
     return word | (bin(word).count("1") & 1)
 
 
-def two_tone(rng, size):
+def two_tone(rng: Generator, size: int) -> np.ndarray:
     """Calls of two tones each, as alert fire brigades; seconds between them."""
 
     def call():
@@ -161,7 +165,7 @@ def two_tone(rng, size):
     return _repeated(rng, size, call)
 
 
-def five_tone(rng, size):
+def five_tone(rng: Generator, size: int) -> np.ndarray:
     """Calls of five tones each, no tone twice in a row."""
     length = int(0.07 * RATE)
 
@@ -175,7 +179,7 @@ def five_tone(rng, size):
     return _repeated(rng, size, call)
 
 
-def quindar(rng, size):
+def quindar(rng: Generator, size: int) -> np.ndarray:
     """Tones of a key that is pressed and let go with no words in between."""
 
     def call():

@@ -3,9 +3,12 @@
 Used by local/fearless/mini.py, whose docstring says what the corpus is and what it is not.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from local.synthesis import radio, receiver, revoice
 from local.synthesis.interference import carrier_noise, interference, murmur
@@ -13,6 +16,7 @@ from local.synthesis.radio import RATE, amplitude, chance, uniform
 from local.synthesis.receiver import log_uniform
 from pyspeech.audio.pitch import median_pitch
 
+TakeClip = Callable[[str, float], np.ndarray]  # (voice, seconds) -> samples (N,) of the next clip, 8 kHz
 GROUND = ("CC", "CT")  # roles on the ground side of the air-to-ground loop: these key Quindar tones
 
 
@@ -37,7 +41,7 @@ class Talker:
     after: float
     burst: float  # level of the switching noise relative to the carrier noise, dB
     late_key: float  # longest piece of the first word that is lost, seconds
-    quindar: float  # level of the tones relative to the speech, dB; None without
+    quindar: float | None  # level of the tones relative to the speech, dB; None without
 
 
 @dataclass
@@ -49,8 +53,8 @@ class Transmission:
     seconds: float
 
 
-def draw_talkers(rng, roles, voices):
-    """{role: Talker}: `voices` is {name: sex}; no voice twice before all are used."""
+def draw_talkers(rng: Generator, roles: Sequence[str], voices: Mapping[str, str]) -> dict[str, Talker]:
+    """Draw a talker for each role. voices: {name: "f" or "m"}; no voice is used twice before all are used."""
     names = [name for _, name in sorted((rng.random(), name) for name in sorted(voices))]
     spread = uniform(rng, 5.0, 40.0)
     typical = uniform(rng, 4.0, 19.0)
@@ -68,8 +72,8 @@ def draw_talkers(rng, roles, voices):
             manner=manner,
             level=-spread * rng.random(),
             snr=snr,
-            kernel=radio.channel_kernel(rng, low, high),  # pyright: ignore[reportArgumentType]
-            band=radio.band_kernel(0.7 * low, 1.15 * high),  # pyright: ignore[reportArgumentType]
+            kernel=radio.channel_kernel(rng, low, high),
+            band=radio.band_kernel(0.7 * low, 1.15 * high),
             noise_kernel=radio.sloped_kernel(
                 uniform(rng, -0.7, 1.6),
                 low * uniform(rng, 0.2, 1.0),
@@ -86,13 +90,15 @@ def draw_talkers(rng, roles, voices):
             after=uniform(rng, 0.05, 0.8),
             burst=-40.0 if clean else uniform(rng, -12.0, 12.0),
             late_key=uniform(rng, 0.0, 0.15) if chance(rng, 0.3) else 0.0,
-            quindar=quindar if role in GROUND else None,  # pyright: ignore[reportArgumentType]
+            quindar=quindar if role in GROUND else None,
         )
     return talkers
 
 
-def mark_speech(clip, bridge=0.3, pad=0.04, depth=30.0, margin=9.0):
-    """Where a person would mark speech on a clean clip at 8 kHz: (N,) -> float64 (n, 2), seconds.
+def mark_speech(
+    clip: np.ndarray, bridge: float = 0.3, pad: float = 0.04, depth: float = 30.0, margin: float = 9.0
+) -> np.ndarray:
+    """Mark speech on a clean clip at 8 kHz as a person would: (N,) -> float64 (n, 2), seconds.
 
     Energy criterion on frames of 25 ms every 10 ms of the band 200 to 3400 Hz: within `depth` dB of the loud frames
     (95 % quantile) and `margin` dB over the quiet ones (5 % quantile; at most 12 dB below the loud). Pauses below
@@ -123,7 +129,9 @@ def mark_speech(clip, bridge=0.3, pad=0.04, depth=30.0, margin=9.0):
     return np.clip(np.array(merged).reshape(-1, 2) + [-pad, pad], 0.0, len(clip) / RATE)
 
 
-def say(rng, talker, seconds, take_clip, marking=None):
+def say(
+    rng: Generator, talker: Talker, seconds: float, take_clip: TakeClip, marking: Mapping[str, float] | None = None
+) -> tuple[np.ndarray, np.ndarray, list[float]]:
     """Clips of the talker's voice for about `seconds`: (samples (N,), speech segments (n, 2) in seconds, the median pitch of
     each clip, Hz, nan where it has none).
 
@@ -158,8 +166,11 @@ def say(rng, talker, seconds, take_clip, marking=None):
     return samples, marks[marks[:, 1] - marks[:, 0] > 0.05], pitches
 
 
-def transmit(rng, talker, words, marks):
-    """One transmission as received, at a speech level of about 0 dB: (samples, offset of the words in samples)."""
+def transmit(rng: Generator, talker: Talker, words: np.ndarray, marks: np.ndarray) -> tuple[np.ndarray, int]:
+    """One transmission as received, at a speech level of about 0 dB: (samples (N,), offset of the words in samples).
+
+    words, marks: as of `say`.
+    """
     lead, tail = int(talker.before * uniform(rng, 0.5, 1.5) * RATE), int(talker.after * uniform(rng, 0.5, 1.5) * RATE)
     body = np.zeros(lead + len(words) + tail)
     body[lead : lead + len(words)] = words
@@ -185,7 +196,14 @@ def transmit(rng, talker, words, marks):
     return received, lead
 
 
-def converse(rng, transmissions, talkers, length, take_clip, marking=None):
+def converse(
+    rng: Generator,
+    transmissions: Sequence[Transmission],
+    talkers: Mapping[str, Talker],
+    length: int,
+    take_clip: TakeClip,
+    marking: Mapping[str, float] | None = None,
+) -> tuple[np.ndarray, list[tuple[float, float]], list[tuple[int, int, float]], list[float]]:
     """All transmissions of a stream: (track (length,), speech segments as a list of (start, end) in seconds, and where
     somebody is keyed, as a list of (first sample, end, dB of the noise that is heard with the words), pitches as of `say`)."""
     track, speech, keyed, pitches, free = np.zeros(length), [], [], [], 0.0
@@ -212,9 +230,11 @@ def converse(rng, transmissions, talkers, length, take_clip, marking=None):
     return track, speech, keyed, pitches
 
 
-def background(rng, length, floor):
-    """What is heard with nobody keyed: hiss, rumble, hum, a tone, all changing, `floor` dB in the speech band:
-    (length,)."""
+def background(rng: Generator, length: int, floor: float) -> np.ndarray:
+    """Sound of a loop with nobody keyed, `floor` dB in the speech band: (length,).
+
+    Hiss, rumble, hum and a tone, all changing.
+    """
     total = radio.noise(
         rng,
         length,
@@ -242,23 +262,25 @@ def background(rng, length, floor):
     return total * amplitude(floor - radio.level(radio.convolve(total, radio.band_kernel(200.0, 3400.0))))
 
 
-def receiver_level(rng, talkers, floor):
-    """Level in dB of an open receiver: 18 to 32 dB over the background, but heard beside the talkers, and no louder than
-    they are."""
+def receiver_level(rng: Generator, talkers: Mapping[Any, Talker], floor: float) -> float:
+    """Level in dB of an open receiver.
+
+    18 to 32 dB over the background of `floor` dB, but audible beside the talkers, and no louder than they are.
+    """
     levels = [talker.level for talker in talkers.values()]
     audible = np.median(levels) + uniform(rng, -20.0, -4.0)
     return float(min(max(floor + uniform(rng, 18.0, 32.0), audible), max(levels) + uniform(rng, -6.0, 3.0)))
 
 
-def control_gain(rng, track, quickest):
+def control_gain(rng: Generator, track: np.ndarray, quickest: float) -> np.ndarray:
     """A track (length,) behind a level control drawn at random, which takes `quickest` to 6 seconds to turn up again."""
     busy = np.quantile(radio.envelope(track, 0.01, 0.1, 200), 0.9)
     strength, attack, release = uniform(rng, 0.3, 0.9), uniform(rng, 0.005, 0.1), uniform(rng, quickest, 6.0)
     return track * radio.gain_control(track, busy, strength, attack, release, uniform(rng, 3.0, 14.0), 80)
 
 
-def record(rng, track):
-    """The recorder: level control, tape response and hiss, drop-outs, a coder's holes, level, offset: within +-1."""
+def record(rng: Generator, track: np.ndarray) -> np.ndarray:
+    """The recorder: level control, tape response and hiss, drop-outs, coder's holes, level, offset: (N,) -> (N,) within +-1."""
     length = len(track)
     if chance(rng, 0.45):
         track = control_gain(rng, track, 1.0)
@@ -276,14 +298,14 @@ def record(rng, track):
     return np.clip(track + (uniform(rng, -0.004, 0.004) if chance(rng, 0.3) else 0.0), -1.0, 1.0)
 
 
-def second_loop(transmissions, length):
+def second_loop(transmissions: Sequence[Transmission], length: int) -> list[Transmission]:
     """The talk of another loop that is heard as loud as the first: every second transmission, half a stream later."""
     seconds = length / RATE
     moved = [Transmission((one.start + seconds / 2) % seconds, one.role, one.seconds) for one in transmissions[::2]]
     return sorted(moved, key=lambda one: one.start)
 
 
-def squelch(rng, samples, keyed):
+def squelch(rng: Generator, samples: np.ndarray, keyed: receiver.Keyed) -> np.ndarray:
     """A stream that is digital silence where nobody is keyed and its receiver is closed: (N,) -> (N,)."""
     gate = receiver.on_off(rng, len(samples), (0.1, 5.0), (1.0, 60.0))
     gate = receiver.open_around(rng, gate, keyed)
@@ -292,7 +314,15 @@ def squelch(rng, samples, keyed):
     return samples * gate
 
 
-def render(rng, transmissions, seconds, voices, take_clip, signals, marking=None):
+def render(
+    rng: Generator,
+    transmissions: Sequence[Transmission],
+    seconds: float,
+    voices: Mapping[str, str],
+    take_clip: TakeClip,
+    signals: Sequence[np.ndarray],
+    marking: Mapping[str, float] | None = None,
+) -> tuple[np.ndarray, list[tuple[float, float]], list[float]]:
     """One stream: samples float64 (seconds * 8000,) within +-1, its speech segments, a list of (start, end), and the
     pitches of its clips, Hz, as of `say`.
 

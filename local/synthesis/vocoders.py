@@ -13,6 +13,7 @@ generator give the same result.
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -39,12 +40,32 @@ def convert_world(samples: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _world(samples, pitch, formants):
+    return analyse(samples).say(pitch, formants)
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Parameters of speech by WORLD. f0 (T,) in Hz, 0 where unvoiced; envelope and aperiodicity (T, 513); length in samples."""
+
+    f0: np.ndarray
+    envelope: np.ndarray
+    aperiodicity: np.ndarray
+    length: int
+
+    def say(self, pitch: float = 1.0, formants: float = 1.0) -> np.ndarray:
+        """Synthesise the speech (length,) with F0 and formants that many times as high."""
+        import pyworld
+
+        envelope = warp(self.envelope, formants)
+        return fit(pyworld.synthesize(self.f0 * pitch, envelope, self.aperiodicity, RATE, SHIFT_MS), self.length)
+
+
+def analyse(samples: np.ndarray) -> Analysis:
+    """Take speech (N,) apart by WORLD."""
     import pyworld
 
     f0, times, envelope = _envelope(samples)
-    aperiodicity = pyworld.d4c(samples, f0, times, RATE)
-    envelope = warp(envelope, formants)
-    return fit(pyworld.synthesize(f0 * pitch, envelope, aperiodicity, RATE, SHIFT_MS), len(samples))
+    return Analysis(f0, envelope, pyworld.d4c(samples, f0, times, RATE), len(samples))
 
 
 def warp(envelope: np.ndarray, factor: float) -> np.ndarray:

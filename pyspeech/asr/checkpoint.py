@@ -75,6 +75,11 @@ def load_model(folder: str | Path, device: str | torch.device = "cpu") -> Bundle
     return bundle
 
 
+def read_features(folder: str | Path) -> FbankConfig:
+    """The features that the model of `folder` hears; UserError as of `load_model`. No network is built for it."""
+    return model_file.read(folder, KIND, lambda content: FbankConfig(**content["fbank"]))
+
+
 def _build(content):
     model = Transducer(TransducerConfig(**content["transducer"]), content["vocabularies"])
     model.load_state_dict(content["model"])

@@ -20,6 +20,8 @@ PAUSE_KINDS = ("floor", "silence", "noise", "room", "end", "folder")  # pyspeech
 HOTWORDS_SCORE = 1.5  # bonus in log probability for each symbol of a hotword
 LM_ORDER, LM_WEIGHT = 6, 0.3  # n-grams of symbols; weight of their log probability in the search
 STRUCTURES = ("monolingual", "vanilla", "onehot", "multi_softmax")
+UNION = ("vanilla", "onehot")  # those with one output layer for all languages
+FREEZABLE = ("encoder", "predictor", "joint", "lid")  # pyspeech/asr/starting.py
 
 
 @dataclass
@@ -159,6 +161,29 @@ class SearchConfig:
     def changed(self, **options: int | float | None) -> "SearchConfig":
         """The same with other values of some options; None: as it is."""
         return replace(self, **{name: value for name, value in options.items() if value is not None})
+
+
+@dataclass
+class ContextConfig:
+    """Hotwords and language models in the search (pyspeech/asr/context.py)."""
+
+    hotwords: str = folder_or("none", what="hotwords: a text file with a phrase a line", file=True)  # phrases to prefer
+    hotwords_score: float = HOTWORDS_SCORE  # bonus in log probability for each symbol of a phrase without its own
+    # n-gram language models: train (estimated from the training transcripts) or a folder of CODE.arpa, all.arpa for vanilla
+    lm: str = folder_or("none", "train", what="ARPA files CODE.arpa over the symbols of the model")
+    lm_order: int = LM_ORDER  # longest n-grams of lm=train, in symbols
+    lm_weight: float = LM_WEIGHT  # weight of the log probability of the language model
+    lm_bonus: float = 0.0  # bonus for each symbol with a language model, against deletions
+    ilm_weight: float = 0.0  # weight of the transducer's own language model, which is subtracted
+
+    def check(self) -> None:
+        """Raise UserError for the first option that makes no sense."""
+        require = requirement("context", self)
+        require("hotwords_score", 0 < self.hotwords_score < math.inf, "a number above 0")
+        require("lm_order", self.lm_order >= 1, "at least 1")
+        for name in ("lm_weight", "lm_bonus", "ilm_weight"):
+            require(name, 0 <= getattr(self, name) < math.inf, "at least 0")
+        require("ilm_weight", not self.ilm_weight or self.lm != "none", "0 without lm")
 
 
 @dataclass

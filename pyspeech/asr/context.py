@@ -39,6 +39,7 @@ class Context:
         hotwords_score: Bonus in log probability for each symbol of a phrase that has no boost of its own.
         lm: An ARPA file over the model's symbols, or an Arpa; {language code: one} for a model with a vocabulary for each.
         lm_weight: Weight of the log probability of the language model.
+        lm_bonus: Added for each symbol with a language model, against deletions.
         ilm_weight: Weight of that of the transducer's internal language model, which is subtracted.
         language: Code of the language that is recognised, if it is given.
 
@@ -54,12 +55,14 @@ class Context:
         hotwords_score: float = HOTWORDS_SCORE,
         lm: Lm | Mapping[str, Lm] | None = None,
         lm_weight: float = LM_WEIGHT,
+        lm_bonus: float = 0.0,
         ilm_weight: float = 0.0,
         language: str | None = None,
     ) -> None:
         for name, value, good in (
             ("hotwords_score", hotwords_score, 0 < hotwords_score < math.inf),
             ("lm_weight", lm_weight, 0 <= lm_weight < math.inf),
+            ("lm_bonus", lm_bonus, 0 <= lm_bonus < math.inf),
             ("ilm_weight", ilm_weight, 0 <= ilm_weight < math.inf),
         ):
             if not good:
@@ -67,8 +70,10 @@ class Context:
         if ilm_weight and lm is None:
             raise UserError(f"ilm_weight {ilm_weight}: the internal language model is subtracted for another one; give lm too")
         self.model, self.units = bundle.model, bundle.units
-        self.hotwords_score, self.lm_weight, self.ilm_weight = hotwords_score, lm_weight, ilm_weight
-        self._graphs = {head: self._lm_graph(head, lm) for head, lm in self._by_head(lm, language).items()}
+        self.hotwords_score, self.ilm_weight = hotwords_score, ilm_weight
+        self._graphs = {
+            head: self._lm_graph(head, lm).scaled(lm_weight, lm_bonus) for head, lm in self._by_head(lm, language).items()
+        }
         self.hotwords = tuple(as_hotwords(hotwords))
         self._joined_lms, self._joined_lists, self._named = {}, {}, set()
         self._check(self.hotwords, self._heads(language))
@@ -81,11 +86,11 @@ class Context:
         hotwords: for each utterance phrases beside those of all; None: no others.
         """
         sources, heads = [], tuple(heads)
-        if any(head in self._graphs for head in heads) and self.lm_weight:
+        if any(head in self._graphs for head in heads):
             if heads not in self._joined_lms:
                 self._joined_lms[heads] = self._join([self._graphs.get(head) or self._empty(head) for head in heads])
             graph, starts = self._joined_lms[heads]
-            sources.append(Source(graph, starts[:, None].expand(-1, batch), self.lm_weight))
+            sources.append(Source(graph, starts[:, None].expand(-1, batch)))
         lists = self._lists(batch, hotwords)
         if any(lists):
             graph, starts = self._hotword_graphs(heads, tuple(dict.fromkeys(lists)))

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import torch
 
-TABLE_BYTES = 1 << 26  # of the rows kept for one graph; when they are full, the tables begin anew
+TABLE_BYTES = 1 << 27  # of the rows kept for one graph; those of further nodes are computed each time
 LEAST_ROWS = 256
 
 Arc = tuple[int, int, float, int]  # node, symbol, value, node that it leads to
@@ -101,6 +101,13 @@ class ContextGraph:
         starts = [graph.start + offset for graph, offset in zip(graphs, nodes, strict=True)]
         return cls(max(graph.size for graph in graphs), starts[0], first, **shifted, **same), starts
 
+    def scaled(self, weight: float, bonus: float = 0.0) -> ContextGraph:
+        """The graph whose value of each symbol is weight times that of this one, plus a bonus; every symbol must have an arc at
+        the root."""
+        values = weight * self.values + bonus
+        arcs = self.first, self.symbols, values, self.targets
+        return ContextGraph(self.size, self.start, *arcs, self.back, weight * self.weights, weight * self.pending)
+
     def to(self, device: torch.device) -> ContextGraph:
         """The same graph on a device; itself where it is there already."""
         return self if self.back.device == device else ContextGraph(*(_moved(part, device) for part in self._parts()))
@@ -115,29 +122,40 @@ class ContextGraph:
     @torch.inference_mode()
     def values_at(self, nodes: torch.Tensor) -> torch.Tensor:
         """Values of all symbols at nodes (R,): (R, V) float64; that of the blank is 0."""
-        table, rows = self._rows(nodes)
-        return table.values[rows]
+        return self._look_up(nodes)[0]
 
     @torch.inference_mode()
     def step(self, nodes: torch.Tensor, symbols: torch.Tensor) -> torch.Tensor:
         """Nodes (R,) that symbols (R,) lead to from nodes (R,)."""
-        table, rows = self._rows(nodes)
-        return table.targets[rows, symbols]
+        return self._look_up(nodes)[1].gather(1, symbols[:, None])[:, 0]
 
-    def _rows(self, nodes):
-        """(table, rows of it (R,)) of nodes (R,). A table only grows, so that other threads may read it meanwhile."""
+    @torch.inference_mode()
+    def advance(self, nodes: torch.Tensor, symbols: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """`step`, and `values_at` of the nodes that it leads to, in fewer operations.
+
+        nodes: (R,), which were given to `values_at` before, or came from here.
+        """
         table = self._table
-        rows = table.rows_of[nodes]
-        if bool((rows < 0).any()):
+        if table.full:
+            targets = self.step(nodes, symbols)
+            return targets, self.values_at(targets)
+        targets = table.targets[table.rows_of[nodes], symbols]
+        rows = table.rows_of[targets]
+        if len(rows) and int(rows.min()) < 0:
+            return targets, self.values_at(targets)
+        return targets, table.values[rows]
+
+    def _look_up(self, nodes):
+        """Values (R, V) and targets (R, V) at nodes (R,). Rows of the table never change, so that other threads may read it."""
+        table = self._table
+        missing = nodes[table.rows_of[nodes] < 0]
+        if len(missing):
             with self._lock:
-                table = self._table
                 missing = nodes[table.rows_of[nodes] < 0].unique()
-                if table.count and table.count + len(missing) > table.most:
-                    table = self._table = _Table(len(self.back), self.size, self.back.device)
-                    missing = nodes.unique()
-                table.add(missing, *self._expanded(missing))
-            rows = table.rows_of[nodes]
-        return table, rows
+                if len(missing) and not table.add(missing, *self._expanded(missing)):
+                    return self._expanded(nodes)
+        rows = table.rows_of[nodes]
+        return table.values[rows], table.targets[rows]
 
     def _expanded(self, nodes):
         """Values (R, V) and targets (R, V) of all symbols at nodes (R,), from the root to the nodes themselves."""
@@ -159,22 +177,28 @@ class ContextGraph:
 
 
 class _Table:
-    """Rows of the nodes met so far: rows_of (N,), -1 for others; values and targets, of which `count` rows are used."""
+    """Rows of the nodes met so far: rows_of (N,), -1 for others; values and targets, of which `count` rows are used. full: no
+    more rows are taken."""
 
     def __init__(self, nodes, size, device):
         self.rows_of = torch.full((nodes,), -1, dtype=torch.int64, device=device)
         self.values = torch.zeros(0, size, dtype=torch.float64, device=device)
         self.targets = torch.zeros(0, size, dtype=torch.int64, device=device)
-        self.count, self.most = 0, max(TABLE_BYTES // (16 * size), 1)
+        self.count, self.most, self.full = 0, TABLE_BYTES // (16 * size), False
 
     def add(self, nodes, values, targets):
+        """Whether there was room."""
+        self.full = self.full or self.count + len(nodes) > self.most
+        if self.full:
+            return False
         if self.count + len(nodes) > len(self.values):
-            rows = max(self.count + len(nodes), 2 * len(self.values), LEAST_ROWS)
+            rows = min(max(self.count + len(nodes), 2 * len(self.values), LEAST_ROWS), self.most)
             self.values, self.targets = _grown(self.values, rows), _grown(self.targets, rows)
         rows = torch.arange(self.count, self.count + len(nodes), device=nodes.device)
         self.values[rows], self.targets[rows] = values, targets
         self.rows_of[nodes] = rows  # last: whoever finds a row finds it filled
         self.count += len(nodes)
+        return True
 
 
 def _grown(table, rows):

@@ -1,15 +1,16 @@
-"""What the search adds to the log probabilities of the transducer: hotwords, language models, less the internal one.
+"""Terms that the search adds to the log probabilities of the transducer: hotwords, language models, less the internal one.
 
 A hypothesis y that is extended by a symbol v gets, beside log P(v | t, y) of the transducer,
 
     hotwords                 what the automaton of hotwords.py gives or takes back
-    shallow fusion           lm_weight * log P_LM(v | y)
+    shallow fusion           lm_weight * log P_LM(v | y) + lm_bonus
     internal language model  - ilm_weight * log P_ILM(v | y)
 
-and nothing for a blank. P_ILM is estimated by the transducer itself with an encoder output of zeros, over all symbols but the
-blank (Variani et al. 2020, Hybrid autoregressive transducer, section 4; Meng et al. 2021, Internal language model estimation
-for domain-adaptive end-to-end speech recognition, section 3). All of it depends on y and v alone, so that hypotheses with the
-same prefix have the same, and sums over alignments stay sums.
+and nothing for a blank. lm_bonus makes good that a language model makes symbols less probable, but not blanks (beta in
+McDermott et al. 2019, A density ratio approach to language model fusion). P_ILM is estimated by the transducer itself with an
+encoder output of zeros, over all symbols but the blank (Variani et al. 2020, Hybrid autoregressive transducer; Meng et al.
+2021, Internal language model estimation for domain-adaptive end-to-end speech recognition). All of it depends on y and v
+alone, so that hypotheses with the same prefix have the same, and sums over alignments stay sums.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import torch
+from torch.nn import functional
 
 if TYPE_CHECKING:
     from pyspeech.asr.context_graph import ContextGraph
@@ -31,7 +33,6 @@ class Source:
 
     graph: ContextGraph
     starts: torch.Tensor
-    weight: float = 1.0
 
 
 @dataclass
@@ -52,15 +53,16 @@ class Fusion:
     def __init__(self, model: Transducer, row_heads: torch.Tensor, context: SearchContext, predicted: torch.Tensor) -> None:
         """row_heads: (R,) int64, rows ordered by head, utterance, slot; predicted: (R, J), the projected predictions."""
         self.model, self.row_heads, self.ilm_weights = model, row_heads, context.ilm_weights
-        self.sources = [Source(item.graph.to(row_heads.device), item.starts, item.weight) for item in context.sources]
-        self.nodes = [
-            item.starts.to(row_heads.device).flatten().repeat_interleave(len(row_heads) // item.starts.numel())
-            for item in self.sources
-        ]
-        self.size = max(model.vocabulary_sizes)
+        self.graphs = [item.graph.to(row_heads.device) for item in context.sources]
+        starts = [item.starts.to(row_heads.device).flatten() for item in context.sources]
+        rows = [own.repeat_interleave(len(row_heads) // len(own)) for own in starts]
+        self.nodes = torch.stack(rows) if rows else row_heads.new_zeros(0, len(row_heads))
         if self.ilm_weights:
             self._silence = model.project_encoded(predicted.new_zeros(1, model.config.encoder_size))
-        self.bonus = self._bonus(self.nodes, row_heads, predicted)
+        size = max(model.vocabulary_sizes)
+        self.bonus = torch.zeros(len(row_heads), size, dtype=torch.float64, device=row_heads.device)
+        values = [graph.values_at(own) for graph, own in zip(self.graphs, self.nodes, strict=True)]
+        self.bonus += self._bonus(values, row_heads, predicted)
 
     def update(
         self,
@@ -72,29 +74,30 @@ class Fusion:
         predicted: torch.Tensor | None,
     ) -> None:
         """Rows `moved` take over those of `sources`; rows `new` are rows `parents`, extended by tokens, predicted (N, J)."""
-        stepped = []
+        found = []
         if len(new):
-            stepped = [item.graph.step(nodes[parents], tokens) for item, nodes in zip(self.sources, self.nodes, strict=True)]
+            before = self.nodes[:, parents]
+            found = [graph.advance(own, tokens) for graph, own in zip(self.graphs, before, strict=True)]
         if len(moved):
-            for rows in (self.bonus, *self.nodes):
-                rows[moved] = rows[sources]
+            self.bonus[moved] = self.bonus[sources]
+            self.nodes[:, moved] = self.nodes[:, sources]
         if len(new):
-            for nodes, own in zip(self.nodes, stepped, strict=True):
-                nodes[new] = own
-            self.bonus[new] = self._bonus(stepped, self.row_heads[new], predicted)
+            for own, (nodes, _) in zip(self.nodes, found, strict=True):
+                own[new] = nodes
+            self.bonus[new] = self._bonus([values for _, values in found], self.row_heads[new], predicted)
 
     def pending(self, first: int, last: int) -> torch.Tensor:
         """What rows first to last - 1 have to give back at the end of an utterance, (N,) float64."""
         pending = self.bonus.new_zeros(last - first)
-        for item, nodes in zip(self.sources, self.nodes, strict=True):
-            pending += item.weight * item.graph.pending[nodes[first:last]]
+        for graph, nodes in zip(self.graphs, self.nodes, strict=True):
+            pending += graph.pending[nodes[first:last]]
         return pending
 
-    def _bonus(self, nodes: Sequence[torch.Tensor], heads, predicted):
-        """(N, V) of rows at nodes, a tensor (N,) for each source."""
-        bonus = torch.zeros(len(heads), self.size, dtype=torch.float64, device=heads.device)
-        for item, own in zip(self.sources, nodes, strict=True):
-            bonus[:, : item.graph.size] += item.weight * item.graph.values_at(own)
+    def _bonus(self, values: Sequence[torch.Tensor], heads, predicted):
+        """(N, V) of rows with values (N, V or fewer) of each source."""
+        size = self.bonus.shape[1]
+        padded = [own if own.shape[1] == size else functional.pad(own, (0, size - own.shape[1])) for own in values]
+        bonus = sum(padded[1:], padded[0]) if padded else self.bonus.new_zeros(len(heads), size)
         for head, weight in self.ilm_weights.items():
             rows = (heads == head).nonzero()[:, 0]
             if len(rows):

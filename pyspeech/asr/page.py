@@ -1,4 +1,4 @@
-"""What a report page shows of recognition: which languages are taken for which, and the utterances with most errors, aligned
+"""Report page of recognition: confusion of languages, and the utterances with most errors, aligned
 word by word, with what the language identification said over time."""
 
 from __future__ import annotations

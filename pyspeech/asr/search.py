@@ -177,9 +177,6 @@ class BeamSearch:
             scores, parents, tokens = self._best(candidates)
             is_open = tokens != BLANK
             log_probs = scores - self.scores.gather(2, parents)
-            if self.fusion is not None:  # those of the transducer
-                places = parents * candidates.shape[-1] + tokens
-                log_probs = log_probs - self.fusion.bonus.reshape(heads, batch, -1).gather(2, places)
             self.scores = scores
             self._move(parents, tokens, log_probs, frame)
             if not is_open.any():
@@ -225,7 +222,11 @@ class BeamSearch:
         self.hashes = torch.where(self.scores == -math.inf, self.empty, hashes)
         self.nodes = self.nodes.gather(2, parents)
         if is_open.any():
-            self.nodes[is_open] = self._new_nodes(tokens[is_open], log_probs[is_open], self.nodes[is_open], frame)
+            log_probs = log_probs[is_open]
+            if self.fusion is not None:  # those of the transducer
+                rows = (self.own_rows[..., :1] + parents)[is_open]
+                log_probs = log_probs - self.fusion.bonus[rows, tokens[is_open]]
+            self.nodes[is_open] = self._new_nodes(tokens[is_open], log_probs, self.nodes[is_open], frame)
         # Often y + v is in a slot already when y is extended by v: then so is what the predictor says after it.
         match = self.hashes[..., :, None] == before[..., None, :]
         is_known = match.any(dim=-1)

@@ -1,4 +1,4 @@
-"""Which setting of early stopping a development set chooses, from the entries of early_stopping.json; no numpy."""
+"""Setting of early stopping that a development set chooses, from the entries of early_stopping.json; no numpy."""
 
 from __future__ import annotations
 

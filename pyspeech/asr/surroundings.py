@@ -33,7 +33,7 @@ NOISY = ("noise", "room", "folder")
 
 
 class Surroundings:
-    """What surrounds utterances at `rate` Hz.
+    """Pauses and noises around utterances at `rate` Hz.
 
     config: its pauses, longest_pause, pause_kinds, join and level_db count. noises: recordings for the kind folder, which is
     not drawn without.
@@ -45,7 +45,7 @@ class Surroundings:
 
     @property
     def used(self) -> bool:
-        """Whether anything of it is switched on."""
+        """Return True where any of it is switched on."""
         return bool(self.config.pauses or self.config.join or self.config.level_db)
 
     def joins(self) -> bool:

@@ -33,7 +33,7 @@ class LhotseAudio:
         try:
             from lhotse.serialization import deserialize_item
         except ImportError:
-            raise UserError(f"{self.where}: is read by lhotse, which is not installed; save it as audio first") from None
+            raise UserError(f"{self.where}: needs lhotse, which is not installed; save it as audio first") from None
         try:
             item = deserialize_item(json.loads(self.entry))
             return item.load_audio().T, item.sampling_rate

@@ -66,7 +66,7 @@ def _open_live(stream, raw):
         raise UserError(f"{NAME}: holds no samples")
     elif not is_file(start):
         raise UserError(NO_FILE.format(NAME))
-    log.warning("%s: read to its end first; only WAV (PCM, floats, A-law, mu-law) and raw samples are not", NAME)
+    log.warning("%s: is read to its end first; only WAV (PCM, floats, A-law, mu-law) and raw samples can be streamed", NAME)
     return open_stream(stream, NAME, start)
 
 
@@ -147,7 +147,7 @@ class LiveSource:
         if len(following) < 8 or following[:4].strip().isalnum():  # the end, or another chunk
             self._left, self._rest = 0, b""
             return
-        log.warning("%s: goes on where its header says it ends (a WAV above 4 GiB?); using what comes", self.name)
+        log.warning("%s: has more audio than its header says (a WAV above 4 GiB?); using all of it", self.name)
         self._left, self._rest = None, partial + following
 
     def skip(self, count: int) -> None:

@@ -24,7 +24,7 @@ KEPT = 4096  # bytes of a command's messages that are looked at
 
 
 def is_extended(name: str) -> bool:
-    """Whether a name is not that of a file; "x.ark:123" is where there is no file of that very name."""
+    """Return True for a name that is not that of a file; "x.ark:123" is one where there is no file of that very name."""
     return is_command(name) or _archived(name) is not None
 
 

@@ -32,7 +32,7 @@ def find_jobs(source: str, output: str) -> list[Job]:
     if table or directory:
         folder = Path(source) if directory else Path(source).parent
         if place.resolve() == folder.resolve():
-            raise UserError(f"{output}: is where {source} is; expected another folder")
+            raise UserError(f"{output}: is the folder of the input {source}; expected another one")
         return list(_of_data_dir(folder, place) if directory else _of_table(source, place))
     return [Job(os.path.basename(path), path, target=target) for path, target in _find_targets(source, output).items()]
 
@@ -82,7 +82,7 @@ def _find_targets(source, output):
             raise UserError(f"{target}: expected a file to write that is not {source} itself")
         return {files[0]: target}
     if Path(source).resolve() in (output.resolve(), *output.resolve().parents):
-        raise UserError(f"{output}: lies in the folder that is read, {source}; expected another place")
+        raise UserError(f"{output}: lies inside the input folder {source}; expected another place")
     return {path: output / Path(path).relative_to(source) for path in files}
 
 

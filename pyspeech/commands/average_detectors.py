@@ -59,7 +59,7 @@ def averaged(folders):
             if computed(other)[name] != wanted:
                 raise UserError(
                     f"{folder}: made with {name}={computed(other)[name]}, but {folders[0]} with {wanted}; expected "
-                    "trainings that began as one"
+                    "trainings from the same start"
                 )
     first.model.load_state_dict(mean(detector.model.state_dict() for detector in (first, *others)))
     return first

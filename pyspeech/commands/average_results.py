@@ -77,7 +77,7 @@ def main(arguments=None):
     ]
     found = average(runs)
     if not found:
-        raise UserError(f"{', '.join(options.results)}: no figure that all have matches {' '.join(options.only)}")
+        raise UserError(f"{', '.join(options.results)}: no figure common to all matches {' '.join(options.only)}")
     if options.json:
         write_json(options.json, found)
     print(

@@ -36,7 +36,7 @@ def main(arguments=None):
     if (folder / "utt2spk").exists():
         raise UserError(f"{folder}: is a data directory already; remove it or name another folder")
     if options.compress and not options.features:
-        raise UserError("--compress: is of the features that --features writes; name their options too")
+        raise UserError("--compress: applies to the features of --features FILE; add it")
     config = read_config(options.features) if options.features else None
     for name in ("feats.scp", "feats.ark", "utt2num_frames"):  # of an export that was killed
         (folder / name).unlink(missing_ok=True)
@@ -142,7 +142,7 @@ def check_length(where, recording, path):
     found = soundfile.info(os.fsencode(path)).duration  # pyright: ignore[reportArgumentType]
     if abs(found - recording.duration) > OVERSHOOT:
         raise UserError(
-            f"{where}: recording {recording.id} is said to have {recording.duration:.2f} s, and has {found:.2f} s ({path}); "
+            f"{where}: recording {recording.id} has {found:.2f} s of audio, not {recording.duration:.2f} s ({path}); "
             "prepare the corpus again"
         )
 
@@ -160,7 +160,7 @@ def place_of(cut, manifest, folder, name, digest):
         return os.path.abspath(source.source)
     target = folder.absolute() / "wav" / f"{safe_name(name)}.{digest[:8]}.wav"
     if kaldi_path(target) is None:
-        raise UserError(f"{target}: no path that wav.scp can have; choose another folder")
+        raise UserError(f"{target}: wav.scp cannot hold this path; choose another folder")
     if not target.exists():
         copy_recording(cut, target)
     return str(target)

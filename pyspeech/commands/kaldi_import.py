@@ -110,7 +110,7 @@ def copy_features(folder, target):
     for line, one in zip(read_table(folder / "feats.scp"), read_data_dir(folder), strict=False):
         path = target / f"{one.id}.npy"
         if not path.resolve().is_relative_to(target.resolve()):
-            raise UserError(f"{folder}: the utterance {one.id} has no name that a file in {target} can have")
+            raise UserError(f"{folder}: no file in {target} can have the name of utterance {one.id}; rename it")
         with atomic_path(path) as temporary:
             np.save(temporary, features(line.key).values.astype(np.float32))
         count += 1

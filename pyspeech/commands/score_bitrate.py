@@ -55,7 +55,7 @@ def with_durations(entries, options):
     for name, _ in entries:
         if known.get(name) is None:
             hint = "" if options.audio or options.durations else ", or --audio or --durations"
-            raise UserError(f"{where}: no duration of {name}; expected one of each utterance of {options.filelist}{hint}")
+            raise UserError(f"{where}: no duration for {name}; expected one for each utterance of {options.filelist}{hint}")
     return [(name, known[name]) for name, _ in entries]
 
 

@@ -22,7 +22,7 @@ def main(arguments=None):
 
         expected = expected_files(options.corpus, options.language)
     elif options.language:
-        raise UserError(f"--language {options.language}: needs --corpus, whose language it is")
+        raise UserError(f"--language {options.language}: needs --corpus")
     problems = check_submission(options.folder, expected)
     for path, problem in problems:
         print(f"{path}: {problem}")

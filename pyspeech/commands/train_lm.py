@@ -12,6 +12,7 @@ examples:
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments=None):
     options = parser().parse_intermixed_args(arguments)
-    status = set_up_messages()
+    set_up_messages()
     folder = find_model(options.model, KIND)
     from pyspeech.asr.checkpoint import load_model
     from pyspeech.asr.ngram import symbol_ngrams
@@ -59,11 +60,11 @@ def main(arguments=None):
     arpa = symbol_ngrams(texts, units, options.order)
     write_arpa(options.output, arpa)
     counts = ", ".join(f"{len(ngrams.words)} {order}-grams" for order, ngrams in enumerate(arpa.orders, start=1))
-    status.leave(f"{options.output}: {sum(map(bool, texts))} sentences; {counts}")
+    print(f"{options.output}: {sum(map(bool, texts))} sentences; {counts}")
     unknown = units.count_unknown(texts)
     if unknown:
         commonest = " ".join(character for character, _ in unknown.most_common(10))
-        status.leave(f"characters that the model lacks were left out, {unknown.total()} in all, such as {commonest}")
+        logging.warning("characters that the model lacks are left out, %d in all, such as %s", unknown.total(), commonest)
 
 
 def read_sentences(path: str, language: str | None) -> Iterator[str]:

@@ -74,7 +74,7 @@ def _source(cut):
 def supervision_of(cut: Cut) -> SupervisionSegment:
     """The one supervision of an utterance; UserError where there is none or more."""
     if len(cut.supervisions) != 1:
-        raise UserError(f"{cut.id}: {len(cut.supervisions)} supervisions; expected one utterance with its text a cut")
+        raise UserError(f"{cut.id}: {len(cut.supervisions)} supervisions; expected one utterance with its text in each cut")
     return cut.supervisions[0]
 
 

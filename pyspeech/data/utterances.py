@@ -37,7 +37,7 @@ def supervision_fields(line: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     """(the cut, its one supervision) of a line of a manifest, as dicts; UserError where there is none or more."""
     cut = json.loads(line)
     if len(cut.get("supervisions", ())) != 1 or "duration" not in cut:
-        raise UserError(f"{cut.get('id')}: expected one utterance of a recording, with its text, a cut")
+        raise UserError(f"{cut.get('id')}: expected one utterance of a recording, with its text, in each cut")
     return cut, cut["supervisions"][0]
 
 
@@ -68,12 +68,12 @@ class Utterances:
 
     @classmethod
     def read(cls, path: Path | str, speeds: Sequence[float] = ()) -> Utterances:
-        """Those of a manifest (.jsonl.gz); none where there is no such file."""
+        """Read the utterances of a manifest (.jsonl.gz); none where there is no such file."""
         return cls(read_lines(path), speeds, Path(path).parent)
 
     @classmethod
     def of(cls, cuts: Iterable[Cut], speeds: Sequence[float] = ()) -> Utterances:
-        """Those of some cuts."""
+        """Make the utterances of cuts."""
         return cls((json.dumps(cut.to_dict(), ensure_ascii=False).encode() for cut in cuts), speeds)
 
     def __len__(self) -> int:

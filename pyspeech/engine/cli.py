@@ -59,7 +59,7 @@ def parse(arguments: Sequence[str], options: Mapping[str, config.Option]) -> arg
     if int(flags.gpus or 1) > 1 and int(flags.jobs or 1) > 1:
         raise UserError(f"--jobs {flags.jobs} --gpus {flags.gpus}: one stage at a time has all GPUs; leave one of them out")
     if flags.device not in (None, "cpu"):
-        raise UserError(f"--device {flags.device}: expected cpu; a GPU is used without it, where there is one")
+        raise UserError(f"--device {flags.device}: expected cpu; without it a GPU is used, if there is one")
     flags.overrides, flags.site = site.split_overrides(flags.overrides)
     if flags.cluster not in (None, *QUEUES):
         raise UserError(f"--cluster {flags.cluster}: expected one of {', '.join(QUEUES)}")

@@ -256,7 +256,7 @@ def check_text(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise UserError(f"{text}: not UTF-8, as every file is that names it; rename the file or folder") from None
+        raise UserError(f"{text}: not UTF-8; rename the file or folder") from None
 
 
 def below(leaves: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:

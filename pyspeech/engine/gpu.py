@@ -57,7 +57,7 @@ def require_usable() -> None:
     """Raise UserError where there is a GPU that this environment cannot use, and nobody asked for the CPU."""
     problem = usable_gpus()[1]
     if problem:
-        raise UserError(f"{problem}; or, for those who mean it, on the CPU: --device cpu")
+        raise UserError(f"{problem}; add --device cpu to run on the CPU")
 
 
 def visible_gpus() -> list[Gpu]:

@@ -25,7 +25,7 @@ def run_command(recipe: Declaration, arguments: Sequence[str]) -> Experiment | N
     try:
         os.getcwd()
     except FileNotFoundError:
-        raise UserError("the present folder has been removed: go to another one") from None
+        raise UserError("the current folder has been removed: go to another one") from None
     flags = cli.parse(arguments, recipe.options)
     if flags.device:
         os.environ["PYSPEECH_DEVICE"] = flags.device

@@ -52,7 +52,7 @@ def place_of(selected: Sequence[Stage], flags: argparse.Namespace) -> Place:
     if place.size == 1:
         if gpus > 1 and not switched_off() and len(usable_gpus()[0]) < gpus:
             found = len(usable_gpus()[0]) or "no"
-            raise UserError(f"--gpus {gpus}: {found} GPU here to use; with --device cpu as many processes train on the CPU")
+            raise UserError(f"--gpus {gpus}: found {found} GPU; add --device cpu to train with as many processes on the CPU")
         return place
     if gpus not in (1, place.size):
         raise UserError(f"--gpus {gpus}: expected {place.size}, as WORLD_SIZE in the environment says")

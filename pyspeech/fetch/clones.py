@@ -23,7 +23,7 @@ def find_clone(folder: Path, repository: str) -> Path | None:
 def read_file(clone: Path, commit: str, path: str) -> bytes | None:
     """The contents of a file at a commit; None where the clone lacks it. Raises UserError where git is not installed."""
     if not shutil.which("git"):
-        raise UserError(f"git is not installed, which reading {clone} needs; install it, or go on without the clones")
+        raise UserError(f"reading {clone} needs git, which is not installed; install it, or leave the clones out")
     environment = {**os.environ, "GIT_NO_LAZY_FETCH": "1"}  # a partial clone would go to the network
     command = ["git", f"--git-dir={clone}", "cat-file", "blob", f"{commit}:{path}"]
     answer = subprocess.run(command, capture_output=True, env=environment)

@@ -145,7 +145,7 @@ def _check_lines(path, table):
     try:
         for line in read_table(path):
             if line.key == before:
-                yield f"{path}, line {line.number}: {line.key} for the second time; expected each id once"
+                yield f"{path}, line {line.number}: {line.key} is there twice; expected each id once"
             elif line.key < before:  # code points are ordered as the bytes of UTF-8 are
                 yield (
                     f"{path}, line {line.number}: {line.key} comes after {before}; expected the order of the C locale "

@@ -166,7 +166,7 @@ def _write_texts(folder, rows):
     lines = [(key, " ".join((one.text or "").split())) for (key, _), one in rows]
     none = next((one.id for _, one in rows if one.text is None), None)
     if none is not None and any(one.text for _, one in rows):
-        raise UserError(f"{none}: no text, though others have one; expected one of each utterance, or of none")
+        raise UserError(f"{none}: no text, though others have one; expected text of all utterances or of none")
     if none is None:
         for (key, text), (_, one) in zip(lines, rows, strict=True):
             found = FORBIDDEN.search(f"{key} {text}")

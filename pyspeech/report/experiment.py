@@ -1,4 +1,4 @@
-"""What an experiment folder tells of its runs: the command, its options, its stages, and the curves of its trainings.
+"""Runs of an experiment folder: the command, its options, its stages, and the curves of its trainings.
 
 All of it is read from files that the engine and the stages leave: conf.yaml, stages/*.json, logs/*.log, results.json and
 RESULTS.md.
@@ -56,7 +56,7 @@ class Experiment:
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """What ran, as (name, value); each value that the stages have had is named once."""
+        """Facts of the runs, as (name, value); each value that the stages have had is named once."""
         return [
             ("command", self.command),
             ("profile", self.profile or "none"),

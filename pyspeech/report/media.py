@@ -1,4 +1,4 @@
-"""What a page plays and looks at: excerpts as small OGG files beside it, spectrograms as pictures within it.
+"""Sound and pictures of a page: excerpts as small OGG files beside it, spectrograms within it.
 
 Both together are limited: what would go beyond it is left out, and the page says so.
 """

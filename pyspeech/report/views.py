@@ -1,4 +1,4 @@
-"""What each task adds to the page of an experiment: a module of the task with `view(experiment, media)`.
+"""Sections that each task adds to the page of an experiment: a module of the task with `view(experiment, media)`.
 
 A view is a list of sections, {"id", "title", "template", ...}: the template of that name shows the rest.
 """

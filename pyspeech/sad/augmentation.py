@@ -5,6 +5,8 @@ frequency response needs none of this: the networks' normalisation removes both,
 fills the missing bands.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 BAND_LOW_HZ = (50.0, 500.0)
@@ -16,10 +18,13 @@ TONE_LEVEL_DB = (-30.0, 0.0)
 DRIVE_DB = (0.0, 20.0)
 
 
-def augment(samples: np.ndarray, sampling_rate: int, probability: float) -> np.ndarray:
+def augment(
+    samples: np.ndarray, sampling_rate: int, probability: float, take_noise: Callable[[int], np.ndarray] | None = None
+) -> np.ndarray:
     """Disturb samples (N,) float32, each way with `probability`: a new array, same length, same labels.
 
-    What is called speech stays speech: it is never removed, only made harder.
+    What is called speech stays speech: it is never removed, only made harder. take_noise(N) gives recorded noise (N,) at any
+    level, one more way.
     """
     level = np.sqrt(np.mean(np.square(samples)))
     if level == 0:
@@ -27,6 +32,8 @@ def augment(samples: np.ndarray, sampling_rate: int, probability: float) -> np.n
     for disturb in (_limit_band, _step_gain, _add_noise, _add_tone, _overdrive):
         if np.random.random() < probability:
             samples = disturb(samples, level, sampling_rate)
+    if take_noise is not None and np.random.random() < probability:
+        samples = _add_recorded(samples, level, take_noise(len(samples)))
     return samples.astype(np.float32)
 
 
@@ -54,8 +61,13 @@ def _add_noise(samples, level, sampling_rate):
     # A first-order filter: pole near 1 is brown, near 0 is white, below 0 is blue.
     white = np.random.standard_normal(len(samples)).astype(np.float32)
     noise = np.asarray(lfilter([1.0], [1.0, -np.random.uniform(*NOISE_POLE)], white), np.float32)
-    noise *= level / np.sqrt(np.mean(np.square(noise)))
-    return samples + noise * _ratio(-np.random.uniform(*NOISE_SNR_DB))
+    return _add_recorded(samples, level, noise)
+
+
+def _add_recorded(samples, level, noise):
+    """Noise (N,) that is brought to a level below that of the samples; digital silence stays as it is."""
+    loudness = np.sqrt(np.mean(np.square(noise)))
+    return samples + noise * (level / loudness if loudness > 0 else 0.0) * _ratio(-np.random.uniform(*NOISE_SNR_DB))
 
 
 def _add_tone(samples, level, sampling_rate):

@@ -6,7 +6,7 @@ The defaults are the paper's (Heitkaemper et al. 2020, sections 3 and 4.2) where
 import math
 from dataclasses import dataclass, field, fields
 
-from pyspeech.errors import requirement
+from pyspeech.errors import folder_or, requirement
 from pyspeech.features.config import StftConfig  # noqa: F401 (one import for a recipe)
 from pyspeech.model_file import Kind
 from pyspeech.sad.registry import NETWORKS
@@ -88,6 +88,7 @@ class DatasetConfig:
     crop_seconds: float = 4.0  # length of a training crop in seconds
     batch_size: int = 24  # crops per batch
     augment: float = 0.5  # probability of each disturbance of a crop, 0 to 1 (augmentation.py); 0: off (the paper)
+    noise_dir: str = folder_or("none", what="noise recordings, such as of receivers")  # noise that augmentation adds too
     speed: int = 0  # play crops up to this many percent faster or slower, 0 to 50; 0: off (the paper)
     cold_start: float = 0.0  # probability that a crop is as at the start of a recording, 0 to 1; 0: off (the paper)
     cache_hours: float = 10.0  # keep a corpus of up to this many hours in memory, 58 MB an hour at 8 kHz
@@ -99,6 +100,7 @@ class DatasetConfig:
         require("batch_size", self.batch_size >= 1, "at least 1")
         for name in ("augment", "cold_start"):
             require(name, 0 <= getattr(self, name) <= 1, "0 to 1")
+        require("augment", self.augment > 0 or self.noise_dir == "none", "more than 0 with noise_dir, its probability")
         require("speed", 0 <= self.speed <= 50, "0 to 50 percent")
         require("cache_hours", self.cache_hours >= 0, "0 or more")
 

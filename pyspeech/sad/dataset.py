@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from pyspeech.audio.io import find_audio
 from pyspeech.audio.speed import play
 from pyspeech.data.cache import BoundedCache
 from pyspeech.data.cuts import read_samples
+from pyspeech.errors import UserError
 from pyspeech.sad.augmentation import augment
 from pyspeech.sad.segments import union
 
@@ -62,6 +64,7 @@ class CropDataset(torch.utils.data.Dataset):
         hours = sum(cut.duration for cut in streams) / 3600
         recordings = [cut.recording for cut in streams if cut.recording and hours <= config.cache_hours]
         self.audio = AudioReader(stft.sampling_rate, keep=recordings)
+        self.noises = None if config.noise_dir == "none" else Noises(config.noise_dir, stft.sampling_rate)
 
     def __getitem__(self, windows: Iterable[DataCut]) -> dict[str, torch.Tensor]:
         """windows: cuts. Returns tensors for B crops of T frames, with C frames of context to either side:
@@ -86,7 +89,7 @@ class CropDataset(torch.utils.data.Dataset):
         samples = self._read(window.recording, round(frames[0] * stft.shift), length, speed)
         targets = frame_targets(self.speech[window.recording_id], core, self.crop, stft, speed / 100)
         return {
-            "samples": augment(samples, stft.sampling_rate, self.config.augment),
+            "samples": augment(samples, stft.sampling_rate, self.config.augment, self.noises and self.noises.take),
             "valid": (frames >= self._first_heard(core)) & (frames < total),
             "targets": targets.astype(np.float32),
             "labelled": frames[self.context :][: self.crop] < labelled,
@@ -154,3 +157,27 @@ class AudioReader:
         seconds = min(last // self.sampling_rate + 2, recording.duration) - begin
         samples = read_samples(recording.to_cut().truncate(offset=begin, duration=seconds), self.sampling_rate)
         return samples[first - begin * self.sampling_rate : last - begin * self.sampling_rate]
+
+
+class Noises:
+    """Random stretches of the recordings in a folder and below, at one sampling rate.
+
+    UserError for a folder without audio, and for a file that cannot be read.
+    """
+
+    def __init__(self, folder: str, sampling_rate: int) -> None:
+        from lhotse import Recording
+
+        self._reader, self._recordings = AudioReader(sampling_rate), []
+        for path in find_audio([folder]):
+            try:
+                self._recordings.append(Recording.from_file(path.resolve(), recording_id=str(path)))
+            except Exception as error:
+                raise UserError(f"{path}: cannot be read as audio ({error}); remove it from data.noise_dir") from None
+
+    def take(self, length: int) -> np.ndarray:
+        """Return float32 (length,) from a random place; short recordings are repeated."""
+        recording = self._recordings[np.random.randint(len(self._recordings))]
+        there = self._reader.num_samples(recording)
+        start = np.random.randint(max(0, there - length) + 1)
+        return np.resize(self._reader.read(recording, start, min(length, there)), length)

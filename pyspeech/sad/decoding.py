@@ -27,7 +27,7 @@ class Scorer(Protocol):
     stft_config: StftConfig
     geometry: Geometry
     workers: int  # pieces that it scores at a time
-    causal: bool  # whether it scores the pieces of a recording in order
+    causal: bool  # it scores the pieces of a recording in order
 
     def score_piece(
         self, samples: np.ndarray, num_frames: int, first: int, count: int, state: np.ndarray | None = None

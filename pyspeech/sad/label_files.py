@@ -173,7 +173,7 @@ def _reader(path, line):
     if path.name.lower().endswith((".csv", ".tsv")) or _columns(_cells(line)):
         return _table
     raise UserError(
-        f"{path}: its first line is of no label format; expected Fearless Steps (tabs), RTTM, Audacity, TextGrid, CSV, "
+        f"{path}: its first line fits no label format; expected Fearless Steps (tabs), RTTM, Audacity, TextGrid, CSV, "
         "Kaldi segments or lhotse supervisions"
     )
 

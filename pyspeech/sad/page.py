@@ -1,4 +1,4 @@
-"""What a report page shows of speech activity detection: thresholds, and the worst misses and false alarms to look at and
+"""Report page of speech activity detection: thresholds, and the worst misses and false alarms to look at and
 listen to."""
 
 from __future__ import annotations

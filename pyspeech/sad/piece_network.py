@@ -51,8 +51,8 @@ class PieceNetwork(torch.nn.Module):
             return score_windows(self.temporal, hidden, begin, count, self.geometry)
         if self.causal:
             ahead = hidden[:, begin : begin + count + self.network.lookahead]
-            scores, state = self.temporal.advance(ahead, count, state)
-            return scores[0], state
+            scores, after = self.temporal.advance(ahead, count, state)
+            return scores[0], after
         return self.temporal(hidden)[0, begin : begin + count]
 
     def score_piece(

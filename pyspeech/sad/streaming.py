@@ -145,7 +145,7 @@ class StreamingDetector:
 
     def _check_going_on(self):
         if self._finished:
-            raise UserError("stream: it was finished; call reset() before a new recording")
+            raise UserError("stream: already finished; call reset() before a new recording")
 
     def _cut(self, over, going_on):
         if self._cuts is None:
@@ -207,7 +207,7 @@ class NetworkDecider:
     def _decide(self, pieces):
         decisions, scores = [np.zeros(0, bool)], [np.zeros(0, np.float32)]
         for piece in pieces:
-            found, self._state = self._scorer.score_piece(*piece, self._state)
+            found, self._state = self._scorer.score_piece(*piece, state=self._state)
             decisions.append(self._decisions.add(found))
             scores.append(found)
         return np.concatenate(decisions), np.concatenate(scores)

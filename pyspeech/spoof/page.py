@@ -1,4 +1,4 @@
-"""What a report page shows of fake audio detection: distributions of the scores with a threshold, DET curves, error rates by
+"""Report page of fake audio detection: distributions of the scores with a threshold, DET curves, error rates by
 engine, and the fakes that pass and the people who are called fake."""
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class GraphemeUnits(Inventory):
         self.graphemes = sorted(set(graphemes))
         wrong = [grapheme for grapheme in self.graphemes if len(grapheme) != 1 or grapheme.isspace()]
         if wrong:
-            raise UserError(f"graphemes: {wrong[0]!r} is not one character that is no space")
+            raise UserError(f"graphemes: {wrong[0]!r} is not a single character other than a space")
         self.languages = languages or {}
         self.symbols = [BLANK, *self.graphemes, *(WORD_START + grapheme for grapheme in self.graphemes)]
         self._index = {grapheme: number for number, grapheme in enumerate(self.graphemes, start=1)}
@@ -115,7 +115,7 @@ def merge_languages(units: dict[str, Kind] | list[Kind]) -> dict[str, dict]:
         codes = [code for item in units for code in item.languages]
         if len(set(codes)) < len(codes) or UNDETERMINED in codes or not codes:
             raise UserError(
-                f"union of units: each must be of one language that no other is of, these are of "
+                f"union of units: expected units of different languages, found "
                 f"{', '.join(codes) or 'none'}; build them with language=, or give {{code: units}}"
             )
         return {code: entry for item in units for code, entry in item.languages.items()}

@@ -164,7 +164,7 @@ def _columns(path, lines):
 
 def _add(found, where, name, value):
     if name in found:
-        raise UserError(f"{where}: {name} for the second time; expected each utterance once")
+        raise UserError(f"{where}: {name} is there twice; expected each utterance once")
     found[name] = value
 
 

@@ -91,8 +91,8 @@ class Trainer:
             raise UserError("training options average_best, patience: they need a validation, and there is none")
         if config.accumulate < distributed.world_size():
             raise UserError(
-                f"training option accumulate={config.accumulate}: expected at least {distributed.world_size()}, as each of the "
-                f"{distributed.world_size()} processes needs a batch of a step, which has `accumulate` of all of them"
+                f"training option accumulate={config.accumulate}: expected at least {distributed.world_size()}: each of the "
+                f"{distributed.world_size()} processes needs a batch in each step"
             )
         self.model, self.optimizer, self.batches = model, optimizer, batches
         self.config, self.folder, self.validate, self.extra = config, Path(folder), validate, extra
@@ -263,7 +263,7 @@ class Trainer:
             metrics = {name: float(value) for name, value in measured.items()}
         if self.config.minimize not in metrics:
             raise UserError(
-                f"training option minimize={self.config.minimize}: expected one of what validation gives, {', '.join(metrics)}"
+                f"training option minimize={self.config.minimize}: expected a figure of the validation: {', '.join(metrics)}"
             )
         return metrics
 
@@ -324,7 +324,7 @@ class Trainer:
             return not on_cpu and computes_in_bf16(self.device)
         if wanted and on_cpu and not computes_in_bf16(self.device):
             self.log.warning(
-                "training option bf16=true: this CPU has no instructions for it; trained in float32, many times as fast here"
+                "training option bf16=true: this CPU lacks the instructions; training in float32, which is faster here"
             )
             return False
         return wanted

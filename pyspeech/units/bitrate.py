@@ -93,7 +93,7 @@ def read_filelist(path: Path | str) -> list[tuple[str, float | None]]:
             continue
         name, seconds = _entry(line.strip())
         if name in entries:
-            raise UserError(f"{path}, line {number}: {name} for the second time; expected each file once")
+            raise UserError(f"{path}, line {number}: {name} is there twice; expected each file once")
         if seconds is not None and not 0 < seconds < math.inf:
             raise UserError(f"{path}, line {number}: a duration of {seconds:g} s; expected more than 0")
         entries[name] = seconds

@@ -225,7 +225,7 @@ def _listed(table):
         if place is None or fields[1].rstrip().endswith("|"):
             raise UserError(f"{table}, line {number}: '{line.strip()}'; expected `name path.ark:offset`")
         if fields[0] in places:
-            raise UserError(f"{table}, line {number}: {fields[0]} for the second time; expected each utterance once")
+            raise UserError(f"{table}, line {number}: {fields[0]} is there twice; expected each utterance once")
         offset, first, last = (place[part] and int(place[part]) for part in ("offset", "first", "last"))
         # Of Kaldi's ranges the last one belongs too.
         rows = slice(None) if first is None else slice(first, last + 1)  # pyright: ignore[reportOperatorIssue]

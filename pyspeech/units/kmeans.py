@@ -67,7 +67,9 @@ def draw_frames(parts: Iterable[torch.Tensor], most: int, seed: int) -> torch.Te
     kept, keys, waiting = [], [], 0
     for part in parts:
         if kept and part.shape[1] != kept[0].shape[1]:
-            raise UserError(f"k-means: frames of {kept[0].shape[1]} and of {part.shape[1]} numbers; expected as many in all")
+            raise UserError(
+                f"k-means: frames of {kept[0].shape[1]} and of {part.shape[1]} numbers; expected the same size in all"
+            )
         kept.append(part)
         keys.append(torch.rand(len(part), generator=generator, dtype=torch.float64))
         waiting += len(part)

@@ -1,4 +1,4 @@
-"""What a report page shows of unit discovery: ABX by pairs of phones and of speakers, the use of codebooks, and utterances
+"""Report page of unit discovery: ABX by pairs of phones and of speakers, the use of codebooks, and utterances
 beside their resyntheses, with their units."""
 
 from __future__ import annotations

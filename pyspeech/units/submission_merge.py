@@ -23,12 +23,10 @@ def merge_submissions(folders: Sequence[Path | str], out: Path | str) -> None:
     """
     out, languages, entries = Path(out), {}, {}
     if out.exists():
-        raise UserError(f"{out}: is there already; give a folder that is not, or take it away")
+        raise UserError(f"{out}: exists already; give a new folder, or remove this one")
     for folder in map(Path, folders):
         if problems := check_submission(folder):
-            raise UserError(
-                f"{folder}: {len(problems)} problems ({': '.join(problems[0])}); expected a submission that is right"
-            )
+            raise UserError(f"{folder}: {len(problems)} problems ({': '.join(problems[0])}); expected a valid submission")
         for language in LANGUAGES:
             if (folder / TRACK / language).is_dir():
                 if language in languages:

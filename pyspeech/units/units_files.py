@@ -58,7 +58,7 @@ def read_code_records(path: Path | str, text: str) -> dict[str, np.ndarray]:
 
 def _add(found, name, codes, where):
     if name in found:
-        raise UserError(f"{where}: {name} for the second time; expected each utterance once")
+        raise UserError(f"{where}: {name} is there twice; expected each utterance once")
     found[name] = codes
 
 

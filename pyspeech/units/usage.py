@@ -1,4 +1,4 @@
-"""How often the codes of a system occur, in the array files of units that its stage has left."""
+"""Counts of the codes of a system, in the array files of units that its stage has left."""
 
 from __future__ import annotations
 

@@ -1,12 +1,14 @@
 """Options of egs/indic: whether they fit each other, and which of them a training depends on."""
 
+from collections.abc import Callable
 from typing import Any
 
 from pyspeech.errors import requirement
 from pyspeech.text.tags import is_pattern
 from steps.asr.corpus import KINDS
+from steps.asr.start import check_start, start_inputs
 from steps.asr.train import SEEDS
-from steps.systems import check_fixed, check_list
+from steps.systems import check_fixed, check_list, if_used
 
 
 def check_options(conf: Any) -> None:
@@ -28,9 +30,22 @@ def check_options(conf: Any) -> None:
     check_fixed(conf, "model.structure", "model.lsp", "model.lid", "model.features")
     for name in ("stop_after", "stop_below"):
         require(name, all(0 <= value < float("inf") for value in getattr(conf, name) or [-1]), "numbers, each at least 0")
+    check_start(conf, SEEDS)
 
 
 def own_options(system: str) -> list[str]:
     """The options of a system's training beside those of all."""
     part = "finetune" if SEEDS[system] else "monolingual"
-    return [f"{part}_steps", f"{part}_lr", "steps_by_hours"] if SEEDS[system] or system == "monolingual" else []
+    own = [f"{part}_steps", f"{part}_lr", "steps_by_hours"] if SEEDS[system] or system == "monolingual" else []
+    return own if SEEDS[system] else [*own, "start_from", "freeze"]
+
+
+def read_by_training(system: str) -> Callable[[Any], list[str]]:
+    """A function of the configuration: what the training of a system reads, the model that it begins with among it."""
+
+    def inputs(conf):
+        seed = SEEDS[system]
+        first = [f"models/{seed}"] if seed else start_inputs(conf, system) if system in conf.systems else []
+        return if_used(system, "corpus", "units", "features/*.json", *first)(conf)
+
+    return inputs

@@ -29,12 +29,12 @@ NOTES = {
 
 
 def read_by_report(conf: Any) -> list[str]:
-    """What `report` reads, as patterns."""
+    """List what `report` reads, as patterns."""
     return ["corpus", "units", *(f"scores/{name}.json" for name in conf.systems), *if_used(LID, "early_stopping.json")(conf)]
 
 
 def report(exp: Experiment, conf: Any) -> None:
-    """The paper's tables and plots.
+    """Tables of the paper, and plots.
 
     results.json, RESULTS.md and figures/ in the experiment folder.
     """
@@ -61,7 +61,7 @@ def report(exp: Experiment, conf: Any) -> None:
 
 
 def corpus_note(conf: Any, described: Mapping[str, Any]) -> str:
-    """What was recognised, with its limits, and how much of it there is."""
+    """Describe the corpus that was recognised: its limits, and its size."""
     rows = [
         [
             language,
@@ -82,9 +82,10 @@ def corpus_note(conf: Any, described: Mapping[str, Any]) -> str:
 
 
 def additions_note(conf: Any) -> str:
-    """What the trainings had that the paper does not mention; None where that is nothing."""
+    """List what the trainings had beyond the paper's; None where that is nothing."""
     speeds = ", ".join(f"{speed:g}" for speed in conf.data.speeds)
     added = [
+        f"the weights of {conf.start_from} to begin with" if conf.start_from != "random" else None,
         f"a {conf.model.encoder} as encoder" if conf.model.encoder != "lstm" else None,
         f"dropout {conf.model.dropout:g}" if conf.model.dropout else None,
         f"copies of the training data at the speeds {speeds}" if speeds else None,

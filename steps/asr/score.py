@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspeech.engine.parts import in_parts
 from pyspeech.engine.process import model_processes
 from pyspeech.files import atomic_path, atomic_write, write_json
+from steps.asr.context import add_context
 from steps.asr.corpus import languages_of, load_cuts
 from steps.asr.tables import chance_notes, one_row
 from steps.asr.train import STRUCTURES
@@ -29,9 +30,9 @@ AT_ONCE = 64  # utterances that are recognised at a time: what a kill can lose
 
 
 def decode_system(exp: Experiment, conf: Any, system: str) -> None:
-    """decoded/<system>/<language>.jsonl, an utterance a line; errs- and recogs- files; scores/<system>.json, and the same
-    on the screen.
+    """Recognise the test sets with a system, and score them.
 
+    Makes decoded/<system>/<language>.jsonl, an utterance a line; errs- and recogs- files; scores/<system>.json.
     With language identification also decoded/<system>/dev, for early stopping to be chosen on. A stage that was killed goes
     on with the utterances that are missing.
     """
@@ -95,13 +96,18 @@ def recognizer(
 
     structure, place = STRUCTURES[system], exp.dir / "models" / system
     told = structure["structure"] != "vanilla" and not structure.get("lid")
-    load = lru_cache(maxsize=1)(lambda folder: load_model(folder, default_device()))
+    contexts = add_context(exp, conf, system)
+
+    @lru_cache(maxsize=1)
+    def load(folder):
+        bundle = load_model(folder, default_device())
+        return bundle, contexts(bundle)
 
     def decode(language, cuts):
-        bundle = load(place / language if structure["structure"] == "monolingual" else place)
+        bundle, context = load(place / language if structure["structure"] == "monolingual" else place)
         samples = [read_samples(cut, bundle.fbank.sampling_rate) for cut in cuts]
         with torch.inference_mode():
-            results = recognize(bundle, samples, language if told else None, conf.search)
+            results = recognize(bundle, samples, language if told else None, conf.search, context=context)
         found = []
         for cut, result in zip(cuts, results, strict=True):
             supervision = cut.supervisions[0]
@@ -191,8 +197,11 @@ def read_decoded(folder: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def stop_early(exp: Experiment, conf: Any, system: str) -> None:
-    """early_stopping.json, Table 7: an entry for every rule and setting, of the test set; "dev" in it is the same of dev,
-    None without dev. system: one with language identification."""
+    """Write early_stopping.json, Table 7: an entry for every rule and setting, of the test set.
+
+    "dev" in it is the same of dev, None without dev. No entries where nothing of the test set was decoded.
+    system: one with language identification.
+    """
     from pyspeech.asr.config import STOPPING_RULES, EarlyStopping
 
     settings = [EarlyStopping()] + [
@@ -214,6 +223,7 @@ def stop_early(exp: Experiment, conf: Any, system: str) -> None:
                 "dev": dev,
             }
             for setting, test, dev in figures
+            if test is not None
         ],
     )
 
@@ -246,7 +256,7 @@ def stopped_early(folder: Path, settings: Sequence[EarlyStopping]) -> Sequence[A
 
 
 def pooled(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The figures of an early stopping from those of its utterances."""
+    """Pool the figures of the utterances of an early stopping."""
     from pyspeech.asr.early_stopping import overall_t_avg
 
     return {

@@ -116,7 +116,7 @@ def languages_of(results: Mapping[str, Any]) -> list[str]:
 
 
 def in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Those of `known` that are in `names`, in its order, then the others sorted."""
+    """Sort `names`: those of `known` in its order, then the others by name."""
     return [name for name in known if name in names] + sorted(set(names) - set(known))
 
 
@@ -188,7 +188,7 @@ def mean_accuracy(lid: Mapping[str, Any], languages: Sequence[str]) -> float | N
 
 
 def undecided_note(results: Mapping[str, Any]) -> str | None:
-    """Which languages a model without language identification cannot tell from each other; None where it tells all."""
+    """List languages that a model without language identification cannot tell apart; None where it tells all."""
     codes = {
         code
         for scores in results["models"].values()

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyspeech.asr.config import UNION
 from steps.asr.corpus import describe_corpus, languages_of, load_units, read_utterances
+from steps.asr.start import first_bundle, make_model, stats_of
 
 if TYPE_CHECKING:
     from pyspeech.asr.dataset import UtteranceDataset
-    from pyspeech.asr.networks import Transducer
     from pyspeech.asr.surroundings import Surroundings
     from pyspeech.asr.training import TransducerTraining
     from pyspeech.engine.run import Experiment
-    from pyspeech.text.units import Units
     from pyspeech.training.config import TrainConfig
 
 STRUCTURES = {  # options of TransducerConfig
@@ -39,7 +39,6 @@ SEEDS = {
     "onehot_finetuned": "onehot",
     "multi_softmax_finetuned": "multi_softmax",
 }
-UNION = ("vanilla", "onehot")  # structures with one output layer for all languages
 
 
 def train_system(exp: Experiment, conf: Any, system: str, seed: str | None = None) -> None:
@@ -88,14 +87,14 @@ def train_model(
     from pyspeech.asr.checkpoint import save_model
     from pyspeech.asr.dataset import UtteranceDataset
     from pyspeech.asr.training import TransducerTraining, compute_loss
-    from pyspeech.features.fbank import GlobalStats
     from pyspeech.features.frame_store import FrameStore
     from pyspeech.training.run import train as run_training
 
     corpus = exp.dir / "corpus"
     structure = STRUCTURES[system]
     units = load_units(exp.dir / "units", languages, union=structure["structure"] in UNION)
-    stats = GlobalStats.load(exp.dir / "features" / "stats.json")
+    start = first_bundle(exp, conf, system, seed)
+    stats = stats_of(exp, start)
     exp.log.info("%s: %s", name, ", ".join(f"{language} {units[language].size} symbols" for language in languages))
     limits, pooled = (conf.data.batch_seconds, conf.data.max_utterances), conf.data.pooled and structure["structure"] in UNION
 
@@ -125,7 +124,8 @@ def train_model(
     validate = dev_loss(dev, present, limits) if present else None
 
     def make_training():
-        return TransducerTraining(make_model(exp, conf, structure, units, seed), conf.loss, train.warmup_steps)
+        model = make_model(conf, structure, units, start, seed, exp.log)
+        return TransducerTraining(model, conf.loss, train.warmup_steps)
 
     training = run_training(
         make_training, dataset, sampler, compute_loss, train, exp.dir / "training" / name, validate, exp.log
@@ -152,23 +152,6 @@ def surroundings_of(conf: Any) -> Surroundings | None:
     folder = conf.data.noise_dir
     surroundings = Surroundings(conf.data, conf.features.sampling_rate, () if folder == "none" else find_audio([folder]))
     return surroundings if surroundings.used else None
-
-
-def make_model(
-    exp: Experiment, conf: Any, structure: Mapping[str, Any], units: Mapping[str, Units], seed: str | None = None
-) -> Transducer:
-    """A new Transducer over the languages of `units`, or the one for its language of the system `seed`."""
-    from pyspeech.asr.checkpoint import load_model
-    from pyspeech.asr.finetune import symbols_in_union, to_monolingual
-    from pyspeech.asr.networks import Transducer
-
-    if not seed:
-        config = replace(conf.model, features=conf.features.dim, **structure)
-        return Transducer(config, {language: entry.size for language, entry in units.items()})
-    bundle = load_model(exp.dir / "models" / seed)
-    [(language, own)] = units.items()
-    union = bundle.model.config.structure in UNION
-    return to_monolingual(bundle.model, language, symbols_in_union(bundle.units[language], own) if union else None).train()
 
 
 def dev_loss(

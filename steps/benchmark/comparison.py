@@ -85,12 +85,12 @@ def work_changes(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[st
 
 
 def is_disturbed(line: Mapping[str, Any]) -> bool:
-    """Whether others kept the machine busy."""
+    """Return True where other programs kept the machine busy."""
     return (line.get("pressure") or 0.0) > DISTURBED
 
 
 def overlap(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether the ranges of two lists of numbers meet."""
+    """Return True where the ranges of two lists of numbers meet."""
     return min(one) <= max(other) and min(other) <= max(one)
 
 

@@ -123,7 +123,7 @@ def loading_pieces(recipe: str, profile: str, folder: Path, settings: Sequence[s
 
 
 def first_items(sampler: Any, count: int) -> list[Any]:
-    """What a sampler yields first, from the beginning again where that is less."""
+    """Return the first items of a sampler, from the beginning again where it has fewer."""
     if hasattr(sampler, "set_epoch"):
         sampler.set_epoch(0)
     items = list(islice(sampler, count))

@@ -58,7 +58,7 @@ PLANS = {
 
 
 class Training(NamedTuple):
-    """What a stage calls pyspeech.training.run.train with, and the recipe's configuration."""
+    """The arguments of a stage for pyspeech.training.run.train, and the recipe's configuration."""
 
     make_model: Any
     dataset: Any

@@ -20,9 +20,12 @@ LOOKING = 0.02  # ... which take at most this share of the time
 
 
 class Outcome(NamedTuple):
-    """What became of a program: its exit status (negative: the signal that ended it), seconds, those of computing on all cores
-    by it and by what it has waited for, the most gigabytes (2^30 bytes) that it and all that it started held at a time, its
-    lines (standard output and error), whether `stop` ended it."""
+    """The end of a program.
+
+    status: its exit status (negative: the signal that ended it); seconds; those of computing on all cores by it and by what it
+    has waited for; the most gigabytes (2^30 bytes) that it and all that it started held at a time; its lines (standard output
+    and error); True where `stop` ended it.
+    """
 
     status: int
     seconds: float

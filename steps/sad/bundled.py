@@ -29,7 +29,7 @@ def check_options(conf: Any) -> None:
 
 
 def prepare(exp: Experiment, conf: Any) -> None:
-    """Simulated radio, close speech and recordings without speech; the labels of words and of turns."""
+    """Simulate radio, close speech and recordings without speech; labels of words and of turns."""
     from local.detector import scenes
     from local.fearless import ami_clips
 

@@ -135,7 +135,7 @@ def detect_networks(
 
 
 def labels_of_dev(exp: Experiment, cuts: Sequence[DataCut]) -> tuple[list[list[tuple[float, float, str]]], list[float]]:
-    """What a threshold is tuned on, as pyspeech.sad.thresholds takes it: the label rows and the seconds of each cut of dev."""
+    """Read the label rows and the seconds of each cut of dev, as pyspeech.sad.thresholds takes them."""
     return read_references(exp.dir / "corpus" / "reference" / "dev", cuts), [cut.duration for cut in cuts]
 
 
@@ -147,15 +147,17 @@ def read_references(folder: Path | str, cuts: Sequence[DataCut]) -> list[list[tu
 
 
 def read_scores(folder: Path | str, cut: DataCut) -> np.ndarray:
-    """What `write_scores` stored for a stream: float32 (T,)."""
+    """Read the scores that `write_scores` stored for a stream: float32 (T,)."""
     import numpy as np
 
     return np.load(Path(folder) / f"{cut.recording_id}.npy")
 
 
 def sweep_in_parts(kind: str, cuts: Sequence[DataCut], sweep: Callable[..., list[Sweep]], exp: Experiment) -> list[Sweep]:
-    """What a sweep over the streams of dev gives, a Sweep for each collar, a stream a part. sweep: sweep(cut, [its label rows],
-    [its seconds]) -> that of the stream alone. kind: as for `in_parts`."""
+    """Sweep over the streams of dev, a stream a part; return a Sweep for each collar.
+
+    sweep: sweep(cut, [its label rows], [its seconds]) -> that of the stream alone. kind: as for `in_parts`.
+    """
     (found,) = sweeps_in_parts(kind, cuts, {"": sweep}, exp).values()
     return found
 

@@ -67,7 +67,7 @@ def trained(*others: str) -> Callable[[Any], list[str]]:
 
 
 def tuned(conf: Any) -> list[str]:
-    """What tuning makes."""
+    """List the outputs of tuning."""
     return [
         f"models/{pattern(conf.systems)}/model.pt",
         f"sweeps/{pattern([*conf.systems, VOTES[1]])}.json",

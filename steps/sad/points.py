@@ -45,7 +45,7 @@ def kind_of(cut: Cut) -> str:
 
 
 def choose_points(exp: Experiment, conf: Any) -> None:
-    """Threshold, smoothing and least lengths of the operating points, from dev.
+    """Tune threshold, smoothing and shortest lengths of the operating points on dev.
 
     points.json: {"turns", "words": OperatingPoint with the lowest DCF on dev, of those that call no more than the share
     `quiet_limit` of its recordings without speech speech}.
@@ -71,7 +71,7 @@ def choose_points(exp: Experiment, conf: Any) -> None:
 
 
 def export(exp: Experiment, conf: Any) -> None:
-    """The network with its operating points as one ONNX file.
+    """Export the network and its operating points as one ONNX file.
 
     models/detector/model.onnx: the network with its operating points.
     """
@@ -123,7 +123,7 @@ def _score(point, material, stft):
 
 
 def report(exp: Experiment, conf: Any) -> None:
-    """The tables, with the statistical system beside.
+    """Tables, with the statistical system for comparison.
 
     results.json and RESULTS.md: both points on every kind of recording of dev and eval, and the statistical system.
     """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def report(exp: Experiment, conf: Any) -> None:
-    """The tables and figures.
+    """Tables and figures.
 
     results.json, RESULTS.md and figures/ in the experiment folder.
     """
@@ -57,10 +57,13 @@ def report(exp: Experiment, conf: Any) -> None:
 
 
 def describe_corpus(corpus: Path, conf: Any) -> dict[str, Any]:
-    """What the figures were measured on: {"name", "simulated": whether by its nature, set: {"streams", "simulated":
-    how many of them, "minutes", "speech": share of the time, None where there are no labels, "real": how many are of
-    the folders `real`, where some are, "pitch": as of
-    `pitch_statistics`, where voices were simulated}}."""
+    """Describe the corpus of the figures.
+
+    Returns:
+        {"name", "simulated": True where all of it is, set: {"streams", "minutes", "simulated": number of simulated streams,
+        "speech": share of the time, None without labels, "real": number of streams of the folders `real`, where there are some,
+        "pitch": of `pitch_statistics`, where voices were simulated}}.
+    """
     described = {"name": "mini" if conf.corpus == "mini" else Path(conf.corpus).name, "simulated": conf.corpus == "mini"}
     pitches = read_pitches(corpus)
     for name in ["train", *scored_sets(corpus)]:

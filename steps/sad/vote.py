@@ -87,7 +87,7 @@ def votes(
 
 
 class Decisions:
-    """What networks decide for streams of dev at any threshold: each is worked out once, and kept as bits."""
+    """Decisions of networks on streams of dev at any threshold: each is computed once, and kept as bits."""
 
     def __init__(self) -> None:
         self.bits = {}

@@ -37,7 +37,7 @@ OPTIONS = [
 
 
 def collect_backgrounds(exp: Experiment, conf: Any) -> None:
-    """Noise, music and rooms for training, which no other set has; after `prepare`, which takes all cores.
+    """Noise, music and rooms for training alone.
 
     Fill backgrounds/, and say in backgrounds/sources.json what with: {kind: text}. Goes on after a kill. UserError for
     folders that cannot be used, and where packages cannot be downloaded, unless the corpus is a folder.
@@ -79,7 +79,7 @@ def sources(
             if conf.corpus == "mini":
                 raise
             log.warning(
-                "%s: made up, as packages cannot be had; better name a folder, augment.%s_dir=DIR: %s", kind, kind, error
+                "%s: simulated, because packages cannot be had; better name a folder, augment.%s_dir=DIR: %s", kind, kind, error
             )
             value = "simulated"
     if value == "simulated":

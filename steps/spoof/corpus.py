@@ -35,7 +35,7 @@ NAMED = {  # what the names of folders begin with
 
 
 def prepare(exp: Experiment, conf: Any) -> None:
-    """Corpus to Lhotse manifests: train, dev, adapt, eval; checks that the files alone give nothing away."""
+    """Corpus to Lhotse manifests: train, dev, adapt and eval; check for shortcuts in the files."""
     out, log = exp.dir / "corpus", exp.log
     if conf.corpus == "mini":
         from local.add2022 import mini
@@ -57,7 +57,7 @@ def fetch_public(conf: Any, log: logging.Logger) -> Path:
 
 
 def prepare_tests(exp: Experiment, conf: Any) -> None:
-    """Corpora to test on alone to Lhotse manifests, of their eval set where they have several."""
+    """Corpora of the option `test` to Lhotse manifests: their eval set, where they have several."""
     for name, corpus in conf.test.items():
         parts = exp.parts and exp.parts._replace(folder=exp.parts.folder / name)
         try:

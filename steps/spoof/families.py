@@ -52,12 +52,12 @@ def families_left_out(conf: Any, corpus: Path, log: logging.Logger) -> list[str]
         raise UserError(f"leave_out: {unknown[0]}; expected families of the fakes in train: {known}")
     everything = [group for group in wanted if len(group.split(TOGETHER)) == len(found)]
     if everything:
-        raise UserError(f"leave_out: train has fakes of {everything[0]} alone, and nothing to learn from without it")
+        raise UserError(f"leave_out: train has fakes of {everything[0]} alone; without these there is nothing to learn from")
     return wanted
 
 
 def leave_out(exp: Experiment, conf: Any) -> None:
-    """The last of the systems trained without some families of engines, and its error rates on these.
+    """Train the last system without some families of engines; error rates on these.
 
     families.json: {family: {"genuine", "fake": utterances of eval, "engines": {engine: utterances}, "kind": of engines,
     "group": the families left out together, "steps": conf.left_out_steps, "trained": {"eer", "interval", "conditions":

@@ -39,7 +39,7 @@ def own_options(system: str) -> list[str]:
 
 
 def read_by_report(conf: Any) -> list[str]:
-    """What the tables are made of."""
+    """List what the tables are made of."""
     differences = "{differences,families}.json" if conf.leave_out else "differences.json"
     return [*all_corpora(conf), "backgrounds/sources.json", differences, *(f"scores/{name}{{,.json}}" for name in conf.systems)]
 

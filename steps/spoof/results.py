@@ -31,7 +31,7 @@ HISTOGRAMS = ("rnm_sm", "rnm_sm_mc0.8")  # the two panels of Figure 3, trained o
 
 
 def report(exp: Experiment, conf: Any) -> None:
-    """Table 3, the histograms of Figure 3 and detection error curves.
+    """Table 3, the histograms of Figure 3 and DET curves.
 
     results.json, RESULTS.md and figures/ in the experiment folder.
     """
@@ -87,8 +87,11 @@ def plot_scores(
 
 
 def own_probability(ratios: np.ndarray, calibration: Mapping[str, float]) -> np.ndarray:
-    """What the network itself says, (n,) from 0 to 1: of calibrated scores (n,), the logistic function of the mean log odds
-    of an utterance's windows that they were. calibration: the fields of a Calibration."""
+    """Undo a calibration: the probability that the network itself gives, (n,) from 0 to 1.
+
+    Calibrated scores (n,) were mean log odds of an utterance's windows; this is the logistic function of these.
+    calibration: the fields of a Calibration.
+    """
     from pyspeech.spoof.calibration import Calibration
 
     return Calibration().probability(Calibration(**calibration).score(ratios))

@@ -158,7 +158,7 @@ def divide(scores: Mapping[str, float], labels: Mapping[str, Label]) -> tuple[li
 
 
 def compare_systems(exp: Experiment, conf: Any) -> None:
-    """Paired differences between systems on eval and each corpus to test on, on all fakes and on those of unseen engines.
+    """Paired differences between systems, on all fakes and on those of unseen engines.
 
     differences.json: `differences` of those pairs of COMPARED that are among the systems.
     """
@@ -210,7 +210,7 @@ def difference(
 
 
 def unseen_labels(corpus: Path, labels: Mapping[str, Label]) -> dict[str, Label]:
-    """Those of {utterance: Label} that are genuine or of an engine (attack) that neither train nor dev has."""
+    """Select genuine utterances and those of engines (attacks) that neither train nor dev has. labels: {utterance: Label}."""
     from pyspeech.spoof.formats import label_of
 
     seen = {

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pyspeech.errors import UserError
+from steps.systems import check_same_features
 
 if TYPE_CHECKING:
     from pyspeech.spoof.networks import DetectorNetwork
@@ -28,9 +29,7 @@ def check_start(conf: Any) -> None:
         theirs = asdict(read_features(_place(conf)))
     except UserError as error:
         raise UserError(f"start_from={conf.start_from}: {error}") from None
-    wrong = [f"features.{name}={str(value).lower()}" for name, value in theirs.items() if getattr(conf.features, name) != value]
-    if wrong:
-        raise UserError(f"start_from={conf.start_from}: its weights are for other features; expected {' '.join(wrong)}")
+    check_same_features(conf, theirs)
 
 
 def first_model(conf: Any) -> DetectorNetwork:

@@ -88,19 +88,22 @@ def detail_table(scores: Mapping[str, Any], name: str, kind: str) -> str | None:
 
 
 def corpus_table(counts: Mapping[str, Mapping[str, Any]]) -> str:
-    """What there is of each set; counts: {set: {"genuine", "fake", "minutes"}}."""
+    """Size of each set. counts: {set: {"genuine", "fake", "minutes"}}."""
     rows = [[name, sizes["genuine"], sizes["fake"], f"{sizes['minutes']:.1f}"] for name, sizes in counts.items()]
     return markdown_table(["set", "genuine", "fake", "minutes"], rows)
 
 
 def sources_note(sources: Mapping[str, str]) -> str:
-    """What augmentation mixes with speech: {kind: what, of what}."""
+    """Describe what augmentation mixes with speech. sources: {kind: of what}."""
     return "Heard with the speech in training: " + "; ".join(f"{kind}, {text}" for kind, text in sources.items()) + "."
 
 
 def shortcut_note(shortcuts: Mapping[str, Any]) -> str:
-    """What a linear model makes of the files alone: {"files": {set: EER}, "mel": {set: EER}}, and "pages" where there are some:
-    {"files", "mel": {"over", "within": EER, "pages": number}}."""
+    """Report the EER of a linear model that sees the files alone.
+
+    shortcuts: {"files": {set: EER}, "mel": {set: EER}}, and where the corpus tells pages "pages": {"files", "mel": {"over",
+    "within": EER, "pages": number}}.
+    """
 
     def listed(kind):
         return ", ".join(f"{title(name)} {percent(value, 1)} %" for name, value in shortcuts[kind].items())
@@ -132,7 +135,7 @@ def difference_note(difference: Mapping[str, Any]) -> str:
 
 
 def choice_note(scores: Mapping[str, Any]) -> str:
-    """What has chosen the weights of the systems that there are, and what the paper's figures are of."""
+    """Say which set has chosen the weights of the systems, and which data the paper's figures are for."""
     data = {TABLE_3[system][0] for system in scores}
     said = ["Dev. chooses the weights of what is trained on Train."] if "Train" in data else []
     if "Train+Dev." in data:
@@ -192,7 +195,7 @@ def _company(family, entry):
 
 
 def families_note(system: str, families: Mapping[str, Any]) -> str:
-    """What the two columns of `families_table` are."""
+    """Explain the two columns of `families_table`."""
     shares = {entry["steps"] for entry in families.values()} - {1.0}
     shorter = f", in {percent(shares.pop(), 0)} % of the steps" if shares else ""
     return (
@@ -232,7 +235,7 @@ def sets_of(scores: Mapping[str, Any]) -> list[str]:
 
 
 def title(name: str) -> str:
-    """What tables call a set."""
+    """Name of a set in tables."""
     return SETS.get(name, name)
 
 

@@ -147,7 +147,7 @@ def train_detector(
 
 
 def say_drawn(cuts: Sequence[Cut], often: Mapping[str, float], log: logging.Logger, some_left_out: bool = False) -> None:
-    """Which fakes conf.data.often draws more often, and a warning of names that no fake has: mistyped ones."""
+    """Log which fakes conf.data.often draws more often; warn of names that no fake has."""
     from pyspeech.spoof.formats import label_of
 
     count = Counter(label.attack for label in map(label_of, cuts) if not label.genuine)

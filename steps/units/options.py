@@ -25,7 +25,7 @@ def check_options(conf: Any) -> None:
 
 
 def anchors(conf: Any) -> list[str]:
-    """What the anchors' stage makes."""
+    """List the outputs of the anchors' stage."""
     return [f"scores/{anchors_of(conf)}.json", f"units/{anchors_of(conf)}"]
 
 
@@ -35,11 +35,11 @@ def spoken_model(conf: Any) -> list[str]:
 
 
 def submitted(conf: Any) -> list[str]:
-    """What a submission is made of."""
+    """List what a submission is made of."""
     return ["corpus", "models/synthesis", f"units/{conf.synthesis}", "wavs"]
 
 
 def read_by_report(conf: Any) -> list[str]:
-    """What the tables are made of."""
+    """List what the tables are made of."""
     systems = [anchors_of(conf), *conf.systems]
     return ["synthesis.json", *(path for name in systems for path in (f"scores/{name}.json", f"units/{name}"))]

@@ -20,7 +20,7 @@ NOTES = {
 
 
 def report(exp: Experiment, conf: Any) -> None:
-    """The paper's tables, speech from units, pictures.
+    """Tables of the paper, speech from units, pictures.
 
     results.json, RESULTS.md and figures/scores/ in the experiment folder.
     """

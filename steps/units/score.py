@@ -72,7 +72,7 @@ def anchors_of(conf: Any) -> str:
 
 
 def score_anchors(exp: Experiment, conf: Any) -> None:
-    """ABX of the features themselves, and of k-means at the same rate and numbers of codes.
+    """ABX of the input features, and of k-means at the same rate and numbers of codes.
 
     scores/mfcc.json, the features themselves, and scores/kmeans<K>.json, an entry a seed: k-means on the features,
     averaged to the units' rate. No K that is larger than the number of frames.
@@ -126,7 +126,7 @@ def score_anchors(exp: Experiment, conf: Any) -> None:
 
 
 def usable_sizes(sizes: Sequence[int], frames: int, log: logging.Logger) -> list[int]:
-    """Those numbers of codes that k-means can have on a number of frames; UserError where none can."""
+    """Select the numbers of codes that k-means can have on a number of frames; UserError where none can."""
     usable = [size for size in sizes if size <= frames]
     if not usable:
         raise UserError(

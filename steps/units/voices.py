@@ -32,18 +32,18 @@ TIMED = 20  # recordings that Griffin-Lim is measured on
 
 
 def score_synthesis(exp: Experiment, conf: Any) -> None:
-    """How near the voices that speak are to the ones asked for, and a picture.
+    """Similarity of the synthetic voices to their targets; a picture.
 
     figures/sentence.png, and synthesis.json:
 
-    system, seed, codes: what is spoken
-    pairs: of each speaker and voice, what `summarize` gives
+    system, seed, codes: of the units that are spoken
+    pairs: of each speaker and voice, the result of `summarize`
     conversions: "utterances" and the share "nearer" of all pairs of two speakers
     originals: "utterances", recordings of the voices in the test set (for a test set without them, 0), and the share
         "nearer" to their own voice: how far the measure can be trusted
     griffin_lim: of "utterances" recordings from their own magnitudes, the mean "snr_db" of the magnitudes
     real_time: Griffin-Lim's process time for a second of audio
-    and what steps.units.similarity and steps.units.recognition add, where there is the package or a recogniser
+    and the figures of steps.units.similarity and steps.units.recognition, where there is the package or a recogniser
     """
     from pyspeech.data.cuts import read_samples
     from pyspeech.units.checkpoint import load_pair
@@ -149,8 +149,11 @@ def distortion(samples: np.ndarray, reference: np.ndarray) -> float | None:
 
 
 def margin(samples: np.ndarray, target: str, source: str, speakers: Sequence[str], voices: Mapping[str, Voice]) -> float | None:
-    """How much nearer to `target` than to `source`, in nats a frame, or than to any other of `speakers` where these are
-    the same; None without voiced frames, and where the statistics of one of them, or others, are missing."""
+    """Margin in nats a frame by which a recording is nearer to `target` than to `source`.
+
+    Where these are the same, than to any other of `speakers`. None without voiced frames, and where the statistics of one of
+    them, or others, are missing.
+    """
     from pyspeech.units.voices import log_likelihoods
 
     others = [source] if source != target else [speaker for speaker in speakers if speaker != target]
@@ -161,7 +164,7 @@ def margin(samples: np.ndarray, target: str, source: str, speakers: Sequence[str
 
 
 def summarize(entries: Sequence[tuple[float | None, float | None]]) -> dict[str, Any]:
-    """Of [(margin or None, distance or None), ...]: as `share`, the mean "distance" in dB and how many it is of."""
+    """Summarise [(margin or None, distance or None), ...]: the share "nearer", the mean "distance" in dB and its number."""
     distances = [distance for _, distance in entries if distance is not None]
     return {**share([entry[0] for entry in entries]), "distance": mean(distances), "references": len(distances)}
 

@@ -18,7 +18,7 @@ from pyspeech.asr.search import BeamSearch, search
 from pyspeech.text.witten_bell import witten_bell
 
 NAMES = ["<blk>", *"abcdef"]
-LM, ILM = 0.4, 0.3
+LM, BONUS, ILM = 0.4, 0.2, 0.3
 
 
 def along(graph, prefix):
@@ -63,9 +63,12 @@ class Everything:
 
     def context(self, utterances, heads):
         lm, starts = ContextGraph.join(
-            [self.lms.get(head) or ContextGraph.empty(self.model.vocabulary_sizes[head]) for head in heads]
+            [
+                self.lms[head].scaled(LM, BONUS) if head in self.lms else ContextGraph.empty(self.model.vocabulary_sizes[head])
+                for head in heads
+            ]
         )
-        lm = Source(lm, torch.tensor(starts)[:, None].expand(-1, len(utterances)), LM)
+        lm = Source(lm, torch.tensor(starts)[:, None].expand(-1, len(utterances)))
         words, starts = ContextGraph.join([self.hotwords[head][u] for head in heads for u in utterances])
         words = Source(words, torch.tensor(starts).reshape(len(heads), len(utterances)))
         return SearchContext([lm, words], {head: ILM for head in heads if head in self.lms})
@@ -77,7 +80,7 @@ class Everything:
         def parts(prefix):
             total, pending = along(self.hotwords[head][utterance], prefix)
             if head in self.lms:
-                total += LM * along(self.lms[head], prefix)[0] - ILM * internal(self.model, head, prefix)
+                total += LM * along(self.lms[head], prefix)[0] + BONUS * len(prefix) - ILM * internal(self.model, head, prefix)
             return total, pending
 
         return lambda prefix: parts(prefix)[0], lambda prefix: parts(prefix)[0] - parts(prefix)[1]

@@ -94,7 +94,7 @@ def test_rows_of_many_nodes_and_of_few_at_a_time(monkeypatch):
         assert torch.equal(small.values_at(own)[0], expected[0][node])
         for symbol in range(1, 6):
             assert small.step(own, torch.tensor([symbol])) == expected[1][symbol - 1, node]
-        assert small._table.count <= 4
+        assert small._table.count <= 4 < len(nodes)
     assert torch.equal(small.values_at(nodes), expected[0])
 
 

@@ -44,7 +44,7 @@ def test_what_is_refused(runs, tmp_path):
         (runs[:1], "one file; expected results.json of two runs or more"),
         ([runs[0], tmp_path / "nothing"], "nothing: No such file"),
         ([runs[0], tmp_path / "text"], "text: no JSON"),
-        ([*runs, "--only", "wer/*"], r"no figure that all have matches wer/\*"),
+        ([*runs, "--only", "wer/*"], r"no figure common to all matches wer/\*"),
     ]:
         with one_line_error(message):
             main(list(map(str, arguments)))

@@ -119,7 +119,7 @@ def test_streams_with_segments_and_one_without(tmp_path, caplog):
 def test_mistakes_are_one_line(manifest, tmp_path):
     with one_line_error("none.jsonl.gz: no such file"):
         kaldi_export.main([str(tmp_path / "none.jsonl.gz"), str(tmp_path / "data")])
-    with one_line_error("--compress: is of the features"):
+    with one_line_error("--compress: applies to the features"):
         kaldi_export.main(["--compress", str(manifest), str(tmp_path / "data")])
     with one_line_error("options.json: no options of log-mel features .No such file"):
         kaldi_export.main(["--features", str(tmp_path / "options.json"), str(manifest), str(tmp_path / "data")])
@@ -181,7 +181,7 @@ BAD_MANIFESTS = {
     "custom": (lambda cut: cut["supervisions"][0].update(custom="x"), 'custom is "x"; expected an object'),
     "a field": (lambda cut: cut.update(foo=1), "line 1: not a cut that lhotse reads .TypeError"),
     "a transform": (lambda cut: cut["recording"].update(transforms=[{"name": "Foo", "kwargs": {}}]), "that lhotse reads"),
-    "length": (lambda cut: cut["recording"].update(duration=99.0), "is said to have 99.00 s, and has 1.00 s"),
+    "length": (lambda cut: cut["recording"].update(duration=99.0), "has 1.00 s of audio, not 99.00 s"),
 }
 
 

@@ -162,7 +162,7 @@ def test_broken_files_are_named(tmp_path):
     ref = write_text(tmp_path / "ref", REF)
     twice = tmp_path / "twice"
     twice.write_text("a1 x\na1 y\n")
-    fails(r"twice:2: a1 for the second time", ref, twice)
+    fails(r"twice:2: a1 is there twice", ref, twice)
     latin = tmp_path / "latin"
     latin.write_bytes("a1 café\n".encode("latin-1"))
     fails("latin: not UTF-8", ref, latin)

@@ -21,7 +21,7 @@ from tool_harness import ENVIRONMENT, run_tool, tool_command
 
 from pyspeech.asr.api import Recognizer
 from pyspeech.asr.checkpoint import load_model
-from pyspeech.asr.config import EarlyStopping, Endpointing, SearchConfig
+from pyspeech.asr.config import ContextConfig, EarlyStopping, Endpointing, SearchConfig
 from pyspeech.asr.hypotheses import Word
 from pyspeech.asr.quantization import quantize_bundle
 from pyspeech.asr.recognizer import Alternative, Recognition, recognize
@@ -131,7 +131,9 @@ def test_the_search_is_the_recipes(models, tmp_path, capsys, option):
     save_random_model(tmp_path / "models" / "multi_softmax_lid", "multi_softmax", lid=True, search=search)
     cuts = [write_utterance(tmp_path / f"{number}.wav", babble(3, seed=number)) for number in range(8)]
     CutSet.from_cuts(cuts).to_file(tmp_path / "test.jsonl.gz")
-    decode = recipe_recognizer(SimpleNamespace(dir=tmp_path), SimpleNamespace(search=search), "multi_softmax_lid")
+    decode = recipe_recognizer(
+        SimpleNamespace(dir=tmp_path), SimpleNamespace(search=search, context=ContextConfig()), "multi_softmax_lid"
+    )
     table = {line["id"]: line["hyp"] for line, *_ in decode("hi-IN", cuts)}
 
     def tool(model, *options):

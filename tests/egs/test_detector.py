@@ -2,16 +2,19 @@
 
 import json
 import runpy
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import soundfile
 from recipe_harness import ROOT
 from tiny_scenes import made_up_transcript, make_sources
 
 from local.detector import scenes as speech_scenes
 from local.fearless import ami_clips, mini as fearless_mini
 from pyspeech.sad.detector import load_detector
+from pyspeech.sad.streaming import load_stream
 
 pytestmark = pytest.mark.slow  # the recipe runs
 
@@ -31,8 +34,9 @@ def experiment(tmp_path_factory):
     patch.setattr(fearless_mini, "read_transcript", lambda path: made_up_transcript())
     patch.setattr(ami_clips, "prepare", lambda out, log: None)
     recipe = runpy.run_path(str(ROOT / "egs/detector/run.py"), run_name="run")["recipe"]
-    with patch.context():
-        recipe.main([*OPTIONS.split(), "--exp", str(folder / "exp")])
+    recipe.main([*OPTIONS.split(), "--exp", str(folder / "exp")])
+    shutil.copytree(folder / "exp", folder / "causal")
+    recipe.main([*OPTIONS.split(), "network.temporal=causal_rnn", "--exp", str(folder / "causal"), "--stop-stage", "export"])
     yield folder / "exp"
     patch.undo()
 
@@ -85,3 +89,19 @@ def test_the_exported_file_has_both_points(experiment):
     assert default.segments.tolist() == found["turns"].segments.tolist()
     pauses = found["turns"].segments[1:, 0] - found["turns"].segments[:-1, 1]
     assert (pauses + 2 * points["turns"]["pad"] >= 0.5 - 1e-6).all()
+
+
+def test_the_causal_network_decides_soon(experiment):
+    """The same recipe makes it of the same corpus; it finds the same in a stream."""
+    model = experiment.with_name("causal") / "models/detector"
+    (audio,) = list((experiment / "corpus/audio/dev").glob("close*.wav"))[:1]
+    offline = load_detector("causal_rnn", model, threshold=0.5)(audio)
+    stream, samples = load_stream("causal_rnn", model, threshold=0.5), soundfile.read(audio, dtype="float32")[0]
+    assert stream.latency <= 0.3
+    scores, found = [], []
+    for start in range(0, len(samples), 800):
+        found.append(stream.add(samples[start : start + 800]))
+        scores.append(stream.scores)
+    found.append(stream.finish())
+    np.testing.assert_allclose(np.concatenate([*scores, stream.scores]), offline.scores, atol=1e-5)
+    np.testing.assert_allclose(np.concatenate(found), offline.segments, atol=0.021)  # a score within rounding of the threshold

@@ -5,8 +5,9 @@ import shlex
 import shutil
 
 import pytest
+import torch
 from browser_harness import check_page
-from recipe_harness import Recipe, fixtures, mistakes
+from recipe_harness import ROOT, Recipe, fixtures, mistakes
 from tiny_corpora import make_mucs
 
 from pyspeech.asr.checkpoint import load_model
@@ -105,6 +106,27 @@ def test_one_language(corpus, tmp_path):
     assert list(results["corpus"]) == ["hi-IN"]
 
 
+def test_begun_with_another_model(corpus, undisturbed, tmp_path):
+    """Next to nothing is learnt at this rate. Another file in that place makes the training stale, an equal one does not."""
+    first = shutil.copytree(undisturbed[0] / "models" / "multi_softmax_lid", tmp_path / "a model")
+    folder = shutil.copytree(undisturbed[0], tmp_path / "exp")
+    options = [f"corpus={corpus}", "systems=[multi_softmax]", f"start_from={first}", "train.lr=1e-9", "freeze=[encoder]"]
+    assert INDIC.would_run(folder, *options)[:2] == ["train_multi_softmax", "decode_multi_softmax"]
+    output = INDIC.run("--stop-stage", "train_multi_softmax", *options, "--exp", folder)
+    assert "100.0 % of" in output and "symbols of hi-IN: " in output
+    before, after = (load_model(path).model.state_dict() for path in (first, folder / "models" / "multi_softmax"))
+    assert not [name for name, tensor in after.items() if not torch.allclose(tensor, before[name], rtol=0, atol=1e-6)]
+    assert "train_multi_softmax" not in INDIC.would_run(folder, *options)
+    shutil.copy(undisturbed[0] / "models" / "multi_softmax_lid" / "model.pt", first)
+    assert "train_multi_softmax" not in INDIC.would_run(folder, *options)
+    shutil.copy(undisturbed[0] / "models" / "multi_softmax" / "model.pt", first)
+    output = INDIC.run("--dry-run", *options, "--exp", folder)
+    assert [line for line in output.splitlines() if "train_multi_softmax" in line and "a model/model.pt has changed" in line]
+    experiment = [option if "start_from" not in option else f"start_from={undisturbed[0]}" for option in options]
+    output = INDIC.run("--stop-stage", "train_multi_softmax", *experiment, "--exp", folder)
+    assert f"multi_softmax begins with the weights of {undisturbed[0]}/models/multi_softmax" in output
+
+
 def test_killed_and_resumed(corpus, undisturbed, tmp_path):
     INDIC.check_killed_and_resumed(undisturbed[0], tmp_path / "exp", f"corpus={corpus}")
 
@@ -115,4 +137,9 @@ test_one_line_for_a_mistake = mistakes(
     (["systems=[multi_softmx]"], "multi_softmx"),
     (["systems=[multi_softmax_finetuned]"], "expected multi_softmax too, which multi_softmax_finetuned is trained from"),
     (["corpus=/nowhere"], "/nowhere"),
+    (["start_from=/nowhere"], "start_from=/nowhere: no such folder or file"),
+    ([f"start_from={ROOT / 'docs'}"], "no model.pt in it; expected a folder that the recipe indic made"),
+    (["freeze=[encoder]"], "freeze: random weights are to be trained"),
+    (["freeze=[lstm]", f"start_from={ROOT / 'docs'}"], "there is no lstm"),
+    (["cut_longer=true"], "cut_longer=true: expected false, or longest=SECONDS too"),
 )

@@ -153,6 +153,7 @@ ACCEPTED = {
     "[]: none of these": {
         "DataConfig.speeds": ["[]"],
         "TransducerConfig.lid_sizes": ["[]"],
+        "indic.freeze": ["[]"],
         "zerospeech.kmeans": ["[]"],
         "zerospeech.repeated": ["[]"],
         "add2022.repeated": ["[]"],

@@ -117,7 +117,7 @@ TRAIN, COPY = Stage(0, "train", print, trains=True), Stage(1, "copy", print)
         (["--gpus", "3"], [TRAIN], STARTED, "--gpus 3: expected 2, as WORLD_SIZE in the environment says"),
         (["--gpus", "0"], [TRAIN], {}, "--gpus 0: expected a number of GPUs, at least 1"),
         (["--gpus", "2", "--jobs", "2"], [TRAIN], {}, "--jobs 2 --gpus 2: one stage at a time has all GPUs"),
-        (["--gpus", "2"], [TRAIN], {"PYSPEECH_DEVICE": ""}, "--gpus 2: 1 GPU here to use; with --device cpu"),
+        (["--gpus", "2"], [TRAIN], {"PYSPEECH_DEVICE": ""}, "--gpus 2: found 1 GPU; add --device cpu"),
         (["--gpus", "2"], [TRAIN], {}, Place()),
         (["--gpus", "2"], [TRAIN], STARTED, Place(1, 2, 1)),
         (["--cluster", "slurm", "--gpus", "64"], [TRAIN, COPY], STARTED, Place()),

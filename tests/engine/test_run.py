@@ -268,10 +268,7 @@ def test_runs_from_any_folder(toy, tmp_path):
         (["--stage"], "argument --stage: expected one argument (see --help)"),
         (["--exp", "conf"], "--exp conf holds other files and is no experiment folder: give a new or empty one"),
         (["--exp", "run.py"], "--exp run.py is a file, expected a folder"),
-        (
-            ["note=" + os.fsdecode(b"caf\xe9")],
-            r"note=caf\udce9: not UTF-8, as every file is that names it; rename the file or folder",
-        ),
+        (["note=" + os.fsdecode(b"caf\xe9")], r"note=caf\udce9: not UTF-8; rename the file or folder"),
         (["collar=nan"], "collar=nan: expected at least 0"),
         (["--exp", "run.py/x"], "experiment folder run.py/x: Not a directory: "),
     ],
@@ -283,9 +280,7 @@ def test_mistakes_are_answered_in_one_line(toy, arguments, message):
 
 
 def test_an_experiment_folder_that_is_not_utf8(toy):
-    assert toy.error("--exp", os.fsdecode(b"caf\xe9")).endswith(
-        r"caf\udce9: not UTF-8, as every file is that names it; rename the file or folder"
-    )
+    assert toy.error("--exp", os.fsdecode(b"caf\xe9")).endswith(r"caf\udce9: not UTF-8; rename the file or folder")
     assert b"caf\xe9" not in os.listdir(os.fsencode(toy.folder))
 
 
@@ -429,7 +424,7 @@ def test_a_present_folder_that_has_been_removed(toy, tmp_path):
         capture_output=True,
         text=True,
     )
-    assert result.returncode == 1 and result.stderr == "the present folder has been removed: go to another one\n"
+    assert result.returncode == 1 and result.stderr == "the current folder has been removed: go to another one\n"
 
 
 def test_a_lost_terminal_does_not_end_the_run(toy):

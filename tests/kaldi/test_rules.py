@@ -49,7 +49,7 @@ def test_a_sound_directory_has_no_fault_with_and_without_segments(tmp_path):
         ({"text": ""}, "text: is empty"),
         ({"text": "a-2 x\na-1 y\nb-1 z\n"}, "text, line 2: a-1 comes after a-2"),
         ({"utt2spk": "a-1 a\na-2 a\nb-1\n"}, "utt2spk, line 3: 'b-1 '; expected after the id: one speaker"),
-        ({"utt2spk": "a-1 a\na-1 a\na-2 a\nb-1 b\n"}, "utt2spk, line 2: a-1 for the second time"),
+        ({"utt2spk": "a-1 a\na-1 a\na-2 a\nb-1 b\n"}, "utt2spk, line 2: a-1 is there twice"),
         ({"text": "a-1 x\nb-1 z\n"}, "text: nothing for a-2, which utt2spk has in line 2"),
         ({"text": "a-1 x\na-2 y\na-3 y\nb-1 z\n"}, "text, line 3: a-3 is not in utt2spk"),
         ({"text": "a-1 x\na-2 <s> y\nb-1 z\n"}, "text, line 2: 'a-2 <s> y'; expected after the id: words"),

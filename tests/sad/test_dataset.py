@@ -10,7 +10,7 @@ from pyspeech.audio.io import read_audio
 from pyspeech.errors import UserError
 from pyspeech.sad.augmentation import augment
 from pyspeech.sad.config import DatasetConfig, NetworkConfig, StftConfig
-from pyspeech.sad.dataset import AudioReader, CropDataset, crop_sampler, frame_targets, frames_before
+from pyspeech.sad.dataset import AudioReader, CropDataset, Noises, crop_sampler, frame_targets, frames_before
 from pyspeech.sad.networks import SadNetwork
 from pyspeech.sad.scoring import score_pair
 from pyspeech.sad.segments import frames_to_segments
@@ -201,6 +201,31 @@ def test_augmentation_keeps_length_and_is_finite():
             assert changed.shape == samples.shape and changed.dtype == np.float32 and np.isfinite(changed).all()
     assert np.array_equal(augment(samples, 8000, 0.0), samples)
     assert np.array_equal(augment(np.zeros(100, np.float32), 8000, 1.0), np.zeros(100))
+
+
+def test_noise_of_a_folder_is_added(tmp_path):
+    rng = np.random.default_rng(1)
+    time = np.arange(16000) / 16000
+    (tmp_path / "below").mkdir()
+    soundfile.write(tmp_path / "a.wav", 0.1 * np.sin(2 * np.pi * 1000 * time), 16000)
+    soundfile.write(tmp_path / "below" / "b.flac", 0.1 * np.sin(2 * np.pi * 1000 * time[:512]), 16000)
+    noises = Noises(str(tmp_path), 8000)
+    np.random.seed(0)
+    speech = rng.standard_normal(6000).astype(np.float32)
+    for _ in range(4):
+        with pytest.MonkeyPatch.context() as patch:  # the other ways are tested above
+            for way in ("_limit_band", "_step_gain", "_add_noise", "_add_tone", "_overdrive"):
+                patch.setattr(f"pyspeech.sad.augmentation.{way}", lambda samples, level, rate: samples)
+            added = augment(speech, 8000, 1.0, noises.take) - speech
+        snr = 10 * np.log10(np.mean(speech**2) / np.mean(added**2))
+        assert -0.5 < snr < 30.5 and added.shape == (6000,)
+        spectrum = np.abs(np.fft.rfft(added * np.hanning(6000)))
+        assert spectrum.argmax() == 750 and spectrum[740:761].sum() > 0.7 * spectrum.sum()  # 1000 Hz
+    (tmp_path / "bad.wav").write_text("no audio")
+    with pytest.raises(UserError, match="bad.wav: cannot be read as audio"):
+        Noises(str(tmp_path), 8000)
+    with pytest.raises(UserError, match="more than 0 with noise_dir"):
+        DatasetConfig(augment=0.0, noise_dir=str(tmp_path)).check()
 
 
 def test_loss_ignores_frames_without_a_label(streams):

@@ -223,7 +223,7 @@ def test_pairs():
 @pytest.mark.parametrize(
     "name, text, message",
     [
-        ("a.txt", "This is a letter.\n", "first line is of no label format"),
+        ("a.txt", "This is a letter.\n", "first line fits no label format"),
         ("a.rttm", "SPEAKER reel 1 0.5 x <NA> <NA> A <NA>\n", "line 1: 'x' is not a time"),
         ("a.rttm", "SPEAKER my reel 1 0.5 1 <NA> <NA> A <NA>\n", "line 1: 'reel' is not a channel"),
         ("a.rttm", "SPEAKER a 1 0.5 1 <NA>\nspeaks 1\n", "line 2: 'speaks 1'; expected RTTM"),

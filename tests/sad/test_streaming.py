@@ -178,7 +178,7 @@ def test_the_tool_prints_segments_while_samples_come_in(network, tmp_path):
     """The first segments are there before the input ends; all of them are those of the file with these samples."""
     _, path, samples = network
     soundfile.write(tmp_path / "stdin.wav", np.frombuffer(raw(samples), "<i2"), RATE, subtype="PCM_16")
-    options = ["--model", path, "--point", "b", "--min-silence", "0.1"]
+    options = ["--model", path, "--point", "b", "--min-silence", "0.1", "--max-speech", "1.5"]
     expected = run_tool("detect_speech", tmp_path / "stdin.wav", *options).stdout
     command = tool_command("detect_speech", "--stream", "-", "--raw", "--rate", RATE, *options)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}

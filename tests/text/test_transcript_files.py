@@ -175,13 +175,13 @@ def test_options(tmp_path, options, message):
     "name, text, message",
     [
         ("x.trn", "a b\n", "x.trn:1: does not end with [(]utterance-id[)]; expected trn"),
-        ("x.trn", "a (1)\nb (1)\n", "x.trn:2: 1 for the second time"),
+        ("x.trn", "a (1)\nb (1)\n", "x.trn:2: 1 is there twice"),
         ("x.trn", "{ a (1)\n", "x.trn: 1: '{' without its partner"),
         ("x.ctm", "a 1 0.5 0.5\n", "x.ctm:1: 4 columns; expected ctm"),
         ("x.ctm", "a 1 0.5 x b\n", "x.ctm:1: 'x' is not a time"),
         ("x.stm", "a 1 s 0.5\n", "x.stm:1: 4 columns; expected stm"),
         ("x.json", ours("a", "b") + '{"recording": "b"}\n', "x.json:2: not a line of transcribe --format json"),
-        ("x.json", ours("a", "b") * 2, "x.json:2: a for the second time"),
+        ("x.json", ours("a", "b") * 2, "x.json:2: a is there twice"),
     ],
 )
 def test_damaged_files(tmp_path, name, text, message):

@@ -257,7 +257,7 @@ def test_validation_does_not_disturb_training(tmp_path):
 
 
 def test_missing_metric(tmp_path):
-    with pytest.raises(UserError, match="minimize=dcf: expected one of what validation gives, loss, number"):
+    with pytest.raises(UserError, match="minimize=dcf: expected a figure of the validation: loss, number"):
         build(tmp_path, replace(CONFIG, minimize="dcf"), validate=Metrics(1, 2)).run()
 
 
@@ -397,4 +397,4 @@ def test_bf16(tmp_path, monkeypatch, caplog):
         assert "no instructions" not in caplog.text
         build(tmp_path / f"bf16 {native}", replace(CONFIG, max_steps=1, bf16=True), loss=loss).run()
     assert seen == [torch.float32, torch.bfloat16, torch.float32, torch.float32]
-    assert "training option bf16=true: this CPU has no instructions for it" in " ".join(caplog.messages)
+    assert "training option bf16=true: this CPU lacks the instructions" in " ".join(caplog.messages)

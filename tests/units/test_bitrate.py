@@ -101,7 +101,7 @@ def test_lists_of_all_sorts(tmp_path):
     path.write_bytes("\ufeffS002_1.txt 4.5\r\n\nenglish/test/S002_2.wav\nS_é.3 0.095\nS 4.txt\n".encode())
     assert read_filelist(path) == [("S002_1", 4.5), ("S002_2", None), ("S_é.3", 0.095), ("S 4", None)]
     assert listed_name("a\\b.TXT") == "b" and listed_name("x.y") == "x.y" and listed_name(".txt") == ".txt"
-    for text, message in [("a\na.txt 1\n", "line 2: a for the second time"), ("\n", "lists no files")]:
+    for text, message in [("a\na.txt 1\n", "line 2: a is there twice"), ("\n", "lists no files")]:
         with pytest.raises(UserError, match=message):
             read_filelist(write(path, text))
     path.write_bytes(b"caf\xe9\n")
@@ -146,11 +146,13 @@ def test_tool_with_audio_and_with_durations(tmp_path, capsys):
 
 def test_tool_says_what_is_wrong(tmp_path):
     folder, listing = write_example(tmp_path / "features"), write(tmp_path / "list", "u1\nu2\nu3\n")
-    fails("list: no duration of u1; expected one of each utterance .* or --audio", "--features", folder, "--filelist", listing)
+    fails(
+        "list: no duration for u1; expected one for each utterance .* or --audio", "--features", folder, "--filelist", listing
+    )
     durations = write(tmp_path / "durations", "u1 1\nu2 1\nu3 1\n")
     fails("features: no features of u3; expected", "--features", folder, "--filelist", listing, "--durations", durations)
     fails("no such file; expected a lhotse manifest", "--features", folder, "--filelist", listing, "--durations", "x.jsonl")
     (tmp_path / "u1.wav").write_bytes(b"")
     fails("u1.wav: cannot be read as audio", "--features", folder, "--filelist", listing, "--audio", tmp_path)
     run = run_tool("score_bitrate", "--features", "nowhere", "--filelist", "list", cwd=tmp_path)
-    assert run.returncode == 1 and run.stderr.count("\n") == 1 and run.stderr.startswith("error: list: no duration of u1")
+    assert run.returncode == 1 and run.stderr.count("\n") == 1 and run.stderr.startswith("error: list: no duration for u1")

@@ -103,7 +103,7 @@ def test_codes_of_all_forms(tmp_path):
 
 def test_what_is_wrong_with_units(tmp_path):
     for name, text, message in (
-        ("x.txt", "f 1 2\nf 3 4\n", "x.txt, line 2: f for the second time"),
+        ("x.txt", "f 1 2\nf 3 4\n", "x.txt, line 2: f is there twice"),
         ("x.txt", "f 1 2\ng 3 x\n", "x.txt, line 2: 'g 3 x'; expected `NAME 12 12 7 3`"),
         ("x.txt", "f 1 2\n", "x.txt: no features of z; it has 1 utterances, such as f"),
         ("x.jsonl", '{"code": 1}\n', "x.jsonl, line 1: .*expected a record of a unit"),
@@ -195,7 +195,7 @@ def test_tables_that_are_wrong(tmp_path):
     for text, message in (
         ("s1\n", "line 1: 's1'; expected `name path.ark:offset`"),
         ("s1 cat x.ark |\n", "line 1: 's1 cat"),
-        ("s1 a:1\ns1 b:1\n", "line 2: s1 for the second time"),
+        ("s1 a:1\ns1 b:1\n", "line 2: s1 is there twice"),
         ("", "it has 0 utterances$"),
     ):
         scp.write_text(text)

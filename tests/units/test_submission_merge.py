@@ -90,7 +90,7 @@ def test_what_does_not_go_together(corpus, tmp_path):
     for folders, message in (
         ([english, english], "has english, as .*english has; expected another language"),
         ([english, other], "other: 'abx distance' is 'levenshtein', but 'dtw_cosine' in .*english; expected the same"),
-        ([english, broken], r"broken: 1 problems \(2019/metadata.yaml: is missing\); expected a submission that is right"),
+        ([english, broken], r"broken: 1 problems \(2019/metadata.yaml: is missing\); expected a valid submission"),
         ([english, tmp_path / "nowhere"], "nowhere: no such folder"),
     ):
         with pytest.raises(UserError, match=message):

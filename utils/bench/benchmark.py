@@ -254,7 +254,7 @@ def settings_of(recipe, folder, options):
 
 
 def measure(line, folder, options):
-    """What the JSON file has of a line, but for its memory: measured in this process, or in those that share the work."""
+    """Measure a line of the JSON file, but for its memory, in this process or in those that share the work."""
     (recipe, size, part), number = line[:3], int(line[3])
     settings, experiment = settings_of(recipe, folder, options), folder / f"{recipe}-{size}"
     work = work_of(recipe, size, part, settings, options)

@@ -318,7 +318,7 @@ def ends_of(losses):
 
 
 def problems_of(found):
-    """What is not as it should be with a training, as a list of str."""
+    """List the problems of a training, as str."""
     if "problem" in found:
         return [found["problem"]]
     first, last = ends_of(found["losses"])

@@ -143,7 +143,7 @@ def settings_of(plan, corpus, options):
 
 
 def said_of(lines):
-    """What a stage said last but that it is done: that it is up to date, for one."""
+    """Return the last line of a stage before that it is done: that it is up to date, for one."""
     said = [line.partition(" INFO ")[2] for line in lines if " INFO " in line]
     return next((text for text in reversed(said) if ": done in " not in text and ": runs (" not in text), "")
 
@@ -196,7 +196,7 @@ def cores_seconds():
 
 
 def count_batches(sampler):
-    """Those of the first epoch."""
+    """Count the batches of the first epoch."""
     if hasattr(sampler, "set_epoch"):
         sampler.set_epoch(0)
     return sum(1 for _ in sampler)

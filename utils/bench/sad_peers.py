@@ -162,22 +162,6 @@ def measure(maker, recordings):
     return own["dcf"], own["p_miss"], own["p_fa"], min(best, own["dcf"]), computing / seconds
 
 
-def labelled(folder):
-    """[(path, reference rows, seconds)] of the labelled recordings of a folder."""
-    from pyspeech.audio.recordings import find_recordings, recording_length
-    from pyspeech.sad.labels import labels_of, read_labels
-    from pyspeech.sad.timelines import lay_out
-
-    recordings = find_recordings([folder])
-    found = labels_of(recordings, read_labels(folder))
-    if not found:
-        raise UserError(f"{folder}: no audio with labels of the same name in it")
-    lengths = {one.name: recording_length(one) for one in recordings if one.name in found}
-    return [
-        (one.path, lay_out(found[one.name], lengths[one.name]), lengths[one.name]) for one in recordings if one.name in found
-    ]
-
-
 def draw(figures, path):
     """The DCF of each system on each set, {set: {system: fraction}}, as bars: a PNG."""
     from pyspeech.report.plots import new_figure, save
@@ -205,6 +189,7 @@ def main(arguments=None):
         os.environ[name] = "1"  # before numpy loads
 
     from pyspeech.report.tables import markdown_table, percent
+    from steps.benchmark.labelled import labelled
 
     figures = {}
     for point, folders in (("words", options.folders), ("turns", options.turns)):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a transducer makes of a test set as it is, and as recordings have it: behind silence, in noise, joined and streamed.
+"""Error rates of a transducer on a test set as it is, and behind silence, in noise, joined and streamed.
 
 Each utterance is recognised as `transcribe` does, without its language where the model can tell. Its floor is noise of the
 spectrum and level of its quietest 0.1 s; white noise lies so far below the RMS of the utterance. Joined: three utterances of a
@@ -102,7 +102,7 @@ def conditions(rate):
 
 
 def recognise(recognizer, utterances, change):
-    """What `score_utterances` takes, of utterances as `change` makes them."""
+    """Recognise utterances as `change` makes them: the input of `score_utterances`."""
     import numpy as np
 
     heard = []

@@ -137,7 +137,7 @@ def test_without_a_network(tmp_path, monkeypatch, caplog):
     with pytest.raises(DownloadError, match="no route to host"):
         collected(tmp_path, noise=0.5, corpus="mini")
     found = collected(tmp_path, noise=0.5, music=0.5, reverberation=0.5, rate=8000)
-    assert "noise: made up, as packages cannot be had; better name a folder, augment.noise_dir=DIR" in caplog.text
+    assert "noise: simulated, because packages cannot be had; better name a folder, augment.noise_dir=DIR" in caplog.text
     described = json.loads((tmp_path / "backgrounds/sources.json").read_text())
     assert described == {"noise": "12 made up, 2.0 min", "music": "12 made up, 2.0 min", "rooms": described["rooms"]}
     assert "noise, 12 made up, 2.0 min; rooms" in sources_note(described)

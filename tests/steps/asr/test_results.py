@@ -171,9 +171,10 @@ def test_notes_say_what_is_missing_and_what_is_added():
     assert "It has no en-IN: the paper's figures of that and its averages are left out." in note and "| mr-IN" in note
     assert "It has no" not in corpus_note(SimpleNamespace(corpus="prompts"), {"es": described["mr-IN"]})
 
-    def additions(dropout=0.0, speeds=(), augment=False, best=1, warp=1.0, channel_db=0.0):
+    def additions(dropout=0.0, speeds=(), augment=False, best=1, warp=1.0, channel_db=0.0, start_from="random"):
         return additions_note(
             SimpleNamespace(
+                start_from=start_from,
                 model=SimpleNamespace(encoder="lstm", dropout=dropout),
                 data=SimpleNamespace(speeds=speeds, augment=augment, warp=warp, channel_db=channel_db),
                 train=SimpleNamespace(average_best=best),
@@ -181,6 +182,7 @@ def test_notes_say_what_is_missing_and_what_is_added():
         )
 
     assert not additions()
+    assert "not mention: the weights of /x to begin with." in additions(start_from="/x")
     assert additions(0.1, [0.9, 1.1], True, 5) == (
         "Trained with what the paper does not mention: dropout 0.1; copies of the training data at the speeds 0.9, 1.1; "
         "SpecAugment; the mean of the 5 best weights."

@@ -1,0 +1,66 @@
+"""Hotwords and language models of the systems of egs/indic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspeech.errors import UserError
+from steps.asr.corpus import languages_of, set_fields
+from steps.asr.train import STRUCTURES
+
+if TYPE_CHECKING:
+    from pyspeech.asr.checkpoint import Bundle
+    from pyspeech.asr.context import Context
+    from pyspeech.engine.run import Experiment
+    from pyspeech.text.arpa import Arpa
+
+
+def add_context(exp: Experiment, conf: Any, system: str) -> Callable[[Bundle], Context]:
+    """A function that gives the Context of a model of the system; hotwords and language models are read here, once."""
+    from pyspeech.asr.context import Context
+    from pyspeech.asr.hotwords import read_hotwords
+
+    options = conf.context
+    hotwords = read_hotwords(options.hotwords) if options.hotwords != "none" else ()
+    models = language_models(exp, conf, system)
+
+    def context(bundle):
+        own = {code: models[code] for code in bundle.model.languages if code in models}
+        lm = models.get("all") or own or None
+        weights = options.lm_weight, options.lm_bonus, options.ilm_weight if lm else 0.0
+        return Context(bundle, hotwords, options.hotwords_score, lm, *weights)
+
+    return context
+
+
+def language_models(exp: Experiment, conf: Any, system: str) -> dict[str, Arpa]:
+    """{language code: its language model}, {"all": that of all languages} for vanilla; {} without. Of a folder, languages may
+    lack one."""
+    from pyspeech.text.arpa import read_arpa
+
+    options, one = conf.context, STRUCTURES[system]["structure"] == "vanilla"
+    if options.lm == "none":
+        return {}
+    codes = ["all"] if one else languages_of(exp.dir / "corpus")
+    if options.lm == "train":
+        return {code: _estimated(exp, system, code, options.lm_order) for code in codes}
+    files = {code: Path(options.lm) / f"{code}.arpa" for code in codes}
+    found = {code: read_arpa(path) for code, path in files.items() if path.is_file()}
+    if not found:
+        raise UserError(f"context.lm={options.lm}: none of {', '.join(path.name for path in files.values())} is there")
+    return found
+
+
+def _estimated(exp, system, code, order):
+    """The model of the training transcripts of a language, or of all, over the symbols of the system's model."""
+    from pyspeech.asr.checkpoint import load_model
+    from pyspeech.asr.ngram import symbol_ngrams
+    from pyspeech.text.normalize import normalize
+
+    place = exp.dir / "models" / system
+    units = load_model(place / code if STRUCTURES[system]["structure"] == "monolingual" else place).units
+    fields = [supervision for _, supervision in set_fields(exp.dir / "corpus", "train")]
+    texts = [normalize(own["text"], own["language"]) for own in fields if code in ("all", own["language"])]
+    return symbol_ngrams(texts, units.get(code) or next(iter(units.values())), order)

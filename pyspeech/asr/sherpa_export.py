@@ -74,12 +74,7 @@ def largest_difference(bundle: Bundle, language: str, folder: str | Path, chunks
     Returns the largest difference. What converts features of another kind is in both; stacking and normalisation are
     compared by themselves.
     """
-    from onnxruntime import InferenceSession, SessionOptions
-
-    options, providers = SessionOptions(), ["CPUExecutionProvider"]
-    options.log_severity_level = 3  # errors, not the warnings of shapes that are unknown beforehand
-    names = ("encoder", "decoder", "joiner")
-    encoder, decoder, joiner = (InferenceSession(str(Path(folder, f"{name}.onnx")), options, providers) for name in names)
+    encoder, decoder, joiner = (_session(Path(folder, f"{name}.onnx")) for name in ("encoder", "decoder", "joiner"))
     model, head, front_end = bundle.model, bundle.model.head_of(language), FrontEnd(bundle.fbank, bundle.stats)
     generator = torch.Generator().manual_seed(0)
     size = chunk_frames(bundle.fbank)
@@ -111,6 +106,14 @@ def largest_difference(bundle: Bundle, language: str, folder: str | Path, chunks
         expected = model.head_logits(model.project_encoded(ours)[0, :, None], after, head)
     difference = np.abs(np.concatenate(logits) - blank_last(expected.flatten(0, 1).T).T.numpy()).max()
     return max(float(difference), features_difference(bundle.fbank, bundle.stats))
+
+
+def _session(path) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3  # errors, not the warnings of shapes that are unknown beforehand
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 def features_difference(config: FbankConfig, stats: GlobalStats | None, chunks: int = 4) -> float:

@@ -21,7 +21,10 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from pyspeech.asr.encoder import LstmEncoder
+from pyspeech.asr.joint import OutputLayer
 from pyspeech.asr.networks import Transducer
+from pyspeech.asr.predictor import PredictorNetwork
 from pyspeech.features.config import FbankConfig
 from pyspeech.features.fbank import FLOOR, GlobalStats, window_function
 from pyspeech.features.mel import mel_filters
@@ -121,7 +124,8 @@ class Encoder(torch.nn.Module):
 
     def __init__(self, model: Transducer, front_end: FrontEnd, language: int) -> None:
         super().__init__()
-        self.lstm, self.project, self.front_end = model.encoder.lstm, model.joint.encoder, front_end
+        encoder: LstmEncoder = model.encoder
+        self.lstm, self.project, self.front_end = encoder.lstm, model.joint.encoder, front_end
         self.norm = torch.nn.LayerNorm(model.config.encoder_size)  # ONNX has none without parameters
         self.languages = model.num_heads if model.config.structure == "onehot" else 0
         self.language = language
@@ -154,9 +158,10 @@ class Decoder(torch.nn.Module):
     def __init__(self, model: Transducer, head: int) -> None:
         super().__init__()
         predictor = model.predictor
-        self.network = predictor.networks[head if len(predictor.networks) > 1 else 0]
-        self.project, self.head = model.joint.predictor, head
-        table = predictor.embeddings[head if len(predictor.embeddings) > 1 else 0].weight.detach()
+        network: PredictorNetwork = predictor.networks[head if len(predictor.networks) > 1 else 0]  # pyright: ignore[reportAssignmentType]
+        self.lstms, self.norms, self.project = network.lstms, network.norms, model.joint.predictor
+        embedding: torch.nn.Embedding = predictor.embeddings[head if len(predictor.embeddings) > 1 else 0]  # pyright: ignore[reportAssignmentType]
+        table = embedding.weight.detach()
         if predictor.onehot:
             onehot = torch.nn.functional.one_hot(torch.tensor(head), predictor.num_heads).to(table.dtype)
             table = torch.cat([table, onehot.expand(len(table), -1)], dim=1)
@@ -165,7 +170,7 @@ class Decoder(torch.nn.Module):
     def forward(self, symbols: torch.Tensor, length: torch.Tensor, *states: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """symbols (B, 1) and length (B,) int32, states two (layers, B, P) -> prediction (B, J, 1), length, states."""
         inputs, parts = self.embedding(symbols), []
-        for layer, (lstm, norm) in enumerate(zip(self.network.lstms, self.network.norms, strict=True)):
+        for layer, (lstm, norm) in enumerate(zip(self.lstms, self.norms, strict=True)):
             inputs, new = lstm(inputs, tuple(part[layer : layer + 1].contiguous() for part in states))
             inputs = norm(inputs)
             parts.append(new)
@@ -178,7 +183,7 @@ class Joiner(torch.nn.Module):
 
     def __init__(self, model: Transducer, head: int) -> None:
         super().__init__()
-        layer = model.joint.outputs[head if len(model.joint.outputs) > 1 else 0]
+        layer: OutputLayer = model.joint.outputs[head if len(model.joint.outputs) > 1 else 0]  # pyright: ignore[reportAssignmentType]
         self.output = torch.nn.Linear(layer.in_features, layer.out_features)
         with torch.no_grad():
             self.output.weight.copy_(blank_last(layer.weight))

@@ -18,6 +18,8 @@ that are still needed; cache_last_channel_len (B,) how many frames there were, 0
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import torch
 
@@ -59,7 +61,7 @@ class FrontEnd(torch.nn.Module):
         self.summed = max(0, config.mean_frames - 1)  # frames of the next mean
         self.rows = max(1, self.kept + self.summed)
         if config.kind == "kaldi":
-            self.register_buffer("weight", band_weights(config).float())
+            self.register_buffer("weight", band_weights(config.sampling_rate, config.num_bins).float())
         stats = stats or GlobalStats([0.0] * config.num_bins, [1.0] * config.num_bins)
         self.register_buffer("mean", torch.tensor(stats.mean))
         self.register_buffer("std", torch.tensor(stats.std))
@@ -99,7 +101,8 @@ class FrontEnd(torch.nn.Module):
         return frames.index_select(1, index).reshape(-1, count, config.dim)
 
 
-def band_weights(config: FbankConfig) -> torch.Tensor:
+@functools.lru_cache(maxsize=2)
+def band_weights(sampling_rate: int, num_bins: int) -> torch.Tensor:
     """Weights (BINS, num_bins) float64, none negative, that make the energies of Kaldi's filters of those of Slaney's.
 
     Each of our filters is a sum of theirs, by least squares over the points of the spectrum. At another sampling rate the
@@ -107,14 +110,14 @@ def band_weights(config: FbankConfig) -> torch.Tensor:
     """
     from scipy.optimize import nnls
 
-    n_fft = N_FFT * config.sampling_rate // RATE
+    n_fft = N_FFT * sampling_rate // RATE
     bands = mel_filters("nemo", RATE, N_FFT, BINS).numpy()
-    filters = np.zeros((N_FFT // 2 + 1, config.num_bins))
-    filters[: n_fft // 2 + 1] = mel_filters("kaldi", config.sampling_rate, n_fft, config.num_bins).numpy()
-    ours, theirs = (window_function(kind, rate // 40) for kind, rate in (("kaldi", config.sampling_rate), ("nemo", RATE)))
-    gain = float(ours.square().sum() / theirs.square().sum()) * config.sampling_rate / RATE
+    filters = np.zeros((N_FFT // 2 + 1, num_bins))
+    filters[: n_fft // 2 + 1] = mel_filters("kaldi", sampling_rate, n_fft, num_bins).numpy()
+    ours, theirs = (window_function(kind, rate // 40) for kind, rate in (("kaldi", sampling_rate), ("nemo", RATE)))
+    gain = float(ours.square().sum() / theirs.square().sum()) * sampling_rate / RATE
     frequencies = np.arange(N_FFT // 2 + 1) * RATE / N_FFT
-    emphasis = [abs(1 - 0.97 * np.exp(-2j * np.pi * frequencies / rate)) ** 2 for rate in (config.sampling_rate, RATE)]
+    emphasis = [abs(1 - 0.97 * np.exp(-2j * np.pi * frequencies / rate)) ** 2 for rate in (sampling_rate, RATE)]
     filters = gain * filters * (emphasis[0] / emphasis[1])[:, None]
     return torch.from_numpy(np.stack([nnls(bands, row)[0] for row in filters.T], axis=1))
 

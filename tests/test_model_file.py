@@ -161,7 +161,7 @@ def test_what_has_no_format_number_is_refused(kind, tmp_path):
     change(tmp_path, format=None)
     assert "one without a format number" in error_of(kind, tmp_path)
     save_checkpoint(tmp_path / "model.pt", [1, 2])
-    assert "holds no model, or one of before" in error_of(kind, tmp_path)
+    assert "holds no model, or one without" in error_of(kind, tmp_path)
 
 
 def test_content_that_does_not_fit(kind, tmp_path):

@@ -39,9 +39,8 @@ class Config:
     pieces: int = 200  # symbols per language with units=sentencepiece
     # weights: random, or those that fit of a model (folder or model.pt), or of an experiment's systems of the same names
     start_from: str = folder_or("random", what="a model", file=True)
-    freeze: list[str] = field(
-        default_factory=list
-    )  # parts that start_from gives and training keeps: encoder, predictor, joint, lid
+    # parts of start_from that training keeps as they are: encoder, predictor, joint, lid
+    freeze: list[str] = field(default_factory=list)
     systems: list[str] = field(default_factory=lambda: list(SEEDS))  # systems to train and compare
     features: FbankConfig = field(default_factory=FbankConfig)
     specaugment: SpecAugmentConfig = field(default_factory=SpecAugmentConfig)

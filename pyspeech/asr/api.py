@@ -286,8 +286,10 @@ class Recognizer:
         """
         from pyspeech.asr.streaming import StreamingRecognizer
 
-        *options, context = self._settings
-        return StreamingRecognizer(self.bundle, *options, endpointing=self._endpointing, context=context, hotwords=hotwords)
+        language, search, stopping, context = self._settings
+        return StreamingRecognizer(
+            self.bundle, language, search, stopping, self._endpointing, context=context, hotwords=hotwords
+        )
 
     @contextlib.contextmanager
     def _timed(self):

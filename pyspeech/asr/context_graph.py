@@ -74,9 +74,9 @@ class ContextGraph:
             size,
             start,
             *map(torch.from_numpy, (first, symbols[order], values[order], targets[order])),
-            torch.tensor(back, dtype=torch.int64),
-            torch.tensor(weights, dtype=torch.float64),
-            torch.tensor([0.0] * len(back) if pending is None else pending, dtype=torch.float64),
+            back=torch.tensor(back, dtype=torch.int64),
+            weights=torch.tensor(weights, dtype=torch.float64),
+            pending=torch.tensor([0.0] * len(back) if pending is None else pending, dtype=torch.float64),
         )
 
     @classmethod
@@ -110,14 +110,15 @@ class ContextGraph:
 
     def to(self, device: torch.device) -> ContextGraph:
         """The same graph on a device; itself where it is there already."""
-        return self if self.back.device == device else ContextGraph(*(_moved(part, device) for part in self._parts()))
+        if self.back.device == device:
+            return self
+        return ContextGraph(self.size, self.start, *(part.to(device) for part in self._tensors()))
 
     def __reduce__(self) -> tuple:
-        return ContextGraph, self._parts()
+        return ContextGraph, (self.size, self.start, *self._tensors())
 
-    def _parts(self):
-        arcs = self.first, self.symbols, self.values, self.targets
-        return self.size, self.start, *arcs, self.back, self.weights, self.pending
+    def _tensors(self):
+        return self.first, self.symbols, self.values, self.targets, self.back, self.weights, self.pending
 
     @torch.inference_mode()
     def values_at(self, nodes: torch.Tensor) -> torch.Tensor:
@@ -203,7 +204,3 @@ class _Table:
 
 def _grown(table, rows):
     return torch.cat([table, table.new_zeros(rows - len(table), table.shape[1])])
-
-
-def _moved(part, device):
-    return part.to(device) if isinstance(part, torch.Tensor) else part

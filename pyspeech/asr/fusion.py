@@ -57,6 +57,7 @@ class Fusion:
         starts = [item.starts.to(row_heads.device).flatten() for item in context.sources]
         rows = [own.repeat_interleave(len(row_heads) // len(own)) for own in starts]
         self.nodes = torch.stack(rows) if rows else row_heads.new_zeros(0, len(row_heads))
+        self._one_head = bool((row_heads == row_heads[0]).all())
         if self.ilm_weights:
             self._silence = model.project_encoded(predicted.new_zeros(1, model.config.encoder_size))
         size = max(model.vocabulary_sizes)
@@ -99,8 +100,7 @@ class Fusion:
         padded = [own if own.shape[1] == size else functional.pad(own, (0, size - own.shape[1])) for own in values]
         bonus = sum(padded[1:], padded[0]) if padded else self.bonus.new_zeros(len(heads), size)
         for head, weight in self.ilm_weights.items():
-            rows = (heads == head).nonzero()[:, 0]
-            if len(rows):
-                logits = self.model.head_logits(self._silence, predicted[rows], head)
-                bonus[rows, 1 : logits.shape[1]] -= weight * logits[:, 1:].log_softmax(dim=-1).double()
+            rows = slice(None) if self._one_head else (heads == head).nonzero()[:, 0]
+            logits = self.model.head_logits(self._silence, predicted[rows], head)
+            bonus[rows, 1 : logits.shape[1]] -= weight * logits[:, 1:].log_softmax(dim=-1).double()
         return bonus

@@ -95,8 +95,8 @@ def hotword_graph(phrases: Iterable[tuple[Sequence[int], float]], size: int) -> 
     from pyspeech.asr.context_graph import ContextGraph
 
     children, best, complete = _trie(phrases)
-    back, depth, kept, total = ([value] * len(children) for value in (0, 0, 0.0, 0.0))  # total: K
-    ending = [0] * len(children)  # the longest phrase that a node ends in; 0: none
+    back, depth, ending = ([0] * len(children) for _ in range(3))  # ending: the longest phrase that a node ends in; 0: none
+    kept, total = ([0.0] * len(children) for _ in range(2))  # total: K
     order = [(0, *child) for child in children[0].items()]
     for parent, symbol, node in order:  # grows, breadth first: all shorter nodes are done
         depth[node] = depth[parent] + 1

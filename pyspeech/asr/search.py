@@ -240,17 +240,17 @@ class BeamSearch:
     def _update_predictor(self, sources, tokens, is_new):
         """Rows take over those of `sources` (H, B, K), with one step of the predictor more where `is_new`."""
         new, moved = self.own_rows[is_new], (sources != self.own_rows) & ~is_new
-        parents, stepped = sources[is_new], (None, ())
+        parents, stepped = sources[is_new], None
         if len(new):
             state = tuple(part[:, parents] for part in self.state)
             stepped = self.model.predict(tokens[is_new], self.row_heads[new], state)  # pyright: ignore[reportArgumentType]
         rows, sources = self.own_rows[moved], sources[moved]
         if self.fusion is not None and len(new) + len(rows):
-            self.fusion.update(rows, sources, new, parents, tokens[is_new], stepped[0])
+            self.fusion.update(rows, sources, new, parents, tokens[is_new], None if stepped is None else stepped[0])
         self.predicted[rows] = self.predicted[sources]
         for part in self.state:
             part[:, rows] = part[:, sources]
-        if len(new):
+        if stepped is not None:
             self.predicted[new] = stepped[0]
             for part, values in zip(self.state, stepped[1], strict=True):
                 part[:, new] = values

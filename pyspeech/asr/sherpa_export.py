@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,14 @@ import torch
 import pyspeech
 from pyspeech.asr.sherpa_graphs import RATE, Decoder, Encoder, FrontEnd, Joiner, blank_last, chunk_frames, input_config
 from pyspeech.errors import UserError
+from pyspeech.features.fbank import fbank, stack
 from pyspeech.files import atomic_write
 from pyspeech.text.graphemes import BLANK, WORD_START, GraphemeUnits
 
 if TYPE_CHECKING:
     from pyspeech.asr.checkpoint import Bundle
+    from pyspeech.features.config import FbankConfig
+    from pyspeech.features.fbank import GlobalStats
     from pyspeech.text.units import Units
 
 OPSET = 17
@@ -67,14 +71,10 @@ def export_sherpa(bundle: Bundle, language: str, folder: str | Path) -> None:
 def largest_difference(bundle: Bundle, language: str, folder: str | Path, chunks: int = 4) -> float:
     """Compare the logits of exported networks with the model's, for noise and the first symbols of the head.
 
-    Returns the largest difference, features left out: they are computed by `FrontEnd` for both.
+    Returns the largest difference. What converts features of another kind is in both; stacking and normalisation are
+    compared by themselves.
     """
-    from onnxruntime import InferenceSession, SessionOptions
-
-    options, providers = SessionOptions(), ["CPUExecutionProvider"]
-    options.log_severity_level = 3  # errors, not the warnings of shapes that are unknown beforehand
-    names = ("encoder", "decoder", "joiner")
-    encoder, decoder, joiner = (InferenceSession(str(Path(folder, f"{name}.onnx")), options, providers) for name in names)
+    encoder, decoder, joiner = (_session(Path(folder, f"{name}.onnx")) for name in ("encoder", "decoder", "joiner"))
     model, head, front_end = bundle.model, bundle.model.head_of(language), FrontEnd(bundle.fbank, bundle.stats)
     generator = torch.Generator().manual_seed(0)
     size = chunk_frames(bundle.fbank)
@@ -104,7 +104,32 @@ def largest_difference(bundle: Bundle, language: str, folder: str | Path, chunks
         ours, *_ = model.encode(features, torch.tensor([features.shape[1]]), None, number)
         after = model.predict_sequence(tokens[None], head)[0]
         expected = model.head_logits(model.project_encoded(ours)[0, :, None], after, head)
-    return float(np.abs(np.concatenate(logits) - blank_last(expected.flatten(0, 1).T).T.numpy()).max())
+    difference = np.abs(np.concatenate(logits) - blank_last(expected.flatten(0, 1).T).T.numpy()).max()
+    return max(float(difference), features_difference(bundle.fbank, bundle.stats))
+
+
+def _session(path) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3  # errors, not the warnings of shapes that are unknown beforehand
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def features_difference(config: FbankConfig, stats: GlobalStats | None, chunks: int = 4) -> float:
+    """Compare the features of an exported model with ours, both with kind "nemo": the largest difference, for noise."""
+    config = replace(config, kind="nemo", sampling_rate=RATE)
+    size, front_end = chunk_frames(config), FrontEnd(config, stats)
+    count = chunks * size * config.shift + config.window - config.shift
+    noise = torch.randn(count, generator=torch.Generator().manual_seed(0)) * torch.linspace(-8, 0, count).exp()
+    before, difference = torch.zeros(1, front_end.rows, config.num_bins), 0.0
+    expected = stack(fbank(noise, config), config)
+    expected = expected if stats is None else stats.apply(expected)
+    parts = zip(fbank(noise, input_config(config)).split(size), expected.split(size // config.stack_shift), strict=True)
+    for number, (frames, ours) in enumerate(parts):
+        theirs, before = front_end(frames[None], before, torch.tensor([number * size]))
+        difference = max(difference, float((theirs[0] - ours).abs().max()))
+    return difference
 
 
 def token_names(units: Units) -> list[str]:

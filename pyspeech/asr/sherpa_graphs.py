@@ -18,10 +18,15 @@ that are still needed; cache_last_channel_len (B,) how many frames there were, 0
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import torch
 
+from pyspeech.asr.encoder import LstmEncoder
+from pyspeech.asr.joint import OutputLayer
 from pyspeech.asr.networks import Transducer
+from pyspeech.asr.predictor import PredictorNetwork
 from pyspeech.features.config import FbankConfig
 from pyspeech.features.fbank import FLOOR, GlobalStats, window_function
 from pyspeech.features.mel import mel_filters
@@ -56,7 +61,7 @@ class FrontEnd(torch.nn.Module):
         self.summed = max(0, config.mean_frames - 1)  # frames of the next mean
         self.rows = max(1, self.kept + self.summed)
         if config.kind == "kaldi":
-            self.register_buffer("weight", band_weights(config).float())
+            self.register_buffer("weight", band_weights(config.sampling_rate, config.num_bins).float())
         stats = stats or GlobalStats([0.0] * config.num_bins, [1.0] * config.num_bins)
         self.register_buffer("mean", torch.tensor(stats.mean))
         self.register_buffer("std", torch.tensor(stats.std))
@@ -96,7 +101,8 @@ class FrontEnd(torch.nn.Module):
         return frames.index_select(1, index).reshape(-1, count, config.dim)
 
 
-def band_weights(config: FbankConfig) -> torch.Tensor:
+@functools.lru_cache(maxsize=2)
+def band_weights(sampling_rate: int, num_bins: int) -> torch.Tensor:
     """Weights (BINS, num_bins) float64, none negative, that make the energies of Kaldi's filters of those of Slaney's.
 
     Each of our filters is a sum of theirs, by least squares over the points of the spectrum. At another sampling rate the
@@ -104,14 +110,14 @@ def band_weights(config: FbankConfig) -> torch.Tensor:
     """
     from scipy.optimize import nnls
 
-    n_fft = N_FFT * config.sampling_rate // RATE
+    n_fft = N_FFT * sampling_rate // RATE
     bands = mel_filters("nemo", RATE, N_FFT, BINS).numpy()
-    filters = np.zeros((N_FFT // 2 + 1, config.num_bins))
-    filters[: n_fft // 2 + 1] = mel_filters("kaldi", config.sampling_rate, n_fft, config.num_bins).numpy()
-    ours, theirs = (window_function(kind, rate // 40) for kind, rate in (("kaldi", config.sampling_rate), ("nemo", RATE)))
-    gain = float(ours.square().sum() / theirs.square().sum()) * config.sampling_rate / RATE
+    filters = np.zeros((N_FFT // 2 + 1, num_bins))
+    filters[: n_fft // 2 + 1] = mel_filters("kaldi", sampling_rate, n_fft, num_bins).numpy()
+    ours, theirs = (window_function(kind, rate // 40) for kind, rate in (("kaldi", sampling_rate), ("nemo", RATE)))
+    gain = float(ours.square().sum() / theirs.square().sum()) * sampling_rate / RATE
     frequencies = np.arange(N_FFT // 2 + 1) * RATE / N_FFT
-    emphasis = [abs(1 - 0.97 * np.exp(-2j * np.pi * frequencies / rate)) ** 2 for rate in (config.sampling_rate, RATE)]
+    emphasis = [abs(1 - 0.97 * np.exp(-2j * np.pi * frequencies / rate)) ** 2 for rate in (sampling_rate, RATE)]
     filters = gain * filters * (emphasis[0] / emphasis[1])[:, None]
     return torch.from_numpy(np.stack([nnls(bands, row)[0] for row in filters.T], axis=1))
 
@@ -121,7 +127,8 @@ class Encoder(torch.nn.Module):
 
     def __init__(self, model: Transducer, front_end: FrontEnd, language: int) -> None:
         super().__init__()
-        self.lstm, self.project, self.front_end = model.encoder.lstm, model.joint.encoder, front_end
+        encoder: LstmEncoder = model.encoder
+        self.lstm, self.project, self.front_end = encoder.lstm, model.joint.encoder, front_end
         self.norm = torch.nn.LayerNorm(model.config.encoder_size)  # ONNX has none without parameters
         self.languages = model.num_heads if model.config.structure == "onehot" else 0
         self.language = language
@@ -154,9 +161,10 @@ class Decoder(torch.nn.Module):
     def __init__(self, model: Transducer, head: int) -> None:
         super().__init__()
         predictor = model.predictor
-        self.network = predictor.networks[head if len(predictor.networks) > 1 else 0]
-        self.project, self.head = model.joint.predictor, head
-        table = predictor.embeddings[head if len(predictor.embeddings) > 1 else 0].weight.detach()
+        network: PredictorNetwork = predictor.networks[head if len(predictor.networks) > 1 else 0]  # pyright: ignore[reportAssignmentType]
+        self.lstms, self.norms, self.project = network.lstms, network.norms, model.joint.predictor
+        embedding: torch.nn.Embedding = predictor.embeddings[head if len(predictor.embeddings) > 1 else 0]  # pyright: ignore[reportAssignmentType]
+        table = embedding.weight.detach()
         if predictor.onehot:
             onehot = torch.nn.functional.one_hot(torch.tensor(head), predictor.num_heads).to(table.dtype)
             table = torch.cat([table, onehot.expand(len(table), -1)], dim=1)
@@ -165,7 +173,7 @@ class Decoder(torch.nn.Module):
     def forward(self, symbols: torch.Tensor, length: torch.Tensor, *states: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """symbols (B, 1) and length (B,) int32, states two (layers, B, P) -> prediction (B, J, 1), length, states."""
         inputs, parts = self.embedding(symbols), []
-        for layer, (lstm, norm) in enumerate(zip(self.network.lstms, self.network.norms, strict=True)):
+        for layer, (lstm, norm) in enumerate(zip(self.lstms, self.norms, strict=True)):
             inputs, new = lstm(inputs, tuple(part[layer : layer + 1].contiguous() for part in states))
             inputs = norm(inputs)
             parts.append(new)
@@ -178,7 +186,7 @@ class Joiner(torch.nn.Module):
 
     def __init__(self, model: Transducer, head: int) -> None:
         super().__init__()
-        layer = model.joint.outputs[head if len(model.joint.outputs) > 1 else 0]
+        layer: OutputLayer = model.joint.outputs[head if len(model.joint.outputs) > 1 else 0]  # pyright: ignore[reportAssignmentType]
         self.output = torch.nn.Linear(layer.in_features, layer.out_features)
         with torch.no_grad():
             self.output.weight.copy_(blank_last(layer.weight))

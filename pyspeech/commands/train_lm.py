@@ -5,7 +5,7 @@ the training set of an experiment, of which only the utterances of the language 
 are. The smoothing is interpolated Witten-Bell; the result is an ARPA file, whose words are the model's symbols.
 
 examples:
-  utils/train_lm.py egs/indic/exp/mini/corpus/train.jsonl.gz news.txt --model DIR --language hi-IN -o hi.arpa
+  utils/train_lm.py exp/mini/corpus/train.jsonl.gz news.txt --model DIR --language hi-IN -o hi.arpa
   utils/transcribe.py call.wav --model DIR --language hi-IN --lm hi.arpa
 """
 

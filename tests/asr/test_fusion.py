@@ -21,25 +21,33 @@ NAMES = ["<blk>", *"abcdef"]
 LM, BONUS, ILM = 0.4, 0.2, 0.3
 
 
-def along(graph, prefix):
-    """Sum of the values of a graph along a prefix, and what is pending at its end."""
-    node, total = torch.tensor([graph.start]), 0.0
-    for symbol in prefix:
-        total += float(graph.values_at(node)[0, symbol])
-        node = graph.step(node, torch.tensor([symbol]))
-    return total, float(graph.pending[node])
+def along(graph):
+    """A function: prefix -> (sum of the values of a graph along it, what is pending at its end)."""
+
+    @functools.cache
+    def at(prefix):
+        if not prefix:
+            return 0.0, torch.tensor([graph.start])
+        total, node = at(prefix[:-1])
+        return total + float(graph.values_at(node)[0, prefix[-1]]), graph.step(node, torch.tensor(prefix[-1:]))
+
+    return lambda prefix: (at(prefix)[0], float(graph.pending[at(prefix)[1]]))
 
 
-@torch.inference_mode()
-def internal(model, head, prefix):
-    """Log probability of a prefix by the predictor alone: encoder output 0, no blank."""
-    heads, total = torch.tensor([head]), 0.0
-    output, state = model.predict(torch.tensor([0]), heads, model.predictor_start(1))
+def internal(model, head):
+    """A function: prefix -> its log probability by the predictor alone: encoder output 0, no blank."""
+    heads = torch.tensor([head])
     silence = model.project_encoded(torch.zeros(1, D, dtype=torch.float64))
-    for symbol in prefix:
-        total += float(model.head_logits(silence, output, head)[0, 1:].log_softmax(0)[symbol - 1])
-        output, state = model.predict(torch.tensor([symbol]), heads, state)
-    return total
+
+    @functools.cache
+    def at(prefix):
+        if not prefix:
+            return 0.0, *model.predict(torch.tensor([0]), heads, model.predictor_start(1))
+        total, output, state = at(prefix[:-1])
+        total += float(model.head_logits(silence, output, head)[0, 1:].log_softmax(0)[prefix[-1] - 1])
+        return total, *model.predict(torch.tensor(prefix[-1:]), heads, state)
+
+    return torch.inference_mode()(lambda prefix: at(prefix)[0])
 
 
 class Everything:
@@ -76,11 +84,14 @@ class Everything:
     def plain(self, utterance, head):
         """(bonus, kept) of prefixes, for `plain_search`."""
 
+        hotwords, own = along(self.hotwords[head][utterance]), internal(self.model, head)
+        lm = along(self.lms[head]) if head in self.lms else None
+
         @functools.cache
         def parts(prefix):
-            total, pending = along(self.hotwords[head][utterance], prefix)
-            if head in self.lms:
-                total += LM * along(self.lms[head], prefix)[0] + BONUS * len(prefix) - ILM * internal(self.model, head, prefix)
+            total, pending = hotwords(prefix)
+            if lm is not None:
+                total += LM * lm(prefix)[0] + BONUS * len(prefix) - ILM * own(prefix)
             return total, pending
 
         return lambda prefix: parts(prefix)[0], lambda prefix: parts(prefix)[0] - parts(prefix)[1]

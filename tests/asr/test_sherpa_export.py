@@ -1,5 +1,7 @@
 """Transducers for sherpa-onnx: exported networks in a plain version of its search, and in it where it is installed."""
 
+from dataclasses import replace
+
 import numpy as np
 import onnxruntime
 import pytest
@@ -7,9 +9,10 @@ import torch
 from tiny_asr import babble, save_random_model
 
 from pyspeech import Recognizer
+from pyspeech.asr import sherpa_export
 from pyspeech.asr.checkpoint import load_model
 from pyspeech.asr.config import SearchConfig
-from pyspeech.asr.sherpa_export import check_exportable, export_sherpa, largest_difference, token_names
+from pyspeech.asr.sherpa_export import check_exportable, export_sherpa, features_difference, largest_difference, token_names
 from pyspeech.asr.sherpa_graphs import BINS, FrontEnd, band_weights, chunk_frames, input_config
 from pyspeech.commands import export_onnx
 from pyspeech.errors import UserError
@@ -145,22 +148,21 @@ def test_streams_in_a_batch_are_those_alone(tmp_path, name):
 @pytest.mark.parametrize("features", [{}, {"mean_frames": 50}, {"stack": 3, "stack_shift": 3}, {"stack": 1, "stack_shift": 1}])
 def test_the_front_end_is_ours(features):
     config, stats = FbankConfig(kind="nemo", **features), GlobalStats(np.linspace(-9, -5, 80).tolist(), [2.0] * 80)
-    front_end, size, samples = FrontEnd(config, stats), chunk_frames(config), babble(3)
-    frames = fbank(samples, input_config(config))
-    count = len(frames) // size * size
-    before, outputs = torch.zeros(1, front_end.rows, 80), []
-    for start in range(0, count, size):
-        output, before = front_end(frames[None, start : start + size], before, torch.tensor([start]))
-        outputs.append(output[0])
-    expected = stats.apply(stack(fbank(samples, config), config))[: count // config.stack_shift]
-    assert torch.allclose(torch.cat(outputs), expected, atol=1e-4)
+    assert features_difference(config, stats) < 1e-4
+    assert features_difference(replace(config, kind="kaldi"), None) < 1e-4
+
+
+def test_another_normalisation_is_noticed(monkeypatch):
+    """As in a version whose features do what the exported networks do not."""
+    monkeypatch.setattr(sherpa_export, "stack", lambda frames, config: stack(frames, config) + 0.01)
+    assert features_difference(FbankConfig(), None) == pytest.approx(0.01, abs=1e-3)
 
 
 @pytest.mark.parametrize("rate", [16000, 8000])
 def test_kaldis_features_of_sherpas(rate):
     """Loud sounds: energies within a tenth, but for the lowest bins; bins that 8 kHz audio lacks are not there."""
     config = FbankConfig(sampling_rate=rate)
-    weights = band_weights(config)
+    weights = band_weights(rate, 80)
     assert weights.shape == (BINS, 80) and (weights >= 0).all()
     time = np.arange(3 * RATE) / RATE
     rng = np.random.default_rng(0)

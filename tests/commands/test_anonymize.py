@@ -140,7 +140,7 @@ def test_kaldi_data_directories(data_dir, tmp_path):
     assert np.array_equal(first, read_audio(places["a-1"])[0])
     tool.main(arguments[:-2])  # another seed each time
     assert not np.array_equal(first, read_audio(places["a-1"])[0])
-    with pytest.raises(UserError, match="is where .* is; expected another folder"):
+    with pytest.raises(UserError, match="is the folder of the input .*; expected another one"):
         tool.main([str(data_dir), str(data_dir)])
     (data_dir / "text").write_text("x\n")
     with pytest.raises(UserError, match="no sound Kaldi data directory"):

@@ -42,5 +42,5 @@ def test_files_of_a_commit(repository):
 
 def test_no_git(repository, monkeypatch):
     monkeypatch.setattr(clones.shutil, "which", lambda name: None)
-    with one_line_error("git is not installed"):
+    with one_line_error("needs git, which is not installed"):
         read_file(repository[0] / ".git", repository[1], "a.wav")

@@ -79,7 +79,7 @@ def test_two_languages_in_one(corpus, tmp_path):
     assert track["system description"] == "english: made for english; surprise: made for surprise"
     assert refused(tmp_path / "english", corpus) == "the folder 2019"
     run = run_tool("merge_submissions", "english", "surprise", "-o", "both", cwd=tmp_path)
-    assert run.returncode == 1 and run.stderr.startswith("error: both: is there already") and run.stderr.count("\n") == 1
+    assert run.returncode == 1 and run.stderr.startswith("error: both: exists already") and run.stderr.count("\n") == 1
 
 
 def test_what_does_not_go_together(corpus, tmp_path):

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import shutil
 from types import SimpleNamespace
 
 import pytest
@@ -20,9 +19,8 @@ def experiment(tmp_path_factory):
     folder = tmp_path_factory.mktemp("exp")
     save_random_model(folder / "models" / "multi_softmax", "multi_softmax")
     save_random_model(folder / "models" / "vanilla", "vanilla")
-    save_random_model(folder / "models" / "monolingual" / "hi-IN", "monolingual", languages=["hi-IN"])
-    for code in ("en-IN", "ta-IN"):
-        shutil.copytree(folder / "models" / "monolingual" / "hi-IN", folder / "models" / "monolingual" / code)
+    for code in GRAPHEMES:
+        save_random_model(folder / "models" / "monolingual" / code, "monolingual", languages=[code])
     (folder / "corpus").mkdir()
     with gzip.open(folder / "corpus" / "train.jsonl.gz", "wt", encoding="utf-8") as stream:
         for number, (code, letters) in enumerate(GRAPHEMES.items()):

@@ -88,7 +88,7 @@ class Recognizer:
         hotwords_score: float = HOTWORDS_SCORE,
         lm: Lm | Mapping[str, Lm] | None = None,
         lm_weight: float = LM_WEIGHT,
-        lm_bonus: float = 0.0,
+        symbol_bonus: float = 0.0,
         ilm_weight: float = 0.0,
         min_silence: float = Endpointing.silence_after,
         vad: bool = True,
@@ -115,7 +115,7 @@ class Recognizer:
             lm: ARPA file over the model's symbols, as `pyspeech train-lm` makes it; {language code: file} for a model with a
                 vocabulary for each language.
             lm_weight: Weight of its log probability (shallow fusion).
-            lm_bonus: Added for each symbol, against deletions, as a language model makes symbols less probable.
+            symbol_bonus: Added for each symbol, against deletions; a language model adds to them.
             ilm_weight: Weight of the internal language model of the transducer, which is subtracted.
             min_silence: Seconds of a pause that ends a segment.
             vad: Recognise only what the bundled speech detector finds. False: all audio; recordings of up to 30 s as a whole.
@@ -131,7 +131,7 @@ class Recognizer:
         bundle = load_bundle(find_model(model, KIND, option="model"), device, int8)
         search = bundle.search.changed(beam=beam, max_symbols=max_symbols, prune=prune)
         known = None if language is None else language_among(language, bundle.model.languages)
-        context = Context(bundle, hotwords, hotwords_score, lm, lm_weight, lm_bonus, ilm_weight, known)
+        context = Context(bundle, hotwords, hotwords_score, lm, lm_weight, symbol_bonus, ilm_weight, known)
         return cls(bundle, language, search, stopping, Endpointing(silence_after=min_silence), context, vad)
 
     @overload

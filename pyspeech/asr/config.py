@@ -173,7 +173,7 @@ class ContextConfig:
     lm: str = folder_or("none", "train", what="ARPA files CODE.arpa over the symbols of the model")
     lm_order: int = LM_ORDER  # longest n-grams of lm=train, in symbols
     lm_weight: float = LM_WEIGHT  # weight of the log probability of the language model
-    lm_bonus: float = 0.0  # bonus for each symbol with a language model, against deletions
+    symbol_bonus: float = 0.0  # bonus for each symbol, against deletions, with or without a language model
     ilm_weight: float = 0.0  # weight of the transducer's own language model, which is subtracted
 
     def check(self) -> None:
@@ -181,7 +181,7 @@ class ContextConfig:
         require = requirement("context", self)
         require("hotwords_score", 0 < self.hotwords_score < math.inf, "a number above 0")
         require("lm_order", self.lm_order >= 1, "at least 1")
-        for name in ("lm_weight", "lm_bonus", "ilm_weight"):
+        for name in ("lm_weight", "symbol_bonus", "ilm_weight"):
             require(name, 0 <= getattr(self, name) < math.inf, "at least 0")
         require("ilm_weight", not self.ilm_weight or self.lm != "none", "0 without lm")
 

@@ -39,7 +39,7 @@ class Context:
         hotwords_score: Bonus in log probability for each symbol of a phrase that has no boost of its own.
         lm: An ARPA file over the model's symbols, or an Arpa; {language code: one} for a model with a vocabulary for each.
         lm_weight: Weight of the log probability of the language model.
-        lm_bonus: Added for each symbol with a language model, against deletions.
+        symbol_bonus: Added for each symbol, against deletions; a language model adds to them.
         ilm_weight: Weight of that of the transducer's internal language model, which is subtracted.
         language: Code of the language that is recognised, if it is given.
 
@@ -55,14 +55,14 @@ class Context:
         hotwords_score: float = HOTWORDS_SCORE,
         lm: Lm | Mapping[str, Lm] | None = None,
         lm_weight: float = LM_WEIGHT,
-        lm_bonus: float = 0.0,
+        symbol_bonus: float = 0.0,
         ilm_weight: float = 0.0,
         language: str | None = None,
     ) -> None:
         for name, value, good in (
             ("hotwords_score", hotwords_score, 0 < hotwords_score < math.inf),
             ("lm_weight", lm_weight, 0 <= lm_weight < math.inf),
-            ("lm_bonus", lm_bonus, 0 <= lm_bonus < math.inf),
+            ("symbol_bonus", symbol_bonus, 0 <= symbol_bonus < math.inf),
             ("ilm_weight", ilm_weight, 0 <= ilm_weight < math.inf),
         ):
             if not good:
@@ -70,10 +70,8 @@ class Context:
         if ilm_weight and lm is None:
             raise UserError(f"ilm_weight {ilm_weight}: the internal language model is subtracted for another one; give lm too")
         self.model, self.units = bundle.model, bundle.units
-        self.hotwords_score, self.ilm_weight = hotwords_score, ilm_weight
-        self._graphs = {
-            head: self._lm_graph(head, lm).scaled(lm_weight, lm_bonus) for head, lm in self._by_head(lm, language).items()
-        }
+        self.hotwords_score, self.ilm_weight, self.symbol_bonus = hotwords_score, ilm_weight, symbol_bonus
+        self._graphs = {head: self._lm_graph(head, lm).scaled(lm_weight) for head, lm in self._by_head(lm, language).items()}
         self.hotwords = tuple(as_hotwords(hotwords))
         self._joined_lms, self._joined_lists, self._named = {}, {}, set()
         self._check(self.hotwords, self._heads(language))
@@ -97,7 +95,8 @@ class Context:
             columns = torch.tensor([list(dict.fromkeys(lists)).index(own) for own in lists], device=starts.device)
             sources.append(Source(graph, starts[:, columns]))
         weights = {head: self.ilm_weight for head in heads if head in self._graphs and self.ilm_weight}
-        return SearchContext(sources, weights) if sources or weights else None
+        found = SearchContext(sources, weights, self.symbol_bonus)
+        return found if sources or weights or self.symbol_bonus else None
 
     def _lists(self, batch, hotwords):
         """The phrases of each utterance, as tuples."""

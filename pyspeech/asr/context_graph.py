@@ -101,11 +101,9 @@ class ContextGraph:
         starts = [graph.start + offset for graph, offset in zip(graphs, nodes, strict=True)]
         return cls(max(graph.size for graph in graphs), starts[0], first, **shifted, **same), starts
 
-    def scaled(self, weight: float, bonus: float = 0.0) -> ContextGraph:
-        """The graph whose value of each symbol is weight times that of this one, plus a bonus; every symbol must have an arc at
-        the root."""
-        values = weight * self.values + bonus
-        arcs = self.first, self.symbols, values, self.targets
+    def scaled(self, weight: float) -> ContextGraph:
+        """The graph whose values are weight times those of this one."""
+        arcs = self.first, self.symbols, weight * self.values, self.targets
         return ContextGraph(self.size, self.start, *arcs, self.back, weight * self.weights, weight * self.pending)
 
     def to(self, device: torch.device) -> ContextGraph:

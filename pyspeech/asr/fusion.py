@@ -3,10 +3,11 @@
 A hypothesis y that is extended by a symbol v gets, beside log P(v | t, y) of the transducer,
 
     hotwords                 what the automaton of hotwords.py gives or takes back
-    shallow fusion           lm_weight * log P_LM(v | y) + lm_bonus
+    shallow fusion           lm_weight * log P_LM(v | y)
+    symbol bonus             symbol_bonus
     internal language model  - ilm_weight * log P_ILM(v | y)
 
-and nothing for a blank. lm_bonus makes good that a language model makes symbols less probable, but not blanks (beta in
+and nothing for a blank. symbol_bonus is against deletions, which a language model adds to as blanks cost nothing there (beta in
 McDermott et al. 2019, A density ratio approach to language model fusion). P_ILM is estimated by the transducer itself with an
 encoder output of zeros, over all symbols but the blank (Variani et al. 2020, Hybrid autoregressive transducer; Meng et al.
 2021, Internal language model estimation for domain-adaptive end-to-end speech recognition). All of it depends on y and v
@@ -37,10 +38,12 @@ class Source:
 
 @dataclass
 class SearchContext:
-    """Sources of scores of a search, and by head the weight of the internal language model that is subtracted."""
+    """Sources of scores of a search, by head the weight of the internal language model that is subtracted, and a bonus for each
+    symbol."""
 
     sources: list[Source]
     ilm_weights: dict[int, float] = field(default_factory=dict)
+    symbol_bonus: float = 0.0
 
 
 class Fusion:
@@ -52,13 +55,13 @@ class Fusion:
 
     def __init__(self, model: Transducer, row_heads: torch.Tensor, context: SearchContext, predicted: torch.Tensor) -> None:
         """row_heads: (R,) int64, rows ordered by head, utterance, slot; predicted: (R, J), the projected predictions."""
-        self.model, self.row_heads, self.ilm_weights = model, row_heads, context.ilm_weights
+        self.model, self.row_heads, self.context = model, row_heads, context
         self.graphs = [item.graph.to(row_heads.device) for item in context.sources]
         starts = [item.starts.to(row_heads.device).flatten() for item in context.sources]
         rows = [own.repeat_interleave(len(row_heads) // len(own)) for own in starts]
         self.nodes = torch.stack(rows) if rows else row_heads.new_zeros(0, len(row_heads))
         self._one_head = bool((row_heads == row_heads[0]).all())
-        if self.ilm_weights:
+        if context.ilm_weights:
             self._silence = model.project_encoded(predicted.new_zeros(1, model.config.encoder_size))
         size = max(model.vocabulary_sizes)
         self.bonus = torch.zeros(len(row_heads), size, dtype=torch.float64, device=row_heads.device)
@@ -99,7 +102,9 @@ class Fusion:
         size = self.bonus.shape[1]
         padded = [own if own.shape[1] == size else functional.pad(own, (0, size - own.shape[1])) for own in values]
         bonus = sum(padded[1:], padded[0]) if padded else self.bonus.new_zeros(len(heads), size)
-        for head, weight in self.ilm_weights.items():
+        if self.context.symbol_bonus:
+            bonus[:, 1:] += self.context.symbol_bonus
+        for head, weight in self.context.ilm_weights.items():
             rows = slice(None) if self._one_head else (heads == head).nonzero()[:, 0]
             logits = self.model.head_logits(self._silence, predicted[rows], head)
             bonus[rows, 1 : logits.shape[1]] -= weight * logits[:, 1:].log_softmax(dim=-1).double()

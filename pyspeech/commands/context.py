@@ -35,11 +35,11 @@ def add_context(parser: argparse.ArgumentParser) -> None:
         "--lm-weight", metavar="X", type=_weight, default=LM_WEIGHT, help=f"weight of --lm (default: {LM_WEIGHT})"
     )
     group.add_argument(
-        "--lm-bonus",
+        "--symbol-bonus",
         metavar="X",
         type=_weight,
         default=0.0,
-        help="with --lm: bonus for each symbol, against deletions, as --lm makes symbols less probable (default: 0)",
+        help="bonus for each symbol, against deletions; --lm adds to them (default: 0)",
     )
     group.add_argument(
         "--ilm-weight",
@@ -63,7 +63,6 @@ def check_context(options: argparse.Namespace) -> None:
     for option, value, needed in (
         ("--hotwords-score", options.hotwords_score != HOTWORDS_SCORE, "hotwords"),
         ("--lm-weight", options.lm_weight != LM_WEIGHT, "lm"),
-        ("--lm-bonus", options.lm_bonus != 0, "lm"),
         ("--ilm-weight", options.ilm_weight != 0, "lm"),
     ):
         if value and not getattr(options, needed):
@@ -85,7 +84,7 @@ def context_of(options, bundle, language):
         options.hotwords_score,
         models.get("", models) or None,
         options.lm_weight,
-        options.lm_bonus,
+        options.symbol_bonus,
         options.ilm_weight,
         language,
     )

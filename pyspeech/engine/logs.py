@@ -25,10 +25,8 @@ def say(text: str, stream: TextIO | None = None) -> None:
 
     Text and line end are one write: with PYTHONUNBUFFERED the lines of several processes would run into each other else.
     """
-    stream = stream or sys.stdout
     with contextlib.suppress(OSError):
-        stream.write(f"{text}\n")
-        stream.flush()
+        print(f"{text}\n", end="", file=stream or sys.stdout, flush=True)
 
 
 class ScreenHandler(logging.Handler):

@@ -29,7 +29,7 @@ def add_context(exp: Experiment, conf: Any, system: str) -> Callable[[Bundle], C
     def context(bundle):
         own = {code: models[code] for code in bundle.model.languages if code in models}
         lm = models.get("all") or own or None
-        weights = options.lm_weight, options.lm_bonus, options.ilm_weight if lm else 0.0
+        weights = options.lm_weight, options.symbol_bonus, options.ilm_weight if lm else 0.0
         return Context(bundle, hotwords, options.hotwords_score, lm, *weights)
 
     return context

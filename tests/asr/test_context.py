@@ -111,6 +111,7 @@ def test_language_models_that_do_not_fit_are_refused(bundle, folders, tmp_path):
     ):
         with pytest.raises(UserError, match=message):
             Context(found, **options)
+    assert Context(bundle, symbol_bonus=0.1).search_context([0], 3) is not None
     assert Context(bundle, lm=arpa, language="hi-IN").search_context([0], 3) is None  # English has none
     assert Context(bundle, lm=arpa, language="hi-IN").search_context([1], 3) is not None
 
@@ -138,7 +139,7 @@ def test_the_commands(folders, tmp_path, capsys):
         f"hi-IN={made}",
         "--lm-weight",
         "0.6",
-        "--lm-bonus",
+        "--symbol-bonus",
         "0.3",
         "--ilm-weight",
         "0.2",
@@ -150,7 +151,7 @@ def test_the_commands(folders, tmp_path, capsys):
         hotwords=tmp_path / "words.txt",
         lm={"hi": made},
         lm_weight=0.6,
-        lm_bonus=0.3,
+        symbol_bonus=0.3,
         ilm_weight=0.2,
         device="cpu",
     )

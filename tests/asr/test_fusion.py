@@ -72,14 +72,14 @@ class Everything:
     def context(self, utterances, heads):
         lm, starts = ContextGraph.join(
             [
-                self.lms[head].scaled(LM, BONUS) if head in self.lms else ContextGraph.empty(self.model.vocabulary_sizes[head])
+                self.lms[head].scaled(LM) if head in self.lms else ContextGraph.empty(self.model.vocabulary_sizes[head])
                 for head in heads
             ]
         )
         lm = Source(lm, torch.tensor(starts)[:, None].expand(-1, len(utterances)))
         words, starts = ContextGraph.join([self.hotwords[head][u] for head in heads for u in utterances])
         words = Source(words, torch.tensor(starts).reshape(len(heads), len(utterances)))
-        return SearchContext([lm, words], {head: ILM for head in heads if head in self.lms})
+        return SearchContext([lm, words], {head: ILM for head in heads if head in self.lms}, BONUS)
 
     def plain(self, utterance, head):
         """(bonus, kept) of prefixes, for `plain_search`."""
@@ -90,8 +90,9 @@ class Everything:
         @functools.cache
         def parts(prefix):
             total, pending = hotwords(prefix)
+            total += BONUS * len(prefix)
             if lm is not None:
-                total += LM * lm(prefix)[0] + BONUS * len(prefix) - ILM * own(prefix)
+                total += LM * lm(prefix)[0] - ILM * own(prefix)
             return total, pending
 
         return lambda prefix: parts(prefix)[0], lambda prefix: parts(prefix)[0] - parts(prefix)[1]

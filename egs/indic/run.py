@@ -25,8 +25,7 @@ from steps.systems import DECODING, TRAINING, if_used
 
 @dataclass
 class Config:
-    # mini (synthetic), prompts (real voices), the folder of a corpus, or a manifest (lhotse cuts, JSON lines of NeMo, a table)
-    corpus: str = folder_or("mini", "prompts", what="a corpus", file=True)
+    corpus: str = folder_or("mini", "prompts", what="a corpus", file=True)  # mini (synthetic), prompts, a folder or a manifest
     kind: str = "mucs"  # layout of that folder: mucs (also Microsoft's), fleurs, commonvoice, cmu_indic, kaldi or manifests
     languages: list[str] = field(default_factory=list)  # language codes, e.g. hi-IN; []: all in the corpus
     scale: float = 1.0  # factor on the number of utterances with corpus=mini or prompts
@@ -37,10 +36,8 @@ class Config:
     tags: list[str] = field(default_factory=lambda: list(DEFAULT_TAGS))
     units: str = "grapheme"  # output symbols: grapheme or sentencepiece
     pieces: int = 200  # symbols per language with units=sentencepiece
-    # weights: random, or those that fit of a model (folder or model.pt), or of an experiment's systems of the same names
-    start_from: str = folder_or("random", what="a model", file=True)
-    # parts of start_from that training keeps as they are: encoder, predictor, joint, lid
-    freeze: list[str] = field(default_factory=list)
+    start_from: str = folder_or("random", what="a model", file=True)  # weights: random, or what fits of a model or experiment
+    freeze: list[str] = field(default_factory=list)  # parts of start_from that are kept: encoder, predictor, joint, lid
     systems: list[str] = field(default_factory=lambda: list(SEEDS))  # systems to train and compare
     features: FbankConfig = field(default_factory=FbankConfig)
     specaugment: SpecAugmentConfig = field(default_factory=SpecAugmentConfig)

@@ -118,7 +118,8 @@ class Recognizer:
             symbol_bonus: Added for each symbol, against deletions; a language model adds to them.
             ilm_weight: Weight of the internal language model of the transducer, which is subtracted.
             min_silence: Seconds of a pause that ends a segment.
-            vad: Recognise only what the bundled speech detector finds. False: all audio; recordings of up to 30 s as a whole.
+            vad: Recognise only what the bundled speech detector finds; short recordings without any as a whole. False: all audio;
+                recordings of up to 30 s as a whole.
             int8: Compute with 8-bit integers, on the CPU: faster, a little less exact.
             device: "auto" (the GPU where there is one), "cpu", "cuda", or a torch.device.
 
@@ -239,7 +240,8 @@ class Recognizer:
         if not self.vad:
             return [Part(0.0, samples)]
         with self._timed():
-            return [part for parts, _ in speech_parts([samples], self.sampling_rate, self._endpointing) for part in parts]
+            parts = [part for some, _ in speech_parts([samples], self.sampling_rate, self._endpointing) for part in some]
+        return parts or [Part(0.0, samples)]  # the detector may miss a single word in noise
 
     def _recognize_parts(self, parts, hotwords):
         results = self.recognize([part.samples for part in parts], hotwords)

@@ -85,7 +85,7 @@ def test_long_speech_is_cut_and_little_is_held(loud):
 
 
 def test_without_speech_there_is_no_part():
-    """With the bundled detector, and as the recogniser's text."""
+    """With the bundled detector."""
     noise = np.random.default_rng(0).normal(0, 0.01, 5 * RATE).astype(np.float32)
     assert [part for some, _ in speech_parts([noise], RATE, Endpointing()) for part in some] == []
 
@@ -104,5 +104,7 @@ def test_a_recognizer_takes_the_parts(loud, tmp_path):
         assert all(segment.start <= word.start < word.end for word in segment.words)
     long = [segment for some, _ in recognizer.long_segments(np.array_split(resampled, 7)) for segment in some]
     assert [(one.text, one.start) for one in long] == [(one.text, one.start) for one in transcript.segments]
+    quiet = 0.01 * resampled
+    assert recognizer.transcribe(quiet, rate).text == recognize(recognizer.bundle, [quiet])[0].text
     whole = Recognizer(recognizer.bundle, vad=False).transcribe(resampled, rate)
     assert len(whole.segments) == 1 and whole.segments[0].start == 0.0

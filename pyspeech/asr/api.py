@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
-    from pyspeech.asr.aligned import Alignment
     from pyspeech.asr.checkpoint import Bundle
     from pyspeech.asr.context import Context, Lm, Phrases
     from pyspeech.asr.recognizer import Recognition
@@ -204,7 +203,9 @@ class Recognizer:
         owner = [place for place, parts in enumerate(recordings) for _ in parts]
         lists = None if hotwords is None else [hotwords[place] for place in owner]
         segments = [[] for _ in recordings]
-        for place, segment in zip(owner, self._recognize_parts([part for parts in recordings for part in parts], lists), strict=True):
+        for place, segment in zip(
+            owner, self._recognize_parts([part for parts in recordings for part in parts], lists), strict=True
+        ):
             segments[place] += [segment] * bool(segment.text or not self.vad)
         return segments
 

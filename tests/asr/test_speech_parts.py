@@ -47,7 +47,9 @@ def recording(*lengths):
     rng, parts = np.random.default_rng(0), []
     for number, seconds in enumerate(lengths):
         count = round(seconds * RATE)
-        parts.append(0.5 * babble(seconds, RATE, seed=number) + rng.uniform(0.02, 0.1, count) if number % 2 else np.zeros(count))
+        parts.append(
+            0.5 * babble(seconds, RATE, seed=number) + rng.uniform(0.02, 0.1, count) if number % 2 else np.zeros(count)
+        )
     return np.concatenate(parts).astype(np.float32)
 
 

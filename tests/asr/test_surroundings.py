@@ -155,7 +155,9 @@ def test_pauses_begin_at_a_position(cuts):
     assert longer == [False, False, False, True]
 
 
-@pytest.mark.parametrize("limits", [{"max_steps": 100}, {"max_epochs": 10}, {"max_steps": 50, "accumulate": 2, "max_epochs": 20}])
+@pytest.mark.parametrize(
+    "limits", [{"max_steps": 100}, {"max_epochs": 10}, {"max_steps": 50, "accumulate": 2, "max_epochs": 20}]
+)
 def test_a_share_of_a_training(limits):
     assert position_at(0.75, TrainConfig(**limits), 10) == (7, 5)
 

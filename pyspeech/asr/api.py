@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
+    from pyspeech.asr.aligned import Alignment
     from pyspeech.asr.checkpoint import Bundle
     from pyspeech.asr.context import Context, Lm, Phrases
     from pyspeech.asr.recognizer import Recognition
@@ -184,6 +185,29 @@ class Recognizer:
                 transcripts[-1].segments += segments
         self._finish(waiting)
         return transcripts if is_many(audio) else transcripts[0]
+
+    def align(self, audio: AudioInput, text: str, sampling_rate: int | None = None) -> Alignment:
+        """Find the times of the words and symbols of a text in the recording in which it is said.
+
+        Args:
+            audio: A recording, as for `transcribe`.
+            text: What is said. It is normalised as in training.
+            sampling_rate: Hz of samples given alone.
+
+        Raises:
+            UserError: for what cannot be read, and for a text with characters that the model does not have.
+        """
+        import numpy as np
+
+        from pyspeech.asr.alignment import align
+        from pyspeech.audio.inputs import is_many, stream_inputs
+
+        if is_many(audio):
+            raise UserError("align: several recordings; expected one, with its text")
+        ((name, blocks),) = stream_inputs(audio, sampling_rate, self.sampling_rate)
+        samples = np.concatenate([np.zeros(0, dtype=np.float32), *blocks])
+        with self._timed():
+            return align(self.bundle, samples, text, self._settings[0], name)
 
     def _finish(self, waiting):
         """Recognise (Transcript, samples, hotwords) of short recordings and empty the list."""

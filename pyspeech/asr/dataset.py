@@ -46,7 +46,8 @@ class UtteranceDataset(torch.utils.data.Dataset):
     rounded alike: how many are stored changes no batch. warp: vocal tract length perturbation (pyspeech.features.warping)
     by factors up to this one; 1 for none. channel_db: gains up to this, drawn at channel_corners
     frequencies (pyspeech.features.channel); 0 for none. surroundings: pauses, joined utterances and levels, or None;
-    what they change is computed from its audio, stored or not. surroundings_from: (epoch, index) of the first batch that has them.
+    what they change is computed from its audio, stored or not. surroundings_from: (epoch, index) of the first batch that has
+    them.
     """
 
     def __init__(

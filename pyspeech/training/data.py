@@ -44,8 +44,8 @@ class BatchLoader:
 
     dataset    `dataset[item]` makes a batch of what the sampler yields. It draws random crops, noise and the like from
                the global generators of python, numpy or torch, which are seeded for each batch by (seed, epoch, index).
-               `set_position(epoch, index)` is called before each batch where it exists. Nothing else in it may change from batch to
-               batch: each worker has its own copy of it, made in the first epoch.
+               `set_position(epoch, index)` is called before each batch where it exists. Nothing else in it may change from
+               batch to batch: each worker has its own copy of it, made in the first epoch.
     sampler    a lhotse sampler, or anything that can be iterated anew for each epoch (a list, a torch sampler); for
                this loader alone. `set_epoch(epoch)` is called where it exists. It may draw from the global generators.
                It knows nothing of processes: ValueError for a lhotse sampler that splits (made with world_size=1 and rank=0

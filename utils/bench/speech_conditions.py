@@ -146,7 +146,7 @@ def stream(recognizer, utterances):
 
 
 def figures(scored):
-    """The cells of a row: WER in % with its 95 % interval, and how many utterances have the right language, where it is told."""
+    """The cells of a row: WER in % with its 95 % interval, how many utterances have the right language, where it is told."""
     from pyspeech.report.tables import bracketed, percent
     from pyspeech.text.wer import score_utterances
 

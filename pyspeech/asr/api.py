@@ -227,9 +227,8 @@ class Recognizer:
         owner = [place for place, parts in enumerate(recordings) for _ in parts]
         lists = None if hotwords is None else [hotwords[place] for place in owner]
         segments = [[] for _ in recordings]
-        for place, segment in zip(
-            owner, self._recognize_parts([part for parts in recordings for part in parts], lists), strict=True
-        ):
+        results = self._recognize_parts([part for parts in recordings for part in parts], lists)
+        for place, segment in zip(owner, results, strict=True):
             segments[place] += [segment] * bool(segment.text or not self.vad)
         return segments
 
@@ -255,9 +254,9 @@ class Recognizer:
         for parts, seconds in speech_parts(blocks, self.sampling_rate, self._endpointing):
             waiting += parts
             if len(waiting) >= BATCH:
-                yield self._recognize_parts(waiting, [hotwords] * len(waiting)), seconds
+                yield self._with_text(waiting, hotwords), seconds
                 waiting = []
-        yield self._recognize_parts(waiting, [hotwords] * len(waiting)), seconds
+        yield self._with_text(waiting, hotwords), seconds
 
     def _parts(self, samples):
         from pyspeech.asr.speech_parts import Part, speech_parts
@@ -267,6 +266,10 @@ class Recognizer:
         with self._timed():
             parts = [part for some, _ in speech_parts([samples], self.sampling_rate, self._endpointing) for part in some]
         return parts or [Part(0.0, samples)]  # the detector may miss a single word in noise
+
+    def _with_text(self, parts, hotwords):
+        results = self._recognize_parts(parts, [hotwords] * len(parts))
+        return [segment for segment in results if segment.text]
 
     def _recognize_parts(self, parts, hotwords):
         results = self.recognize([part.samples for part in parts], hotwords)

@@ -69,7 +69,11 @@ def test_what_is_wrong_is_one_line(corpus, tmp_path):
     out = tmp_path / "out"
     for models, folder, message in (
         ([first], corpus, "one detector alone; expected two or more"),
-        ([first, short], corpus, f"{short}: made with features.window=256, but {first} with 512; expected trainings from the same start"),
+        (
+            [first, short],
+            corpus,
+            f"{short}: made with features.window=256, but {first} with 512; expected trainings from the same start",
+        ),
         ([first, whole], corpus, "made with data.whole=16000, but"),
         ([first, residual], corpus, "made with network.residual=True, but"),
         ([first, str(tmp_path)], corpus, "model.pt"),

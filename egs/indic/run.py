@@ -33,14 +33,12 @@ class Config:
     skip_bad: bool = False  # leave out any number of bad utterances instead of stopping at more than a few
     longest: float = float("inf")  # leave out utterances of train and dev that are longer, in seconds; .inf: none
     cut_longer: bool = False  # cut them at pauses instead, where manifests (lhotse cuts) have the times of words
-    # tags to remove from transcripts (pyspeech/text/tags.py)
-    tags: list[str] = field(default_factory=lambda: list(DEFAULT_TAGS))
+    tags: list[str] = field(default_factory=lambda: list(DEFAULT_TAGS))  # dropped from transcripts (pyspeech/text/tags.py)
     units: str = "grapheme"  # output symbols: grapheme or sentencepiece
     pieces: int = 200  # symbols per language with units=sentencepiece
     # weights: random, or those that fit of a model (folder or model.pt), or of an experiment's systems of the same names
     start_from: str = folder_or("random", what="a model", file=True)
-    # parts of start_from that training keeps as they are: encoder, predictor, joint, lid
-    freeze: list[str] = field(default_factory=list)
+    freeze: list[str] = field(default_factory=list)  # parts of start_from that training keeps: encoder, predictor, joint, lid
     systems: list[str] = field(default_factory=lambda: list(SEEDS))  # systems to train and compare
     features: FbankConfig = field(default_factory=FbankConfig)
     specaugment: SpecAugmentConfig = field(default_factory=SpecAugmentConfig)
@@ -62,7 +60,6 @@ class Config:
 
 
 recipe = Recipe("Streaming multilingual RNN-T", Config, Path(__file__).resolve().parent / "conf", "mini", jobs=stages_at_once)
-
 CORPUS = ["corpus", "kind", "languages", "scale", "skip_bad", "longest", "cut_longer", "tags"]
 recipe.stage(config=CORPUS, outputs=["corpus"], cpus=2, resumable=True)(prepare)
 

@@ -50,10 +50,8 @@ class Config:
 
 
 recipe = Recipe("Unit discovery", Config, Path(__file__).resolve().with_name("conf"), "mini", "language", stages_at_once)
-
-recipe.stage(config=["corpus", "language", "languages", "scale", "skip_bad"], outputs=["corpus"], cpus=2, resumable=True)(
-    prepare
-)
+CORPUS = ["corpus", "language", "languages", "scale", "skip_bad"]
+recipe.stage(config=CORPUS, outputs=["corpus"], cpus=2, resumable=True)(prepare)
 
 recipe.stage(
     name="anchors",

@@ -30,7 +30,7 @@ ACCEPTED = {
         "AugmentConfig.reverberation": ["0"],
         **dict.fromkeys([f"CropConfig.{name}" for name in ("clean_batches", "resynthesized", "speed")], ["0"]),
         "CropConfig.silence": ["0"],
-        **dict.fromkeys([f"ContextConfig.{name}" for name in ("ilm_weight", "lm_bonus", "lm_weight", "symbol_bonus")], ["0"]),
+        **dict.fromkeys([f"ContextConfig.{name}" for name in ("ilm_weight", "lm_weight", "symbol_bonus")], ["0"]),
         "DataConfig.channel_db": ["0"],
         "DatasetConfig.augment": ["0"],
         "DatasetConfig.cold_start": ["0"],

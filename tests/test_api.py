@@ -139,7 +139,7 @@ def test_a_stream_takes_samples_of_any_rate_and_type(recording):
     assert abs(np.diff(found).sum() - np.diff(expected.segments).sum()) < 0.2
     for shape in ((1, 160), (160, 2)):
         with pytest.raises(UserError, match=r"stream: float64 of shape .*; expected numbers \(N,\)"):
-            stream.add(np.zeros(shape))
+            detector.stream(RATE).add(np.zeros(shape))
     with pytest.raises(UserError, match="sampling_rate=0"):
         detector.stream(0)
 

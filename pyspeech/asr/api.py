@@ -5,7 +5,7 @@
     print(transcript.language, transcript.text)
     transcript.save("call.srt")
 
-Recordings are cut into stretches of speech (pyspeech/asr/speech_parts.py), several of which are recognised at once.
+Recordings are cut into stretches of speech (pyspeech/speech.py), several of which are recognised at once.
 """
 
 from __future__ import annotations
@@ -244,14 +244,13 @@ class Recognizer:
             (segments with a text that are over, seconds of audio so far).
         """
         from pyspeech.asr.recognizer import BATCH
-        from pyspeech.asr.speech_parts import speech_parts
 
         if not self.vad:
             for segment, seconds in self.segments(blocks, hotwords):
                 yield [segment] * bool(segment.final and segment.text), seconds
             return
         waiting, seconds = [], 0.0
-        for parts, seconds in speech_parts(blocks, self.sampling_rate, self._endpointing):
+        for parts, seconds in self._stretches(blocks):
             waiting += parts
             if len(waiting) >= BATCH:
                 yield self._with_text(waiting, hotwords), seconds
@@ -259,13 +258,18 @@ class Recognizer:
         yield self._with_text(waiting, hotwords), seconds
 
     def _parts(self, samples):
-        from pyspeech.asr.speech_parts import Part, speech_parts
+        from pyspeech.speech import Part
 
         if not self.vad:
             return [Part(0.0, samples)]
         with self._timed():
-            parts = [part for some, _ in speech_parts([samples], self.sampling_rate, self._endpointing) for part in some]
+            parts = [part for some, _ in self._stretches([samples]) for part in some]
         return parts or [Part(0.0, samples)]  # the detector may miss a single word in noise
+
+    def _stretches(self, blocks):
+        from pyspeech.speech import speech_parts
+
+        return speech_parts(blocks, self.sampling_rate, self._endpointing.silence_after, self._endpointing.longest)
 
     def _with_text(self, parts, hotwords):
         results = self._recognize_parts(parts, [hotwords] * len(parts))

@@ -138,7 +138,7 @@ def test_json_and_files(tmp_path):
 def test_errors():
     with pytest.raises(UserError, match="hi-IN"):
         GraphemeUnits.build([" "], language="hi-IN")
-    with pytest.raises(UserError, match="one character"):
+    with pytest.raises(UserError, match="single character"):
         GraphemeUnits.build([], graphemes=["ab"])
     for units in (GraphemeUnits.build(["ab"]), SentencePieceUnits.train(["ab ab b"], 5)):
         for number in (-1, len(units)):

@@ -5,11 +5,10 @@ import pytest
 from tiny_asr import babble, save_random_model
 
 from pyspeech.asr.api import Recognizer
-from pyspeech.asr.config import Endpointing
 from pyspeech.asr.recognizer import recognize
-from pyspeech.asr.speech_parts import EDGE, PAD, SpeechParts, speech_parts
 from pyspeech.sad.config import OperatingPoint
 from pyspeech.sad.streaming import StreamingDetector
+from pyspeech.speech import EDGE, PAD, SpeechParts, speech_parts
 
 RATE = 8000
 SHIFT = RATE // 100
@@ -57,7 +56,7 @@ def recording(*lengths):
 def test_parts_are_where_the_speech_is(loud, size):
     samples = recording(1.0, 2.0, 1.5, 1.0, 2.0)
     blocks = [samples[start : start + size] for start in range(0, len(samples), size)]
-    found = list(speech_parts(blocks, RATE, Endpointing(silence_after=1.0)))
+    found = list(speech_parts(blocks, RATE, 1.0))
     parts = [part for some, _ in found for part in some]
     assert found[-1][1] == 7.5 and len(parts) == 2
     for part, (start, end) in zip(parts, [(1.0, 3.0), (4.5, 5.5)], strict=True):
@@ -70,13 +69,13 @@ def test_parts_are_where_the_speech_is(loud, size):
 def test_short_edges_and_pauses_stay(loud):
     """So that an utterance of a corpus is recognised as the recipe does."""
     samples = recording(EDGE - 0.05, 1.0, 0.6, 1.0, EDGE - 0.05)
-    parts = [part for some, _ in speech_parts([samples], RATE, Endpointing(silence_after=1.0)) for part in some]
+    parts = [part for some, _ in speech_parts([samples], RATE, 1.0) for part in some]
     assert len(parts) == 1 and parts[0].start == 0.0
     np.testing.assert_array_equal(parts[0].samples, samples)
 
 
 def test_long_speech_is_cut_and_little_is_held(loud):
-    parts = SpeechParts(RATE, Endpointing(silence_after=1.0, longest=3.0))
+    parts = SpeechParts(RATE, 1.0, 3.0)
     samples, held, found = recording(0.0, 30.0, 2.0), [], []
     for start in range(0, len(samples), 4000):
         found += parts.add(samples[start : start + 4000])
@@ -89,7 +88,7 @@ def test_long_speech_is_cut_and_little_is_held(loud):
 def test_without_speech_there_is_no_part():
     """With the bundled detector."""
     noise = np.random.default_rng(0).normal(0, 0.01, 5 * RATE).astype(np.float32)
-    assert [part for some, _ in speech_parts([noise], RATE, Endpointing()) for part in some] == []
+    assert [part for some, _ in speech_parts([noise], RATE, 1.2) for part in some] == []
 
 
 def test_a_recognizer_takes_the_parts(loud, tmp_path):

@@ -225,7 +225,7 @@ def test_errors_reach_all(tmp_path, monkeypatch):
 def test_no_fewer_batches_than_processes(tmp_path):
     found = run_in(3, tmp_path)
     said = [text for _, text in found]  # where one ends first, another may hear of that alone
-    assert any("accumulate=2: expected at least 3, as each of the 3 processes needs a batch" in text for text in said), said
+    assert any("accumulate=2: expected at least 3: each of the 3 processes needs a batch" in text for text in said), said
     assert len(said) == 3 and all(said)
 
 

@@ -68,8 +68,7 @@ class SpeechParts:
         from pyspeech.sad.streaming import load_stream
 
         limit = longest if math.isfinite(longest) else 0.0
-        tidying = {"pad_before": PAD, "pad_after": PAD, "min_silence": pause, "max_speech": limit}
-        self._detector = load_stream(sampling_rate=rate, **tidying)
+        self._detector = load_stream(sampling_rate=rate, pad_before=PAD, pad_after=PAD, min_silence=pause, max_speech=limit)
         self._rate, self._held, self._first = rate, np.zeros(0, np.float32), 0  # _first: number of the first sample held
 
     @property

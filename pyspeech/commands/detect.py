@@ -5,8 +5,8 @@ manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and leng
 or with -o into files; messages and a summary go to standard error.
 
 With --stream, segments are printed as soon as they end; standard input is a WAV stream, or with --raw samples without a
-header. A network gives the same segments as offline, with a delay of some seconds, which is printed. The statistical system
-adapts to the last minute only and is slightly less accurate.
+header. A network gives the same segments as offline, with a delay of some seconds, which is printed; --system causal decides
+within 0.3 s. The statistical system adapts to the last minute only and is slightly less accurate.
 
 examples:
   utils/detect_speech.py call.wav
@@ -39,7 +39,8 @@ from pyspeech.sad.config import KIND, SECONDS
 from pyspeech.sad.registry import NETWORKS
 
 STATISTICAL = ("statistical", "statistical_plain")
-SYSTEMS = ("shipped", *STATISTICAL, *NETWORKS)
+BUNDLED = ("shipped", "causal")
+SYSTEMS = (*BUNDLED, *STATISTICAL, *NETWORKS)
 FORMATS = ("rttm", "fearless", "segments", "audacity", "json", "textgrid", "csv", "lhotse")
 STREAMED = ("rttm", "segments", "audacity", "csv")  # a line a segment, which does not depend on the others
 LIVE_BLOCK = 0.3  # seconds read at once, at most
@@ -52,7 +53,8 @@ def parser():
     parser.add_argument(
         "--system",
         choices=SYSTEMS,
-        help="shipped (default without --model): the bundled network; statistical: no training; "
+        help="shipped (default without --model): the bundled network; causal: the bundled network for --stream that decides "
+        "within 0.3 s; statistical: no training; "
         "statistical_plain: as in the paper, with false alarms on switched noise; others: networks that you trained",
     )
     parser.add_argument(
@@ -193,7 +195,7 @@ def check_options(options):
         raise UserError(f"--score-format {options.score_format}: add --scores")
     if options.system is None and not options.model:
         options.system = "shipped"
-    if options.model and options.system == "shipped":
+    if options.model and options.system in BUNDLED:
         raise UserError(f"--model: the bundled network has its own; leave --system out, or choose one of {', '.join(NETWORKS)}")
     for option in ("model", "point", "peak"):
         if getattr(options, option) is not None and options.system in STATISTICAL:
@@ -290,7 +292,7 @@ def tidying(options):
 
 def model_folder(options):
     """The folder or the ONNX file of the network to use; None for a system that needs none to be named."""
-    if options.system in ("shipped", *STATISTICAL):
+    if options.system in (*BUNDLED, *STATISTICAL):
         return None
     if not options.model:
         if not EXPERIMENTS.parents[1].is_dir():  # an installed package

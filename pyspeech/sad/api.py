@@ -45,8 +45,8 @@ class SpeechDetector:
 
         Args:
             model: Folder of a trained network, or an ONNX file.
-            system: "shipped" (the default without a model), "statistical", "statistical_plain" (as in the paper), or the name
-                of the network that the model holds.
+            system: "shipped" (the default without a model), "causal" (the bundled network for streams, which decides within
+                0.3 s), "statistical", "statistical_plain" (as in the paper), or the name of the network that the model holds.
             point: Operating point; of the bundled detector "turns" (pauses under half a second belong to the speech; the
                 default) or "words" (every pause counts).
             threshold: Score above which a frame is speech; None: the operating point's.
@@ -116,7 +116,8 @@ class SpeechDetector:
         """Detect speech while audio comes in.
 
         `add(samples)` gives the segments that are over, (n, 2) seconds, and `finish()` the rest. After each, `events` has the
-        starts and ends that it found, and `scores` the scores of its frames. `reset()` begins a new recording.
+        starts and ends that it found, and `scores` the scores of its frames. `reset()` begins a new recording. The detector
+        SpeechDetector(system="causal") knows a start or an end after 0.3 s, others after seconds.
 
         Args:
             sampling_rate: Hz of the samples that will be added; None: `sampling_rate` of this detector.

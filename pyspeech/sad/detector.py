@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from pyspeech.sad.decoding import Scorer
 
 STATISTICAL = {"statistical": True, "statistical_plain": False}  # whether it looks at the voicing; the paper's does not
-SYSTEMS = ("shipped", *STATISTICAL, *NETWORKS)
 SHIPPED = Path(__file__).parent / "shipped" / "detector.onnx"  # made by the recipe detector
+BUNDLED = {"shipped": SHIPPED, "causal": SHIPPED.with_name("causal.onnx")}  # the second by its profile causal
+SYSTEMS = (*BUNDLED, *STATISTICAL, *NETWORKS)
 SHORTEST_LIMIT = 0.1  # seconds: what limits segments is to hold some frames
 log = logging.getLogger(__name__)
 
@@ -123,10 +124,11 @@ def load_detector(
 ) -> Detector:
     """Load a detector: `detect(path, channel=None, start=0.0, duration=None)` -> Speech.
 
-    system: one of SYSTEMS; None takes the network that the model holds, "shipped" without one. model: the folder of a
-    trained network, or its model.pt, or an ONNX file; of a folder with both, ONNX is taken. point: the name of one of the
-    model's operating points; None takes its first. threshold: of the scores, instead of the system's own (0 for log-likelihood
-    ratios). tidying: other fields of an OperatingPoint, instead of the operating point's own.
+    system: one of SYSTEMS; None takes the network that the model holds, "shipped" without one; "causal" is the bundled network
+    that decides within 0.3 s. model: the folder of a trained network, or its model.pt, or an ONNX file; of a folder with both,
+    ONNX is taken. point: the name of one of the model's operating points; None takes its first. threshold: of the scores,
+    instead of the system's own (0 for log-likelihood ratios). tidying: other fields of an OperatingPoint, instead of the
+    operating point's own.
     path, channel, start and duration are as `pyspeech.audio.io.stream_audio` takes them. UserError where the network is
     missing or of another system, and for a threshold that is no number; those of `detect` begin with the path, and it
     warns of silence.
@@ -149,18 +151,19 @@ def choose_system(
         chosen = choose_point(system, points, point, threshold=threshold, **tidying)
         return StatisticalConfig(voicing=STATISTICAL[system]), chosen
     scorer, points = find_scorer(system, model)
-    return scorer, choose_point(model or SHIPPED, points, point, threshold=threshold, **tidying)
+    return scorer, choose_point(model or BUNDLED[system or "shipped"], points, point, threshold=threshold, **tidying)
 
 
 def find_scorer(system: str | None, model: str | Path | None) -> tuple[Scorer, dict[str, OperatingPoint]]:
     """`load_scorer` of the network that `load_detector` is asked for."""
     if system is not None and system not in SYSTEMS:
         raise UserError(f"system '{system}'; expected one of {', '.join(SYSTEMS)}")
-    if system == "shipped" and model is not None:
-        raise UserError(f"system 'shipped' has a model of its own; expected none, found {model}")
-    if model is None and system not in (None, "shipped"):
-        raise UserError(f"system '{system}': expected the folder of a trained network")
-    system, model = (None, SHIPPED) if model is None else (system, model)
+    if system in BUNDLED and model is not None:
+        raise UserError(f"system '{system}' has a model of its own; expected none, found {model}")
+    if model is None:
+        if system not in (None, *BUNDLED):
+            raise UserError(f"system '{system}': expected the folder of a trained network")
+        system, model = None, BUNDLED[system or "shipped"]
     scorer, points = load_scorer(model)
     found = scorer.network.temporal
     if system not in (None, found):

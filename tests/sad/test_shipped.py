@@ -9,23 +9,25 @@ import soundfile
 from recipe_harness import ROOT
 
 from pyspeech.errors import UserError
-from pyspeech.sad.detector import SHIPPED, load_detector, load_scorer
+from pyspeech.sad.detector import BUNDLED, load_detector, load_scorer
+from pyspeech.sad.streaming import load_stream
 
 RATE = 8000
 
 
 @pytest.fixture(scope="module")
 def detectors():
-    return {point: load_detector(point=point) for point in ("turns", "words")}
+    return {(system, point): load_detector(system, point=point) for system in BUNDLED for point in ("turns", "words")}
 
 
-def test_the_file(detectors):
-    scorer, points = load_scorer(SHIPPED)
-    assert SHIPPED.stat().st_size <= 1_000_000
+@pytest.mark.parametrize("path", BUNDLED.values(), ids=BUNDLED)
+def test_the_file(path):
+    scorer, points = load_scorer(path)
+    assert path.stat().st_size <= 1_000_000
     assert list(points) == ["turns", "words"]  # the first is the default
     assert points["turns"].min_silence == 0.5
     assert scorer.stft_config.sampling_rate == RATE
-    card = (SHIPPED.parent / "README.md").read_text(encoding="utf-8")
+    card = (path.parent / "README.md").read_text(encoding="utf-8")
     for point in points.values():
         assert f"{point.threshold:g}" in card
 
@@ -52,7 +54,23 @@ def test_what_is_no_speech(detectors, samples, rate, tmp_path):
 def test_no_samples_are_one_line(detectors, tmp_path):
     soundfile.write(tmp_path / "no samples.wav", np.zeros(0), RATE)
     with pytest.raises(UserError, match="no samples.wav: holds no samples"):
-        detectors["turns"](tmp_path / "no samples.wav")
+        detectors["shipped", "turns"](tmp_path / "no samples.wav")
+
+
+def test_the_causal_one_decides_soon_and_as_offline(detectors):
+    rng = np.random.default_rng(0)
+    samples = (0.1 * rng.standard_normal(20 * RATE) * np.repeat(rng.random(80), RATE // 4)).astype(np.float32)
+    stream = load_stream("causal")
+    assert stream.latency <= 0.3
+    scores = []
+    for start in range(0, len(samples), 480):
+        stream.add(samples[start : start + 480])
+        scores.append(stream.scores)
+        decided = sum(map(len, scores)) * stream.frame_shift
+        assert (start + 480) / RATE - decided <= 0.36  # and the 0.06 s that came in at once
+    stream.finish()
+    offline = detectors["causal", "turns"].detect_blocks([samples]).scores
+    np.testing.assert_allclose(np.concatenate([*scores, stream.scores]), offline, atol=1e-5)
 
 
 def test_torch_is_not_imported(tmp_path):

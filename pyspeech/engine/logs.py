@@ -25,8 +25,10 @@ def say(text: str, stream: TextIO | None = None) -> None:
 
     Text and line end are one write: with PYTHONUNBUFFERED the lines of several processes would run into each other else.
     """
+    out = sys.stdout if stream is None else stream
     with contextlib.suppress(OSError):
-        print(f"{text}\n", end="", file=stream or sys.stdout, flush=True)
+        out.write(f"{text}\n")
+        out.flush()
 
 
 class ScreenHandler(logging.Handler):

@@ -27,7 +27,7 @@ class Listener:
         from pyspeech.sad.streaming import NetworkDecider
 
         self.heard = False
-        self._decider = NetworkDecider(*_network())  # pyright: ignore[reportArgumentType]
+        self._decider = NetworkDecider(*_network(threshold=THRESHOLD))  # pyright: ignore[reportArgumentType]
         self._resampler = soxr.ResampleStream(rate, self._decider.sampling_rate, 1, dtype="float32")
 
     def add(self, samples: np.ndarray) -> None:
@@ -65,10 +65,12 @@ class SpeechParts:
 
     def __init__(self, rate: int, pause: float, longest: float = math.inf) -> None:
         """Begin a recording at `rate` Hz; pause: seconds that part two stretches; longest: seconds of a stretch at most."""
-        from pyspeech.sad.streaming import load_stream
+        from pyspeech.sad.streaming import NetworkDecider, StreamingDetector
 
         limit = longest if math.isfinite(longest) else 0.0
-        self._detector = load_stream(sampling_rate=rate, pad_before=PAD, pad_after=PAD, min_silence=pause, max_speech=limit)
+        scorer, point = _network(pad_before=PAD, pad_after=PAD, min_silence=pause, max_speech=limit)
+        make = functools.partial(NetworkDecider, scorer, point)  # pyright: ignore[reportArgumentType]
+        self._detector = StreamingDetector(make, point, rate)
         self._rate, self._held, self._first = rate, np.zeros(0, np.float32), 0  # _first: number of the first sample held
 
     @property
@@ -109,8 +111,8 @@ def speech_parts(
 
 
 @functools.cache
-def _network():
-    """What scores, and the operating point."""
+def _network(threshold: float | None = None, **tidying: float):
+    """What scores, loaded once for all recordings, and the operating point; arguments as of `choose_system`."""
     from pyspeech.sad.detector import choose_system
 
-    return choose_system(None, None, THRESHOLD, None)
+    return choose_system(None, None, threshold, None, **tidying)

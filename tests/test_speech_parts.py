@@ -6,8 +6,6 @@ from tiny_asr import babble, save_random_model
 
 from pyspeech.asr.api import Recognizer
 from pyspeech.asr.recognizer import recognize
-from pyspeech.sad.config import OperatingPoint
-from pyspeech.sad.streaming import StreamingDetector
 from pyspeech.speech import EDGE, PAD, SpeechParts, speech_parts
 
 RATE = 8000
@@ -35,10 +33,7 @@ class Loud:
 
 @pytest.fixture
 def loud(monkeypatch):
-    def load_stream(sampling_rate, **tidying):
-        return StreamingDetector(Loud, OperatingPoint(threshold=0.01, **tidying), sampling_rate)
-
-    monkeypatch.setattr("pyspeech.sad.streaming.load_stream", load_stream)
+    monkeypatch.setattr("pyspeech.sad.streaming.NetworkDecider", lambda scorer, point: Loud())
 
 
 def recording(*lengths):

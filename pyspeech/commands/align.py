@@ -19,7 +19,7 @@ from pathlib import Path
 
 from pyspeech.asr.aligned import FORMATS, render
 from pyspeech.asr.config import KIND, language_among
-from pyspeech.commands.arguments import add_device, add_inputs, tool_parser
+from pyspeech.commands.arguments import add_device, add_inputs, add_transducer, tool_parser
 from pyspeech.commands.terminal import process_each, set_up_messages, shown_name, some, speed
 from pyspeech.errors import UserError
 from pyspeech.model_file import find_model
@@ -28,9 +28,7 @@ from pyspeech.model_file import find_model
 def parser():
     parser = tool_parser(__doc__)
     add_inputs(parser)
-    parser.add_argument(
-        "--model", metavar="DIR", required=True, help="folder of a model.pt, made by the recipe indic (exp/NAME/models/SYSTEM)"
-    )
+    add_transducer(parser)
     text = parser.add_mutually_exclusive_group(required=True)
     text.add_argument("--say", metavar="TEXT", help="the text of a single recording")
     text.add_argument(

@@ -41,6 +41,13 @@ def _channel_or_all(text):
     return text if text == "all" else int(text)
 
 
+def add_transducer(parser: argparse.ArgumentParser) -> None:
+    """Add --model, the transducer to use."""
+    parser.add_argument(
+        "--model", metavar="DIR", required=True, help="folder of a model.pt, made by the recipe indic (exp/NAME/models/SYSTEM)"
+    )
+
+
 def add_raw(parser: argparse.ArgumentParser) -> None:
     """Add the options of headerless input, which `raw_format` reads."""
     parser.add_argument("--raw", action="store_true", help="read inputs as headerless samples of one channel")

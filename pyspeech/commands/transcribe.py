@@ -26,7 +26,7 @@ from pathlib import Path
 
 from pyspeech.asr.config import KIND, STOPPING_RULES, WHOLE, EarlyStopping, Endpointing, SearchConfig, language_among
 from pyspeech.asr.transcripts import FORMATS, NIST, Transcript, render
-from pyspeech.commands.arguments import add_raw, raw_format, tool_parser, whole_number
+from pyspeech.commands.arguments import add_raw, add_transducer, raw_format, tool_parser, whole_number
 from pyspeech.commands.context import add_context, check_context, context_of
 from pyspeech.commands.terminal import clock, process_all, say_errors, set_up_messages, shown_name, speed, stop_at_interrupt
 from pyspeech.errors import UserError
@@ -39,9 +39,7 @@ LIVE_BLOCK, FILE_BLOCK = 0.3, 10.0  # seconds read at once
 def parser():
     parser = tool_parser(__doc__)
     parser.add_argument("inputs", metavar="INPUT", nargs="+", help="audio file, folder, *.scp, *.jsonl, *.jsonl.gz, -")
-    parser.add_argument(
-        "--model", metavar="DIR", required=True, help="folder of a model.pt, made by the recipe indic (exp/NAME/models/SYSTEM)"
-    )
+    add_transducer(parser)
     parser.add_argument(
         "--language",
         metavar="CODE",

@@ -321,7 +321,7 @@ def test_finding_networks(network, tmp_path):
     assert newest_model(tmp_path, "cnn", KIND) == tmp_path / "newest" / "models" / "cnn"
     with pytest.raises(UserError, match="holds a seg_rnn network, not cnn"):
         load_detector("cnn", network)
-    with pytest.raises(UserError, match="expected one of shipped, statistical, statistical_plain, cnn"):
+    with pytest.raises(UserError, match="expected one of shipped, causal, statistical, statistical_plain, cnn"):
         load_detector("hmm")
 
 

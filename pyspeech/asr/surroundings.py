@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+import scipy.fft
 
 from pyspeech.asr.config import PAUSE_KINDS, DataConfig
 
@@ -130,9 +131,10 @@ def at_level(samples: np.ndarray, level: float) -> np.ndarray:
 
 def _shaped(count, magnitudes, rms):
     """Gaussian noise (count,) of a spectrum, magnitudes at equal distances from 0 to half the rate, and an RMS."""
-    spectrum = np.fft.rfft(np.random.standard_normal(count))
+    size = scipy.fft.next_fast_len(count, real=True)
+    spectrum = np.random.standard_normal((size // 2 + 1, 2)) @ np.array([1, 1j])
     places = np.linspace(0, len(magnitudes) - 1, len(spectrum))
-    noise = np.fft.irfft(spectrum * np.interp(places, np.arange(len(magnitudes)), magnitudes), count)
+    noise = scipy.fft.irfft(spectrum * np.interp(places, np.arange(len(magnitudes)), magnitudes), size)[:count]
     found = float(np.sqrt(np.mean(np.square(noise))))
     return (noise * (rms / found)).astype(np.float32) if found else np.zeros(count, np.float32)
 

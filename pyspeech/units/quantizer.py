@@ -111,15 +111,19 @@ def nearest_codes(vectors: torch.Tensor, codebook: torch.Tensor) -> torch.Tensor
     A distance does not depend on which other vectors are there: it is summed in float64.
     """
     vectors, codebook = vectors.double(), codebook.double()
-    distances = codebook.square().sum(dim=1) - 2 * vectors @ codebook.T  # the vector's own square is the same for all
+    distances = vectors @ codebook.T
+    distances.mul_(-2).add_(codebook.square().sum(dim=1))  # the vector's own square is the same for all
     return distances.argmin(dim=1)
 
 
 def totals(vectors: torch.Tensor, codes: torch.Tensor, size: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Count and sum the `vectors` (N, D) of each of `size` codes: (size,), (size, D), float64.
 
-    A product of matrices: on a GPU, adding up by index is not the same from run to run.
+    On a GPU a product of matrices, as adding up by index is not the same there from run to run.
     """
+    if vectors.device.type == "cpu":
+        sums = vectors.new_zeros((size, vectors.shape[1]), dtype=torch.float64)
+        return torch.bincount(codes, minlength=size).double(), sums.index_add_(0, codes, vectors.double())
     chosen = torch.nn.functional.one_hot(codes, size).double()
     return chosen.sum(dim=0), chosen.T @ vectors.double()
 

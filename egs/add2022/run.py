@@ -17,7 +17,16 @@ from steps.page import declare_page
 from steps.spoof.augment import OPTIONS, collect_backgrounds
 from steps.spoof.corpus import prepare, prepare_tests
 from steps.spoof.families import leave_out
-from steps.spoof.options import TRAINED, all_corpora, check_options, if_left_out, if_tested, own_options, read_by_report
+from steps.spoof.options import (
+    TRAINED,
+    all_corpora,
+    check_options,
+    if_left_out,
+    if_tested,
+    own_options,
+    read_by_report,
+    read_by_training,
+)
 from steps.spoof.results import plot_vowel, report
 from steps.spoof.score import compare_systems, score_system
 from steps.spoof.train import SYSTEMS, train_system
@@ -33,7 +42,8 @@ class Config:
     test: dict[str, str] = named_folders("a corpus", file=True)  # further test corpora of any layout: test.NAME=DIR
     scale: float = 1.0  # share of the utterances with corpus=mini, more than 0 to 1
     skip_bad: bool = False  # leave out any number of bad files instead of stopping at more than a few
-    start_from: str = folder_or("random", "shipped", what="a model.pt")  # weights: random, shipped (bundled) or from a model.pt
+    # weights: random, shipped (bundled), or those of a detector (its folder or model.pt)
+    start_from: str = folder_or("random", "shipped", what="a detector", file=True)
     systems: list[str] = field(default_factory=lambda: list(SYSTEMS))  # rows of Table 3 to train and compare
     repeated: list[str] = field(default_factory=lambda: ["none", "rnm_sm", "rnm_sm_mc0.8"])  # systems trained with all seeds
     seeds: list[int] = field(default_factory=lambda: [42, 43, 44])  # random seeds of the trainings
@@ -65,12 +75,12 @@ recipe.stage(name="backgrounds", config=OPTIONS, inputs=["corpus"], outputs=["ba
 
 recipe.stage(name="envelopes", inputs=["corpus"], outputs=["figures/envelopes.png"])(plot_vowel)
 
-for system, options in SYSTEMS.items():
+for system in SYSTEMS:
     recipe.stage(
         name=f"train_{system}",
         about=f"Train {system}.",
         config=[*TRAINED, *own_options(system)],
-        inputs=if_used(system, "corpus", *["backgrounds"] * bool(options)),
+        inputs=read_by_training(system),
         outputs=models_of(system),
         scratch=if_used(system, f"training/{system}"),
         **TRAINING,

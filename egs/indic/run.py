@@ -15,7 +15,7 @@ from pyspeech.features.config import FbankConfig, SpecAugmentConfig
 from pyspeech.text.tags import DEFAULT_TAGS
 from pyspeech.training.config import TrainConfig
 from steps.asr.corpus import compute_features, make_units, prepare
-from steps.asr.options import check_options, own_options, read_by_training
+from steps.asr.options import check_options, own_options, read_by_decoding, read_by_training
 from steps.asr.results import LID, read_by_report, report
 from steps.asr.score import decode_system, stop_early
 from steps.asr.train import SEEDS, train_system
@@ -92,7 +92,7 @@ for system, seed in SEEDS.items():
         name=f"decode_{system}",
         about=f"Recognise the test sets with {system}; its row of the tables.",
         config=["search", "context"],
-        inputs=if_used(system, "corpus", f"models/{system}"),
+        inputs=read_by_decoding(system),
         outputs=if_used(system, f"decoded/{system}", f"scores/{system}.json"),
         **DECODING,
         version=2,

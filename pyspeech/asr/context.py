@@ -70,11 +70,12 @@ class Context:
         if ilm_weight and lm is None:
             raise UserError(f"ilm_weight {ilm_weight}: the internal language model is subtracted for another one; give lm too")
         self.model, self.units = bundle.model, bundle.units
+        self.heads = self._heads(language)
         self.hotwords_score, self.ilm_weight, self.symbol_bonus = hotwords_score, ilm_weight, symbol_bonus
         self._graphs = {head: self._lm_graph(head, lm).scaled(lm_weight) for head, lm in self._by_head(lm, language).items()}
         self.hotwords = tuple(as_hotwords(hotwords))
         self._joined_lms, self._joined_lists, self._named = {}, {}, set()
-        self._check(self.hotwords, self._heads(language))
+        self._check(self.hotwords)
 
     def search_context(
         self, heads: Sequence[int], batch: int, hotwords: Sequence[Phrases | None] | None = None
@@ -89,30 +90,27 @@ class Context:
                 self._joined_lms[heads] = self._join([self._graphs.get(head) or self._empty(head) for head in heads])
             graph, starts = self._joined_lms[heads]
             sources.append(Source(graph, starts[:, None].expand(-1, batch)))
-        lists = self._lists(batch, hotwords)
-        if any(lists):
-            graph, starts = self._hotword_graphs(heads, tuple(dict.fromkeys(lists)))
-            columns = torch.tensor([list(dict.fromkeys(lists)).index(own) for own in lists], device=starts.device)
+        if hotwords is not None:
+            check_lists(hotwords, batch)
+        further = [tuple(as_hotwords(phrases or ())) for phrases in hotwords or [()] * batch]
+        lists = {phrases: place for place, phrases in enumerate(dict.fromkeys(further))}
+        if self.hotwords or any(lists):
+            graph, starts = self._hotword_graphs(heads, tuple(lists))
+            columns = torch.tensor([lists[phrases] for phrases in further], device=starts.device)
             sources.append(Source(graph, starts[:, columns]))
         weights = {head: self.ilm_weight for head in heads if head in self._graphs and self.ilm_weight}
         found = SearchContext(sources, weights, self.symbol_bonus)
         return found if sources or weights or self.symbol_bonus else None
 
-    def _lists(self, batch, hotwords):
-        """The phrases of each utterance, as tuples."""
-        if hotwords is None:
-            return [self.hotwords] * batch
-        check_lists(hotwords, batch)
-        return [self.hotwords + tuple(as_hotwords(phrases or ())) for phrases in hotwords]
-
     def _hotword_graphs(self, heads, lists):
-        """(graph, starts (H, lists)) of distinct lists."""
+        """(graph, starts (H, lists)) of the phrases of all utterances with each of distinct lists of further ones."""
         if (heads, lists) not in self._joined_lists:
             if len(self._joined_lists) >= LISTS_KEPT:
                 self._joined_lists.clear()
-            for phrases in lists:
-                self._check(phrases, heads)
-            graph, starts = self._join([self._hotword_graph(head, phrases) for head in heads for phrases in lists])
+            joined = [self.hotwords + phrases for phrases in lists]
+            for phrases in joined:
+                self._check(phrases)
+            graph, starts = self._join([self._hotword_graph(head, phrases) for head in heads for phrases in joined])
             self._joined_lists[heads, lists] = graph, starts.reshape(len(heads), len(lists))
         return self._joined_lists[heads, lists]
 
@@ -135,9 +133,9 @@ class Context:
     def _units_of(self, head):
         return self.units[self.model.languages[head]]  # of a model with one head, the same for all
 
-    def _check(self, phrases, heads):
-        """Name phrases that no head can write, each once; UserError where that is all of them."""
-        left_out = set.intersection(*(set(self._encoded(head, phrases)[1]) for head in heads))
+    def _check(self, phrases):
+        """Name phrases that no language can write, each once; UserError where that is all of them."""
+        left_out = set.intersection(*(set(self._encoded(head, phrases)[1]) for head in self.heads))
         missing = [hotword.text for hotword in phrases if hotword.text in left_out]
         what = f"hotwords {', '.join(missing[:5])}{', ...' if len(missing) > 5 else ''}: the model lacks characters of them"
         if phrases and len(missing) == len(phrases):

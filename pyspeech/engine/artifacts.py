@@ -32,6 +32,11 @@ def expand_braces(pattern: str) -> list[str]:
     return list(dict.fromkeys(path for paths in expanded for path in paths))
 
 
+def pattern_of(path: str | Path) -> str:
+    """The pattern that stands for one path, whatever characters it has."""
+    return re.sub(r"[{}]", "?", glob.escape(str(path)))
+
+
 def expand(patterns: Iterable[str | Path]) -> list[str]:
     """Write all patterns without braces, as normalised paths."""
     return [os.path.normpath(path) for pattern in patterns for path in expand_braces(str(pattern))]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyspeech.engine.artifacts import pattern_of
 from pyspeech.errors import UserError
 from steps.asr.corpus import languages_of, set_fields
 from steps.asr.train import STRUCTURES
@@ -15,6 +16,23 @@ if TYPE_CHECKING:
     from pyspeech.asr.context import Context
     from pyspeech.engine.run import Experiment
     from pyspeech.text.arpa import Arpa
+
+
+def check_context(conf: Any) -> None:
+    """Raise UserError where the folder of context.lm lacks what a system needs."""
+    folder = conf.context.lm
+    for system in conf.systems if folder not in ("none", "train") else ():
+        if not any(Path(folder).glob(_lm_files(system))):
+            raise UserError(f"context.lm={folder}: no {_lm_files(system)} in it; expected a language model for {system}")
+
+
+def context_inputs(conf: Any, system: str) -> list[str]:
+    """Patterns of the files of hotwords and language models that the decoding with a system reads."""
+    options = conf.context
+    found = [pattern_of(options.hotwords)] if options.hotwords != "none" else []
+    if options.lm not in ("none", "train"):
+        found.append(f"{pattern_of(options.lm)}/{_lm_files(system)}")
+    return found
 
 
 def add_context(exp: Experiment, conf: Any, system: str) -> Callable[[Bundle], Context]:
@@ -30,7 +48,8 @@ def add_context(exp: Experiment, conf: Any, system: str) -> Callable[[Bundle], C
         own = {code: models[code] for code in bundle.model.languages if code in models}
         lm = models.get("all") or own or None
         weights = options.lm_weight, options.symbol_bonus, options.ilm_weight if lm else 0.0
-        return Context(bundle, hotwords, options.hotwords_score, lm, *weights)
+        phrases = _writable(exp, hotwords, bundle) if STRUCTURES[system]["structure"] == "monolingual" else hotwords
+        return Context(bundle, phrases, options.hotwords_score, lm, *weights)
 
     return context
 
@@ -40,10 +59,10 @@ def language_models(exp: Experiment, conf: Any, system: str) -> dict[str, Arpa]:
     lack one."""
     from pyspeech.text.arpa import read_arpa
 
-    options, one = conf.context, STRUCTURES[system]["structure"] == "vanilla"
+    options = conf.context
     if options.lm == "none":
         return {}
-    codes = ["all"] if one else languages_of(exp.dir / "corpus")
+    codes = ["all"] if _has_one(system) else languages_of(exp.dir / "corpus")
     if options.lm == "train":
         return {code: _estimated(exp, system, code, options.lm_order) for code in codes}
     files = {code: Path(options.lm) / f"{code}.arpa" for code in codes}
@@ -51,6 +70,26 @@ def language_models(exp: Experiment, conf: Any, system: str) -> dict[str, Arpa]:
     if not found:
         raise UserError(f"context.lm={options.lm}: none of {', '.join(path.name for path in files.values())} is there")
     return found
+
+
+def _has_one(system):
+    """Whether a system has one language model for all languages."""
+    return STRUCTURES[system]["structure"] == "vanilla"
+
+
+def _lm_files(system):
+    return "all.arpa" if _has_one(system) else "*.arpa"
+
+
+def _writable(exp, hotwords, bundle):
+    """The hotwords that the model of one language can write: others may be of the other languages."""
+    from pyspeech.asr.hotwords import encode_hotwords
+
+    [language] = bundle.model.languages
+    left_out = encode_hotwords(hotwords, bundle.units[language], language, 1.0)[1]
+    if hotwords:
+        exp.log.info("%s: %d of %d hotwords", language, len(hotwords) - len(left_out), len(hotwords))
+    return [hotword for hotword in hotwords if hotword.text not in left_out]
 
 
 def _estimated(exp, system, code, order):

@@ -1,10 +1,11 @@
-"""Options of egs/indic: whether they fit each other, and which of them a training depends on."""
+"""Options of egs/indic: whether they fit each other, and what trainings and decodings depend on."""
 
 from collections.abc import Callable
 from typing import Any
 
 from pyspeech.errors import requirement
 from pyspeech.text.tags import is_pattern
+from steps.asr.context import check_context, context_inputs
 from steps.asr.corpus import KINDS
 from steps.asr.start import check_start, start_inputs
 from steps.asr.train import SEEDS
@@ -30,6 +31,7 @@ def check_options(conf: Any) -> None:
     check_fixed(conf, "model.structure", "model.lsp", "model.lid", "model.features")
     for name in ("stop_after", "stop_below"):
         require(name, all(0 <= value < float("inf") for value in getattr(conf, name) or [-1]), "numbers, each at least 0")
+    check_context(conf)
     check_start(conf, SEEDS)
 
 
@@ -49,3 +51,8 @@ def read_by_training(system: str) -> Callable[[Any], list[str]]:
         return if_used(system, "corpus", "units", "features/*.json", *first)(conf)
 
     return inputs
+
+
+def read_by_decoding(system: str) -> Callable[[Any], list[str]]:
+    """A function of the configuration: what the decoding with a system reads."""
+    return lambda conf: if_used(system, "corpus", f"models/{system}", *context_inputs(conf, system))(conf)

@@ -3,7 +3,6 @@ systems, those of a system of the same experiment."""
 
 from __future__ import annotations
 
-import glob
 import logging
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspeech.asr.config import FREEZABLE, KIND, UNION
+from pyspeech.engine.artifacts import pattern_of
 from pyspeech.errors import UserError
 from pyspeech.model_file import MODEL_FILE, find_model
 from steps.systems import check_list, check_same_features
@@ -58,7 +58,7 @@ def start_inputs(conf: Any, system: str) -> list[str]:
     """Patterns of the model files that the training of a system begins with."""
     if conf.start_from == RANDOM:
         return []
-    return [glob.escape(str(start_place(conf, system) / MODEL_FILE))]
+    return [pattern_of(start_place(conf, system) / MODEL_FILE)]
 
 
 def first_bundle(exp: Experiment, conf: Any, system: str, seed: str | None) -> Bundle | None:

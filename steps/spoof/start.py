@@ -4,9 +4,12 @@ another corpus then."""
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyspeech.engine.artifacts import pattern_of
 from pyspeech.errors import UserError
+from pyspeech.model_file import MODEL_FILE
 from steps.systems import check_same_features
 
 if TYPE_CHECKING:
@@ -30,6 +33,14 @@ def check_start(conf: Any) -> None:
     except UserError as error:
         raise UserError(f"start_from={conf.start_from}: {error}") from None
     check_same_features(conf, theirs)
+
+
+def start_inputs(conf: Any) -> list[str]:
+    """Patterns of the model file that a training begins with."""
+    if conf.start_from == "random":
+        return []
+    place = Path(_place(conf))
+    return [pattern_of(place / MODEL_FILE if place.is_dir() else place)]
 
 
 def first_model(conf: Any) -> DetectorNetwork:

@@ -96,6 +96,18 @@ def test_hotwords_that_no_language_can_write_are_named(bundle, caplog):
         recognize(bundle, [babble(1)] * 2, context=Context(bundle), hotwords=["ab"])
 
 
+def test_hotwords_of_other_languages_than_the_one_searched(bundle, caplog):
+    """A Context for all languages also serves searches in one that cannot write its phrases."""
+    samples, context = babble(1), Context(bundle, ["कख", ("घक", 3.0)])
+    (found,), (plain,) = (recognize(bundle, [samples], "ta-IN", context=own) for own in (context, None))
+    assert_same(found, plain)
+    (found,) = recognize(bundle, [samples], "ta-IN", context=context, hotwords=[["ab"]])
+    assert_same(found, plain)
+    assert not caplog.records
+    with pytest.raises(UserError, match="hotwords कख, घक: the model lacks characters of them"):
+        Context(bundle, ["कख", "घक"], language="ta-IN")
+
+
 def test_language_models_that_do_not_fit_are_refused(bundle, folders, tmp_path):
     arpa = symbol_ngrams(TEXTS["hi-IN"], bundle.units["hi-IN"], 2)
     vanilla = load_model(folders["vanilla"])

@@ -12,6 +12,7 @@ from tiny_corpora import make_mucs
 
 from pyspeech.asr.checkpoint import load_model
 from pyspeech.asr.config import SearchConfig
+from pyspeech.data.manifests import load_cuts
 
 pytestmark = pytest.mark.slow  # the recipe runs, is killed and resumed
 
@@ -70,6 +71,19 @@ def test_another_system_trains_that_alone(corpus, undisturbed):
 def test_other_settings_of_early_stopping_decode_nothing(corpus, undisturbed):
     for option in ("stop_after=[7]", "stop_below=[0.3]"):
         assert INDIC.would_run(undisturbed[0], f"corpus={corpus}", option) == ["early_stopping", "results", "report"]
+
+
+def test_other_hotwords_decode_anew(corpus, undisturbed, tmp_path):
+    folder, hotwords = shutil.copytree(undisturbed[0], tmp_path / "exp"), tmp_path / "words.txt"
+    word = next(cut for cut in load_cuts(folder / "corpus", "train")).supervisions[0].text.split()[0]
+    hotwords.write_text(f"{word}\n", encoding="utf-8")
+    options = [f"corpus={corpus}", f"context.hotwords={hotwords}", "--stop-stage", "decode_multi_softmax"]
+    assert INDIC.would_run(folder, *options) == ["decode_multi_softmax"]
+    INDIC.run(*options, "--exp", folder)
+    assert INDIC.would_run(folder, *options) == []
+    hotwords.write_text(f"{word}\t3\n", encoding="utf-8")
+    output = INDIC.run("--dry-run", *options, "--exp", folder)
+    assert [line for line in output.splitlines() if "decode_multi_softmax" in line and "words.txt has changed" in line]
 
 
 def test_other_features_are_trained_on_anew(corpus, undisturbed, tmp_path):

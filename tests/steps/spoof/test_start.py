@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import types
@@ -11,6 +12,7 @@ import pytest
 import torch
 from tiny_spoof import write_corpus
 
+from pyspeech.engine.artifacts import Artifacts
 from pyspeech.errors import UserError
 from pyspeech.launch import ROOT
 from pyspeech.spoof.calibration import Calibration
@@ -19,6 +21,7 @@ from pyspeech.spoof.config import AugmentConfig, CropConfig, DetectorConfig, Log
 from pyspeech.spoof.detector import Detector
 from pyspeech.spoof.networks import LcnnBlstm
 from pyspeech.training.config import TrainConfig
+from steps.spoof.options import read_by_training
 from steps.spoof.start import check_start, first_model
 from steps.spoof.train import train_detector
 
@@ -63,6 +66,27 @@ def test_the_statistics_of_normalisation_are_taken_too():
     model = first_model(configured("shipped", features=load_model(SHIPPED).model.log_mel.config))
     for (name, value), other in zip(model.state_dict().items(), load_model(SHIPPED).model.state_dict().values(), strict=True):
         assert torch.equal(value, other), name
+
+
+def test_another_network_in_its_place_makes_the_training_stale(folder, tmp_path):
+    model = tmp_path / "x" / "model.pt"
+    model.parent.mkdir()
+    shutil.copy(folder / "model.pt", model)
+    files = Artifacts(tmp_path / "exp")
+    for given in (model, model.parent):
+        conf = configured(given, systems=["none", "rnm"])
+        assert read_by_training("rnm")(conf) == ["corpus", "backgrounds", str(model)]
+        *others, own = read_by_training("none")(conf)
+        assert others == ["corpus"]
+        recorded = files.fingerprints([own])
+        shutil.copy(folder / "model.pt", model)
+        assert files.changes(recorded, [own]) == []
+        shutil.copy(SHIPPED / "model.pt", model)
+        assert files.changes(recorded, [own]) == [(str(model), "has changed")]
+        shutil.copy(folder / "model.pt", model)
+    assert read_by_training("none")(configured("shipped", systems=["none"])) == ["corpus", str(SHIPPED / "model.pt")]
+    assert read_by_training("none")(configured("random", systems=["none"])) == ["corpus"]
+    assert read_by_training("none")(configured(folder, systems=["rnm"])) == []
 
 
 def test_weights_that_do_not_fit_are_refused(folder, tmp_path):

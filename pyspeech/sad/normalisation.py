@@ -38,12 +38,50 @@ def normalise(
     window = SlidingMean(magnitudes, valid, half, half if ahead is None else ahead)
     core = slice(left, magnitudes.shape[1] - right)
     if compress == "none":
-        mean = window(magnitudes, core)
-        variance = (window(magnitudes.double().square(), core) - mean.square()).clamp(min=0)
-        return ((magnitudes[:, core] - mean) / (variance.sqrt() + LEAST_DEVIATION * mean + SILENCE)).to(magnitudes.dtype)
-    level = window(magnitudes.square().mean(2, keepdim=True)).clamp(min=0).sqrt().to(magnitudes.dtype)
-    logs = torch.maximum(magnitudes, (FLOOR * level).clamp(min=SILENCE)).log()
-    return ((logs[:, core] - window(logs, core)) / LOG_SCALE).to(magnitudes.dtype)
+        return _standardised(magnitudes, window, core)
+    logs = _floored_logs(magnitudes, window(_powers(magnitudes)))
+    return _centred(logs, window, core)
+
+
+def normalise_on(
+    magnitudes: torch.Tensor, before: dict[str, torch.Tensor], behind: int, compress: str
+) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """Normalise `count` more frames of a recording for a causal network, as `normalise` with ahead=0 does the whole of it.
+
+    magnitudes: (1, count, F). before: of up to `behind` frames before them (none at the start of the recording) "values"
+    (1, H, F), which the mean is over, and for "log" compression "powers" (1, H, 1). Returns features (1, count, F), and what is
+    `before` of the frames that follow.
+    """
+    past = before["values"]
+    core = slice(past.shape[1], None)
+    if compress == "none":
+        values = torch.cat([past, magnitudes], 1)
+        features = _standardised(values, SlidingMean(values, None, behind, 0), core)
+        return features, {"values": values[:, -behind:]}
+    powers = torch.cat([before["powers"], _powers(magnitudes)], 1)
+    window = SlidingMean(powers, None, behind, 0)
+    values = torch.cat([past, _floored_logs(magnitudes, window(powers, core))], 1)
+    return _centred(values, window, core), {"powers": powers[:, -behind:], "values": values[:, -behind:]}
+
+
+def _powers(magnitudes):
+    return magnitudes.square().mean(2, keepdim=True)
+
+
+def _floored_logs(magnitudes, powers):
+    """Logs of magnitudes, of which the windows' mean squares are `powers`."""
+    level = powers.clamp(min=0).sqrt().to(magnitudes.dtype)
+    return torch.maximum(magnitudes, (FLOOR * level).clamp(min=SILENCE)).log()
+
+
+def _centred(logs, window, core):
+    return ((logs[:, core] - window(logs, core)) / LOG_SCALE).to(logs.dtype)
+
+
+def _standardised(magnitudes, window, core):
+    mean = window(magnitudes, core)
+    variance = (window(magnitudes.double().square(), core) - mean.square()).clamp(min=0)
+    return ((magnitudes[:, core] - mean) / (variance.sqrt() + LEAST_DEVIATION * mean + SILENCE)).to(magnitudes.dtype)
 
 
 class SlidingMean:
@@ -54,12 +92,14 @@ class SlidingMean:
     """
 
     def __init__(self, like: torch.Tensor, valid: torch.Tensor | None, behind: int, ahead: int) -> None:
-        batch, num_frames, _ = like.shape
+        num_frames = like.shape[1]
         self.valid = None if valid is None else valid[:, :, None]
         frames = torch.arange(num_frames, device=like.device)
         self.start, self.end = (frames - behind).clamp(min=0), (frames + ahead + 1).clamp(max=num_frames)
-        present = like.new_ones(batch, num_frames) if valid is None else valid
-        self.count = self._sums(present[:, :, None], ALL).clamp(min=1)
+        if valid is None:
+            self.count = (self.end - self.start)[None, :, None].double()
+        else:
+            self.count = self._sums(valid[:, :, None], ALL).clamp(min=1)
 
     def __call__(self, values: torch.Tensor, core: slice = ALL) -> torch.Tensor:
         values = values if self.valid is None else values * self.valid

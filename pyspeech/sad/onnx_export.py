@@ -1,10 +1,11 @@
 """A SAD network as an ONNX file: from samples to scores in one graph, with all that its user needs to know as metadata.
 
-    samples float32 (1, N), span int64 (3,) -> scores float32 (span[2],)        as PieceNetwork.forward
-    of a causal network also: state float32 (1, 1, H) -> after float32 (1, 1, H)
+    samples float32 (1, N), span int64 (3,) -> scores float32 (n,)              as PieceNetwork.forward
+    of a causal network also: its state, as pieces.state_shapes names it        as ChunkNetwork.forward
+      -> the state of the next chunk: each name with "next_" before it
     metadata "pyspeech": JSON, see onnx_network.py
 
-The graph is traced from PieceNetwork, so there is one form of the arithmetic. ONNX Runtime transforms slowly: the short-time
+The graph is traced from the network in torch, so there is one form of the arithmetic. ONNX Runtime transforms slowly: the short-time
 Fourier transform is a product with its matrix.
 """
 
@@ -22,8 +23,8 @@ import torch
 from pyspeech.model_file import write_onnx
 from pyspeech.sad.config import KIND, OperatingPoint, StftConfig
 from pyspeech.sad.networks import SadNetwork
-from pyspeech.sad.piece_network import PieceNetwork
-from pyspeech.sad.pieces import state_shape
+from pyspeech.sad.piece_network import scoring_network
+from pyspeech.sad.pieces import state_shapes
 
 OPSET = 17
 
@@ -39,16 +40,19 @@ def export_onnx(model: SadNetwork, path: str | Path, points: Mapping[str, Operat
 
 def traced(model: SadNetwork) -> bytes:
     """The graph of a network as ONNX, without metadata."""
-    network = PieceNetwork(model).cpu()
+    network = scoring_network(model).cpu()
     network.stft = MatrixStft(network.stft_config)
     network.eval()
     frames = 2 * network.geometry.hop + 3 * network.geometry.reach + 40
     samples = torch.randn(1, (frames - 1) * network.stft_config.shift + network.stft_config.window)
     span = torch.tensor([frames, network.geometry.reach, frames - 2 * network.geometry.reach - 5])
-    inputs, outputs = {"samples": samples, "span": span}, ["scores"]
-    if network.causal:
-        inputs["state"] = torch.zeros(state_shape(network.network))
-        outputs.append("after")
+    inputs, outputs, axes = {"samples": samples, "span": span}, ["scores"], {"samples": {1: "N"}, "scores": {0: "count"}}
+    if network.in_chunks:
+        inputs["span"] = torch.tensor([1, frames - 1, 1])
+        for name, shape in state_shapes(network.network, network.stft_config).items():
+            inputs[name] = torch.zeros(*shape[:-2], shape[-2] + (name != "gru"), shape[-1])
+            outputs.append(f"next_{name}")
+            axes[name] = axes[outputs[-1]] = {} if name == "gru" else {len(shape) - 2: name}
     buffer = io.BytesIO()
     # In torch 2 the tracing exporter has to be asked for; the other one needs a package more.
     options = {} if torch.__version__.startswith("1.") else {"dynamo": False}
@@ -61,7 +65,7 @@ def traced(model: SadNetwork) -> bytes:
             opset_version=OPSET,
             input_names=list(inputs),
             output_names=outputs,
-            dynamic_axes={"samples": {1: "N"}, "scores": {0: "count"}},
+            dynamic_axes=axes,
             **options,  # pyright: ignore[reportArgumentType]
         )
     return buffer.getvalue()

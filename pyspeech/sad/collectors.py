@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from pyspeech.sad.config import StftConfig
 from pyspeech.sad.pieces import Geometry
@@ -72,21 +73,20 @@ class PieceCollector(_Collector):
 class ChunkCollector(_Collector):
     """Gives a chunk of new frames out as soon as they are there, for a causal network.
 
-    A chunk is (samples, frames of them that were there before, new frames, whether they are the recording's last). The frame
-    before is there, as the frames at the end of a recording may repeat it.
+    A chunk is (samples of each new frame (T, window), 1 at the end of the recording and else 0).
     """
 
     def __init__(self, geometry: Geometry, stft: StftConfig, piece: int | None = None) -> None:
         super().__init__(geometry, stft, piece)
         self.known = 0  # frames in chunks that were given out
 
-    def add(self, block: np.ndarray) -> Iterator[tuple[np.ndarray, int, int, int]]:
+    def add(self, block: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
         """Yield the chunks that are complete with a further block of samples, float32 (n,)."""
         self._hold(block)
         while self._missing(self.known + self._due()) <= 0:
             yield self._chunk(self._due(), 0)
 
-    def finish(self) -> Iterator[tuple[np.ndarray, int, int, int]]:
+    def finish(self) -> Iterator[tuple[np.ndarray, int]]:
         """Yield the chunks up to the end of the recording."""
         rest = self.stft.num_frames(self.num_samples) - self.known
         while rest > self._due():
@@ -101,4 +101,7 @@ class ChunkCollector(_Collector):
     def _chunk(self, count, last):
         first = self.known - self.first
         self.known += count
-        return self._take(first + count, self.known - 1), first, count, last
+        # The frame before is held, as those at the end of a recording repeat the last whole one.
+        samples = self._take(first + count, self.known - 1)
+        whole = sliding_window_view(samples, self.stft.window)[:: self.stft.shift]
+        return whole[np.minimum(np.arange(first, first + count), len(whole) - 1)], last

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from pyspeech.sad.config import NetworkConfig, StftConfig
 from pyspeech.sad.collectors import ChunkCollector, PieceCollector
+from pyspeech.sad.config import NetworkConfig, StftConfig
 from pyspeech.sad.pieces import Geometry
 
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ class Scorer(Protocol):
     causal: bool  # it scores the pieces of a recording in order
     in_chunks: bool  # its pieces are those of `ChunkCollector`
 
-    def score_piece(
-        self, samples: np.ndarray, *numbers: int, state: Any = None
-    ) -> tuple[np.ndarray, Any]:
+    def score_piece(self, samples: np.ndarray, *numbers: int, state: Any = None) -> tuple[np.ndarray, Any]:
         """samples float32 (N,), numbers: of a piece, see `PieceCollector` and `ChunkCollector` -> scores float32 (n,), and the
         state that a causal network takes with the next piece; state: what came with the piece before, None at the start."""
         ...
@@ -62,7 +60,7 @@ def score_blocks(
     pieces = collector(scorer, piece)
     workers = scorer.workers if workers is None else workers
 
-    def jobs():
+    def jobs() -> Iterator[Any]:
         for block in blocks:
             yield from pieces.add(np.asarray(block, dtype=np.float32))
         yield from pieces.finish()

@@ -186,7 +186,7 @@ def load_scorer(model: str | Path) -> tuple[Scorer, dict[str, OperatingPoint]]:
 
     trained = load_model(path, default_device())
     own = OperatingPoint(trained.threshold, trained.smoothing)  # pyright: ignore[reportArgumentType]
-    return scoring_network(trained), {"default": own}
+    return scoring_network(trained), {"default": own}  # pyright: ignore[reportReturnType]
 
 
 def choose_point(

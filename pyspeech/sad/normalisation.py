@@ -48,20 +48,18 @@ def normalise_on(
 ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
     """Normalise `count` more frames of a recording for a causal network, as `normalise` with ahead=0 does the whole of it.
 
-    magnitudes: (1, count, F). before: of up to `behind` frames before them (none at the start of the recording) "values"
-    (1, H, F), which the mean is over, and for "log" compression "powers" (1, H, 1). Returns features (1, count, F), and what is
-    `before` of the frames that follow.
+    magnitudes: (1, count, F). before: of the `behind` + 1 frames before them "powers" (1, behind + 1, 2), the mean square
+    and 1, and "values" (1, behind + 1, F), which the mean is over; zeros for frames before the recording.
+    Returns features (1, count, F), and what is `before` of the frames that follow.
     """
-    past = before["values"]
-    core = slice(past.shape[1], None)
-    if compress == "none":
-        values = torch.cat([past, magnitudes], 1)
-        features = _standardised(values, SlidingMean(values, None, behind, 0), core)
-        return features, {"values": values[:, -behind:]}
-    powers = torch.cat([before["powers"], _powers(magnitudes)], 1)
-    window = SlidingMean(powers, None, behind, 0)
-    values = torch.cat([past, _floored_logs(magnitudes, window(powers, core))], 1)
-    return _centred(values, window, core), {"powers": powers[:, -behind:], "values": values[:, -behind:]}
+    new = torch.cat([_powers(magnitudes), torch.ones_like(magnitudes[:, :, :1])], 2)
+    powers = torch.cat([before["powers"], new], 1)
+    window = PastMean(powers, behind + 1)
+    values = magnitudes if compress == "none" else _floored_logs(magnitudes, window(powers)[:, :, :1])
+    values = torch.cat([before["values"], values], 1)
+    core = slice(behind + 1, None)
+    features = (_standardised if compress == "none" else _centred)(values, window, core)
+    return features, {"powers": powers[:, -(behind + 1) :], "values": values[:, -(behind + 1) :]}
 
 
 def _powers(magnitudes):
@@ -82,6 +80,21 @@ def _standardised(magnitudes, window, core):
     mean = window(magnitudes, core)
     variance = (window(magnitudes.double().square(), core) - mean.square()).clamp(min=0)
     return ((magnitudes[:, core] - mean) / (variance.sqrt() + LEAST_DEVIATION * mean + SILENCE)).to(magnitudes.dtype)
+
+
+class PastMean:
+    """Means over `length` frames, the last of them each frame of `core`; what `SlidingMean` has, for `normalise_on`."""
+
+    def __init__(self, powers: torch.Tensor, length: int) -> None:
+        self.length = length
+        self.count = self._sums(powers[:, :, 1:])
+
+    def __call__(self, values: torch.Tensor, core: slice = ALL) -> torch.Tensor:
+        return self._sums(values) / self.count
+
+    def _sums(self, values):
+        running = values.double().cumsum(1)
+        return running[:, self.length :] - running[:, : -self.length]
 
 
 class SlidingMean:

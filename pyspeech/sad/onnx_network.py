@@ -30,11 +30,10 @@ class OnnxNetwork:
         self._session, _ = open_onnx(path, KIND, self._take)
         self.geometry = Geometry.of(self.network, self.stft_config)
         self.causal = NETWORKS[self.network.temporal].causal
-        self._kept = [one.name for one in self._session.get_inputs()][2:]  # from piece to piece
-        self.in_chunks = "gru" in self._kept
-        self._first = first_state(self.network, self.stft_config)
-        if self.causal and not self.in_chunks:  # a file from before there were chunks keeps the state of the GRU alone
-            self._first = self._first[-1:]
+        self._inputs = [one.name for one in self._session.get_inputs()]
+        self.in_chunks = self._inputs[0] == "frames"
+        # A file from before there were chunks keeps the state of the GRU alone.
+        self._first = first_state(self.network, self.stft_config)[0 if self.in_chunks else -1 :] if self.causal else []
         self.workers = stage_cores()  # each a thread: the steps of a recurrent network are too short to share
 
     def __reduce__(self) -> tuple:
@@ -51,8 +50,8 @@ class OnnxNetwork:
 
     def score_piece(self, samples: np.ndarray, *numbers: int, state: Any = None) -> tuple[np.ndarray, Any]:
         """Score a piece, see `pyspeech.sad.decoding.Scorer`."""
-        inputs = {"samples": np.ascontiguousarray(samples)[None], "span": np.array(numbers, np.int64)}
+        inputs = [np.ascontiguousarray(samples)[None], np.array(numbers, np.int64)]
         if self.causal:
-            inputs.update(zip(self._kept, self._first if state is None else state, strict=True))
-        scores, *after = self._session.run(None, inputs)
+            inputs += self._first if state is None else state
+        scores, *after = self._session.run(None, dict(zip(self._inputs, inputs, strict=True)))
         return np.asarray(scores), after if self.causal else None

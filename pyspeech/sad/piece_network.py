@@ -81,30 +81,29 @@ class ChunkNetwork(torch.nn.Module):
         self.geometry = Geometry.of(self.network, self.stft_config)
         self.stft, self.cnn, self.temporal, self.context = model.stft, model.cnn, model.temporal, model.context
 
-    def forward(self, samples: torch.Tensor, span: torch.Tensor, *state: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """samples (1, N), at least a window of them; span (3,) int64, on the CPU: how many frames of them were there before, how
-        many are new, and 1 at the end of the recording, else 0; state: as of `state_shapes`, in its order
+    def forward(self, frames: torch.Tensor, last: torch.Tensor, *state: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """frames (1, T, window), samples of each new frame; last (1,) int64, on the CPU: 1 at the end of the recording, else 0;
+        state: as of `state_shapes`, in its order
         -> scores (n,) of the next frames that are known now, and the state behind the new ones.
         """
-        first, count, last = span[0], span[1], span[2]
         before = dict(zip(state_shapes(self.network, self.stft_config), state, strict=True))
-        magnitudes = self.stft(samples, first + count)[:, first:]
+        magnitudes = self.stft.magnitudes(frames)  # pyright: ignore[reportCallIssue]
         features, after = normalise_on(magnitudes, before, self.context, self.network.compress)
         maps = [name for name in before if name.startswith("maps")]
-        hidden, kept = self.cnn.advance(features, [before[name] for name in maps], last)
+        hidden, kept = self.cnn.advance(features, [before[name] for name in maps], last[0])
         after.update(zip(maps, kept, strict=True))
-        scores, after["features"], after["gru"] = self.temporal.advance(hidden, before["features"], before["gru"], last)
+        scores, after["features"], after["gru"] = self.temporal.advance(hidden, before["features"], before["gru"], last[0])
         return (scores[0], *(after[name] for name in before))
 
     def score_piece(
-        self, samples: np.ndarray, first: int, count: int, last: int, state: Sequence[np.ndarray] | None = None
+        self, frames: np.ndarray, last: int, state: Sequence[np.ndarray] | None = None
     ) -> tuple[np.ndarray, Sequence[np.ndarray]]:
         """Score a chunk, see `Scorer`."""
         device = next(self.parameters()).device
         with torch.inference_mode(), _one_thread(device.type == "cpu"):
             before = first_state(self.network, self.stft_config) if state is None else state
-            batch, *before = (torch.from_numpy(np.ascontiguousarray(one)).to(device) for one in (samples[None], *before))
-            outputs = self(batch, torch.tensor([first, count, last]), *before)
+            batch, *before = (torch.from_numpy(one).to(device) for one in (frames[None], *before))
+            outputs = self(batch, torch.tensor([last]), *before)
             scores, *after = (output.float().cpu().numpy() for output in outputs)
             return scores, after
 

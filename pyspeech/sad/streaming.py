@@ -30,6 +30,7 @@ from pyspeech.errors import UserError
 from pyspeech.sad.config import OperatingPoint, StatisticalConfig
 from pyspeech.sad.decoding import Scorer, collector
 from pyspeech.sad.online_segments import OnlineCuts, OnlineSegments
+from pyspeech.sad.segments import as_segments
 from pyspeech.sad.smoothing import MEDIAN_FRAMES, OnlineDecisions
 
 HOP_SECONDS = 1.0  # of audio that is decided at a time; of the GRU over all frames, a window
@@ -128,6 +129,9 @@ class StreamingDetector:
         fed = self._feed.add(samples)
         self.samples += len(samples)
         decisions, self.scores = self._decider.add(fed)
+        if len(decisions) == len(self.scores) == 0:  # most blocks of a few milliseconds
+            self.events = []
+            return as_segments([])
         over, going_on = self._cut(self._segments.add(decisions), self._segments.going_on)
         self._tell(over, going_on)
         return over

@@ -88,8 +88,9 @@ class CnnFrontEnd(torch.nn.Module):
     ) -> tuple[torch.Tensor, list[torch.Tensor]]:
         """More frames of a recording: features (1, T, bins) -> (1, T', num_features), those that are known by now.
 
-        before: for each convolution the frames (1, C, 1 or 2, F) before those that it is given, a zero frame at first. last: 1 at
-        the end of the recording, where zeros follow, else 0. Returns also what is `before` of the frames that follow.
+        before: for each convolution the frames (1, C, 1 or 2, F) before those that it is given, a zero frame at first.
+        last: 1 at the end of the recording, where zeros follow, else 0.
+        Returns also what is `before` of the frames that follow.
         """
         maps, after = features[:, None], []
         for number, block in enumerate(self.blocks):
@@ -116,8 +117,8 @@ class CnnBlock(torch.nn.Module):
         """See `CnnFrontEnd.advance`; of a network whose batch normalisation is part of its convolutions."""
         after = []
         for convolution, past in zip(self.convolutions, before, strict=True):
-            end = maps.new_zeros(1, maps.shape[1], 1, maps.shape[3])[:, :, :last]
-            maps = torch.cat([past, maps, end], 2)
+            maps = torch.cat([past, maps, 0 * past[:, :, :last]], 2)
             after.append(maps[:, :, -2:])
-            maps = functional.relu(functional.conv2d(maps, convolution.weight, convolution.bias, padding=(0, 1)))
+            weight, bias = convolution.get_parameter("weight"), convolution.get_parameter("bias")
+            maps = functional.relu(functional.conv2d(maps, weight, bias, padding=(0, 1)))
         return functional.max_pool2d(maps, (1, self.pooling)), after

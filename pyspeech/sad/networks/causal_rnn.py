@@ -44,10 +44,10 @@ class CausalRnnLayer(torch.nn.Module):
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Score more frames of a recording: (1, T'), those with all that they hear, and what follows from before and state.
 
-        features (1, T, D). before (1, up to `lookahead`, D): the features before them that have not been scored. state (1, 1, H):
-        of the GRU, zeros at first. last: 1 at the end of the recording, else 0.
+        features (1, T, D). before (1, up to `lookahead`, D): the features before them that have not been scored.
+        state (1, 1, H): of the GRU, zeros at first. last: 1 at the end of the recording, else 0.
         """
-        end = features.new_zeros(1, self.lookahead, features.shape[2])[:, : self.lookahead * last]
+        end = features.new_zeros(1, self.lookahead, self.ahead.in_channels)[:, : self.lookahead * last]
         features = torch.cat([before, features, end], 1)
         hidden = functional.relu(self.ahead(features.transpose(1, 2))).transpose(1, 2)
         outputs, state = run_recurrent(self.gru, hidden, state)

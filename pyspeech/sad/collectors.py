@@ -87,13 +87,9 @@ class ChunkCollector(_Collector):
             yield self._chunk(self._due(), 0)
 
     def finish(self) -> Iterator[tuple[np.ndarray, int]]:
-        """Yield the chunks up to the end of the recording."""
-        rest = self.stft.num_frames(self.num_samples) - self.known
-        while rest > self._due():
-            rest -= self._due()
-            yield self._chunk(self._due(), 0)
+        """Yield the last chunk, with all frames that are left."""
         if self.num_samples:
-            yield self._chunk(rest, 1)
+            yield self._chunk(self.stft.num_frames(self.num_samples) - self.known, 1)
 
     def _due(self):
         return self.piece if self.known else self.piece + self.ahead

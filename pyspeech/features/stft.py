@@ -35,9 +35,12 @@ class MagnitudeStft(torch.nn.Module):
         if num_frames == 0:
             return samples.new_zeros(samples.shape[0], 0, config.num_bins)
         samples = functional.pad(samples, (0, max(0, config.window - samples.shape[-1])))
-        frames = samples.unfold(-1, config.window, config.shift)[:, :num_frames]
-        spectrum = torch.fft.rfft(frames * self.window, n=config.n_fft)
-        # abs() takes three times as long on a CPU.
-        magnitudes = (spectrum.real.square() + spectrum.imag.square()).sqrt()
+        magnitudes = self.magnitudes(samples.unfold(-1, config.window, config.shift)[:, :num_frames])
         missing = num_frames - magnitudes.shape[1]
         return torch.cat([magnitudes, magnitudes[:, -1:].expand(-1, missing, -1)], dim=1) if missing else magnitudes
+
+    def magnitudes(self, frames: torch.Tensor) -> torch.Tensor:
+        """Samples of frames (B, T, window) -> their linear magnitudes (B, T, n_fft // 2 + 1)."""
+        spectrum = torch.fft.rfft(frames * self.window, n=self.config.n_fft)
+        # abs() takes three times as long on a CPU.
+        return (spectrum.real.square() + spectrum.imag.square()).sqrt()

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from pyspeech.sad.collectors import ChunkCollector, PieceCollector
 from pyspeech.sad.config import NetworkConfig, StftConfig
 from pyspeech.sad.pieces import Geometry
 
@@ -28,11 +29,10 @@ class Scorer(Protocol):
     geometry: Geometry
     workers: int  # pieces that it scores at a time
     causal: bool  # it scores the pieces of a recording in order
+    in_chunks: bool  # its pieces are those of `ChunkCollector`
 
-    def score_piece(
-        self, samples: np.ndarray, num_frames: int, first: int, count: int, state: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray | None]:
-        """samples float32 (N,), num_frames, first, count: of a piece, see `PieceCollector` -> scores float32 (count,), and the
+    def score_piece(self, samples: np.ndarray, *numbers: int, state: Any = None) -> tuple[np.ndarray, Any]:
+        """samples float32 (N,), numbers: of a piece, see `PieceCollector` and `ChunkCollector` -> scores float32 (n,), and the
         state that a causal network takes with the next piece; state: what came with the piece before, None at the start."""
         ...
 
@@ -57,10 +57,10 @@ def score_blocks(
     pieces one by one.
     """
     scorer = as_scorer(model)
-    pieces = PieceCollector(scorer.geometry, scorer.stft_config, piece)
+    pieces = collector(scorer, piece)
     workers = scorer.workers if workers is None else workers
 
-    def jobs():
+    def jobs() -> Iterator[Any]:
         for block in blocks:
             yield from pieces.add(np.asarray(block, dtype=np.float32))
         yield from pieces.finish()
@@ -68,19 +68,24 @@ def score_blocks(
     if workers == 1 or scorer.causal:
         state = None
         for job in jobs():
-            scores, state = scorer.score_piece(*job, state)
+            scores, state = scorer.score_piece(*job, state=state)
             yield scores
     else:
         yield from _in_order(lambda *job: scorer.score_piece(*job)[0], jobs(), workers)
+
+
+def collector(scorer: Scorer, piece: int | None = None) -> PieceCollector | ChunkCollector:
+    """Collector of what a scorer scores at a time; piece: as of `score_blocks`."""
+    return (ChunkCollector if scorer.in_chunks else PieceCollector)(scorer.geometry, scorer.stft_config, piece)
 
 
 def as_scorer(model: SadNetwork | Scorer) -> Scorer:
     """Return the scorer of this model."""
     if hasattr(model, "score_piece"):
         return model  # pyright: ignore[reportReturnType]
-    from pyspeech.sad.piece_network import PieceNetwork
+    from pyspeech.sad.piece_network import scoring_network
 
-    return PieceNetwork(model)  # pyright: ignore[reportArgumentType, reportReturnType]
+    return scoring_network(model)  # pyright: ignore[reportArgumentType, reportReturnType]
 
 
 def _in_order(function: Callable, jobs: Iterable[tuple], workers: int) -> Iterator[np.ndarray]:
@@ -93,46 +98,3 @@ def _in_order(function: Callable, jobs: Iterable[tuple], workers: int) -> Iterat
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
-
-
-class PieceCollector:
-    """Collects samples, gives a piece out as soon as all that it depends on is there, and forgets what no later one needs.
-
-    A piece is (samples, frames that they are, first frame to be scored, number of frames to be scored).
-    """
-
-    def __init__(self, geometry: Geometry, stft: StftConfig, piece: int | None = None) -> None:
-        self.stft, self.margin, self.ahead = stft, geometry.margin, geometry.ahead
-        self.piece = geometry.largest if piece is None else max(1, -(-piece // geometry.hop)) * geometry.hop
-        self.samples, self.first = [], 0  # samples from frame `first` on
-        self.num_samples = 0
-        self.done = 0  # frames in pieces that were given out
-
-    def add(self, block: np.ndarray) -> Iterator[tuple[np.ndarray, int, int, int]]:
-        """Yield the pieces that are complete with a further block of samples, float32 (n,)."""
-        self.samples.append(block)
-        self.num_samples += len(block)
-        while self._missing(self.done + self.piece + self.ahead) <= 0:
-            yield self._take(self.done + self.piece, self.done + self.piece + self.ahead)
-
-    def finish(self) -> Iterator[tuple[np.ndarray, int, int, int]]:
-        """Yield the pieces up to the end of the recording."""
-        num_frames = self.stft.num_frames(self.num_samples)
-        while self.done < num_frames:
-            end = min(self.done + self.piece, num_frames)
-            yield self._take(end, min(end + self.ahead, num_frames))
-
-    def _missing(self, num_frames):
-        """Samples still needed before `num_frames` frames are whole."""
-        return (num_frames - 1) * self.stft.shift + self.stft.window - self.num_samples
-
-    def _take(self, end, known):
-        """The piece of the frames done to end, with the frames up to `known`."""
-        held = self.samples[0] if len(self.samples) == 1 else np.concatenate([np.zeros(0, np.float32), *self.samples])
-        count = known - self.first
-        samples = held[: (count - 1) * self.stft.shift + self.stft.window]
-        samples = np.pad(samples, (0, max(0, self.stft.window - len(samples))))
-        piece = samples, count, self.done - self.first, end - self.done
-        self.done, start = end, max(0, end - self.margin)
-        self.samples, self.first = [held[(start - self.first) * self.stft.shift :]], start
-        return piece

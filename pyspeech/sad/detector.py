@@ -182,11 +182,11 @@ def load_scorer(model: str | Path) -> tuple[Scorer, dict[str, OperatingPoint]]:
         return network, network.points
     from pyspeech.compat import default_device
     from pyspeech.sad.checkpoint import load_model
-    from pyspeech.sad.piece_network import PieceNetwork
+    from pyspeech.sad.piece_network import scoring_network
 
     trained = load_model(path, default_device())
     own = OperatingPoint(trained.threshold, trained.smoothing)  # pyright: ignore[reportArgumentType]
-    return PieceNetwork(trained), {"default": own}
+    return scoring_network(trained), {"default": own}  # pyright: ignore[reportReturnType]
 
 
 def choose_point(

@@ -38,12 +38,63 @@ def normalise(
     window = SlidingMean(magnitudes, valid, half, half if ahead is None else ahead)
     core = slice(left, magnitudes.shape[1] - right)
     if compress == "none":
-        mean = window(magnitudes, core)
-        variance = (window(magnitudes.double().square(), core) - mean.square()).clamp(min=0)
-        return ((magnitudes[:, core] - mean) / (variance.sqrt() + LEAST_DEVIATION * mean + SILENCE)).to(magnitudes.dtype)
-    level = window(magnitudes.square().mean(2, keepdim=True)).clamp(min=0).sqrt().to(magnitudes.dtype)
-    logs = torch.maximum(magnitudes, (FLOOR * level).clamp(min=SILENCE)).log()
-    return ((logs[:, core] - window(logs, core)) / LOG_SCALE).to(magnitudes.dtype)
+        return _standardised(magnitudes, window, core)
+    logs = _floored_logs(magnitudes, window(_powers(magnitudes)))
+    return _centred(logs, window, core)
+
+
+def normalise_on(
+    magnitudes: torch.Tensor, before: dict[str, torch.Tensor], behind: int, compress: str
+) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """Normalise `count` more frames of a recording for a causal network, as `normalise` with ahead=0 does the whole of it.
+
+    magnitudes: (1, count, F). before: of the `behind` + 1 frames before them "powers" (1, behind + 1, 2), the mean square
+    and 1, and "values" (1, behind + 1, F), which the mean is over; zeros for frames before the recording.
+    Returns features (1, count, F), and what is `before` of the frames that follow.
+    """
+    new = torch.cat([_powers(magnitudes), torch.ones_like(magnitudes[:, :, :1])], 2)
+    powers = torch.cat([before["powers"], new], 1)
+    window = PastMean(powers, behind + 1)
+    values = magnitudes if compress == "none" else _floored_logs(magnitudes, window(powers)[:, :, :1])
+    values = torch.cat([before["values"], values], 1)
+    core = slice(behind + 1, None)
+    features = (_standardised if compress == "none" else _centred)(values, window, core)
+    return features, {"powers": powers[:, -(behind + 1) :], "values": values[:, -(behind + 1) :]}
+
+
+def _powers(magnitudes):
+    return magnitudes.square().mean(2, keepdim=True)
+
+
+def _floored_logs(magnitudes, powers):
+    """Logs of magnitudes, of which the windows' mean squares are `powers`."""
+    level = powers.clamp(min=0).sqrt().to(magnitudes.dtype)
+    return torch.maximum(magnitudes, (FLOOR * level).clamp(min=SILENCE)).log()
+
+
+def _centred(logs, window, core):
+    return ((logs[:, core] - window(logs, core)) / LOG_SCALE).to(logs.dtype)
+
+
+def _standardised(magnitudes, window, core):
+    mean = window(magnitudes, core)
+    variance = (window(magnitudes.double().square(), core) - mean.square()).clamp(min=0)
+    return ((magnitudes[:, core] - mean) / (variance.sqrt() + LEAST_DEVIATION * mean + SILENCE)).to(magnitudes.dtype)
+
+
+class PastMean:
+    """Means over `length` frames, the last of them each frame of `core`; what `SlidingMean` has, for `normalise_on`."""
+
+    def __init__(self, powers: torch.Tensor, length: int) -> None:
+        self.length = length
+        self.count = self._sums(powers[:, :, 1:])
+
+    def __call__(self, values: torch.Tensor, core: slice = ALL) -> torch.Tensor:
+        return self._sums(values) / self.count
+
+    def _sums(self, values):
+        running = values.double().cumsum(1)
+        return running[:, self.length :] - running[:, : -self.length]
 
 
 class SlidingMean:
@@ -54,12 +105,14 @@ class SlidingMean:
     """
 
     def __init__(self, like: torch.Tensor, valid: torch.Tensor | None, behind: int, ahead: int) -> None:
-        batch, num_frames, _ = like.shape
+        num_frames = like.shape[1]
         self.valid = None if valid is None else valid[:, :, None]
         frames = torch.arange(num_frames, device=like.device)
         self.start, self.end = (frames - behind).clamp(min=0), (frames + ahead + 1).clamp(max=num_frames)
-        present = like.new_ones(batch, num_frames) if valid is None else valid
-        self.count = self._sums(present[:, :, None], ALL).clamp(min=1)
+        if valid is None:
+            self.count = (self.end - self.start)[None, :, None].double()
+        else:
+            self.count = self._sums(valid[:, :, None], ALL).clamp(min=1)
 
     def __call__(self, values: torch.Tensor, core: slice = ALL) -> torch.Tensor:
         values = values if self.valid is None else values * self.valid

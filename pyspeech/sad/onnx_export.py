@@ -1,11 +1,12 @@
 """A SAD network as an ONNX file: from samples to scores in one graph, with all that its user needs to know as metadata.
 
     samples float32 (1, N), span int64 (3,) -> scores float32 (span[2],)        as PieceNetwork.forward
-    of a causal network also: state float32 (1, 1, H) -> after float32 (1, 1, H)
+    of a causal network: frames float32 (1, T, window), last int64 (1,), and    as ChunkNetwork.forward
+      its state, as pieces.state_shapes names it -> scores float32 (n,), and the state of the next chunk, named with "next_"
     metadata "pyspeech": JSON, see onnx_network.py
 
-The graph is traced from PieceNetwork, so there is one form of the arithmetic. ONNX Runtime transforms slowly: the short-time
-Fourier transform is a product with its matrix.
+The graph is traced from the network in torch, so there is one form of the arithmetic. ONNX Runtime transforms slowly: the
+short-time Fourier transform is a product with its matrix.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ import torch
 from pyspeech.model_file import write_onnx
 from pyspeech.sad.config import KIND, OperatingPoint, StftConfig
 from pyspeech.sad.networks import SadNetwork
-from pyspeech.sad.piece_network import PieceNetwork
-from pyspeech.sad.pieces import state_shape
+from pyspeech.sad.piece_network import scoring_network
+from pyspeech.sad.pieces import state_shapes
 
 OPSET = 17
 
@@ -39,16 +40,10 @@ def export_onnx(model: SadNetwork, path: str | Path, points: Mapping[str, Operat
 
 def traced(model: SadNetwork) -> bytes:
     """The graph of a network as ONNX, without metadata."""
-    network = PieceNetwork(model).cpu()
+    network = scoring_network(model).cpu()
     network.stft = MatrixStft(network.stft_config)
     network.eval()
-    frames = 2 * network.geometry.hop + 3 * network.geometry.reach + 40
-    samples = torch.randn(1, (frames - 1) * network.stft_config.shift + network.stft_config.window)
-    span = torch.tensor([frames, network.geometry.reach, frames - 2 * network.geometry.reach - 5])
-    inputs, outputs = {"samples": samples, "span": span}, ["scores"]
-    if network.causal:
-        inputs["state"] = torch.zeros(state_shape(network.network))
-        outputs.append("after")
+    inputs, outputs, axes = (_chunk if network.in_chunks else _piece)(network)
     buffer = io.BytesIO()
     # In torch 2 the tracing exporter has to be asked for; the other one needs a package more.
     options = {} if torch.__version__.startswith("1.") else {"dynamo": False}
@@ -61,10 +56,30 @@ def traced(model: SadNetwork) -> bytes:
             opset_version=OPSET,
             input_names=list(inputs),
             output_names=outputs,
-            dynamic_axes={"samples": {1: "N"}, "scores": {0: "count"}},
+            dynamic_axes=axes,
             **options,  # pyright: ignore[reportArgumentType]
         )
     return buffer.getvalue()
+
+
+def _piece(network):
+    """Examples of inputs by name, the other outputs, and which axes vary."""
+    frames = 2 * network.geometry.hop + 3 * network.geometry.reach + 40
+    samples = torch.randn(1, (frames - 1) * network.stft_config.shift + network.stft_config.window)
+    span = torch.tensor([frames, network.geometry.reach, frames - 2 * network.geometry.reach - 5])
+    return {"samples": samples, "span": span}, ["scores"], {"samples": {1: "N"}, "scores": {0: "count"}}
+
+
+def _chunk(network):
+    """The same of a causal network."""
+    inputs, outputs = {"frames": torch.randn(1, 40, network.stft_config.window), "last": torch.tensor([1])}, ["scores"]
+    axes = {"frames": {1: "T"}, "scores": {0: "count"}}
+    for name, shape in state_shapes(network.network, network.stft_config).items():
+        grows = name.startswith(("maps", "features"))
+        inputs[name] = torch.zeros(*shape[:-2], shape[-2] + grows, shape[-1])
+        outputs.append(f"next_{name}")
+        axes[name] = axes[outputs[-1]] = {len(shape) - 2: name} if grows else {}
+    return inputs, outputs, axes
 
 
 class MatrixStft(torch.nn.Module):
@@ -86,3 +101,8 @@ class MatrixStft(torch.nn.Module):
         magnitudes = (parts[:, : self.num_bins] + parts[:, self.num_bins :]).sqrt().transpose(1, 2)
         frames = torch.arange(num_frames)  # pyright: ignore[reportCallIssue, reportArgumentType]
         return magnitudes[:, frames.clamp(max=magnitudes.shape[1] - 1)]
+
+    def magnitudes(self, frames: torch.Tensor) -> torch.Tensor:
+        """As `MagnitudeStft.magnitudes`."""
+        parts = (frames @ self.basis[:, 0].T).square()
+        return (parts[:, :, : self.num_bins] + parts[:, :, self.num_bins :]).sqrt()

@@ -7,13 +7,14 @@ The file's metadata has, under "pyspeech", a JSON object: "kind", "format", "ver
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from pyspeech.engine.process import stage_cores
 from pyspeech.model_file import open_onnx
 from pyspeech.sad.config import KIND, NetworkConfig, OperatingPoint, StftConfig
-from pyspeech.sad.pieces import Geometry, state_shape
+from pyspeech.sad.pieces import Geometry, first_state
 from pyspeech.sad.registry import NETWORKS
 
 
@@ -29,6 +30,10 @@ class OnnxNetwork:
         self._session, _ = open_onnx(path, KIND, self._take)
         self.geometry = Geometry.of(self.network, self.stft_config)
         self.causal = NETWORKS[self.network.temporal].causal
+        self._inputs = [one.name for one in self._session.get_inputs()]
+        self.in_chunks = self._inputs[0] == "frames"
+        # A file from before there were chunks keeps the state of the GRU alone.
+        self._first = first_state(self.network, self.stft_config)[0 if self.in_chunks else -1 :] if self.causal else []
         self.workers = stage_cores()  # each a thread: the steps of a recurrent network are too short to share
 
     def __reduce__(self) -> tuple:
@@ -43,14 +48,10 @@ class OnnxNetwork:
             part.check()
         self.default = next(iter(self.points.values()))
 
-    def score_piece(
-        self, samples: np.ndarray, num_frames: int, first: int, count: int, state: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray | None]:
+    def score_piece(self, samples: np.ndarray, *numbers: int, state: Any = None) -> tuple[np.ndarray, Any]:
         """Score a piece, see `pyspeech.sad.decoding.Scorer`."""
-        span = np.array([num_frames, first, count], np.int64)
-        inputs = {"samples": np.ascontiguousarray(samples)[None], "span": span}
-        if not self.causal:
-            return np.asarray(self._session.run(["scores"], inputs)[0]), None
-        before = np.zeros(state_shape(self.network), np.float32) if state is None else state
-        scores, after = self._session.run(["scores", "after"], {**inputs, "state": before})
-        return np.asarray(scores), np.asarray(after)
+        inputs = [np.ascontiguousarray(samples)[None], np.array(numbers, np.int64)]
+        if self.causal:
+            inputs += self._first if state is None else state
+        scores, *after = self._session.run(None, dict(zip(self._inputs, inputs, strict=True)))
+        return np.asarray(scores), after if self.causal else None

@@ -1,27 +1,35 @@
 """A SAD network for scoring: a piece of a recording in, the scores of its frames out (see pieces.py).
 
-`PieceNetwork` computes with tensors alone, so that the same code runs in torch and, traced, in ONNX (onnx_export.py).
+`PieceNetwork` computes with tensors alone, so that the same code runs in torch and, traced, in ONNX (onnx_export.py). So does
+`ChunkNetwork`, of a causal network: a chunk of new frames and a state in, scores and a state out.
 """
 
 from __future__ import annotations
 
 import contextlib
 import copy
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 
 from pyspeech.sad.networks import SadNetwork
-from pyspeech.sad.normalisation import normalise
-from pyspeech.sad.pieces import Geometry, state_shape
+from pyspeech.sad.normalisation import normalise, normalise_on
+from pyspeech.sad.pieces import Geometry, first_state, state_shapes
 from pyspeech.sad.registry import NETWORKS
 
 
+def scoring_network(model: SadNetwork) -> PieceNetwork | ChunkNetwork:
+    """A copy of a network for scoring: in evaluation mode, batch normalisation made part of the convolutions."""
+    return (ChunkNetwork if NETWORKS[model.config.temporal].causal else PieceNetwork)(model)
+
+
 class PieceNetwork(torch.nn.Module):
-    """A copy of a SadNetwork for scoring: in evaluation mode, batch normalisation made part of the convolutions."""
+    """See `scoring_network`; of a network that is not causal."""
 
     stft: torch.nn.Module
     workers = 1
+    causal = in_chunks = False
 
     def __init__(self, model: SadNetwork) -> None:
         super().__init__()
@@ -29,46 +37,75 @@ class PieceNetwork(torch.nn.Module):
         self.network, self.stft_config = model.config, model.stft.config
         self.geometry = Geometry.of(self.network, self.stft_config)
         self.stft, self.cnn, self.temporal, self.context = model.stft, model.cnn, model.temporal, model.context
-        kind = NETWORKS[self.network.temporal]
-        self.in_windows, self.causal, self.ahead = kind.reach is None, kind.causal, model.ahead
+        self.in_windows = NETWORKS[self.network.temporal].reach is None
 
-    def forward(
-        self, samples: torch.Tensor, span: torch.Tensor, state: torch.Tensor | None = None
-    ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+    def forward(self, samples: torch.Tensor, span: torch.Tensor) -> torch.Tensor:
         """samples (1, N), at least a window of them; span (3,) int64, on the CPU: the frames that they are, the first one to
-        be scored, and how many are; state (1, 1, H), of a causal network alone: behind the frames before, zeros at first
-        -> scores (span[2],); of a causal network with the state behind them.
+        be scored, and how many are -> scores (span[2],).
 
         The frames before and behind those are all within the geometry's margin, as far as the recording goes.
         """
         frames, first, count = span[0], span[1], span[2]
         magnitudes = self.stft(samples, frames)
-        features = normalise(magnitudes, None, self.context, self.network.compress, ahead=self.ahead)
+        features = normalise(magnitudes, None, self.context, self.network.compress)
         low = (first - self.geometry.reach).clamp(min=0)
         high = torch.minimum(first + count + self.geometry.reach, frames)
         hidden, begin = self.cnn(features[:, low:high]), first - low
         if self.in_windows:
             return score_windows(self.temporal, hidden, begin, count, self.geometry)
-        if self.causal:
-            ahead = hidden[:, begin : begin + count + self.network.lookahead]
-            scores, after = self.temporal.advance(ahead, count, state)
-            return scores[0], after
         return self.temporal(hidden)[0, begin : begin + count]
 
     def score_piece(
-        self, samples: np.ndarray, num_frames: int, first: int, count: int, state: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray | None]:
+        self, samples: np.ndarray, num_frames: int, first: int, count: int, state: None = None
+    ) -> tuple[np.ndarray, None]:
         """Score a piece, see `Scorer`."""
         device = next(self.parameters()).device
         recurrent = NETWORKS[self.network.temporal].recurrent
         with torch.inference_mode(), _one_thread(recurrent and device.type == "cpu"):
             batch = torch.from_numpy(np.ascontiguousarray(samples))[None].to(device)
             span = torch.tensor([num_frames, first, count])
-            if not self.causal:
-                return self(batch, span).float().cpu().numpy(), None
-            before = np.zeros(state_shape(self.network), np.float32) if state is None else state
-            scores, after = self(batch, span, torch.from_numpy(before).to(device))
-            return scores.float().cpu().numpy(), after.float().cpu().numpy()
+            return self(batch, span).float().cpu().numpy(), None
+
+
+class ChunkNetwork(torch.nn.Module):
+    """See `scoring_network`; of a causal network."""
+
+    stft: torch.nn.Module
+    workers = 1
+    causal = in_chunks = True
+
+    def __init__(self, model: SadNetwork) -> None:
+        super().__init__()
+        model = fuse(model)
+        self.network, self.stft_config = model.config, model.stft.config
+        self.geometry = Geometry.of(self.network, self.stft_config)
+        self.stft, self.cnn, self.temporal, self.context = model.stft, model.cnn, model.temporal, model.context
+
+    def forward(self, frames: torch.Tensor, last: torch.Tensor, *state: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """frames (1, T, window), samples of each new frame; last (1,) int64, on the CPU: 1 at the end of the recording, else 0;
+        state: as of `state_shapes`, in its order
+        -> scores (n,) of the next frames that are known now, and the state behind the new ones.
+        """
+        before = dict(zip(state_shapes(self.network, self.stft_config), state, strict=True))
+        magnitudes = self.stft.magnitudes(frames)  # pyright: ignore[reportCallIssue]
+        features, after = normalise_on(magnitudes, before, self.context, self.network.compress)
+        maps = [name for name in before if name.startswith("maps")]
+        hidden, kept = self.cnn.advance(features, [before[name] for name in maps], last[0])
+        after.update(zip(maps, kept, strict=True))
+        scores, after["features"], after["gru"] = self.temporal.advance(hidden, before["features"], before["gru"], last[0])
+        return (scores[0], *(after[name] for name in before))
+
+    def score_piece(
+        self, frames: np.ndarray, last: int, state: Sequence[np.ndarray] | None = None
+    ) -> tuple[np.ndarray, Sequence[np.ndarray]]:
+        """Score a chunk, see `Scorer`."""
+        device = next(self.parameters()).device
+        with torch.inference_mode(), _one_thread(device.type == "cpu"):
+            before = first_state(self.network, self.stft_config) if state is None else state
+            batch, *before = (torch.from_numpy(one).to(device) for one in (frames[None], *before))
+            outputs = self(batch, torch.tensor([last]), *before)
+            scores, *after = (output.float().cpu().numpy() for output in outputs)
+            return scores, after
 
 
 def score_windows(

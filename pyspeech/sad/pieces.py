@@ -8,19 +8,22 @@ A layer without a limited reach, such as the bidirectional GRU over all frames, 
 windows instead: the frames of each HOP_SECONDS of the recording, counted from its start, with CONTEXT_SECONDS to either side
 (training shows it 4 s at a time). So its scores, too, depend on the frames around them alone, wherever a recording is cut.
 
-A causal network is normalised over the past, and its GRU goes on from piece to piece: its state is given from one to the next,
-so that the pieces of a recording are scored in order.
+A causal network computes each frame once. It is given chunks of new frames, one after the other, and what it keeps of the
+frames before: its state (`state_shapes`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from pyspeech.sad.config import NetworkConfig, StftConfig
 from pyspeech.sad.registry import NETWORKS
 
 CONTEXT_SECONDS = 4.0
 HOP_SECONDS = 2.0
+POOLING = 4  # of the CNN blocks, along frequency
 LARGEST_MAP = 2**22  # values of the output of the first convolution: 16 MB
 
 
@@ -60,9 +63,25 @@ def context_frames(config: NetworkConfig, stft: StftConfig) -> int:
     return round(config.context_seconds / stft.frame_shift)
 
 
-def state_shape(network: NetworkConfig) -> tuple[int, int, int]:
-    """Shape of what a causal network gives on from piece to piece."""
-    return 1, 1, network.rnn_size
+def state_shapes(network: NetworkConfig, stft: StftConfig) -> dict[str, tuple[int, ...]]:
+    """Shapes of what a causal network keeps from chunk to chunk, as zeros at the start of a recording, by name.
+
+    powers, values: of the frames that the next ones are normalised over, see `normalise_on`. maps: of each convolution, see
+    `CnnFrontEnd.advance`. features, gru: see `CausalRnnLayer.advance`. The frames of maps and features, the last dimension but
+    one, grow with the first chunk.
+    """
+    bins, inputs, past = stft.num_bins, 1, context_frames(network, stft) + 1
+    shapes: dict[str, tuple[int, ...]] = {"powers": (1, past, 2), "values": (1, past, bins)}
+    for number, outputs in enumerate(network.channels):
+        shapes[f"maps{2 * number}"], shapes[f"maps{2 * number + 1}"] = (1, inputs, 1, bins), (1, outputs, 1, bins)
+        bins, inputs = bins // min(POOLING, bins), outputs
+    shapes["features"], shapes["gru"] = (1, 0, inputs * bins), (1, 1, network.rnn_size)
+    return shapes
+
+
+def first_state(network: NetworkConfig, stft: StftConfig) -> list[np.ndarray]:
+    """State of a causal network at the start of a recording, in the order of `state_shapes`."""
+    return [np.zeros(shape, np.float32) for shape in state_shapes(network, stft).values()]
 
 
 def _multiple(count: int, grid: int) -> int:

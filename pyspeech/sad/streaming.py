@@ -28,8 +28,9 @@ import numpy as np
 from pyspeech.audio.inputs import Feed
 from pyspeech.errors import UserError
 from pyspeech.sad.config import OperatingPoint, StatisticalConfig
-from pyspeech.sad.decoding import PieceCollector, Scorer
+from pyspeech.sad.decoding import Scorer, collector
 from pyspeech.sad.online_segments import OnlineCuts, OnlineSegments
+from pyspeech.sad.segments import as_segments
 from pyspeech.sad.smoothing import MEDIAN_FRAMES, OnlineDecisions
 
 HOP_SECONDS = 1.0  # of audio that is decided at a time; of the GRU over all frames, a window
@@ -128,6 +129,9 @@ class StreamingDetector:
         fed = self._feed.add(samples)
         self.samples += len(samples)
         decisions, self.scores = self._decider.add(fed)
+        if len(decisions) == len(self.scores) == 0:  # most blocks of a few milliseconds
+            self.events = []
+            return as_segments([])
         over, going_on = self._cut(self._segments.add(decisions), self._segments.going_on)
         self._tell(over, going_on)
         return over
@@ -193,7 +197,7 @@ class NetworkDecider:
         self._scorer, self._decisions = scorer, OnlineDecisions(point.threshold, point.smoothing, point.peak)
         self._state = None  # that a causal network gives from piece to piece
         hop = CAUSAL_HOP_SECONDS if scorer.causal else HOP_SECONDS
-        self._pieces = PieceCollector(scorer.geometry, stft, round(hop / stft.frame_shift))
+        self._pieces = collector(scorer, round(hop / stft.frame_shift))
         self.sampling_rate, self.frame_shift, self.frame_offset = stft.sampling_rate, stft.frame_shift, stft.frame_offset
         self.latency = (self._pieces.piece + scorer.geometry.ahead) * stft.frame_shift + stft.frame_offset
 

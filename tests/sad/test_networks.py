@@ -6,8 +6,9 @@ import torch
 
 from pyspeech.errors import UserError
 from pyspeech.sad.checkpoint import load_model, save_model
+from pyspeech.sad.collectors import ChunkCollector, PieceCollector
 from pyspeech.sad.config import NetworkConfig, StftConfig
-from pyspeech.sad.decoding import PieceCollector, score_blocks, score_samples, score_stream
+from pyspeech.sad.decoding import score_blocks, score_samples, score_stream
 from pyspeech.sad.networks import SadNetwork
 from pyspeech.sad.normalisation import normalise
 from pyspeech.sad.piece_network import fuse
@@ -186,12 +187,30 @@ def test_blocks_of_any_length_score_like_one(block):
 
 
 def test_a_stream_is_not_held_in_memory():
-    pieces = PieceCollector(Geometry(2, 10, 60, 60, 4, 2000), StftConfig())
-    held = []
-    for _ in range(40):
-        list(pieces.add(radio(5)))
-        held.append(sum(map(len, pieces.samples)) / 8000)
-    assert max(held) < 30  # of the 200 s
+    for collector in (PieceCollector, ChunkCollector):
+        pieces = collector(Geometry(2, 10, 60, 60, 4, 2000), StftConfig())
+        held = []
+        for _ in range(40):
+            list(pieces.add(radio(5)))
+            held.append(sum(map(len, pieces.samples)) / 8000)
+        assert max(held) < 30  # of the 200 s
+
+
+@pytest.mark.parametrize("num_samples", [0, 1, 79, 80, 128, 129, 4000, 4001])
+def test_chunks_are_all_frames_once(rng, num_samples):
+    stft = StftConfig(n_fft=128, window=128, shift=80)
+    collector = ChunkCollector(Geometry(2, 10, 60, 5, 1, 2000), stft, 3)
+    samples, chunks = radio(2)[:num_samples], []
+    for block in np.array_split(samples, np.sort(rng.integers(0, num_samples + 1, 30))):
+        chunks += collector.add(block)
+    chunks += collector.finish()
+    assert [last for _, last in chunks] == ([0] * (len(chunks) - 1) + [1] if num_samples else [])
+    assert all(len(frames) == (3 if number else 8) for number, (frames, last) in enumerate(chunks) if not last)
+    count = stft.num_frames(num_samples)
+    padded = np.pad(samples, (0, max(0, 128 - num_samples)))
+    whole = [padded[start : start + 128] for start in range(0, len(padded) - 127, 80)]
+    expected = np.array([whole[min(number, len(whole) - 1)] for number in range(count)]).reshape(count, 128)
+    np.testing.assert_array_equal(np.concatenate([np.zeros((0, 128), np.float32), *(frames for frames, _ in chunks)]), expected)
 
 
 @pytest.mark.parametrize("temporal", SYSTEMS)

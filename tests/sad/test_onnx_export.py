@@ -1,5 +1,6 @@
 """SAD networks as ONNX files: the scores of torch, the options that they carry, what is wrong with a file, no torch."""
 
+import io
 import json
 import subprocess
 import sys
@@ -8,13 +9,14 @@ import numpy as np
 import onnx
 import pytest
 import soundfile
+import torch
 from tool_harness import UTILS, run_tool
 
 from pyspeech.commands import export_onnx as export_tool
 from pyspeech.errors import UserError
-from pyspeech.model_file import FORMAT, METADATA
+from pyspeech.model_file import FORMAT, METADATA, write_onnx
 from pyspeech.sad.checkpoint import save_model
-from pyspeech.sad.config import OperatingPoint
+from pyspeech.sad.config import KIND, OperatingPoint
 from pyspeech.sad.decoding import score_blocks, score_samples
 from pyspeech.sad.detector import load_detector
 from pyspeech.sad.onnx_export import export_onnx
@@ -26,6 +28,7 @@ MODELS = {
     "cnn": {"compress": "none"},
     "rnn": {"rnn_merge": "sum"},
     "seg_rnn": {"segment_length": 8, "segment_shift": 3},  # which do not divide one another
+    "causal_rnn": {"lookahead": 4},
 }
 
 
@@ -65,6 +68,39 @@ def test_scores_do_not_depend_on_pieces_blocks_and_threads(exported):
     for piece, workers, block in ((100, 1, 4000), (1000, 3, 10**6), (900, 2, 12345)):
         blocks = (samples[start : start + block] for start in range(0, len(samples), block))
         np.testing.assert_allclose(np.concatenate(list(score_blocks(network, blocks, piece, workers))), whole, atol=1e-5)
+
+
+def test_a_causal_network_in_a_stream_has_each_frame_once(tmp_path, monkeypatch):
+    model, frames = make_model("causal_rnn"), []
+    export_onnx(model, tmp_path / "x.onnx", POINTS)
+    network, samples = OnnxNetwork(tmp_path / "x.onnx"), radio(20.01)
+    score_piece = network.score_piece
+    monkeypatch.setattr(network, "score_piece", lambda *job, **state: frames.append(len(job[0])) or score_piece(*job, **state))
+    scores = np.concatenate(list(score_blocks(network, np.array_split(samples, 999), 3)))
+    assert sum(frames) == len(scores) == 2001
+    np.testing.assert_allclose(scores, score_whole(model, samples), atol=1e-5)
+
+
+class PieceByPiece(torch.nn.Module):
+    """A causal network in the form of before there were chunks: its score is how many pieces there have been."""
+
+    def forward(self, samples, span, state):
+        after = state + 1
+        return samples[0, : span[2]] * 0 + after[0, 0, 0], after
+
+
+def test_a_causal_network_of_pieces_is_still_read(tmp_path):
+    model, buffer = make_model("causal_rnn"), io.BytesIO()
+    inputs = torch.zeros(1, 9999), torch.tensor([9, 2, 3]), torch.zeros(1, 1, model.config.rnn_size)
+    options = {} if torch.__version__.startswith("1.") else {"dynamo": False}
+    names = {"input_names": ["samples", "span", "state"], "output_names": ["scores", "after"]}
+    torch.onnx.export(
+        PieceByPiece(), inputs, buffer, dynamic_axes={"samples": {1: "N"}, "scores": {0: "count"}}, **names, **options
+    )
+    content = {"network": model.config, "stft": model.stft.config, "points": POINTS, "card": ""}
+    write_onnx(tmp_path / "x.onnx", buffer.getvalue(), KIND, **content)
+    scores = np.concatenate(list(score_blocks(OnnxNetwork(tmp_path / "x.onnx"), [radio(1.0)], 30)))
+    np.testing.assert_array_equal(scores, np.repeat([1, 2, 3, 4], [30, 30, 30, 10]))
 
 
 def test_a_file_carries_its_options(exported):

@@ -17,10 +17,8 @@ from torch.nn import functional
 from pyspeech.features.stft import MagnitudeStft, StftConfig
 from pyspeech.sad.config import NetworkConfig
 from pyspeech.sad.normalisation import normalise
-from pyspeech.sad.pieces import context_frames
+from pyspeech.sad.pieces import POOLING, context_frames
 from pyspeech.sad.registry import NETWORKS
-
-POOLING = 4
 
 
 class SadNetwork(torch.nn.Module):
@@ -85,6 +83,21 @@ class CnnFrontEnd(torch.nn.Module):
             maps = block(maps, mask)
         return maps.permute(0, 2, 3, 1).flatten(2)
 
+    def advance(
+        self, features: torch.Tensor, before: Sequence[torch.Tensor], last: torch.Tensor
+    ) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        """More frames of a recording: features (1, T, bins) -> (1, T', num_features), those that are known by now.
+
+        before: for each convolution the frames (1, C, 1 or 2, F) before those that it is given, a zero frame at first.
+        last: 1 at the end of the recording, where zeros follow, else 0.
+        Returns also what is `before` of the frames that follow.
+        """
+        maps, after = features[:, None], []
+        for number, block in enumerate(self.blocks):
+            maps, kept = block.advance(maps, before[2 * number : 2 * number + 2], last)  # pyright: ignore[reportCallIssue]
+            after += kept
+        return maps.permute(0, 2, 3, 1).flatten(2), after
+
 
 class CnnBlock(torch.nn.Module):
     def __init__(self, inputs: int, outputs: int, pooling: int) -> None:
@@ -99,3 +112,13 @@ class CnnBlock(torch.nn.Module):
             maps = functional.relu(norm(convolution(maps)), inplace=True)
             maps = maps if mask is None else maps * mask
         return functional.max_pool2d(maps, (1, self.pooling))
+
+    def advance(self, maps, before, last):
+        """See `CnnFrontEnd.advance`; of a network whose batch normalisation is part of its convolutions."""
+        after = []
+        for convolution, past in zip(self.convolutions, before, strict=True):
+            maps = torch.cat([past, maps, 0 * past[:, :, :last]], 2)
+            after.append(maps[:, :, -2:])
+            weight, bias = convolution.get_parameter("weight"), convolution.get_parameter("bias")
+            maps = functional.relu(functional.conv2d(maps, weight, bias, padding=(0, 1)))
+        return functional.max_pool2d(maps, (1, self.pooling)), after

@@ -39,11 +39,16 @@ class CausalRnnLayer(torch.nn.Module):
         padded = functional.pad(features.transpose(1, 2), (0, self.lookahead))
         return functional.relu(self.ahead(padded)).transpose(1, 2)
 
-    def advance(self, features: torch.Tensor, count: torch.Tensor, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Score `count` more frames: (B, count), and the GRU's state (1, B, H) behind them.
+    def advance(
+        self, features: torch.Tensor, before: torch.Tensor, state: torch.Tensor, last: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Score more frames of a recording: (1, T'), those with all that they hear, and what follows from before and state.
 
-        features (B, T, D): those and the `lookahead` frames behind them, as far as the recording goes. state (1, B, H): behind
-        the frames before, zeros at first.
+        features (1, T, D). before (1, up to `lookahead`, D): the features before them that have not been scored.
+        state (1, 1, H): of the GRU, zeros at first. last: 1 at the end of the recording, else 0.
         """
-        outputs, state = run_recurrent(self.gru, self.look_ahead(features)[:, :count], state)
-        return highest_score(self.classifier(outputs)), state
+        end = features.new_zeros(1, self.lookahead, self.ahead.in_channels)[:, : self.lookahead * last]
+        features = torch.cat([before, features, end], 1)
+        hidden = functional.relu(self.ahead(features.transpose(1, 2))).transpose(1, 2)
+        outputs, state = run_recurrent(self.gru, hidden, state)
+        return highest_score(self.classifier(outputs)), features[:, -self.lookahead or features.shape[1] :], state

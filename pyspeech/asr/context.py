@@ -74,7 +74,7 @@ class Context:
         self.hotwords_score, self.ilm_weight, self.symbol_bonus = hotwords_score, ilm_weight, symbol_bonus
         self._graphs = {head: self._lm_graph(head, lm).scaled(lm_weight) for head, lm in self._by_head(lm, language).items()}
         self.hotwords = tuple(as_hotwords(hotwords))
-        self._joined_lms, self._joined_lists, self._named = {}, {}, set()
+        self._joined, self._joined_lists, self._named = {}, {}, set()
         self._check(self.hotwords)
 
     def search_context(
@@ -84,44 +84,44 @@ class Context:
 
         hotwords: for each utterance phrases beside those of all; None: no others.
         """
-        sources, heads = [], tuple(heads)
-        if any(head in self._graphs for head in heads):
-            if heads not in self._joined_lms:
-                self._joined_lms[heads] = self._join([self._graphs.get(head) or self._empty(head) for head in heads])
-            graph, starts = self._joined_lms[heads]
-            sources.append(Source(graph, starts[:, None].expand(-1, batch)))
+        heads, lm = tuple(heads), any(head in self._graphs for head in heads)
         if hotwords is not None:
             check_lists(hotwords, batch)
         further = [tuple(as_hotwords(phrases or ())) for phrases in hotwords or [()] * batch]
         lists = {phrases: place for place, phrases in enumerate(dict.fromkeys(further))}
-        if self.hotwords or any(lists):
-            graph, starts = self._hotword_graphs(heads, tuple(lists))
+        own = ((),) if self.hotwords else ()
+        sources = []
+        if lm or own and not any(lists):
+            graph, starts = self._graph(heads, lm, () if any(lists) else own)
+            sources.append(Source(graph, starts[..., None].expand(-1, -1, batch)))
+        if any(lists):
+            graph, starts = self._graph(heads, False, tuple(lists))
             columns = torch.tensor([lists[phrases] for phrases in further], device=starts.device)
-            sources.append(Source(graph, starts[:, columns]))
+            sources.append(Source(graph, starts[columns].t()[None]))
         weights = {head: self.ilm_weight for head in heads if head in self._graphs and self.ilm_weight}
         found = SearchContext(sources, weights, self.symbol_bonus)
         return found if sources or weights or self.symbol_bonus else None
 
-    def _hotword_graphs(self, heads, lists):
-        """(graph, starts (H, lists)) of the phrases of all utterances with each of distinct lists of further ones."""
-        if (heads, lists) not in self._joined_lists:
+    def _graph(self, heads, lm, lists):
+        """(graph, starts (P, H)) of the language models, if lm, and of the hotwords of all utterances with each of the lists of
+        further ones. What all utterances have is one graph, so that a step of the search is one lookup; it is not joined with
+        what some have, as language models are large."""
+        kept = self._joined_lists if any(lists) else self._joined
+        if (heads, lm, lists) not in kept:
             if len(self._joined_lists) >= LISTS_KEPT:
                 self._joined_lists.clear()
-            joined = [self.hotwords + phrases for phrases in lists]
-            for phrases in joined:
-                self._check(phrases)
-            graph, starts = self._join([self._hotword_graph(head, phrases) for head in heads for phrases in joined])
-            self._joined_lists[heads, lists] = graph, starts.reshape(len(heads), len(lists))
-        return self._joined_lists[heads, lists]
+            graphs = [self._graphs.get(head) or self._empty(head) for head in heads] if lm else []
+            for phrases in lists:
+                self._check(self.hotwords + phrases)
+                graphs += [self._hotword_graph(head, self.hotwords + phrases) for head in heads]
+            graph, starts = ContextGraph.join(graphs)
+            device = next(self.model.parameters()).device
+            kept[heads, lm, lists] = graph.to(device), torch.tensor(starts, device=device).reshape(-1, len(heads))
+        return kept[heads, lm, lists]
 
     def _hotword_graph(self, head, phrases):
         phrases, _ = self._encoded(head, phrases)
         return hotword_graph(phrases, self.model.vocabulary_sizes[head]) if phrases else self._empty(head)
-
-    def _join(self, graphs):
-        graph, starts = ContextGraph.join(graphs)
-        device = next(self.model.parameters()).device
-        return graph.to(device), torch.tensor(starts, device=device)
 
     def _empty(self, head):
         return ContextGraph.empty(self.model.vocabulary_sizes[head])

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class Source:
-    """Automaton that scores symbols. starts: (H, B) int64, the node at which each utterance begins with each head."""
+    """Automaton that scores symbols. starts: (P, H, B) int64, the P nodes at which each utterance begins with each head, whose
+    values are added up."""
 
     graph: ContextGraph
     starts: torch.Tensor
@@ -56,17 +57,17 @@ class Fusion:
     def __init__(self, model: Transducer, row_heads: torch.Tensor, context: SearchContext, predicted: torch.Tensor) -> None:
         """row_heads: (R,) int64, rows ordered by head, utterance, slot; predicted: (R, J), the projected predictions."""
         self.model, self.row_heads, self.context = model, row_heads, context
-        self.graphs = [item.graph.to(row_heads.device) for item in context.sources]
-        starts = [item.starts.to(row_heads.device).flatten() for item in context.sources]
-        rows = [own.repeat_interleave(len(row_heads) // len(own)) for own in starts]
-        self.nodes = torch.stack(rows) if rows else row_heads.new_zeros(0, len(row_heads))
+        self.sources = []  # (graph, nodes (P, R))
+        for item in context.sources:
+            starts = item.starts.to(row_heads.device).flatten(1)
+            nodes = starts.repeat_interleave(len(row_heads) // starts.shape[1], dim=1)
+            self.sources.append((item.graph.to(row_heads.device), nodes))
         self._one_head = bool((row_heads == row_heads[0]).all())
         if context.ilm_weights:
             self._silence = model.project_encoded(predicted.new_zeros(1, model.config.encoder_size))
         size = max(model.vocabulary_sizes)
         self.bonus = torch.zeros(len(row_heads), size, dtype=torch.float64, device=row_heads.device)
-        values = [graph.values_at(own) for graph, own in zip(self.graphs, self.nodes, strict=True)]
-        self.bonus += self._bonus(values, row_heads, predicted)
+        self.bonus += self._bonus([graph.values_at(nodes.flatten()) for graph, nodes in self.sources], row_heads, predicted)
 
     def update(
         self,
@@ -80,28 +81,32 @@ class Fusion:
         """Rows `moved` take over those of `sources`; rows `new` are rows `parents`, extended by tokens, predicted (N, J)."""
         found = []
         if len(new):
-            before = self.nodes[:, parents]
-            found = [graph.advance(own, tokens) for graph, own in zip(self.graphs, before, strict=True)]
+            found = [graph.advance(nodes[:, parents].flatten(), tokens.repeat(len(nodes))) for graph, nodes in self.sources]
         if len(moved):
             self.bonus[moved] = self.bonus[sources]
-            self.nodes[:, moved] = self.nodes[:, sources]
+            for _, nodes in self.sources:
+                nodes[:, moved] = nodes[:, sources]
         if len(new):
-            for own, (nodes, _) in zip(self.nodes, found, strict=True):
-                own[new] = nodes
+            for (_, nodes), (targets, _) in zip(self.sources, found, strict=True):
+                nodes[:, new] = targets.reshape(len(nodes), -1)
             self.bonus[new] = self._bonus([values for _, values in found], self.row_heads[new], predicted)
 
     def pending(self, first: int, last: int) -> torch.Tensor:
         """What rows first to last - 1 have to give back at the end of an utterance, (N,) float64."""
         pending = self.bonus.new_zeros(last - first)
-        for graph, nodes in zip(self.graphs, self.nodes, strict=True):
-            pending += graph.pending[nodes[first:last]]
+        for graph, nodes in self.sources:
+            pending += graph.pending[nodes[:, first:last]].sum(dim=0)
         return pending
 
     def _bonus(self, values: Sequence[torch.Tensor], heads, predicted):
-        """(N, V) of rows with values (N, V or fewer) of each source."""
+        """(N, V) of N rows with values (P * N, V or fewer) of each source."""
         size = self.bonus.shape[1]
-        padded = [own if own.shape[1] == size else functional.pad(own, (0, size - own.shape[1])) for own in values]
-        bonus = sum(padded[1:], padded[0]) if padded else self.bonus.new_zeros(len(heads), size)
+        bonus = None
+        for own in values:
+            own = own.reshape(-1, len(heads), own.shape[1]).sum(dim=0)
+            own = own if own.shape[1] == size else functional.pad(own, (0, size - own.shape[1]))
+            bonus = own if bonus is None else bonus + own
+        bonus = self.bonus.new_zeros(len(heads), size) if bonus is None else bonus
         if self.context.symbol_bonus:
             bonus[:, 1:] += self.context.symbol_bonus
         for head, weight in self.context.ilm_weights.items():

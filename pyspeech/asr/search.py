@@ -222,11 +222,11 @@ class BeamSearch:
         self.hashes = torch.where(self.scores == -math.inf, self.empty, hashes)
         self.nodes = self.nodes.gather(2, parents)
         if is_open.any():
-            log_probs = log_probs[is_open]
+            log_probs, symbols = log_probs[is_open], tokens[is_open]
             if self.fusion is not None:  # those of the transducer
                 rows = (self.own_rows[..., :1] + parents)[is_open]
-                log_probs = log_probs - self.fusion.bonus[rows, tokens[is_open]]
-            self.nodes[is_open] = self._new_nodes(tokens[is_open], log_probs, self.nodes[is_open], frame)
+                log_probs = log_probs - self.fusion.bonus[rows, symbols]
+            self.nodes[is_open] = self._new_nodes(symbols, log_probs, self.nodes[is_open], frame)
         # Often y + v is in a slot already when y is extended by v: then so is what the predictor says after it.
         match = self.hashes[..., :, None] == before[..., None, :]
         is_known = match.any(dim=-1)

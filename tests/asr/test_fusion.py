@@ -76,9 +76,9 @@ class Everything:
                 for head in heads
             ]
         )
-        lm = Source(lm, torch.tensor(starts)[:, None].expand(-1, len(utterances)))
+        lm = Source(lm, torch.tensor(starts)[None, :, None].expand(-1, -1, len(utterances)))
         words, starts = ContextGraph.join([self.hotwords[head][u] for head in heads for u in utterances])
-        words = Source(words, torch.tensor(starts).reshape(len(heads), len(utterances)))
+        words = Source(words, torch.tensor(starts).reshape(1, len(heads), len(utterances)))
         return SearchContext([lm, words], {head: ILM for head in heads if head in self.lms}, BONUS)
 
     def plain(self, utterance, head):
@@ -157,7 +157,7 @@ def test_an_empty_context_changes_no_bit():
     for beam in (1, 4):
         config = SearchConfig(beam)
         without = search(model, encoded, lengths, config=config)
-        context = SearchContext([Source(empty, torch.zeros(3, 3, dtype=torch.int64))])
+        context = SearchContext([Source(empty, torch.zeros(2, 3, 3, dtype=torch.int64))])
         assert search(model, encoded, lengths, config=config, context=context) == without
 
 
@@ -171,7 +171,7 @@ def test_a_hotword_is_found_and_a_half_one_is_not():
 
     def best(symbols):
         graph = hotword_graph([(symbols, 8.0)], 5)
-        context = SearchContext([Source(graph, torch.zeros(1, 1, dtype=torch.int64))])
+        context = SearchContext([Source(graph, torch.zeros(1, 1, 1, dtype=torch.int64))])
         return search(model, encoded, [6], config=config, context=context)[0][0]
 
     found = best(phrase)[0]

@@ -112,7 +112,7 @@ class Heard(NamedTuple):
 class SpokenStream:
     """Find the speech in a stream while its samples come in, by the bundled detector for streams.
 
-    Speech is given out as soon as it is decided, `PAD` seconds on either side included. A pause is given out once somebody speaks
+    Speech is given out as soon as it is decided, with `PAD` seconds on either side. A pause is given out once somebody speaks
     again, unless it ends the stretch. The same samples are given out however those of the stream come in.
 
     Attributes:

@@ -118,8 +118,8 @@ class Recognizer:
             symbol_bonus: Added for each symbol, against deletions; a language model adds to them.
             ilm_weight: Weight of the internal language model of the transducer, which is subtracted.
             min_silence: Seconds of a pause that ends a segment.
-            vad: Recognise only what the bundled speech detector finds; recordings of up to 30 s without any as a whole. False:
-                all audio, recordings of up to 30 s as a whole.
+            vad: Recognise only what the bundled speech detector finds, in streams that for streams; recordings of up to 30 s
+                without any speech as a whole. False: all audio, recordings of up to 30 s as a whole.
             int8: Compute with 8-bit integers, on the CPU: faster, a little less exact.
             device: "auto" (the GPU where there is one), "cpu", "cuda", or a torch.device.
 

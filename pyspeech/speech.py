@@ -13,6 +13,7 @@ import numpy as np
 THRESHOLD = 0.2
 PAD = 0.1  # seconds kept on either side of speech: with none onsets are lost, more of digital silence disturbs
 EDGE = 0.3  # seconds: shorter stretches without speech at the ends of a recording stay
+HEARD_AT_ONCE = 0.02  # seconds of a stream: what is decided does not depend on how its samples come in
 
 
 class Listener:
@@ -97,6 +98,90 @@ class SpeechParts:
         return Part(start, self._held[max(0, first) : last])
 
 
+class Heard(NamedTuple):
+    """The next samples (n,) of a stretch of speech.
+
+    start: seconds of the stream at which the stretch begins. over: whether it ends with them.
+    """
+
+    start: float
+    samples: np.ndarray
+    over: bool
+
+
+class SpokenStream:
+    """Find the speech in a stream while its samples come in, by the bundled detector for streams.
+
+    Speech is given out as soon as it is decided, with `PAD` seconds on either side. A pause is given out once somebody speaks
+    again, unless it ends the stretch. The same samples are given out however those of the stream come in.
+
+    Attributes:
+        seconds: Seconds of audio that came in.
+    """
+
+    def __init__(self, rate: int, pause: float) -> None:
+        """Begin a stream at `rate` Hz; pause: seconds that part two stretches."""
+        from pyspeech.audio.inputs import Feed
+        from pyspeech.sad.streaming import NetworkDecider, StreamingDetector
+
+        scorer, point = _network("causal", pad_before=PAD, pad_after=PAD, min_silence=pause)
+        make = functools.partial(NetworkDecider, scorer, point)  # pyright: ignore[reportArgumentType]
+        self._detector, self._feed = StreamingDetector(make, point, rate), Feed(rate, rate)
+        self._rate, self._block = rate, max(1, round(HEARD_AT_ONCE * rate))
+        self._held, self._first = np.zeros(0, np.float32), 0  # _first: number of the first sample held
+        self._listened = 0  # samples that the detector has
+        self._start, self._given = None, 0  # of the stretch that goes on: its start, and samples before the next of it
+
+    @property
+    def seconds(self) -> float:
+        return (self._first + len(self._held)) / self._rate
+
+    def add(self, samples: np.ndarray) -> list[Heard]:
+        """Add samples (n,) of the stream; return what is known to be speech now. UserError for samples of another shape."""
+        self._held = np.concatenate([self._held, self._feed.add(samples)])
+        found = []
+        while self._listened + self._block <= self._first + len(self._held):
+            found += [self._give(*segment, over=True) for segment in self._listen(self._block).tolist()]
+            if self._detector.going_on is not None:
+                start, until = self._detector.going_on
+                heard = self._give(start, until + PAD, over=False)
+                found += [heard] * (len(heard.samples) > 0)
+        self._forget()
+        return found
+
+    def finish(self) -> Heard | None:
+        """Return the rest of the speech at the end of the stream, as one stretch; None where there is none."""
+        over = np.concatenate([self._listen(self._block), self._detector.finish()])
+        if len(over) == 0:
+            return None
+        end = float(over[-1, 1])
+        return self._give(float(over[0, 0]), end if end < self.seconds - EDGE else self.seconds, over=True)
+
+    def _listen(self, count):
+        """Segments that are over with `count` more samples, or as many as there are."""
+        first = self._listened - self._first
+        block = self._held[first : first + count]
+        self._listened += len(block)
+        return self._detector.add(block)
+
+    def _give(self, start, end, over):
+        if self._start is None:
+            self._start = start if start > EDGE else 0.0
+            self._given = round(self._start * self._rate)
+        last = max(self._given, round(end * self._rate))
+        heard = Heard(self._start, self._held[self._given - self._first : last - self._first], over)
+        self._given = min(last, self._first + len(self._held))
+        if over:
+            self._start = None
+        return heard
+
+    def _forget(self):
+        pending = self._detector.pending
+        keep = self._given if self._start is not None else round(pending * self._rate) if pending > EDGE else 0
+        keep = min(keep, self._listened)
+        self._held, self._first = self._held[max(0, keep - self._first) :], max(self._first, keep)
+
+
 def speech_parts(
     blocks: Iterable[np.ndarray], rate: int, pause: float, longest: float = math.inf
 ) -> Iterator[tuple[list[Part], float]]:
@@ -111,8 +196,8 @@ def speech_parts(
 
 
 @functools.cache
-def _network(threshold: float | None = None, **tidying: float):
+def _network(system: str | None = None, threshold: float | None = None, **tidying: float):
     """What scores, loaded once for all recordings, and the operating point; arguments as of `choose_system`."""
     from pyspeech.sad.detector import choose_system
 
-    return choose_system(None, None, threshold, None, **tidying)
+    return choose_system(system, None, threshold, None, **tidying)

@@ -1,4 +1,4 @@
-"""Stretches of speech: the same samples however the audio comes in, at the places where they were put."""
+"""Stretches of speech of files and streams: the same samples however they come in, at the places where they were put."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,8 @@ from tiny_asr import babble, save_random_model
 
 from pyspeech.asr.api import Recognizer
 from pyspeech.asr.recognizer import recognize
-from pyspeech.speech import EDGE, PAD, SpeechParts, speech_parts
+from pyspeech.asr.streaming import StreamingRecognizer
+from pyspeech.speech import EDGE, PAD, SpeechParts, SpokenStream, speech_parts
 
 RATE = 8000
 SHIFT = RATE // 100
@@ -104,3 +105,86 @@ def test_a_recognizer_takes_the_parts(loud, tmp_path):
     assert recognizer.transcribe(quiet, rate).text == recognize(recognizer.bundle, [quiet])[0].text
     whole = Recognizer(recognizer.bundle, vad=False).transcribe(resampled, rate)
     assert len(whole.segments) == 1 and whole.segments[0].start == 0.0
+
+
+def listen(samples, size, rate=RATE, pause=1.0):
+    """([(start, samples) of each stretch], seconds that each `Heard` came after its last sample) of a stream."""
+    stream, heard, delays = SpokenStream(rate, pause), [], []
+    for start in range(0, len(samples), size):
+        for one in stream.add(samples[start : start + size]):
+            heard.append(one)
+            given = sum(len(other.samples) for other in heard if other.start == one.start)
+            delays.append(stream.seconds - one.start - given / rate)
+    last = stream.finish()
+    heard += [] if last is None else [last]
+    stretches, pieces = [], []
+    for one in heard:
+        pieces.append(one.samples)
+        if one.over:
+            stretches.append((one.start, np.concatenate(pieces)))
+            pieces = []
+    assert pieces == [] and stream.seconds == len(samples) / rate
+    return stretches, delays
+
+
+@pytest.mark.parametrize("size", [7, 101, 1600, 10**6])
+def test_a_stream_gives_out_the_parts_of_the_recording(loud, size):
+    samples = recording(1.0, 2.0, 0.5, 0.7, 1.5, 1.0, 2.0)
+    expected = [part for some, _ in speech_parts([samples], RATE, 1.0) for part in some]
+    found, delays = listen(samples, size)
+    assert len(found) == len(expected) == 2
+    for (start, heard), part in zip(found, expected, strict=True):
+        assert start == pytest.approx(part.start)
+        np.testing.assert_array_equal(heard, part.samples)
+    if size < 200:  # while somebody speaks; a pause comes once it is over
+        assert np.median(delays) < 0.05
+
+
+@pytest.mark.parametrize("lengths", [(0.2, 1.0, 0.2), (0.0, 3.0), (1.0, 0.5, 0.3, 0.5), (2.0,), ()])
+def test_ends_of_a_stream_are_those_of_a_recording(loud, lengths):
+    samples = recording(*lengths) if lengths else np.zeros(0, np.float32)
+    expected = [part for some, _ in speech_parts([samples], RATE, 1.0) for part in some]
+    found, _ = listen(samples, 999)
+    assert [start for start, _ in found] == [pytest.approx(part.start) for part in expected]
+    for (_, heard), part in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(heard, part.samples)
+
+
+def test_the_bundled_detector_gives_the_same_for_any_blocks():
+    """Also where the stream is resampled, bit for bit; and it holds little."""
+    rng, rate = np.random.default_rng(1), 16000
+    voice = np.tile(np.diff(np.floor(np.arange(rate) * 130 / rate), prepend=0), 12)  # a buzz
+    loudness = np.repeat(rng.random(12 * 8) * (np.arange(12 * 8) % 32 < 16), rate // 8)
+    samples = (0.3 * voice * loudness + 0.001 * rng.standard_normal(12 * rate)).astype(np.float32)
+    found = [listen(samples, size, rate, 0.6)[0] for size in (333, 4800, 10**6)]
+    for other in found[1:]:
+        assert [start for start, _ in other] == [start for start, _ in found[0]]
+        assert all(np.array_equal(one, same) for (_, one), (_, same) in zip(other, found[0], strict=True))
+    assert len(found[0]) > 1
+    stream, held = SpokenStream(rate, 0.6), []
+    for _ in range(60 * rate // 4800):
+        stream.add(np.zeros(4800, np.float32))
+        held.append(len(stream._held) / rate)
+    assert max(held) < 1
+
+
+def spoken(result):
+    return result.text, result.start, [(word.text, word.start, word.end) for word in result.words]
+
+
+def test_a_stream_of_speech_is_recognised_in_utterances(loud, tmp_path):
+    """Each as a recording by itself, with times in the stream, the same for any blocks; partial results in between."""
+    recognizer = Recognizer.load(save_random_model(tmp_path / "lid", "multi_softmax", lid=True), min_silence=0.5)
+    rate = recognizer.sampling_rate
+    samples = np.repeat(recording(1.0, 2.0, 1.0, 1.5, 1.0), rate // RATE)
+    expected = recognizer.transcribe(samples, rate).segments
+    for size in (1000, 4800, 10**6):
+        results = [one for one, _ in recognizer.segments([samples[at : at + size] for at in range(0, len(samples), size)])]
+        final = [one for one in results if one.final and one.text]
+        assert [spoken(one) for one in final] == [spoken(one) for one in expected] and len(final) == 2
+        partial = {one.text for one in results if not one.final and one.text}
+        assert len(partial) > 4 or size > 4800
+        assert all(one.text == "" and one.start >= final[-1].start for one in results[-1:])
+    stream = recognizer.stream()
+    assert stream.add(np.zeros(0, np.float32))[-1].text == stream.finish().text == ""
+    assert isinstance(Recognizer(recognizer.bundle, vad=False).stream(), StreamingRecognizer)

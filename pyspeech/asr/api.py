@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspeech.asr.checkpoint import Bundle
     from pyspeech.asr.context import Context, Lm, Phrases
     from pyspeech.asr.recognizer import Recognition
-    from pyspeech.asr.streaming import StreamingRecognizer
+    from pyspeech.asr.streaming import SpokenRecognizer, StreamingRecognizer
     from pyspeech.audio.inputs import AudioInput
 
 
@@ -118,8 +118,8 @@ class Recognizer:
             symbol_bonus: Added for each symbol, against deletions; a language model adds to them.
             ilm_weight: Weight of the internal language model of the transducer, which is subtracted.
             min_silence: Seconds of a pause that ends a segment.
-            vad: Recognise only what the bundled speech detector finds; recordings of up to 30 s without any as a whole. False:
-                all audio, recordings of up to 30 s as a whole.
+            vad: Recognise only what the bundled speech detector finds, in streams that for streams; recordings of up to 30 s
+                without any speech as a whole. False: all audio, recordings of up to 30 s as a whole.
             int8: Compute with 8-bit integers, on the CPU: faster, a little less exact.
             device: "auto" (the GPU where there is one), "cpu", "cuda", or a torch.device.
 
@@ -313,16 +313,24 @@ class Recognizer:
             result = stream.finish()
         yield _small(result), count / self.sampling_rate
 
-    def stream(self, hotwords: Phrases | None = None) -> StreamingRecognizer:
+    def stream(self, hotwords: Phrases | None = None) -> StreamingRecognizer | SpokenRecognizer:
         """Start a stream, for audio that arrives by itself: `add(samples)` and `finish()`, see `StreamingRecognizer`.
+
+        With `vad` only what the bundled speech detector for streams calls speech is recognised: results come 0.3 s later.
 
         hotwords: phrases of the stream beside those of `load`.
         """
-        from pyspeech.asr.streaming import StreamingRecognizer
+        from pyspeech.asr.streaming import SpokenRecognizer, StreamingRecognizer
 
         language, search, stopping, context = self._settings
-        return StreamingRecognizer(
-            self.bundle, language, search, stopping, self._endpointing, context=context, hotwords=hotwords
+        return (SpokenRecognizer if self.vad else StreamingRecognizer)(
+            self.bundle,
+            endpointing=self._endpointing,
+            language=language,
+            search=search,
+            early_stopping=stopping,
+            context=context,
+            hotwords=hotwords,
         )
 
     @contextlib.contextmanager

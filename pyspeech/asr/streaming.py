@@ -7,7 +7,9 @@ any case. It is also that of `pyspeech.asr.recognizer.recognize` for the whole u
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
+import math
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -35,7 +37,7 @@ class StreamingRecognizer:
 
     language, search, early_stopping: as for `recognize`. endpointing: Endpointing; None: all is one utterance.
     chunk_frames: frames of features decoded at once; more take less time and give results later. context, hotwords: as
-    for `recognize`, hotwords of this stream.
+    for `recognize`, hotwords of this stream. Attribute partial: Recognition of the utterance that goes on.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class StreamingRecognizer:
         self._features = torch.zeros(0, self.bundle.fbank.dim)  # not decoded yet
         self._frames_before = 0  # the utterance
         self._decoder = Decoder(self.bundle, 1, *self._options)
-        self._partial = self._result(final=False)
+        self.partial = self._result(final=False)
 
     def add(self, samples: np.ndarray | torch.Tensor) -> list[Recognition]:
         """Add samples (n,) float; return [Recognition, ...]: utterances that ended in them, and last the one that goes on."""
@@ -78,11 +80,13 @@ class StreamingRecognizer:
                 self._frames_before += int(self._decoder.num_frames[0])
                 self._decoder = Decoder(self.bundle, 1, *self._options)
         if ready:
-            self._partial = self._result(final=False)
-        return [*results, self._partial]
+            self.partial = self._result(final=False)
+        return [*results, self.partial]
 
-    def finish(self) -> Recognition:
-        """The Recognition of the last utterance. The recognizer is then as new, for the next stream."""
+    def finish(self, samples: np.ndarray | torch.Tensor | None = None) -> Recognition:
+        """The Recognition of the last utterance, which may have further samples. The recognizer is then as new."""
+        if samples is not None:
+            self._features = torch.cat([self._features, self._fbank.add(samples)])
         self._features = torch.cat([self._features, self._fbank.finish()])
         self._decode(len(self._features), last=True)
         result = self._result(final=True)
@@ -102,6 +106,46 @@ class StreamingRecognizer:
 
     def _result(self, final):
         return self._decoder.result(0, self._frames_before * self.bundle.frame_seconds, final)
+
+
+class SpokenRecognizer:
+    """Recogniser of the speech in a stream, as the bundled speech detector finds it; `add` and `finish` of StreamingRecognizer.
+
+    A stretch of speech that ends is an utterance that ends, after which the recogniser begins anew: only `longest` of its own
+    endpointing counts. Times are those of the stream.
+    """
+
+    def __init__(self, bundle: Bundle, endpointing: Endpointing, **options: Any) -> None:
+        """endpointing.silence_after: seconds of a pause that ends a stretch; options: others of StreamingRecognizer."""
+        from pyspeech.speech import SpokenStream
+
+        longest = Endpointing(math.inf, math.inf, endpointing.longest)
+        self._recognizer = StreamingRecognizer(bundle, endpointing=longest, **options)
+        self._make = functools.partial(SpokenStream, bundle.fbank.sampling_rate, endpointing.silence_after)
+        self._begin()
+
+    def _begin(self):
+        self._speech, self._start = self._make(), None  # of the stretch that goes on
+
+    def add(self, samples: np.ndarray | torch.Tensor) -> list[Recognition]:
+        """Add samples (n,); return [Recognition, ...]: utterances that ended in them, and last what there is of the next."""
+        results = []
+        for heard in self._speech.add(samples):  # pyright: ignore[reportArgumentType]
+            found = self._recognizer.add(heard.samples)[:-1]
+            if heard.over:
+                found.append(self._recognizer.finish())
+            results += [one.moved(heard.start) for one in found]
+            self._start = None if heard.over else heard.start
+        start = self._speech.seconds if self._start is None else self._start
+        return [*results, self._recognizer.partial.moved(start)]
+
+    def finish(self) -> Recognition:
+        """The Recognition of the last utterance; its text may be empty. The recogniser is then as new."""
+        heard = self._speech.finish()
+        start = self._speech.seconds if heard is None else heard.start
+        result = self._recognizer.finish(None if heard is None else heard.samples)
+        self._begin()
+        return result.moved(start)
 
 
 def is_endpoint(num_frames: int, last_frame: int | None, config: Endpointing, frame_seconds: float) -> bool:

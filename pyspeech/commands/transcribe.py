@@ -5,7 +5,8 @@ cuts (*.jsonl, *.jsonl.gz), or "-": standard input. Any format, sampling rate an
 header. The text goes to standard output, or with -o into one file per recording; messages and a summary go to standard error.
 
 Recordings are cut into segments at pauses, and what holds no speech is left out, as the bundled speech detector finds it;
---no-vad recognises all audio, and recordings of up to 30 s as a whole. --stream cuts where the model hears nothing.
+--no-vad recognises all audio, and recordings of up to 30 s as a whole. --stream has the detector for streams in front, and text
+comes 0.3 s later; with --no-vad it cuts where the model hears nothing.
 
 examples:
   utils/transcribe.py call.wav --model exp/mini/models/multi_softmax_lid

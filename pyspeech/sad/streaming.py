@@ -77,6 +77,8 @@ class StreamingDetector:
         latency: Seconds from a frame to its decision, at most, but for what smoothing and the peak take.
         delay: Seconds from the end of a segment until it is known, at most, but for what the HMM needs to be sure.
         events: The `Event`s that came with the last call of `add` or `finish`, in order.
+        going_on: Start of the segment that has begun, and a time that it lasts until at least, in seconds without the padding
+            behind it; None while nobody speaks.
         scores: float32 (n,), scores of the frames that came with it, one every `frame_shift` seconds.
         frame_shift: Seconds from frame to frame.
     """
@@ -100,6 +102,7 @@ class StreamingDetector:
         self._segments = OnlineSegments(*timing, point.min_speech, point.min_silence, point.pads)
         self._cuts = OnlineCuts(point.max_speech, *timing) if point.max_speech else None
         self.events: list[Event] = []
+        self.going_on: tuple[float, float] | None = None
         self.scores = np.zeros(0, np.float32)
         self._begun = False  # whether the start of a segment was told, and its end not yet
         self._finished = False
@@ -160,7 +163,7 @@ class StreamingDetector:
         return found
 
     def _tell(self, over, going_on):
-        self.events = []
+        self.events, self.going_on = [], going_on
         for start, end in over.tolist():
             if not self._begun:
                 self.events.append(Event("start", start))

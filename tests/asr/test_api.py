@@ -88,10 +88,10 @@ def test_audio_that_comes_in(recognizer, files):
     blocks = np.split(samples, [1000, 50000, *range(55000, 110000, 5000)])
     whole = Recognizer(recognizer.bundle, endpointing=Endpointing(silence_after=0.3), vad=False)
     expected = [segment.text for segment in whole.transcribe(files[1]).segments]
-    results = list(recognizer.segments(blocks))
+    results = list(whole.segments(blocks))
     assert [result.text for result, _ in results if result.final and result.text] == expected
     assert results[-1][1] == 7.0 and any(result.text for result, _ in results if not result.final)
-    stream = recognizer.stream()
+    stream = whole.stream()
     results = [result for block in blocks for result in stream.add(block)] + [stream.finish()]
     assert [result.text for result in results if result.final and result.text] == expected
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from pyspeech.asr.config import HOTWORDS_SCORE, KIND, LM_WEIGHT, WHOLE, EarlyStopping, Endpointing, SearchConfig, language_among
+from pyspeech.asr.config import KIND, WHOLE, ContextWeights, EarlyStopping, Endpointing, SearchConfig, language_among
 from pyspeech.asr.transcripts import Transcript
 from pyspeech.errors import UserError, naming_extras
 from pyspeech.model_file import find_model
@@ -85,11 +85,11 @@ class Recognizer:
         threshold: float | None = None,
         rule: str = EarlyStopping.rule,
         hotwords: Phrases = (),
-        hotwords_score: float = HOTWORDS_SCORE,
+        hotwords_score: float = ContextWeights.hotwords_score,
         lm: Lm | Mapping[str, Lm] | None = None,
-        lm_weight: float = LM_WEIGHT,
-        symbol_bonus: float = 0.0,
-        ilm_weight: float = 0.0,
+        lm_weight: float = ContextWeights.lm_weight,
+        symbol_bonus: float = ContextWeights.symbol_bonus,
+        ilm_weight: float = ContextWeights.ilm_weight,
         min_silence: float = Endpointing.silence_after,
         vad: bool = True,
         int8: bool = False,
@@ -132,7 +132,8 @@ class Recognizer:
         bundle = load_bundle(find_model(model, KIND, option="model"), device, int8)
         search = bundle.search.changed(beam=beam, max_symbols=max_symbols, prune=prune)
         known = None if language is None else language_among(language, bundle.model.languages)
-        context = Context(bundle, hotwords, hotwords_score, lm, lm_weight, symbol_bonus, ilm_weight, known)
+        weights = ContextWeights(hotwords_score, lm_weight, symbol_bonus, ilm_weight)
+        context = Context(bundle, hotwords, lm, weights, known)
         return cls(bundle, language, search, stopping, Endpointing(silence_after=min_silence), context, vad)
 
     @overload

@@ -164,26 +164,36 @@ class SearchConfig:
 
 
 @dataclass
-class ContextConfig:
-    """Hotwords and language models in the search (pyspeech/asr/context.py)."""
+class ContextWeights:
+    """Weights of hotwords and language models in the search (pyspeech/asr/fusion.py)."""
 
-    hotwords: str = folder_or("none", what="hotwords: a text file with a phrase a line", file=True)  # phrases to prefer
     hotwords_score: float = HOTWORDS_SCORE  # bonus in log probability for each symbol of a phrase without its own
-    # n-gram language models: train (estimated from the training transcripts) or a folder of CODE.arpa, all.arpa for vanilla
-    lm: str = folder_or("none", "train", what="ARPA files CODE.arpa over the symbols of the model")
-    lm_order: int = LM_ORDER  # longest n-grams of lm=train, in symbols
     lm_weight: float = LM_WEIGHT  # weight of the log probability of the language model
     symbol_bonus: float = 0.0  # bonus for each symbol, against deletions, with or without a language model
     ilm_weight: float = 0.0  # weight of the transducer's own language model, which is subtracted
 
-    def check(self) -> None:
-        """Raise UserError for the first option that makes no sense."""
-        require = requirement("context", self)
+    def check_weights(self, lm: bool, group: str = "") -> None:
+        """Raise UserError for the first that makes no sense; lm: whether there is a language model; group: of the options."""
+        require = requirement(group, self)
         require("hotwords_score", 0 < self.hotwords_score < math.inf, "a number above 0")
-        require("lm_order", self.lm_order >= 1, "at least 1")
         for name in ("lm_weight", "symbol_bonus", "ilm_weight"):
             require(name, 0 <= getattr(self, name) < math.inf, "at least 0")
-        require("ilm_weight", not self.ilm_weight or self.lm != "none", "0 without lm")
+        require("ilm_weight", not self.ilm_weight or lm, "0 without lm")
+
+
+@dataclass
+class ContextConfig(ContextWeights):
+    """Hotwords and language models of a recipe (pyspeech/asr/context.py)."""
+
+    hotwords: str = folder_or("none", what="hotwords: a text file with a phrase a line", file=True)  # phrases to prefer
+    # n-gram language models: train (estimated from the training transcripts) or a folder of CODE.arpa, all.arpa for vanilla
+    lm: str = folder_or("none", "train", what="ARPA files CODE.arpa over the symbols of the model")
+    lm_order: int = LM_ORDER  # longest n-grams of lm=train, in symbols
+
+    def check(self) -> None:
+        """Raise UserError for the first option that makes no sense."""
+        self.check_weights(self.lm != "none", "context")
+        requirement("context", self)("lm_order", self.lm_order >= 1, "at least 1")
 
 
 @dataclass

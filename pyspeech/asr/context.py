@@ -7,14 +7,13 @@ vocabulary that a model has for all languages.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 
-from pyspeech.asr.config import HOTWORDS_SCORE, LM_WEIGHT, language_among
+from pyspeech.asr.config import ContextWeights, language_among
 from pyspeech.asr.context_graph import ContextGraph
 from pyspeech.asr.fusion import SearchContext, Source
 from pyspeech.asr.hotwords import Hotword, as_hotwords, encode_hotwords, hotword_graph
@@ -36,11 +35,8 @@ class Context:
     Args:
         bundle: Result of `load_model`.
         hotwords: A file as `read_hotwords` reads it, or a list of phrases, each a text or (text, boost).
-        hotwords_score: Bonus in log probability for each symbol of a phrase that has no boost of its own.
         lm: An ARPA file over the model's symbols, or an Arpa; {language code: one} for a model with a vocabulary for each.
-        lm_weight: Weight of the log probability of the language model.
-        symbol_bonus: Added for each symbol, against deletions; a language model adds to them.
-        ilm_weight: Weight of that of the transducer's internal language model, which is subtracted.
+        weights: ContextWeights; None: the default ones.
         language: Code of the language that is recognised, if it is given.
 
     Raises:
@@ -52,27 +48,16 @@ class Context:
         self,
         bundle: Bundle,
         hotwords: Phrases = (),
-        hotwords_score: float = HOTWORDS_SCORE,
         lm: Lm | Mapping[str, Lm] | None = None,
-        lm_weight: float = LM_WEIGHT,
-        symbol_bonus: float = 0.0,
-        ilm_weight: float = 0.0,
+        weights: ContextWeights | None = None,
         language: str | None = None,
     ) -> None:
-        for name, value, good in (
-            ("hotwords_score", hotwords_score, 0 < hotwords_score < math.inf),
-            ("lm_weight", lm_weight, 0 <= lm_weight < math.inf),
-            ("symbol_bonus", symbol_bonus, 0 <= symbol_bonus < math.inf),
-            ("ilm_weight", ilm_weight, 0 <= ilm_weight < math.inf),
-        ):
-            if not good:
-                raise UserError(f"{name} {value}: expected a number {'above' if name == 'hotwords_score' else 'of at least'} 0")
-        if ilm_weight and lm is None:
-            raise UserError(f"ilm_weight {ilm_weight}: the internal language model is subtracted for another one; give lm too")
+        self.weights = weights or ContextWeights()
+        self.weights.check_weights(lm is not None)
         self.model, self.units = bundle.model, bundle.units
         self.heads = self._heads(language)
-        self.hotwords_score, self.ilm_weight, self.symbol_bonus = hotwords_score, ilm_weight, symbol_bonus
-        self._graphs = {head: self._lm_graph(head, lm).scaled(lm_weight) for head, lm in self._by_head(lm, language).items()}
+        by_head = self._by_head(lm, language)
+        self._graphs = {head: self._lm_graph(head, own).scaled(self.weights.lm_weight) for head, own in by_head.items()}
         self.hotwords = tuple(as_hotwords(hotwords))
         self._joined, self._joined_lists, self._named = {}, {}, set()
         self._check(self.hotwords)
@@ -98,9 +83,9 @@ class Context:
             graph, starts = self._graph(heads, False, tuple(lists))
             columns = torch.tensor([lists[phrases] for phrases in further], device=starts.device)
             sources.append(Source(graph, starts[columns].t()[None]))
-        weights = {head: self.ilm_weight for head in heads if head in self._graphs and self.ilm_weight}
-        found = SearchContext(sources, weights, self.symbol_bonus)
-        return found if sources or weights or self.symbol_bonus else None
+        ilm, bonus = self.weights.ilm_weight, self.weights.symbol_bonus
+        found = SearchContext(sources, {head: ilm for head in heads if head in self._graphs and ilm}, bonus)
+        return found if sources or bonus else None
 
     def _graph(self, heads, lm, lists):
         """(graph, starts (P, H)) of the language models, if lm, and of the hotwords of all utterances with each of the lists of
@@ -128,7 +113,7 @@ class Context:
 
     def _encoded(self, head, phrases):
         language = self.model.languages[head] if self.model.num_heads > 1 else None
-        return encode_hotwords(phrases, self._units_of(head), language, self.hotwords_score)
+        return encode_hotwords(phrases, self._units_of(head), language, self.weights.hotwords_score)
 
     def _units_of(self, head):
         return self.units[self.model.languages[head]]  # of a model with one head, the same for all

@@ -93,8 +93,18 @@ def seed(text: str) -> int:
     return whole_number(text, least=0)
 
 
-def length(text: str, least: float = 0.001) -> float:
+def number(text: str, least: float = 0.0, infinite: bool = False) -> float:
+    """A number of at least `least`; infinite: inf is one too."""
     value = float(text)
-    if not least <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a number of {least:g} or more")
+    if not least <= value or (value == float("inf") and not infinite):
+        finite = "" if infinite or value < float("inf") else "finite "
+        raise argparse.ArgumentTypeError(f"{text} is not a {finite}number of {least:g} or more")
     return value
+
+
+def number_or_inf(text: str) -> float:
+    return number(text, infinite=True)
+
+
+def length(text: str, least: float = 0.001) -> float:
+    return number(text, least)

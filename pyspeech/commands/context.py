@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import math
 from pathlib import Path
 
-from pyspeech.asr.config import HOTWORDS_SCORE, LM_WEIGHT
+from pyspeech.asr.config import HOTWORDS_SCORE, LM_WEIGHT, ContextWeights
+from pyspeech.commands.arguments import number
 from pyspeech.errors import UserError
 
 
@@ -19,7 +19,7 @@ def add_context(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--hotwords-score",
         metavar="X",
-        type=_weight,
+        type=number,
         default=HOTWORDS_SCORE,
         help="bonus in log probability for each symbol of a phrase without a boost; given back if the match breaks off "
         f"(default: {HOTWORDS_SCORE})",
@@ -32,30 +32,23 @@ def add_context(parser: argparse.ArgumentParser) -> None:
         "refused. CODE: its language, if the model has a vocabulary for each; repeat for several",
     )
     group.add_argument(
-        "--lm-weight", metavar="X", type=_weight, default=LM_WEIGHT, help=f"weight of --lm (default: {LM_WEIGHT})"
+        "--lm-weight", metavar="X", type=number, default=LM_WEIGHT, help=f"weight of --lm (default: {LM_WEIGHT})"
     )
     group.add_argument(
         "--symbol-bonus",
         metavar="X",
-        type=_weight,
+        type=number,
         default=0.0,
         help="bonus for each symbol, against deletions; --lm adds to them (default: 0)",
     )
     group.add_argument(
         "--ilm-weight",
         metavar="X",
-        type=_weight,
+        type=number,
         default=0.0,
         help="with --lm: weight of the transducer's own language model, estimated without its encoder, which is "
         "subtracted (default: 0)",
     )
-
-
-def _weight(text):
-    value = float(text)
-    if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of 0 or more")
-    return value
 
 
 def check_context(options: argparse.Namespace) -> None:
@@ -67,6 +60,7 @@ def check_context(options: argparse.Namespace) -> None:
     ):
         if value and not getattr(options, needed):
             raise UserError(f"{option}: without effect; add --{needed} FILE, or leave it out")
+    _weights(options).check_weights(bool(options.lm))
     named = [("--lm", path) for path in _language_models(options).values()]
     for option, path in [("--hotwords", options.hotwords), *named]:
         if path is not None and not Path(path).is_file():
@@ -78,16 +72,11 @@ def context_of(options, bundle, language):
     from pyspeech.asr.context import Context
 
     models = _language_models(options)
-    return Context(
-        bundle,
-        options.hotwords or (),
-        options.hotwords_score,
-        models.get("", models) or None,
-        options.lm_weight,
-        options.symbol_bonus,
-        options.ilm_weight,
-        language,
-    )
+    return Context(bundle, options.hotwords or (), models.get("", models) or None, _weights(options), language)
+
+
+def _weights(options):
+    return ContextWeights(options.hotwords_score, options.lm_weight, options.symbol_bonus, options.ilm_weight)
 
 
 def _language_models(options):

@@ -18,16 +18,14 @@ examples:
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import math
 import sys
 from collections import Counter
 from pathlib import Path
 
 from pyspeech.asr.config import KIND, STOPPING_RULES, WHOLE, EarlyStopping, Endpointing, SearchConfig, language_among
 from pyspeech.asr.transcripts import FORMATS, NIST, Transcript, render
-from pyspeech.commands.arguments import add_raw, add_transducer, raw_format, tool_parser, whole_number
+from pyspeech.commands.arguments import add_raw, add_transducer, length, number_or_inf, raw_format, tool_parser, whole_number
 from pyspeech.commands.context import add_context, check_context, context_of
 from pyspeech.commands.terminal import clock, process_all, say_errors, set_up_messages, shown_name, speed, stop_at_interrupt
 from pyspeech.errors import UserError
@@ -76,7 +74,10 @@ def parser():
     )
     parser.add_argument("--max-symbols", metavar="N", type=whole_number, help="symbols that one encoder frame may give")
     parser.add_argument(
-        "--prune", metavar="X", type=number, help="drop hypotheses whose log probability is X below the best one's; inf: none"
+        "--prune",
+        metavar="X",
+        type=number_or_inf,
+        help="drop hypotheses whose log probability is X below the best one's; inf: none",
     )
     parser.add_argument(
         "--int8", action="store_true", help="compute with 8-bit integers on the CPU: faster, slightly less accurate"
@@ -84,7 +85,7 @@ def parser():
     parser.add_argument(
         "--min-silence",
         metavar="S",
-        type=seconds,
+        type=length,
         default=Endpointing.silence_after,
         help=f"seconds of pause that end a segment (default: {Endpointing.silence_after})",
     )
@@ -94,14 +95,14 @@ def parser():
     parser.add_argument(
         "--tau",
         metavar="N",
-        type=number,
+        type=number_or_inf,
         help="early stopping: after N encoder frames (30 ms each, 60 ms in the profiles mini and quick), switch off "
         "the decoders of unlikely languages (default with --threshold: 0)",
     )
     parser.add_argument(
         "--threshold",
         metavar="X",
-        type=number,
+        type=number_or_inf,
         help="early stopping: unlikely languages score more than X below the best (default with --tau: 0)",
     )
     parser.add_argument(
@@ -109,20 +110,6 @@ def parser():
     )
     add_context(parser)
     return parser
-
-
-def number(text):
-    value = float(text)
-    if not value >= 0:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of 0 or more")
-    return value
-
-
-def seconds(text):
-    value = float(text)
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds above 0")
-    return value
 
 
 def main(arguments=None):

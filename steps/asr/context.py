@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,9 +48,9 @@ def add_context(exp: Experiment, conf: Any, system: str) -> Callable[[Bundle], C
     def context(bundle):
         own = {code: models[code] for code in bundle.model.languages if code in models}
         lm = models.get("all") or own or None
-        weights = options.lm_weight, options.symbol_bonus, options.ilm_weight if lm else 0.0
+        weights = options if lm else replace(options, ilm_weight=0.0)
         phrases = _writable(exp, hotwords, bundle) if STRUCTURES[system]["structure"] == "monolingual" else hotwords
-        return Context(bundle, phrases, options.hotwords_score, lm, *weights)
+        return Context(bundle, phrases, lm, weights)
 
     return context
 

@@ -9,6 +9,7 @@ from tiny_asr import babble, save_random_model
 
 from pyspeech.asr.api import Recognizer
 from pyspeech.asr.checkpoint import load_model
+from pyspeech.asr.config import ContextWeights
 from pyspeech.asr.context import Context
 from pyspeech.asr.hotwords import Hotword
 from pyspeech.asr.ngram import symbol_ngrams
@@ -40,7 +41,7 @@ def bundle(folders):
 @pytest.fixture(scope="module")
 def context(bundle):
     lm = {code: symbol_ngrams(TEXTS[code], bundle.units[code], 3) for code in ("hi-IN", "ta-IN")}
-    return Context(bundle, ["कख", "घक", ("dead", 4.0), "அஆ"], 2.0, lm, 0.5, 0.1, 0.3)
+    return Context(bundle, ["कख", "घक", ("dead", 4.0), "அஆ"], lm, ContextWeights(2.0, 0.5, 0.1, 0.3))
 
 
 def assert_same(one, other):
@@ -117,13 +118,13 @@ def test_language_models_that_do_not_fit_are_refused(bundle, folders, tmp_path):
         (bundle, {"lm": {"gu": arpa}}, "language gu: the model knows en-IN"),
         (vanilla, {"lm": {"hi": arpa}}, "one vocabulary for en-IN, hi-IN, ta-IN; give one for all"),
         (bundle, {"lm": tmp_path / "none.arpa", "language": "hi-IN"}, "none.arpa: cannot be read"),
-        (bundle, {"ilm_weight": 0.1}, "ilm_weight 0.1: .* give lm too"),
-        (bundle, {"hotwords_score": 0}, "hotwords_score 0: expected a number above 0"),
-        (bundle, {"lm": {"hi": arpa}, "lm_weight": -1}, "lm_weight -1: expected a number of at least 0"),
+        (bundle, {"weights": ContextWeights(ilm_weight=0.1)}, "ilm_weight=0.1: expected 0 without lm"),
+        (bundle, {"weights": ContextWeights(hotwords_score=0)}, "hotwords_score=0: expected a number above 0"),
+        (bundle, {"lm": {"hi": arpa}, "weights": ContextWeights(lm_weight=-1)}, "lm_weight=-1: expected at least 0"),
     ):
         with pytest.raises(UserError, match=message):
             Context(found, **options)
-    assert Context(bundle, symbol_bonus=0.1).search_context([0], 3) is not None
+    assert Context(bundle, weights=ContextWeights(symbol_bonus=0.1)).search_context([0], 3) is not None
     assert Context(bundle, lm=arpa, language="hi-IN").search_context([0], 3) is None  # English has none
     assert Context(bundle, lm=arpa, language="hi-IN").search_context([1], 3) is not None
 

@@ -33,9 +33,10 @@ def main(arguments=None):
     from pyspeech.errors import UserError
     from pyspeech.model_file import find_model
     from pyspeech.report.tables import markdown_table
+    from steps.benchmark.recognition import read_set
 
     recognizer = Recognizer.load(find_model(options.model, KIND), vad=not options.no_vad)
-    utterances = read_set(options.corpus, options.set, recognizer)
+    utterances = read_set(options.corpus, options.set, recognizer.languages, recognizer.sampling_rate)
     if not utterances:
         raise UserError(f"--corpus {options.corpus}: no {options.set} utterance in a language of the model")
     rows = []
@@ -47,21 +48,6 @@ def main(arguments=None):
     rows.append(["joined in threes, streamed", *figures(stream(recognizer, join(recognizer, utterances)))])
     status.clear()
     print(markdown_table(["condition", "WER", "utterances of the right language"], rows))
-
-
-def read_set(corpus, name, recognizer):
-    """[(id, language, text, samples), ...] of the utterances in the model's languages, in the order of the languages."""
-    from pyspeech.data.cuts import read_samples
-    from pyspeech.data.manifests import load_cuts
-    from pyspeech.text.normalize import normalize
-
-    found = []
-    for cut in load_cuts(corpus, name):
-        said = cut.supervisions[0]
-        if said.language in recognizer.languages:
-            samples = read_samples(cut, recognizer.sampling_rate)
-            found.append((cut.id, said.language, normalize(said.text or "", said.language), samples))
-    return sorted(found, key=lambda one: one[1])
 
 
 def conditions(rate):

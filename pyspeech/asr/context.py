@@ -124,7 +124,8 @@ class Context:
         missing = [hotword.text for hotword in phrases if hotword.text in left_out]
         what = f"hotwords {', '.join(missing[:5])}{', ...' if len(missing) > 5 else ''}: the model lacks characters of them"
         if phrases and len(missing) == len(phrases):
-            raise UserError(f"{what}; expected phrases in {', '.join(self.model.languages)}")
+            codes = self.model.languages if self.model.num_heads == 1 else [self.model.languages[head] for head in self.heads]
+            raise UserError(f"{what}; expected phrases in {', '.join(codes)}")
         if not self._named.issuperset(missing):
             logging.getLogger(__name__).warning("%s; %d of %d phrases are left out", what, len(missing), len(phrases))
             self._named.update(missing)
@@ -140,7 +141,10 @@ class Context:
         if not isinstance(lm, Mapping):
             heads = self._heads(language)
             if len(heads) > 1:
-                raise UserError(f"language model {_name(lm)}: of which language? Expected {codes[0]}=FILE, or one language")
+                raise UserError(
+                    f"language model {_name(lm)}: of which language of {', '.join(codes)}? Give it with the file, as "
+                    f"{codes[0]}=FILE, or recognise one language alone"
+                )
             return {heads[0]: lm}
         if self.model.num_heads == 1 and len(codes) > 1:
             raise UserError(

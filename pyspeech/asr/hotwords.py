@@ -68,7 +68,7 @@ def _boost(where, value):
     except ValueError:
         boost = math.nan
     if not 0 < boost < math.inf:
-        raise UserError(f"{where}: boost {value}; expected a number above 0, such as {HOTWORDS_SCORE}")
+        raise UserError(f"{where}: boost {str(value).strip()}; expected a number above 0, such as {HOTWORDS_SCORE}")
     return boost
 
 

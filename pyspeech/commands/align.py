@@ -24,6 +24,8 @@ from pyspeech.commands.terminal import process_each, set_up_messages, shown_name
 from pyspeech.errors import UserError
 from pyspeech.model_file import find_model
 
+FASTEST = 30  # symbols a second, more than anybody says
+
 
 def parser():
     parser = tool_parser(__doc__)
@@ -76,6 +78,8 @@ def read_texts(options, recordings):
     """{name of a recording: its text}; UserError where none is of these recordings."""
     names = [shown_name(recording) for recording in recordings]
     if options.say is not None:
+        if not options.say.strip():
+            raise UserError("--say: no text; expected what is said in the recording")
         if len(recordings) > 1:
             raise UserError(f"--say: is the text of one recording, not of {len(recordings)}; give a file of texts as --text")
         return {names[0]: options.say}
@@ -137,7 +141,10 @@ class Work:
         self.computing += time.perf_counter() - begin
         self.audio += alignment.seconds
         self.words += len(alignment.words)
+        if len(alignment.symbols) > FASTEST * max(alignment.seconds, 1.0):
+            count = f"{len(alignment.symbols)} symbols in {alignment.seconds:.2f} s of audio"
+            logging.warning("%s: %s: is the text that of this recording?", name, count)
         return alignment
 
     def summary(self):
-        return f"{self.words} words in {self.audio:.2f} s of audio; {speed(self.audio, self.computing)}"
+        return f"{self.words} word{'s' * (self.words != 1)} in {self.audio:.2f} s of audio; {speed(self.audio, self.computing)}"

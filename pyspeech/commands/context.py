@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from pyspeech.asr.config import HOTWORDS_SCORE, LM_WEIGHT, ContextWeights
-from pyspeech.commands.arguments import number
+from pyspeech.commands.arguments import length, number
 from pyspeech.errors import UserError
 
 
@@ -19,7 +19,7 @@ def add_context(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--hotwords-score",
         metavar="X",
-        type=number,
+        type=length,
         default=HOTWORDS_SCORE,
         help="bonus in log probability for each symbol of a phrase without a boost; given back if the match breaks off "
         f"(default: {HOTWORDS_SCORE})",
@@ -60,7 +60,6 @@ def check_context(options: argparse.Namespace) -> None:
     ):
         if value and not getattr(options, needed):
             raise UserError(f"{option}: without effect; add --{needed} FILE, or leave it out")
-    _weights(options).check_weights(bool(options.lm))
     named = [("--lm", path) for path in _language_models(options).values()]
     for option, path in [("--hotwords", options.hotwords), *named]:
         if path is not None and not Path(path).is_file():
@@ -72,11 +71,8 @@ def context_of(options, bundle, language):
     from pyspeech.asr.context import Context
 
     models = _language_models(options)
-    return Context(bundle, options.hotwords or (), models.get("", models) or None, _weights(options), language)
-
-
-def _weights(options):
-    return ContextWeights(options.hotwords_score, options.lm_weight, options.symbol_bonus, options.ilm_weight)
+    weights = ContextWeights(options.hotwords_score, options.lm_weight, options.symbol_bonus, options.ilm_weight)
+    return Context(bundle, options.hotwords or (), models.get("", models) or None, weights, language)
 
 
 def _language_models(options):

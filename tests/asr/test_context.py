@@ -105,7 +105,7 @@ def test_hotwords_of_other_languages_than_the_one_searched(bundle, caplog):
     (found,) = recognize(bundle, [samples], "ta-IN", context=context, hotwords=[["ab"]])
     assert_same(found, plain)
     assert not caplog.records
-    with pytest.raises(UserError, match="hotwords कख, घक: the model lacks characters of them"):
+    with pytest.raises(UserError, match="hotwords कख, घक: the model lacks characters of them; expected phrases in ta-IN$"):
         Context(bundle, ["कख", "घक"], language="ta-IN")
 
 
@@ -113,7 +113,11 @@ def test_language_models_that_do_not_fit_are_refused(bundle, folders, tmp_path):
     arpa = symbol_ngrams(TEXTS["hi-IN"], bundle.units["hi-IN"], 2)
     vanilla = load_model(folders["vanilla"])
     for found, options, message in (
-        (bundle, {"lm": arpa}, "language model: of which language. Expected en-IN=FILE"),
+        (
+            bundle,
+            {"lm": arpa},
+            "language model: of which language of en-IN, hi-IN, ta-IN. Give it with the file, as en-IN=FILE",
+        ),
         (bundle, {"lm": {"ta": arpa}}, "its 1-grams are not the symbols of the model .first: B-क"),
         (bundle, {"lm": {"gu": arpa}}, "language gu: the model knows en-IN"),
         (vanilla, {"lm": {"hi": arpa}}, "one vocabulary for en-IN, hi-IN, ta-IN; give one for all"),

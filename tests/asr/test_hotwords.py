@@ -120,7 +120,7 @@ def test_files_and_lists(tmp_path):
     for text, message in (
         ("\n", "has no phrase"),
         ("a\t0", "line 1: boost 0"),
-        ("\na\tmuch", "line 2: boost much; expected a"),
+        ("\na\tmuch\n", "line 2: boost much; expected a"),
     ):
         path.write_text(text)
         with pytest.raises(UserError, match=message):

@@ -80,6 +80,10 @@ def test_errors(model, recordings, tmp_path, capsys, caplog):
         call(capsys, recordings, "--text", tmp_path / "text", "--model", model)
     with pytest.raises(UserError, match="--say: is the text of one recording, not of 2"):
         call(capsys, recordings, "--say", "a", "--model", model)
+    with pytest.raises(UserError, match="--say: no text; expected what is said in the recording"):
+        call(capsys, one, "--say", " ", "--model", model)
+    assert call(capsys, one, "--say", "ab " * 31, "--model", model)[1] == 0
+    assert caplog.records[-1].getMessage() == "one: 62 symbols in 2.00 s of audio: is the text that of this recording?"
     with pytest.raises(UserError, match="--symbols: is for --format ctm"):
         call(capsys, one, "--say", "a", "--model", model, "--symbols", "--format", "json")
     with pytest.raises(UserError, match="language fr: the model knows"):

@@ -22,12 +22,12 @@ from pyspeech.commands.terminal import exit_after, set_up_messages
 from steps.benchmark.timing import best_process_times, use_one_thread
 
 GRID = {"hotwords_score": (0.15, 0.3, 0.6), "lm_weight": (0.15, 0.3, 0.5), "symbol_bonus": (0.3, 0.6, 0.9)}
-ROWS = {  # name: the row whose weights it has, and the weights that are chosen for it
-    "plain search": (None, ()),
-    "symbol bonus": (None, ("symbol_bonus",)),
-    "hotwords": (None, ("hotwords_score",)),
-    "language model": (None, ("lm_weight",)),
-    "language model, symbol bonus": (None, ("lm_weight", "symbol_bonus")),
+ROWS = {  # name: the row whose weights it has too, and the weights that are chosen for it
+    "plain search": ("", ()),
+    "symbol bonus": ("", ("symbol_bonus",)),
+    "hotwords": ("", ("hotwords_score",)),
+    "language model": ("", ("lm_weight",)),
+    "language model, symbol bonus": ("", ("lm_weight", "symbol_bonus")),
     "hotwords, language model, symbol bonus": ("language model, symbol bonus", ("hotwords_score",)),
 }
 
@@ -58,7 +58,7 @@ def main(arguments=None):
     train = texts_of(options.corpus, "train", languages)
     hotwords, lm = rare_words(train, [*dev, *test], options.words), language_models(train, bundle)
 
-    chosen, rows = {None: {}}, []
+    chosen, rows = {"": {}}, []
     for name, (base, varied) in ROWS.items():
         status.show(f"{name} ...")
         chosen[name] = choose(bundle, dev, hotwords, lm, chosen[base], varied)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from pyspeech.sad.config import StftConfig
 from pyspeech.sad.pieces import Geometry
@@ -79,6 +78,7 @@ class ChunkCollector(_Collector):
     def __init__(self, geometry: Geometry, stft: StftConfig, piece: int | None = None) -> None:
         super().__init__(geometry, stft, piece)
         self.known = 0  # frames in chunks that were given out
+        self._window = np.arange(stft.window)
 
     def add(self, block: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
         """Yield the chunks that are complete with a further block of samples, float32 (n,)."""
@@ -99,5 +99,6 @@ class ChunkCollector(_Collector):
         self.known += count
         # The frame before is held, as those at the end of a recording repeat the last whole one.
         samples = self._take(first + count, self.known - 1)
-        whole = sliding_window_view(samples, self.stft.window)[:: self.stft.shift]
-        return whole[np.minimum(np.arange(first, first + count), len(whole) - 1)], last
+        whole = 1 + (len(samples) - self.stft.window) // self.stft.shift
+        starts = np.minimum(np.arange(first, first + count), whole - 1) * self.stft.shift
+        return samples[starts[:, None] + self._window], last

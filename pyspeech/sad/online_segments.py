@@ -51,6 +51,8 @@ class OnlineSegments:
     def going_on(self) -> tuple[float, float] | None:
         """The segment that is sure to come but not over: its start, and a time in seconds that it lasts until at least."""
         held = self._closed if self._open is None else [*self._closed, (self._open, self._count)]
+        if not held:
+            return None
         segments = tidy(self._seconds(held), math.inf, *self._tidying)
         if len(segments) == 0:
             return None
@@ -82,6 +84,8 @@ class OnlineSegments:
             self._count += length
 
     def _give(self, number, duration=float("inf"), to_the_end=False):
+        if number == 0:  # mostly, in a stream
+            return as_segments([])
         taken, self._closed = self._closed[:number], self._closed[number:]
         segments = self._seconds(taken)
         if to_the_end and len(segments):
@@ -144,6 +148,8 @@ def _runs(decisions):
     """(decision, number of frames) of each stretch of equal decisions, bool (T,)."""
     if len(decisions) == 0:
         return []
+    if decisions.all() or not decisions.any():
+        return [(bool(decisions[0]), len(decisions))]
     borders = np.flatnonzero(np.diff(decisions)) + 1
     starts = np.concatenate(([0], borders))
     return list(zip(decisions[starts].tolist(), np.diff(np.append(starts, len(decisions))).tolist(), strict=True))

@@ -34,6 +34,7 @@ def train(
     folder: str | Path,
     validate: Callable[[Any], dict[str, float]] | None = None,
     log: logging.Logger | None = None,
+    choose_after: int = 0,
 ) -> Model | None:
     """The trained model, a torch module, on the GPU where there is one; goes on from the newest checkpoint in `folder`.
 
@@ -50,5 +51,8 @@ def train(
     model = make_model().to(default_device())
     workers = choose_workers(config.num_workers, log or logging.getLogger(__name__))
     batches = BatchLoader(dataset, sampler, config.seed, workers)
-    Trainer(model, make_optimizer(model, config), batches, compute_loss, config, folder, validate=validate, log=log).run()
+    optimizer = make_optimizer(model, config)
+    Trainer(
+        model, optimizer, batches, compute_loss, config, folder, validate=validate, log=log, choose_after=choose_after
+    ).run()
     return model if distributed.rank() == 0 else None

@@ -64,6 +64,7 @@ class Trainer:
     folder         of this training run alone: checkpoints, TensorBoard, result
     validate       validate(model) -> {name: number}, called in evaluation mode, without gradients, with the same random
                    numbers each time. The weights with the lowest `config.minimize` are the best; None: the last are.
+    choose_after   only weights of later steps are candidates for the best, such as those since an augmentation began
     schedule       schedule(step, epoch) -> factor for the learning rate, instead of the one in `config`
     log            a logging.Logger
     extra          plain data stored in best.pt, such as the network's configuration, for whoever loads the model
@@ -85,6 +86,7 @@ class Trainer:
         schedule: Callable[[int, int], float] | None = None,
         log: logging.Logger | None = None,
         extra: Any = None,
+        choose_after: int = 0,
     ) -> None:
         config.check()
         if validate is None and (config.average_best > 1 or config.patience):
@@ -96,6 +98,7 @@ class Trainer:
             )
         self.model, self.optimizer, self.batches = model, optimizer, batches
         self.config, self.folder, self.validate, self.extra = config, Path(folder), validate, extra
+        self.choose_after = choose_after
         self.schedule = schedule or (lambda step, epoch: learning_rate_factor(config, step))
         self.log = log or logging.getLogger(__name__)
         if distributed.rank():
@@ -244,6 +247,8 @@ class Trainer:
         self._record({f"valid/{name}": value for name, value in metrics.items()})
 
         position.validated = position.step
+        if position.step <= self.choose_after:
+            return
         value = metrics[config.minimize] if math.isfinite(metrics[config.minimize]) else math.inf
         is_best = not position.best or value < position.best[0][0]
         position.without_best = 0 if is_best else position.without_best + 1

@@ -181,6 +181,22 @@ def test_best_weights(tmp_path):
     assert list(checkpoint.numbered_files(tmp_path, "best")) == [12]
 
 
+def test_best_weights_after_a_step(tmp_path):
+    validate = Metrics(3, 1, 4, 2, 5)
+    config = replace(CONFIG, max_epochs=5, max_steps=None, patience=2)
+    trainer = build(tmp_path, config, validate=validate, choose_after=12)  # of the second validation
+    trainer.run()
+    result = load_checkpoint(tmp_path / "best.pt")
+    assert (result["steps"], result["metrics"]) == ([24], {"loss": 2, "number": 4})
+    assert trainer.position.step == 30
+
+
+def test_no_weights_but_the_last_are_after_a_step(tmp_path):
+    trainer = build(tmp_path, replace(CONFIG, valid_every=6), validate=Metrics(1, 2), choose_after=12)
+    trainer.run()
+    assert load_checkpoint(tmp_path / "best.pt")["steps"] == [12]
+
+
 @pytest.mark.parametrize("loss_of_mean", [0.5, 7])
 def test_mean_of_the_best(tmp_path, loss_of_mean):
     validate = Metrics(3, 1, 4, 2, 5, loss_of_mean)

@@ -6,7 +6,7 @@ there a symbol without an arc has the value 0 and leads to the root. Both an n-g
 weights: back-off weights) and an Aho-Corasick automaton (values: bonuses, weights: what is given back) have this form.
 
 The search needs the values of all V symbols at a node. They are computed once for each node that it meets, for many nodes at
-a time, and kept in tables, so that a step of the search is a lookup in tensors.
+a time, and kept in a table with the rows that the symbols lead to, so that a step of the search is a lookup in tensors.
 """
 
 from __future__ import annotations
@@ -121,40 +121,55 @@ class ContextGraph:
     @torch.inference_mode()
     def values_at(self, nodes: torch.Tensor) -> torch.Tensor:
         """Values of all symbols at nodes (R,): (R, V) float64; that of the blank is 0."""
-        return self._look_up(nodes)[0]
+        return self._expanded(nodes)[0]
 
     @torch.inference_mode()
     def step(self, nodes: torch.Tensor, symbols: torch.Tensor) -> torch.Tensor:
         """Nodes (R,) that symbols (R,) lead to from nodes (R,)."""
-        return self._look_up(nodes)[1].gather(1, symbols[:, None])[:, 0]
+        return self._expanded(nodes)[1].gather(1, symbols[:, None])[:, 0]
 
     @torch.inference_mode()
-    def advance(self, nodes: torch.Tensor, symbols: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """`step`, and `values_at` of the nodes that it leads to, in fewer operations.
+    def begin(self, nodes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """States of nodes (..., R), for `advance`, and the values (..., R, V) there.
 
-        nodes: (R,), which were given to `values_at` before, or came from here.
+        A state is a row of the table, or -1 - node where that has none.
         """
+        return self._settled(-1 - nodes)
+
+    @torch.inference_mode()
+    def advance(self, states: torch.Tensor, symbols: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """States that symbols (R,) lead to from states (..., R), and the values (..., R, V) there."""
         table = self._table
         if table.full:
-            targets = self.step(nodes, symbols)
-            return targets, self.values_at(targets)
-        targets = table.targets[table.rows_of[nodes], symbols]
-        rows = table.rows_of[targets]
-        if len(rows) and int(rows.min()) < 0:
-            return targets, self.values_at(targets)
-        return targets, table.values[rows]
+            nodes = self.nodes_of(states)
+            return self._settled(-1 - self.step(nodes.flatten(), symbols.expand_as(nodes).flatten()).reshape(nodes.shape))
+        found = table.next[states, symbols]
+        if not found.numel() or int(found.min()) >= 0:
+            return found, table.values[found]
+        found, values = self._settled(found)
+        table.next[states, symbols] = found
+        return found, values
 
-    def _look_up(self, nodes):
-        """Values (R, V) and targets (R, V) at nodes (R,). Rows of the table never change, so that other threads may read it."""
-        table = self._table
-        missing = nodes[table.rows_of[nodes] < 0]
-        if len(missing):
+    def nodes_of(self, states: torch.Tensor) -> torch.Tensor:
+        """Nodes of states of any shape."""
+        return torch.where(states < 0, -1 - states, self._table.nodes[states.clamp(min=0)])
+
+    def _settled(self, states):
+        """States that are rows, as far as the table has room for these, and the values there. Rows never change but in `next`,
+        where another thread would write the same, so that others may read them."""
+        table, missing = self._table, states < 0
+        if bool(missing.any()):
+            nodes = -1 - states[missing]
             with self._lock:
-                missing = nodes[table.rows_of[nodes] < 0].unique()
-                if len(missing) and not table.add(missing, *self._expanded(missing)):
-                    return self._expanded(nodes)
-        rows = table.rows_of[nodes]
-        return table.values[rows], table.targets[rows]
+                new = nodes[table.rows_of[nodes] < 0].unique()
+                if len(new):
+                    table.add(new, *self._expanded(new))
+                rows = table.rows_of[nodes]
+            states = states.clone()
+            states[missing] = torch.where(rows < 0, -1 - nodes, rows)
+            if bool((rows < 0).any()):
+                return states, self._expanded(self.nodes_of(states).flatten())[0].reshape(*states.shape, self.size)
+        return states, table.values[states]
 
     def _expanded(self, nodes):
         """Values (R, V) and targets (R, V) of all symbols at nodes (R,), from the root to the nodes themselves."""
@@ -176,29 +191,29 @@ class ContextGraph:
 
 
 class _Table:
-    """Rows of the nodes met so far: rows_of (N,), -1 for others; values and targets, of which `count` rows are used. full: no
-    more rows are taken."""
+    """Rows of the nodes met so far, of which `count` are used: their nodes, values, and next states by symbol. rows_of (N,): of
+    each node, -1 without. full: no more rows are taken."""
 
     def __init__(self, nodes, size, device):
         self.rows_of = torch.full((nodes,), -1, dtype=torch.int64, device=device)
-        self.values = torch.zeros(0, size, dtype=torch.float64, device=device)
-        self.targets = torch.zeros(0, size, dtype=torch.int64, device=device)
+        self.nodes = torch.zeros(1, dtype=torch.int64, device=device)
+        self.values = torch.zeros(1, size, dtype=torch.float64, device=device)
+        self.next = torch.zeros(1, size, dtype=torch.int64, device=device)
         self.count, self.most, self.full = 0, TABLE_BYTES // (16 * size), False
 
     def add(self, nodes, values, targets):
-        """Whether there was room."""
+        """Take rows for new nodes, as long as there is room."""
         self.full = self.full or self.count + len(nodes) > self.most
         if self.full:
-            return False
+            return
         if self.count + len(nodes) > len(self.values):
             rows = min(max(self.count + len(nodes), 2 * len(self.values), LEAST_ROWS), self.most)
-            self.values, self.targets = _grown(self.values, rows), _grown(self.targets, rows)
-        rows = torch.arange(self.count, self.count + len(nodes), device=nodes.device)
-        self.values[rows], self.targets[rows] = values, targets
+            self.nodes, self.values, self.next = (_grown(part, rows) for part in (self.nodes, self.values, self.next))
+        rows, known = torch.arange(self.count, self.count + len(nodes), device=nodes.device), self.rows_of[targets]
+        self.nodes[rows], self.values[rows], self.next[rows] = nodes, values, torch.where(known < 0, -1 - targets, known)
         self.rows_of[nodes] = rows  # last: whoever finds a row finds it filled
         self.count += len(nodes)
-        return True
 
 
 def _grown(table, rows):
-    return torch.cat([table, table.new_zeros(rows - len(table), table.shape[1])])
+    return torch.cat([table, table.new_zeros(rows - len(table), *table.shape[1:])])

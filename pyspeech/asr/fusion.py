@@ -57,17 +57,20 @@ class Fusion:
     def __init__(self, model: Transducer, row_heads: torch.Tensor, context: SearchContext, predicted: torch.Tensor) -> None:
         """row_heads: (R,) int64, rows ordered by head, utterance, slot; predicted: (R, J), the projected predictions."""
         self.model, self.row_heads, self.context = model, row_heads, context
-        self.sources = []  # (graph, nodes (P, R))
+        self.graphs, self.states, values = [], [], []  # states (P, R)
         for item in context.sources:
             starts = item.starts.to(row_heads.device).flatten(1)
-            nodes = starts.repeat_interleave(len(row_heads) // starts.shape[1], dim=1)
-            self.sources.append((item.graph.to(row_heads.device), nodes))
+            graph = item.graph.to(row_heads.device)
+            states, found = graph.begin(starts.repeat_interleave(len(row_heads) // starts.shape[1], dim=1))
+            self.graphs.append(graph)
+            self.states.append(states)
+            values.append(found)
         self._one_head = bool((row_heads == row_heads[0]).all())
         if context.ilm_weights:
             self._silence = model.project_encoded(predicted.new_zeros(1, model.config.encoder_size))
         size = max(model.vocabulary_sizes)
         self.bonus = torch.zeros(len(row_heads), size, dtype=torch.float64, device=row_heads.device)
-        self.bonus += self._bonus([graph.values_at(nodes.flatten()) for graph, nodes in self.sources], row_heads, predicted)
+        self.bonus += self._bonus(values, row_heads, predicted)
 
     def update(
         self,
@@ -81,29 +84,30 @@ class Fusion:
         """Rows `moved` take over those of `sources`; rows `new` are rows `parents`, extended by tokens, predicted (N, J)."""
         found = []
         if len(new):
-            found = [graph.advance(nodes[:, parents].flatten(), tokens.repeat(len(nodes))) for graph, nodes in self.sources]
+            graphs = zip(self.graphs, self.states, strict=True)
+            found = [graph.advance(states[:, parents], tokens) for graph, states in graphs]
         if len(moved):
             self.bonus[moved] = self.bonus[sources]
-            for _, nodes in self.sources:
-                nodes[:, moved] = nodes[:, sources]
+            for states in self.states:
+                states[:, moved] = states[:, sources]
         if len(new):
-            for (_, nodes), (targets, _) in zip(self.sources, found, strict=True):
-                nodes[:, new] = targets.reshape(len(nodes), -1)
+            for states, (own, _) in zip(self.states, found, strict=True):
+                states[:, new] = own
             self.bonus[new] = self._bonus([values for _, values in found], self.row_heads[new], predicted)
 
     def pending(self, first: int, last: int) -> torch.Tensor:
         """What rows first to last - 1 have to give back at the end of an utterance, (N,) float64."""
         pending = self.bonus.new_zeros(last - first)
-        for graph, nodes in self.sources:
-            pending += graph.pending[nodes[:, first:last]].sum(dim=0)
+        for graph, states in zip(self.graphs, self.states, strict=True):
+            pending += graph.pending[graph.nodes_of(states[:, first:last])].sum(dim=0)
         return pending
 
     def _bonus(self, values: Sequence[torch.Tensor], heads, predicted):
-        """(N, V) of N rows with values (P * N, V or fewer) of each source."""
+        """(N, V) of N rows with values (P, N, V or fewer) of each source."""
         size = self.bonus.shape[1]
         bonus = None
         for own in values:
-            own = own.reshape(-1, len(heads), own.shape[1]).sum(dim=0)
+            own = own.sum(dim=0)
             own = own if own.shape[1] == size else functional.pad(own, (0, size - own.shape[1]))
             bonus = own if bonus is None else bonus + own
         bonus = self.bonus.new_zeros(len(heads), size) if bonus is None else bonus

@@ -81,21 +81,22 @@ def test_a_bonus_is_kept_or_given_back():
     assert walk(graph, [1, 1, 2])[0] == [1.5, 1.5, 3.0]
 
 
-def test_rows_of_many_nodes_and_of_few_at_a_time(monkeypatch):
-    """Tables that hold four rows give the same as one that holds all, and as the nodes one by one."""
+@pytest.mark.parametrize("rows", [0, 4, 1000])
+def test_states_are_nodes(monkeypatch, rows):
+    """Whatever part of the nodes has a row in the table: walks of two times three rows against nodes one by one."""
     phrases = [((1, 2, 3, 4), 1.0), ((2, 3, 1), 2.0), ((3, 3, 3), 0.5), ((4, 1, 2, 2, 1), 1.0)]
-    graph = hotword_graph(phrases, 6)
-    nodes = torch.arange(len(graph.back))
-    expected = graph.values_at(nodes), torch.stack([graph.step(nodes, torch.full_like(nodes, s)) for s in range(1, 6)])
-    monkeypatch.setattr("pyspeech.asr.context_graph.TABLE_BYTES", 4 * 16 * 6)
-    small = hotword_graph(phrases, 6)
-    for node in [*range(len(nodes)), *range(len(nodes))]:
-        own = torch.tensor([node])
-        assert torch.equal(small.values_at(own)[0], expected[0][node])
-        for symbol in range(1, 6):
-            assert small.step(own, torch.tensor([symbol])) == expected[1][symbol - 1, node]
-        assert small._table.count <= 4 < len(nodes)
-    assert torch.equal(small.values_at(nodes), expected[0])
+    monkeypatch.setattr("pyspeech.asr.context_graph.TABLE_BYTES", rows * 16 * 6)
+    graph, generator = hotword_graph(phrases, 6), random.Random(rows)
+    for _ in range(20):
+        nodes = torch.tensor([[generator.randrange(len(graph.back)) for _ in range(3)] for _ in range(2)])
+        states, values = graph.begin(nodes)
+        for _ in range(8):
+            assert torch.equal(graph.nodes_of(states), nodes)
+            assert torch.equal(values, torch.stack([graph.values_at(own) for own in nodes]))
+            symbols = torch.tensor([generator.randrange(1, 6) for _ in range(3)])
+            states, values = graph.advance(states, symbols)
+            nodes = torch.stack([graph.step(own, symbols) for own in nodes])
+    assert graph._table.count <= rows and (rows < 1000 or int(states.min()) >= 0)
 
 
 def test_joined_graphs_are_each_as_alone():

@@ -17,19 +17,10 @@ from steps.page import declare_page
 from steps.spoof.augment import OPTIONS, collect_backgrounds
 from steps.spoof.corpus import prepare, prepare_tests
 from steps.spoof.families import leave_out
-from steps.spoof.options import (
-    TRAINED,
-    all_corpora,
-    check_options,
-    if_left_out,
-    if_tested,
-    own_options,
-    read_by_report,
-    read_by_training,
-)
+from steps.spoof.options import TRAINED, all_corpora, check_options, if_left_out, if_tested, own_options, read_by_report
 from steps.spoof.results import plot_vowel, report
 from steps.spoof.score import compare_systems, score_system
-from steps.spoof.train import SYSTEMS, train_system
+from steps.spoof.train import SYSTEMS, read_by_training, train_system
 from steps.systems import DECODING, PREPARING, TRAINING, if_used, models_of
 
 

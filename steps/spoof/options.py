@@ -8,9 +8,9 @@ from typing import Any
 from pyspeech.errors import requirement
 from pyspeech.spoof.scored_cuts import TOGETHER
 from steps.spoof.corpus import KINDS, SETS, WAYS
-from steps.spoof.start import check_start, start_inputs
+from steps.spoof.start import check_start
 from steps.spoof.train import SYSTEMS
-from steps.systems import check_fixed, check_systems, if_used
+from steps.systems import check_fixed, check_systems
 
 TRAINED = ("features", "network", "data", "train", "start_from")  # options of every training
 
@@ -36,12 +36,6 @@ def check_options(conf: Any) -> None:
 def own_options(system: str) -> list[str]:
     """The options of a system's training beside those of all."""
     return ["augment", "specaugment"] * bool(SYSTEMS[system]) + ["pooled_steps"] * ("sets" in SYSTEMS[system])
-
-
-def read_by_training(system: str) -> Callable[[Any], list[str]]:
-    """A function of the configuration: what the training of a system reads, the model that it begins with among it."""
-    backgrounds = ["backgrounds"] * bool(SYSTEMS[system])
-    return lambda conf: if_used(system, "corpus", *backgrounds, *start_inputs(conf))(conf)
 
 
 def read_by_report(conf: Any) -> list[str]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from steps.chance import warn_of_training
-from steps.spoof.start import first_model
-from steps.systems import seeds_of
+from steps.spoof.start import first_model, start_inputs
+from steps.systems import if_used, seeds_of
 
 if TYPE_CHECKING:
     from lhotse.cut import Cut
@@ -37,6 +37,12 @@ SYSTEMS = {
     **{f"traindev_{name}": {**options, "sets": ("train", "dev")} for name, options in AUGMENTED.items()},
     **{f"pooled_{name}": {**AUGMENTED[name], "sets": ("train", "dev", "adapt")} for name in ("rnm_sm", "rnm_sm_mc0.8")},
 }
+
+
+def read_by_training(system: str) -> Callable[[Any], list[str]]:
+    """A function of the configuration: what the training of a system reads, the model that it begins with among it."""
+    backgrounds = ["backgrounds"] * bool(SYSTEMS[system])
+    return lambda conf: if_used(system, "corpus", *backgrounds, *start_inputs(conf))(conf)
 
 
 def trained_on(system: str) -> Sequence[str]:

@@ -21,9 +21,8 @@ from pyspeech.spoof.config import AugmentConfig, CropConfig, DetectorConfig, Log
 from pyspeech.spoof.detector import Detector
 from pyspeech.spoof.networks import LcnnBlstm
 from pyspeech.training.config import TrainConfig
-from steps.spoof.options import read_by_training
 from steps.spoof.start import check_start, first_model
-from steps.spoof.train import train_detector
+from steps.spoof.train import read_by_training, train_detector
 
 DATA = CropConfig(samples=4096, hop=4096, batch_size=4)
 TRAIN = TrainConfig(max_steps=1, log_every=1, minimize="eer", lr=1e-9)

@@ -38,9 +38,9 @@ def normalise(
     window = SlidingMean(magnitudes, valid, half, half if ahead is None else ahead)
     core = slice(left, magnitudes.shape[1] - right)
     if compress == "none":
-        return _standardised(magnitudes, window, core)
+        return _standardised(magnitudes[:, core], window(magnitudes, core), window(magnitudes.double().square(), core))
     logs = _floored_logs(magnitudes, window(_powers(magnitudes)))
-    return _centred(logs, window, core)
+    return _centred(logs[:, core], window(logs, core))
 
 
 def normalise_on(
@@ -49,17 +49,30 @@ def normalise_on(
     """Normalise `count` more frames of a recording for a causal network, as `normalise` with ahead=0 does the whole of it.
 
     magnitudes: (1, count, F). before: of the `behind` + 1 frames before them "powers" (1, behind + 1, 2), the mean square
-    and 1, and "values" (1, behind + 1, F), which the mean is over; zeros for frames before the recording.
+    and 1, "values" (1, behind + 1, F), which the mean is over, and for "log" compression "sums" (1, 1, F), float64, of these;
+    zeros for frames before the recording.
     Returns features (1, count, F), and what is `before` of the frames that follow.
     """
+    length = behind + 1
     new = torch.cat([_powers(magnitudes), torch.ones_like(magnitudes[:, :, :1])], 2)
     powers = torch.cat([before["powers"], new], 1)
-    window = PastMean(powers, behind + 1)
-    values = magnitudes if compress == "none" else _floored_logs(magnitudes, window(powers)[:, :, :1])
-    values = torch.cat([before["values"], values], 1)
-    core = slice(behind + 1, None)
-    features = (_standardised if compress == "none" else _centred)(values, window, core)
-    return features, {"powers": powers[:, -(behind + 1) :], "values": values[:, -(behind + 1) :]}
+    power, present = _past_sums(powers, length).split(1, 2)
+    after = {"powers": powers[:, -length:]}
+    if compress == "none":
+        past = torch.cat([before["values"], magnitudes], 1)
+        mean, square = (_past_sums(values, length) / present for values in (past, past.double().square()))
+        return _standardised(magnitudes, mean, square), {**after, "values": past[:, -length:]}
+    logs = _floored_logs(magnitudes, power / present)
+    past = torch.cat([before["values"], logs], 1)
+    # What enters the window, less what leaves it. Logs are so few orders apart that the rounding of hours does not matter.
+    sums = before["sums"] + (logs.double() - past[:, : logs.shape[1]].double()).cumsum(1)
+    return _centred(logs, sums / present), {**after, "values": past[:, -length:], "sums": sums[:, -1:]}
+
+
+def _past_sums(values, length):
+    """Sums (1, T, F), float64, over the `length` frames up to each of the last T of values (1, length + T, F)."""
+    running = values.double().cumsum(1)
+    return running[:, length:] - running[:, :-length]
 
 
 def _powers(magnitudes):
@@ -72,29 +85,13 @@ def _floored_logs(magnitudes, powers):
     return torch.maximum(magnitudes, (FLOOR * level).clamp(min=SILENCE)).log()
 
 
-def _centred(logs, window, core):
-    return ((logs[:, core] - window(logs, core)) / LOG_SCALE).to(logs.dtype)
+def _centred(logs, mean):
+    return ((logs - mean) / LOG_SCALE).to(logs.dtype)
 
 
-def _standardised(magnitudes, window, core):
-    mean = window(magnitudes, core)
-    variance = (window(magnitudes.double().square(), core) - mean.square()).clamp(min=0)
-    return ((magnitudes[:, core] - mean) / (variance.sqrt() + LEAST_DEVIATION * mean + SILENCE)).to(magnitudes.dtype)
-
-
-class PastMean:
-    """Means over `length` frames, the last of them each frame of `core`; what `SlidingMean` has, for `normalise_on`."""
-
-    def __init__(self, powers: torch.Tensor, length: int) -> None:
-        self.length = length
-        self.count = self._sums(powers[:, :, 1:])
-
-    def __call__(self, values: torch.Tensor, core: slice = ALL) -> torch.Tensor:
-        return self._sums(values) / self.count
-
-    def _sums(self, values):
-        running = values.double().cumsum(1)
-        return running[:, self.length :] - running[:, : -self.length]
+def _standardised(magnitudes, mean, square):
+    variance = (square - mean.square()).clamp(min=0)
+    return ((magnitudes - mean) / (variance.sqrt() + LEAST_DEVIATION * mean + SILENCE)).to(magnitudes.dtype)
 
 
 class SlidingMean:

@@ -19,12 +19,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 import torch
+from torch.nn import functional
 
 from pyspeech.model_file import write_onnx
 from pyspeech.sad.config import KIND, OperatingPoint, StftConfig
 from pyspeech.sad.networks import SadNetwork
 from pyspeech.sad.piece_network import scoring_network
-from pyspeech.sad.pieces import state_shapes
+from pyspeech.sad.pieces import first_state, state_shapes
 
 OPSET = 17
 
@@ -74,11 +75,12 @@ def _chunk(network):
     """The same of a causal network."""
     inputs, outputs = {"frames": torch.randn(1, 40, network.stft_config.window), "last": torch.tensor([1])}, ["scores"]
     axes = {"frames": {1: "T"}, "scores": {0: "count"}}
-    for name, shape in state_shapes(network.network, network.stft_config).items():
+    first = first_state(network.network, network.stft_config)
+    for name, state in zip(state_shapes(network.network, network.stft_config), map(torch.from_numpy, first), strict=True):
         grows = name.startswith(("maps", "features"))
-        inputs[name] = torch.zeros(*shape[:-2], shape[-2] + grows, shape[-1])
+        inputs[name] = functional.pad(state, (0, 0, 0, 1)) if grows else state  # as behind the first chunk
         outputs.append(f"next_{name}")
-        axes[name] = axes[outputs[-1]] = {len(shape) - 2: name} if grows else {}
+        axes[name] = axes[outputs[-1]] = {state.dim() - 2: name} if grows else {}
     return inputs, outputs, axes
 
 

@@ -104,7 +104,7 @@ class ChunkNetwork(torch.nn.Module):
             before = first_state(self.network, self.stft_config) if state is None else state
             batch, *before = (torch.from_numpy(one).to(device) for one in (frames[None], *before))
             outputs = self(batch, torch.tensor([last]), *before)
-            scores, *after = (output.float().cpu().numpy() for output in outputs)
+            scores, *after = (output.cpu().numpy() for output in outputs)
             return scores, after
 
 

@@ -66,12 +66,14 @@ def context_frames(config: NetworkConfig, stft: StftConfig) -> int:
 def state_shapes(network: NetworkConfig, stft: StftConfig) -> dict[str, tuple[int, ...]]:
     """Shapes of what a causal network keeps from chunk to chunk, as zeros at the start of a recording, by name.
 
-    powers, values: of the frames that the next ones are normalised over, see `normalise_on`. maps: of each convolution, see
-    `CnnFrontEnd.advance`. features, gru: see `CausalRnnLayer.advance`. The frames of maps and features, the last dimension but
-    one, grow with the first chunk.
+    powers, values, sums: of the frames that the next ones are normalised over, see `normalise_on`. maps: of each convolution,
+    see `CnnFrontEnd.advance`. features, gru: see `CausalRnnLayer.advance`. The frames of maps and features, the last dimension
+    but one, grow with the first chunk.
     """
     bins, inputs, past = stft.num_bins, 1, context_frames(network, stft) + 1
     shapes: dict[str, tuple[int, ...]] = {"powers": (1, past, 2), "values": (1, past, bins)}
+    if network.compress == "log":
+        shapes["sums"] = 1, 1, bins
     for number, outputs in enumerate(network.channels):
         shapes[f"maps{2 * number}"], shapes[f"maps{2 * number + 1}"] = (1, inputs, 1, bins), (1, outputs, 1, bins)
         bins, inputs = bins // min(POOLING, bins), outputs
@@ -81,7 +83,8 @@ def state_shapes(network: NetworkConfig, stft: StftConfig) -> dict[str, tuple[in
 
 def first_state(network: NetworkConfig, stft: StftConfig) -> list[np.ndarray]:
     """State of a causal network at the start of a recording, in the order of `state_shapes`."""
-    return [np.zeros(shape, np.float32) for shape in state_shapes(network, stft).values()]
+    shapes = state_shapes(network, stft)
+    return [np.zeros(shape, np.float64 if name == "sums" else np.float32) for name, shape in shapes.items()]
 
 
 def _multiple(count: int, grid: int) -> int:

@@ -10,7 +10,7 @@ from pyspeech.sad.collectors import ChunkCollector, PieceCollector
 from pyspeech.sad.config import NetworkConfig, StftConfig
 from pyspeech.sad.decoding import score_blocks, score_samples, score_stream
 from pyspeech.sad.networks import SadNetwork
-from pyspeech.sad.normalisation import normalise
+from pyspeech.sad.normalisation import normalise, normalise_on
 from pyspeech.sad.piece_network import fuse
 from pyspeech.sad.pieces import Geometry
 
@@ -263,6 +263,23 @@ def test_normalisation_is_the_mean_over_the_frames_around():
         assert torch.allclose(past[0, t], expected, atol=1e-5)
         mean, deviation = around.mean(0), around.std(0, unbiased=False)
         assert torch.allclose(linear[0, t], (magnitudes[0, t] - mean) / (deviation + 0.1 * mean), atol=1e-4)
+
+
+@pytest.mark.parametrize("compress", ["log", "none"])
+def test_rounding_of_hours_does_not_add_up(compress):
+    """Normalised chunk by chunk, levels from 1e-2 to 1e2, with digital silence in between."""
+    torch.manual_seed(0)
+    levels = (10.0 ** torch.randint(-2, 3, (1000, 1))) * (torch.rand(1000, 1) > 0.2)
+    magnitudes = (levels.repeat_interleave(200, 0) * (0.1 + torch.rand(200000, 3)))[None]
+    sums = torch.zeros(1, 1, 3, dtype=torch.float64)
+    before, found = {"powers": torch.zeros(1, 51, 2), "values": torch.zeros(1, 51, 3), "sums": sums}, []
+    for chunk in magnitudes.split(977, 1):
+        features, before = normalise_on(chunk, before, 50, compress)
+        found.append(features)
+    found = torch.cat(found, 1).double()
+    for at in range(150, 200000, 9973):
+        near = normalise(magnitudes[:, at - 150 : at + 1].double(), None, 50, compress, 150, ahead=0)
+        assert torch.allclose(found[:, at : at + 1], near, atol=1e-4)
 
 
 def test_batch_normalisation_is_fused_exactly():

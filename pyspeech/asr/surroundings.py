@@ -131,10 +131,10 @@ def at_level(samples: np.ndarray, level: float) -> np.ndarray:
 
 def _shaped(count, magnitudes, rms):
     """Gaussian noise (count,) of a spectrum, magnitudes at equal distances from 0 to half the rate, and an RMS."""
-    size = scipy.fft.next_fast_len(count, real=True)
+    size: int = scipy.fft.next_fast_len(count, real=True)  # pyright: ignore[reportAssignmentType]
     spectrum = np.random.standard_normal((size // 2 + 1, 2)) @ np.array([1, 1j])
     places = np.linspace(0, len(magnitudes) - 1, len(spectrum))
-    noise = scipy.fft.irfft(spectrum * np.interp(places, np.arange(len(magnitudes)), magnitudes), size)[:count]
+    noise = np.fft.irfft(spectrum * np.interp(places, np.arange(len(magnitudes)), magnitudes), size)[:count]
     found = float(np.sqrt(np.mean(np.square(noise))))
     return (noise * (rms / found)).astype(np.float32) if found else np.zeros(count, np.float32)
 

@@ -24,12 +24,11 @@ def scoring_network(model: SadNetwork) -> PieceNetwork | ChunkNetwork:
     return (ChunkNetwork if NETWORKS[model.config.temporal].causal else PieceNetwork)(model)
 
 
-class PieceNetwork(torch.nn.Module):
-    """See `scoring_network`; of a network that is not causal."""
+class ScoringNetwork(torch.nn.Module):
+    """See `scoring_network`; what the two forms have in common."""
 
     stft: torch.nn.Module
     workers = 1
-    causal = in_chunks = False
 
     def __init__(self, model: SadNetwork) -> None:
         super().__init__()
@@ -37,6 +36,15 @@ class PieceNetwork(torch.nn.Module):
         self.network, self.stft_config = model.config, model.stft.config
         self.geometry = Geometry.of(self.network, self.stft_config)
         self.stft, self.cnn, self.temporal, self.context = model.stft, model.cnn, model.temporal, model.context
+
+
+class PieceNetwork(ScoringNetwork):
+    """See `scoring_network`; of a network that is not causal."""
+
+    causal = in_chunks = False
+
+    def __init__(self, model: SadNetwork) -> None:
+        super().__init__(model)
         self.in_windows = NETWORKS[self.network.temporal].reach is None
 
     def forward(self, samples: torch.Tensor, span: torch.Tensor) -> torch.Tensor:
@@ -67,19 +75,10 @@ class PieceNetwork(torch.nn.Module):
             return self(batch, span).float().cpu().numpy(), None
 
 
-class ChunkNetwork(torch.nn.Module):
+class ChunkNetwork(ScoringNetwork):
     """See `scoring_network`; of a causal network."""
 
-    stft: torch.nn.Module
-    workers = 1
     causal = in_chunks = True
-
-    def __init__(self, model: SadNetwork) -> None:
-        super().__init__()
-        model = fuse(model)
-        self.network, self.stft_config = model.config, model.stft.config
-        self.geometry = Geometry.of(self.network, self.stft_config)
-        self.stft, self.cnn, self.temporal, self.context = model.stft, model.cnn, model.temporal, model.context
 
     def forward(self, frames: torch.Tensor, last: torch.Tensor, *state: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """frames (1, T, window), samples of each new frame; last (1,) int64, on the CPU: 1 at the end of the recording, else 0;

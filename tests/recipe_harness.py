@@ -1,5 +1,7 @@
 """Runs recipes as a user does, each in a process of its own: whole, stage by stage, and killed.
 
+The undisturbed run and those of `start` are programs from the beginning, the others forks of a process with all imports.
+
 What every recipe's test does with it: `run_stage_by_stage` is the undisturbed run that the other tests look at,
 `check_killed_and_resumed` compares another with it, `check_mistake` takes wrong options. `fixtures` makes its corpus.
 """
@@ -15,9 +17,11 @@ import sys
 import time
 from pathlib import Path
 
+import fork_server
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+ENVIRONMENT = {"PYSPEECH_ENV": "system", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
 ATTEMPTS = 6  # at killing a stage before it has finished, each after half the time of the one before
 
 
@@ -29,10 +33,9 @@ class Recipe:
 
     def start(self, *arguments, program=(), stdout=subprocess.PIPE, **options):
         """program: what runs the recipe, where not Python itself."""
-        environment = {**os.environ, "PYSPEECH_ENV": "system", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
         return subprocess.Popen(
             [sys.executable, *map(str, [*program, self.script, *self.options, *arguments])],
-            env=environment,
+            env={**os.environ, **ENVIRONMENT},
             text=True,
             stdout=stdout,
             stderr=subprocess.STDOUT,
@@ -41,18 +44,21 @@ class Recipe:
 
     def run(self, *arguments):
         """Everything that it prints; it has to end well."""
-        process = self.start(*arguments)
-        output, _ = process.communicate(timeout=400)
-        assert process.returncode == 0, output
+        status, output = self._run(*arguments)
+        assert status == 0, output
         return output
 
     def fail(self, *arguments):
         """What it prints where it has to end with status 1, and in a line, not a traceback."""
-        process = self.start(*arguments)
-        output, _ = process.communicate(timeout=120)
-        assert process.returncode == 1, output
+        status, output = self._run(*arguments)
+        assert status == 1, output
         assert "Traceback" not in output
         return output
+
+    def _run(self, *arguments):
+        with self._fork(*arguments) as process:
+            output = process.stdout.read()
+            return process.wait(400), output
 
     def check_mistake(self, arguments, expected, folder):
         """It ends at once with a line that says what is `expected`."""
@@ -107,7 +113,7 @@ class Recipe:
     def _kill(self, stage, seconds, *arguments):
         """(exit status, what was printed until `stage` began) of a process that is killed so long after that."""
         output = ""
-        with self.start(*arguments, start_new_session=True) as process:
+        with self._fork(*arguments) as process:
             for line in process.stdout:
                 output += line
                 if f" {stage}: runs" in line:
@@ -115,8 +121,11 @@ class Recipe:
             else:
                 raise AssertionError(f"{stage} has not begun:\n{output}")
             time.sleep(seconds)
-            os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
         return process.returncode, output
+
+    def _fork(self, *arguments):
+        return fork_server.start(self.script, *self.options, *arguments, env={**os.environ, **ENVIRONMENT})
 
 
 def fixtures(recipe, make_corpus, name):

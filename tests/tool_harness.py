@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fork_server
 import numpy as np
 import pytest
 import soundfile
@@ -22,13 +23,16 @@ def tool_command(name, *arguments, python=()):
     return [sys.executable, *python, str(UTILS / f"{name}.py"), *map(str, arguments)]
 
 
-def run_tool(name, *arguments, python=(), **options):
-    """Run utils/<name>.py with the Python of the tests, from another folder.
+def run_tool(name, *arguments, python=(), cwd="/", env=ENVIRONMENT, stdin=None):
+    """Run utils/<name>.py from another folder: a subprocess.CompletedProcess.
 
-    python: options of Python itself; options: those of subprocess.run.
+    python: options of Python itself, which it is then started with; else it is forked from a process with all imports.
+    stdin: a file that is open, or None for an empty one.
     """
-    options = {"capture_output": True, "text": True, "cwd": "/", "env": ENVIRONMENT, **options}
-    return subprocess.run(tool_command(name, *arguments, python=python), **options)
+    if python:
+        command = tool_command(name, *arguments, python=python)
+        return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env)
+    return fork_server.run(UTILS / f"{name}.py", *arguments, cwd=cwd, env=env, stdin=stdin)
 
 
 @contextlib.contextmanager

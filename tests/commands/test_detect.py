@@ -386,7 +386,7 @@ def test_every_channel_by_itself(tmp_path):
         "pair",
         "mono",
     }
-    done = run("-", "--channel", "all", stdin=subprocess.DEVNULL)
+    done = run("-", "--channel", "all", stdin=None)
     assert done.returncode == 1 and "error: --channel all: standard input cannot be read a second time" in done.stderr
 
 
@@ -442,7 +442,7 @@ def test_segments_as_files(edges, tmp_path):
         expected = whole[round(float(start) * rate) : round(float(end) * rate)]
         assert found_rate == rate == 96000 and len(part) == len(expected) and np.abs(part - expected).max() < 1e-4
         assert float(end) - float(start) <= 1.0
-    done = run("-", "--cut", tmp_path / "more", stdin=subprocess.DEVNULL)
+    done = run("-", "--cut", tmp_path / "more")
     assert done.stderr == "error: --cut: standard input cannot be read a second time; write it to a file first\n"
 
 

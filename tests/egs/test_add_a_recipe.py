@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fork_server
 import numpy as np
 import pytest
 
@@ -46,13 +47,11 @@ class Checkout:
             path.write_text(text, encoding="utf-8")
         self.env = {**os.environ, "PYTHONPATH": "", "PYSPEECH_ENV": "system"}
 
-    def start(self, *command):
-        return subprocess.run(
-            [sys.executable, *command], cwd=self.folder, env=self.env, text=True, capture_output=True, timeout=120
-        )
+    def start(self, *arguments):
+        return fork_server.run("egs/keys/run.py", *arguments, cwd=self.folder, env=self.env)
 
     def __call__(self, *arguments):
-        done = self.start("egs/keys/run.py", *arguments)
+        done = self.start(*arguments)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -122,7 +121,8 @@ def test_run_changed_killed_and_resumed(checkout, corpus, tmp_path):
     assert json.loads(results)["error"] < 0.2
     assert not any(checkout.plan(*options, "--exp", str(whole)).values())
 
-    died = checkout.start("-c", KILLED, "egs/keys/run.py", *options, "--exp", str(killed))
+    command = [sys.executable, "-c", KILLED, "egs/keys/run.py", *options, "--exp", str(killed)]
+    died = subprocess.run(command, cwd=checkout.folder, env=checkout.env, text=True, capture_output=True, timeout=120)
     assert died.returncode == -signal.SIGKILL, died.stdout + died.stderr
     assert (killed / "training/checkpoint.pt").exists() and not (killed / "models/linear/model.pt").exists()
     resumed = checkout(*options, "--exp", str(killed))
@@ -161,9 +161,9 @@ def test_a_further_option_and_a_further_stage(corpus, tmp_path):
     assert checkout.ran(*options, "digits=3", "--force", "--stage", "per_key", "--stop-stage", "per_key") == ["per_key"]
     run.write_text(text.replace('outputs=["per_key.json"]', 'outputs=["per_key.json"], version=2'), encoding="utf-8")
     assert checkout.ran(*options, "digits=3") == ["per_key"]
-    assert checkout.start("egs/keys/run.py", "digits=7").stderr == "digits=7: expected 0 to 6\n"
+    assert checkout.start("digits=7").stderr == "digits=7: expected 0 to 6\n"
     (checkout.folder / "egs/keys/conf/mini.yaml").unlink()
-    missing = checkout.start("egs/keys/run.py", "--help").stderr
+    missing = checkout.start("--help").stderr
     assert missing.startswith("no profile 'mini', which runs without --profile: expected ") and missing.count("\n") == 1
 
 
@@ -177,17 +177,17 @@ def test_no_file_is_left_out_in_silence(checkout, corpus, tmp_path):
     ids = [cut.id for split in ("train", "test") for cut in CutSet.from_file(tmp_path / f"exp/corpus/{split}.jsonl.gz")]
     assert len(set(ids)) == len(ids) == 25
     (odd / "one").mkdir()
-    done = checkout.start("egs/keys/run.py", f"corpus={odd}", *options, "--force")
+    done = checkout.start(f"corpus={odd}", *options, "--force")
     assert done.returncode == 1 and f"{odd}/one: 0 WAV files; expected 4 or more of each label" in done.stderr
 
 
 def test_bad_options_and_files_are_one_line(checkout, corpus, tmp_path):
     for option in ("classifier.lr=0", "classifier.steps=-1", "features.num_bins=0", "listed=-1", "corpus=/nosuch"):
-        done = checkout.start("egs/keys/run.py", "--dry-run", option)
+        done = checkout.start("--dry-run", option)
         assert done.returncode == 1 and done.stderr.count("\n") == 1, done.stderr
         assert option.partition("=")[0].rpartition(".")[2] in done.stderr
     bad = shutil.copytree(corpus, tmp_path / "bad")
     (bad / "low/3.wav").write_bytes(b"")
-    done = checkout.start("egs/keys/run.py", f"corpus={bad}", "--exp", str(tmp_path / "exp"), "--stop-stage", "prepare")
+    done = checkout.start(f"corpus={bad}", "--exp", str(tmp_path / "exp"), "--stop-stage", "prepare")
     assert done.returncode == 1 and f"{bad}/low/3.wav: the audio file is empty" in done.stderr
     assert "Traceback" not in done.stderr

@@ -30,7 +30,6 @@ from web_server import Server
 
 from pyspeech.fetch import download
 
-
 @pytest.fixture
 def rng():
     """A numpy random generator, seeded anew for each test."""
@@ -93,7 +92,7 @@ def grid_engine(tmp_path, monkeypatch):
     return lambda: [path.read_text() for path in sorted(state.glob("*.submitted"))]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser(tmp_path_factory):
     """A headless Chromium (tests/browser_harness.py)."""
     why = browser_harness.missing()

@@ -1,11 +1,18 @@
-"""Runs a recipe as jobs of a private Slurm and disturbs these, their nodes and their driver."""
+"""Runs a recipe as jobs of a private Slurm and disturbs these, their nodes and their driver.
+
+As a program, `job_harness.py SCRIPT ARGUMENTS`: the driver, which asks the private Slurm more often than one of many users.
+"""
 
 import itertools
 import json
 import os
+import runpy
 import signal
+import sys
 import tempfile
 import time
+
+from pyspeech.engine import cluster
 
 # What can be done to a stage that runs as a job.
 KINDS = {
@@ -53,7 +60,8 @@ class Disturber:
     def drive(self, recipe, *arguments):
         """(exit status, what was printed) of the driver, while jobs are disturbed."""
         with tempfile.TemporaryFile("w+") as printed:
-            driver = recipe.start("--cluster", "slurm", *arguments, "--exp", self.folder, stdout=printed)
+            command = ["--cluster", "slurm", *arguments, "--exp", self.folder]
+            driver = recipe.start(*command, program=[__file__], stdout=printed)
             try:
                 while driver.poll() is None:
                     time.sleep(0.02)
@@ -105,3 +113,9 @@ def holder_of(folder, stage):
         return json.loads((folder / f".lock.{stage}").read_text(encoding="utf-8"))["pid"]
     except (OSError, ValueError):  # not begun, or over
         return None
+
+
+if __name__ == "__main__":
+    cluster.POLL = 0.4  # seconds
+    sys.argv = sys.argv[1:]
+    runpy.run_path(sys.argv[0], run_name="__main__")

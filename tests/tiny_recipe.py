@@ -10,8 +10,11 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pyspeech.engine import cluster
 from pyspeech.engine.recipe import Recipe
 from pyspeech.training.config import TrainConfig
+
+cluster.POLL = 0.4  # seconds: a private Slurm may be asked often
 
 
 @dataclass

@@ -12,9 +12,13 @@ from pathlib import Path
 from kill_harness import end_with
 
 import pyspeech.engine.recipe  # noqa: F401  loaded once here, so that a forked command need not
+from pyspeech.engine import cluster, process
 from pyspeech.files import atomic_write
 
 repository = Path(__file__).resolve().parents[1]
+# Of the forked commands: they ask a private Slurm often, and need not each ask git for the commit.
+cluster.POLL = 0.4
+process.commit()
 
 
 def wait_until(condition, seconds=60):

@@ -15,11 +15,13 @@ from pathlib import Path
 # The environment line would load torch in each of the many processes of these tests.
 sys.modules["pyspeech.compat"] = types.SimpleNamespace(describe_environment=lambda: "Python of the tests")
 
+from pyspeech.engine import cluster
 from pyspeech.engine.recipe import Recipe, folder_or, requirement
 from pyspeech.errors import UserError  # noqa: F401 (TOY_FAIL raises it)
 from pyspeech.files import atomic_write
 
 here = Path(__file__).resolve().parent
+cluster.POLL = 0.4  # seconds: a private Slurm may be asked often
 
 
 @dataclass

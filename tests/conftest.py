@@ -13,6 +13,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", os.environ["OMP_NUM_THREADS"])
 os.environ["MPLBACKEND"] = "Agg"
 os.environ["PYSPEECH_DEVICE"] = "cpu"  # tests marked gpu name their device
+# Programs that tests start load the library again and again: it is compiled once, whatever this environment says.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
 
 # A shell starts what runs in the background with Ctrl-C ignored, and so would everything be that tests start.
@@ -29,6 +32,18 @@ import slurm_harness
 from web_server import Server
 
 from pyspeech.fetch import download
+
+# Begun first, the longest before: processes that take files in turn then end at about the same time.
+FIRST = """egs/test_fearless egs/test_add2022 egs/test_indic egs/test_zerospeech local/add2022/test_mini engine/test_cluster
+    engine/test_cluster_arrays engine/test_ranks egs/test_add_a_network egs/test_add_a_recipe egs/test_detector bench/test_gpu
+    bench/test_leave_out""".split()
+
+
+def pytest_collection_modifyitems(items):
+    tests = Path(__file__).parent
+    places = {tests / f"{name}.py": place for place, name in enumerate(FIRST)}
+    items.sort(key=lambda item: places.get(item.path, len(FIRST)))
+
 
 @pytest.fixture
 def rng():

@@ -3,6 +3,8 @@
 This file and pyspeech/__init__.py must be valid for every Python since 3.6: they run before the right one does.
 """
 
+import atexit
+import gc
 import os
 import signal
 import sys
@@ -40,6 +42,8 @@ def ensure_environment():
                 os.environ["PYSPEECH_ENV"] = name
     if environment_name() or not hasattr(main, "__file__"):
         os.environ.pop(_MARK, None)
+        if hasattr(gc, "freeze"):  # so that Python, at its end, does not look through all that torch has made: half a second
+            atexit.register(gc.freeze)
         return
     path_sh = os.path.join(ROOT, "path.sh")
     if os.environ.get(_MARK) == ROOT:

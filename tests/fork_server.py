@@ -33,7 +33,8 @@ class Command:
 
     def __init__(self, channel, stdout=None):
         self._channel, self.stdout, self.returncode = channel, stdout, None
-        self.pid = self._answer(400)  # of the first command, once all is imported
+        with _in_step():
+            self.pid = self._answer(400)  # of the first command, once all is imported
 
     def wait(self, timeout):
         """Its exit status; -N where signal N ended it."""
@@ -45,7 +46,8 @@ class Command:
         """SIGKILL to all of its processes."""
         with contextlib.suppress(ProcessLookupError):  # it has ended
             os.killpg(self.pid, signal.SIGKILL)
-        self.wait(20)
+        with _in_step():
+            self.wait(20)
 
     def __enter__(self):
         return self
@@ -57,13 +59,19 @@ class Command:
             self.stdout.close()
 
     def _answer(self, seconds):
-        try:
-            if select([self._channel], [], [], seconds)[0] and (answer := self._channel.recv(20)):
-                return int(answer)
-            raise subprocess.TimeoutExpired("a forked command", seconds)
-        except BaseException:
-            _server.cache_clear()  # what this one says later is no answer to another command
-            raise
+        if select([self._channel], [], [], seconds)[0] and (answer := self._channel.recv(20)):
+            return int(answer)
+        raise subprocess.TimeoutExpired("a forked command", seconds)
+
+
+@contextlib.contextmanager
+def _in_step():
+    """Where the server has not answered, another one does for the next command: its answer may still come."""
+    try:
+        yield
+    except BaseException:
+        _server.cache_clear()
+        raise
 
 
 def start(script, *arguments, env=None, cwd=None):

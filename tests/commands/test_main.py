@@ -63,6 +63,18 @@ def test_doors_open_through_links(tmp_path, script):
     assert done.returncode == 0 and "usage: " in done.stdout, done.stderr
 
 
+def test_a_script_ends_without_a_look_through_all_objects():
+    """It prints before Python takes its modules apart, last of all: what is registered first is called last."""
+    code = """if True:
+        import atexit, gc
+        atexit.register(lambda: print(gc.get_freeze_count() > 1000))
+        from pyspeech.launch import ensure_environment
+        ensure_environment()
+        print(gc.get_freeze_count())
+    """
+    assert subprocess.check_output([sys.executable, "-c", code], text=True, env=ENVIRONMENT) == "0\nTrue\n"
+
+
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
     path = tmp_path_factory.mktemp("audio") / "noise and á voice.wav"

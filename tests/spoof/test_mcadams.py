@@ -223,8 +223,8 @@ def test_bench_runs(capsys):
 def test_bench_of_nothing_is_one_line(capsys):
     for option, value, expected in (
         ("--seconds", "0", "number of 0.02"),
-        ("--seconds", "nan", "number of 0.02"),
-        ("--seconds", "inf", "number of 0.02"),
+        ("--seconds", "nan", "finite number of 0.02"),
+        ("--seconds", "inf", "finite number of 0.02"),
         ("--repetitions", "0", "whole number of 1"),
     ):
         assert_usage_error(capsys, bench_main, [option, value], f"{value} is not a {expected} or more")

@@ -18,6 +18,7 @@ TOOLS = [
     "bash",
     "cat",
     "chmod",
+    "getconf",
     "cmp",
     "cp",
     "cut",

@@ -18,7 +18,6 @@ TOOLS = [
     "bash",
     "cat",
     "chmod",
-    "getconf",
     "cmp",
     "cp",
     "cut",

@@ -451,14 +451,13 @@ main() {
 
     if [ $# = 0 ]; then set -- python -m pyspeech.compat; fi
     if [ "$1" = pytest ]; then
-        # All tests where the command names no file or folder, in whichever folder it is given: processes take
-        # files in turn, in the order of tests/conftest.py, unless the command says otherwise (-n 0). There is one more of
-        # them than cores, since many tests wait for clusters and for what they kill.
+        # All tests where the command names no file or folder, in whichever folder it is given: a process a core takes
+        # files in turn, in the order of tests/conftest.py, unless the command says otherwise (-n 0).
         for argument; do if [ -e "${argument%%::*}" ]; then named=yes; fi; done
         if [ $named = no ]; then
             shift
             set -- "$@" "$PYSPEECH_ROOT/tests"
-            if [ "$env_name" != system ]; then set -- -n $(($(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder "$@"; fi
+            if [ "$env_name" != system ]; then set -- -n auto --dist loadfile --no-loadscope-reorder "$@"; fi
             set -- pytest "$@"
         fi
     fi

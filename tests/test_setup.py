@@ -441,7 +441,7 @@ def test_free_memory_is_kept_unless_told_otherwise(machine):
     assert machine.run(*show, PYSPEECH_ENV="system", MALLOC_MMAP_MAX_="9", MALLOC_TRIM_THRESHOLD_="1").stdout == "9 1\n"
 
 
-IN_TURN = f"-n {os.sysconf('SC_NPROCESSORS_ONLN') + 1} --dist loadfile --no-loadscope-reorder"
+IN_TURN = "-n auto --dist loadfile --no-loadscope-reorder"
 
 
 def test_pytest_without_a_path_runs_all_tests_from_any_folder(machine):

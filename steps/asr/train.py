@@ -118,9 +118,11 @@ def train_model(
     )
     dev = make_dataset("dev")
     sampler = LanguageSampler(dataset.utterances, languages, *limits, train.seed, conf.data.minibatches, pooled)
-    batches = sum(1 for _ in sampler)
-    epoch, index = position_at(conf.data.pauses_from if dataset.surroundings else 0.0, train, batches)
-    dataset.surroundings_from = epoch, index
+    choose_after = 0
+    if dataset.surroundings and conf.data.pauses_from:
+        batches = sum(1 for _ in sampler)
+        dataset.surroundings_from = epoch, index = position_at(conf.data.pauses_from, train, batches)
+        choose_after = (epoch * batches + index) // train.accumulate  # dev has no pauses: it would choose weights from before
     present = [language for language in languages if language in dev.utterances.codes]
     validate = dev_loss(dev, present, limits) if present else None
 
@@ -129,15 +131,7 @@ def train_model(
         return TransducerTraining(model, conf.loss, train.warmup_steps)
 
     training = run_training(
-        make_training,
-        dataset,
-        sampler,
-        compute_loss,
-        train,
-        exp.dir / "training" / name,
-        validate,
-        exp.log,
-        choose_after=(epoch * batches + index) // train.accumulate,  # dev has no pauses, so it would choose weights from before
+        make_training, dataset, sampler, compute_loss, train, exp.dir / "training" / name, validate, exp.log, choose_after
     )
     if training is not None:  # it is one process's of several
         save_model(exp.dir / "models" / name, training.transducer, units, stats, conf.features, conf.search)

@@ -52,6 +52,7 @@ class Config:
     finetune_lr: float = 0.5  # learning rate of finetuned systems, as a share of train.lr
     steps_by_hours: bool = True  # scale these steps by the language's share of the hours, for equal numbers of epochs
     search: SearchConfig = field(default_factory=SearchConfig)
+    symbol_bonuses: list[float] = field(default_factory=list)  # values of search.symbol_bonus of which dev chooses; []: none
     context: ContextConfig = field(default_factory=ContextConfig)
     stop_after: list[int] = field(default_factory=lambda: [1000, 100, 30, 10])  # tau of early stopping, in encoder frames
     stop_below: list[float] = field(default_factory=lambda: [0.2, 0.5])  # values of s_th for early stopping (Table 7)
@@ -65,22 +66,16 @@ recipe.stage(config=CORPUS, outputs=["corpus"], cpus=2, resumable=True)(prepare)
 
 recipe.stage(name="units", config=["units", "pieces"], inputs=["corpus"], outputs=["units"], version=2)(make_units)
 
+FEATURES = ["features", "data.speeds", "data.stored_gb"]
 recipe.stage(
-    name="features",
-    config=["features", "data.speeds", "data.stored_gb"],
-    inputs=["corpus"],
-    outputs=["features"],
-    cpus=2,
-    hours=4,
-    resumable=True,
-    shards=8,
+    name="features", config=FEATURES, inputs=["corpus"], outputs=["features"], cpus=2, hours=4, resumable=True, shards=8
 )(compute_features)
 
 for system, seed in SEEDS.items():
     recipe.stage(
         name=f"train_{system}",
         about=f"Train {system}" + (f" from {seed}." if seed else "; the epoch is chosen on dev."),
-        config=["specaugment", "model", "loss", "data", "train", *own_options(system)],
+        config=["specaugment", "model", "loss", "data", "train", "symbol_bonuses", *own_options(system)],
         inputs=read_by_training(system),
         outputs=if_used(system, f"models/{system}"),
         scratch=if_used(system, f"training/{system}"),

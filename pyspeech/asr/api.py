@@ -81,6 +81,7 @@ class Recognizer:
         beam: int | None = None,
         max_symbols: int | None = None,
         prune: float | None = None,
+        symbol_bonus: float | None = None,
         tau: float | None = None,
         threshold: float | None = None,
         rule: str = EarlyStopping.rule,
@@ -88,7 +89,6 @@ class Recognizer:
         hotwords_score: float = ContextWeights.hotwords_score,
         lm: Lm | Mapping[str, Lm] | None = None,
         lm_weight: float = ContextWeights.lm_weight,
-        symbol_bonus: float = ContextWeights.symbol_bonus,
         ilm_weight: float = ContextWeights.ilm_weight,
         min_silence: float = Endpointing.silence_after,
         vad: bool = True,
@@ -102,9 +102,10 @@ class Recognizer:
             language: Code of the language that is spoken, such as hi-IN or hi; None to identify it, or to tell it by the script
                 where a model has one vocabulary for all.
             beam: Hypotheses kept, 1 (fastest) to 1000; also the most alternatives that a result has. None, here and in the next
-                two: as the recipe that trained the model.
+                three: as the recipe that trained the model.
             max_symbols: Symbols that a hypothesis may put out in one encoder frame.
             prune: Log probability below the best hypothesis from which others are dropped.
+            symbol_bonus: Added to the log probability for each symbol, against deletions; language models add to these.
             tau: Early stopping: encoder frames (30 ms in models of the paper's size) after which the decoders of unlikely
                 languages are switched off; 0 where only `threshold` is given, None for both: never.
             threshold: Score below the best language's from which a language is unlikely; 0 where only `tau` is given.
@@ -115,7 +116,6 @@ class Recognizer:
             lm: ARPA file over the model's symbols, as `pyspeech train-lm` makes it; {language code: file} for a model with a
                 vocabulary for each language.
             lm_weight: Weight of its log probability (shallow fusion).
-            symbol_bonus: Added for each symbol, against deletions; a language model adds to them.
             ilm_weight: Weight of the internal language model of the transducer, which is subtracted.
             min_silence: Seconds of a pause that ends a segment.
             vad: Recognise only what the bundled speech detector finds, in streams that for streams; recordings of up to 30 s
@@ -130,9 +130,9 @@ class Recognizer:
 
         stopping = None if tau is None and threshold is None else EarlyStopping(rule, tau or 0.0, threshold or 0.0)
         bundle = load_bundle(find_model(model, KIND, option="model"), device, int8)
-        search = bundle.search.changed(beam=beam, max_symbols=max_symbols, prune=prune)
+        search = bundle.search.changed(beam=beam, max_symbols=max_symbols, prune=prune, symbol_bonus=symbol_bonus)
         known = None if language is None else language_among(language, bundle.model.languages)
-        weights = ContextWeights(hotwords_score, lm_weight, symbol_bonus, ilm_weight)
+        weights = ContextWeights(hotwords_score, lm_weight, ilm_weight)
         context = Context(bundle, hotwords, lm, weights, known)
         return cls(bundle, language, search, stopping, Endpointing(silence_after=min_silence), context, vad)
 

@@ -150,6 +150,7 @@ class SearchConfig:
     beam: int = 4  # hypotheses kept per utterance and language, 1 to 1000; 1: greedy search
     max_symbols: int = 3  # symbols that a hypothesis may emit per encoder frame
     prune: float = 10.0  # drop hypotheses whose log probability is this far below the best; .inf: none
+    symbol_bonus: float = 0.0  # added to the log probability for each symbol, against deletions
 
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
@@ -157,6 +158,7 @@ class SearchConfig:
         require("beam", 1 <= self.beam <= MOST_HYPOTHESES, f"1 to {MOST_HYPOTHESES}")
         require("max_symbols", self.max_symbols >= 1, "at least 1")
         require("prune", self.prune > 0, "a positive number, or .inf")
+        require("symbol_bonus", 0 <= self.symbol_bonus < math.inf, "at least 0")
 
     def changed(self, **options: int | float | None) -> "SearchConfig":
         """The same with other values of some options; None: as it is."""
@@ -169,14 +171,13 @@ class ContextWeights:
 
     hotwords_score: float = HOTWORDS_SCORE  # bonus in log probability for each symbol of a phrase without its own
     lm_weight: float = LM_WEIGHT  # weight of the log probability of the language model
-    symbol_bonus: float = 0.0  # bonus for each symbol, against deletions, with or without a language model
     ilm_weight: float = 0.0  # weight of the transducer's own language model, which is subtracted
 
     def check_weights(self, lm: bool, group: str = "") -> None:
         """Raise UserError for the first that makes no sense; lm: whether there is a language model; group: of the options."""
         require = requirement(group, self)
         require("hotwords_score", 0 < self.hotwords_score < math.inf, "a number above 0")
-        for name in ("lm_weight", "symbol_bonus", "ilm_weight"):
+        for name in ("lm_weight", "ilm_weight"):
             require(name, 0 <= getattr(self, name) < math.inf, "at least 0")
         require("ilm_weight", not self.ilm_weight or lm, "0 without lm")
 

@@ -83,9 +83,8 @@ class Context:
             graph, starts = self._graph(heads, False, tuple(lists))
             columns = torch.tensor([lists[phrases] for phrases in further], device=starts.device)
             sources.append(Source(graph, starts[columns].t()[None]))
-        ilm, bonus = self.weights.ilm_weight, self.weights.symbol_bonus
-        found = SearchContext(sources, {head: ilm for head in heads if head in self._graphs and ilm}, bonus)
-        return found if sources or bonus else None
+        ilm = self.weights.ilm_weight
+        return SearchContext(sources, {head: ilm for head in heads if head in self._graphs and ilm}) if sources else None
 
     def _graph(self, heads, lm, lists):
         """(graph, starts (P, H)) of the language models, if lm, and of the hotwords of all utterances with each of the lists of

@@ -4,7 +4,7 @@ A hypothesis y that is extended by a symbol v gets, beside log P(v | t, y) of th
 
     hotwords                 what the automaton of hotwords.py gives or takes back
     shallow fusion           lm_weight * log P_LM(v | y)
-    symbol bonus             symbol_bonus
+    symbol bonus             symbol_bonus (of SearchConfig)
     internal language model  - ilm_weight * log P_ILM(v | y)
 
 and nothing for a blank. symbol_bonus is against deletions, which a language model adds to as blanks cost nothing there (beta in
@@ -39,12 +39,10 @@ class Source:
 
 @dataclass
 class SearchContext:
-    """Sources of scores of a search, by head the weight of the internal language model that is subtracted, and a bonus for each
-    symbol."""
+    """Sources of scores of a search, and by head the weight of the internal language model that is subtracted."""
 
-    sources: list[Source]
+    sources: list[Source] = field(default_factory=list)
     ilm_weights: dict[int, float] = field(default_factory=dict)
-    symbol_bonus: float = 0.0
 
 
 class Fusion:
@@ -54,9 +52,11 @@ class Fusion:
         bonus: (R, V) float64, added to the log probability of each symbol after the prefix of a row.
     """
 
-    def __init__(self, model: Transducer, row_heads: torch.Tensor, context: SearchContext, predicted: torch.Tensor) -> None:
+    def __init__(
+        self, model: Transducer, row_heads: torch.Tensor, context: SearchContext, symbol_bonus: float, predicted: torch.Tensor
+    ) -> None:
         """row_heads: (R,) int64, rows ordered by head, utterance, slot; predicted: (R, J), the projected predictions."""
-        self.model, self.row_heads, self.context = model, row_heads, context
+        self.model, self.row_heads, self.context, self.symbol_bonus = model, row_heads, context, symbol_bonus
         self.graphs, self.states, values = [], [], []  # states (P, R)
         for item in context.sources:
             starts = item.starts.to(row_heads.device).flatten(1)
@@ -111,8 +111,7 @@ class Fusion:
             own = own if own.shape[1] == size else functional.pad(own, (0, size - own.shape[1]))
             bonus = own if bonus is None else bonus + own
         bonus = self.bonus.new_zeros(len(heads), size) if bonus is None else bonus
-        if self.context.symbol_bonus:
-            bonus[:, 1:] += self.context.symbol_bonus
+        bonus[:, 1:] += self.symbol_bonus
         for head, weight in self.context.ilm_weights.items():
             rows = slice(None) if self._one_head else (heads == head).nonzero()[:, 0]
             logits = self.model.head_logits(self._silence, predicted[rows], head)

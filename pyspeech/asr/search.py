@@ -25,8 +25,8 @@ anything.
 
 Nothing depends on frames to come, so decoding chunk by chunk is the same search. Scores are summed in float64.
 
-With a context (hotwords, language models: pyspeech/asr/fusion.py) step 3 adds its score of v after y, and the n-best are
-ordered without the bonus of hotwords that are not complete.
+With a symbol bonus or a context (hotwords, language models: pyspeech/asr/fusion.py) step 3 adds its score of v after y, and
+the n-best are ordered without the bonus of hotwords that are not complete.
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ class BeamSearch:
         self.history, self.frame = History(), 0
         with torch.inference_mode():
             self._start(batch)
-            self.fusion = None if context is None else Fusion(self.model, self.row_heads, context, self.predicted)
+            bonus = self.config.symbol_bonus
+            used = context or (SearchContext() if bonus else None)
+            self.fusion = None if used is None else Fusion(self.model, self.row_heads, used, bonus, self.predicted)
 
     def _start(self, batch):
         parameter = next(self.model.parameters(), None)

@@ -35,13 +35,6 @@ def add_context(parser: argparse.ArgumentParser) -> None:
         "--lm-weight", metavar="X", type=number, default=LM_WEIGHT, help=f"weight of --lm (default: {LM_WEIGHT})"
     )
     group.add_argument(
-        "--symbol-bonus",
-        metavar="X",
-        type=number,
-        default=0.0,
-        help="bonus for each symbol, against deletions; --lm adds to them (default: 0)",
-    )
-    group.add_argument(
         "--ilm-weight",
         metavar="X",
         type=number,
@@ -71,7 +64,7 @@ def context_of(options, bundle, language):
     from pyspeech.asr.context import Context
 
     models = _language_models(options)
-    weights = ContextWeights(options.hotwords_score, options.lm_weight, options.symbol_bonus, options.ilm_weight)
+    weights = ContextWeights(options.hotwords_score, options.lm_weight, options.ilm_weight)
     return Context(bundle, options.hotwords or (), models.get("", models) or None, weights, language)
 
 

@@ -25,7 +25,16 @@ from pathlib import Path
 
 from pyspeech.asr.config import KIND, STOPPING_RULES, WHOLE, EarlyStopping, Endpointing, SearchConfig, language_among
 from pyspeech.asr.transcripts import FORMATS, NIST, Transcript, render
-from pyspeech.commands.arguments import add_raw, add_transducer, length, number_or_inf, raw_format, tool_parser, whole_number
+from pyspeech.commands.arguments import (
+    add_raw,
+    add_transducer,
+    length,
+    number,
+    number_or_inf,
+    raw_format,
+    tool_parser,
+    whole_number,
+)
 from pyspeech.commands.context import add_context, check_context, context_of
 from pyspeech.commands.terminal import clock, process_all, say_errors, set_up_messages, shown_name, speed, stop_at_interrupt
 from pyspeech.errors import UserError
@@ -70,7 +79,7 @@ def parser():
         "--beam",
         metavar="N",
         type=whole_number,
-        help="hypotheses kept; 1 is fastest (default, here and in the next two: as the recipe decoded; --nbest if more)",
+        help="hypotheses kept; 1 is fastest (default, here and in the next three: as the recipe decoded; --nbest if more)",
     )
     parser.add_argument("--max-symbols", metavar="N", type=whole_number, help="symbols that one encoder frame may give")
     parser.add_argument(
@@ -78,6 +87,12 @@ def parser():
         metavar="X",
         type=number_or_inf,
         help="drop hypotheses whose log probability is X below the best one's; inf: none",
+    )
+    parser.add_argument(
+        "--symbol-bonus",
+        metavar="X",
+        type=number,
+        help="added to the log probability for each symbol, against deletions; --lm adds to these",
     )
     parser.add_argument(
         "--int8", action="store_true", help="compute with 8-bit integers on the CPU: faster, slightly less accurate"
@@ -150,7 +165,7 @@ def check_options(options):
 def search_of(options, search):
     """The SearchConfig `search` of a model with what the command line says otherwise."""
     beam = options.beam or max(search.beam, options.nbest)
-    return search.changed(beam=beam, max_symbols=options.max_symbols, prune=options.prune)
+    return search.changed(beam=beam, max_symbols=options.max_symbols, prune=options.prune, symbol_bonus=options.symbol_bonus)
 
 
 def load_recognizer(options):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspeech.engine.parts import in_parts
 from pyspeech.engine.process import model_processes
 from pyspeech.files import atomic_path, atomic_write, write_json
+from steps.asr.bonus import search_of
 from steps.asr.context import add_context
 from steps.asr.corpus import languages_of, load_cuts
 from steps.asr.tables import chance_notes, one_row
@@ -71,7 +72,8 @@ def warn_of_search(exp: Experiment, conf: Any, system: str) -> None:
     from pyspeech.asr.checkpoint import load_model
 
     folder = next((exp.dir / "models" / system).rglob("model.pt"))
-    kept, own = asdict(load_model(folder).search), asdict(conf.search)
+    bundle = load_model(folder)
+    kept, own = asdict(bundle.search), asdict(search_of(conf, bundle))
     other = [f"--{name.replace('_', '-')} {own[name]}" for name in own if own[name] != kept[name]]
     if other:
         exp.log.warning("%s: was trained with other options of the search; transcribe it with %s", folder, " ".join(other))
@@ -107,7 +109,7 @@ def recognizer(
         bundle, context = load(place / language if structure["structure"] == "monolingual" else place)
         samples = [read_samples(cut, bundle.fbank.sampling_rate) for cut in cuts]
         with torch.inference_mode():
-            results = recognize(bundle, samples, language if told else None, conf.search, context=context)
+            results = recognize(bundle, samples, language if told else None, search_of(conf, bundle), context=context)
         found = []
         for cut, result in zip(cuts, results, strict=True):
             supervision = cut.supervisions[0]

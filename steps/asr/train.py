@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspeech.asr.config import UNION
+from steps.asr.bonus import with_bonus
 from steps.asr.corpus import describe_corpus, languages_of, load_units, read_utterances
 from steps.asr.start import first_bundle, make_model, stats_of
 
@@ -84,7 +85,7 @@ def train_model(
 ) -> None:
     """One model in training/<name>, then models/<name>/model.pt. Goes on after a kill, and is kept where it is done."""
     from pyspeech.asr.batching import LanguageSampler
-    from pyspeech.asr.checkpoint import save_model
+    from pyspeech.asr.checkpoint import Bundle, save_model
     from pyspeech.asr.dataset import UtteranceDataset
     from pyspeech.asr.training import TransducerTraining, compute_loss
     from pyspeech.features.frame_store import FrameStore
@@ -134,7 +135,9 @@ def train_model(
         make_training, dataset, sampler, compute_loss, train, exp.dir / "training" / name, validate, exp.log, choose_after
     )
     if training is not None:  # it is one process's of several
-        save_model(exp.dir / "models" / name, training.transducer, units, stats, conf.features, conf.search)
+        bundle = Bundle(training.transducer.eval(), units, conf.features, stats)
+        search = with_bonus(exp, conf, bundle, languages)
+        save_model(exp.dir / "models" / name, bundle.model, units, stats, conf.features, search)
 
 
 def position_at(share: float, train: TrainConfig, batches: int) -> tuple[int, int]:

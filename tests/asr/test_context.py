@@ -41,7 +41,7 @@ def bundle(folders):
 @pytest.fixture(scope="module")
 def context(bundle):
     lm = {code: symbol_ngrams(TEXTS[code], bundle.units[code], 3) for code in ("hi-IN", "ta-IN")}
-    return Context(bundle, ["कख", "घक", ("dead", 4.0), "அஆ"], lm, ContextWeights(2.0, 0.5, 0.1, 0.3))
+    return Context(bundle, ["कख", "घक", ("dead", 4.0), "அஆ"], lm, ContextWeights(2.0, 0.5, 0.3))
 
 
 def assert_same(one, other):
@@ -128,7 +128,6 @@ def test_language_models_that_do_not_fit_are_refused(bundle, folders, tmp_path):
     ):
         with pytest.raises(UserError, match=message):
             Context(found, **options)
-    assert Context(bundle, weights=ContextWeights(symbol_bonus=0.1)).search_context([0], 3) is not None
     assert Context(bundle, lm=arpa, language="hi-IN").search_context([0], 3) is None  # English has none
     assert Context(bundle, lm=arpa, language="hi-IN").search_context([1], 3) is not None
 

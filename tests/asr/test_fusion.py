@@ -79,7 +79,7 @@ class Everything:
         lm = Source(lm, torch.tensor(starts)[None, :, None].expand(-1, -1, len(utterances)))
         words, starts = ContextGraph.join([self.hotwords[head][u] for head in heads for u in utterances])
         words = Source(words, torch.tensor(starts).reshape(1, len(heads), len(utterances)))
-        return SearchContext([lm, words], {head: ILM for head in heads if head in self.lms}, BONUS)
+        return SearchContext([lm, words], {head: ILM for head in heads if head in self.lms})
 
     def plain(self, utterance, head):
         """(bonus, kept) of prefixes, for `plain_search`."""
@@ -105,7 +105,7 @@ def test_with_room_for_every_prefix_scores_are_those_of_the_whole_lattice():
     everything = Everything(model, 3)
     for utterance in range(3):
         context, (_, kept) = everything.context([utterance], [0]), everything.plain(utterance, 0)
-        config = SearchConfig(beam=400, max_symbols=3, prune=math.inf)
+        config = SearchConfig(beam=400, max_symbols=3, prune=math.inf, symbol_bonus=BONUS)
         found = {tuple(item.tokens): item.score for item in search(model, encoded, [2], None, config, context=context)[0][0]}
         assert len(found) == 2**7 - 1
         for length in range(4):
@@ -117,7 +117,7 @@ def test_with_room_for_every_prefix_scores_are_those_of_the_whole_lattice():
 
 @pytest.mark.parametrize("beam, max_symbols, prune", [(1, 3, math.inf), (4, 3, math.inf), (4, 2, 3.0), (6, 3, 10.0)])
 def test_equals_the_plain_search(beam, max_symbols, prune):
-    config, joined = SearchConfig(beam, max_symbols, prune), []
+    config, joined = SearchConfig(beam, max_symbols, prune, BONUS), []
     for seed in range(2):
         model = ToyTransducer(seed, blank=1.0 + seed)
         encoded, lengths = random_batch(seed, longest=6)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -124,16 +125,16 @@ def test_a_short_file_is_what_the_library_says(models, short, capsys):
     assert call(capsys, short, "--model", models["lid"])[0] == f"short\t{expected.text}\n"
 
 
-@pytest.mark.parametrize("option", [{"beam": 1}, {"max_symbols": 1}, {"prune": 0.3}])
+@pytest.mark.parametrize("option", [{"beam": 1}, {"max_symbols": 1}, {"prune": 0.3}, {"symbol_bonus": 0.7}])
 def test_the_search_is_the_recipes(models, tmp_path, capsys, option):
     """The texts that the recipe decodes, and so its WER, with each option changed; also as options, of an older model."""
     search = SearchConfig(**option)
     save_random_model(tmp_path / "models" / "multi_softmax_lid", "multi_softmax", lid=True, search=search)
     cuts = [write_utterance(tmp_path / f"{number}.wav", babble(3, seed=number)) for number in range(8)]
     CutSet.from_cuts(cuts).to_file(tmp_path / "test.jsonl.gz")
-    decode = recipe_recognizer(
-        SimpleNamespace(dir=tmp_path), SimpleNamespace(search=search, context=ContextConfig()), "multi_softmax_lid"
-    )
+    bonus = option.get("symbol_bonus", 0)  # that dev chose: the recipe's own options have none
+    conf = SimpleNamespace(search=replace(search, symbol_bonus=0.0), symbol_bonuses=[0, bonus], context=ContextConfig())
+    decode = recipe_recognizer(SimpleNamespace(dir=tmp_path), conf, "multi_softmax_lid")
     table = {line["id"]: line["hyp"] for line, *_ in decode("hi-IN", cuts)}
 
     def tool(model, *options):

@@ -63,10 +63,10 @@ def main(arguments=None):
         status.show(f"{name} ...")
         chosen[name] = choose(bundle, dev, hotwords, lm, chosen[base], varied)
         named = ", ".join(f"{weight} {value}" for weight, value in chosen[name].items())
-        rows.append([name, named, *figures(recognise(bundle, test, context_of(bundle, hotwords, lm, chosen[name])), hotwords)])
+        scored = recognise(bundle, test, *search_and_context(bundle, hotwords, lm, chosen[name]))
+        rows.append([name, named, *figures(scored, hotwords)])
     status.show("time ...")
-    contexts = [context_of(bundle, hotwords, lm, chosen[name]) for name in ROWS]
-    work = [partial(recognise, bundle, dev, context) for context in contexts]
+    work = [partial(recognise, bundle, dev, *search_and_context(bundle, hotwords, lm, chosen[name])) for name in ROWS]
     times, _ = best_process_times(work, options.repeats)
     rows = [[*row, f"{seconds / times[0]:.2f}"] for row, seconds in zip(rows, times, strict=True)]
     status.clear()
@@ -101,27 +101,28 @@ def choose(bundle, dev, hotwords, lm, base, varied):
     found = []
     for values in itertools.product(*(GRID[name] for name in varied)):
         weights = {**base, **dict(zip(varied, values, strict=True))}
-        errors = errors_of(recognise(bundle, dev, context_of(bundle, hotwords, lm, weights))) if varied else 0
+        used = search_and_context(bundle, hotwords, lm, weights)
+        errors = errors_of(recognise(bundle, dev, *used)) if varied else 0
         found.append((errors, weights))
     return min(found, key=lambda one: one[0])[1]
 
 
-def context_of(bundle, hotwords, lm, weights):
-    """The Context with what has a weight; None without."""
+def search_and_context(bundle, hotwords, lm, weights):
+    """The model's SearchConfig with no symbol bonus but that of the weights, and the Context with what else has a weight."""
     from pyspeech.asr.config import ContextWeights
     from pyspeech.asr.context import Context
 
-    if not weights:
-        return None
+    weights = dict(weights)
+    search = bundle.search.changed(symbol_bonus=weights.pop("symbol_bonus", 0.0))
     used = hotwords if "hotwords_score" in weights else (), lm if "lm_weight" in weights else None
-    return Context(bundle, *used, ContextWeights(**weights))
+    return search, Context(bundle, *used, ContextWeights(**weights)) if weights else None
 
 
-def recognise(bundle, utterances, context):
+def recognise(bundle, utterances, search, context):
     """What `score_utterances` takes, of utterances whose language is not told where the model can tell."""
     from pyspeech.asr.recognizer import recognize
 
-    results = recognize(bundle, [samples for *_, samples in utterances], context=context)
+    results = recognize(bundle, [samples for *_, samples in utterances], search=search, context=context)
     return [
         (name, language, None, text, result.text, None)
         for (name, language, text, _), result in zip(utterances, results, strict=True)

@@ -59,7 +59,7 @@ def test_files_of_hotwords_and_language_models(experiment, tmp_path):
     bundle = load_model(experiment.dir / "models" / "multi_softmax")
     conf = configured(lm=str(tmp_path), hotwords=str(tmp_path / "words.txt"), ilm_weight=0.2)
     found = add_context(experiment, conf, "multi_softmax")(bundle).search_context([0, 1, 2], 1)
-    assert len(found.sources[0].starts) == 2 and found.ilm_weights == {1: 0.2} and not found.symbol_bonus
+    assert len(found.sources[0].starts) == 2 and found.ilm_weights == {1: 0.2}
     one, hotwords = load_model(experiment.dir / "models/monolingual/ta-IN"), configured(hotwords=conf.context.hotwords)
     assert add_context(experiment, hotwords, "monolingual")(one).search_context([0], 1) is None  # it can write none of them
     assert add_context(experiment, configured(), "multi_softmax")(bundle).search_context([0, 1, 2], 1) is None

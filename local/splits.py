@@ -19,6 +19,7 @@ SPLIT_WORDS = {
     "test": "eval",
 }
 SENTENCE_WORDS = 3  # texts of as many words on average are sentences
+ENOUGH_SPEAKERS = 5  # of which one may be held out
 
 
 def share_of(name: str) -> float:
@@ -36,10 +37,11 @@ def hold_out(
 ) -> list[Utterance]:
     """The utterances, with about a `share` of each language's training utterances moved into another split.
 
-    Which ones depends on their ids or texts and the seed alone, not on their order or on the other languages. Sentences
-    are moved with all utterances of the same text, so that no text is on both sides; where the texts are words (fewer
-    than 3 words on average, as with digits) or too few for that, each utterance is moved by itself. At most `limit`
-    utterances a language, and never all.
+    Which ones depends on their ids, speakers or texts and the seed alone, not on their order or on the other languages.
+    Where at least 5 speakers are named, whole speakers are moved, up to twice the share. Else sentences are moved with all
+    utterances of the same text, so that no text is on both sides; where the texts are words (fewer than 3 words on average,
+    as with digits) or too few for that, each utterance is moved by itself. At most `limit` utterances a language (twice as
+    many with speakers), and never all.
     """
     train = [utterance for utterance in utterances if utterance.split == "train"]
     moved = set()
@@ -50,17 +52,23 @@ def hold_out(
 
 def _chosen(utterances, share, limit, seed):
     wanted = min(max(1, round(share * len(utterances))), limit, len(utterances) - 1)
-    by_text, by_id = defaultdict(list), {utterance.id: [utterance.id] for utterance in utterances}
+    by_speaker, by_text = defaultdict(list), defaultdict(list)
+    by_id = {utterance.id: [utterance.id] for utterance in utterances}
     for utterance in utterances:
+        by_speaker[utterance.speaker].append(utterance.id)
         by_text[normalize(utterance.text, utterance.language)].append(utterance.id)
+    if None not in by_speaker and len(by_speaker) >= ENOUGH_SPEAKERS:
+        drawn = _draw(by_speaker, wanted, seed, min(2 * wanted, len(utterances) - 1))
+        if drawn:
+            return drawn
     sentences = sum(len(text.split()) for text in by_text) >= SENTENCE_WORDS * len(by_text)
     return (_draw(by_text, wanted, seed) if sentences else set()) or _draw(by_id, wanted, seed)
 
 
-def _draw(groups, wanted, seed):
-    """Ids of at most `wanted` utterances in whole groups, by a hash of the groups' names."""
+def _draw(groups, wanted, seed, most=None):
+    """Ids of `wanted` utterances or fewer, at most `most` (None: wanted), in whole groups, by a hash of the groups' names."""
     drawn = set()
     for key in sorted(groups, key=lambda key: hashlib.md5(f"{seed} {key}".encode()).digest()):
-        if len(drawn) + len(groups[key]) <= wanted:
+        if len(drawn) < wanted and len(drawn) + len(groups[key]) <= (most or wanted):
             drawn |= set(groups[key])
     return drawn

@@ -11,7 +11,7 @@
 
 The corpus is one manifest, or a folder with manifests up to three levels down. The set is what lines say (split), else the
 name of the file or a folder; where nothing says any, all is for training. Where a language has no test set, 10 % of its
-training utterances (at most 500) are held out as one, by texts where these are sentences; so is dev. The language is what
+training utterances (at most 500) are held out as one, by speakers or by texts (local/splits.py); so is dev. The language is what
 lines say (lang, language), else the name of the file or a folder, else languages=[...] of one. Of manifests beside each other,
 one that is just `train` stands for its variants (train_small).
 
@@ -20,6 +20,7 @@ of several) is copied as 16-bit WAV to out/audio. Checks and manifests: local/in
 """
 
 import logging
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -168,10 +169,13 @@ def with_tests(utterances: Sequence[Utterance], log: logging.Logger) -> list[Utt
     lacking = {one.language for one in utterances} - {one.language for one in utterances if one.split == "test"}
     held = hold_out([one for one in utterances if one.language in lacking], DEV_SHARE, "test")
     if lacking:
-        count = sum(one.split == "test" for one in held)
-        log.warning(
-            "no test set of %s: %d utterances are held out as one, of speakers that training has",
-            ", ".join(sorted(lacking)),
-            count,
+        by_set = defaultdict(list)
+        for one in held:
+            by_set[one.split].append((one.language, one.speaker))
+        heard = set(by_set["test"]) & set(by_set["train"])
+        whose = (
+            f"speakers that training has, in {', '.join(sorted({code for code, _ in heard}))}" if heard else "other speakers"
         )
+        named = ", ".join(sorted(lacking))
+        log.warning("no test set of %s: %d utterances are held out as one, of %s", named, len(by_set["test"]), whose)
     return [*held, *(one for one in utterances if one.language not in lacking)]

@@ -99,6 +99,8 @@ def export_transducer(options, folder):
         print(f"{place}: {size:.0f} KB; logits differ from torch's by {difference:.1e} at most")
     if bundle.fbank.kind != "nemo":
         print("features.kind=kaldi: sherpa-onnx's features only come near; train with features.kind=nemo for the same texts")
+    if bundle.search.symbol_bonus:
+        print(f"symbol bonus {bundle.search.symbol_bonus:g}: give sherpa-onnx blank_penalty={bundle.search.symbol_bonus:g}")
 
 
 def export_sad(folder, path):

@@ -106,7 +106,7 @@ def test_texts_are_ours(tmp_path, name):
     bundle = make_model(tmp_path, name)
     export_sherpa(bundle, "hi-IN", tmp_path / "out")
     assert largest_difference(bundle, "hi-IN", tmp_path / "out") < 1e-4
-    plain, ours = PlainSearch(tmp_path / "out"), Recognizer(bundle, "hi-IN", GREEDY, vad=False)
+    plain, ours = PlainSearch(tmp_path / "out"), Recognizer(bundle, "hi-IN", GREEDY.changed(symbol_bonus=bonus), vad=False)
     found = set()
     for seed in range(2):
         samples = babble(2.8, seed=seed)
@@ -194,15 +194,18 @@ def test_names_of_symbols(tmp_path):
     assert token_names(GraphemeUnits("-B"))[:4] == ["-", "B", "\u2581-", "\u2581B"]
 
 
-@pytest.mark.parametrize("kind", ["nemo", "kaldi"])
-def test_in_sherpa_onnx(tmp_path, kind):
-    """The same texts from its own features, streamed, and times of symbols; from kaldi's features, a text."""
+@pytest.mark.parametrize("kind, bonus", [("nemo", 0.0), ("nemo", 0.6), ("kaldi", 0.0)])
+def test_in_sherpa_onnx(tmp_path, kind, bonus):
+    """The same texts from its own features, streamed, and times of symbols; from kaldi's features, a text. Its penalty of the
+    blank is a bonus for symbols."""
     sherpa_onnx = pytest.importorskip("sherpa_onnx")
     bundle = make_model(tmp_path, "vanilla", kind)
     export_sherpa(bundle, "hi-IN", tmp_path / "out")
     files = {name: str(tmp_path / "out" / f"{name}.onnx") for name in ("encoder", "decoder", "joiner")}
     tokens = str(tmp_path / "out" / "tokens.txt")
-    recognizer = sherpa_onnx.OnlineRecognizer.from_transducer(tokens=tokens, **files, num_threads=1, snip_edges=True)
+    recognizer = sherpa_onnx.OnlineRecognizer.from_transducer(
+        tokens=tokens, **files, num_threads=1, snip_edges=True, blank_penalty=bonus
+    )
     texts, ours = [], Recognizer(bundle, "hi-IN", GREEDY, vad=False)
     for seed in range(2):
         samples, stream = babble(3, seed=seed), recognizer.create_stream()

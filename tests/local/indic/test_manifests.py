@@ -99,7 +99,17 @@ def test_one_manifest_has_its_test_and_dev_sets_drawn(tmp_path, caplog):
     entries = [{**one, "text": f"text number {number}"} for number, one in enumerate(nemo_lines(tmp_path, "x", 30))]
     path = write_lines(tmp_path / "corpus.json", entries)
     assert manifests.prepare(path, tmp_path / "out", log) == {"hi-IN": {"train": 24, "dev": 3, "test": 3}}
-    assert "no test set of hi-IN: 3 utterances are held out" in caplog.text
+    assert "no test set of hi-IN: 3 utterances are held out as one, of speakers that training has, in hi-IN" in caplog.text
+
+
+def test_whole_speakers_are_held_out_where_they_are_named(tmp_path, caplog):
+    lines = enumerate(nemo_lines(tmp_path, "x", 30))
+    entries = [{**one, "text": f"text number {number}", "speaker": f"s{number % 10}"} for number, one in lines]
+    path = write_lines(tmp_path / "corpus.json", entries)
+    assert manifests.prepare(path, tmp_path / "out", log) == {"hi-IN": {"train": 24, "dev": 3, "test": 3}}
+    speakers = [{cut.supervisions[0].speaker for cut in read_cuts(tmp_path / "out", name)} for name in ("train", "dev", "test")]
+    assert len(set.union(*speakers)) == sum(map(len, speakers)) == 10
+    assert "3 utterances are held out as one, of other speakers" in caplog.text
 
 
 def test_which_manifests_are_used(nemo, tmp_path, caplog):

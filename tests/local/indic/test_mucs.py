@@ -347,3 +347,21 @@ def test_held_out_utterances():
     assert sum(item.split == "dev" for item in hold_out(many, 0.5, limit=50)) == 48
     two = [Utterance(f"{n}", "", ["one two three", "four five six"][n % 2], "en-IN") for n in range(40)]
     assert sum(item.split == "dev" for item in hold_out(two, 0.1)) == 4  # too few texts for a share
+
+
+def test_held_out_speakers():
+    """Whole ones where five are named, of which each is at most twice the share; else as if none were."""
+
+    def held(sizes, share=0.1):
+        names = [f"s{speaker}" for speaker, size in enumerate(sizes) for _ in range(size)]
+        given = [Utterance(f"{n}", "", f"these are some words {n}", "hi-IN", name) for n, name in enumerate(names)]
+        found = hold_out(given, share)
+        both = {one.speaker for one in found if one.split == "dev"} & {one.speaker for one in found if one.split == "train"}
+        return sum(one.split == "dev" for one in found), bool(both)
+
+    assert held([20] * 10) == (20, False)
+    assert held([1] * 200) == (20, False)
+    count, both = held([1, 30, 2, 60, 35, 3, 50, 7])  # the share is 19
+    assert 1 <= count <= 38 and not both
+    assert held([50] * 4) == (20, True)
+    assert held([100] * 5) == (100, False) and held([100] * 5, 0.09) == (45, True)

@@ -11,9 +11,9 @@
 
 The corpus is one manifest, or a folder with manifests up to three levels down. The set is what lines say (split), else the
 name of the file or a folder; where nothing says any, all is for training. Where a language has no test set, 10 % of its
-training utterances (at most 500) are held out as one, by speakers or by texts (local/splits.py); so is dev. The language is what
-lines say (lang, language), else the name of the file or a folder, else languages=[...] of one. Of manifests beside each other,
-one that is just `train` stands for its variants (train_small).
+training utterances (at most 500) are held out as one, by speakers or by texts (local/splits.py); so is dev. The language is
+what lines say (lang, language), else the name of the file or a folder, else languages=[...] of one. Of manifests beside
+each other, one that is just `train` stands for its variants (train_small).
 
 Audio is named absolutely or from the manifest's folder. What is no plain file of one channel (commands, transforms, a channel
 of several) is copied as 16-bit WAV to out/audio. Checks and manifests: local/indic/transcribed.py.

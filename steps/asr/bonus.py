@@ -37,27 +37,26 @@ def with_bonus(exp: Experiment, conf: Any, bundle: Bundle, languages: Sequence[s
     errors = {}
     for bonus in sorted(conf.symbol_bonuses):
         search = replace(conf.search, symbol_bonus=bonus)
-        errors[search.symbol_bonus] = sum(count_errors(bundle, *own, search) for own in dev)
+        errors[search.symbol_bonus] = sum(word_errors(bundle, *own, search) for own in dev)
     best = min(errors, key=lambda bonus: errors[bonus])
     tried = ", ".join(f"{bonus:g} ({count})" for bonus, count in errors.items())
     exp.log.info("symbol bonus %g has the fewest word errors on dev: %s", best, tried)
     return replace(conf.search, symbol_bonus=best)
 
 
-def count_errors(bundle: Bundle, language: str, references: Sequence[str], samples: Sequence[Any], search: SearchConfig) -> int:
+def word_errors(bundle: Bundle, language: str, references: Sequence[str], samples: Sequence[Any], search: SearchConfig) -> int:
     """Word errors of the model of a bundle in utterances of a language."""
     import torch
 
-    from pyspeech.asr.config import UNION
     from pyspeech.asr.recognizer import recognize
     from pyspeech.text.normalize import normalize
-    from pyspeech.text.wer import align, count_errors as count
+    from pyspeech.text.wer import align, count_errors
 
-    told = None if bundle.model.config.structure in UNION[:1] else language
+    told = None if bundle.model.config.structure == "vanilla" else language
     with torch.inference_mode():
         results = recognize(bundle, samples, told, search)
     pairs = zip(references, results, strict=True)
-    return sum(count(align(normalize(text, language).split(), result.text.split()))["errors"] for text, result in pairs)
+    return sum(count_errors(align(normalize(text, language).split(), result.text.split()))["errors"] for text, result in pairs)
 
 
 def search_of(conf: Any, bundle: Bundle) -> SearchConfig:

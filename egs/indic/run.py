@@ -104,7 +104,7 @@ recipe.stage(
 
 recipe.stage(
     name="results",
-    config=["corpus", "systems", "start_from", "features", "model", "data", "train.average_best"],
+    config=["corpus", "systems", "start_from", "features", "model", "data", "train.average_best", "symbol_bonuses"],
     inputs=read_by_report,
     outputs=["results.json", "RESULTS.md", "figures"],
 )(report)

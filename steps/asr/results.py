@@ -82,7 +82,7 @@ def corpus_note(conf: Any, described: Mapping[str, Any]) -> str:
 
 
 def additions_note(conf: Any) -> str:
-    """List what the trainings had beyond the paper's; None where that is nothing."""
+    """List what trainings and search had beyond the paper's; None where that is nothing."""
     speeds = ", ".join(f"{speed:g}" for speed in conf.data.speeds)
     added = [
         f"the weights of {conf.start_from} to begin with" if conf.start_from != "random" else None,
@@ -92,10 +92,12 @@ def additions_note(conf: Any) -> str:
         f"voices of vocal tracts up to {conf.data.warp:g} times as short or long" if conf.data.warp > 1 else None,
         f"gains of up to {conf.data.channel_db:g} dB that differ over frequency" if conf.data.channel_db else None,
         "SpecAugment" if conf.data.augment else None,
+        f"pauses before and behind {100 * conf.data.pauses:g} % of the utterances" if conf.data.pauses else None,
         f"the mean of the {conf.train.average_best} best weights" if conf.train.average_best > 1 else None,
+        "a bonus for each symbol in the search, chosen on dev" if conf.symbol_bonuses else None,
     ]
     added = "; ".join(filter(None, added))
-    return added and f"Trained with what the paper does not mention: {added}."
+    return added and f"With what the paper does not mention: {added}."
 
 
 def parameters(exp: Experiment, conf: Any) -> dict[str, dict[str, float]]:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from pyspeech.asr.config import DataConfig, TransducerConfig
 from pyspeech.text.wer import score_utterances
 from steps.asr import figures
 from steps.asr.results import additions_note, corpus_note
@@ -171,24 +172,27 @@ def test_notes_say_what_is_missing_and_what_is_added():
     assert "It has no en-IN: the paper's figures of that and its averages are left out." in note and "| mr-IN" in note
     assert "It has no" not in corpus_note(SimpleNamespace(corpus="prompts"), {"es": described["mr-IN"]})
 
-    def additions(dropout=0.0, speeds=(), augment=False, best=1, warp=1.0, channel_db=0.0, start_from="random"):
+    def additions(start_from="random", bonuses=(), model=None, data=None, best=1):
         return additions_note(
             SimpleNamespace(
                 start_from=start_from,
-                model=SimpleNamespace(encoder="lstm", dropout=dropout),
-                data=SimpleNamespace(speeds=speeds, augment=augment, warp=warp, channel_db=channel_db),
+                symbol_bonuses=bonuses,
+                model=TransducerConfig(**model or {}),
+                data=DataConfig(**{"augment": False, **(data or {})}),
                 train=SimpleNamespace(average_best=best),
             )
         )
 
     assert not additions()
-    assert "not mention: the weights of /x to begin with." in additions(start_from="/x")
-    assert additions(0.1, [0.9, 1.1], True, 5) == (
-        "Trained with what the paper does not mention: dropout 0.1; copies of the training data at the speeds 0.9, 1.1; "
-        "SpecAugment; the mean of the 5 best weights."
+    assert additions("/x") == "With what the paper does not mention: the weights of /x to begin with."
+    assert additions(model={"dropout": 0.1}, data={"speeds": [0.9, 1.1], "augment": True}, best=5).endswith(
+        ": dropout 0.1; copies of the training data at the speeds 0.9, 1.1; SpecAugment; the mean of the 5 best weights."
     )
-    assert additions(warp=1.3, channel_db=10.0).endswith(
+    assert additions(data={"warp": 1.3, "channel_db": 10.0}).endswith(
         "voices of vocal tracts up to 1.3 times as short or long; gains of up to 10 dB that differ over frequency."
+    )
+    assert additions(data={"pauses": 0.5}, bonuses=[0, 0.3]).endswith(
+        ": pauses before and behind 50 % of the utterances; a bonus for each symbol in the search, chosen on dev."
     )
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspeech.text.units import Units
 
 OPSET = 17
+CHUNKS = 4  # of noise, that exported networks are compared with ours on
 WORD = "\u2581"  # starts a word in tokens.txt
 ENCODER_INPUTS = ("audio_signal", "length", "cache_last_channel", "cache_last_time", "cache_last_channel_len")
 DECODER_INPUTS = ("targets", "target_length", "states.1", "states.2")
@@ -68,7 +69,7 @@ def export_sherpa(bundle: Bundle, language: str, folder: str | Path) -> None:
         stream.writelines(f"{name} {number}\n" for number, name in enumerate(token_names(bundle.units[language])))
 
 
-def largest_difference(bundle: Bundle, language: str, folder: str | Path, chunks: int = 4) -> float:
+def largest_difference(bundle: Bundle, language: str, folder: str | Path) -> float:
     """Compare the logits of exported networks with the model's, for noise and the first symbols of the head.
 
     Returns the largest difference. What converts features of another kind is in both; stacking and normalisation are
@@ -79,7 +80,7 @@ def largest_difference(bundle: Bundle, language: str, folder: str | Path, chunks
     generator = torch.Generator().manual_seed(0)
     size = chunk_frames(bundle.fbank)
     bins = input_config(bundle.fbank).num_bins
-    frames = torch.randn(1, chunks * size, bins, generator=generator) - 8
+    frames = torch.randn(1, CHUNKS * size, bins, generator=generator) - 8
     caches = [cache.numpy() for cache in Encoder(model, front_end, 0).caches(1)]
     before, features, encoded = torch.from_numpy(caches[1][:, 0]), [], []
     for number, chunk in enumerate(frames.split(size, dim=1)):
@@ -116,11 +117,11 @@ def _session(path) -> Any:
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
-def features_difference(config: FbankConfig, stats: GlobalStats | None, chunks: int = 4) -> float:
+def features_difference(config: FbankConfig, stats: GlobalStats | None) -> float:
     """Compare the features of an exported model with ours, both with kind "nemo": the largest difference, for noise."""
     config = replace(config, kind="nemo", sampling_rate=RATE)
     size, front_end = chunk_frames(config), FrontEnd(config, stats)
-    count = chunks * size * config.shift + config.window - config.shift
+    count = CHUNKS * size * config.shift + config.window - config.shift
     noise = torch.randn(count, generator=torch.Generator().manual_seed(0)) * torch.linspace(-8, 0, count).exp()
     before, difference = torch.zeros(1, front_end.rows, config.num_bins), 0.0
     expected = stack(fbank(noise, config), config)

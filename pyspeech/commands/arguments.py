@@ -69,8 +69,8 @@ def add_device(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help=text)
 
 
-def add_json(parser: argparse.ArgumentParser, what: str = "all figures") -> None:
-    parser.add_argument("--json", metavar="FILE", type=new_file, help=f"also write {what}, with all digits, to FILE")
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", metavar="FILE", type=new_file, help="also write all figures, with all digits, to FILE")
 
 
 def new_file(text: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +14,7 @@ from pyspeech.asr.sherpa_graphs import RATE, Decoder, Encoder, FrontEnd, Joiner,
 from pyspeech.errors import UserError
 from pyspeech.features.fbank import fbank, stack
 from pyspeech.files import atomic_write
+from pyspeech.onnx_graph import trace, write_graph
 from pyspeech.text.graphemes import BLANK, WORD_START, GraphemeUnits
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from pyspeech.features.fbank import GlobalStats
     from pyspeech.text.units import Units
 
-OPSET = 17
 CHUNKS = 4  # of noise, that exported networks are compared with ours on
 WORD = "\u2581"  # starts a word in tokens.txt
 ENCODER_INPUTS = ("audio_signal", "length", "cache_last_channel", "cache_last_time", "cache_last_channel_len")
@@ -190,30 +188,9 @@ def _joiner_graph(joiner, bundle):
 
 def _traced(network, inputs, input_names, output_names, batch):
     """The graph of a network as ONNX; batch: {name of an input or output: its dimension of streams}."""
-    buffer = io.BytesIO()
-    # In torch 2 the tracing exporter has to be asked for; the other one needs a package more.
-    options = {} if torch.__version__.startswith("1.") else {"dynamo": False}
-    with warnings.catch_warnings(), torch.inference_mode():
-        warnings.simplefilter("ignore")  # of constants, which the sizes of a chunk are, and of LSTMs, whose states are given
-        torch.onnx.export(
-            network,
-            inputs,
-            buffer,  # pyright: ignore[reportArgumentType]
-            opset_version=OPSET,
-            input_names=list(input_names),
-            output_names=list(output_names),
-            dynamic_axes={name: {dimension: "B"} for name, dimension in batch.items()},
-            **options,  # pyright: ignore[reportArgumentType]
-        )
-    return buffer.getvalue()
+    axes = {name: {dimension: "B"} for name, dimension in batch.items()}
+    return trace(network, dict(zip(input_names, inputs, strict=True)), output_names, axes)
 
 
 def _write(path, graph, metadata):
-    import onnx
-
-    model = onnx.load_from_string(graph)
-    onnx.helper.set_model_props(model, {name: str(value) for name, value in metadata.items()})
-    model.producer_name, model.producer_version = "pyspeech", pyspeech.__version__
-    onnx.checker.check_model(model)
-    with atomic_write(path, "wb") as stream:
-        stream.write(model.SerializeToString())
+    write_graph(path, graph, {name: str(value) for name, value in metadata.items()})

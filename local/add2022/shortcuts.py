@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from local.add2022.manifests import SETS
 from local.splits import share_of
 from local.synthesis.recording_chain import FRAME, RATE, frame_levels
 from local.synthesis.vocoders import mel_filters, stft
@@ -164,7 +165,7 @@ def check_corpus(
     from lhotse import CutSet
 
     sets, pages = {}, []
-    for part in ("train", "dev", "adapt", "eval"):
+    for part in SETS:
         if (folder / f"{part}.jsonl.gz").exists():
             cuts = _some(list(CutSet.from_file(folder / f"{part}.jsonl.gz")), most)
             if not cuts:

@@ -78,9 +78,8 @@ def export(exp: Experiment, conf: Any) -> None:
     from pyspeech.sad.checkpoint import load_model
     from pyspeech.sad.onnx_export import export_onnx
 
-    export_onnx(
-        load_model(exp.dir / trained(conf)), exp.dir / "models/detector/model.onnx", read_points(exp), f"Made by {exp.command}."
-    )
+    model, target = load_model(exp.dir / trained(conf)), exp.dir / "models/detector/model.onnx"
+    export_onnx(model, target, read_points(exp), f"Made by {exp.command}.")
 
 
 def read_points(exp: Experiment) -> dict[str, OperatingPoint]:

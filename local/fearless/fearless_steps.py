@@ -123,9 +123,7 @@ def find_streams(corpus: Path, findings: Findings) -> dict[tuple[str, Key], Path
         if split is None:
             outside.append(path)
             continue
-        other = found.setdefault((split, stream_key(path.stem)), path)
-        if other is not path:
-            findings.problems.append((path, f"same name as {other}; one of the two must go"))
+        _add_once(found, split, path, findings)
     if outside:
         findings.remarks.append(
             (outside[0], f"{len(outside)} audio files like this one are in no folder Train, Dev or Eval and are not used")
@@ -148,10 +146,14 @@ def find_labels(corpus: Path, findings: Findings) -> dict[tuple[str, Key], Path]
         split, path = split_of(relative), corpus / relative
         if split is None:
             continue
-        other = found.setdefault((split, stream_key(path.stem)), path)
-        if other is not path:
-            findings.problems.append((path, f"same name as {other}; one of the two must go"))
+        _add_once(found, split, path, findings)
     return found
+
+
+def _add_once(found, split, path, findings):
+    other = found.setdefault((split, stream_key(path.stem)), path)
+    if other is not path:
+        findings.problems.append((path, f"same name as {other}; one of the two must go"))
 
 
 def pair(

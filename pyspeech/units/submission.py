@@ -224,8 +224,8 @@ class _Problems:
             value = found.get(name)
             if name not in found:
                 self.add(path, f"no entry '{name}'; expected {KINDS[kind]}")
-            elif value is None or kind and not isinstance(value, kind) or isinstance(value, str) and not value.strip():
-                self.add(path, f"'{name}' is {value!r}; expected {KINDS.get(kind, 'a value')}")
+            elif not isinstance(value, kind) or isinstance(value, str) and not value.strip():
+                self.add(path, f"'{name}' is {value!r}; expected {KINDS[kind]}")
         for name in found:
             if name not in required and name not in optional:
                 self.add(path, f"entry '{name}' is not expected; expected {', '.join([*required, *optional])}")

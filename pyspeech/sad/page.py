@@ -22,7 +22,7 @@ COLOURS = [("reference", "speech of the reference"), ("hit", "found"), ("miss", 
 
 
 def view(experiment, media) -> list[dict[str, Any]]:
-    """The sections of an experiment; see pyspeech.report.views."""
+    """The sections of an experiment; see pyspeech.report.page."""
     folder = experiment.folder
     sections, collar = [], _collar(folder)
     if panels := list(_thresholds(experiment, collar)):

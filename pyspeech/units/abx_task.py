@@ -36,16 +36,11 @@ ROWS = 1 << 18  # triplets in memory at a time
 LAYOUT = "expected an ABX task on `phone` across `speaker`, as ABXpy compiles it"
 
 
-def is_task(path: Path | str) -> bool:
-    """True if a file is HDF5, as compiled tasks are; False if it cannot be read."""
-    import h5py
-
-    return h5py.is_hdf5(str(path))
-
-
 def read_item_file(path: Path | str) -> list[Item]:
     """Items of an `.item` file or of a compiled task, whichever it is."""
-    return read_task(path) if is_task(path) else read_items(path)
+    import h5py
+
+    return read_task(path) if h5py.is_hdf5(str(path)) else read_items(path)
 
 
 def read_task(path: Path | str, wanted: Callable[[str], object] | None = None) -> list[Item]:

@@ -22,7 +22,7 @@ from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
 from pyspeech.sad.formats import SPEECH_LABELS
 from pyspeech.sad.labels import labels_of, read_labels
-from pyspeech.sad.segments import union
+from pyspeech.sad.segments import total, union
 from pyspeech.sad.timelines import lay_out
 
 USES = ("train", "dev", "eval")
@@ -117,6 +117,6 @@ def _write(out, split, rows, log, parts):
         write_rows(out / "reference" / split / f"{name}.txt", name, labels)
         write_rows(out / "turns" / split / f"{name}.txt", name, turns_of(labels))
         streams.append((recording.resample(RATE) if recording.sampling_rate != RATE else recording, speech, labels[-1][1]))
-        seconds, spoken = seconds + properties["duration"], spoken + float((speech[:, 1] - speech[:, 0]).sum())
+        seconds, spoken = seconds + properties["duration"], spoken + total(speech)
     write_split(out, split, streams)
     log.info("%s: %d real recordings, %.1f minutes, %.1f %% speech", split, len(rows), seconds / 60, 100 * spoken / seconds)

@@ -42,7 +42,8 @@ UNITS, VOICES = (5941, 100, 15.67), {"V001": (970, 2.0), "V002": (2563, 2.6)}  #
 SPOKEN, SPOKEN_SPEAKERS, SPOKEN_HOURS = 455, 24, 0.47
 PIECES, SPREAD = 40, 0.4  # of a set; deviation of the logarithm of their lengths
 CHARACTERS = 12  # of a text, a second
-LONGEST = 1800.0  # seconds of recordings that are read
+LONGEST, RATE = 1800.0, 16000  # seconds of recordings that are read, and Hz
+WORDS = 5000  # of a language
 
 
 def lay_out(name: str, recordings: Path | str, folder: Path | str, scale: float = 1.0) -> dict[str, float]:
@@ -60,21 +61,21 @@ def lay_out(name: str, recordings: Path | str, folder: Path | str, scale: float 
     return {"files": corpus.files, "hours": corpus.seconds / 3600}
 
 
-def read_recordings(folder: Path | str, rate: int = 16000) -> np.ndarray:
-    """Samples (N,) float32 of the recordings in a folder, one behind the other, half an hour at most."""
-    parts, left = [], round(LONGEST * rate)
+def read_recordings(folder: Path | str) -> np.ndarray:
+    """Samples (N,) float32 at RATE of the recordings in a folder, one behind the other, half an hour at most."""
+    parts, left = [], round(LONGEST * RATE)
     for path in find_audio([folder]):
         if left > 0:
-            parts.append(read_audio(path, rate)[0][:left])
+            parts.append(read_audio(path, RATE)[0][:left])
             left -= len(parts[-1])
     samples = np.concatenate(parts) if parts else np.zeros(0, np.float32)
-    if len(samples) < 30 * rate:
-        raise UserError(f"{folder}: {len(samples) / rate:.0f} s of audio; expected recordings of speech, half a minute or more")
+    if len(samples) < 30 * RATE:
+        raise UserError(f"{folder}: {len(samples) / RATE:.0f} s of audio; expected recordings of speech, half a minute or more")
     return samples
 
 
 class Corpus:
-    """Layout of a corpus in a folder, from samples (N,) at 16 kHz. Numbers of files are times `scale`, at least 2."""
+    """Layout of a corpus in a folder, from samples (N,) at RATE. Numbers of files are times `scale`, at least 2."""
 
     def __init__(self, samples: np.ndarray, folder: Path, scale: float) -> None:
         self.samples, self.folder, self.scale, self.rng = samples, folder, scale, np.random.default_rng(1)
@@ -83,9 +84,9 @@ class Corpus:
     def number(self, full: int) -> int:
         return max(2, round(self.scale * full))
 
-    def pieces(self, name: str, mean: float, rate: int, count: int = PIECES) -> list[tuple[Path, float]]:
+    def pieces(self, name: str, mean: float, rate: int) -> list[tuple[Path, float]]:
         """[(path, seconds)] of pieces of the recordings in .pieces/<name>: of lognormal lengths, their mean in seconds."""
-        ranks = (np.arange(count) + 0.5) / count
+        ranks = (np.arange(PIECES) + 0.5) / PIECES
         lengths = np.exp([SPREAD * NormalDist().inv_cdf(rank) for rank in ranks])
         made = []
         for number, seconds in enumerate(mean * lengths / lengths.mean()):
@@ -99,9 +100,9 @@ class Corpus:
         """Samples of about so many seconds at a rate, from behind the piece before."""
         from scipy.signal import resample_poly
 
-        places = (self.begin + np.arange(round(seconds * 16000))) % len(self.samples)
+        places = (self.begin + np.arange(round(seconds * RATE))) % len(self.samples)
         self.begin = int(places[-1]) + 1
-        return resample_poly(self.samples[places], rate, 16000)
+        return resample_poly(self.samples[places], rate, RATE)
 
     def link(self, piece: tuple[Path, float], path: Path | str) -> None:
         """Put a piece, (path, seconds), at a place of the corpus; the same file under another name."""
@@ -132,14 +133,14 @@ def lay_out_mucs(corpus: Corpus) -> None:
             corpus.write(folder / "transcription.txt", lines)
 
 
-def make_words(script: int, rng: np.random.Generator, number: int = 5000) -> list[str]:
+def make_words(script: int, rng: np.random.Generator) -> list[str]:
     """Words of one to four syllables of an Indic script, given by its first character, whose blocks are all alike."""
     assigned = [
         [chr(script + place) for place in range(*span) if unicodedata.name(chr(script + place), "")]
         for span in ((0x15, 0x3A), (0x3E, 0x4D))
     ]  # consonants, vowel signs
     consonants, vowels = assigned[0], ["", *assigned[1]]
-    return ["".join(rng.choice(consonants) + rng.choice(vowels) for _ in range(rng.integers(1, 5))) for _ in range(number)]
+    return ["".join(rng.choice(consonants) + rng.choice(vowels) for _ in range(rng.integers(1, 5))) for _ in range(WORDS)]
 
 
 def lay_out_fearless(corpus: Corpus) -> None:

@@ -12,18 +12,17 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from local.fearless.fearless_steps import LOUDEST_STREAM, OVERRUN, RATE, is_copied, write_rows
+from local.fearless.fearless_steps import LOUDEST_STREAM, OVERRUN, RATE, is_copied, make_copies, write_rows
 from pyspeech.audio.recordings import find_recordings
 from pyspeech.commands.terminal import some
 from pyspeech.data.audio_checks import check_audio
-from pyspeech.data.audio_files import copy_mono
 from pyspeech.data.manifests import clear, clear_split, write_split
 from pyspeech.data.problems import report_problems
-from pyspeech.engine.parts import Parts, file_state, in_parts
+from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
 from pyspeech.sad.formats import SPEECH_LABELS
 from pyspeech.sad.labels import labels_of, read_labels
-from pyspeech.sad.segments import union
+from pyspeech.sad.segments import total, union
 from pyspeech.sad.timelines import lay_out
 
 USES = ("train", "dev", "eval")
@@ -109,15 +108,8 @@ def _write(out, split, rows, log, parts):
     copies = {name: out / "audio" / split / f"{name}.wav" for name, _, properties, _ in rows if is_copied(properties)}
     clear_split(out, split, keep=list(copies.values()))
     clear(out, [], f"turns/{split}")
-    in_parts(
-        parts,
-        f"copies of real {split}",
-        lambda paths: str(copy_mono(*paths, RATE)),
-        {name: (path, copies[name]) for name, path, _, _ in rows if name in copies},
-        inputs=lambda paths: (paths, file_state(paths[0])),
-        files=lambda paths: paths[1:],
-        log=log,
-    )
+    copied = {name: (path, copies[name]) for name, path, _, _ in rows if name in copies}
+    make_copies(f"copies of real {split}", copied, log, parts)
     streams, seconds, spoken = [], 0.0, 0.0
     for name, path, properties, labels in rows:
         recording = Recording.from_file(copies.get(name, path).resolve(), recording_id=name)
@@ -125,6 +117,6 @@ def _write(out, split, rows, log, parts):
         write_rows(out / "reference" / split / f"{name}.txt", name, labels)
         write_rows(out / "turns" / split / f"{name}.txt", name, turns_of(labels))
         streams.append((recording.resample(RATE) if recording.sampling_rate != RATE else recording, speech, labels[-1][1]))
-        seconds, spoken = seconds + properties["duration"], spoken + float((speech[:, 1] - speech[:, 0]).sum())
+        seconds, spoken = seconds + properties["duration"], spoken + total(speech)
     write_split(out, split, streams)
     log.info("%s: %d real recordings, %.1f minutes, %.1f %% speech", split, len(rows), seconds / 60, 100 * spoken / seconds)

@@ -20,6 +20,7 @@ SPLIT_WORDS = {
 }
 SENTENCE_WORDS = 3  # texts of as many words on average are sentences
 ENOUGH_SPEAKERS = 5  # of which one may be held out
+SEED = 0  # of the draws of what is held out
 
 
 def share_of(name: str) -> float:
@@ -32,12 +33,10 @@ def share_of_words(text: str) -> float:
     return share_of(" ".join(re.findall(r"\w+", text.lower())))
 
 
-def hold_out(
-    utterances: Sequence[Utterance], share: float, split: str = "dev", limit: int = 500, seed: int = 0
-) -> list[Utterance]:
+def hold_out(utterances: Sequence[Utterance], share: float, split: str = "dev", limit: int = 500) -> list[Utterance]:
     """The utterances, with about a `share` of each language's training utterances moved into another split.
 
-    Which ones depends on their ids, speakers or texts and the seed alone, not on their order or on the other languages.
+    Which ones depends on their ids, speakers or texts alone, not on their order or on the other languages.
     Where at least 5 speakers are named, whole speakers are moved, up to twice the share. Else sentences are moved with all
     utterances of the same text, so that no text is on both sides; where the texts are words (fewer than 3 words on average,
     as with digits) or too few for that, each utterance is moved by itself. At most `limit` utterances a language (twice as
@@ -46,11 +45,11 @@ def hold_out(
     train = [utterance for utterance in utterances if utterance.split == "train"]
     moved = set()
     for language in {utterance.language for utterance in train}:
-        moved |= _chosen([utterance for utterance in train if utterance.language == language], share, limit, seed)
+        moved |= _chosen([utterance for utterance in train if utterance.language == language], share, limit)
     return [replace(utterance, split=split) if utterance.id in moved else utterance for utterance in utterances]
 
 
-def _chosen(utterances, share, limit, seed):
+def _chosen(utterances, share, limit):
     wanted = min(max(1, round(share * len(utterances))), limit, len(utterances) - 1)
     by_speaker, by_text = defaultdict(list), defaultdict(list)
     by_id = {utterance.id: [utterance.id] for utterance in utterances}
@@ -58,17 +57,17 @@ def _chosen(utterances, share, limit, seed):
         by_speaker[utterance.speaker].append(utterance.id)
         by_text[normalize(utterance.text, utterance.language)].append(utterance.id)
     if None not in by_speaker and len(by_speaker) >= ENOUGH_SPEAKERS:
-        drawn = _draw(by_speaker, wanted, seed, min(2 * wanted, len(utterances) - 1))
+        drawn = _draw(by_speaker, wanted, min(2 * wanted, len(utterances) - 1))
         if drawn:
             return drawn
     sentences = sum(len(text.split()) for text in by_text) >= SENTENCE_WORDS * len(by_text)
-    return (_draw(by_text, wanted, seed) if sentences else set()) or _draw(by_id, wanted, seed)
+    return (_draw(by_text, wanted) if sentences else set()) or _draw(by_id, wanted)
 
 
-def _draw(groups, wanted, seed, most=None):
+def _draw(groups, wanted, most=None):
     """Ids of `wanted` utterances or fewer, at most `most` (None: wanted), in whole groups, by a hash of the groups' names."""
     drawn = set()
-    for key in sorted(groups, key=lambda key: hashlib.md5(f"{seed} {key}".encode()).digest()):
+    for key in sorted(groups, key=lambda key: hashlib.md5(f"{SEED} {key}".encode()).digest()):
         if len(drawn) < wanted and len(drawn) + len(groups[key]) <= (most or wanted):
             drawn |= set(groups[key])
     return drawn

@@ -186,6 +186,7 @@ VOICES = {
 }
 LONGEST = 12.0  # seconds, of a clip with a text
 SHORTEST = 0.4
+SHORTEST_TURN = 0.5  # seconds
 PACE = (0.5, 1.8)  # characters per second, of the voice's median
 NO_SPEECH = ("silence", "beep", "ascending", "descending", "confbridge-join", "confbridge-leave")
 
@@ -319,7 +320,7 @@ def read_rttm(path: Path | str) -> dict[str, list[tuple[float, float, str]]]:
     return found
 
 
-def single_talker_turns(shortest: float = 0.5, rate: int = 8000) -> dict[str, dict[str, tuple[str, list[Path]]]]:
+def single_talker_turns(rate: int = 8000) -> dict[str, dict[str, tuple[str, list[Path]]]]:
     """Stretches in which one person talks alone: {split: {speaker: (sex, [wav paths])}}, `rate` Hz, cut into the cache.
 
     The stand-in for the packages' voices where they cannot be had: 27 people but only a few minutes.
@@ -336,7 +337,7 @@ def single_talker_turns(shortest: float = 0.5, rate: int = 8000) -> dict[str, di
             others = union([(a, b) for a, b, who in turns[name] if who != speaker])
             alone = clip(complement(others, len(samples) / rate), end)
             for piece, (first, last) in enumerate(np.maximum(alone, start)):
-                if last - first >= shortest:
+                if last - first >= SHORTEST_TURN:
                     path = folder / f"{name}-{number:03d}-{piece}.wav"
                     with atomic_path(path) as temporary:
                         part = samples[int(first * rate) : int(last * rate)]

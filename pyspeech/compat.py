@@ -114,8 +114,8 @@ class DamagedFile(UserError):
         self.reason = reason
 
 
-def load_checkpoint(path: Path | str, map_location: torch.device | str = "cpu") -> Any:
-    """Load what torch.save wrote to `path`, with tensors on `map_location`: only plain data and tensors; no code is run.
+def load_checkpoint(path: Path | str) -> Any:
+    """Load what torch.save wrote to `path`, with tensors on the CPU: only plain data and tensors; no code is run.
 
     Raises DamagedFile where the file is cut short, changed since, not a checkpoint, or holds other kinds of objects, and
     UserError where it is missing.
@@ -136,8 +136,8 @@ def load_checkpoint(path: Path | str, map_location: torch.device | str = "cpu") 
         if bad is not None:
             raise zipfile.BadZipFile(f"checksum of {bad} is wrong")
         if torch.__version__.startswith("1."):
-            return _load_plain(path, map_location)
-        return torch.load(path, map_location=map_location, weights_only=True)
+            return _load_plain(path)
+        return torch.load(path, map_location="cpu", weights_only=True)
     except (MemoryError, torch.cuda.OutOfMemoryError):
         raise
     except Exception as error:  # zipfile, pickle and torch raise nearly every kind
@@ -145,7 +145,7 @@ def load_checkpoint(path: Path | str, map_location: torch.device | str = "cpu") 
         raise DamagedFile(path, f"damaged or not a checkpoint ({reason})") from error
 
 
-def _load_plain(path, map_location):
+def _load_plain(path):
     """torch.load(weights_only=True) for torch 1.13.1, whose own refuses any Python float and ignores pickle_module."""
     import torch
     from torch import serialization
@@ -167,7 +167,7 @@ def _load_plain(path, map_location):
             return super().find_class(module, name)
 
     with serialization._open_zipfile_reader(str(path)) as archive:
-        return serialization._load(archive, map_location, types.SimpleNamespace(Unpickler=Unpickler), encoding="utf-8")
+        return serialization._load(archive, "cpu", types.SimpleNamespace(Unpickler=Unpickler), encoding="utf-8")
 
 
 def default_device() -> torch.device:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyspeech
 from pyspeech.errors import DownloadError, UserError
-from pyspeech.files import atomic_write
+from pyspeech.onnx_graph import write_graph
 
 if TYPE_CHECKING:
     import torch
@@ -102,15 +102,8 @@ def _check_header(path, kind, content):
 
 def write_onnx(path: str | Path, graph: bytes, kind: Kind, **content: Any) -> None:
     """Write an ONNX graph with what is needed to use it, whole or not at all; content: as of `write`, and JSON can hold it."""
-    import onnx
-
     header = {"kind": kind.name, "format": FORMAT, "version": pyspeech.__version__}
-    model = onnx.load_from_string(graph)
-    onnx.helper.set_model_props(model, {METADATA: json.dumps({**header, **_plain(content)})})
-    model.producer_name, model.producer_version = "pyspeech", pyspeech.__version__
-    onnx.checker.check_model(model)
-    with atomic_write(path, "wb") as stream:
-        stream.write(model.SerializeToString())
+    write_graph(path, graph, {METADATA: json.dumps({**header, **_plain(content)})})
 
 
 def open_onnx(path: str | Path, kind: Kind, build: Callable[[dict[str, Any]], Built]) -> tuple[Any, Built]:

@@ -24,6 +24,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
+from local.add2022.labelled import COLUMNS
 from pyspeech.errors import UserError
 from pyspeech.fetch.clones import find_clone, read_file
 from pyspeech.fetch.download import disk_errors, locked
@@ -32,7 +33,6 @@ from pyspeech.files import atomic_write
 
 LISTS = Path(__file__).with_name("public_list")
 RAW = "https://raw.githubusercontent.com"
-COLUMNS = ("path", "label", "system", "family", "speaker", "language", "original", "split", "page")
 
 
 class Page(NamedTuple):

@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from local.add2022.manifests import SETS
 from local.splits import share_of
-from local.synthesis.recording_chain import RATE, frame_levels
+from local.synthesis.recording_chain import FRAME, RATE, frame_levels
 from local.synthesis.vocoders import mel_filters, stft
 from pyspeech.data.audio_files import as_int16
 from pyspeech.data.cuts import read_samples
@@ -54,7 +55,7 @@ CHUNK = 100  # cuts that a process measures at a time
 def file_statistics(samples: np.ndarray) -> np.ndarray:
     """(14,) of samples (N,) int16, N > 0; see STATISTICS. Levels in dB."""
     signal = samples / 32768.0
-    levels = frame_levels(signal) if len(signal) >= 400 else np.array([-120.0])
+    levels = frame_levels(signal) if len(signal) >= FRAME else np.array([-120.0])
     loud = np.quantile(levels, 0.95)
     active = np.flatnonzero(levels > loud - 30.0)
     power = np.cumsum(np.square(np.abs(np.fft.rfft(signal))))
@@ -164,7 +165,7 @@ def check_corpus(
     from lhotse import CutSet
 
     sets, pages = {}, []
-    for part in ("train", "dev", "adapt", "eval"):
+    for part in SETS:
         if (folder / f"{part}.jsonl.gz").exists():
             cuts = _some(list(CutSet.from_file(folder / f"{part}.jsonl.gz")), most)
             if not cuts:

@@ -45,7 +45,7 @@ from pyspeech.engine.parts import Parts, in_parts
 from pyspeech.fetch.download import fetch_debian
 from pyspeech.fetch.unpack import unpack
 from pyspeech.sad.formats import write_reference
-from pyspeech.sad.segments import clip, union
+from pyspeech.sad.segments import clip, total, union
 
 SPLITS = fearless_mini.SPLITS
 KINDS = ("radio", "close", "quiet")
@@ -85,9 +85,9 @@ def plan(minutes: Mapping[str, Sequence[float]]) -> list[tuple[str, str, int, fl
     """[(split, kind, number, seconds)] of all recordings. minutes: {split: of each of KINDS}."""
     found = []
     for split in SPLITS:
-        for kind, total in zip(KINDS, minutes[split], strict=True):
-            count = max(1, round(total / STREAM_MINUTES[kind])) if total else 0
-            found += [(split, kind, index, 60.0 * total / count) for index in range(count)]
+        for kind, length in zip(KINDS, minutes[split], strict=True):
+            count = max(1, round(length / STREAM_MINUTES[kind])) if length else 0
+            found += [(split, kind, index, 60.0 * length / count) for index in range(count)]
     return found
 
 
@@ -251,8 +251,7 @@ def _write_manifests(out, log, recordings, tasks, found):
                 for folder, segments in (("reference", speech), ("turns", union(speech, gap=TURN_GAP))):
                     write_reference(out / folder / split / f"{stem}.txt", stem, segments, seconds)
                 rows.append((Recording.from_file(task[0], recording_id=stem), speech, None))
-                spoken = float(np.sum(speech[:, 1] - speech[:, 0])) if len(speech) else 0.0
-                totals[kind] = (totals[kind][0] + seconds, totals[kind][1] + spoken)
+                totals[kind] = (totals[kind][0] + seconds, totals[kind][1] + total(speech))
         if rows:
             write_split(out, split, rows)
             for kind, (seconds, spoken) in totals.items():

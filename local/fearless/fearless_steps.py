@@ -123,9 +123,7 @@ def find_streams(corpus: Path, findings: Findings) -> dict[tuple[str, Key], Path
         if split is None:
             outside.append(path)
             continue
-        other = found.setdefault((split, stream_key(path.stem)), path)
-        if other is not path:
-            findings.problems.append((path, f"same name as {other}; one of the two must go"))
+        _add_once(found, split, path, findings)
     if outside:
         findings.remarks.append(
             (outside[0], f"{len(outside)} audio files like this one are in no folder Train, Dev or Eval and are not used")
@@ -148,10 +146,14 @@ def find_labels(corpus: Path, findings: Findings) -> dict[tuple[str, Key], Path]
         split, path = split_of(relative), corpus / relative
         if split is None:
             continue
-        other = found.setdefault((split, stream_key(path.stem)), path)
-        if other is not path:
-            findings.problems.append((path, f"same name as {other}; one of the two must go"))
+        _add_once(found, split, path, findings)
     return found
+
+
+def _add_once(found, split, path, findings):
+    other = found.setdefault((split, stream_key(path.stem)), path)
+    if other is not path:
+        findings.problems.append((path, f"same name as {other}; one of the two must go"))
 
 
 def pair(
@@ -282,15 +284,7 @@ def write(out: Path, log: logging.Logger, split: str, rows: Sequence[Checked], p
     from lhotse import Recording
 
     copies = {path: copy_of(out, split, path) for path, properties, _ in rows if is_copied(properties)}
-    in_parts(
-        parts,
-        f"copies of {split}",
-        lambda paths: str(copy_mono(*paths, RATE)),
-        {copy.stem: (path, copy) for path, copy in copies.items()},
-        inputs=lambda paths: (paths, file_state(paths[0])),
-        files=lambda paths: paths[1:],
-        log=log,
-    )
+    make_copies(f"copies of {split}", {copy.stem: (path, copy) for path, copy in copies.items()}, log, parts)
     streams, rates = [], set()
     for path, _, labels in rows:
         name = stream_name(path)
@@ -314,6 +308,19 @@ def write(out: Path, log: logging.Logger, split: str, rows: Sequence[Checked], p
     if rates:
         log.info("%s: streams at %s Hz are resampled to %d Hz as they are read", split, sorted(rates), RATE)
     write_split(out, split, streams)
+
+
+def make_copies(kind: str, copies: Mapping[str, tuple[Path, Path]], log: logging.Logger, parts: Parts | None) -> None:
+    """Copy audio at 8 kHz, channels mixed. copies: {name: (audio file, its copy)}; kind: as for `in_parts`."""
+    in_parts(
+        parts,
+        kind,
+        lambda paths: str(copy_mono(*paths, RATE)),
+        copies,
+        inputs=lambda paths: (paths, file_state(paths[0])),
+        files=lambda paths: paths[1:],
+        log=log,
+    )
 
 
 def write_rows(path: Path, recording: str, rows: Iterable[Row]) -> None:

@@ -45,7 +45,7 @@ from pyspeech.engine.parts import Parts, in_parts
 from pyspeech.fetch.download import fetch_debian, fetch_pypi
 from pyspeech.fetch.unpack import unpack
 from pyspeech.sad.formats import write_reference
-from pyspeech.sad.segments import clip, union
+from pyspeech.sad.segments import clip, total, union
 
 VOICES = {
     "train": (
@@ -172,9 +172,9 @@ def make_stream(
 def plan(minutes: Sequence[float]) -> list[tuple[str, int, float]]:
     """Plan the streams of a corpus of (train, dev, eval) minutes: [(split, number, seconds)]."""
     streams = []
-    for split, total in zip(SPLITS, minutes, strict=True):
-        count = max(1, int(round(total / STREAM_MINUTES[split])))
-        streams += [(split, index, 60.0 * total / count) for index in range(count) if total > 0]
+    for split, length in zip(SPLITS, minutes, strict=True):
+        count = max(1, int(round(length / STREAM_MINUTES[split])))
+        streams += [(split, index, 60.0 * length / count) for index in range(count) if length > 0]
     return streams
 
 
@@ -245,17 +245,17 @@ def write_manifests(
 
     heights = {split: [] for split in SPLITS}
     for split in SPLITS:
-        rows, spoken, total = [], 0.0, 0.0
+        rows, spoken, heard = [], 0.0, 0.0
         for (name, _, seconds), task, made in zip(streams, tasks, found, strict=True):
             if name == split:
                 stem, speech = task[0].stem, made["speech"]
                 heights[split] += made["pitches"].tolist()
                 write_reference(out / "reference" / split / f"{stem}.txt", stem, speech, seconds)
                 rows.append((Recording.from_file(task[0], recording_id=stem), speech, None))
-                spoken, total = spoken + float(np.sum(speech[:, 1] - speech[:, 0])), total + seconds
+                spoken, heard = spoken + total(speech), heard + seconds
         if rows:
             write_split(out, split, rows)
-            log.info("%s: %d streams, %.1f minutes, %.1f %% speech", split, len(rows), total / 60.0, 100.0 * spoken / total)
+            log.info("%s: %d streams, %.1f minutes, %.1f %% speech", split, len(rows), heard / 60.0, 100.0 * spoken / heard)
     write_pitches(out, log, heights)
 
 

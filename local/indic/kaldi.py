@@ -21,10 +21,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from local.indic.languages import language_code
+from local.indic.languages import language_code, utterance_language
 from local.indic.lengths import NO_LIMIT, LengthLimit
 from local.indic.mucs import DEV_SHARE, GENERIC, SPLITS, split_of
-from local.indic.sets import of_languages, with_distinct_ids, without_variants
+from local.indic.sets import is_hidden, of_languages, with_distinct_ids, without_variants
 from local.indic.transcribed import write_corpus
 from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
@@ -84,7 +84,7 @@ def find_data_dirs(corpus: Path, log: logging.Logger) -> list[DataDir]:
         raise UserError(f"corpus={corpus}: {found}; expected the folder of {EXPECTED}")
     folders = []
     for pattern in ("*", "*/*", "*/*/*"):
-        found = {path.parent for path in corpus.glob(f"{pattern}/utt2spk") if not _hidden(path.relative_to(corpus))}
+        found = {path.parent for path in corpus.glob(f"{pattern}/utt2spk") if not is_hidden(path.relative_to(corpus))}
         folders += sorted(folder for folder in found if not set(folder.parents) & set(folders))
     parts = {}
     for folder in sorted(folders):
@@ -103,10 +103,6 @@ def find_data_dirs(corpus: Path, log: logging.Logger) -> list[DataDir]:
     return [parts[folder] for folder in without_variants(parts, group, lambda folder: folder.name.lower() in SPLITS, log)]
 
 
-def _hidden(path):
-    return any(name.startswith(".") for name in path.parts)
-
-
 def folder_language(names: Sequence[str]) -> str | None:
     """Code of the language that folder names say: the last known one, else a name above the last, as it is; or None."""
     said = [re.split(r"[\W_\d]+", name.lower()) for name in names]
@@ -116,10 +112,10 @@ def folder_language(names: Sequence[str]) -> str | None:
 
 
 def _language(utterance, part, languages):
-    if utterance.language:
-        return language_code(utterance.language) or utterance.language
-    if part.language or len(languages) == 1:
-        return part.language or language_code(languages[0]) or languages[0]
-    raise UserError(
-        f"{part.path}: neither utt2lang nor a folder's name says which language it is; add utt2lang, or say it: languages=[hi]"
-    )
+    language = utterance_language(utterance.language, part.language, languages)
+    if language is None:
+        raise UserError(
+            f"{part.path}: neither utt2lang nor a folder's name says which language it is; add utt2lang, or say it: "
+            "languages=[hi]"
+        )
+    return language

@@ -55,3 +55,13 @@ def language_code(name: str) -> str | None:
     if len(words) == 1:
         return f"{words[0]}-IN" if words[0] in INDIAN else words[0]
     return f"{words[0]}-{words[1].upper()}" if len(words) == 2 and len(words[1]) == 2 else None
+
+
+def utterance_language(said: str | None, above: str | None, wanted: Sequence[str]) -> str | None:
+    """Code of an utterance's language: that which it says itself, else that of the folder or file `above`, else the only one
+    `wanted`; None where nothing says any."""
+    if said:
+        return language_code(said) or said
+    if above or len(wanted) != 1:
+        return above
+    return language_code(wanted[0]) or wanted[0]

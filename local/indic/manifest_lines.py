@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from local.indic.languages import language_code
+from local.indic.languages import utterance_language
 from local.indic.lengths import LengthLimit
 from local.indic.mucs import SPLITS
 from pyspeech.audio.moved import found_again
@@ -181,12 +181,11 @@ def _named(utterances):
 
 
 def _language(said, manifest, languages):
-    if said:
-        return language_code(said) or said
-    if manifest.language or len(languages) == 1:
-        return manifest.language or language_code(languages[0]) or languages[0]
-    key = "language" if manifest.cuts else "lang"
-    raise ValueError(f"no language; expected {key} in it, a file or folder of that name, or languages=[hi]")
+    language = utterance_language(said, manifest.language, languages)
+    if language is None:
+        key = "language" if manifest.cuts else "lang"
+        raise ValueError(f"no language; expected {key} in it, a file or folder of that name, or languages=[hi]")
+    return language
 
 
 def located(name: str, manifest: Path) -> str:

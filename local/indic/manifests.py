@@ -28,7 +28,7 @@ from local.indic.languages import language_code
 from local.indic.lengths import NO_LIMIT, LengthLimit
 from local.indic.manifest_lines import SUFFIXES, Found, Manifest, probe, read_manifest
 from local.indic.mucs import DEV_SHARE, GENERIC, SPLITS, name_words, split_of
-from local.indic.sets import of_languages, with_distinct_ids, without_variants
+from local.indic.sets import is_hidden, of_languages, with_distinct_ids, without_variants
 from local.indic.transcribed import write_corpus
 from local.splits import hold_out
 from pyspeech.commands.terminal import some
@@ -88,7 +88,7 @@ def find_manifests(corpus: Path, log: logging.Logger) -> list[Manifest]:
     paths = [corpus]
     if corpus.is_dir():
         candidates = sorted(path for level in LEVELS for path in corpus.glob(level) if path.name.endswith(SUFFIXES))
-        paths = [path for path in candidates if path.is_file() and not _hidden(path.relative_to(corpus))]
+        paths = [path for path in candidates if path.is_file() and not is_hidden(path.relative_to(corpus))]
     root = corpus if corpus.is_dir() else corpus.parent
     manifests, others, told = {}, [], {}
     for path in paths:
@@ -120,10 +120,6 @@ def _used(manifests, told, log):
         return all(language_code(word) for word in words)
 
     return [manifests[path] for path in without_variants(said or manifests, group, plain, log)]
-
-
-def _hidden(path):
-    return any(name.startswith(".") for name in path.parts)
 
 
 def _stem(path):

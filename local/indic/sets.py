@@ -11,6 +11,11 @@ from pyspeech.data.manifests import Utterance
 from pyspeech.errors import UserError
 
 
+def is_hidden(path: Path) -> bool:
+    """Return True where a file or a folder of a relative path has a name that begins with a dot."""
+    return any(name.startswith(".") for name in path.parts)
+
+
 def without_variants(
     paths: Iterable[Path], group: Callable[[Path], Hashable], plain: Callable[[Path], bool], log: logging.Logger
 ) -> list[Path]:

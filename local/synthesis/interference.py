@@ -33,12 +33,12 @@ def carrier_noise(rng: Generator, talker: Talker, length: int) -> np.ndarray:
     return body * amplitude(radio.wander(rng, length, uniform(rng, 0.5, 3.0), uniform(rng, 0.2, 2.0)))
 
 
-def quiet_place(rng: Generator, spoken: np.ndarray, size: int, tries: int = 8) -> int:
+def quiet_place(rng: Generator, spoken: np.ndarray, size: int) -> int:
     """Start of `size` samples with as little speech as a few random tries find.
 
     spoken: number of speech samples before each sample, (N + 1,).
     """
-    starts = [int(rng.random() * (len(spoken) - 1 - size)) for _ in range(tries)]
+    starts = [int(rng.random() * (len(spoken) - 1 - size)) for _ in range(8)]
     return min(starts, key=lambda start: spoken[start + size] - spoken[start])
 
 

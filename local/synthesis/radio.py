@@ -159,10 +159,10 @@ def clip_softly(samples: np.ndarray, limit: float) -> np.ndarray:
     return limit * np.tanh(samples / limit)
 
 
-def tone(length: int, frequency: float, amount: float, phase: float = 0.0, edge: float = 0.005) -> np.ndarray:
+def tone(length: int, frequency: float, amount: float, edge: float = 0.005) -> np.ndarray:
     """Sine of RMS `amount`: (length,), with edges of `edge` seconds. A Quindar tone is 2525 or 2475 Hz for 250 ms."""
     time = np.arange(length) / RATE
-    return amount * np.sqrt(2.0) * tone_edges(length, edge) * np.sin(2.0 * np.pi * (frequency * time + phase))
+    return amount * np.sqrt(2.0) * tone_edges(length, edge) * np.sin(2.0 * np.pi * (frequency * time))
 
 
 def sine(frequency: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ from pyspeech.audio.coding import coded
 
 RATE = 16000
 MARGIN = 1600  # samples before and after the cut, for the ends of filters and coders
+FRAME, HOP = 400, 160  # samples: frames of 25 ms every 10 ms
 DEPTH = 30.0  # dB below the loud frames: what is quieter at either end is trimmed
 LOWEST = 80.0  # Hz: edge of the high-pass filter
 DISPERSION = 0.008  # seconds: the longest delay of the line, drawn anew for each 1 kHz
@@ -60,25 +61,25 @@ def draw(rng: np.random.Generator, samples: int, band: float) -> Recording:
     )
 
 
-def frame_levels(samples: np.ndarray, size: int = 400, hop: int = 160) -> np.ndarray:
+def frame_levels(samples: np.ndarray) -> np.ndarray:
     """Levels in dB of frames of 25 ms every 10 ms: (T,); none for less than a frame."""
-    if len(samples) < size:
+    if len(samples) < FRAME:
         return np.zeros(0)
     power = np.concatenate([[0.0], np.cumsum(np.square(samples))])
-    starts = np.arange(0, len(samples) - size + 1, hop)
-    return 10.0 * np.log10(np.maximum(power[starts + size] - power[starts], 0.0) / size + 1e-12)
+    starts = np.arange(0, len(samples) - FRAME + 1, HOP)
+    return 10.0 * np.log10(np.maximum(power[starts + FRAME] - power[starts], 0.0) / FRAME + 1e-12)
 
 
-def speech_bounds(samples: np.ndarray, depth: float = DEPTH) -> tuple[int, int]:
+def speech_bounds(samples: np.ndarray) -> tuple[int, int]:
     """(first, last) sample of speech by level; (0, 0) where there is none.
 
-    That is: from the first to the last frame within `depth` dB of the loud frames (95 % quantile).
+    That is: from the first to the last frame within DEPTH dB of the loud frames (95 % quantile).
     """
     levels = frame_levels(samples)
     if len(levels) == 0 or np.quantile(levels, 0.95) < -80.0:
         return 0, 0
-    active = np.flatnonzero(levels > np.quantile(levels, 0.95) - depth)
-    return int(active[0]) * 160, int(active[-1]) * 160 + 400
+    active = np.flatnonzero(levels > np.quantile(levels, 0.95) - DEPTH)
+    return int(active[0]) * HOP, int(active[-1]) * HOP + FRAME
 
 
 def cut(samples: np.ndarray, wanted: int, rng: np.random.Generator) -> np.ndarray:

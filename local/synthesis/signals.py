@@ -125,12 +125,12 @@ def ft8_message(rng: Generator, low: float) -> np.ndarray:
 def pocsag(rng: Generator, size: int) -> np.ndarray:
     """Pages one after another, as a receiver's discriminator gives them: square waves without their lowest frequencies."""
     baud = (512.0, 1200.0, 1200.0, 2400.0)[int(rng.random() * 4)]
-    track, position = np.zeros(size), 0
-    while position < size:
+
+    def page():
         bits = 2.0 * pocsag_bits(rng, 1 + int(6 * rng.random() ** 2)) - 1.0
-        wave = bits[np.minimum((np.arange(int(len(bits) * RATE / baud)) * baud / RATE).astype(np.int64), len(bits) - 1)]
-        radio.add(track, wave, position)
-        position += len(wave) + int(log_uniform(rng, 0.3, 8.0) * RATE)
+        return bits[np.minimum((np.arange(int(len(bits) * RATE / baud)) * baud / RATE).astype(np.int64), len(bits) - 1)]
+
+    track = _repeated(rng, size, page)
     return radio.convolve(track, radio.band_kernel(uniform(rng, 30.0, 250.0), uniform(rng, 2500.0, 3900.0)))
 
 

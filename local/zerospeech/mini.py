@@ -42,6 +42,7 @@ import numpy as np
 from local import voices
 from local.splits import share_of, share_of_words
 from local.synthesis.espeak import phonemes
+from local.zerospeech.lists import ITEM_HEADER
 from pyspeech.data.audio_files import write_audio
 from pyspeech.data.manifests import Utterance, clear, write_manifest
 from pyspeech.engine.parts import Parts, in_parts
@@ -63,7 +64,6 @@ HELD_OUT = 0.35  # share of the texts that are tested on
 MOST_TOKENS = 8  # of a triphone and speaker in abx.item
 LONGEST_ITEM = 1.0  # seconds
 MOST_SHORTEST = 0.5  # share of an utterance's phones as short as the models allow: more is no alignment
-ITEM_HEADER = "#file onset offset #phone prev-phone next-phone speaker"
 _DIALOG = re.compile(
     r'dialogId\("([^"]+)",\s*"([^"]*)",\s*"(?:[^"\\]|\\.)*"\)\s*'
     r'(?:--[^\n]*\s*)*dialogStr\("((?:[^"\\]|\\.)*)"\)'

@@ -69,8 +69,9 @@ class LanguageSampler:
         while left:
             step, place = [], rng.random()
             for language in draw_languages({language: seconds[language] for language in left}, self.together, rng):
-                if left[language]:  # the languages drawn before may have taken the last one
-                    step.append(_pop(left[language], place))
+                batches = left[language]
+                if batches:  # the languages drawn before may have taken the last one
+                    step.append(batches.pop(int(place * len(batches))))
             left = {language: batches for language, batches in left.items() if batches}
             yield np.concatenate(step)
 
@@ -94,8 +95,3 @@ def draw_languages(seconds: dict[str, float], count: int, rng: np.random.Generat
     points = (rng.random() + np.arange(count)) / count * ends[-1]
     chosen = np.searchsorted(ends, points, side="right").clip(max=len(ends) - 1)
     return [list(seconds)[index] for index in chosen]
-
-
-def _pop(entries, place):
-    """Take an entry out of a list, at a place from 0 (first) to 1 (excluded; behind the last)."""
-    return entries.pop(int(place * len(entries)))

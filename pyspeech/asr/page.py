@@ -16,7 +16,7 @@ COLOURS = [("wrong", "another word"), ("lost", "left out"), ("more", "put in"), 
 
 
 def view(experiment, media) -> list[dict[str, Any]]:
-    """The sections of an experiment; see pyspeech.report.views."""
+    """The sections of an experiment; see pyspeech.report.page."""
     folder = experiment.folder
     sections = []
     if confusions := list(_confusions(experiment)):

@@ -17,18 +17,14 @@ import torch
 
 if TYPE_CHECKING:
     from pyspeech.asr.checkpoint import Bundle
-    from pyspeech.asr.networks import Transducer
-
-
-def quantize(model: Transducer) -> Transducer:
-    """An int8 copy of a Transducer, in evaluation mode on the CPU; the model itself stays as it is."""
-    model, kinds = copy.deepcopy(model).cpu().eval(), {torch.nn.LSTM, torch.nn.Linear}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch 2.11: that another package is to do this one day
-        # LSTMs inside of modules are replaced, one at the root would not be; subclasses are left alone.
-        return torch.ao.quantization.quantize_dynamic(model, kinds, torch.qint8, inplace=True)
 
 
 def quantize_bundle(bundle: Bundle) -> Bundle:
-    """Quantise the result of `pyspeech.asr.checkpoint.load_model`: a bundle for the recognisers."""
-    return dataclasses.replace(bundle, model=quantize(bundle.model))
+    """Quantise the result of `pyspeech.asr.checkpoint.load_model`: a bundle for the recognisers, whose model is an int8 copy in
+    evaluation mode on the CPU; that of `bundle` stays as it is."""
+    model, kinds = copy.deepcopy(bundle.model).cpu().eval(), {torch.nn.LSTM, torch.nn.Linear}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch 2.11: that another package is to do this one day
+        # LSTMs inside of modules are replaced, one at the root would not be; subclasses are left alone.
+        quantized = torch.ao.quantization.quantize_dynamic(model, kinds, torch.qint8, inplace=True)
+    return dataclasses.replace(bundle, model=quantized)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +14,7 @@ from pyspeech.asr.sherpa_graphs import RATE, Decoder, Encoder, FrontEnd, Joiner,
 from pyspeech.errors import UserError
 from pyspeech.features.fbank import fbank, stack
 from pyspeech.files import atomic_write
+from pyspeech.onnx_graph import trace, write_graph
 from pyspeech.text.graphemes import BLANK, WORD_START, GraphemeUnits
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from pyspeech.features.fbank import GlobalStats
     from pyspeech.text.units import Units
 
-OPSET = 17
+CHUNKS = 4  # of noise, that exported networks are compared with ours on
 WORD = "\u2581"  # starts a word in tokens.txt
 ENCODER_INPUTS = ("audio_signal", "length", "cache_last_channel", "cache_last_time", "cache_last_channel_len")
 DECODER_INPUTS = ("targets", "target_length", "states.1", "states.2")
@@ -68,7 +67,7 @@ def export_sherpa(bundle: Bundle, language: str, folder: str | Path) -> None:
         stream.writelines(f"{name} {number}\n" for number, name in enumerate(token_names(bundle.units[language])))
 
 
-def largest_difference(bundle: Bundle, language: str, folder: str | Path, chunks: int = 4) -> float:
+def largest_difference(bundle: Bundle, language: str, folder: str | Path) -> float:
     """Compare the logits of exported networks with the model's, for noise and the first symbols of the head.
 
     Returns the largest difference. What converts features of another kind is in both; stacking and normalisation are
@@ -79,7 +78,7 @@ def largest_difference(bundle: Bundle, language: str, folder: str | Path, chunks
     generator = torch.Generator().manual_seed(0)
     size = chunk_frames(bundle.fbank)
     bins = input_config(bundle.fbank).num_bins
-    frames = torch.randn(1, chunks * size, bins, generator=generator) - 8
+    frames = torch.randn(1, CHUNKS * size, bins, generator=generator) - 8
     caches = [cache.numpy() for cache in Encoder(model, front_end, 0).caches(1)]
     before, features, encoded = torch.from_numpy(caches[1][:, 0]), [], []
     for number, chunk in enumerate(frames.split(size, dim=1)):
@@ -116,11 +115,11 @@ def _session(path) -> Any:
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
-def features_difference(config: FbankConfig, stats: GlobalStats | None, chunks: int = 4) -> float:
+def features_difference(config: FbankConfig, stats: GlobalStats | None) -> float:
     """Compare the features of an exported model with ours, both with kind "nemo": the largest difference, for noise."""
     config = replace(config, kind="nemo", sampling_rate=RATE)
     size, front_end = chunk_frames(config), FrontEnd(config, stats)
-    count = chunks * size * config.shift + config.window - config.shift
+    count = CHUNKS * size * config.shift + config.window - config.shift
     noise = torch.randn(count, generator=torch.Generator().manual_seed(0)) * torch.linspace(-8, 0, count).exp()
     before, difference = torch.zeros(1, front_end.rows, config.num_bins), 0.0
     expected = stack(fbank(noise, config), config)
@@ -189,30 +188,9 @@ def _joiner_graph(joiner, bundle):
 
 def _traced(network, inputs, input_names, output_names, batch):
     """The graph of a network as ONNX; batch: {name of an input or output: its dimension of streams}."""
-    buffer = io.BytesIO()
-    # In torch 2 the tracing exporter has to be asked for; the other one needs a package more.
-    options = {} if torch.__version__.startswith("1.") else {"dynamo": False}
-    with warnings.catch_warnings(), torch.inference_mode():
-        warnings.simplefilter("ignore")  # of constants, which the sizes of a chunk are, and of LSTMs, whose states are given
-        torch.onnx.export(
-            network,
-            inputs,
-            buffer,  # pyright: ignore[reportArgumentType]
-            opset_version=OPSET,
-            input_names=list(input_names),
-            output_names=list(output_names),
-            dynamic_axes={name: {dimension: "B"} for name, dimension in batch.items()},
-            **options,  # pyright: ignore[reportArgumentType]
-        )
-    return buffer.getvalue()
+    axes = {name: {dimension: "B"} for name, dimension in batch.items()}
+    return trace(network, dict(zip(input_names, inputs, strict=True)), output_names, axes)
 
 
 def _write(path, graph, metadata):
-    import onnx
-
-    model = onnx.load_from_string(graph)
-    onnx.helper.set_model_props(model, {name: str(value) for name, value in metadata.items()})
-    model.producer_name, model.producer_version = "pyspeech", pyspeech.__version__
-    onnx.checker.check_model(model)
-    with atomic_write(path, "wb") as stream:
-        stream.write(model.SerializeToString())
+    write_graph(path, graph, {name: str(value) for name, value in metadata.items()})

@@ -17,6 +17,7 @@ OCTAVE_COST = 0.02  # of the correlation, for each octave of the lag
 VOICED = 0.5  # least correlation of a voiced frame
 LOUD_DB = 25.0  # quieter frames, relative to the loudest, are not voiced
 CHUNK = 1000  # frames at a time
+LEAST = 5  # voiced frames of a recording that has a pitch
 
 
 def pitch_track(samples: np.ndarray, sampling_rate: int) -> np.ndarray:
@@ -39,11 +40,11 @@ def pitch_track(samples: np.ndarray, sampling_rate: int) -> np.ndarray:
     return np.where(voiced, pitches[np.concatenate(places)], 0.0)
 
 
-def median_pitch(samples: np.ndarray, sampling_rate: int, least: int = 5) -> float:
-    """Median F0 of the voiced frames of samples (N,), Hz; nan where there are fewer than `least` of them."""
+def median_pitch(samples: np.ndarray, sampling_rate: int) -> float:
+    """Median F0 of the voiced frames of samples (N,), Hz; nan where there are fewer than LEAST of them."""
     track = pitch_track(samples, sampling_rate)
     voiced = track[track > 0]
-    return float(np.median(voiced)) if len(voiced) >= least else float("nan")
+    return float(np.median(voiced)) if len(voiced) >= LEAST else float("nan")
 
 
 def _best_peak(correlation):

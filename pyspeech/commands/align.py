@@ -19,7 +19,7 @@ from pathlib import Path
 
 from pyspeech.asr.aligned import FORMATS, render
 from pyspeech.asr.config import KIND, language_among
-from pyspeech.commands.arguments import add_device, add_inputs, add_transducer, tool_parser
+from pyspeech.commands.arguments import add_device, add_inputs, add_transducer, channel_of, tool_parser
 from pyspeech.commands.terminal import process_each, set_up_messages, shown_name, some, speed
 from pyspeech.errors import UserError
 from pyspeech.model_file import find_model
@@ -114,8 +114,7 @@ class Work:
         if name not in self.texts:
             raise UserError(f"{name}: no text in {self.options.text}")
         alignment = self.align(recording, name)
-        channel = recording.channel if self.options.channel is None else self.options.channel
-        alignment.channel = (channel or 0) + 1
+        alignment.channel = (channel_of(recording, self.options) or 0) + 1
         text = render(self.options.format, alignment, self.options.symbols)
         self.status.clear()
         if self.options.output:

@@ -6,10 +6,14 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyspeech.audio.raw import ENCODINGS, RawFormat
 from pyspeech.commands import COMMANDS
 from pyspeech.errors import UserError
+
+if TYPE_CHECKING:
+    from pyspeech.audio.recordings import Recording
 
 
 class ToolParser(argparse.ArgumentParser):
@@ -41,6 +45,11 @@ def _channel_or_all(text):
     return text if text == "all" else int(text)
 
 
+def channel_of(recording: Recording, options: argparse.Namespace) -> int | None:
+    """The channel of a recording to use, by --channel or as the recording says; None: the mean of all."""
+    return options.channel if isinstance(options.channel, int) else recording.channel
+
+
 def add_transducer(parser: argparse.ArgumentParser) -> None:
     """Add --model, the transducer to use."""
     parser.add_argument(
@@ -69,8 +78,8 @@ def add_device(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help=text)
 
 
-def add_json(parser: argparse.ArgumentParser, what: str = "all figures") -> None:
-    parser.add_argument("--json", metavar="FILE", type=new_file, help=f"also write {what}, with all digits, to FILE")
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", metavar="FILE", type=new_file, help="also write all figures, with all digits, to FILE")
 
 
 def new_file(text: str) -> str:
@@ -87,6 +96,22 @@ def whole_number(text: str, least: int = 1) -> int:
     if value < least:
         raise argparse.ArgumentTypeError(f"{text} is not a whole number of {least} or more")
     return value
+
+
+def add_bootstrap(parser: argparse.ArgumentParser, units: bool = True, draws: bool = True) -> None:
+    """Add the options of a bootstrap: --resample (units), --draws (draws) and --seed."""
+    if units:
+        parser.add_argument(
+            "--resample",
+            choices=("utterance", "speaker"),
+            default="utterance",
+            help="unit that the bootstrap of the intervals draws (default: utterance)",
+        )
+    if draws:
+        parser.add_argument(
+            "--draws", metavar="N", type=whole_number, default=1000, help="number of bootstrap draws (default: 1000)"
+        )
+    parser.add_argument("--seed", metavar="N", type=seed, default=0, help="random seed of the bootstrap (default: 0)")
 
 
 def seed(text: str) -> int:

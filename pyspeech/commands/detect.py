@@ -28,8 +28,8 @@ import sys
 import time
 from pathlib import Path
 
-from pyspeech.commands.arguments import add_inputs, add_raw, raw_format, tool_parser, whole_number
-from pyspeech.commands.detect_outputs import Done, channel_of, channel_suffix, process, summary
+from pyspeech.commands.arguments import add_inputs, add_raw, channel_of, raw_format, tool_parser, whole_number
+from pyspeech.commands.detect_outputs import Done, channel_suffix, process, summary
 from pyspeech.commands.terminal import process_each, set_up_messages, shown_name, stop_at_interrupt
 from pyspeech.errors import UserError
 from pyspeech.files import format_of

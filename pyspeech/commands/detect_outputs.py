@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyspeech.commands.arguments import raw_format
+from pyspeech.commands.arguments import channel_of, raw_format
 from pyspeech.commands.terminal import shown_name, speed
 from pyspeech.files import atomic_write
 
@@ -49,11 +49,6 @@ def process(recording: Recording, detect: Detector, options: argparse.Namespace,
     if options.cut:
         _cut(recording, found, channel, options)
     return Done("" if options.output else text, found.duration, total(found.segments), time.perf_counter() - begin)
-
-
-def channel_of(recording: Recording, options: argparse.Namespace) -> int | None:
-    """The channel of a recording to use; None: the mean of all."""
-    return options.channel if isinstance(options.channel, int) else recording.channel
 
 
 def summary(done: Done) -> str:

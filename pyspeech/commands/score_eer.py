@@ -24,7 +24,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from pyspeech.commands.arguments import add_json, seed, tool_parser, whole_number
+from pyspeech.commands.arguments import add_bootstrap, add_json, tool_parser
 from pyspeech.commands.terminal import set_up_messages, some
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
@@ -116,16 +116,7 @@ def parser():
         action="store_true",
         help="score only utterances with scores, and name the others; otherwise missing scores are an error",
     )
-    parser.add_argument(
-        "--resample",
-        choices=("utterance", "speaker"),
-        default="utterance",
-        help="unit that the bootstrap of the intervals draws (default: utterance)",
-    )
-    parser.add_argument(
-        "--draws", metavar="N", type=whole_number, default=1000, help="number of bootstrap draws (default: 1000)"
-    )
-    parser.add_argument("--seed", metavar="N", type=seed, default=0, help="random seed of the bootstrap (default: 0)")
+    add_bootstrap(parser)
     add_json(parser)
     parser.add_argument("--det", metavar="PNG", type=png, help="plot misses against false alarms (DET curve)")
     return parser

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 
-from pyspeech.commands.arguments import add_json, length, seed, tool_parser, whole_number
+from pyspeech.commands.arguments import add_bootstrap, add_json, length, tool_parser
 from pyspeech.commands.terminal import some
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
@@ -53,9 +53,6 @@ def parser():
     parser.add_argument("--labels", metavar="FILE", required=True, help="labels of genuine and fake parts")
     parser.add_argument("--unit", metavar="S", type=length, default=0.16, help="length of a unit in seconds (default: 0.16)")
     parser.add_argument("--partial", action="store_true", help="score only recordings with scores, and name the others")
-    parser.add_argument(
-        "--draws", metavar="N", type=whole_number, default=1000, help="number of bootstrap draws (default: 1000)"
-    )
-    parser.add_argument("--seed", metavar="N", type=seed, default=0, help="random seed of the bootstrap (default: 0)")
+    add_bootstrap(parser, units=False)
     add_json(parser)
     return parser

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 
-from pyspeech.commands.arguments import add_json, seed, tool_parser
+from pyspeech.commands.arguments import add_bootstrap, add_json, tool_parser
 from pyspeech.commands.terminal import some
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
@@ -62,13 +62,7 @@ def parser():
         help="count missing words as correct if they stand in parentheses in a trn or stm of references (sclite -D)",
     )
     parser.add_argument("--cer", action="store_true", help="also print the character error rate (code points and spaces)")
-    parser.add_argument(
-        "--resample",
-        choices=("utterance", "speaker"),
-        default="utterance",
-        help="unit that the bootstrap of the intervals draws (default: utterance)",
-    )
-    parser.add_argument("--seed", metavar="N", type=seed, default=0, help="random seed of the bootstrap (default: 0)")
+    add_bootstrap(parser, draws=False)
     return parser
 
 

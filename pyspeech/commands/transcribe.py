@@ -28,6 +28,7 @@ from pyspeech.asr.transcripts import FORMATS, NIST, Transcript, render
 from pyspeech.commands.arguments import (
     add_raw,
     add_transducer,
+    channel_of,
     length,
     number,
     number_or_inf,
@@ -262,7 +263,7 @@ class Work:
     def _read(self, recording, stopped):
         """Blocks of mono samples at the model's sampling rate."""
         options, rate = self.options, self.recognizer.sampling_rate
-        channel = recording.channel if options.channel is None else options.channel
+        channel = channel_of(recording, options)
         if recording.path == "-" and (options.stream or self.raw):
             from pyspeech.audio.live import stream_live
 
@@ -307,8 +308,8 @@ class Work:
         self._count_in(recording, segments, duration)
 
     def _render(self, recording, segments, duration, first_subtitle=1):
-        channel = recording.channel if self.options.channel is None else self.options.channel
-        transcript = Transcript(shown_name(recording), segments, duration, (channel or 0) + 1)
+        channel = (channel_of(recording, self.options) or 0) + 1
+        transcript = Transcript(shown_name(recording), segments, duration, channel)
         return render(self.options.format, transcript, self.options.nbest, first_subtitle)
 
     def _print(self, recording, text):

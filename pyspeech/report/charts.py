@@ -12,6 +12,7 @@ from typing import Any
 WIDTH, HEIGHT = 600, 260
 LEFT, RIGHT, TOP, BOTTOM = 54, 10, 10, 36
 TABLE_ROWS = 12  # of a table beside a chart: of longer curves at equal distances
+TICKS = 6  # of an axis, at most, and one
 
 Points = Sequence[tuple[float, float]]
 
@@ -95,9 +96,9 @@ def _limits(values):
     return low, high
 
 
-def round_numbers(low: float, high: float, most: int = 6) -> list[float]:
-    """Multiples of 1, 2 or 5 times a power of ten between two numbers, at most `most` + 1 of them."""
-    rough = (high - low) / most
+def round_numbers(low: float, high: float) -> list[float]:
+    """Multiples of 1, 2 or 5 times a power of ten between two numbers, at most TICKS + 1 of them."""
+    rough = (high - low) / TICKS
     power = 10.0 ** math.floor(math.log10(rough))
     distance = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * (1 - 1e-9))
     first, last = math.ceil(low / distance - 1e-9), math.floor(high / distance + 1e-9)

@@ -171,8 +171,8 @@ def _take(curves, step, rest):
             curves.setdefault(prefix + match[1], {})[step] = float(match[2])
 
 
-def thinned(points: list, most: int = MOST_POINTS) -> list:
-    """At most so many of the points, at equal distances, the first and the last among them."""
-    if len(points) <= most:
+def thinned(points: list) -> list:
+    """At most MOST_POINTS of the points, at equal distances, the first and the last among them."""
+    if len(points) <= MOST_POINTS:
         return points
-    return [points[round(index * (len(points) - 1) / (most - 1))] for index in range(most)]
+    return [points[round(index * (len(points) - 1) / (MOST_POINTS - 1))] for index in range(MOST_POINTS)]

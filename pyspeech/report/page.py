@@ -6,6 +6,7 @@ Jinja2 templates, which escape it.
 
 from __future__ import annotations
 
+import importlib
 import logging
 import shutil
 import time
@@ -17,11 +18,18 @@ from pyspeech.files import atomic_write
 from pyspeech.report import blocks, charts
 from pyspeech.report.experiment import Experiment, read_experiment
 from pyspeech.report.media import AUDIO, LIMIT, Media
-from pyspeech.report.views import view
 
 PAGE = "index.html"
 FIRST_CURVES = ("loss", "accuracy")  # what is minimised on dev stands after these
 HIDDEN_CURVES = ("lr", "grad_norm")
+# {a file or folder of an experiment, as a pattern: the module of its task, whose `view(experiment, media)` gives sections,
+# {"id", "title", "template", ...}: the template of that name shows the rest}
+VIEWS = {
+    "corpus/reference": "pyspeech.sad.page",
+    "decoded": "pyspeech.asr.page",
+    "scores/*/*/*.txt": "pyspeech.spoof.page",
+    "units/*/*/*": "pyspeech.units.page",
+}
 log = logging.getLogger(__name__)
 
 
@@ -54,6 +62,14 @@ def write_page(folders: Sequence[Path | str], out: Path | str, limit: int = LIMI
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     log.info("%s: %.1f MB, made in %.1f s", out / PAGE, size / 1e6, time.monotonic() - begun)
     return out / PAGE
+
+
+def view(experiment: Experiment, media: Media) -> list[dict[str, Any]]:
+    """The sections of the task that an Experiment belongs to, by what is in its folder; none for a task without a view."""
+    for pattern, module in VIEWS.items():
+        if next(experiment.folder.glob(pattern), None):
+            return importlib.import_module(module).view(experiment, media)
+    return []
 
 
 def _number_equal_names(experiments):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from pyspeech.audio.moved import found_again
+from pyspeech.data.utterances import read_lines
 
 
 @dataclass
@@ -23,23 +25,10 @@ class Source:
 
 def read_sources(corpus: Path | str, name: str) -> list[Source]:
     """Read `corpus`/<name>.jsonl.gz; empty where there is none."""
-    path = Path(corpus) / f"{name}.jsonl.gz"
-    if not path.is_file():
-        return []
-    with gzip.open(path, "rt", encoding="utf-8") as stream:
-        return [_source(json.loads(line), Path(corpus)) for line in stream]
+    return [_source(json.loads(line), corpus) for line in read_lines(Path(corpus) / f"{name}.jsonl.gz")]
 
 
 def _source(cut, corpus):
     supervisions = cut.get("supervisions") or [{}]
-    audio = Path(cut["recording"]["sources"][0]["source"])
-    return Source(cut["id"], cut["recording"]["id"], _found(audio, corpus), cut["start"], cut["duration"], supervisions[0])
-
-
-def _found(audio, corpus):
-    """An audio file that the manifest places in the folder of the corpus is looked for there where the folder has moved."""
-    parts = audio.parts
-    if corpus.name in parts and not audio.exists():
-        inside = corpus.joinpath(*parts[len(parts) - parts[::-1].index(corpus.name) :])
-        return inside if inside.exists() else audio
-    return audio
+    audio = Path(found_again(cut["recording"]["sources"][0]["source"], corpus))
+    return Source(cut["id"], cut["recording"]["id"], audio, cut["start"], cut["duration"], supervisions[0])

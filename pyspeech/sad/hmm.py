@@ -7,7 +7,7 @@ with probability 0.1. So every stretch of noise or speech lasts at least 5 frame
 changes of class. All states of a class share its emission, so only the log-likelihood ratio of the classes matters.
 
 `viterbi` works on all chunks of a recording at once, `viterbi_thresholds` also on those of several thresholds.
-Both equal the frame-by-frame `viterbi_sequential` exactly:
+Both equal the frame-by-frame form exactly, which tests compare them with:
 - Scores are rounded to multiples of 2^-20, so every sum is exact in float64, however the recording is cut.
 - Forward: each chunk starts from a guess of its initial score vector; afterwards a chunk whose guess differs from the
   vector its predecessor ended with starts anew from that vector, until none differs. The first chunk's start is the true
@@ -69,24 +69,6 @@ def viterbi_each(sequences: Iterable[ArrayLike], config: HmmConfig | None = None
         at_once = max(1, SIDE_BY_SIDE // max(1, -(-len(checked) // CHUNK)))
         rows = [checked, *map(_checked, itertools.islice(sequences, at_once - 1))]
         yield from _decode(np.stack(rows), config)
-
-
-def viterbi_sequential(llr: ArrayLike, config: HmmConfig | None = None) -> np.ndarray:
-    """Decode like `viterbi`, but frame by frame: the plain form that tests compare with."""
-    config = config or HmmConfig()
-    llr = _checked(llr)
-    num_states = 2 * config.states
-    stay, move = _transition_scores(config)
-    scores = np.zeros(num_states)
-    moved = np.zeros((len(llr), num_states), bool)
-    for t, ratio in enumerate(llr):
-        scores, moved[t] = _step(scores, ratio, stay, move, config.states)
-    decisions = np.zeros(len(llr), bool)
-    state = int(scores.argmax())
-    for t in range(len(llr) - 1, -1, -1):
-        decisions[t] = state >= config.states
-        state = (state - moved[t, state]) % num_states
-    return decisions
 
 
 def _step(scores, ratio, stay, move, states):

@@ -11,9 +11,7 @@ short-time Fourier transform is a product with its matrix.
 
 from __future__ import annotations
 
-import io
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -22,12 +20,11 @@ import torch
 from torch.nn import functional
 
 from pyspeech.model_file import write_onnx
+from pyspeech.onnx_graph import trace
 from pyspeech.sad.config import KIND, OperatingPoint, StftConfig
 from pyspeech.sad.networks import SadNetwork
 from pyspeech.sad.piece_network import scoring_network
 from pyspeech.sad.pieces import first_state, state_shapes
-
-OPSET = 17
 
 
 def export_onnx(model: SadNetwork, path: str | Path, points: Mapping[str, OperatingPoint], card: str = "") -> None:
@@ -45,22 +42,7 @@ def traced(model: SadNetwork) -> bytes:
     network.stft = MatrixStft(network.stft_config)
     network.eval()
     inputs, outputs, axes = (_chunk if network.in_chunks else _piece)(network)
-    buffer = io.BytesIO()
-    # In torch 2 the tracing exporter has to be asked for; the other one needs a package more.
-    options = {} if torch.__version__.startswith("1.") else {"dynamo": False}
-    with warnings.catch_warnings(), torch.inference_mode():
-        warnings.simplefilter("ignore")  # of constants, which the shapes of a configuration are
-        torch.onnx.export(
-            network,
-            tuple(inputs.values()),
-            buffer,  # pyright: ignore[reportArgumentType]
-            opset_version=OPSET,
-            input_names=list(inputs),
-            output_names=outputs,
-            dynamic_axes=axes,
-            **options,  # pyright: ignore[reportArgumentType]
-        )
-    return buffer.getvalue()
+    return trace(network, inputs, outputs, axes)
 
 
 def _piece(network):

@@ -12,6 +12,7 @@ import numpy as np
 from pyspeech.report.charts import line_chart
 from pyspeech.report.examples import curve, example, heard, lane, section, threshold
 from pyspeech.report.sources import read_sources
+from pyspeech.sad.scoring import covers
 
 WORST = 4  # misses, and false alarms, of each system that are shown
 SECONDS, MOST_SECONDS = 12.0, 30.0  # of a picture; of one with a longer error
@@ -21,7 +22,7 @@ COLOURS = [("reference", "speech of the reference"), ("hit", "found"), ("miss", 
 
 
 def view(experiment, media) -> list[dict[str, Any]]:
-    """The sections of an experiment; see pyspeech.report.views."""
+    """The sections of an experiment; see pyspeech.report.page."""
     folder = experiment.folder
     sections, collar = [], _collar(folder)
     if panels := list(_thresholds(experiment, collar)):
@@ -150,21 +151,13 @@ def _decisions(streams, systems, collar):
 def _both(left, right):
     """The time in both of two lists of segments, (n, 2) each sorted and disjoint."""
     edges = np.unique(np.concatenate([left.ravel(), right.ravel()]))
-    return _kept(edges, _inside(left, edges) & _inside(right, edges))
+    return _kept(edges, covers(left, edges) & covers(right, edges))
 
 
 def _without(left, right):
     """The time in the first, and not in the second."""
     edges = np.unique(np.concatenate([left.ravel(), right.ravel()]))
-    return _kept(edges, _inside(left, edges) & ~_inside(right, edges))
-
-
-def _inside(segments, times):
-    """Whether a segment [start, end) has each of the times."""
-    if not len(segments):
-        return np.zeros(len(times), bool)
-    index = np.searchsorted(segments[:, 0], times, side="right") - 1
-    return (index >= 0) & (times < segments[np.maximum(index, 0), 1])
+    return _kept(edges, covers(left, edges) & ~covers(right, edges))
 
 
 def _kept(edges, inside):

@@ -102,7 +102,7 @@ def _overlaps(speech, nonspeech, hypothesis):
     """
     borders = np.unique(np.concatenate([speech, nonspeech, hypothesis]).reshape(-1))
     pieces = np.diff(borders)
-    in_speech, in_nonspeech, in_hypothesis = (_covers(kind, borders[:-1]) for kind in (speech, nonspeech, hypothesis))
+    in_speech, in_nonspeech, in_hypothesis = (covers(kind, borders[:-1]) for kind in (speech, nonspeech, hypothesis))
     masks = {
         "speech_s": in_speech,
         "nonspeech_s": in_nonspeech,
@@ -114,7 +114,7 @@ def _overlaps(speech, nonspeech, hypothesis):
     return {name: float(np.cumsum(pieces[mask])[-1]) if mask.any() else 0.0 for name, mask in masks.items()}
 
 
-def _covers(segments, times):
+def covers(segments: np.ndarray, times: np.ndarray) -> np.ndarray:
     """For each time: whether a segment [start, end) contains it. segments (n, 2) disjoint and sorted, times (m,)."""
     if len(segments) == 0:
         return np.zeros(len(times), dtype=bool)

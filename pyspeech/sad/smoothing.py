@@ -7,7 +7,6 @@ segment RNN needs neither: its any-segment rule is part of its scores.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,9 +14,6 @@ from numpy.typing import ArrayLike
 from pyspeech.errors import UserError
 from pyspeech.sad.config import SMOOTHINGS, OperatingPoint
 from pyspeech.sad.segments import decided_segments
-
-if TYPE_CHECKING:
-    from pyspeech.sad.hmm import HmmConfig
 
 MEDIAN_FRAMES = 25
 
@@ -112,22 +108,22 @@ def median_filter(values: ArrayLike, length: int = MEDIAN_FRAMES) -> np.ndarray:
     return running_median(np.pad(values, half, mode="edge"), length)[half : half + len(values)]
 
 
-def hmm_smooth(scores: ArrayLike, threshold: float, config: HmmConfig | None = None) -> np.ndarray:
+def hmm_smooth(scores: ArrayLike, threshold: float) -> np.ndarray:
     """Most likely speech frames (T,) bool under the HMM of the statistical SAD, for posteriors (T,) in (0, 1).
 
     The log-likelihood ratio of a frame is logit(score) - logit(threshold): by itself, a frame is speech where its score
-    exceeds the threshold. config: HmmConfig.
+    exceeds the threshold.
     """
-    from pyspeech.sad.hmm import HmmConfig, viterbi
+    from pyspeech.sad.hmm import viterbi
 
-    return viterbi(_logit(scores) - _logit(threshold), config or HmmConfig())
+    return viterbi(_logit(scores) - _logit(threshold))
 
 
-def hmm_smooth_thresholds(scores: ArrayLike, thresholds: ArrayLike, config: HmmConfig | None = None) -> Iterator[np.ndarray]:
-    """Yield `hmm_smooth(scores, threshold, config)` for each of the thresholds (n,): many are decoded at once."""
+def hmm_smooth_thresholds(scores: ArrayLike, thresholds: ArrayLike) -> Iterator[np.ndarray]:
+    """Yield `hmm_smooth(scores, threshold)` for each of the thresholds (n,): many are decoded at once."""
     from pyspeech.sad.hmm import viterbi_thresholds
 
-    yield from viterbi_thresholds(_logit(scores), _logit(thresholds), config)
+    yield from viterbi_thresholds(_logit(scores), _logit(thresholds))
 
 
 class OnlineDecisions:

@@ -24,6 +24,7 @@ from pyspeech.sad import gmm
 from pyspeech.sad.config import StatisticalConfig
 from pyspeech.sad.gliding import voice_llr
 from pyspeech.sad.hmm import viterbi_each
+from pyspeech.sad.smoothing import keep_peaks
 from pyspeech.sad.stat_energies import FrameEnergies, frame_energies
 from pyspeech.sad.voicing import voicing_llr, voicing_step
 
@@ -61,7 +62,7 @@ class Detection:
         biased = (self.llr - np.where(self.told, threshold, max(threshold, 0.0)) for threshold in thresholds)
         for decisions in viterbi_each(biased) if config.decision == "hmm" else (row > 0 for row in biased):
             decisions = fill_pauses(decisions, round(config.fill_seconds / config.frame_shift))
-            yield drop_segments(decisions, self.clear)
+            yield keep_peaks(decisions, self.clear)
 
 
 def detect(
@@ -243,27 +244,12 @@ def _voicing_of(energies):
 
 def fill_pauses(decisions: np.ndarray, longest: int) -> np.ndarray:
     """Pauses of less than `longest` frames between two stretches of speech become speech: bool (T,) -> bool (T,)."""
-    edges = _stretches(decisions)
+    edges = np.flatnonzero(np.diff(decisions, prepend=False, append=False)).reshape(-1, 2)
     filled = decisions.copy()
     for end, start in zip(edges[:-1, 1], edges[1:, 0], strict=True):
         if start - end < longest:
             filled[end:start] = True
     return filled
-
-
-def drop_segments(decisions: np.ndarray, evidence: np.ndarray) -> np.ndarray:
-    """Stretches of speech without a single frame of `evidence` are none: both bool (T,) -> bool (T,)."""
-    edges = _stretches(decisions)
-    found = np.concatenate(([0], np.cumsum(evidence)))
-    kept = decisions.copy()
-    for start, end in edges[found[edges[:, 1]] == found[edges[:, 0]]]:
-        kept[start:end] = False
-    return kept
-
-
-def _stretches(decisions):
-    """First frame of each stretch of speech and the first one behind it: bool (T,) -> int (n, 2)."""
-    return np.flatnonzero(np.diff(np.concatenate(([False], decisions, [False])).astype(np.int8))).reshape(-1, 2)
 
 
 def _nothing(num_frames, config):

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import math
-import warnings
 from pathlib import Path
 
 import torch
 
 from pyspeech.model_file import write_onnx
+from pyspeech.onnx_graph import trace
 from pyspeech.spoof.config import KIND
 from pyspeech.spoof.detector import Detector
 from pyspeech.spoof.front_ends.spectra import LogMel
 from pyspeech.spoof.networks import DetectorNetwork, LcnnBlstm, MaxFeatureMap2d, log_odds
-
-OPSET = 17
 
 
 def export_onnx(detector: Detector, path: str | Path) -> None:
@@ -35,21 +32,8 @@ def export_onnx(detector: Detector, path: str | Path) -> None:
 
 def traced(model: DetectorNetwork) -> bytes:
     """The graph of a network, without metadata."""
-    buffer, form = io.BytesIO(), (_Lcnn if isinstance(model, LcnnBlstm) else _Traceable)(model).eval()
-    options = {} if torch.__version__.startswith("1.") else {"dynamo": False}
-    with warnings.catch_warnings(), torch.inference_mode():
-        warnings.simplefilter("ignore")  # of constants, which the shapes of a configuration are
-        torch.onnx.export(
-            form,
-            (torch.randn(1, 4 * model.sampling_rate),),
-            buffer,  # pyright: ignore[reportArgumentType]
-            opset_version=OPSET,
-            input_names=["samples"],
-            output_names=["score"],
-            dynamic_axes={"samples": {1: "N"}},
-            **options,  # pyright: ignore[reportArgumentType]
-        )
-    return buffer.getvalue()
+    form = (_Lcnn if isinstance(model, LcnnBlstm) else _Traceable)(model).eval()
+    return trace(form, {"samples": torch.randn(1, 4 * model.sampling_rate)}, ["score"], {"samples": {1: "N"}})
 
 
 class _Traceable(torch.nn.Module):

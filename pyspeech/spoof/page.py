@@ -39,7 +39,7 @@ class Scored:
 
 
 def view(experiment, media) -> list[dict[str, Any]]:
-    """The sections of an experiment; see pyspeech.report.views."""
+    """The sections of an experiment; see pyspeech.report.page."""
     folder = experiment.folder
     sets = _sets(folder)
     scored = list(_scored(experiment, sets))

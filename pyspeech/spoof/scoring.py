@@ -27,19 +27,12 @@ from pyspeech.spoof.score_files import AsvScores
 DRAWS = 1000  # of the bootstrap
 DRAWN_AT_ONCE = 4_000_000
 BLOCK = 1024  # utterances whose speakers are counted at a time
-
-
-@dataclass(frozen=True)
-class TandemCosts:
-    """Priors and costs of ASVspoof 2019, 2021 and 5."""
-
-    spoof_prior: float = 0.05
-    target_prior: float = 0.95 * 0.99
-    nontarget_prior: float = 0.95 * 0.01
-    asv_miss: float = 1.0
-    asv_false_alarm: float = 10.0
-    detector_miss: float = 1.0
-    detector_false_alarm: float = 10.0
+# Priors and costs of ASVspoof 2019, 2021 and 5
+SPOOF_PRIOR, TARGET_PRIOR, NONTARGET_PRIOR = 0.05, 0.95 * 0.99, 0.95 * 0.01
+ASV_MISS, ASV_FALSE_ALARM = 1.0, 10.0
+DETECTOR_MISS, DETECTOR_FALSE_ALARM = 1.0, 10.0
+# What the rates of misses and of false alarms count in the DCF
+MISS_WEIGHT, ALARM_WEIGHT = (1 - SPOOF_PRIOR) * DETECTOR_MISS, SPOOF_PRIOR * DETECTOR_FALSE_ALARM
 
 
 @dataclass(frozen=True)
@@ -74,59 +67,46 @@ def cllr(genuine: ArrayLike, fake: ArrayLike) -> float:
     return float((np.logaddexp(0, -genuine).mean() + np.logaddexp(0, fake).mean()) / (2 * np.log(2)))
 
 
-def min_cost(genuine: ArrayLike, fake: ArrayLike, costs: TandemCosts = TandemCosts()) -> float:
+def min_cost(genuine: ArrayLike, fake: ArrayLike) -> float:
     """Return the min DCF, normalised, 0 to 1."""
     _, alarm_rates, miss_rates = det_points(genuine, fake)
-    miss_weight, alarm_weight = _cost_weights(costs)
-    return float(np.min(miss_weight * miss_rates + alarm_weight * alarm_rates) / min(miss_weight, alarm_weight))
+    return float(np.min(MISS_WEIGHT * miss_rates + ALARM_WEIGHT * alarm_rates) / min(MISS_WEIGHT, ALARM_WEIGHT))
 
 
-def actual_cost(genuine: ArrayLike, fake: ArrayLike, costs: TandemCosts = TandemCosts()) -> float:
+def actual_cost(genuine: ArrayLike, fake: ArrayLike) -> float:
     """Return the DCF at the threshold that is best for log-likelihood ratios (natural logarithm), normalised, 0 or more."""
     genuine, fake = _checked(genuine, fake)
-    miss_weight, alarm_weight = _cost_weights(costs)
-    threshold = np.log(alarm_weight / miss_weight)
-    cost = miss_weight * np.mean(genuine < threshold) + alarm_weight * np.mean(fake >= threshold)
-    return float(cost / min(miss_weight, alarm_weight))
+    threshold = np.log(ALARM_WEIGHT / MISS_WEIGHT)
+    cost = MISS_WEIGHT * np.mean(genuine < threshold) + ALARM_WEIGHT * np.mean(fake >= threshold)
+    return float(cost / min(MISS_WEIGHT, ALARM_WEIGHT))
 
 
-def _cost_weights(costs):
-    """What the rates of misses and of false alarms count in the DCF."""
-    return (1 - costs.spoof_prior) * costs.detector_miss, costs.spoof_prior * costs.detector_false_alarm
-
-
-def min_tandem_cost(
-    genuine: ArrayLike, fake: ArrayLike, asv: AsvRates, costs: TandemCosts = TandemCosts(), whole: bool = False
-) -> float:
+def min_tandem_cost(genuine: ArrayLike, fake: ArrayLike, asv: AsvRates, whole: bool = False) -> float:
     """Return the min t-DCF, normalised, 0 to 1.
 
     Args:
         genuine: Scores (n,).
         fake: Scores (m,).
         asv: Rates of speaker verification.
-        costs: Priors and costs.
         whole: Whether the cost of speaker verification by itself counts too, as in ASVspoof 2021.
 
     Raises:
         UserError: where ASV is so bad that the cost is not defined.
     """
-    miss_weight, alarm_weight = tandem_weights(asv, costs)
+    miss_weight, alarm_weight = tandem_weights(asv)
     _, alarm_rates, miss_rates = det_points(genuine, fake)
     base = 0.0
     if whole:
-        base = costs.target_prior * costs.asv_miss * asv.miss
-        base += costs.nontarget_prior * costs.asv_false_alarm * asv.false_alarm
+        base = TARGET_PRIOR * ASV_MISS * asv.miss
+        base += NONTARGET_PRIOR * ASV_FALSE_ALARM * asv.false_alarm
     cost = base + miss_weight * miss_rates + alarm_weight * alarm_rates
     return float(np.min(cost) / (base + min(miss_weight, alarm_weight)))
 
 
-def tandem_weights(asv: AsvRates, costs: TandemCosts = TandemCosts()) -> tuple[float, float]:
+def tandem_weights(asv: AsvRates) -> tuple[float, float]:
     """Weights of the detector's miss and false-alarm rates in the t-DCF, both more than 0; UserError otherwise."""
-    miss_weight = (
-        costs.target_prior * (costs.detector_miss - costs.asv_miss * asv.miss)
-        - costs.nontarget_prior * costs.asv_false_alarm * asv.false_alarm
-    )
-    alarm_weight = costs.detector_false_alarm * costs.spoof_prior * (1 - asv.spoof_miss)
+    miss_weight = TARGET_PRIOR * (DETECTOR_MISS - ASV_MISS * asv.miss) - NONTARGET_PRIOR * ASV_FALSE_ALARM * asv.false_alarm
+    alarm_weight = DETECTOR_FALSE_ALARM * SPOOF_PRIOR * (1 - asv.spoof_miss)
     if not min(miss_weight, alarm_weight) > 0:
         raise UserError(
             f"t-DCF: not defined for speaker verification that accepts {asv.false_alarm:.1%} of other "

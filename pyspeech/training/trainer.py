@@ -65,7 +65,6 @@ class Trainer:
     validate       validate(model) -> {name: number}, called in evaluation mode, without gradients, with the same random
                    numbers each time. The weights with the lowest `config.minimize` are the best; None: the last are.
     choose_after   only weights of later steps are candidates for the best, such as those since an augmentation began
-    schedule       schedule(step, epoch) -> factor for the learning rate, instead of the one in `config`
     log            a logging.Logger
     extra          plain data stored in best.pt, such as the network's configuration, for whoever loads the model
 
@@ -83,7 +82,6 @@ class Trainer:
         config: TrainConfig,
         folder: str | Path,
         validate: Callable[[Any], dict[str, float]] | None = None,
-        schedule: Callable[[int, int], float] | None = None,
         log: logging.Logger | None = None,
         extra: Any = None,
         choose_after: int = 0,
@@ -99,7 +97,6 @@ class Trainer:
         self.model, self.optimizer, self.batches = model, optimizer, batches
         self.config, self.folder, self.validate, self.extra = config, Path(folder), validate, extra
         self.choose_after = choose_after
-        self.schedule = schedule or (lambda step, epoch: learning_rate_factor(config, step))
         self.log = log or logging.getLogger(__name__)
         if distributed.rank():
             self.log = logging.Logger("silent", logging.CRITICAL)
@@ -152,7 +149,7 @@ class Trainer:
     def _step(self, batches):
         """One update of the weights; whether there was a batch left for it."""
         position = self.position
-        factor = self.schedule(position.step, position.epoch)
+        factor = learning_rate_factor(self.config, position.step)
         for parameters, lr in zip(self.optimizer.param_groups, self._base_lrs, strict=True):
             parameters["lr"] = lr * factor
         self.clock.begin()

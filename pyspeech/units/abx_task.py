@@ -36,22 +36,15 @@ ROWS = 1 << 18  # triplets in memory at a time
 LAYOUT = "expected an ABX task on `phone` across `speaker`, as ABXpy compiles it"
 
 
-def is_task(path: Path | str) -> bool:
-    """True if a file is HDF5, as compiled tasks are; False if it cannot be read."""
-    import h5py
-
-    return h5py.is_hdf5(str(path))
-
-
 def read_item_file(path: Path | str) -> list[Item]:
     """Items of an `.item` file or of a compiled task, whichever it is."""
-    return read_task(path) if is_task(path) else read_items(path)
+    import h5py
+
+    return read_task(path) if h5py.is_hdf5(str(path)) else read_items(path)
 
 
-def read_task(
-    path: Path | str, on: str = "phone", across: str = "speaker", wanted: Callable[[str], object] | None = None
-) -> list[Item]:
-    """Items of a compiled task, in the order of its blocks, each with a label of the columns `on` and `across`.
+def read_task(path: Path | str, wanted: Callable[[str], object] | None = None) -> list[Item]:
+    """Items of a compiled task, in the order of its blocks, each with its phone and its speaker.
 
     wanted: file name -> whether it is of interest; blocks without any such are passed over. [] where that is all of them.
     UserError for a file that is no task, of other columns, or without all triplets of its items.
@@ -60,7 +53,7 @@ def read_task(
 
     try:
         with h5py.File(path, "r") as task:
-            items = [item for block in _blocks(task) for item in _block_items(task, *block, (on, across), wanted, path)]
+            items = [item for block in _blocks(task) for item in _block_items(task, *block, wanted, path)]
     except (KeyError, ValueError, IndexError, RuntimeError) as error:
         raise UserError(f"{path}: not a task that can be read ({' '.join(str(error).split())}); {LAYOUT}") from None
     except OSError as error:
@@ -79,14 +72,14 @@ def _blocks(task: Any):
     return [(name, triplets["data"], begin, end) for name, (begin, end) in zip(names, edges, strict=True)]
 
 
-def _block_items(task, name, triplets, begin, end, columns, wanted, path):
+def _block_items(task, name, triplets, begin, end, wanted, path):
     """The items of a block that are in a triplet."""
     table = _columns(task["feat_dbs"][name]["table"])
     if wanted and not any(wanted(file) for file in table["file"]):
         return []
     regressors = task["regressors"][name]
     datasets = [_text(one) for one in regressors["indexed_datasets"][:]]
-    labels = [f"{column}_{number}" for column in columns for number in (1, 2)]
+    labels = [f"{column}_{number}" for column in ("phone", "speaker") for number in (1, 2)]
     if missing := [label for label in labels if label not in datasets]:
         raise UserError(f"{path}: its triplets have {', '.join(sorted(datasets))}, no {', '.join(missing)}; {LAYOUT}")
     values = [[_text(value) for value in regressors["indexes"][label][:]] for label in labels]

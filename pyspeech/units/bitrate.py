@@ -26,11 +26,6 @@ from pyspeech.units.features_files import SUFFIXES, read_text
 LISTED_SUFFIXES = {*SUFFIXES, ".wav", ".flac"}
 
 
-def bitrate(sequences: Iterable[tuple[ArrayLike, float]]) -> float:
-    """Bits per second of an iterable of (rows, seconds), as for `measure`."""
-    return measure(sequences)["bitrate"]
-
-
 def measure(sequences: Iterable[tuple[ArrayLike, float]]) -> dict[str, float]:
     """The bitrate and what it is made of.
 

@@ -60,13 +60,12 @@ class DurationSampler:
     """Sampler of every utterance once per epoch, in batches of similar durations, the batches in random order, for
     BatchLoader.
 
-    data: UnitDataConfig; an utterance longer than its batch_seconds is a batch of its own. With shuffle=False the batches
-    are the same each time, from short to long: for validation.
+    data: UnitDataConfig; an utterance longer than its batch_seconds is a batch of its own.
     """
 
-    def __init__(self, cuts: Iterable[Cut], data: UnitDataConfig, seed: int, shuffle: bool = True) -> None:
+    def __init__(self, cuts: Iterable[Cut], data: UnitDataConfig, seed: int) -> None:
         data.check()
-        self.cuts, self.data, self.seed, self.shuffle, self.epoch = list(cuts), data, seed, shuffle, 0
+        self.cuts, self.data, self.seed, self.epoch = list(cuts), data, seed, 0
         if not self.cuts:
             raise UserError("no utterance to train on; check the corpus")
 
@@ -77,14 +76,12 @@ class DurationSampler:
         from lhotse import CutSet
 
         rng = np.random.default_rng([self.seed, self.epoch])
-        jitter = DURATION_JITTER if self.shuffle else 0.0
         durations = np.array([cut.duration for cut in self.cuts])
         if self.data.crop_seconds:
             durations = np.minimum(durations, self.data.crop_seconds)
-        order = np.argsort(durations * (1 + rng.uniform(-jitter, jitter, len(durations))), kind="stable")
+        order = np.argsort(durations * (1 + rng.uniform(-DURATION_JITTER, DURATION_JITTER, len(durations))), kind="stable")
         batches = split_batches(order, self.data.batch_seconds, self.data.max_utterances, durations.__getitem__)
-        if self.shuffle:
-            rng.shuffle(batches)
+        rng.shuffle(batches)
         for batch in batches:
             yield CutSet.from_cuts(self.cuts[index] for index in batch)
 
@@ -93,8 +90,7 @@ class UnitDataset(torch.utils.data.Dataset):
     """Data set of batches: dataset[cuts] is the batch of these utterances.
 
     speakers: names in the order of their indices. features: MfccConfig, with `stats` where it needs them. data:
-    UnitDataConfig. magnitudes: whether the batch has them, for the inverter, which hears voices as they are. crop: whether
-    to crop and to warp as `data` says; for training.
+    UnitDataConfig. magnitudes: whether the batch has them, for the inverter, which hears voices as they are.
     """
 
     def __init__(
@@ -104,12 +100,11 @@ class UnitDataset(torch.utils.data.Dataset):
         data: UnitDataConfig,
         stats: GlobalStats | None = None,
         magnitudes: bool = False,
-        crop: bool = True,
     ) -> None:
         data.check()
         self.speakers = {speaker: index for index, speaker in enumerate(speakers)}
-        self.features, self.data, self.crop = features, data, crop and data.crop_seconds > 0
-        self.warp = data.warp if crop and not magnitudes else 1.0
+        self.features, self.data = features, data
+        self.warp = 1.0 if magnitudes else data.warp
         self.read = FeatureReader(features, stats, magnitudes, int(data.cache_gigabytes * 2**30), raw=self.warp > 1)
 
     def __getitem__(self, cuts: Iterable[Cut]) -> dict[str, Any]:
@@ -147,9 +142,9 @@ class UnitDataset(torch.utils.data.Dataset):
 
     def _crop_frames(self):
         """Frames that the pieces of a batch have at most, or None for whole utterances."""
-        if not self.crop:
-            return None
         data = self.data
+        if not data.crop_seconds:
+            return None
         seconds = np.random.uniform(data.shortest_crop or data.crop_seconds, data.crop_seconds)
         return max(1, round(seconds / self.features.frame_seconds))
 

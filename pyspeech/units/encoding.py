@@ -38,17 +38,12 @@ def encode(bundle: Bundle, samples: np.ndarray, name: str = "recording") -> tupl
     least 1. The arrays are numpy's. UserError where N is 0, which names what this is (`name`).
     """
     codes = encode_blocks(bundle, [samples], name)
-    return codes, code_vectors(bundle, codes)
+    return codes, bundle.model.codebook.cpu().numpy()[codes]  # pyright: ignore[reportCallIssue]
 
 
 def encode_blocks(bundle: Bundle, blocks: Iterable[np.ndarray], name: str = "recording") -> np.ndarray:
     """The codes alone of the joined blocks, an iterable of samples (n,); no more than a window and a block are kept."""
     return np.concatenate([_encode_window(bundle, samples)[kept] for samples, kept in _windows(bundle, blocks, name)])
-
-
-def code_vectors(bundle: Bundle, codes: np.ndarray) -> np.ndarray:
-    """Look up the vectors (C, D) float32 of codes (C,), numpy's."""
-    return bundle.model.codebook.cpu().numpy()[codes]  # pyright: ignore[reportCallIssue]
 
 
 def code_times(bundle: Bundle, num_codes: int, num_samples: int) -> tuple[np.ndarray, np.ndarray]:

@@ -22,7 +22,7 @@ ITERATIONS = 40  # 32 reach 23.7 dB on the mean of ten sentences, and 20 dB in o
 MOMENTUM = 0.99
 
 
-def griffin_lim(magnitudes: torch.Tensor, config: StftConfig, iterations: int = ITERATIONS, seed: int = 0) -> torch.Tensor:
+def griffin_lim(magnitudes: torch.Tensor, config: StftConfig, seed: int = 0) -> torch.Tensor:
     """Estimate samples from magnitudes (T, n_fft // 2 + 1) float, not negative -> ((T - 1) * shift + window,) float32; none
     for T = 0.
 
@@ -48,7 +48,7 @@ def griffin_lim(magnitudes: torch.Tensor, config: StftConfig, iterations: int = 
             config.shift,
             config.window,
             power=1.0,
-            n_iter=iterations,
+            n_iter=ITERATIONS,
             momentum=MOMENTUM,
             length=None,
             rand_init=True,

@@ -23,7 +23,7 @@ SYSTEMS = 8  # that are compared in the use of codes
 
 
 def view(experiment, media) -> list[dict[str, Any]]:
-    """The sections of an experiment; see pyspeech.report.views."""
+    """The sections of an experiment; see pyspeech.report.page."""
     import yaml
 
     folder = experiment.folder

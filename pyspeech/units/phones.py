@@ -27,7 +27,6 @@ from pyspeech.units.features_files import Features, read_text
 
 Segment = tuple[float, float, str]  # start and end in seconds, phone
 FORMS = "expected `NAME START END PHONE` (seconds), CTM (`NAME CHANNEL START DURATION PHONE`), or an .item file"
-ITEM_COLUMNS = 7
 log = logging.getLogger(__name__)
 
 

@@ -131,11 +131,6 @@ def write_embedding(folder: Path | str, language: str, utterance: str, rows: Arr
         stream.writelines(" ".join(map(str, row)) + "\n" for row in rows)
 
 
-def write_synthesis(folder: Path | str, language: str, name: str, samples: ArrayLike) -> None:
-    """Write a resynthesised utterance, a file name of `synthesis_names`; see `write_wave`."""
-    write_wave(Path(folder) / TRACK / language / "test" / name, samples)
-
-
 def write_wave(path: Path | str, samples: ArrayLike) -> None:
     """Write samples (N,) in [-1, 1] at 16 kHz, N >= 1, as the WAV file `path`, 16 bit. UserError for others."""
     import soundfile
@@ -229,8 +224,8 @@ class _Problems:
             value = found.get(name)
             if name not in found:
                 self.add(path, f"no entry '{name}'; expected {KINDS[kind]}")
-            elif value is None or kind and not isinstance(value, kind) or isinstance(value, str) and not value.strip():
-                self.add(path, f"'{name}' is {value!r}; expected {KINDS.get(kind, 'a value')}")
+            elif not isinstance(value, kind) or isinstance(value, str) and not value.strip():
+                self.add(path, f"'{name}' is {value!r}; expected {KINDS[kind]}")
         for name in found:
             if name not in required and name not in optional:
                 self.add(path, f"entry '{name}' is not expected; expected {', '.join([*required, *optional])}")

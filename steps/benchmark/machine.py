@@ -24,7 +24,7 @@ def describe_machine() -> dict[str, Any]:
         "host": socket.gethostname(),
         "cpu": proc_field("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
         "cores": num_cores(),
-        "memory_gigabytes": round(_memory() / 2**30, 1),
+        "memory_gigabytes": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "gpus": usable_gpus()[0],
         "system": platform.platform(),
         "environment": environment_name() or "",
@@ -57,10 +57,6 @@ def held_gigabytes() -> float:
 def _status(name):
     text = proc_field("/proc/self/status", name)
     return int(text.split()[0]) / 2**20 if text else 0.0
-
-
-def _memory():
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _versions():

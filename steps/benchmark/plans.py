@@ -8,7 +8,7 @@ import logging
 import os
 import runpy
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +17,8 @@ from pyspeech.launch import ROOT
 from steps.benchmark.programs import Outcome, run_program
 
 if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
     from pyspeech.engine.recipe import Recipe
 
 
@@ -68,6 +70,18 @@ class Training(NamedTuple):
     conf: Any
 
 
+def add_recipes(parser: ArgumentParser, recipes: Collection[str], work: str) -> None:
+    """The option --recipes of a tool that does this work with them."""
+    parser.add_argument(
+        "--recipes",
+        nargs="+",
+        choices=recipes,
+        default=list(recipes),
+        metavar="RECIPE",
+        help=f"recipes to {work}: {', '.join(recipes)} (default: all)",
+    )
+
+
 def script_of(recipe: str) -> str:
     return os.path.join(ROOT, "egs", recipe, "run.py")
 
@@ -81,8 +95,7 @@ def finish(command: Sequence[object]) -> Outcome:
     """The Outcome of a program that has to end well; UserError with its first error otherwise."""
     done = run_program(list(map(str, command)))
     if done.status:
-        errors = [line for line in done.lines if " ERROR " in line] or done.lines[-1:] or [""]
-        raise UserError(f"{' '.join(map(str, command[1:4]))} ...: status {done.status}: {errors[0]}")
+        raise UserError(f"{' '.join(map(str, command[1:4]))} ...: status {done.status}: {done.error}")
     return done
 
 

@@ -34,6 +34,16 @@ class Outcome(NamedTuple):
     lines: list[str]
     stopped: bool
 
+    @property
+    def error(self) -> str:
+        """Its first line of an error, or its last line."""
+        return ([line for line in self.lines if " ERROR " in line] or self.lines[-1:] or [""])[0]
+
+
+def say(text: str) -> None:
+    """Print a line with the time of day."""
+    print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
+
 
 def run_program(
     command: Sequence[str | os.PathLike[str]],

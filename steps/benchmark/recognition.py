@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +29,13 @@ def texts_of(corpus: str | Path, name: str, languages: Collection[str]) -> dict[
     for _, language, text in _labelled(corpus, name, languages):
         found[language].append(text)
     return found
+
+
+def wer_cell(average: Mapping[str, Any]) -> str:
+    """The WER in % with its 95 % interval, of the "average" of `pyspeech.text.wer.score_utterances`."""
+    from pyspeech.report.tables import bracketed, percent
+
+    return f"{percent(average['errors'] / average['words'], 1)} {bracketed(average['ci'])}"
 
 
 def _labelled(corpus, name, languages):

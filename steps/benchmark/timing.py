@@ -116,7 +116,7 @@ def _timed(call, calls, team):
 
 
 def best_process_times(
-    functions: Sequence[Callable[[], Result]], repetitions: int, calls: int = 1, warm_up: bool = True
+    functions: Sequence[Callable[[], Result]], repetitions: int, warm_up: bool = True
 ) -> tuple[list[float], list[Result]]:
     """Seconds of process time of a call, for each function the least of several repetitions, in which they take turns; and
     what each returned last. warm_up: each is called once before, which does not count."""
@@ -125,9 +125,8 @@ def best_process_times(
     for _ in range(repetitions):
         for place, function in enumerate(functions):
             begun = time.process_time()
-            for _ in range(calls):
-                results[place] = function()
-            best[place] = min(best[place], (time.process_time() - begun) / calls)
+            results[place] = function()
+            best[place] = min(best[place], time.process_time() - begun)
     return best, results
 
 

@@ -21,13 +21,13 @@ PEAKEDNESS = 40.0  # factor on the random output weights
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
-def sharpen(model: Transducer, factor: float = PEAKEDNESS) -> Transducer:
+def sharpen(model: Transducer) -> Transducer:
     """Make the posteriors of a Transducer with random weights more peaked."""
     import torch
 
     with torch.no_grad():
         for layer in model.joint.outputs:
-            layer.weight.mul_(factor)  # pyright: ignore[reportCallIssue]
+            layer.weight.mul_(PEAKEDNESS)  # pyright: ignore[reportCallIssue]
     return model
 
 

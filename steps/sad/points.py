@@ -12,14 +12,14 @@ from pyspeech.files import write_json
 from pyspeech.report.tables import markdown_table, percent, report_text
 from steps.sad.bundled import trained
 from steps.sad.corpus import scored_sets
-from steps.sad.detect import cut_path, read_references, read_scores
+from steps.sad.detect import blocks, read_references, read_scores
 from steps.sad.pitches import pitch_section, read_pitches
-from steps.sad.systems import SAMPLING_RATE
 
 if TYPE_CHECKING:
     from lhotse.cut import Cut
 
     from pyspeech.engine.run import Experiment
+    from pyspeech.sad.config import OperatingPoint
 
 # A point's folder of labels, and the kinds of recordings that it is chosen on.
 LABELS = {"turns": ("turns", ("radio", "quiet", "real")), "words": ("reference", ("close", "quiet", "real"))}
@@ -76,11 +76,18 @@ def export(exp: Experiment, conf: Any) -> None:
     models/detector/model.onnx: the network with its operating points.
     """
     from pyspeech.sad.checkpoint import load_model
-    from pyspeech.sad.config import OperatingPoint
     from pyspeech.sad.onnx_export import export_onnx
 
-    points = {name: OperatingPoint(**point) for name, point in json.loads((exp.dir / "points.json").read_text()).items()}
-    export_onnx(load_model(exp.dir / trained(conf)), exp.dir / "models/detector/model.onnx", points, f"Made by {exp.command}.")
+    model, target = load_model(exp.dir / trained(conf)), exp.dir / "models/detector/model.onnx"
+    export_onnx(model, target, read_points(exp), f"Made by {exp.command}.")
+
+
+def read_points(exp: Experiment) -> dict[str, OperatingPoint]:
+    """Read {name: OperatingPoint} of points.json."""
+    from pyspeech.sad.config import OperatingPoint
+
+    read = json.loads((exp.dir / "points.json").read_text())
+    return {name: OperatingPoint(**point) for name, point in read.items()}
 
 
 def _material(exp, system, name, labels, cuts):
@@ -127,11 +134,9 @@ def report(exp: Experiment, conf: Any) -> None:
 
     results.json and RESULTS.md: both points on every kind of recording of dev and eval, and the statistical system.
     """
-    from pyspeech.sad.config import OperatingPoint
     from pyspeech.sad.scoring import overall, score_pair
 
-    points = {name: OperatingPoint(**point) for name, point in json.loads((exp.dir / "points.json").read_text()).items()}
-    results = {}
+    points, results = read_points(exp), {}
     for name in scored_sets(exp.dir / "corpus"):
         cuts = load_cuts(exp.dir / "corpus", name)
         for kind in sorted({kind_of(cut) for cut in cuts}):
@@ -181,15 +186,11 @@ def _table(rows):
 
 def _statistical(cuts):
     """Speech segments of each cut by the statistical system."""
-    from pyspeech.audio.io import stream_audio
     from pyspeech.sad.config import StatisticalConfig
     from pyspeech.sad.segments import frames_to_segments
     from pyspeech.sad.statistical import detect_stream
 
     config = StatisticalConfig()
     return [
-        frames_to_segments(
-            detect_stream(stream_audio(cut_path(cut), SAMPLING_RATE), config, 0.0).decisions, config.frame_shift, cut.duration
-        )
-        for cut in cuts
+        frames_to_segments(detect_stream(blocks(cut), config, 0.0).decisions, config.frame_shift, cut.duration) for cut in cuts
     ]

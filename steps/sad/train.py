@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyspeech.data.manifests import load_cuts
 from pyspeech.sad.registry import NETWORKS
 from steps.chance import warn_of_training
-from steps.sad.detect import cut_path, labels_of_dev
-from steps.sad.systems import SAMPLING_RATE
+from steps.sad.detect import blocks, labels_of_dev
 
 if TYPE_CHECKING:
     from pyspeech.engine.run import Experiment
@@ -69,12 +68,11 @@ def sweep_dev(
     exp: Experiment, model: SadNetwork, smoothing: str, collars: Sequence[float], num_thresholds: int | None = None
 ) -> list[Sweep]:
     """A pyspeech.sad.thresholds.Sweep for each collar of the decisions of a network on dev; None: of all thresholds."""
-    from pyspeech.audio.io import stream_audio
     from pyspeech.sad.decoding import score_stream
     from pyspeech.sad.thresholds import NUM_THRESHOLDS, sweep
 
     dev, stft = load_cuts(exp.dir / "corpus", "dev"), model.stft.config
-    scores = (score_stream(model, stream_audio(cut_path(cut), SAMPLING_RATE)) for cut in dev)
+    scores = (score_stream(model, blocks(cut)) for cut in dev)
     return sweep(
         scores,
         *labels_of_dev(exp, dev),

@@ -65,14 +65,13 @@ def tune_statistical(exp: Experiment, system: str, config: StatisticalConfig, co
     """{collar: the log-likelihood ratio tuned on dev}; sweeps/<system>.json."""
     import numpy as np
 
-    from pyspeech.audio.io import stream_audio
     from pyspeech.sad.statistical import detect_stream
     from pyspeech.sad.thresholds import sweep_decisions
 
     ratios = np.linspace(-config.largest_ratio, config.largest_ratio, NUM_RATIOS)
 
     def sweep(cut, references, durations):
-        detection = detect_stream(stream_audio(detect.cut_path(cut), detect.SAMPLING_RATE), config)
+        detection = detect_stream(detect.blocks(cut), config)
         decisions = [detection.decide_each(ratios.tolist())]
         return sweep_decisions(decisions, ratios, references, durations, collars, config.frame_shift)
 

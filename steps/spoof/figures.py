@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 COEFFICIENTS = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2)
+POINTS = 513  # of an envelope
+BINS = 20  # of a histogram
 
 
 def envelopes(
-    samples: np.ndarray, coefficients: Sequence[float] = COEFFICIENTS, rate: int = 16000, points: int = 513
+    samples: np.ndarray, coefficients: Sequence[float] = COEFFICIENTS, rate: int = 16000
 ) -> tuple[np.ndarray, dict[float, np.ndarray]]:
-    """Spectral envelopes of a vowel under each coefficient: (frequencies in Hz (points,), {coefficient: dB (points,)}).
+    """Spectral envelopes of a vowel under each coefficient: (frequencies in Hz (POINTS,), {coefficient: dB (POINTS,)}).
 
     samples: (N,) of the vowel, at least 20 ms. The envelope is that of linear prediction in the loudest frame of 20 ms,
     which tells formants apart where a mean of frames would not; 0 dB is the residual's level.
@@ -36,13 +38,13 @@ def envelopes(
     frames = np.lib.stride_tricks.sliding_window_view(samples, len(window))[::shift] * window
     loudest = frames[np.argmax(np.sum(np.square(frames), axis=1))]
     poles = find_roots(mcadams.burg(loudest[:, None])[0])
-    angles = np.linspace(0, np.pi, points)
+    angles = np.linspace(0, np.pi, POINTS)
     levels = {}
     for coefficient in coefficients:
         predictor = multiply_out(mcadams.move_poles(poles, coefficient))[:, 0]
         response = np.exp(-1j * np.outer(angles, np.arange(len(predictor)))) @ predictor
         levels[coefficient] = -20 * np.log10(np.maximum(np.abs(response), 1e-12))
-    return np.linspace(0, rate / 2, points), levels
+    return np.linspace(0, rate / 2, POINTS), levels
 
 
 def plot_envelopes(frequencies: np.ndarray, levels: Mapping[float, np.ndarray], path: Path | str, title: str = "") -> None:
@@ -68,19 +70,19 @@ def plot_envelopes(frequencies: np.ndarray, levels: Mapping[float, np.ndarray], 
     save(figure, path)
 
 
-def histograms(genuine: ArrayLike, fake: ArrayLike, bins: int = 20) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Counts of probabilities of being genuine: (edges (bins + 1,), 0 to 1, of genuine (bins,), of fake (bins,))."""
+def histograms(genuine: ArrayLike, fake: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Counts of probabilities of being genuine: (edges (BINS + 1,), 0 to 1, of genuine (BINS,), of fake (BINS,))."""
     import numpy as np
 
-    edges = np.linspace(0, 1, bins + 1)
+    edges = np.linspace(0, 1, BINS + 1)
     # Rounding may leave a probability a little outside.
     return (edges, *(np.histogram(np.clip(values, 0, 1), edges)[0] for values in (genuine, fake)))  # pyright: ignore[reportReturnType]
 
 
-def plot_histograms(systems: Mapping[str, tuple[ArrayLike, ArrayLike]], path: Path | str, bins: int = 20) -> None:
+def plot_histograms(systems: Mapping[str, tuple[ArrayLike, ArrayLike]], path: Path | str) -> None:
     """Figure 3: a panel each, on one scale. systems: {title: (probabilities of genuine, of fake)}, genuine is red."""
     figure, axes = new_figure(4.5 * len(systems), 3.6, columns=len(systems))
-    counted = {title: histograms(*probabilities, bins) for title, probabilities in systems.items()}
+    counted = {title: histograms(*probabilities) for title, probabilities in systems.items()}
     top = max(max(genuine.max(), fake.max()) for _, genuine, fake in counted.values())
     for axis, (title, (edges, genuine, fake)) in zip([axes] if len(systems) == 1 else axes, counted.items(), strict=True):
         for values, colour, label in ((genuine, "red", "genuine"), (fake, "blue", "fake")):

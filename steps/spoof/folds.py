@@ -14,15 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from local.add2022.draw_sets import GROUPS
+from local.add2022.draw_sets import CLASSES, GROUPS
+from local.add2022.labelled import COLUMNS
 from local.splits import share_of
 from pyspeech.errors import UserError
 
 if TYPE_CHECKING:
     from pyspeech.data.manifests import Utterance
-
-COLUMNS = ("path", "label", "system", "family", "speaker", "language", "original", "split", "page")
-CLASSES = ("genuine", "fake")
 
 
 @dataclass(frozen=True)

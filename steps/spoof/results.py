@@ -13,7 +13,7 @@ from pyspeech.spoof.scored_cuts import choosing_cuts
 from steps.spoof import tables
 from steps.spoof.corpus import SETS, cuts_of_set
 from steps.spoof.figures import envelopes, plot_envelopes, plot_histograms
-from steps.spoof.score import divide, labels_of_set, read_seeds, scored_sets
+from steps.spoof.score import divide, labels_of_set, of_both_kinds, read_seeds, scored_sets
 from steps.systems import read_scores
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def divided_scores(exp: Experiment, seeds: Mapping[str, Sequence[int]], name: st
     import numpy as np
 
     labels = labels_of_set(exp.dir / "corpus", name)
-    if {label.genuine for label in labels.values()} != {True, False}:
+    if not of_both_kinds(labels):
         return {}
     return {  # pyright: ignore[reportReturnType]
         system: tuple(np.array(scores) for scores in divide(read_seeds(exp, system, own[:1], name)[0], labels))

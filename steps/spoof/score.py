@@ -97,7 +97,7 @@ def system_figures(exp: Experiment, conf: Any, system: str) -> dict[str, Any]:
     for name in scored_sets(system, conf.test):
         place = place_of_set(exp, name)
         labels = labels_of_set(*place)
-        if {label.genuine for label in labels.values()} == {True, False}:
+        if of_both_kinds(labels):
             scores = read_seeds(exp, system, seeds, name)
             sets[name] = set_figures(scores, labels, asv_rates_of(*place, exp.log))
             if conf.corpus != "mini" or name in conf.test:  # mini's families are engines, and its languages voices
@@ -144,12 +144,17 @@ def group_figures(scores: Sequence[Mapping[str, float]], labels: Mapping[str, La
         for cut, name in zip(cuts, column, strict=True):
             for one in members if kind == "families" and labels[cut.id].genuine else members.keys() & {name}:
                 members[one][cut.id] = labels[cut.id]
-        both = {name: some for name, some in members.items() if {label.genuine for label in some.values()} == {True, False}}
+        both = {name: some for name, some in members.items() if of_both_kinds(some)}
         if len(members) > 1 and both:
             found[kind] = {
                 name: [float(equal_error_rate(*divide(of_seed, some))[0]) for of_seed in scores] for name, some in both.items()
             }
     return found
+
+
+def of_both_kinds(labels: Mapping[str, Label]) -> bool:
+    """Whether there are labels of genuine and of fake utterances."""
+    return {label.genuine for label in labels.values()} == {True, False}
 
 
 def divide(scores: Mapping[str, float], labels: Mapping[str, Label]) -> tuple[list[float], list[float]]:
@@ -178,7 +183,7 @@ def differences(
     return [
         {"unseen": unseen, **difference(exp, seeds, pair, name, labels)}
         for unseen, labels in ((False, every), (True, others if len(others) < len(every) else {}))
-        if {label.genuine for label in labels.values()} == {True, False}
+        if of_both_kinds(labels)
         for pair in pairs
     ]
 

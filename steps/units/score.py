@@ -4,7 +4,7 @@ and their agreement with phones where an alignment is there."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +19,8 @@ from steps.units.train import SYSTEMS
 
 if TYPE_CHECKING:
     import numpy as np
-    from lhotse.cut import Cut
 
     from pyspeech.engine.run import Experiment
-    from pyspeech.units.checkpoint import Bundle
 
 
 def score_system(exp: Experiment, conf: Any, system: str) -> None:
@@ -31,12 +29,16 @@ def score_system(exp: Experiment, conf: Any, system: str) -> None:
 
     def entry(seed):
         from pyspeech.compat import default_device
+        from pyspeech.data.cuts import read_samples
         from pyspeech.units.checkpoint import load_model
         from pyspeech.units.config import VQVAE
+        from pyspeech.units.encoding import encode
 
         bundle = load_model(exp.dir / "models" / system / str(seed), VQVAE, default_device())
         rate, codes = 1 / (bundle.features.frame_seconds * bundle.model.config.stride), bundle.model.config.codes
-        vectors = {cut.id: rows for cut, rows in encode_cuts(bundle, load_cuts(exp.dir / "corpus", "test"))}
+        vectors = {}
+        for cut in load_cuts(exp.dir / "corpus", "test"):
+            _, vectors[cut.id] = encode(bundle, read_samples(cut, bundle.features.sampling_rate), cut.id)
         return {"seed": seed, "codes": codes, **score_units(exp, vectors, units_folder(exp, system, seed), rate, codes)}
 
     entries = in_parts(
@@ -55,15 +57,6 @@ def score_system(exp: Experiment, conf: Any, system: str) -> None:
 
 def units_folder(exp: Experiment, system: str, seed: int) -> Path:
     return exp.dir / "units" / system / str(seed)
-
-
-def encode_cuts(bundle: Bundle, cuts: Sequence[Cut]) -> Iterator[tuple[Cut, np.ndarray]]:
-    """Yield (cut, vectors of its codes (N, D) float32), one utterance at a time, as snippets are."""
-    from pyspeech.data.cuts import read_samples
-    from pyspeech.units.encoding import encode
-
-    for cut in cuts:
-        yield cut, encode(bundle, read_samples(cut, bundle.features.sampling_rate), cut.id)[1]
 
 
 def anchors_of(conf: Any) -> str:

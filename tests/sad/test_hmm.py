@@ -6,7 +6,30 @@ import numpy as np
 import pytest
 
 from pyspeech.sad import hmm
-from pyspeech.sad.hmm import CHUNK, HmmConfig, viterbi, viterbi_sequential, viterbi_thresholds
+from pyspeech.sad.hmm import CHUNK, LARGEST_RATIO, RESOLUTION, HmmConfig, viterbi, viterbi_thresholds
+
+
+def viterbi_sequential(llr, config=None):
+    """Decode like `viterbi`, but frame by frame: the plain form."""
+    config = config or HmmConfig()
+    llr = _on_grid(np.clip(np.asarray(llr, np.float64), -LARGEST_RATIO, LARGEST_RATIO))
+    stay, move = _on_grid(np.log(config.stay)), _on_grid(np.log1p(-config.stay))
+    num_states = 2 * config.states
+    scores, moved = np.zeros(num_states), np.zeros((len(llr), num_states), bool)
+    for t, ratio in enumerate(llr):
+        arriving, kept = np.roll(scores, 1) + move, scores + stay
+        moved[t] = arriving > kept
+        scores = np.maximum(arriving, kept) + ratio * (np.arange(num_states) >= config.states)
+        scores -= scores.max()
+    decisions, state = np.zeros(len(llr), bool), int(scores.argmax())
+    for t in reversed(range(len(llr))):
+        decisions[t] = state >= config.states
+        state = (state - moved[t, state]) % num_states
+    return decisions
+
+
+def _on_grid(values):
+    return np.round(values / RESOLUTION) * RESOLUTION
 
 
 @pytest.mark.parametrize("num_frames", [0, 1, 4, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 17, 5000])

@@ -11,6 +11,7 @@ from pyspeech.errors import UserError
 from pyspeech.sad import statistical
 from pyspeech.sad.config import StatisticalConfig
 from pyspeech.sad.segments import segments_to_frames
+from pyspeech.sad.smoothing import keep_peaks
 from pyspeech.sad.stat_energies import (
     band_filters,
     combine_bands,
@@ -181,7 +182,7 @@ def test_pauses_and_segments_without_evidence():
     assert filled.tolist() == [False, True, True, True, True, True, False, False, False, True, False]
     evidence = np.zeros(11, bool)
     evidence[4] = True
-    assert np.flatnonzero(statistical.drop_segments(filled, evidence)).tolist() == [1, 2, 3, 4, 5]
+    assert np.flatnonzero(keep_peaks(filled, evidence)).tolist() == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("threshold", [-1, -5, -19, -21, -1000])

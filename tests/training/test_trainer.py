@@ -60,7 +60,7 @@ def weights(model):
 
 
 def test_equals_a_plain_loop(tmp_path):
-    trainer = build(tmp_path, replace(CONFIG, clip_norm=0.5), schedule=lambda step, epoch: 0.5**epoch)
+    trainer = build(tmp_path, replace(CONFIG, clip_norm=0.5, schedule="cosine"))
     trainer.run()
     model, losses = linear(), []
     for step in range(12):
@@ -70,7 +70,7 @@ def test_equals_a_plain_loop(tmp_path):
         gradients = torch.autograd.grad(loss, list(model.parameters()))
         norm = math.sqrt(sum(gradient.square().sum().item() for gradient in gradients))
         for parameter, gradient in zip(model.parameters(), gradients, strict=True):
-            parameter.data -= 0.1 * 0.5 ** (step // 6) * gradient * min(1, 0.5 / norm)
+            parameter.data -= 0.1 * 0.5 * (1 + math.cos(math.pi * step / 12)) * gradient * min(1, 0.5 / norm)
     np.testing.assert_allclose(weights(trainer.model), weights(model), rtol=1e-5)
     logged = [point["train/loss"] for point in load_checkpoint(tmp_path / "best.pt")["history"]]
     np.testing.assert_allclose(logged, np.mean(np.reshape(losses, (3, 4)), axis=1), rtol=1e-5)

@@ -11,7 +11,7 @@ from tool_harness import one_line_error, run_tool
 
 from pyspeech.commands import score_bitrate
 from pyspeech.errors import UserError
-from pyspeech.units.bitrate import bitrate, listed_name, measure, read_filelist
+from pyspeech.units.bitrate import listed_name, measure, read_filelist
 
 EXAMPLE = [("u1", "AABC", 0.5), ("u2", "ABBACC", 0.75)]
 EXPECTED = 12.567604755637348
@@ -57,9 +57,10 @@ def fails(message, *arguments):
 
 def test_worked_example_exactly():
     sequences = [(one_hot(text), seconds) for _, text, seconds in EXAMPLE]
-    assert bitrate(sequences) == EXPECTED
-    assert bitrate(sequences[::-1]) == EXPECTED
-    assert bitrate([(["ABC".index(letter) for letter in text], seconds) for _, text, seconds in EXAMPLE]) == EXPECTED
+    assert measure(sequences)["bitrate"] == EXPECTED
+    assert measure(sequences[::-1])["bitrate"] == EXPECTED
+    numbers = [(["ABC".index(letter) for letter in text], seconds) for _, text, seconds in EXAMPLE]
+    assert measure(numbers)["bitrate"] == EXPECTED
     result = measure(sequences)
     assert (result["lines"], result["seconds"], result["symbols"]) == (10, 1.25, 3)
     assert result["entropy"] == pytest.approx(1.5709505944546684) and result["ceiling"] == 8 * math.log2(3)
@@ -68,7 +69,7 @@ def test_worked_example_exactly():
 def test_against_a_plain_version(rng):
     codebook = rng.standard_normal((64, 5)).astype(np.float32)
     sequences = [(codebook[rng.zipf(1.3, rng.integers(1, 200)) % 64], rng.uniform(0.1, 8.0)) for _ in range(30)]
-    assert bitrate(sequences) == pytest.approx(plain_bitrate(sequences), rel=1e-12)
+    assert measure(sequences)["bitrate"] == pytest.approx(plain_bitrate(sequences), rel=1e-12)
 
 
 @pytest.mark.parametrize("codes, ceiling", [(64, 150), (128, 175), (256, 200), (512, 225)])
@@ -79,7 +80,7 @@ def test_ceilings_of_the_paper(codes, ceiling):
 
 
 def test_edges():
-    assert bitrate([([7], 0.095)]) == 0 and measure([([7], 0.095)])["ceiling"] == 0
+    assert measure([([7], 0.095)])["bitrate"] == 0 == measure([([7], 0.095)])["ceiling"]
     assert measure([([], 1.0), ([3, 3], 1.0)])["lines"] == 2
     assert str(measure([([], 1.0)])["bitrate"]) == "0.0"
     assert measure([([[0.0, 1.0], [-0.0, 1.0]], 1.0)])["symbols"] == 1
@@ -93,7 +94,7 @@ def test_edges():
         ([([[1, 2]], 1), ([[1]], 1)], "utterance 2: 1 numbers a row; expected 2"),
     ]:
         with pytest.raises(UserError, match=message):
-            bitrate(sequences)
+            measure(sequences)
 
 
 def test_lists_of_all_sorts(tmp_path):

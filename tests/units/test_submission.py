@@ -16,13 +16,14 @@ from pyspeech.errors import UserError
 from pyspeech.units.challenge import expected_files
 from pyspeech.units.features_files import read_features
 from pyspeech.units.submission import (
+    TRACK,
     check_submission,
     embedding_problem,
     synthesis_names,
     wave_problem,
     write_embedding,
     write_metadata,
-    write_synthesis,
+    write_wave,
 )
 
 TEST = "2019/english/test"
@@ -43,7 +44,7 @@ def made(corpus, tmp_path_factory):
         for utterance in utterances:
             write_embedding(folder, language, utterance, codebook[rng.integers(0, 8, rng.integers(1, 9))])
         for name in synthesis_names(pairs).values():
-            write_synthesis(folder, language, name, 0.1 * rng.standard_normal(800))
+            write_wave(folder / TRACK / language / "test" / name, 0.1 * rng.standard_normal(800))
     write_metadata(folder, "A. Author", "Ünïversity", "dtw_cosine", "a system", code="https://example.org")
     return folder
 
@@ -98,8 +99,8 @@ def test_rows_keep_their_digits(tmp_path):
             write_embedding(tmp_path, "english", "u", rows)
     for samples in ([], [[0.0]], [np.inf]):
         with pytest.raises(UserError, match="V_1.wav: samples of shape"):
-            write_synthesis(tmp_path, "english", "V_1.wav", samples)
-    write_synthesis(tmp_path, "english", "V_1.wav", [2.0])
+            write_wave(tmp_path / TEST / "V_1.wav", samples)
+    write_wave(tmp_path / TEST / "V_1.wav", [2.0])
     assert wave_problem(tmp_path / TEST / "V_1.wav") is None
     with pytest.raises(UserError, match="abx distance cosine: expected one of dtw_cosine"):
         write_metadata(tmp_path, "a", "b", "cosine", "c")

@@ -10,7 +10,7 @@ from tool_harness import run_tool
 
 from pyspeech.errors import UserError
 from pyspeech.units.challenge import expected_files
-from pyspeech.units.submission import check_submission, synthesis_names, write_embedding, write_metadata, write_synthesis
+from pyspeech.units.submission import TRACK, check_submission, synthesis_names, write_embedding, write_metadata, write_wave
 from pyspeech.units.submission_merge import merge_submissions
 
 
@@ -25,7 +25,7 @@ def write_submission(folder, corpus, language, description="a system", **metadat
     for utterance in utterances:
         write_embedding(folder, language, utterance, rng.standard_normal((3, 4)).astype(np.float32))
     for name in synthesis_names(pairs).values():
-        write_synthesis(folder, language, name, 0.1 * rng.standard_normal(800))
+        write_wave(folder / TRACK / language / "test" / name, 0.1 * rng.standard_normal(800))
     options = {"author": "Ä. Author", "affiliation": "x", "distance": "dtw_cosine", "code": f"code of {language}", **metadata}
     write_metadata(folder, description=description, **options)
     return folder

@@ -49,8 +49,8 @@ from steps.benchmark.comparison import add_round, compare
 from steps.benchmark.machine import describe_machine
 from steps.benchmark.one_job import run_one_job
 from steps.benchmark.parts import PARTS, UNITS
-from steps.benchmark.plans import PLANS, load_recipe, run_stage
-from steps.benchmark.programs import run_program
+from steps.benchmark.plans import PLANS, add_recipes, load_recipe, run_stage
+from steps.benchmark.programs import run_program, say
 from steps.benchmark.report import plot, report, report_comparison
 from steps.benchmark.timing import Team, repeat, thread_variables
 
@@ -97,14 +97,7 @@ def main(arguments=None):
 def parser():
     parser = tool_parser(__doc__)
     parser.allow_abbrev = False  # a job that was told --clu would submit itself: see `without`
-    parser.add_argument(
-        "--recipes",
-        nargs="+",
-        choices=PLANS,
-        default=list(PLANS),
-        metavar="RECIPE",
-        help=f"recipes to measure: {', '.join(PLANS)} (default: all)",
-    )
+    add_recipes(parser, PLANS, "measure")
     parser.add_argument(
         "--parts", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=f"{', '.join(PARTS)} (default: all)"
     )
@@ -225,10 +218,6 @@ class Benchmark:
                 stream.write(report(self.results))
             if any("problem" not in line for line in self.results["lines"].values()):
                 plot([self.results], [output.name], f"{output}.png")
-
-
-def say(text):
-    print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
 
 
 def lay_out(recipe, folder):

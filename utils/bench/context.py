@@ -137,15 +137,14 @@ def errors_of(scored):
 
 def figures(scored, hotwords):
     """The cells of a row: WER in % with its 95 % interval, hotwords found of those said, and false ones."""
-    from pyspeech.report.tables import bracketed, percent
     from pyspeech.text.wer import align, score_utterances
+    from steps.benchmark.recognition import wer_cell
 
     average, hotwords = score_utterances(scored)["average"], set(hotwords)
     pairs = [pair for *_, said, heard, _ in scored for pair in align(said.split(), heard.split())]
     said, heard = (sum(pair[side] in hotwords for pair in pairs) for side in (0, 1))
     found = sum(one == other and one in hotwords for one, other in pairs)
-    wer = f"{percent(average['errors'] / average['words'], 1)} {bracketed(average['ci'])}"
-    return [wer, f"{found} of {said}", heard - found]
+    return [wer_cell(average), f"{found} of {said}", heard - found]
 
 
 if __name__ == "__main__":

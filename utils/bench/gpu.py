@@ -36,7 +36,8 @@ from pyspeech.engine.process import num_cores
 from pyspeech.errors import UserError
 from pyspeech.files import write_json
 from pyspeech.report.tables import decimals, markdown_table, percent
-from steps.benchmark.programs import run_program
+from steps.benchmark.plans import add_recipes, script_of
+from steps.benchmark.programs import run_program, say
 
 CPU_STEPS = 3  # that are compared with the CPU's
 CLOSE = 0.1  # of a loss: nearer than this is the CPU's
@@ -90,14 +91,7 @@ def parser():
     )
     parser.add_argument("--steps", type=steps, default=300, help="steps of each training (default: 300)")
     parser.add_argument("--minutes", type=length, default=30.0, help="time limit in minutes (default: 30)")
-    parser.add_argument(
-        "--recipes",
-        nargs="+",
-        choices=RECIPES,
-        default=list(RECIPES),
-        metavar="RECIPE",
-        help=f"recipes to train: {', '.join(RECIPES)} (default: all)",
-    )
+    add_recipes(parser, RECIPES, "train")
     parser.add_argument("--profile", default="full", help="profile of the recipes (default: full, the papers' sizes)")
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="further options of the recipes")
     parser.add_argument("--no-tests", action="store_true", help="skip the tests")
@@ -214,12 +208,9 @@ class Bench:
         return done
 
     def _recipe(self, recipe, *arguments, **watching):
-        script, folder = os.path.join(ROOT, "egs", recipe, "run.py"), self.folder / recipe
+        command = [sys.executable, script_of(recipe), "--profile", self.options.profile, "--exp", self.folder / recipe]
         options = [*RECIPES[recipe].options, *self.options.set]
-        return self._program(
-            [sys.executable, script, "--profile", self.options.profile, "--exp", folder, "--jobs", "1", *options, *arguments],
-            **watching,
-        )
+        return self._program([*command, "--jobs", "1", *options, *arguments], **watching)
 
     def _program(self, command, **watching):
         left = self.end - time.monotonic()
@@ -231,8 +222,7 @@ class Bench:
         """A line that says why a program did not end well."""
         if time.monotonic() >= self.end:
             return self._over()
-        errors = [line for line in done.lines if " ERROR " in line] or done.lines[-1:] or [""]
-        return f"status {done.status}: {errors[0]}"
+        return f"status {done.status}: {done.error}"
 
     def _over(self):
         return f"not done in {self.options.minutes:g} minutes (--minutes)"
@@ -246,10 +236,6 @@ def settings(recipe, steps, others=None):
     return [
         f"{section}.{key}={value}" for section in sections for key, value in {**values, "max_steps": numbers[section]}.items()
     ]
-
-
-def say(text):
-    print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
 
 
 def describe():

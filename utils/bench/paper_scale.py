@@ -28,7 +28,7 @@ from pyspeech.commands.terminal import exit_after
 from pyspeech.engine.process import duration
 from pyspeech.files import write_json
 from pyspeech.report.tables import decimals, markdown_table
-from steps.benchmark.plans import PLANS, finish, run_stage, training_of
+from steps.benchmark.plans import PLANS, add_recipes, finish, run_stage, training_of
 
 BEGUN = time.monotonic()
 
@@ -53,14 +53,7 @@ def main(arguments=None):
 
 def parser():
     parser = tool_parser(__doc__)
-    parser.add_argument(
-        "--recipes",
-        nargs="+",
-        choices=PLANS,
-        default=list(PLANS),
-        metavar="RECIPE",
-        help=f"recipes to measure: {', '.join(PLANS)} (default: all)",
-    )
+    add_recipes(parser, PLANS, "measure")
     parser.add_argument("--scale", type=share, default=1.0, help="factor on the numbers of files (default: 1)")
     parser.add_argument(
         "--recordings",

@@ -75,12 +75,14 @@ def measure(detector, recordings):
 
     recordings: (LabelledRecording, samples at RATE, class of all its speech or None: by its pitch).
     """
+    from pyspeech.sad.segments import total
+
     table, count, empty = {}, 0, 0
     for recording, samples, own in recordings:
         found = detector.detect((samples, RATE)).segments
         for name, speech in pitched(recording, samples) if own is None else [(own, recording.speech)]:
             row = table.setdefault(name, [0.0, 0.0, 0, 0])
-            seconds, lost = float((speech[:, 1] - speech[:, 0]).sum()), missed(speech, found)
+            seconds, lost = total(speech), missed(speech, found)
             for place, value in enumerate((seconds, lost, 1, lost > seconds - 1e-6)):
                 row[place] += value
         count, empty = count + 1, empty + (len(found) == 0)

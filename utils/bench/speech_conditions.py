@@ -133,14 +133,13 @@ def stream(recognizer, utterances):
 
 def figures(scored):
     """The cells of a row: WER in % with its 95 % interval, how many utterances have the right language, where it is told."""
-    from pyspeech.report.tables import bracketed, percent
     from pyspeech.text.wer import score_utterances
+    from steps.benchmark.recognition import wer_cell
 
     average = score_utterances(scored)["average"]
     told = any(predicted for *_, predicted in scored)
     right = sum(language == predicted for _, language, _, _, _, predicted in scored)
-    wer = f"{percent(average['errors'] / average['words'], 1)} {bracketed(average['ci'])}"
-    return [wer, f"{right} of {len(scored)}" if told else None]
+    return [wer_cell(average), f"{right} of {len(scored)}" if told else None]
 
 
 if __name__ == "__main__":

@@ -81,9 +81,10 @@ def test_no_vowel_is_said():
 
 def test_histograms_count_everything():
     genuine, fake = [0.0, 0.04, 0.5, 1.0, 1.0 + 1e-9], [0.0, 0.0, -1e-9]
-    edges, of_genuine, of_fake = histograms(genuine, fake, bins=10)
-    assert np.allclose(edges, np.arange(11) / 10)
-    assert of_genuine.tolist() == [2, 0, 0, 0, 0, 1, 0, 0, 0, 2] and of_fake.tolist() == [3] + 9 * [0]
+    edges, of_genuine, of_fake = histograms(genuine, fake)
+    assert np.allclose(edges, np.arange(21) / 20)
+    assert np.flatnonzero(of_genuine).tolist() == [0, 10, 19] and of_genuine[[0, 10, 19]].tolist() == [2, 1, 2]
+    assert of_fake.tolist() == [3] + 19 * [0]
     assert histograms([], fake)[1].sum() == 0
 
 

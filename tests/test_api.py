@@ -138,7 +138,7 @@ def test_a_stream_takes_samples_of_any_rate_and_type(recording):
     found = np.concatenate([stream.add(with_bad), stream.finish()])
     assert abs(np.diff(found).sum() - np.diff(expected.segments).sum()) < 0.2
     for shape in ((1, 160), (160, 2)):
-        with pytest.raises(UserError, match=r"stream: float64 of shape .*; expected numbers \(N,\)"):
+        with pytest.raises(UserError, match=r"stream: float64 of shape .*; expected floats .*, \(N,\)"):
             detector.stream(RATE).add(np.zeros(shape))
     with pytest.raises(UserError, match="sampling_rate=0"):
         detector.stream(0)
@@ -180,7 +180,7 @@ def test_errors_are_one_line(recording, tmp_path):
         (tmp_path / "absent.wav", "absent.wav"),
         (np.zeros(0), "holds no samples"),
         ({}, "expected a path"),
-        (np.zeros((2, 2, 2)), "expected numbers"),
+        (np.zeros((2, 2, 2)), "expected floats"),
     ):
         for method in (SpeechDetector().detect, FakeDetector().score):
             with pytest.raises(UserError, match=message) as error:

@@ -149,7 +149,7 @@ class Feed:
         """Samples (N,), a NumPy array or a tensor -> float32 (n,). UserError for another shape or type."""
         found = samples.detach().cpu().numpy() if hasattr(samples, "detach") else np.asarray(samples)
         if found.ndim != 1 or (found.size and not _are_samples(found)):
-            raise UserError(f"{self._name}: {found.dtype} of shape {found.shape}; expected {TYPES}, (N,): one channel at a time")
+            raise UserError(f"{self._name}: {found.dtype} of shape {found.shape}; expected {TYPES}, (N,), of one channel")
         found = in_full_scale(found).astype(np.float32)
         bad = ~(np.abs(found) <= LARGEST)
         if bad.any():

@@ -16,13 +16,17 @@ if TYPE_CHECKING:
     from pyspeech.units import UnitEncoder, Units, UnitSynthesizer
 
 __version__ = "1.0.0"
+NEED_TORCH = ("pyspeech.asr.loss",)  # modules that import it before anything is called
 
 
 def lazy_names(package, places):
     """(__getattr__, __dir__, __all__) of a package whose names lie in modules that are loaded when they are used.
 
-    places: {name: module}.
+    places: {name: module}. Without torch, help() and `import *`, which load all names, see none that cannot be loaded.
     """
+    from importlib.util import find_spec
+
+    names = sorted(name for name in places if places[name] not in NEED_TORCH or find_spec("torch"))
 
     def load(name):
         if name not in places:
@@ -32,7 +36,7 @@ def lazy_names(package, places):
         with import_module("pyspeech.errors").naming_extras():
             return getattr(import_module(places[name]), name)
 
-    return load, lambda: sorted(places), sorted(places)
+    return load, lambda: list(names), names
 
 
 __getattr__, __dir__, __all__ = lazy_names(

@@ -73,6 +73,19 @@ def test_bundled_detectors_need_no_torch(recording):
     assert done.stdout == f"True True\n(1, {6 * RATE})\n", done.stderr
 
 
+def test_help_and_all_names_without_torch():
+    code = """if True:
+        import pydoc, sys
+        sys.modules["torch"] = None
+        from pyspeech import *
+        import pyspeech
+        print("rnnt_loss" in globals(), "class SpeechDetector" in pydoc.render_doc(pyspeech), Recognizer.__name__)
+    """
+    done = run_python(code)
+    assert done.stdout == "False True Recognizer\n", done.stderr
+    assert "rnnt_loss" in pyspeech.__all__
+
+
 def test_what_needs_torch_names_its_extra(tmp_path):
     code = """if True:
         import sys

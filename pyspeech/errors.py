@@ -6,6 +6,9 @@ from dataclasses import field
 from operator import attrgetter
 from typing import Any
 
+# {package: the smallest extra of pyproject.toml that has it}; others are in "train"
+EXTRAS = {**dict.fromkeys(("torch", "torchaudio", "lhotse", "kaldiio"), "torch"), "onnx": "export", "resemblyzer": "similarity"}
+
 
 class UserError(Exception):
     """One line for the user: which file or option, what was found, what was expected, what to do.
@@ -31,8 +34,10 @@ class OptionError(UserError):
 
 def missing_package(error: ModuleNotFoundError) -> UserError:
     """The error that names the extra which installs a missing package."""
-    extra = "torch" if error.name in ("torch", "torchaudio", "lhotse", "kaldiio") else "train"
-    return UserError(f"{error.name} is required, but not installed: pip install 'pyspeech-recipes[{extra}]'")
+    package = (error.name or "a package").split(".")[0]
+    return UserError(
+        f"{package} is required, but not installed: pip install 'pyspeech-recipes[{EXTRAS.get(package, 'train')}]'"
+    )
 
 
 @contextmanager

@@ -106,6 +106,12 @@ def write_onnx(path: str | Path, graph: bytes, kind: Kind, **content: Any) -> No
     write_graph(path, graph, {METADATA: json.dumps({**header, **_plain(content)})})
 
 
+def check_in_memory(model: object, name: str) -> None:
+    """UserError for a path where the constructor of the class `name` expects a model in memory."""
+    if isinstance(model, (str, Path)):
+        raise UserError(f"{model}: {name}(...) takes a model in memory; load a file with {name}.load({str(model)!r})")
+
+
 def open_onnx(path: str | Path, kind: Kind, build: Callable[[dict[str, Any]], Built]) -> tuple[Any, Built]:
     """Open a file of `write_onnx` without torch: its ONNX Runtime session, of one thread, and build(content).
 

@@ -3,8 +3,10 @@
 import json
 import multiprocessing
 import pickle
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -51,6 +53,12 @@ def test_importing_is_instant_and_names_are_the_same_everywhere():
         pyspeech.Nothing  # noqa: B018
 
 
+def test_the_names_of_the_documentation_are_importable():
+    sections = (Path(__file__).resolve().parents[1] / "docs/api.md").read_text(encoding="utf-8").partition("## Audio\n")[0]
+    names = [name for members in re.findall(r"members: \[(.*)\]", sections) for name in members.split(", ")]
+    assert len(names) > 10 and set(names) <= set(pyspeech.__all__)
+
+
 def test_bundled_detectors_need_no_torch(recording):
     code = """if True:
         import sys
@@ -63,6 +71,20 @@ def test_bundled_detectors_need_no_torch(recording):
     """
     done = subprocess.run([sys.executable, "-c", code, recording[0]], capture_output=True, text=True, env=ENVIRONMENT)
     assert done.stdout == f"True True\n(1, {6 * RATE})\n", done.stderr
+
+
+def test_help_and_all_names_without_torch():
+    code = """if True:
+        import pydoc, sys
+        sys.modules["torch"] = None
+        from pyspeech import *
+        import pyspeech
+        text = pydoc.render_doc(pyspeech, renderer=pydoc.plaintext)
+        print("rnnt_loss" in globals(), "class SpeechDetector" in text, Recognizer.__name__)
+    """
+    done = run_python(code)
+    assert done.stdout == "False True Recognizer\n", done.stderr
+    assert "rnnt_loss" in pyspeech.__all__
 
 
 def test_what_needs_torch_names_its_extra(tmp_path):
@@ -138,7 +160,7 @@ def test_a_stream_takes_samples_of_any_rate_and_type(recording):
     found = np.concatenate([stream.add(with_bad), stream.finish()])
     assert abs(np.diff(found).sum() - np.diff(expected.segments).sum()) < 0.2
     for shape in ((1, 160), (160, 2)):
-        with pytest.raises(UserError, match=r"stream: float64 of shape .*; expected numbers \(N,\)"):
+        with pytest.raises(UserError, match=r"stream: float64 of shape .*; expected floats .*, \(N,\)"):
             detector.stream(RATE).add(np.zeros(shape))
     with pytest.raises(UserError, match="sampling_rate=0"):
         detector.stream(0)
@@ -155,6 +177,21 @@ def test_a_detector_can_be_sent_to_another_process(recording, options):
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         (far,) = pool.map(detector.detect, [path])
     np.testing.assert_array_equal(far.segments, found.segments)
+
+
+def test_a_detector_of_fakes_can_be_sent_to_another_process(recording):
+    path, _ = recording
+    detector = FakeDetector(force=True, prior=0.9)
+    assert pickle.loads(pickle.dumps(detector)).score(path) == detector.score(path)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.map(detector.score, [path]) == [detector.score(path)]
+
+
+def test_a_file_that_cannot_be_read_is_named_once(tmp_path):
+    for system in (None, "statistical"):
+        with pytest.raises(UserError) as error:
+            SpeechDetector(system=system).detect(tmp_path / "absent.wav")
+        assert str(error.value) == f"{tmp_path / 'absent.wav'}: cannot be read: No such file or directory"
 
 
 def test_segments_have_no_more_than_their_greatest_length(recording):
@@ -180,7 +217,7 @@ def test_errors_are_one_line(recording, tmp_path):
         (tmp_path / "absent.wav", "absent.wav"),
         (np.zeros(0), "holds no samples"),
         ({}, "expected a path"),
-        (np.zeros((2, 2, 2)), "expected numbers"),
+        (np.zeros((2, 2, 2)), "expected floats"),
     ):
         for method in (SpeechDetector().detect, FakeDetector().score):
             with pytest.raises(UserError, match=message) as error:
@@ -202,7 +239,10 @@ def test_anonymize_and_its_file(recording, tmp_path):
     integers = (samples * 32768).astype(np.int16)
     floats = anonymize(integers / np.float32(32768), 0.7, RATE).samples
     np.testing.assert_allclose(anonymize(integers, 0.7, RATE).samples, floats, atol=1e-6)
-    for wrong in ([path, path], np.zeros(0), np.zeros((2, 2, 2))):
+    file, array = anonymize([path, samples], 0.7, RATE)
+    np.testing.assert_array_equal(file.samples, sound.samples)
+    np.testing.assert_allclose(array.samples, sound.samples[0], atol=1e-6)
+    for wrong in (np.zeros(0), np.zeros((2, 2, 2)), {}):
         with pytest.raises(UserError, match="^recording: "):
             anonymize(wrong)
     sound.save(tmp_path / "x.flac")

@@ -5,10 +5,17 @@ from typing import TYPE_CHECKING
 from pyspeech import lazy_names
 
 if TYPE_CHECKING:
+    from pyspeech.asr.aligned import Alignment
     from pyspeech.asr.api import Recognizer
-    from pyspeech.asr.loss import rnnt_loss
+    from pyspeech.asr.loss import pruned_loss, rnnt_loss, smoothed_loss
     from pyspeech.asr.transcripts import Transcript
 
 __getattr__, __dir__, __all__ = lazy_names(
-    __name__, {"Recognizer": "pyspeech.asr.api", "Transcript": "pyspeech.asr.transcripts", "rnnt_loss": "pyspeech.asr.loss"}
+    __name__,
+    {
+        "Alignment": "pyspeech.asr.aligned",
+        "Recognizer": "pyspeech.asr.api",
+        "Transcript": "pyspeech.asr.transcripts",
+        **dict.fromkeys(("pruned_loss", "rnnt_loss", "smoothed_loss"), "pyspeech.asr.loss"),
+    },
 )

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, overload
 from pyspeech.asr.config import KIND, WHOLE, ContextWeights, EarlyStopping, Endpointing, SearchConfig, language_among
 from pyspeech.asr.transcripts import Transcript
 from pyspeech.errors import UserError, naming_extras
-from pyspeech.model_file import find_model
+from pyspeech.model_file import check_in_memory, find_model
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,6 +58,7 @@ class Recognizer:
         from pyspeech.asr.context import Context
         from pyspeech.asr.recognizer import Decoder
 
+        check_in_memory(bundle, "Recognizer")
         self.bundle, self._endpointing = bundle, endpointing or Endpointing()
         language = None if language is None else language_among(language, bundle.model.languages)
         self._settings = language, search, early_stopping, context or Context(bundle)
@@ -128,7 +129,11 @@ class Recognizer:
         """
         from pyspeech.asr.context import Context
 
+        if not min_silence > 0:
+            raise UserError(f"min_silence={min_silence}: expected seconds above 0, or inf")
         stopping = None if tau is None and threshold is None else EarlyStopping(rule, tau or 0.0, threshold or 0.0)
+        if stopping is None and rule != EarlyStopping.rule:
+            raise UserError(f"rule={rule}: nothing is stopped early without tau or threshold; give one of them")
         bundle = load_bundle(find_model(model, KIND, option="model"), device, int8)
         search = bundle.search.changed(beam=beam, max_symbols=max_symbols, prune=prune, symbol_bonus=symbol_bonus)
         known = None if language is None else language_among(language, bundle.model.languages)
@@ -205,6 +210,8 @@ class Recognizer:
 
         if is_many(audio):
             raise UserError("align: several recordings; expected one, with its text")
+        if not isinstance(text, str):
+            raise UserError(f"align: a text of type {type(text).__name__}; expected a str")
         ((name, blocks),) = stream_inputs(audio, sampling_rate, self.sampling_rate)
         samples = np.concatenate([np.zeros(0, dtype=np.float32), *blocks])
         with self._timed():

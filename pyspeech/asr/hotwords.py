@@ -55,17 +55,25 @@ def as_hotwords(given: str | Path | Iterable[str | tuple[str, float] | Hotword])
         return read_hotwords(given)
     found = []
     for item in given:
-        item = Hotword(item) if isinstance(item, str) else item if isinstance(item, Hotword) else Hotword(*item)
+        item = _as_hotword(item)
         if item.boost is not None:
             _boost(f"hotword {item.text}", item.boost)
         found.append(item)
     return found
 
 
+def _as_hotword(item):
+    if isinstance(item, (str, Hotword)):
+        return Hotword(item) if isinstance(item, str) else item
+    if not isinstance(item, (tuple, list)) or len(item) != 2 or not isinstance(item[0], str):
+        raise UserError(f"hotword {item!r}: expected a text, or (text, boost)")
+    return Hotword(*item)
+
+
 def _boost(where, value):
     try:
         boost = float(value)
-    except ValueError:
+    except (TypeError, ValueError):
         boost = math.nan
     if not 0 < boost < math.inf:
         raise UserError(f"{where}: boost {str(value).strip()}; expected a number above 0, such as {HOTWORDS_SCORE}")

@@ -2,7 +2,7 @@
 
     path      str or Path of an audio file, of any format, rate and length
     file      bytes of an audio file, or a binary stream of one (an open file, BytesIO), which is read from where it stands
-    samples   NumPy array or torch tensor (N,) or (channels, N), of floats from -1 to 1 or of integers up to their full scale
+    samples   NumPy array or torch tensor (N,) or (channels, N), of floats from -1 to 1 or of 8, 16 or 32-bit signed integers
     pair      (samples, sampling rate in Hz)
 
 Channels are averaged; samples are resampled to the rate of the model, as a file is.
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 Samples = Union[np.ndarray, "torch.Tensor"]
 AudioInput = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview, IO[bytes], Samples, tuple[Samples, float]]
 BLOCK = 10.0  # seconds
+TYPES = "floats from -1 to 1, int16 or int32"
+LOWEST_RATE = 100  # Hz; what is below is kHz by mistake
 MOST_CHANNELS = 64  # more channels than these and than samples are samples, transposed
 log = logging.getLogger(__name__)
 
@@ -100,8 +102,8 @@ def read_input(item: Any, sampling_rate: float | None) -> tuple[np.ndarray, int]
 
 def checked_rate(sampling_rate: Any, name: str) -> float:
     """The sampling rate in Hz; UserError where it is none."""
-    if not isinstance(sampling_rate, (int, float, np.number)) or not 1 <= sampling_rate < np.inf:
-        raise UserError(f"{name}: sampling_rate={sampling_rate}; expected the Hz of samples in memory")
+    if not isinstance(sampling_rate, (int, float, np.number)) or not LOWEST_RATE <= sampling_rate < np.inf:
+        raise UserError(f"{name}: sampling_rate={sampling_rate}; expected the Hz of samples in memory, such as 16000")
     return float(sampling_rate)
 
 
@@ -111,13 +113,18 @@ def samples_of(item: Any, name: str) -> np.ndarray:
         expected = "a path, a NumPy array, a torch tensor or a list of these, (samples, sampling rate) or the bytes of a file"
         raise UserError(f"{name}: {type(item).__name__}; expected {expected}")
     samples = item if isinstance(item, np.ndarray) else item.detach().cpu().numpy()
-    if samples.ndim not in (1, 2) or samples.dtype.kind not in "fi":
-        raise UserError(f"{name}: {samples.dtype} of shape {samples.shape}; expected numbers (N,) or (channels, N)")
+    if samples.ndim not in (1, 2) or not _are_samples(samples):
+        raise UserError(f"{name}: {samples.dtype} of shape {samples.shape}; expected {TYPES}, (N,) or (channels, N)")
     if samples.size == 0:
         raise UserError(f"{name}: holds no samples")
     if samples.ndim == 2 and len(samples) > max(samples.shape[1], MOST_CHANNELS):
         raise UserError(f"{name}: {len(samples)} channels of {samples.shape[1]} samples; expected (channels, N): transpose it")
     return samples
+
+
+def _are_samples(samples):
+    """Integers of 64 bit, NumPy's default, hold samples of fewer: at their full scale these were silence."""
+    return samples.dtype.kind == "f" or (samples.dtype.kind == "i" and samples.dtype.itemsize <= 4)
 
 
 def in_full_scale(samples: np.ndarray) -> np.ndarray:
@@ -141,8 +148,8 @@ class Feed:
     def add(self, samples: Any) -> np.ndarray:
         """Samples (N,), a NumPy array or a tensor -> float32 (n,). UserError for another shape or type."""
         found = samples.detach().cpu().numpy() if hasattr(samples, "detach") else np.asarray(samples)
-        if found.ndim != 1 or found.size and found.dtype.kind not in "fi":
-            raise UserError(f"{self._name}: {found.dtype} of shape {found.shape}; expected numbers (N,): one channel at a time")
+        if found.ndim != 1 or (found.size and not _are_samples(found)):
+            raise UserError(f"{self._name}: {found.dtype} of shape {found.shape}; expected {TYPES}, (N,), of one channel")
         found = in_full_scale(found).astype(np.float32)
         bad = ~(np.abs(found) <= LARGEST)
         if bad.any():

@@ -45,17 +45,28 @@ def limited(samples: np.ndarray, most: float, rate: int) -> np.ndarray:
 
 
 class Watched:
-    """The blocks of an iterable as they come; then `count`, of their samples, and their range from `lowest` to `highest`."""
+    """The blocks of an iterable as they come; then `count`, of their samples, and their range from `lowest` to `highest`.
+
+    error: what the iterable raised, if it did.
+    """
 
     def __init__(self, blocks: Iterable[np.ndarray]) -> None:
         self._blocks, self.count, self.lowest, self.highest = blocks, 0, math.inf, -math.inf
+        self.error: Exception | None = None
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        for block in self._blocks:
+        for block in self._all():
             self.count += len(block)
             self.lowest = min(self.lowest, float(block.min(initial=math.inf)))
             self.highest = max(self.highest, float(block.max(initial=-math.inf)))
             yield block
+
+    def _all(self):
+        try:
+            yield from self._blocks
+        except Exception as error:
+            self.error = error
+            raise
 
     @property
     def peak(self) -> float:

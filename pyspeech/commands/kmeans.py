@@ -2,8 +2,8 @@
 
 FEATURES is a Kaldi table of matrices (.scp, .ark), or a folder, searched recursively, with one file per utterance: NAME.npy or
 NAME.pt (frames, dim), NAME.npz (`features`) or NAME.txt (one vector per line). Without --centres, k-means is first trained on
-FEATURES. The output has lines `NAME 12 12 7 3`, the cluster of each frame, for utils/score_units.py, score_abx.py and
-score_bitrate.py; with --merge it has no repeats, for language models.
+FEATURES. The output has lines `NAME 12 12 7 3`, the cluster of each frame, for utils/score_units.py,
+utils/score_abx.py and utils/score_bitrate.py; with --merge it has no repeats, for language models.
 
 examples:
   utils/kmeans_units.py train_features/ --clusters 100 --save centres.npy -o train.txt

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 import pyspeech
@@ -27,6 +27,9 @@ def run(arguments: list[str]) -> int | str | None:
     if arguments[0] == "--version":
         print(pyspeech.__version__)
         return 0
+    if len(arguments) == 2 and arguments[1] in ("-h", "--help") and (group := group_of(arguments[0])):
+        print(help_text(group))
+        return 0
     name, rest = choose(arguments)
     sys.argv = [f"pyspeech {name}", *rest]  # what usage lines show
     return importlib.import_module(f"{__package__}.{COMMANDS[name][0]}").main()
@@ -38,15 +41,20 @@ def choose(arguments: Sequence[str]) -> tuple[str, list[str]]:
         name = " ".join(arguments[:words])
         if name in COMMANDS:
             return name, list(arguments[words:])
-    group = [one for one in COMMANDS if one.startswith(arguments[0] + " ")]
+    group = group_of(arguments[0])
     name = " ".join(arguments[: 2 if group else 1])
-    near = difflib.get_close_matches(name, group or COMMANDS, 1) or group
+    near = difflib.get_close_matches(name, group or COMMANDS, 1)
     guess = f". Did you mean '{near[0]}'?" if near else ""
-    raise UserError(f"no command '{name}'; commands: {', '.join(COMMANDS)}{guess}")
+    raise UserError(f"no command '{name}'; commands: {', '.join(group or COMMANDS)}{guess}")
 
 
-def help_text() -> str:
-    """The commands, a line each."""
+def group_of(word: str) -> list[str]:
+    """The commands of two words of which it is the first, such as "score"."""
+    return [name for name in COMMANDS if name.startswith(word + " ")]
+
+
+def help_text(names: Iterable[str] = tuple(COMMANDS)) -> str:
+    """The commands of these names, a line each."""
     width = max(map(len, COMMANDS))
-    lines = [f"  {name:<{width}}  {about}" for name, (_, _, about) in COMMANDS.items()]
+    lines = [f"  {name:<{width}}  {COMMANDS[name][2]}" for name in names]
     return "\n".join(["usage: pyspeech COMMAND ...", "", *lines, "", "pyspeech COMMAND --help: its options"])

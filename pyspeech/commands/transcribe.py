@@ -26,6 +26,7 @@ from pathlib import Path
 from pyspeech.asr.config import KIND, STOPPING_RULES, WHOLE, EarlyStopping, Endpointing, SearchConfig, language_among
 from pyspeech.asr.transcripts import FORMATS, NIST, Transcript, render
 from pyspeech.commands.arguments import (
+    add_device,
     add_raw,
     add_transducer,
     channel_of,
@@ -76,6 +77,7 @@ def parser():
     parser.add_argument("-o", "--output", metavar="DIR", help="write one file per recording into DIR")
     parser.add_argument("--channel", metavar="N", type=int, help="use channel N, counted from 0 (default: mean of all)")
     add_raw(parser)
+    add_device(parser)
     parser.add_argument(
         "--beam",
         metavar="N",
@@ -154,6 +156,8 @@ def check_options(options):
             f"--beam {options.beam}: a search that keeps {options.beam} hypotheses cannot give the "
             f"{options.nbest} best; expected at least {options.nbest}"
         )
+    if options.int8 and options.device == "cuda":
+        raise UserError("--int8: computes on the CPU; leave out one of --int8 and --device cuda")
     search_of(options, SearchConfig()).check()
     check_context(options)
     raw_format(options)
@@ -170,11 +174,11 @@ def search_of(options, search):
 
 
 def load_recognizer(options):
-    """The Recognizer of --model, in int8 or on the GPU where there is one."""
+    """The Recognizer of --model, in int8 or on --device."""
     folder = find_model(options.model, KIND)
     from pyspeech.asr.api import Recognizer, load_bundle
 
-    bundle, stopping = load_bundle(folder, int8=options.int8), None
+    bundle, stopping = load_bundle(folder, options.device, options.int8), None
     if options.tau is not None or options.threshold is not None:
         stopping = EarlyStopping(options.rule or EarlyStopping.rule, options.tau or 0.0, options.threshold or 0.0)
     endpointing = Endpointing(silence_after=options.min_silence)

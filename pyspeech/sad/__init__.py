@@ -7,5 +7,14 @@ from pyspeech import lazy_names
 if TYPE_CHECKING:
     from pyspeech.sad.api import SpeechDetector
     from pyspeech.sad.detector import Speech
+    from pyspeech.sad.streaming import Event, StreamingDetector
 
-__getattr__, __dir__, __all__ = lazy_names(__name__, {"SpeechDetector": "pyspeech.sad.api", "Speech": "pyspeech.sad.detector"})
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "Event": "pyspeech.sad.streaming",
+        "Speech": "pyspeech.sad.detector",
+        "SpeechDetector": "pyspeech.sad.api",
+        "StreamingDetector": "pyspeech.sad.streaming",
+    },
+)

@@ -105,7 +105,7 @@ class Detector:
         try:
             decisions, scores, shift, offset = self.decide(audio)
         except UserError as error:
-            if str(error).startswith(name):
+            if error is audio.error:  # of reading, which names its file
                 raise
             raise UserError(f"{name}: {error}") from None
         if audio.peak <= STEP and not decisions.any():

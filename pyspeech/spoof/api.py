@@ -256,24 +256,37 @@ class FakeDetector:
         return FakeScore(name, float(scores.mean()), self.threshold, seconds, windows, heard.notes())
 
 
-def anonymize(audio: AudioInput, coefficient: float = 0.8, sampling_rate: int | None = None, level: str = "rms") -> Sound:
+@overload
+def anonymize(audio: AudioInput, coefficient: float = 0.8, sampling_rate: int | None = None, level: str = "rms") -> Sound: ...
+@overload
+def anonymize(
+    audio: Sequence[AudioInput], coefficient: float = 0.8, sampling_rate: int | None = None, level: str = "rms"
+) -> list[Sound]: ...
+
+
+def anonymize(
+    audio: AudioInput | Sequence[AudioInput], coefficient: float = 0.8, sampling_rate: int | None = None, level: str = "rms"
+) -> Sound | list[Sound]:
     """Anonymise a speaker: shift formants by a McAdams coefficient (Patino et al. 2021; see mcadams.py).
 
     Args:
-        audio: Path of an audio file, or what else `pyspeech.audio.inputs` takes.
+        audio: Path of an audio file, what else `pyspeech.audio.inputs` takes, or a list of these.
         coefficient: Above 0; 1 changes nothing, below 0.6 and above 1 is hard to understand.
         sampling_rate: Hz of samples in memory, which need it. A file knows its own. The coefficient is meant for 16 kHz.
         level: "rms" (as loud as before), "peak" (to full scale) or "none".
 
     Returns:
-        A `Sound` of the same shape and rate.
+        A `Sound` of the same rate and as many channels, of a list a list of them. The samples of a file are (channels, N),
+        those of an array have its shape.
 
     Raises:
         UserError: for what cannot be read or is no audio, and for arguments out of range.
     """
-    from pyspeech.audio.inputs import read_input
+    from pyspeech.audio.inputs import is_many, read_input
     from pyspeech.spoof import mcadams
 
+    if is_many(audio):
+        return [anonymize(item, coefficient, sampling_rate, level) for item in audio]  # pyright: ignore[reportGeneralTypeIssues]
     samples, rate = read_input(audio, sampling_rate)
     return Sound(mcadams.anonymize(samples, coefficient, rate, level), rate)
 

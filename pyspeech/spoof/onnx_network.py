@@ -19,10 +19,14 @@ SHIPPED = Path(__file__).parent / "shipped" / "model.onnx"  # the bundled detect
 
 
 class OnnxNetwork:
-    """The network; `score_batch` is as of DetectorNetwork."""
+    """The network of a file; `score_batch` is as of DetectorNetwork."""
 
-    def __init__(self, session: object, features: LogMelConfig) -> None:
-        self._session, self.sampling_rate = session, features.sampling_rate
+    def __init__(self, path: Path, session: object, features: LogMelConfig) -> None:
+        self._path, self._session, self.sampling_rate = path.absolute(), session, features.sampling_rate
+
+    def __reduce__(self) -> tuple:
+        """A process that it is sent to reads the file again: a session cannot be sent."""
+        return _network_of, (self._path,)
 
     def score_batch(self, samples: np.ndarray) -> list[float]:
         """Log odds of pieces of one length, samples (B, N) float32."""
@@ -38,4 +42,8 @@ def load_onnx(path: str | Path = SHIPPED) -> Detector:
         return LogMelConfig(**content["features"]), crop, Calibration(**content["calibration"]), float(content["threshold"])
 
     session, (features, crop, calibration, threshold) = open_onnx(path, KIND, build)
-    return Detector(OnnxNetwork(session, features), crop, calibration, threshold)
+    return Detector(OnnxNetwork(Path(path), session, features), crop, calibration, threshold)
+
+
+def _network_of(path):
+    return load_onnx(path).model

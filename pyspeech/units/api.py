@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, overload
 from pyspeech.audio.sound import Sound
 from pyspeech.errors import UserError, naming_extras
 from pyspeech.files import atomic_write, format_of
-from pyspeech.model_file import MODEL_FILE, find_model
+from pyspeech.model_file import MODEL_FILE, check_in_memory, find_model
 from pyspeech.units.config import INVERTER, VQVAE
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ class Units:
         """Write the file that `pyspeech units` writes for the recording, whole or not at all.
 
         Args:
-            path: File to write; its folder is made where it is missing. Format "ark" also writes the list beside it (.scp).
+            path: File to write; its folder is made where it is missing. Format "ark" needs the ending .ark, and also writes the
+                list beside it (.scp).
             format: "json" (a line for each unit, then one for the recording), "text" (the codes in a line), "onehot" (a line
                 for each unit, as ZeroSpeech wants it), "vectors" (a line for each unit) or "ark" (a Kaldi table of
                 `vectors`). None takes the ending of `path`: .jsonl is json, .txt text, .ark ark.
@@ -86,6 +87,8 @@ class Units:
             return
         from pyspeech.units.features_files import kaldi_table
 
+        if Path(path).suffix.lower() != FORMATS[TABLE]:
+            raise UserError(f"{path}: format {TABLE} writes a Kaldi table; expected a path that ends in {FORMATS[TABLE]}")
         with kaldi_table(Path(path).with_suffix("")) as write:
             write(self.name, self.vectors)
 
@@ -130,6 +133,7 @@ class UnitEncoder:
         """Encode with a model in memory; `load` reads one."""
         from pyspeech.units.encoding import code_seconds
 
+        check_in_memory(bundle, "UnitEncoder")
         self.bundle = bundle
         self.sampling_rate: int = bundle.features.sampling_rate
         self.num_codes: int = bundle.model.config.codes
@@ -259,6 +263,8 @@ class UnitSynthesizer:
         """
         if isinstance(units, (list, tuple)) and any(isinstance(item, Units) for item in units):
             return [self.speak(item, speaker, seed) for item in units]  # pyright: ignore[reportArgumentType, reportCallIssue]
+        if isinstance(units, (str, Path)):
+            raise UserError(f"units: the path {units}; expected Units or codes: resynthesize speaks a recording")
         import torch
 
         from pyspeech.units.resynthesis import speak

@@ -113,7 +113,8 @@ def test_options(model, files, tmp_path):
         ({"language": "fr-FR"}, "language fr-FR: the model knows en-IN, hi-IN, ta-IN"),
         ({"tau": 3, "language": "hi-IN"}, "early stopping is for language=None"),
         ({"beam": 0}, "beam=0: expected 1 to 1000"),
-        ({"min_silence": 0}, "silence_after=0"),
+        ({"min_silence": 0}, "^min_silence=0: expected seconds above 0"),
+        ({"rule": "mean_p"}, "^rule=mean_p: nothing is stopped early without tau or threshold"),
         ({"device": "tpu"}, "^device tpu: no such device; use auto, cpu or cuda"),
     ],
 )
@@ -132,6 +133,10 @@ def test_files_that_do_not_fit(recognizer, files, tmp_path):
         recognizer.transcribe([files[0], tmp_path / "absent.wav"])
     with one_line_error("samples"):
         recognizer.transcribe(np.zeros(0))
+    with one_line_error("align: a text of type NoneType; expected a str"):
+        recognizer.align(files[0], None)
+    with one_line_error("load a file with Recognizer.load"):
+        Recognizer(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -130,6 +130,9 @@ def test_files_and_lists(tmp_path):
         read_hotwords(tmp_path / "none.txt")
     with pytest.raises(UserError, match="hotword a: boost -1"):
         as_hotwords([("a", -1)])
+    for item in (3, ("a", 1.0, 2.0), (1.0, "a"), None):
+        with pytest.raises(UserError, match="hotword .*: expected a text, or"):
+            as_hotwords([item])
 
 
 def test_phrases_are_normalised_and_those_of_other_letters_named():

@@ -80,9 +80,14 @@ def test_a_feed_gives_what_the_whole_gives(rng, caplog, rate):
     assert len(caplog.records) == 1 and "stream: samples that are not finite" in caplog.text
 
 
+def test_a_feed_refuses_integers_of_64_bit():
+    with one_line_error("stream: int64 of shape .*; expected floats"):
+        Feed(16000, 16000).add(np.arange(160))
+
+
 @pytest.mark.parametrize("shape", [(1, 160), (160, 2), ()])
 def test_shapes_that_a_feed_refuses(shape):
-    with one_line_error(r"stream: float64 of shape \(.*\); expected numbers \(N,\)"):
+    with one_line_error(r"stream: float64 of shape \(.*\); expected floats .*, \(N,\)"):
         Feed(16000, 16000).add(np.zeros(shape))
 
 
@@ -91,8 +96,10 @@ def test_shapes_that_a_feed_refuses(shape):
     [
         (1.5, "^recording: float; expected a path, a NumPy array, a torch tensor or a list"),
         ([[0.5, 0.5]], "^recording 1: list; expected"),
-        (np.zeros((2, 3, 4)), r"float64 of shape \(2, 3, 4\); expected numbers \(N,\) or \(channels, N\)"),
-        (np.array(["a.wav"]), "expected numbers"),
+        (np.zeros((2, 3, 4)), r"float64 of shape \(2, 3, 4\); expected floats .*, \(N,\) or \(channels, N\)"),
+        (np.array(["a.wav"]), "expected floats"),
+        (np.zeros(5, dtype=np.int64), "recording: int64 of shape .*; expected floats from -1 to 1, int16 or int32"),
+        (np.zeros(5, dtype=np.uint8), "recording: uint8 of shape .*; expected floats from -1 to 1, int16 or int32"),
         (torch.zeros(2, 0), "recording: holds no samples"),
         ((16000, np.zeros(5)), "recording: int; expected a path"),
         ((np.zeros(5), 0), "recording: sampling_rate=0; expected the Hz"),
@@ -108,7 +115,7 @@ def test_what_is_no_audio(monkeypatch, audio, message):
         joined(audio)
 
 
-@pytest.mark.parametrize("sampling_rate", [0, -8000, float("nan"), "16k"])
+@pytest.mark.parametrize("sampling_rate", [0, -8000, float("nan"), "16k", True, 16, None])
 def test_what_is_no_sampling_rate(sampling_rate):
-    with one_line_error("^recording: sampling_rate=.*; expected the Hz"):
+    with one_line_error("^recording: sampling_rate=.*; expected the Hz of samples in memory, such as 16000"):
         joined(np.zeros(100), sampling_rate)

@@ -111,12 +111,17 @@ def test_mistakes_are_one_line():
         (["detct", "call.wav"], "no command 'detct'; commands: detect, "),
         (["detct", "call.wav"], "Did you mean 'detect'?"),
         (["score", "were"], "Did you mean 'score wer'?"),
-        (["score"], "no command 'score'"),
+        (["score"], "no command 'score'; commands: score sad, score wer, "),
         (["detect", "/no/such.wav"], "/no/such.wav"),
     ):
         done = run_command(*arguments)
         assert done.returncode == 1 and message in done.stderr and "Traceback" not in done.stderr
         assert len(done.stderr.splitlines()) == 1
+
+
+def test_help_of_a_group_of_commands():
+    done = run_command("score", "--help")
+    assert done.returncode == 0 and "  score wer " in done.stdout and "  detect " not in done.stdout
 
 
 def test_an_installed_package_asks_for_the_model(recording, monkeypatch, tmp_path):

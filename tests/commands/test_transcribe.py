@@ -360,7 +360,9 @@ def test_early_stopping_and_int8(models, short, capsys):
         (found,) = call_json(capsys, short, "--model", models["lid"], *options)
         (expected,) = recognize(load_model(models["lid"]), [samples], early_stopping=stopping)
         assert found["t_avg"] == round(expected.t_avg, 4) < 3 and found["text"] == expected.text
-    (found,) = call_json(capsys, short, "--model", models["lid"], "--int8", "--language", "ta-IN")
+    (found,) = call_json(capsys, short, "--model", models["lid"], "--int8", "--language", "ta-IN", "--device", "cpu")
+    with pytest.raises(UserError, match="--int8: computes on the CPU"):
+        transcribe.main([str(short), "--model", str(models["lid"]), "--int8", "--device", "cuda"])
     (exact,) = call_json(capsys, short, "--model", models["lid"], "--language", "ta-IN")
     (expected,) = recognize(quantize_bundle(load_model(models["lid"])), [samples], "ta-IN")
     assert found["text"] == expected.text

@@ -60,6 +60,9 @@ def test_a_table_and_endings(encoder, files, tmp_path):
     table = kaldiio.load_scp(str(tmp_path / "new" / "x.scp"))
     assert list(table) == ["a"]
     np.testing.assert_array_equal(table["a"], units.vectors)
+    with one_line_error("x.dat: format ark writes a Kaldi table; expected a path that ends in .ark"):
+        units.save(tmp_path / "x.dat", "ark")
+    assert not list(tmp_path.glob("x.*"))
     units.save(tmp_path / "x.txt")
     assert (tmp_path / "x.txt").read_text().split() == list(map(str, units.codes))
     with one_line_error("x.wav: its ending names no format; expected one of json"):
@@ -138,6 +141,10 @@ def test_what_does_not_fit(encoder, synthesizer, files, tmp_path):
     ):
         with one_line_error(f"^units: .*{message}"):
             synthesizer.speak(codes, VOICES[0])
+    with one_line_error("^units: the path a.wav; expected Units or codes: resynthesize speaks a recording"):
+        synthesizer.speak("a.wav", VOICES[0])
+    with one_line_error("load a file with UnitEncoder.load"):
+        UnitEncoder(str(tmp_path))
     for audio in (np.zeros(0), files[0].with_name("absent.wav")):
         with one_line_error("samples|No such file"):
             encoder.encode(audio)

@@ -37,7 +37,8 @@ def with_bonus(exp: Experiment, conf: Any, bundle: Bundle, languages: Sequence[s
     errors = {}
     for bonus in sorted(conf.symbol_bonuses):
         search = replace(conf.search, symbol_bonus=bonus)
-        errors[search.symbol_bonus] = sum(word_errors(bundle, *own, search) for own in dev)
+        counts = [word_errors(bundle, language, texts, samples, search) for language, texts, samples in dev]
+        errors[bonus] = sum(counts)
     best = min(errors, key=lambda bonus: errors[bonus])
     tried = ", ".join(f"{bonus:g} ({count})" for bonus, count in errors.items())
     exp.log.info("symbol bonus %g has the fewest word errors on dev: %s", best, tried)

@@ -104,7 +104,9 @@ def marblenet():
 
     from pyspeech.sad.config import OperatingPoint
 
-    (folder,) = importlib.util.find_spec(MARBLENET).submodule_search_locations  # importing it needs the rest of fasr
+    package = importlib.util.find_spec(MARBLENET)  # importing it needs the rest of fasr
+    assert package and package.submodule_search_locations
+    (folder,) = package.submodule_search_locations
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(Path(folder) / "asset/marblenet/model.onnx", options, ["CPUExecutionProvider"])
@@ -112,7 +114,8 @@ def marblenet():
     def run(path):
         samples = _read(path)
         samples = (samples * (32767 / max(np.abs(samples).max(), 1e-9))).astype(np.int16)
-        return session.run(["score_active"], {"audio": samples[None, None]})[0].ravel(), 320 / FALLBACK, 0.0
+        (scores,) = session.run(["score_active"], {"audio": samples[None, None]})
+        return np.ravel(scores), 320 / FALLBACK, 0.0  # pyright: ignore[reportCallIssue, reportArgumentType]
 
     # Those of the package.
     return run, OperatingPoint(0.5, min_silence=0.1, min_speech=0.05)

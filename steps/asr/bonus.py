@@ -22,6 +22,7 @@ def with_bonus(exp: Experiment, conf: Any, bundle: Bundle, languages: Sequence[s
     Models that need the language are told it, and so are those that identify it: that is as good, and quicker.
     """
     from pyspeech.data.cuts import read_samples
+    from pyspeech.text.normalize import normalize
 
     if not conf.symbol_bonuses:
         return conf.search
@@ -30,7 +31,7 @@ def with_bonus(exp: Experiment, conf: Any, bundle: Bundle, languages: Sequence[s
         cuts = load_cuts(exp.dir / "corpus", "dev", language)
         cuts = cuts[:: -(-len(cuts) // MOST) or 1]
         samples = [read_samples(cut, bundle.fbank.sampling_rate) for cut in cuts]
-        dev.append((language, [cut.supervisions[0].text or "" for cut in cuts], samples))
+        dev.append((language, [normalize(cut.supervisions[0].text or "", language) for cut in cuts], samples))
     if not any(samples for *_, samples in dev):
         exp.log.warning("symbol_bonuses: no dev utterances to choose one on; none is used")
         return conf.search
@@ -46,18 +47,17 @@ def with_bonus(exp: Experiment, conf: Any, bundle: Bundle, languages: Sequence[s
 
 
 def word_errors(bundle: Bundle, language: str, references: Sequence[str], samples: Sequence[Any], search: SearchConfig) -> int:
-    """Word errors of the model of a bundle in utterances of a language."""
+    """Word errors of the model of a bundle in utterances of a language, with normalised references."""
     import torch
 
     from pyspeech.asr.recognizer import recognize
-    from pyspeech.text.normalize import normalize
     from pyspeech.text.wer import align, count_errors
 
     told = None if bundle.model.config.structure == "vanilla" else language
     with torch.inference_mode():
         results = recognize(bundle, samples, told, search)
     pairs = zip(references, results, strict=True)
-    return sum(count_errors(align(normalize(text, language).split(), result.text.split()))["errors"] for text, result in pairs)
+    return sum(count_errors(align(text.split(), result.text.split()))["errors"] for text, result in pairs)
 
 
 def search_of(conf: Any, bundle: Bundle) -> SearchConfig:

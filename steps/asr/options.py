@@ -11,7 +11,7 @@ from steps.asr.start import check_start, start_inputs
 from steps.asr.train import SEEDS
 from steps.systems import check_fixed, check_list, if_used
 
-WITHOUT_BONUS = "numbers, each at least 0, and search.symbol_bonus=0; or [], to use search.symbol_bonus as it is"
+BONUSES = "numbers, each at least 0, and search.symbol_bonus=0; or [], to use search.symbol_bonus as it is"
 
 
 def check_options(conf: Any) -> None:
@@ -32,7 +32,7 @@ def check_options(conf: Any) -> None:
     require("train.minimize", conf.train.minimize == "loss", "loss")
     check_fixed(conf, "model.structure", "model.lsp", "model.lid", "model.features")
     good = all(0 <= value < float("inf") for value in conf.symbol_bonuses)
-    require("symbol_bonuses", good and not (conf.symbol_bonuses and conf.search.symbol_bonus), WITHOUT_BONUS)
+    require("symbol_bonuses", good and not (conf.symbol_bonuses and conf.search.symbol_bonus), BONUSES)
     for name in ("stop_after", "stop_below"):
         require(name, all(0 <= value < float("inf") for value in getattr(conf, name) or [-1]), "numbers, each at least 0")
     check_context(conf)

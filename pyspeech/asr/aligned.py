@@ -36,7 +36,7 @@ class Alignment:
         symbols: The symbols of the model, likewise.
         score: Natural log of the probability of this alignment.
         confidence: Geometric mean of the symbols' probabilities, 0 to 1; 0 for an empty text.
-        seconds: Length of the recording.
+        duration: Seconds of the recording.
         channel: Of the recording, counted from 1.
     """
 
@@ -47,7 +47,7 @@ class Alignment:
     symbols: list[Word]
     score: float
     confidence: float
-    seconds: float
+    duration: float
     channel: int = 1
 
     def save(self, path: str | Path, format: str | None = None) -> None:
@@ -82,7 +82,7 @@ def _json(alignment):
         "language": alignment.language,
         "score": round(alignment.score, 4),
         "confidence": round(alignment.confidence, 4),
-        "duration": round(alignment.seconds, 3),
+        "duration": round(alignment.duration, 3),
         "words": [word_record(word) for word in alignment.words],
         "symbols": [word_record(symbol, "symbol") for symbol in alignment.symbols],
     }
@@ -92,13 +92,13 @@ def _json(alignment):
 def _textgrid(alignment):
     tiers = {"words": alignment.words, "symbols": alignment.symbols}
     rounded = {name: [(round(item.start, 4), round(item.end, 4), item.text) for item in items] for name, items in tiers.items()}
-    return textgrid(rounded, round(alignment.seconds, 4))
+    return textgrid(rounded, round(alignment.duration, 4))
 
 
 def _transcript(alignment, words):
     """The Transcript of one segment, for the writers of `pyspeech.asr.transcripts`."""
     from pyspeech.asr.recognizer import Recognition  # torch: --help answers at once
 
-    text, seconds = alignment.text, alignment.seconds
+    text, seconds = alignment.text, alignment.duration
     segment = Recognition(text, alignment.language or "", alignment.confidence, words, [], 0.0, seconds, 1.0)
     return Transcript(alignment.name, [segment], seconds, alignment.channel)

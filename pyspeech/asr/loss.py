@@ -87,6 +87,10 @@ def rnnt_loss(
     """
     if reduction not in REDUCTIONS:
         raise UserError(f"transducer loss: reduction='{reduction}'; expected one of {', '.join(REDUCTIONS)}")
+    given = {"logits": logits, "targets": targets, "logit_lengths": logit_lengths, "target_lengths": target_lengths}
+    for name, value in given.items():
+        if not isinstance(value, torch.Tensor):
+            raise UserError(f"transducer loss: {name} of type {type(value).__name__}; expected a torch.Tensor")
     vocabulary = _shape(logits, 4)[3]
     if not -vocabulary <= blank < vocabulary:
         raise UserError(f"transducer loss: blank={blank}; expected {-vocabulary} to {vocabulary - 1} for {vocabulary} symbols")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Samples = Union[np.ndarray, "torch.Tensor"]
 AudioInput = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview, IO[bytes], Samples, tuple[Samples, float]]
 BLOCK = 10.0  # seconds
-TYPES = "floats from -1 to 1, int16 or int32"
+TYPES = "floats from -1 to 1, int8, int16 or int32"
 LOWEST_RATE = 100  # Hz; what is below is kHz by mistake
 MOST_CHANNELS = 64  # more channels than these and than samples are samples, transposed
 log = logging.getLogger(__name__)

@@ -138,10 +138,10 @@ class Work:
         begin = time.perf_counter()
         alignment = align(self.bundle, samples, self.texts[name], self.language, name)
         self.computing += time.perf_counter() - begin
-        self.audio += alignment.seconds
+        self.audio += alignment.duration
         self.words += len(alignment.words)
-        if len(alignment.symbols) > FASTEST * max(alignment.seconds, 1.0):
-            count = f"{len(alignment.symbols)} symbols in {alignment.seconds:.2f} s of audio"
+        if len(alignment.symbols) > FASTEST * max(alignment.duration, 1.0):
+            count = f"{len(alignment.symbols)} symbols in {alignment.duration:.2f} s of audio"
             logging.warning("%s: %s: is the text that of this recording?", name, count)
         return alignment
 

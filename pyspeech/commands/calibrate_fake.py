@@ -23,7 +23,7 @@ def calibrate(options, recordings, status, judge):
 
     labels = read_labels(options.calibrate)
     model = place(options)
-    detector, scores = FakeDetector(model, force=True, own_calibration=False), {}
+    detector, scores = FakeDetector(model, force=True, own_calibration=False, device=options.device), {}
 
     def work(recording, shown):
         found = judge(recording, detector)

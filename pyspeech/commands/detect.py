@@ -28,7 +28,7 @@ import sys
 import time
 from pathlib import Path
 
-from pyspeech.commands.arguments import add_inputs, add_raw, channel_of, raw_format, tool_parser, whole_number
+from pyspeech.commands.arguments import add_device, add_inputs, add_raw, channel_of, raw_format, tool_parser, whole_number
 from pyspeech.commands.detect_outputs import Done, channel_suffix, process, summary
 from pyspeech.commands.terminal import process_each, set_up_messages, shown_name, stop_at_interrupt
 from pyspeech.errors import UserError
@@ -76,6 +76,7 @@ def parser():
         metavar="DIR",
         help="write one file per recording into DIR; for a single recording a file name (x.TextGrid) works too",
     )
+    add_device(parser)
     parser.add_argument("--cut", metavar="DIR", help="write each segment into DIR, as NAME-START-END.wav (milliseconds)")
     parser.add_argument(
         "--jobs", metavar="N", type=whole_number, default=1, help="number of recordings processed in parallel (default: 1)"
@@ -161,7 +162,7 @@ def main(arguments=None):
     if options.channel == "all":
         check_read_again("--channel all", recordings)
         recordings = each_channel(recordings, channel_suffix)
-    settle_format(options)
+    settle_format(options, len(recordings) == 1)
     if options.format in WITH_SPACES_BETWEEN:
         check_words(recordings, options.format)
     if options.stream:
@@ -171,7 +172,7 @@ def main(arguments=None):
     check_places(options, recordings)
     from pyspeech.sad.detector import load_detector
 
-    detect = load_detector(*how(options), **tidying(options))
+    detect = load_detector(*how(options), device=options.device, **tidying(options))
     done = Done(count=0)
     with contextlib.closing(outcomes(recordings, detect, options)) as found:
 
@@ -225,13 +226,19 @@ def check_read_again(option, recordings):
         raise UserError(f"{option}: standard input cannot be read a second time; write it to a file first")
 
 
-def settle_format(options):
-    """Decide if -o is a file for one recording (its ending names a format, and it is no folder), and settle the format."""
+def settle_format(options, alone):
+    """Decide if -o is a file for one recording (its ending names a format, and it is no folder), and settle the format.
+
+    alone: whether there is one recording; then an ending of no format is likely a mistake.
+    """
     from pyspeech.sad.formats import FORMATS
 
     endings, output = {name: ending for name, (_, ending) in FORMATS.items()}, options.output or "/"
     known = any(output.lower().endswith(ending.lower()) for ending in endings.values())
     options.single = known and not Path(output).is_dir()
+    if alone and not known and Path(output).suffix and not output.endswith("/") and not Path(output).is_dir():
+        expected = ", ".join(dict.fromkeys(endings.values()))
+        raise UserError(f"-o {output}: its ending names no format; expected one of {expected}, or a folder such as {output}/")
     options.format = options.format or (format_of(output, endings) if options.single else "rttm")
 
 
@@ -319,7 +326,7 @@ def stream(recording, options, status):
     from pyspeech.sad.segments import total
     from pyspeech.sad.streaming import load_stream
 
-    detector = load_stream(*how(options), **tidying(options))
+    detector = load_stream(*how(options), device=options.device, **tidying(options))
     print(f"segments are printed up to {detector.delay:.1f} s after their end", file=sys.stderr)
     channel, done = channel_of(recording, options), Done()
     begin = time.perf_counter()

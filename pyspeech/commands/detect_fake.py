@@ -34,7 +34,7 @@ from functools import partial
 from pathlib import Path
 
 import pyspeech
-from pyspeech.commands.arguments import add_inputs, tool_parser
+from pyspeech.commands.arguments import add_device, add_inputs, tool_parser
 from pyspeech.commands.terminal import as_text, process_each, set_up_messages, shown_name
 from pyspeech.errors import UserError
 from pyspeech.model_file import find_model
@@ -63,6 +63,7 @@ def parser():
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="write to FILE (default: standard output); with --calibrate a folder"
     )
+    add_device(parser)
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--prior",
@@ -171,7 +172,9 @@ def load(options):
         raise UserError(f"--threshold {options.threshold}: expected a finite number")
     layouts = ((MODEL_FILE,), (ONNX_FILE,))
     folder = find_model(options.model, KIND, layouts) if options.model else None
-    found = FakeDetector(folder, threshold=options.threshold, prior=options.prior, force=options.force)
+    found = FakeDetector(
+        folder, threshold=options.threshold, prior=options.prior, force=options.force, device=options.device
+    )
     if not options.model:
         logging.warning(
             "accuracy of the bundled detector is limited: compare scores of recordings made alike, and do not trust a single "

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
+    import torch
+
     from pyspeech.audio.inputs import AudioInput
     from pyspeech.sad.detector import Speech
     from pyspeech.sad.streaming import StreamingDetector
@@ -40,6 +42,7 @@ class SpeechDetector:
         pad_after: float | None = None,
         max_speech: float | None = None,
         peak: float | None = None,
+        device: str | torch.device = "auto",
     ) -> None:
         """Load a detector; without arguments the bundled one.
 
@@ -57,6 +60,7 @@ class SpeechDetector:
             pad_after: Seconds added after it, instead of `pad`.
             max_speech: Seconds; longer segments are then cut at the frame with the lowest score, which is left out. 0: none is.
             peak: Score above which each segment has a frame (hysteresis); of a network. 0: any is speech.
+            device: "auto" (the GPU where there is one), "cpu" or "cuda". The bundled network and ONNX files run on the CPU.
 
         Raises:
             UserError: for a model that is missing or of another kind, and for options that make no sense.
@@ -65,7 +69,8 @@ class SpeechDetector:
         from pyspeech.sad.detector import load_detector
 
         self._chosen = system, model, threshold, point
-        self._tidying = {
+        self._others = {
+            "device": device,
             "min_silence": min_silence,
             "min_speech": min_speech,
             "pad": pad,
@@ -75,7 +80,7 @@ class SpeechDetector:
             "peak": peak,
         }
         with naming_extras():
-            self._detector = load_detector(*self._chosen, **self._tidying)
+            self._detector = load_detector(*self._chosen, **self._others)
         self.sampling_rate: int = self._detector.sampling_rate
 
     @classmethod
@@ -127,4 +132,4 @@ class SpeechDetector:
         """
         from pyspeech.sad.streaming import load_stream
 
-        return load_stream(*self._chosen, sampling_rate=sampling_rate, **self._tidying)
+        return load_stream(*self._chosen, sampling_rate=sampling_rate, **self._others)

@@ -31,6 +31,8 @@ from pyspeech.sad.registry import NETWORKS
 from pyspeech.sad.segments import decided_segments
 
 if TYPE_CHECKING:
+    import torch
+
     from pyspeech.sad.decoding import Scorer
 
 STATISTICAL = {"statistical": True, "statistical_plain": False}  # whether it looks at the voicing; the paper's does not
@@ -120,6 +122,7 @@ def load_detector(
     model: str | Path | None = None,
     threshold: float | None = None,
     point: str | None = None,
+    device: str | torch.device = "auto",
     **tidying: float | None,
 ) -> Detector:
     """Load a detector: `detect(path, channel=None, start=0.0, duration=None)` -> Speech.
@@ -127,20 +130,25 @@ def load_detector(
     system: one of SYSTEMS; None takes the network that the model holds, "shipped" without one; "causal" is the bundled network
     that decides within 0.3 s. model: the folder of a trained network, or its model.pt, or an ONNX file; of a folder with both,
     ONNX is taken. point: the name of one of the model's operating points; None takes its first. threshold: of the scores,
-    instead of the system's own (0 for log-likelihood ratios). tidying: other fields of an OperatingPoint, instead of the
+    instead of the system's own (0 for log-likelihood ratios). device: as of `SpeechDetector`. tidying: other fields of an OperatingPoint, instead of the
     operating point's own.
     path, channel, start and duration are as `pyspeech.audio.io.stream_audio` takes them. UserError where the network is
     missing or of another system, and for a threshold that is no number; those of `detect` begin with the path, and it
     warns of silence.
     """
-    found, chosen = choose_system(system, model, threshold, point, **tidying)
+    found, chosen = choose_system(system, model, threshold, point, device, **tidying)
     if isinstance(found, StatisticalConfig):
         return Detector(partial(_by_statistics, found, chosen.threshold), found.sampling_rate, chosen)
     return Detector(partial(_by_network, found, chosen), found.stft_config.sampling_rate, chosen)
 
 
 def choose_system(
-    system: str | None, model: str | Path | None, threshold: float | None, point: str | None, **tidying: float | None
+    system: str | None,
+    model: str | Path | None,
+    threshold: float | None,
+    point: str | None,
+    device: str | torch.device = "auto",
+    **tidying: float | None,
 ) -> tuple[StatisticalConfig | Scorer, OperatingPoint]:
     """The options of a statistical system, or what scores for a network, and the operating point; arguments as of
     `load_detector`."""
@@ -150,11 +158,13 @@ def choose_system(
             raise UserError(f"peak {tidying['peak']}: the statistical system has none; expected a network")
         chosen = choose_point(system, points, point, threshold=threshold, **tidying)
         return StatisticalConfig(voicing=STATISTICAL[system]), chosen
-    scorer, points = find_scorer(system, model)
+    scorer, points = find_scorer(system, model, device)
     return scorer, choose_point(model or BUNDLED[system or "shipped"], points, point, threshold=threshold, **tidying)
 
 
-def find_scorer(system: str | None, model: str | Path | None) -> tuple[Scorer, dict[str, OperatingPoint]]:
+def find_scorer(
+    system: str | None, model: str | Path | None, device: str | torch.device = "auto"
+) -> tuple[Scorer, dict[str, OperatingPoint]]:
     """`load_scorer` of the network that `load_detector` is asked for."""
     if system is not None and system not in SYSTEMS:
         raise UserError(f"system '{system}'; expected one of {', '.join(SYSTEMS)}")
@@ -164,14 +174,14 @@ def find_scorer(system: str | None, model: str | Path | None) -> tuple[Scorer, d
         if system not in (None, *BUNDLED):
             raise UserError(f"system '{system}': expected the folder of a trained network")
         system, model = None, BUNDLED[system or "shipped"]
-    scorer, points = load_scorer(model)
+    scorer, points = load_scorer(model, device)
     found = scorer.network.temporal
     if system not in (None, found):
         raise UserError(f"{model}: holds a {found} network, not {system}; use --system {found} or another folder")
     return scorer, points
 
 
-def load_scorer(model: str | Path) -> tuple[Scorer, dict[str, OperatingPoint]]:
+def load_scorer(model: str | Path, device: str | torch.device = "auto") -> tuple[Scorer, dict[str, OperatingPoint]]:
     """Load the scorer of a model (see `load_detector`) and its operating points, the default first."""
     path = Path(model)
     exported = path if path.suffix == ".onnx" else path / ONNX_FILE
@@ -180,11 +190,11 @@ def load_scorer(model: str | Path) -> tuple[Scorer, dict[str, OperatingPoint]]:
 
         network = OnnxNetwork(exported)
         return network, network.points
-    from pyspeech.compat import default_device
+    from pyspeech.compat import named_device
     from pyspeech.sad.checkpoint import load_model
     from pyspeech.sad.piece_network import scoring_network
 
-    trained = load_model(path, default_device())
+    trained = load_model(path, named_device(device, "device"))
     own = OperatingPoint(trained.threshold, trained.smoothing)  # pyright: ignore[reportArgumentType]
     return scoring_network(trained), {"default": own}  # pyright: ignore[reportReturnType]
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from pyspeech.sad.decoding import Scorer, collector
 from pyspeech.sad.online_segments import OnlineCuts, OnlineSegments
 from pyspeech.sad.segments import as_segments
 from pyspeech.sad.smoothing import MEDIAN_FRAMES, OnlineDecisions
+
+if TYPE_CHECKING:
+    import torch
 
 HOP_SECONDS = 1.0  # of audio that is decided at a time; of the GRU over all frames, a window
 CAUSAL_HOP_SECONDS = 0.06  # the same of a causal network, which is to answer soon
@@ -180,13 +183,14 @@ def load_stream(
     threshold: float | None = None,
     point: str | None = None,
     sampling_rate: int | None = None,
+    device: str | torch.device = "auto",
     **tidying: float | None,
 ) -> StreamingDetector:
     """A StreamingDetector; sampling_rate: Hz of its samples, None: the model's; the others are as of
     `pyspeech.sad.detector.load_detector`."""
     from pyspeech.sad.detector import choose_system
 
-    found, chosen = choose_system(system, model, threshold, point, **tidying)
+    found, chosen = choose_system(system, model, threshold, point, device, **tidying)
     if isinstance(found, StatisticalConfig):
         return StreamingDetector(partial(CausalStatistical, found, chosen.threshold), chosen, sampling_rate)
     return StreamingDetector(partial(NetworkDecider, found, chosen), chosen, sampling_rate)

@@ -41,7 +41,7 @@ class FakeScore:
         name: Of the recording.
         score: Log-likelihood ratio (natural logarithm) of genuine against fake speech; higher is genuine.
         threshold: Score from which a recording counts as genuine.
-        seconds: Of the recording.
+        duration: Seconds of the recording.
         windows: (start and end in seconds, score) of each window that the score is the mean of.
         notes: What makes the score less certain: "short" (under 2 s of sound; the score is then drawn towards the threshold),
             "nothing above 4 kHz" (as over the telephone).
@@ -51,7 +51,7 @@ class FakeScore:
     name: str
     score: float
     threshold: float
-    seconds: float
+    duration: float
     windows: list[tuple[float, float, float]]
     notes: tuple[str, ...] = ()
     path: str = ""
@@ -88,7 +88,7 @@ class FakeScore:
     def as_dict(self) -> dict[str, Any]:
         """The fields of HEADER, and the windows."""
         genuine = self.p_genuine()
-        values = (self.name, self.decision, genuine, 1 - genuine, self.score, self.threshold, self.seconds, self.prior)
+        values = (self.name, self.decision, genuine, 1 - genuine, self.score, self.threshold, self.duration, self.prior)
         windows = [list(window) for window in self.windows]
         return {**dict(zip(HEADER, (*values, list(self.notes), self.path), strict=True)), "windows": windows}
 

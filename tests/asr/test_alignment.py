@@ -60,7 +60,7 @@ def check_times(alignment):
     for items in (alignment.words, alignment.symbols):
         assert all(item.start < item.end and 0 < item.confidence <= 1 for item in items)
         assert all(first.end <= second.start + 1e-9 for first, second in itertools.pairwise(items))
-        assert items[-1].end <= alignment.seconds + 0.03
+        assert items[-1].end <= alignment.duration + 0.03
     starts = [symbol.start for symbol in alignment.symbols if symbol.text.startswith("B-")]
     assert [word.start for word in alignment.words] == starts
     assert " ".join(word.text for word in alignment.words) == alignment.text
@@ -81,7 +81,7 @@ def test_structures(tmp_path, structure, options):
     bundle = load_model(save_random_model(tmp_path, structure, **options))
     samples = babble(3)
     alignment = align(bundle, samples, "कख, गघ! क", name="x")
-    assert (alignment.text, alignment.language) == ("कख गघ क", "hi-IN") and alignment.seconds == 3.0
+    assert (alignment.text, alignment.language) == ("कख गघ क", "hi-IN") and alignment.duration == 3.0
     assert [symbol.text for symbol in alignment.symbols] == ["B-क", "ख", "B-ग", "घ", "B-क"]
     check_times(alignment)
     recognizer = Recognizer(bundle, "hi-IN", vad=False)

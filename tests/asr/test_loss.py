@@ -199,6 +199,8 @@ def test_rnnt_loss_by_the_definition():
     ):
         with pytest.raises(UserError, match=message):
             rnnt_loss(logits, *batch, **options)
+    with pytest.raises(UserError, match="targets of type list; expected a torch.Tensor"):
+        rnnt_loss(logits, batch[0].tolist(), *batch[1:])
 
 
 @needs_k2

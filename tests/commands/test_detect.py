@@ -10,6 +10,7 @@ import pytest
 import soundfile
 from tool_harness import run_tool, tool_command
 
+from pyspeech import SpeechDetector
 from pyspeech.audio.io import read_audio, stream_audio
 from pyspeech.commands import detect as detect_speech
 from pyspeech.errors import UserError
@@ -277,6 +278,17 @@ def test_network_from_a_file_is_the_network_on_its_samples(edges, network):
     assert np.array_equal(called[clear], (scores > middle)[clear]) and 0 < called.mean() < 1
 
 
+def test_a_network_on_a_device_that_is_not_there(edges, network, monkeypatch):
+    monkeypatch.setattr("pyspeech.compat._gpus", lambda: ([], "a reason"))
+    found = [SpeechDetector(network, device=device).detect(edges[0] / "pcm.wav").scores for device in ("auto", "cpu")]
+    assert np.array_equal(*found)
+    with pytest.raises(UserError, match="device cuda: no GPU that torch can use .a reason.; use cpu or auto"):
+        SpeechDetector(network, device="cuda")
+    for arguments in (["--model", network], ["--stream", "--model", network]):
+        done = run_tool("detect_speech", *arguments, "--device", "cuda", edges[0] / "pcm.wav")
+        assert done.returncode == 1 and done.stderr.startswith("error: device cuda: no GPU that torch can use")
+
+
 @pytest.mark.parametrize("blocks", [0.05, 0.77, 20.0])
 def test_perfect_scores_give_the_labels(network, tmp_path, monkeypatch, blocks):
     """Frames are scored by their labels as samples come in: the segments are the labels, to half the shift of the frames."""
@@ -400,6 +412,11 @@ def test_output_named_as_a_file(edges, tmp_path):
     done = run(folder / "pcm.wav", folder / "tone.wav", "-o", tmp_path / "z.TextGrid")
     assert done.returncode == 1 and done.stderr == (
         f"error: -o {tmp_path}/z.TextGrid: a file for 2 recordings; expected a folder, such as labels/\n"
+    )
+    done = run(folder / "pcm.wav", "-o", tmp_path / "x.foo")
+    assert done.returncode == 1 and done.stderr == (
+        f"error: -o {tmp_path}/x.foo: its ending names no format; expected one of .rttm, .txt, .segments, "
+        f".labels.txt, .json, .TextGrid, .csv, .jsonl, or a folder such as {tmp_path}/x.foo/\n"
     )
     assert {path.name for path in tmp_path.iterdir()} == {"x.TextGrid", "y.txt", "y.npy"}
     (tmp_path / "old.csv").mkdir()  # a folder is one whatever its name is

@@ -19,29 +19,40 @@ CODECS = {
     "opus": ("OGG", "OPUS", 16000, True),
     "mp3": ("MP3", "MPEG_LAYER_III", 16000, True),
 }
+DRAWN = (*CODECS, "opus", "opus")  # voice messages and calls over the internet are Opus
 COARSENESS = (0.2, 0.95)  # of those that can be: libsndfile's compression level, 0 finest to 1 coarsest
+OPUS_RATES = (8.0, 64.0)  # kbit/s: half of the draws are below 23; voice messages have 16 to 24
 PEAK = 0.9  # of what is coded: none of them clips
 
 
 def through_codec(samples: np.ndarray, rate: int, rng: np.random.Generator, name: str | None = None) -> np.ndarray:
     """Samples (N,) at `rate` Hz -> (N,) float32, coded and decoded. rng: numpy Generator, the only source of chance.
 
-    name: one of CODECS, by default drawn, each as likely. What it does not hold, above half of its rate, is gone, and the delay
+    name: one of CODECS, by default one of DRAWN, each as likely. What it does not hold, above half of its rate, is gone, and the delay
     of its filters stays. Silence stays silence.
     """
     import soxr
 
-    name = name or str(rng.choice(list(CODECS)))
-    coarseness = rng.uniform(*COARSENESS)
+    name = name or str(rng.choice(DRAWN))
     container, subtype, own_rate, coarser = CODECS[name]
+    drawn = rng.uniform()
     peak, own_rate = float(np.abs(samples).max()) if len(samples) else 0.0, own_rate or rate
     if peak == 0:
         return np.array(samples, dtype=np.float32)
     scaled = np.asarray(samples, dtype=np.float32) * np.float32(PEAK / peak)
     if own_rate != rate:
         scaled = np.clip(soxr.resample(scaled, rate, own_rate), -1.0, 1.0)
-    decoded = coded(scaled, own_rate, container, subtype, coarseness if coarser else None, "float32")
+    decoded = coded(scaled, own_rate, container, subtype, _coarseness(name, drawn) if coarser else None, "float32")
     if own_rate != rate:
         decoded = soxr.resample(decoded, own_rate, rate)
     kept = decoded[: len(samples)] * np.float32(peak / PEAK)
     return np.pad(kept, (0, len(samples) - len(kept)))
+
+
+def _coarseness(name, drawn):
+    """libsndfile's compression level for a number from 0 to 1; Opus has 256 kbit/s at level 0, 6 at level 1."""
+    low, high = COARSENESS
+    if name != "opus":
+        return low + drawn * (high - low)
+    rate = OPUS_RATES[0] * (OPUS_RATES[1] / OPUS_RATES[0]) ** drawn
+    return 1 - (rate - 6) / 250

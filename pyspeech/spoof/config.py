@@ -108,6 +108,7 @@ class CropConfig:
     # how evenly pages are drawn, by size ** (1 - even_pages); 1: equally often, 0: by size (balanced only)
     even_pages: float = 1.0
     speed: int = 0  # play crops up to this many percent faster or slower in training, 0 to 50; 0: off
+    shortened: float = 0.0  # share of crops in training cut to half a second or more, each length as likely, 0 to 1
     cache_gigabytes: float = 2.0  # gigabytes of audio kept in memory, shared by all reading processes
 
     without_effect = ("cache_gigabytes",)
@@ -136,6 +137,7 @@ class CropConfig:
         require("often", self.balanced or not self.often, "{} without balanced=true")
         require("even_pages", 0 <= self.even_pages <= 1, "0 to 1")
         require("speed", 0 <= self.speed <= 50, "0 to 50 percent")
+        require("shortened", 0 <= self.shortened <= 1, "0 to 1")
         require("cache_gigabytes", 0 <= self.cache_gigabytes < math.inf, "at least 0")
 
 

@@ -22,6 +22,7 @@ from pyspeech.data.cache import BoundedCache
 from pyspeech.data.cuts import read_samples
 from pyspeech.errors import UserError
 from pyspeech.spoof.formats import label_of, original_of, page_of
+from pyspeech.spoof.heard import SHORTEST
 from pyspeech.spoof.networks import FAKE, GENUINE
 from pyspeech.spoof.page_draws import draw_by_page, pair_up
 from pyspeech.spoof.pieces import prepared, random_crop
@@ -169,7 +170,7 @@ class CropDataset(torch.utils.data.Dataset):
             else:
                 state = rng.bit_generator.state
             speed = 0 if is_clean(cut) else self.data.speed
-            crop = random_crop(self.read(cut if copied is None else copied), self.data.samples, rng, speed)
+            crop = random_crop(self.read(cut if copied is None else copied), self._size(rng), rng, speed)
             if copied is not None:
                 crop = resynthesize(crop, self.sampling_rate, chance)
             crops.append(self._augmented(crop, cut, rng))
@@ -180,6 +181,11 @@ class CropDataset(torch.utils.data.Dataset):
             "seconds": sum(map(len, crops)) / self.sampling_rate,
             "clean": is_clean(cuts[0]),
         }
+
+    def _size(self, rng):
+        if not self.data.shortened or rng.random() >= self.data.shortened:
+            return self.data.samples
+        return int(rng.integers(min(self.data.samples, round(SHORTEST * self.sampling_rate)), self.data.samples + 1))
 
     def _augmented(self, crop, cut, rng):
         if self.augment is None or is_clean(cut):

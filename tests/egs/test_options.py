@@ -28,7 +28,7 @@ ACCEPTED = {
     "0: off": {
         **dict.fromkeys([f"AugmentConfig.{name}" for name in ("mcadams", "music", "noise", "codec")], ["0"]),
         "AugmentConfig.reverberation": ["0"],
-        **dict.fromkeys([f"CropConfig.{name}" for name in ("clean_batches", "resynthesized", "speed")], ["0"]),
+        **dict.fromkeys([f"CropConfig.{name}" for name in ("clean_batches", "resynthesized", "shortened", "speed")], ["0"]),
         "CropConfig.silence": ["0"],
         **dict.fromkeys([f"ContextConfig.{name}" for name in ("ilm_weight", "lm_weight")], ["0"]),
         "SearchConfig.symbol_bonus": ["0"],

@@ -189,6 +189,25 @@ def test_a_fake_is_cut_and_augmented_as_what_it_was_made_of(cuts, speed):
     assert np.array_equal(unknown[0], first) and not np.array_equal(unknown[0], unknown[1])
 
 
+def test_crops_as_short_as_recordings_can_be(cuts):
+    """From half a second on, repeated as in detection; a fake is as long as what it was made of."""
+    cut = max(cuts, key=lambda cut: cut.duration)
+    data = dataclasses.replace(DATA, samples=RATE, hop=RATE, short="repeat", shortened=1.0)
+    np.random.seed(0)
+    lengths = []
+    for _ in range(40):
+        batch = CropDataset(data, RATE)[[cut.with_id("one")]]
+        lengths.append(round(batch["seconds"] * RATE))
+        crop = batch["samples"][0].numpy()
+        assert np.array_equal(crop[lengths[-1] :], crop[: len(crop) - lengths[-1]])
+    assert min(lengths) < 0.6 * RATE and max(lengths) > 0.9 * RATE and min(lengths) >= 0.5 * RATE
+    pair = [fastcopy(cut, id=name, supervisions=[fastcopy(cut.supervisions[0], custom={"original": "o"})]) for name in "ab"]
+    first, copy = CropDataset(data, RATE)[pair]["samples"]
+    assert np.array_equal(first, copy)
+    with pytest.raises(UserError, match="data option shortened=2: expected 0 to 1"):
+        dataclasses.replace(DATA, shortened=2).check()
+
+
 def test_training_needs_both_kinds(cuts):
     fakes = [cut for cut in cuts if cut.supervisions[0].text == "fake"]
     for chosen, message in (

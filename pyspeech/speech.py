@@ -200,4 +200,4 @@ def _network(system: str | None = None, threshold: float | None = None, **tidyin
     """What scores, loaded once for all recordings, and the operating point; arguments as of `choose_system`."""
     from pyspeech.sad.detector import choose_system
 
-    return choose_system(system, None, threshold, None, **tidying)
+    return choose_system(system, None, threshold, None, "cpu", **tidying)

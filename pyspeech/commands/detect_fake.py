@@ -172,9 +172,7 @@ def load(options):
         raise UserError(f"--threshold {options.threshold}: expected a finite number")
     layouts = ((MODEL_FILE,), (ONNX_FILE,))
     folder = find_model(options.model, KIND, layouts) if options.model else None
-    found = FakeDetector(
-        folder, threshold=options.threshold, prior=options.prior, force=options.force, device=options.device
-    )
+    found = FakeDetector(folder, threshold=options.threshold, prior=options.prior, force=options.force, device=options.device)
     if not options.model:
         logging.warning(
             "accuracy of the bundled detector is limited: compare scores of recordings made alike, and do not trust a single "

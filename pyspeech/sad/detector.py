@@ -130,8 +130,8 @@ def load_detector(
     system: one of SYSTEMS; None takes the network that the model holds, "shipped" without one; "causal" is the bundled network
     that decides within 0.3 s. model: the folder of a trained network, or its model.pt, or an ONNX file; of a folder with both,
     ONNX is taken. point: the name of one of the model's operating points; None takes its first. threshold: of the scores,
-    instead of the system's own (0 for log-likelihood ratios). device: as of `SpeechDetector`. tidying: other fields of an OperatingPoint, instead of the
-    operating point's own.
+    instead of the system's own (0 for log-likelihood ratios). device: as of `SpeechDetector`. tidying: other fields of an
+    OperatingPoint, instead of the operating point's own.
     path, channel, start and duration are as `pyspeech.audio.io.stream_audio` takes them. UserError where the network is
     missing or of another system, and for a threshold that is no number; those of `detect` begin with the path, and it
     warns of silence.

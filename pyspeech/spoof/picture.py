@@ -18,5 +18,6 @@ def draw_score(score: FakeScore, target: Path | str) -> None:
         colour = "#2ca02c" if value >= score.threshold else "#d62728"
         axes.fill_between([start, end], score.threshold, value, color=colour, lw=0, alpha=0.7)
     axes.axhline(score.threshold, color="black", lw=0.8)
-    axes.set(title=score.name, xlabel="seconds (genuine: green, fake: red)", ylabel="score", xlim=(0, max(score.duration, 1e-3)))
+    axes.set(title=score.name, xlabel="seconds (genuine: green, fake: red)", ylabel="score")
+    axes.set_xlim(0, max(score.duration, 1e-3))
     save(figure, target)

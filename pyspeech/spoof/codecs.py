@@ -28,8 +28,8 @@ PEAK = 0.9  # of what is coded: none of them clips
 def through_codec(samples: np.ndarray, rate: int, rng: np.random.Generator, name: str | None = None) -> np.ndarray:
     """Samples (N,) at `rate` Hz -> (N,) float32, coded and decoded. rng: numpy Generator, the only source of chance.
 
-    name: one of CODECS, by default one of DRAWN, each as likely. What it does not hold, above half of its rate, is gone, and the
-    delay of its filters stays. Silence stays silence.
+    name: one of CODECS, by default one of DRAWN, each as likely. What it does not hold, above half of its rate, is gone, and
+    the delay of its filters stays. Silence stays silence.
     """
     import soxr
 

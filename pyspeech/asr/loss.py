@@ -87,10 +87,7 @@ def rnnt_loss(
     """
     if reduction not in REDUCTIONS:
         raise UserError(f"transducer loss: reduction='{reduction}'; expected one of {', '.join(REDUCTIONS)}")
-    given = {"logits": logits, "targets": targets, "logit_lengths": logit_lengths, "target_lengths": target_lengths}
-    for name, value in given.items():
-        if not isinstance(value, torch.Tensor):
-            raise UserError(f"transducer loss: {name} of type {type(value).__name__}; expected a torch.Tensor")
+    _expect_tensors(logits=logits, targets=targets, logit_lengths=logit_lengths, target_lengths=target_lengths)
     vocabulary = _shape(logits, 4)[3]
     if not -vocabulary <= blank < vocabulary:
         raise UserError(f"transducer loss: blank={blank}; expected {-vocabulary} to {vocabulary - 1} for {vocabulary} symbols")
@@ -139,6 +136,7 @@ def pruned_loss(
 
     The other arguments are those of `full_loss`.
     """
+    _expect_tensors(logits=logits, ranges=ranges, tokens=tokens, lengths=lengths, token_lengths=token_lengths)
     batch, num_frames, size, vocabulary = _shape(logits, 4)
     tokens, lengths, token_lengths = check_batch(tokens, lengths, token_lengths, num_frames, vocabulary)
     _expect(ranges, "ranges", (batch, num_frames, size), len(tokens) == batch)
@@ -170,6 +168,7 @@ def smoothed_loss(
     softmax(lm), plus am_scale times that of am with the batch's mean predictor output in place of lm. R is prune_range,
     or what `pruning.range_size` makes of it. The other arguments are those of `full_loss`.
     """
+    _expect_tensors(am=am, lm=lm, tokens=tokens, lengths=lengths, token_lengths=token_lengths)
     batch, num_frames, vocabulary = _shape(am, 3)
     tokens, lengths, token_lengths = check_batch(tokens, lengths, token_lengths, num_frames, vocabulary)
     _expect(lm, "lm", (batch, tokens.shape[1] + 1, vocabulary), len(tokens) == batch)
@@ -245,6 +244,12 @@ def _check_range(values, low, high, advice):
         raise UserError(
             f"transducer loss: utterance {item} of the batch has length {int(values[item])}; expected {low} .. {high} {advice}"
         )
+
+
+def _expect_tensors(**given):
+    for name, value in given.items():
+        if not isinstance(value, torch.Tensor):
+            raise UserError(f"transducer loss: {name} of type {type(value).__name__}; expected a torch.Tensor")
 
 
 def _shape(logits, dimensions):

@@ -397,6 +397,10 @@ def test_wrong_shapes_and_ranges_are_refused():
         pruned_loss(logits, torch.arange(4).expand(4, 14, 4), *batch)
     with pytest.raises(UserError, match="prune_range=1"):
         smoothed_loss(am, lm, *batch, 1)
+    with pytest.raises(UserError, match="am of type ndarray; expected a torch.Tensor"):
+        smoothed_loss(am.detach().numpy(), lm, *batch, 3)
+    with pytest.raises(UserError, match="ranges of type ndarray; expected a torch.Tensor"):
+        pruned_loss(logits, ranges.numpy(), *batch)
     with pytest.raises(UserError, match="empty batch"):
         full_loss(full_logits(am, lm)[:0], tokens[:0], lengths[:0], token_lengths[:0])
     with pytest.raises(UserError, match=r"expected \(B, S\), \(B,\) and \(B,\)"):

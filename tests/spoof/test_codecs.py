@@ -7,7 +7,7 @@ import pytest
 import soundfile
 
 from pyspeech.spoof.augmentation import augment
-from pyspeech.spoof.codecs import CODECS, TELEPHONE, _coarseness, through_codec
+from pyspeech.spoof.codecs import CODECS, TELEPHONE, opus_level, through_codec
 from pyspeech.spoof.config import AugmentConfig
 
 RATE = 16000
@@ -57,12 +57,12 @@ def test_draws_each_codec_and_silence_stays():
 
 
 def test_opus_has_the_bit_rates_of_voice_messages(rng):
-    """Measured on what libsndfile writes: kbit/s, without the half that a container takes of seconds."""
+    """kbit/s, measured on what libsndfile writes."""
     samples = 0.1 * rng.standard_normal(10 * RATE)
     rates = []
     for drawn in np.linspace(0, 1, 5):
         stream = io.BytesIO()
-        soundfile.write(stream, samples, RATE, format="OGG", subtype="OPUS", compression_level=_coarseness("opus", drawn))
+        soundfile.write(stream, samples, RATE, format="OGG", subtype="OPUS", compression_level=opus_level(drawn))
         rates.append(len(stream.getvalue()) * 8 / 10 / 1000)
     assert rates == pytest.approx([8, 13.5, 22.6, 38, 64], rel=0.25)
 

@@ -235,8 +235,9 @@ def settle_format(options, alone):
 
     endings, output = {name: ending for name, (_, ending) in FORMATS.items()}, options.output or "/"
     known = any(output.lower().endswith(ending.lower()) for ending in endings.values())
-    options.single = known and not Path(output).is_dir()
-    if alone and not known and Path(output).suffix and not output.endswith("/") and not Path(output).is_dir():
+    folder = output.endswith("/") or Path(output).is_dir()
+    options.single = known and not folder
+    if alone and not known and not folder and Path(output).suffix:
         expected = ", ".join(dict.fromkeys(endings.values()))
         raise UserError(f"-o {output}: its ending names no format; expected one of {expected}, or a folder such as {output}/")
     options.format = options.format or (format_of(output, endings) if options.single else "rttm")

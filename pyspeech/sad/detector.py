@@ -147,7 +147,7 @@ def choose_system(
     model: str | Path | None,
     threshold: float | None,
     point: str | None,
-    device: str | torch.device = "auto",
+    device: str | torch.device,
     **tidying: float | None,
 ) -> tuple[StatisticalConfig | Scorer, OperatingPoint]:
     """The options of a statistical system, or what scores for a network, and the operating point; arguments as of
@@ -163,7 +163,7 @@ def choose_system(
 
 
 def find_scorer(
-    system: str | None, model: str | Path | None, device: str | torch.device = "auto"
+    system: str | None, model: str | Path | None, device: str | torch.device
 ) -> tuple[Scorer, dict[str, OperatingPoint]]:
     """`load_scorer` of the network that `load_detector` is asked for."""
     if system is not None and system not in SYSTEMS:

@@ -199,7 +199,7 @@ def test_two_loops_at_once(monkeypatch):
     moved = stream_scene.second_loop(transcript, 20 * 8000)
     assert [(one.start, one.seconds) for one in moved] == [(2.0, 1.5), (10.0, 1.5), (16.0, 1.5)]
     clip = np.concatenate([np.zeros(800), 0.3 * voiced(1.0, np.random.default_rng(0)), np.zeros(800)])
-    converse, loops, streams = stream_scene.converse, [], 30
+    converse, loops, streams = stream_scene.converse, [], 12
 
     def noted(*arguments):
         loops.append(converse(*arguments))

@@ -119,12 +119,14 @@ def test_network_says_what_it_hears(name):
     """What it makes of a recording is much nearer to that recording than to another text by the same voice."""
     path = melgan.generator() if name == "melgan" else hifigan.generators()[name]
     copy = melgan.copy_melgan if name == "melgan" else hifigan.copy_hifigan
-    text = "A large duck, on the lake of the town."
-    recordings = [samples / 32768.0 for samples, _ in flite.synthesize([("slt", text), ("slt", "It was a small house.")])]
+    text = "A large duck."
+    recordings = [samples / 32768.0 for samples, _ in flite.synthesize([("slt", text), ("slt", "It was small.")])]
     made = [copy(recording, path) for recording in recordings]
     for one, recording in zip(made, recordings, strict=True):
-        assert one.shape == recording.shape and np.array_equal(one, copy(recording, path))
+        assert one.shape == recording.shape
         assert np.sqrt(np.mean((one - recording) ** 2)) > 0.5 * recording.std()  # phases are its own
+
+    assert np.array_equal(made[0], copy(recordings[0], path))
 
     def distance(one, other):
         """Mean difference in dB of mel bands, those more than 40 dB below the loudest as if they were there."""

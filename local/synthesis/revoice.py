@@ -22,6 +22,8 @@ TYPICAL = {"f": 215.0, "m": 130.0}  # Hz: about the median of the packages' voic
 SPEEDS = {"f": (55, 105), "m": (70, 112)}  # percent, of those that are resampled
 # Median pitch of those that WORLD synthesises: weight, Hz from, to; each octave of a range as likely as any other
 PITCHES = ((0.45, 62.0, 105.0), (0.22, 105.0, 180.0), (0.17, 180.0, 300.0), (0.16, 300.0, 520.0))
+# With more voices of children, for close speech
+YOUNG_PITCHES = ((0.38, 62.0, 105.0), (0.2, 105.0, 180.0), (0.17, 180.0, 300.0), (0.25, 300.0, 600.0))
 GOLDEN = (5.0**0.5 - 1.0) / 2.0  # multiples of it, modulo 1, are spread evenly however many there are
 LIMITS = (50.0, 650.0)  # Hz, of single frames
 SHIFT_MS = 5.0
@@ -42,20 +44,27 @@ class Manner:
     jitter: float = 0.0  # random deviation of the pitch from frame to frame, natural logarithm
 
 
-def draw_manners(rng: Generator, sexes: Sequence[str]) -> list[Manner]:
+def draw_manners(
+    rng: Generator, sexes: Sequence[str], pitches: Sequence[tuple[float, float, float]] = PITCHES, apart: float = 0.0
+) -> list[Manner]:
     """Draw the manner of each talker of a recording. sexes: of their clips, "f" a woman's and "m" a man's.
 
     Their pitches are spread over all that there are, as a few talkers drawn by chance would not be.
+
+    pitches: as PITCHES. apart: the share of talkers whose formants do not follow their pitch, 0 to 1.
     """
     first = rng.random()
-    return [_draw_manner(rng, sex, (first + number * GOLDEN) % 1.0) for number, sex in enumerate(sexes)]
+    return [_draw_manner(rng, sex, (first + number * GOLDEN) % 1.0, pitches, apart) for number, sex in enumerate(sexes)]
 
 
-def _draw_manner(rng, sex, place):
+def _draw_manner(rng, sex, place, pitches, apart):
     if chance(rng, 0.25):
         return Manner(speed=int(uniform(rng, *SPEEDS[sex])))
-    pitch = pitch_at(place)
-    tract = (pitch / TYPICAL[sex]) ** TRACT * np.exp(0.08 * rng.standard_normal())
+    pitch = pitch_at(place, pitches)
+    if apart and chance(rng, apart):
+        tract = np.exp(0.15 * rng.standard_normal())
+    else:
+        tract = (pitch / TYPICAL[sex]) ** TRACT * np.exp(0.08 * rng.standard_normal())
     return Manner(
         pitch=0.0 if chance(rng, 0.04) else pitch,
         typical=TYPICAL[sex],
@@ -67,10 +76,10 @@ def _draw_manner(rng, sex, place):
     )
 
 
-def pitch_at(place: float) -> float:
-    """The median pitch in Hz below which lies the share `place` (0 to 1) of PITCHES."""
-    above = np.cumsum([0.0, *(weight for weight, _, _ in PITCHES)])
-    edges = [PITCHES[0][1], *(high for _, _, high in PITCHES)]
+def pitch_at(place: float, pitches: Sequence[tuple[float, float, float]] = PITCHES) -> float:
+    """The median pitch in Hz below which lies the share `place` (0 to 1) of `pitches`, as PITCHES."""
+    above = np.cumsum([0.0, *(weight for weight, _, _ in pitches)])
+    edges = [pitches[0][1], *(high for _, _, high in pitches)]
     return float(np.exp(np.interp(place, above, np.log(edges))))
 
 

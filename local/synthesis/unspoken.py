@@ -152,9 +152,9 @@ def room_kernel(rng: np.random.Generator) -> np.ndarray:
     return kernel / np.sqrt(np.sum(np.square(kernel)) + 1e-12)
 
 
-def placed(rng: np.random.Generator, room: np.ndarray) -> np.ndarray:
-    """The response from a place: the direct sound, and the room at -18 to 3 dB of it."""
-    kernel = room * amplitude(uniform(rng, -18.0, 3.0))
+def placed(rng: np.random.Generator, room: np.ndarray, lowest: float = -18.0, highest: float = 3.0) -> np.ndarray:
+    """The response from a place: the direct sound, and the room at `lowest` to `highest` dB of it."""
+    kernel = room * amplitude(uniform(rng, lowest, highest))
     kernel[0] = 1.0
     return kernel
 

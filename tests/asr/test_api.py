@@ -97,12 +97,12 @@ def test_audio_that_comes_in(recognizer, files):
 
 
 def test_options(model, files, tmp_path):
-    recognizer = Recognizer.load(model / "model.pt", "hi-IN", beam=3, int8=True)
+    recognizer = Recognizer.load(model / "model.pt", "hi-IN", beam=3, int8=True, vad=False)
     transcript = recognizer.transcribe(files[0])
     assert transcript.language == "hi-IN" and transcript.segments[0].lid == {}
     transcript.save(tmp_path / "x.JSON", nbest=3)
     assert 1 < len(json.loads((tmp_path / "x.JSON").read_text(encoding="utf-8"))["segments"][0]["nbest"]) <= 3
-    assert Recognizer.load(model, tau=10).transcribe(files[0]).segments[0].t_avg < 3
+    assert Recognizer.load(model, tau=10, vad=False).transcribe(files[0]).segments[0].t_avg < 3
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,18 @@ def test_talkers_cover_the_voices_that_there_are():
     assert found["percentiles"][0] < 70 and found["percentiles"][-1] > 450
 
 
+def test_close_speech_has_more_high_voices_some_with_the_formants_of_adults():
+    rng, found = generator(), []
+    for _ in range(500):
+        found += revoice.draw_manners(rng, "fmfm", revoice.YOUNG_PITCHES, apart=0.4)
+    drawn = np.array([one.pitch for one in found if one.speed is None and one.pitch])
+    tract = np.array([one.tract for one in found if one.speed is None and one.pitch])
+    assert np.mean(drawn > 350) > 0.15 and np.percentile(drawn, 99) > 550 and np.mean(drawn < 105) > 0.3
+    assert np.mean(tract[drawn > 400] < 1.1) > 0.2
+    usual = [one for _ in range(500) for one in revoice.draw_manners(rng, "fmfm") if one.pitch > 400]
+    assert np.mean([one.tract < 1.1 for one in usual]) < 0.1
+
+
 def test_statistics_are_written_and_shown(tmp_path, caplog):
     caplog.set_level(logging.INFO)
     write_pitches(tmp_path, logging.getLogger("test"), {"train": [70, 80, 200, 400, float("nan")], "dev": []})

@@ -61,7 +61,7 @@ def _draw_manner(rng, sex, place, pitches, apart):
     if chance(rng, 0.25):
         return Manner(speed=int(uniform(rng, *SPEEDS[sex])))
     pitch = pitch_at(place, pitches)
-    if apart and chance(rng, apart):
+    if apart and chance(rng, apart):  # no number is drawn without: the other corpora stay as they are
         tract = np.exp(0.15 * rng.standard_normal())
     else:
         tract = (pitch / TYPICAL[sex]) ** TRACT * np.exp(0.08 * rng.standard_normal())

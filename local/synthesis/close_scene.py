@@ -12,7 +12,7 @@ from local.synthesis import radio, revoice
 from local.synthesis.radio import RATE, amplitude, chance, uniform
 from local.synthesis.receiver import log_uniform
 from local.synthesis.stream_scene import TakeClip, control_gain, mark_speech
-from local.synthesis.unspoken import KINDS, background, draw_kind, events, heard_in, placed, room_kernel, stretch
+from local.synthesis.unspoken import FAR, KINDS, NEAR, background, draw_kind, events, heard_in, placed, room_kernel, stretch
 from pyspeech.audio.coding import coded
 from pyspeech.audio.pitch import median_pitch
 
@@ -45,7 +45,7 @@ def render(
     speech, pitches, track = [], [], np.zeros(length)
     spread, pause = uniform(rng, 0.0, 15.0), 0.12 * 25.0 ** rng.random()
     room = room_kernel(rng) if chance(rng, 0.5) else None
-    reach = (-3.0, 9.0) if chance(rng, 0.3) else (-18.0, 3.0)  # dB of the room: a microphone on a table, or at the mouth
+    reach = FAR if chance(rng, 0.3) else NEAR
     microphone = radio.channel_kernel(rng, uniform(rng, 30.0, 250.0), uniform(rng, 2800.0, 4000.0))
     names = sorted(people)
     manners = revoice.draw_manners(rng, [people[name] for name in names], revoice.YOUNG_PITCHES, apart=0.4)
@@ -64,7 +64,7 @@ def render(
         position += len(clip) / RATE + pause * rng.random() ** 2 + (uniform(rng, 1.0, 10.0) if chance(rng, 0.06) else 0.0)
     for own, _, _ in tracks.values():
         # Each talker is somewhere else in the same room.
-        track += own if room is None else heard_in(own, placed(rng, room, *reach))
+        track += own if room is None else heard_in(own, placed(rng, room, reach))
     track = radio.convolve(track, microphone)
     if speech:
         active = np.concatenate([track[int(start * RATE) : int(end * RATE)] for start, end in speech])

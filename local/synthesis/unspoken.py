@@ -27,6 +27,7 @@ KINDS = {
     "hiss": 0.5,
     "room": 1.0,
 }
+NEAR, FAR = (-18.0, 3.0), (-3.0, 9.0)  # dB of a room, of the direct sound: a microphone at the mouth, and on a table
 MAINS = (50.0, 60.0, 100.0, 120.0, 400.0)  # Hz
 
 
@@ -152,9 +153,9 @@ def room_kernel(rng: np.random.Generator) -> np.ndarray:
     return kernel / np.sqrt(np.sum(np.square(kernel)) + 1e-12)
 
 
-def placed(rng: np.random.Generator, room: np.ndarray, lowest: float = -18.0, highest: float = 3.0) -> np.ndarray:
-    """The response from a place: the direct sound, and the room at `lowest` to `highest` dB of it."""
-    kernel = room * amplitude(uniform(rng, lowest, highest))
+def placed(rng: np.random.Generator, room: np.ndarray, reach: tuple[float, float] = NEAR) -> np.ndarray:
+    """The response from a place: the direct sound, and the room at a level of it within `reach`, NEAR or FAR."""
+    kernel = room * amplitude(uniform(rng, *reach))
     kernel[0] = 1.0
     return kernel
 

@@ -18,6 +18,10 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
 
+# Tests write, sync and remove forty thousand small files: in memory, as on a disk that takes as long as all else.
+if os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free > 4 << 30:
+    os.environ.setdefault("TMPDIR", "/dev/shm")
+
 # A shell starts what runs in the background with Ctrl-C ignored, and so would everything be that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

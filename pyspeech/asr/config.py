@@ -111,12 +111,14 @@ class DataConfig:
     channel_corners: int = 2  # frequencies at which the channel gain is drawn, at least 2
     augment: bool = True  # apply SpecAugment
     pauses: float = 0.0  # share of utterances with a pause before them, and with one behind them (surroundings.py)
-    pauses_from: float = 0.0  # share of the training before pauses, joins and levels, as the first words come sooner without
+    pauses_from: float = 0.0  # share of the training before pauses, joins, levels and noise, as the first words come sooner without
     longest_pause: float = 2.0  # seconds a pause lasts at most
     pause_kinds: list[str] = field(default_factory=lambda: list(PAUSE_KINDS))  # what pauses hold, each kind as often
-    noise_dir: str = folder_or("none", what="noise recordings, such as musan/noise")  # for pauses of the kind folder
+    noise_dir: str = folder_or("none", what="noise recordings, such as musan/noise")  # for pauses of the kind folder, and noise
     join: float = 0.0  # share of utterances that another one of their language follows, after a pause
     level_db: float = 0.0  # make speech louder or softer by up to this many dB
+    noise: float = 0.0  # share of utterances with noise under them: white, of a room or from noise_dir
+    snr_db: list[float] = field(default_factory=lambda: [5.0, 40.0])  # lowest and highest dB from that noise up to the speech
     stored_gb: float = 100.0  # gigabytes of features stored on disk, about 17 h of audio each; the rest is computed in training
 
     without_effect = ("stored_gb",)
@@ -132,7 +134,7 @@ class DataConfig:
         require("speeds", good, "positive numbers other than 1, each once")
         require("warp", 1 <= self.warp <= 3, "1 to 3")
         require("channel_corners", self.channel_corners >= 2, "at least 2")
-        for name in ("pauses", "join"):
+        for name in ("pauses", "join", "noise"):
             require(name, 0 <= getattr(self, name) <= 1, "0 to 1")
         require("pauses_from", 0 <= self.pauses_from <= 1, "0 to 1")
         require("longest_pause", 0.05 <= self.longest_pause <= 30, "0.05 to 30 seconds")
@@ -140,6 +142,8 @@ class DataConfig:
         good = kinds <= set(PAUSE_KINDS) and bool(kinds if self.noise_dir != "none" else kinds - {"folder"})
         require("pause_kinds", good, f"any of {', '.join(PAUSE_KINDS)}; folder alone needs noise_dir")
         require("level_db", 0 <= self.level_db <= 60, "0 (none) to 60")
+        good = len(self.snr_db) == 2 and -20 <= self.snr_db[0] <= self.snr_db[1] <= 100
+        require("snr_db", good, "two numbers of -20 to 100, the lower one first")
         require("channel_db", 0 <= self.channel_db <= 60, "0 (none) to 60")
 
 

@@ -1,4 +1,4 @@
-"""Utterances in training as recordings have them: with pauses before and behind, joined, at other levels.
+"""Utterances in training as recordings have them: with pauses before and behind, joined, at other levels, in noise.
 
 A transducer that has heard utterances alone, cut at their first and last word, hardly recognises speech that follows silence.
 A pause is
@@ -10,7 +10,8 @@ A pause is
     end      the last 0.3 s of another utterance, and its floor
     folder   a piece of a recording in a folder, of -80 to -40 dB
 
-Every second pause of noise, room or folder goes on under the speech. All chance comes from numpy's global generator.
+Every second pause of noise, room or folder goes on under the speech. Noise under an utterance is of these three kinds too, at a
+drawn distance from the RMS of its speech. All chance comes from numpy's global generator.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ NOISY = ("noise", "room", "folder")
 class Surroundings:
     """Pauses and noises around utterances at `rate` Hz.
 
-    config: its pauses, longest_pause, pause_kinds, join and level_db count. noises: recordings for the kind folder, which is
+    config: its pauses, longest_pause, pause_kinds, join, level_db, noise and snr_db count. noises: recordings for the kind folder, which is
     not drawn without.
     """
 
@@ -47,7 +48,7 @@ class Surroundings:
     @property
     def used(self) -> bool:
         """Return True where any of it is switched on."""
-        return bool(self.config.pauses or self.config.join or self.config.level_db)
+        return any((self.config.pauses, self.config.join, self.config.level_db, self.config.noise))
 
     def joins(self) -> bool:
         """Draw whether an utterance is followed by another."""
@@ -58,8 +59,8 @@ class Surroundings:
 
         utterances: functions that give their samples; other: that gives those of another utterance, for the kind end.
         """
-        gain, before, behind = self._gain(), self._has_pause(), self._has_pause()
-        if len(utterances) == 1 and gain == 1 and not (before or behind):
+        gain, before, behind, noisy = self._gain(), self._has_pause(), self._has_pause(), self._is_noisy()
+        if len(utterances) == 1 and gain == 1 and not (before or behind or noisy):
             return None
         speech = [read() for read in utterances]
         parts, grounds = [], []
@@ -71,6 +72,8 @@ class Surroundings:
                 grounds += [ground] * (ground is not None)
             if place < len(speech):
                 parts.append(np.float32(gain) * speech[place])
+        if noisy:
+            grounds.insert(0, self._noise_under(gain * np.concatenate(speech)))
         samples = np.concatenate(parts).astype(np.float32)
         return samples + grounds[0](len(samples)) if grounds else samples
 
@@ -95,9 +98,18 @@ class Surroundings:
             return np.concatenate([ended[-round(END * self.rate) :], floor_noise(ended, count, self.rate)]), None
         return np.zeros(count, np.float32), None
 
-    def _noise(self, kind):
-        """A function of the length: noise of a kind, whose level and colour are drawn now."""
-        level = np.random.uniform(*LEVELS)
+    def _is_noisy(self):
+        return bool(self.config.noise) and np.random.random() < self.config.noise
+
+    def _noise_under(self, speech):
+        """A function of the length: noise of a drawn kind and distance from speech (N,)."""
+        kinds = [kind for kind in NOISY if self.noises or kind != "folder"]
+        power = 10 * np.log10(max(float(np.mean(np.square(speech, dtype=np.float64))), 1e-12))
+        return self._noise(kinds[np.random.randint(len(kinds))], power - np.random.uniform(*self.config.snr_db))
+
+    def _noise(self, kind, level=None):
+        """A function of the length: noise of a kind, whose colour and, without `level`, level are drawn now."""
+        level = np.random.uniform(*LEVELS) if level is None else level
         if kind == "folder":
             piece = _read(self.noises[np.random.randint(len(self.noises))], self.rate)
             return lambda count: at_level(_cut(piece, count), level)

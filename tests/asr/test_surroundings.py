@@ -109,6 +109,28 @@ def test_levels_and_nothing_at_all(speech):
     assert decibels(at_level(speech, -30)) == pytest.approx(-30, abs=1e-3) and not at_level(np.zeros(3), -30).any()
 
 
+def test_noise_under_an_utterance_and_its_pauses(speech):
+    config = DataConfig(noise=1.0, snr_db=[10.0, 20.0], pauses=1.0, pause_kinds=["silence"])
+    np.random.seed(3)
+    distances = set()
+    for _ in range(20):
+        samples = Surroundings(config, RATE).surround([lambda: speech], None)
+        start = int(np.argmax(np.correlate(samples, speech, "valid")))
+        noise = samples.copy()
+        noise[start : start + len(speech)] -= speech
+        distances.add(round(float(decibels(speech) - decibels(noise))))
+        before, under = noise[:start], noise[start : start + len(speech)]
+        assert abs(decibels(before) - decibels(under)) < 4 or len(before) < 2000
+    assert min(distances) >= 9 and max(distances) <= 21 and max(distances) - min(distances) > 5
+
+
+def test_noise_follows_the_level_of_the_speech(speech):
+    config = DataConfig(noise=1.0, snr_db=[10.0, 10.0], level_db=20.0)
+    np.random.seed(4)
+    levels = [decibels(Surroundings(config, RATE).surround([lambda: speech], None)[4800:11200]) for _ in range(30)]
+    assert max(levels) - min(levels) > 20  # that of its quiet part, where there is little but noise
+
+
 CONFIG = FbankConfig()
 TEXTS = ["क ख", "ग", "घ"]
 UNITS = {"hi-IN": GraphemeUnits.build(TEXTS)}
@@ -180,6 +202,9 @@ def test_without_options_a_batch_is_as_it_was(cuts):
         ({"pause_kinds": []}, "pause_kinds=..: expected"),
         ({"pause_kinds": ["folder"]}, "folder alone needs noise_dir"),
         ({"level_db": 90}, "level_db=90"),
+        ({"noise": 2}, "noise=2: expected 0 to 1"),
+        ({"snr_db": [20, 10]}, "snr_db=.20, 10.: expected two numbers"),
+        ({"snr_db": [5]}, "snr_db=.5.: expected two numbers"),
     ],
 )
 def test_options_that_make_no_sense(options, message):

@@ -22,7 +22,7 @@ OPTIONS = """
     model.encoder_layers=1 model.encoder_size=16 model.predictor_size=8 model.embedding=8 model.joint=16
     model.lid_sizes=[8] data.max_utterances=4 train.max_steps=12 train.valid_every=6 train.save_every=2
     train.log_every=2 finetune_steps=0.34 data.pauses=0.5 data.join=0.5
-    data.level_db=6 search.beam=3 search.max_symbols=5 search.prune=7
+    data.level_db=6 data.noise=0.5 search.beam=3 search.max_symbols=5 search.prune=7
 """
 INDIC = Recipe("indic", *OPTIONS.split())
 SYSTEMS = ["multi_softmax", "multi_softmax_lid", "multi_softmax_finetuned"]

@@ -112,8 +112,8 @@ ACCEPTED = {
         **dict.fromkeys(["fearless.train.seed", "indic.train.seed"], ["0"]),
         **dict.fromkeys(["zerospeech.seeds", "add2022.seeds"], ["[0]"]),
     },
-    "0: no pauses, no joined utterances, levels as they are": dict.fromkeys(
-        ["DataConfig.pauses", "DataConfig.join", "DataConfig.level_db"], ["0"]
+    "0: no pauses, no joined utterances, levels as they are, no noise": dict.fromkeys(
+        ["DataConfig.pauses", "DataConfig.join", "DataConfig.level_db", "DataConfig.noise"], ["0"]
     ),
     "0: languages may be switched off from the first frame on, or as soon as another is ahead": dict.fromkeys(
         ["indic.stop_after", "indic.stop_below"], ["[0]"]

@@ -52,7 +52,7 @@ recipe.stage(
     outputs=["corpus"],
     cpus=2,
     resumable=True,
-    version=3,
+    version=4,
 )(prepare)
 
 recipe.stage(

@@ -9,7 +9,8 @@ tenths of a second or for minutes with no voice in it, clicks, drifts and whistl
 level control drawn anew for every talker and stream; speech levels 5 to 40 dB apart in a stream and 0 to 20 dB over the
 noise, which changes in kind and level; key-ups without words, loss of lock, hum, tones, data, crackle, paper, drop-outs,
 Quindar tones, murmur of other loops; a recorder with level control, tape response and sometimes the holes of a perceptual
-coder.
+coder. Beside every four minutes of training streams there is one in which nobody speaks: signals, receiver noise, carriers,
+hum (unspoken.py).
 
 Labels: where the clean clip has energy, as a person would mark it (stream_scene.mark_speech); nobody listened to the streams.
 
@@ -37,6 +38,7 @@ from numpy.random import Generator
 
 from local import voices
 from local.pitches import write_pitches
+from local.synthesis.close_scene import render_without_speech
 from local.synthesis.radio import RATE
 from local.synthesis.stream_scene import Transmission, render
 from pyspeech.data.audio_files import digest, write_audio
@@ -65,9 +67,11 @@ SEED = 2020
 STREAM_MINUTES = {"train": 2.5, "dev": 2.5, "eval": 5.0}  # short ones to learn from: more channels and talkers in an hour
 # SHA-256 (of `digest`) of the corpora that figures are published for: (train, dev, eval minutes) -> digest, with SEED
 DIGESTS: dict[tuple, str] = {
-    (80, 40, 30): "41dd69119e7fb25a739bc9fdddf5f4ebe5c8e16ac0062ccf29910c71d6c721a1",
-    (16, 5, 6): "0007d10a626a658e3468d5685ad4bbc77c06dec099c6e6dd74c47f011ebcfb6d",
+    (80, 40, 30): "6003a1df48903e7ead2d39785891244a46836866caaeb1f9bd5f09084ba85660",
+    (16, 5, 6): "4a4c04c9349af296daad2663bea14175cc46b435ecca80d699afc0816fce6332",
 }
+QUIET_SHARE = 0.25  # minutes without speech for each minute of training streams
+QUIET_KINDS = {"signal": 4.0, "receiver": 2.0, "modem": 1.0, "carrier": 1.0, "hum": 0.5, "hiss": 0.5, "bursts": 0.5}
 SPEECH_SHARE = (0.11, 0.54)  # planned share of speech: of the emptiest stream of a split, and how much more at most
 
 
@@ -152,21 +156,38 @@ class ClipQueue:
 def make_stream(
     path: Path,
     seed: Sequence[int],
-    window: Sequence[Transmission],
+    window: Sequence[Transmission] | None,
     seconds: float,
     people: People,
     signals: Sequence[np.ndarray],
 ) -> dict[str, np.ndarray]:
     """Write one stream as 16-bit WAV; returns {"speech": its segments (n, 2), "pitches": those of its clips, Hz}.
 
-    seed: of its random numbers. window: what is said when, as of `choose_windows`. signals: as of `modem_signals`.
+    seed: of its random numbers. window: what is said when, as of `choose_windows`; None where nobody speaks. signals: as of
+    `modem_signals`.
     """
     rng = np.random.Generator(np.random.PCG64(seed))
+    if window is None:
+        write_audio(path, render_without_speech(rng, seconds, _take_signal(rng, signals), QUIET_KINDS), RATE)
+        return {"speech": np.zeros((0, 2)), "pitches": np.zeros(0)}
     queue = ClipQueue(rng, {voice: paths for voice, (_, paths) in people.items()})
     sexes = {voice: sex for voice, (sex, _) in people.items()}
     samples, speech, pitches = render(rng, window, seconds, sexes, queue.take, signals)
     write_audio(path, samples, RATE)
     return {"speech": np.round(clip(union(speech, gap=0.2), seconds), 3), "pitches": np.array(pitches)}
+
+
+def _take_signal(rng, signals):
+    """take_sound(kind, seconds) of `render_without_speech`, which knows the recorded signals alone."""
+
+    def take(kind, seconds):
+        if kind != "signals" or not signals:
+            return None
+        source, size = signals[int(rng.random() * len(signals))], int(round(seconds * RATE))
+        start = int(rng.random() * max(len(source) - size, 1))
+        return np.resize(source[start : start + size], size)
+
+    return take
 
 
 def plan(minutes: Sequence[float]) -> list[tuple[str, int, float]]:
@@ -176,6 +197,13 @@ def plan(minutes: Sequence[float]) -> list[tuple[str, int, float]]:
         count = max(1, int(round(length / STREAM_MINUTES[split])))
         streams += [(split, index, 60.0 * length / count) for index in range(count) if length > 0]
     return streams
+
+
+def plan_quiet(minutes: Sequence[float]) -> list[tuple[str, int, float]]:
+    """Plan the streams in which nobody speaks, as `plan`: in training alone."""
+    length = QUIET_SHARE * minutes[0]
+    count = int(round(length / STREAM_MINUTES["train"]))
+    return [("train", index, 60.0 * length / count) for index in range(count)]
 
 
 def prepare(
@@ -211,6 +239,10 @@ def prepare(
             for voice, (sex, paths) in sources.voices[split].items()
         }
         tasks.append((path, (seed, SPLITS.index(split), index), window, seconds, people, sources.signals[split]))
+    quiet = plan_quiet(minutes)
+    for split, index, seconds in quiet:
+        path = out / "audio" / split / f"sim_{split}_quiet_{index + 1:03d}.wav"
+        tasks.append((path, (seed, len(SPLITS), index), None, seconds, {}, sources.signals[split]))
     for split in SPLITS:
         clear_split(out, split, keep=[task[0] for task in tasks])
     made = in_parts(
@@ -223,14 +255,14 @@ def prepare(
         files=lambda task: [task[0]],
         log=log,
     )
-    write_manifests(out, log, streams, tasks, list(made.values()))
+    write_manifests(out, log, streams + quiet, tasks, list(made.values()))
     expected = DIGESTS.get(tuple(minutes)) if seed == SEED and packaged else None
     if expected and digest(out.glob("audio/*/sim_*.wav")) != expected:
         log.warning(
             "these streams are not the very same samples as those of the published figures: a package or the "
             "decoder of Ogg Vorbis is another version; figures can differ a little"
         )
-    return {split: count for split, count in counts.items() if count}
+    return {split: sum(one[0] == split for one in streams + quiet) for split, count in counts.items() if count}
 
 
 def write_manifests(

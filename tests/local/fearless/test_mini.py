@@ -124,6 +124,17 @@ def test_nothing_is_left_of_an_earlier_corpus(sources, tmp_path):
     assert not list(tmp_path.glob("train*"))
 
 
+def test_a_fifth_of_training_has_no_speech(sources, tmp_path):
+    made = fearless_mini.prepare(tmp_path, log, minutes=(10, 0.25, 0), jobs=2, sources=sources)
+    assert made == {"train": 5, "dev": 1}
+    *talk, quiet = sorted(read_cuts(tmp_path, "train"), key=lambda cut: "quiet" in cut.id)
+    assert quiet.id == "sim_train_quiet_001" and quiet.duration == 150.0 and not quiet.supervisions
+    assert all(cut.supervisions for cut in talk)
+    assert read_reference(tmp_path / "reference/train/sim_train_quiet_001.txt") == [(0.0, 150.0, "NS")]
+    samples = quiet.load_audio()[0]
+    assert np.abs(samples).max() > 0.01 and np.std([np.std(part) for part in samples.reshape(-1, 8000)]) > 1e-3
+
+
 def test_other_samples_than_published_are_said(sources, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(fearless_mini, "default_sources", lambda log: sources)
     monkeypatch.setattr(fearless_mini, "DIGESTS", {(0, 0.25, 0): "0" * 64})

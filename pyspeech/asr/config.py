@@ -111,7 +111,7 @@ class DataConfig:
     channel_corners: int = 2  # frequencies at which the channel gain is drawn, at least 2
     augment: bool = True  # apply SpecAugment
     pauses: float = 0.0  # share of utterances with a pause before them, and with one behind them (surroundings.py)
-    pauses_from: float = 0.0  # share of the training before pauses, joins, levels and noise, as the first words come sooner without
+    pauses_from: float = 0.0  # share of the training in which utterances stay as they are, as first words come sooner so
     longest_pause: float = 2.0  # seconds a pause lasts at most
     pause_kinds: list[str] = field(default_factory=lambda: list(PAUSE_KINDS))  # what pauses hold, each kind as often
     noise_dir: str = folder_or("none", what="noise recordings, such as musan/noise")  # for pauses of the kind folder, and noise

@@ -37,8 +37,8 @@ NOISY = ("noise", "room", "folder")
 class Surroundings:
     """Pauses and noises around utterances at `rate` Hz.
 
-    config: its pauses, longest_pause, pause_kinds, join, level_db, noise and snr_db count. noises: recordings for the kind folder, which is
-    not drawn without.
+    config: its pauses, longest_pause, pause_kinds, join, level_db, noise and snr_db count. noises: recordings for the kind
+    folder, which is not drawn without.
     """
 
     def __init__(self, config: DataConfig, rate: int, noises: Sequence[Path] = ()) -> None:
@@ -105,7 +105,8 @@ class Surroundings:
         """A function of the length: noise of a drawn kind and distance from speech (N,)."""
         kinds = [kind for kind in NOISY if self.noises or kind != "folder"]
         power = 10 * np.log10(max(float(np.mean(np.square(speech, dtype=np.float64))), 1e-12))
-        return self._noise(kinds[np.random.randint(len(kinds))], power - np.random.uniform(*self.config.snr_db))
+        nearest, farthest = self.config.snr_db
+        return self._noise(kinds[np.random.randint(len(kinds))], power - np.random.uniform(nearest, farthest))
 
     def _noise(self, kind, level=None):
         """A function of the length: noise of a kind, whose colour and, without `level`, level are drawn now."""

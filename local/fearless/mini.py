@@ -40,6 +40,7 @@ from local import voices
 from local.pitches import write_pitches
 from local.synthesis.close_scene import render_without_speech
 from local.synthesis.radio import RATE
+from local.synthesis.signals import draw_piece
 from local.synthesis.stream_scene import Transmission, render
 from pyspeech.data.audio_files import digest, write_audio
 from pyspeech.data.manifests import clear_split, write_split
@@ -168,26 +169,18 @@ def make_stream(
     """
     rng = np.random.Generator(np.random.PCG64(seed))
     if window is None:
-        write_audio(path, render_without_speech(rng, seconds, _take_signal(rng, signals), QUIET_KINDS), RATE)
+
+        def take_sound(kind, lasting):  # of recordings, there are signals alone
+            there = kind == "signals" and signals
+            return draw_piece(rng, signals, int(round(lasting * RATE))) if there else None
+
+        write_audio(path, render_without_speech(rng, seconds, take_sound, QUIET_KINDS), RATE)
         return {"speech": np.zeros((0, 2)), "pitches": np.zeros(0)}
     queue = ClipQueue(rng, {voice: paths for voice, (_, paths) in people.items()})
     sexes = {voice: sex for voice, (sex, _) in people.items()}
     samples, speech, pitches = render(rng, window, seconds, sexes, queue.take, signals)
     write_audio(path, samples, RATE)
     return {"speech": np.round(clip(union(speech, gap=0.2), seconds), 3), "pitches": np.array(pitches)}
-
-
-def _take_signal(rng, signals):
-    """take_sound(kind, seconds) of `render_without_speech`, which knows the recorded signals alone."""
-
-    def take(kind, seconds):
-        if kind != "signals" or not signals:
-            return None
-        source, size = signals[int(rng.random() * len(signals))], int(round(seconds * RATE))
-        start = int(rng.random() * max(len(source) - size, 1))
-        return np.resize(source[start : start + size], size)
-
-    return take
 
 
 def plan(minutes: Sequence[float]) -> list[tuple[str, int, float]]:

@@ -80,9 +80,7 @@ def interference(
 
     def data(talker, size):
         if recorded and chance(rng, 0.3):
-            source = recorded[int(rng.random() * len(recorded))]
-            start = int(rng.random() * max(len(source) - size, 1))
-            body = np.resize(source[start : start + size], size)
+            body = signals.draw_piece(rng, recorded, size)
         else:
             body = signals.draw_signal(rng, size) if chance(rng, 0.8) else radio.keyed_tones(rng, size)
         body = body * amplitude(radio.wander(rng, size, uniform(rng, 0.0, 3.0), 1.0) - radio.level(body))

@@ -12,6 +12,8 @@ Each takes a generator and a number of samples and gives (size,) float64 at 8 kH
 numbers are drawn as in radio.py.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.random import Generator
 
@@ -37,6 +39,13 @@ def draw_signal(rng: Generator, size: int) -> np.ndarray:
     if chance(rng, 0.5):
         sound = sound * amplitude(radio.wander(rng, size, uniform(rng, 0.5, 5.0), log_uniform(rng, 0.1, 5.0)))
     return sound + amplitude(-uniform(rng, 0.0, 40.0)) * rng.standard_normal(size)
+
+
+def draw_piece(rng: Generator, recorded: Sequence[np.ndarray], size: int) -> np.ndarray:
+    """A piece (size,) of one of some recordings (N,) from a random place on, repeated where it is too short."""
+    source = recorded[int(rng.random() * len(recorded))]
+    start = int(rng.random() * max(len(source) - size, 1))
+    return np.resize(source[start : start + size], size)
 
 
 def morse(rng: Generator, size: int) -> np.ndarray:

@@ -93,7 +93,7 @@ def additions_note(conf: Any) -> str:
         f"gains of up to {conf.data.channel_db:g} dB that differ over frequency" if conf.data.channel_db else None,
         "SpecAugment" if conf.data.augment else None,
         f"pauses before and behind {100 * conf.data.pauses:g} % of the utterances" if conf.data.pauses else None,
-        f"noise under {100 * conf.data.noise:g} % of them" if conf.data.noise else None,
+        f"noise under {100 * conf.data.noise:g} % of the utterances" if conf.data.noise else None,
         f"the mean of the {conf.train.average_best} best weights" if conf.train.average_best > 1 else None,
         "a bonus for each symbol in the search, chosen on dev" if conf.symbol_bonuses else None,
     ]

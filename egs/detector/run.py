@@ -53,9 +53,9 @@ recipe.stage(
 
 recipe.stage(inputs=lambda conf: ["corpus", f"{trained(conf)}/model.pt"], outputs=["frame_scores"], resumable=True)(decode)
 
-recipe.stage(name="tune", config=["features", "quiet_limit"], inputs=["corpus", "frame_scores"], outputs=["points.json"])(
-    choose_points
-)
+recipe.stage(
+    name="tune", config=["features", "quiet_limit"], inputs=["corpus", "frame_scores"], outputs=["points.json"], version=2
+)(choose_points)
 
 recipe.stage(inputs=lambda conf: [f"{trained(conf)}/model.pt", "points.json"], outputs=["models/detector/model.onnx"])(export)
 

@@ -34,6 +34,7 @@ CHOICES = {
         "pad": (0.0, 0.02, 0.04),
     },
 }
+AT_ONCE = {"smoothing": ("none",), "min_speech": (0.0,)}  # of a causal network: with more, its streams would wait
 THRESHOLDS = [round(0.04 * step, 2) for step in range(1, 25)]
 # No higher ones: on real recordings, which are not like dev, a network is less sure, and whole utterances miss a peak near 1.
 PEAKS = (0.0, 0.3, 0.4, 0.5, 0.6, 0.7)
@@ -51,14 +52,18 @@ def choose_points(exp: Experiment, conf: Any) -> None:
     `quiet_limit` of its recordings without speech speech}.
     """
     from pyspeech.sad.config import OperatingPoint
+    from pyspeech.sad.registry import NETWORKS
 
     cuts, limit = load_cuts(exp.dir / "corpus", "dev"), conf.quiet_limit
+    instead = AT_ONCE if NETWORKS[conf.network.temporal].causal else {}
     points = {}
     for name, (labels, kinds) in LABELS.items():
         chosen = [cut for cut in cuts if kind_of(cut) in kinds]
         material = list(zip(chosen, *_material(exp, conf.network.temporal, "dev", labels, chosen), strict=True))
         start = OperatingPoint(min_silence=TURN_SILENCE if name == "turns" else 0.0)
-        points[name], (excess, dcf) = _search(start, CHOICES[name], lambda point: _cost(point, material, conf.features, limit))
+        points[name], (excess, dcf) = _search(
+            start, {**CHOICES[name], **instead}, lambda point: _cost(point, material, conf.features, limit)
+        )
         exp.log.info("%s: %s, dev DCF %.2f %%", name, points[name], 100 * dcf)
         if excess:
             exp.log.warning(

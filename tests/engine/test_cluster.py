@@ -168,7 +168,8 @@ def test_time_that_is_never_enough(toy, slurm):
     toy("--stop-stage", "prepare")
     driver = drive(toy, **toy.hold(0))
     for attempt in (1, 2, 3):
-        wait_until(lambda: attempts(toy) == attempt)
+        # Not before the stage has made its folder: what one attempt has and the one before has not is progress.
+        wait_until(lambda: attempts(toy) == attempt and (toy.exp / "model").is_dir())
         slurm.call("scancel", "--batch", "--signal=USR2", slurm.jobs(toy.exp)["train"][0])
     errors = finish(driver, 1)[1]
     assert "3 attempts have come no further; give it more with cluster.hours.train=HOURS" in errors

@@ -35,12 +35,19 @@ import pytest
 import slurm_harness
 from web_server import Server
 
+from pyspeech.engine.process import num_cores
 from pyspeech.fetch import download
 
 # Begun first, the longest before: processes that take files in turn then end at about the same time.
 FIRST = """egs/test_fearless local/add2022/test_mini egs/test_add2022 egs/test_indic egs/test_zerospeech engine/test_ranks
     engine/test_run_killed engine/test_cluster engine/test_cluster_arrays engine/test_run asr/test_encoders bench/test_gpu
     egs/test_add_a_network egs/test_detector commands/test_detect test_repository bench/test_leave_out""".split()
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_auto_num_workers():
+    """One more than there are cores, as tests of clusters and of killed runs wait half of their time."""
+    return num_cores() + 1
 
 
 def pytest_collection_modifyitems(items):

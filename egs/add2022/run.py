@@ -20,7 +20,7 @@ from steps.spoof.families import leave_out
 from steps.spoof.options import TRAINED, all_corpora, check_options, if_left_out, if_tested, own_options, read_by_report
 from steps.spoof.results import plot_vowel, report
 from steps.spoof.score import compare_systems, score_system
-from steps.spoof.train import SYSTEMS, read_by_training, train_system
+from steps.spoof.train import SYSTEMS, if_augmented, read_by_training, train_system
 from steps.systems import DECODING, PREPARING, TRAINING, if_used, models_of
 
 
@@ -60,7 +60,7 @@ recipe.stage(config=["corpus", "kind", "split_by", "scale", "skip_bad"], outputs
 
 recipe.stage(name="prepare_tests", config=["test", "skip_bad"], outputs=if_tested, **PREPARING)(prepare_tests)
 
-recipe.stage(name="backgrounds", config=OPTIONS, inputs=["corpus"], outputs=["backgrounds"], resumable=True, version=3)(
+recipe.stage(name="backgrounds", config=OPTIONS, inputs=["corpus"], outputs=if_augmented, resumable=True, version=3)(
     collect_backgrounds
 )
 

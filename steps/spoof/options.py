@@ -9,7 +9,7 @@ from pyspeech.errors import requirement
 from pyspeech.spoof.scored_cuts import TOGETHER
 from steps.spoof.corpus import KINDS, SETS, WAYS
 from steps.spoof.start import check_start
-from steps.spoof.train import SYSTEMS
+from steps.spoof.train import SYSTEMS, if_augmented
 from steps.systems import check_fixed, check_systems
 
 TRAINED = ("features", "network", "data", "train", "start_from")  # options of every training
@@ -41,7 +41,8 @@ def own_options(system: str) -> list[str]:
 def read_by_report(conf: Any) -> list[str]:
     """List what the tables are made of."""
     differences = "{differences,families}.json" if conf.leave_out else "differences.json"
-    return [*all_corpora(conf), "backgrounds/sources.json", differences, *(f"scores/{name}{{,.json}}" for name in conf.systems)]
+    sources = ["backgrounds/sources.json"] * bool(if_augmented(conf))
+    return [*all_corpora(conf), *sources, differences, *(f"scores/{name}{{,.json}}" for name in conf.systems)]
 
 
 def all_corpora(conf: Any) -> list[str]:

@@ -50,7 +50,8 @@ def report(exp: Experiment, conf: Any) -> None:
             break
     note = NOTES.get(conf.corpus, f"Corpus {conf.corpus}.") + "\n\n" + tables.corpus_table(counts(exp, conf.test))
     remarks = [tables.shortcut_note(shortcuts)] if shortcuts else []
-    sources = json.loads((exp.dir / "backgrounds" / "sources.json").read_text(encoding="utf-8"))
+    path = exp.dir / "backgrounds" / "sources.json"  # missing where nothing is trained with them
+    sources = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     note += "\n\n" + tables.sources_note(sources) * bool(sources)
     families = json.loads((exp.dir / "families.json").read_text(encoding="utf-8")) if conf.leave_out else {}
     exp.publish(

@@ -39,6 +39,11 @@ SYSTEMS = {
 }
 
 
+def if_augmented(conf: Any) -> list[str]:
+    """The folder of noise, music and rooms, where a training may need it."""
+    return ["backgrounds"] * (bool(conf.leave_out) or any(SYSTEMS[name] for name in conf.systems))
+
+
 def read_by_training(system: str) -> Callable[[Any], list[str]]:
     """A function of the configuration: what the training of a system reads, the model that it begins with among it."""
     backgrounds = ["backgrounds"] * bool(SYSTEMS[system])

@@ -102,6 +102,7 @@ def test_the_layout_of_asvspoof_is_recognised(corpus, tmp_path):
     assert "the layout of asvspoof2019" in output and "no labelled dev set" in output
     assert "the corpus has no dev set to calibrate them on" in output
     assert (tmp_path / "exp" / "models" / "none" / "1" / "model.pt").exists()
+    assert not (tmp_path / "exp" / "backgrounds").exists()  # of noise and rooms, which no system is trained with
 
 
 def make_labelled(folder, pages):

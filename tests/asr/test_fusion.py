@@ -120,7 +120,7 @@ def test_equals_the_plain_search(beam, max_symbols, prune):
     config, joined = SearchConfig(beam, max_symbols, prune, BONUS), []
     for seed in range(2):
         model = ToyTransducer(seed, blank=1.0 + seed)
-        encoded, lengths = random_batch(seed, longest=6)
+        encoded, lengths = random_batch(seed, longest=5)
         everything = Everything(model, 3)
         results = search(model, encoded, lengths, config=config, context=everything.context([0, 1, 2], [0, 1, 2]))
         for utterance, length in enumerate(lengths.tolist()):

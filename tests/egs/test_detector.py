@@ -98,6 +98,8 @@ def test_the_causal_network_decides_soon(experiment):
     offline = load_detector("causal_rnn", model, threshold=0.5)(audio)
     stream, samples = load_stream("causal_rnn", model, threshold=0.5), soundfile.read(audio, dtype="float32")[0]
     assert stream.latency <= 0.3
+    points = json.loads((experiment.with_name("causal") / "points.json").read_text())
+    assert {(point["smoothing"], point["min_speech"]) for point in points.values()} == {("none", 0.0)}  # others wait
     scores, found = [], []
     for start in range(0, len(samples), 800):
         found.append(stream.add(samples[start : start + 800]))

@@ -202,10 +202,13 @@ def _resample(blocks, rate_in, rate_out):
     import soxr
 
     resampler = soxr.ResampleStream(rate_in, rate_out, 1, dtype="float32")
-    for block in blocks:
-        resampled = resampler.resample_chunk(block)
-        if len(resampled):
-            yield resampled
-    rest = resampler.resample_chunk(np.zeros(0, dtype=np.float32), last=True)
-    if len(rest):
-        yield rest
+    try:
+        for block in blocks:
+            resampled = resampler.resample_chunk(block)
+            if len(resampled):
+                yield resampled
+        rest = resampler.resample_chunk(np.zeros(0, dtype=np.float32), last=True)
+        if len(rest):
+            yield rest
+    finally:  # an exception may keep this frame to the end of the program, where soxr complains of what is left of it
+        del resampler

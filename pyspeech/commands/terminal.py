@@ -9,6 +9,7 @@ import shutil
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
@@ -102,8 +103,10 @@ def say_errors(path: str, failed: list[str]) -> Iterator[None]:
         raise
     except UserError as error:
         logging.error("%s", error)
+        traceback.clear_frames(error.__traceback__)  # soxr complains of what they hold to the end of the program
     except OSError as error:
         logging.error("%s: %s", error.filename or path, error.strerror or error)
+        traceback.clear_frames(error.__traceback__)
     except Exception:  # a fault of this program: say where
         logging.exception("%s: stopped by a fault in this program:", path)
     failed.append(path)

@@ -122,7 +122,8 @@ class SpeechDetector:
 
         `add(samples)` gives the segments that are over, (n, 2) seconds, and `finish()` the rest. After each, `events` has the
         starts and ends that it found, and `scores` the scores of its frames. `reset()` begins a new recording. The detector
-        SpeechDetector(system="causal") knows a start or an end after 0.3 s, others after seconds.
+        SpeechDetector(system="causal") knows a start after 0.3 s, others after seconds. An end is known when the pause behind
+        it is longer than those that are filled; `delay` of the stream is the most that it takes.
 
         Args:
             sampling_rate: Hz of the samples that will be added; None: `sampling_rate` of this detector.

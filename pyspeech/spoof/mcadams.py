@@ -41,7 +41,10 @@ def anonymize(samples: ArrayLike, coefficient: float, rate: float = 16000, level
 def anonymize_many(samples: ArrayLike, coefficients: ArrayLike, rate: float = 16000, level: str = "rms") -> np.ndarray:
     """`anonymize` for several coefficients, with one analysis: (number of coefficients, ..., N)."""
     samples = np.asarray(samples)
-    coefficients = np.asarray(coefficients, dtype=np.float64)
+    try:
+        coefficients = np.asarray(coefficients, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise UserError(f"McAdams coefficients {coefficients}: expected numbers above 0, such as 0.8") from None
     _check(samples, coefficients, rate, level)
     rate = int(rate)
     kind = np.float32 if samples.dtype in (np.float16, np.float32) else np.float64

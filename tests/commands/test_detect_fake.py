@@ -342,3 +342,15 @@ def test_a_calibrated_copy_of_the_bundled_detector(tmp_path, capsys):
     assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == ["calibration.json", "model.onnx"]
     mine, bundled = (judged(capsys, tmp_path / "own", *model) for model in (("--model", tmp_path / "mine"), ()))
     assert mine.keys() == bundled.keys() and mine["r0"]["score"] != bundled["r0"]["score"]
+
+
+@pytest.mark.parametrize("tool", ["detect_fake", "detect_speech"])
+def test_what_is_no_audio_is_one_line(tool, tmp_path):
+    """Also of the libraries, which complain at the end of a program of what an error has kept."""
+    (tmp_path / "text.wav").write_text("no audio")
+    soundfile.write(tmp_path / "whole.flac", np.random.default_rng(0).uniform(-0.5, 0.5, 48000), 16000)
+    (tmp_path / "cut.flac").write_bytes((tmp_path / "whole.flac").read_bytes()[:3000])
+    for name in ("text.wav", "cut.flac"):
+        done = run_tool(tool, tmp_path / name)
+        lines = [line for line in done.stderr.splitlines() if not line.startswith("warning: ")]
+        assert done.returncode == 1 and len(lines) == 1 and lines[0].startswith(f"error: {tmp_path / name}: "), done.stderr

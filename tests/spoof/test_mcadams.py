@@ -187,6 +187,7 @@ def test_scale_carries_through(speech):
         (dict(coefficient=0.0), "above 0"),
         (dict(coefficient=-1), "above 0"),
         (dict(coefficient=np.nan), "above 0"),
+        (dict(coefficient="x"), "above 0"),
         (dict(coefficient=0.8, level="loud"), "rms, peak, none"),
         (dict(coefficient=0.8, rate=1000), "at least 2000 Hz"),
         (dict(coefficient=0.8, rate=11025.5), "11025.5 Hz: .* whole Hz"),

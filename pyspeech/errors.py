@@ -79,6 +79,11 @@ def named_folders(what: str, file: bool = False) -> Any:
     return field(default_factory=dict, metadata={"names": (), "what": what, "file": file})
 
 
+def list_of_folders(what: str) -> Any:
+    """Declare a dataclass field that is a list of folders, none by default; what: as for `folder_or`."""
+    return field(default_factory=list, metadata={"names": (), "what": what, "file": False})
+
+
 def _as_typed(value):
     """A value as it is written on a command line."""
     if isinstance(value, (list, tuple)):

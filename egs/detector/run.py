@@ -8,7 +8,7 @@ ensure_environment()
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyspeech.engine.recipe import Recipe
+from pyspeech.engine.recipe import Recipe, list_of_folders
 from pyspeech.sad.config import DatasetConfig, NetworkConfig, StftConfig
 from pyspeech.training.config import TrainConfig
 from steps.sad.bundled import check_options, decode, prepare, train, trained
@@ -22,7 +22,7 @@ class Config:
     train_minutes: list[int] = field(default_factory=lambda: [300, 300, 240])
     dev_minutes: list[int] = field(default_factory=lambda: [25, 30, 60])  # minutes of dev audio, likewise
     eval_minutes: list[int] = field(default_factory=lambda: [25, 30, 60])  # minutes of eval audio, likewise
-    real: list[str] = field(default_factory=list)  # folders of labelled recordings to add to the corpus
+    real: list[str] = list_of_folders("labelled recordings")  # folders of labelled recordings to add to the corpus
     # train, dev or eval: the set of all folders in real, or of each
     real_as: list[str] = field(default_factory=lambda: ["eval"])
     quiet_limit: float = 0.01  # highest false-alarm rate of an operating point on dev recordings without speech, 0 to 1
@@ -41,7 +41,7 @@ recipe.stage(
     outputs=["corpus"],
     cpus=2,
     resumable=True,
-    version=3,
+    version=4,
 )(prepare)
 
 recipe.stage(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from pyspeech.engine.recipe import Recipe, folder_or, stages_at_once
+from pyspeech.engine.recipe import Recipe, folder_or, list_of_folders, stages_at_once
 from pyspeech.sad.config import DatasetConfig, GridConfig, NetworkConfig, StatisticalConfig, StftConfig
 from pyspeech.sad.registry import NETWORKS
 from pyspeech.training.config import TrainConfig
@@ -31,7 +31,7 @@ class Config:
     skip_bad: bool = False  # leave out files that fail the corpus checks instead of stopping
     minutes: list[int] = field(default_factory=lambda: [80, 40, 30])  # minutes of simulated train, dev and eval streams
     simulated: str = "auto"  # add simulated streams to a real corpus: always, never, or auto (less than 2 h of train)
-    real: list[str] = field(default_factory=list)  # folders of labelled recordings to add to the corpus
+    real: list[str] = list_of_folders("labelled recordings")  # folders of labelled recordings to add to the corpus
     real_as: list[str] = field(default_factory=lambda: ["eval"])  # train, dev or eval: the set of all folders in real, or each
     collars: list[float] = field(default_factory=lambda: [0.0, 0.5])  # seconds left unscored at boundaries; a table for each
     systems: list[str] = field(default_factory=lambda: list(PAPER))  # networks to train and compare

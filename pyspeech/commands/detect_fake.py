@@ -90,7 +90,8 @@ def parser():
     parser.add_argument(
         "--calibrate",
         metavar="LABELS",
-        help="fit calibration and threshold to the recordings and their LABELS (formats: utils/score_eer.py), "
+        help="fit calibration and threshold to the recordings and their LABELS (lines FILE genuine|fake, or another format of "
+        "utils/score_eer.py), at least five of each, "
         "and write them beside the model, or with a copy of it to the folder -o",
     )
     return parser

@@ -51,9 +51,11 @@ class Option:
         return self.metadata.get("names", ())
 
     def absolute(self, value: Any) -> Any:
-        """Make the value absolute, without trailing slashes, for options declared by `folder_or` or `named_folders`."""
+        """Make the value absolute, without trailing slashes, for options that `folder_or` and its like declare."""
         if isinstance(value, dict):
             return {name: self.absolute(one) for name, one in value.items()}
+        if isinstance(value, list):
+            return [self.absolute(one) for one in value]
         if not (isinstance(value, str) and value not in self.names and _is_place(value, self.metadata)):
             return value
         return str(pathlib.Path(value)) if os.path.isabs(value) else os.path.abspath(value)
@@ -99,8 +101,8 @@ def check(conf: Any, prefix: str = "") -> None:
         if dataclasses.is_dataclass(value):
             check(value, f"{prefix}{field.name}.")
         elif "what" in field.metadata:
-            places = value if isinstance(value, dict) else {"": value}
-            for name, place in places.items():
+            places = value.items() if isinstance(value, dict) else [("", one) for one in _as_list(value)]
+            for name, place in places:
                 _check_place(f"{prefix}{field.name}{f'.{name}' * bool(name)}", place, field.metadata)
     if hasattr(conf, "check"):
         try:
@@ -112,6 +114,10 @@ def check(conf: Any, prefix: str = "") -> None:
 def groups(keys: Iterable[str]) -> set[str]:
     """Name the inner nodes of the tree of dotted keys: {"train", "train.optimiser", ...}."""
     return {key.rsplit(".", depth)[0] for key in keys for depth in range(1, key.count(".") + 1)}
+
+
+def _as_list(value):
+    return value if isinstance(value, list) else [value]
 
 
 def _check_place(key, value, metadata):

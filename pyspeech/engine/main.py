@@ -74,6 +74,7 @@ def _make_run(recipe, flags, profile):
         config.check_text(path)
     bound = [stage.bind(plain_conf) for stage in recipe.stages]
     stages.check(bound)
+    _check_shares(bound[selected], config.flatten(conf), max(gpus, place.size))
     file = recipe.profile_file(profile)
     header = f"profile {profile} ({short_path(file)}), " if file else ""
     defaults = {**recipe.removed, **config.flatten(config.resolve(recipe.config_class))}
@@ -102,6 +103,15 @@ def _make_run(recipe, flags, profile):
         place=place,
         another=lambda stage: ranks.command(stage.name, cli.repeat_in_job(flags, profile, str(folder))),
     )
+
+
+def _check_shares(selected, options, processes):
+    """Raise UserError where a training stage has fewer batches in a step than there are processes."""
+    for stage in selected:
+        if stage.trains and not stage.idle:
+            for key, value in config.below(options, stage.config).items():
+                if key.rpartition(".")[2] == "accumulate" and value < processes:
+                    raise UserError(f"{key}={value}: expected at least {processes}, a batch in each step for each process")
 
 
 def _driver(recipe, flags, profile, folder):

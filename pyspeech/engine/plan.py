@@ -65,7 +65,7 @@ class Plan:
         """Decide about a stage. changing: stages before it that will have run by then (for a forecast); force: it runs
         though it is up to date."""
         if stage.idle:
-            return Verdict(False, "up to date: nothing to make")
+            return Verdict(False, "nothing to make with these options")
         if force:
             return Verdict(True, "forced")
         coming = [

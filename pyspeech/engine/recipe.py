@@ -21,11 +21,11 @@ from pyspeech.engine.declaration import Declaration
 from pyspeech.engine.main import run_command
 from pyspeech.engine.process import stages_at_once
 from pyspeech.engine.run import Experiment
-from pyspeech.errors import UserError, folder_or, named_folders, requirement
+from pyspeech.errors import UserError, folder_or, list_of_folders, named_folders, requirement
 from pyspeech.launch import open_closed_streams, take_interrupts
 
 # All that a recipe needs of the engine.
-__all__ = ["Experiment", "Recipe", "folder_or", "named_folders", "requirement", "stages_at_once"]
+__all__ = ["Experiment", "Recipe", "folder_or", "list_of_folders", "named_folders", "requirement", "stages_at_once"]
 
 
 class Recipe(Declaration):

@@ -26,7 +26,7 @@ class Stage:
         it is resumable; 0 or 1: a single job;
     about: what it does, on one line, where the docstring of the function does not say it;
     version: raised by the author when its result changes for the same configuration;
-    idle: set by `bind` where the configuration leaves it nothing to make: it is up to date, whatever it made before.
+    idle: set by `bind` where the configuration leaves it nothing to make: it does not run, whatever it made before.
     """
 
     number: int

@@ -70,7 +70,7 @@ class Speech:
         Args:
             path: The file.
             format: One of pyspeech.sad.formats.FORMATS (rttm, fearless, segments, audacity, json, textgrid, csv, lhotse); by
-                default the one of the file's ending.
+                default the one of the file's ending: .labels.txt is audacity, another .txt fearless.
             scores: Keep the frame scores too, which json can.
 
         Raises:
@@ -158,6 +158,8 @@ def choose_system(
             raise UserError(f"peak {tidying['peak']}: the statistical system has none; expected a network")
         chosen = choose_point(system, points, point, threshold=threshold, **tidying)
         return StatisticalConfig(voicing=STATISTICAL[system]), chosen
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise UserError(f"threshold {threshold:g}: expected 0 to 1, as the scores of networks are")
     scorer, points = find_scorer(system, model, device)
     return scorer, choose_point(model or BUNDLED[system or "shipped"], points, point, threshold=threshold, **tidying)
 
@@ -205,7 +207,7 @@ def choose_point(
     """The operating point of that name, or else the first; with what is given (not None) in place of its own. With a threshold
     that is given, speech is all that scores more: no peak."""
     if name is not None and name not in points:
-        raise UserError(f"{model}: has no operating point '{name}'; it has {', '.join(points)}")
+        raise UserError(f"operating point '{name}': expected one of {', '.join(points)}, those of {model}")
     given = {field: value for field, value in changes.items() if value is not None}
     for field, value in given.items():
         if np.isnan(value):

@@ -218,7 +218,10 @@ def _pairs(reference, hypothesis, references, hypotheses, warn):
     of_several = Path(hypothesis).is_file() and not (len(hypotheses) == 1 and _named_by_file(hypotheses))
     if not (pairs and of_several) and any(labels.rows for labels in hypotheses.values()):
         found = "" if pairs else f", found {some(sorted(hypotheses), 3)}"
-        raise UserError(f"{hypothesis}: no hypothesis for {some(missing)}; expected one for each reference{found}")
+        raise UserError(
+            f"{hypothesis}: no hypothesis for {some(missing)}; expected one for each reference{found}; "
+            "an empty file says no speech"
+        )
     warn(f"{hypothesis}: has no speech of {some(missing)}")
     return pairs
 

@@ -168,7 +168,7 @@ def _other_columns(table, rows, names, genuine):
     def parse(where, fields):
         kind, at = kind_of(fields[key]), key % len(fields)
         if kind is None:
-            raise UserError(f"{where}: '{' '.join(fields)[:120]}' has no label; {EXPECTED}")
+            raise UserError(f"{where}: '{fields[key][:120]}' is no label; {EXPECTED}")
         if place is None:
             return " ".join(fields[:at] + fields[at + 1 :]), Label(kind)
         attack = at - 1 if at > 0 and at - 1 != place else None

@@ -175,6 +175,9 @@ def test_low_threshold(edges):
     assert lengths[0] >= lengths[1] >= lengths[2] and lengths[0] > lengths[2]
     with pytest.raises(UserError, match="threshold nan"):
         load_detector("statistical", threshold=float("nan"))
+    for threshold in (float("nan"), -0.1, 7.0):
+        with pytest.raises(UserError, match=f"threshold {threshold:g}: expected 0 to 1"):
+            load_detector(threshold=threshold)
 
 
 @pytest.mark.parametrize(

@@ -166,10 +166,7 @@ ACCEPTED = {
         "add2022.leave_out": ["[]"],
         **dict.fromkeys(["GridConfig.lengths", "GridConfig.shifts"], ["[]"]),
     },
-    "which folders have recordings, the first stage says; []: none": {
-        "fearless.real": ["[-1]", "[0]", "[]", "[nan]", "[inf]", "[x]"],
-        "fearless.real_as": ["[]"],
-    },
+    "which folders have recordings, the first stage says; []: none": {"fearless.real": ["[]"], "fearless.real_as": ["[]"]},
     "[]: no tags": {"indic.tags": ["[]"]},
     "a tag is any text": {"indic.tags": ["[-1]", "[0]", "[nan]", "[inf]", "[x]"]},
     "[]: all that there are": {"indic.languages": ["[]"]},

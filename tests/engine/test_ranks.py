@@ -61,6 +61,13 @@ def tiny(tmp_path):
     return Tiny(tmp_path / "with a space, ä")
 
 
+def test_more_processes_than_batches_in_a_step_are_refused_before_anything_runs(tiny):
+    for more in (["--dry-run"], [], ["--cluster", "slurm"]):
+        assert "train.accumulate=2: expected at least 3, a batch in each step" in tiny("--gpus", "3", *more, status=1)
+    assert not (tiny.exp / "logs").exists()
+    assert "copy needs model.txt" in tiny("--gpus", "3", "--stage", "copy", "--dry-run", status=1)  # it does not train
+
+
 @pytest.mark.slow  # processes that load torch
 def test_one_is_killed_and_one_process_goes_on(tiny, one):
     output = tiny("--gpus", "2", TINY_END=f"1 5 {signal.SIGKILL:d}", status=1)

@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 from toy_harness import Toy, repository
 
 from pyspeech.engine.main import run_command
-from pyspeech.engine.recipe import Recipe, folder_or, named_folders, requirement
+from pyspeech.engine.recipe import Recipe, folder_or, list_of_folders, named_folders, requirement
 from pyspeech.errors import UserError
 
 
@@ -551,6 +551,7 @@ def test_profile_and_name_go_by_the_corpus(gpu, tmp_path, monkeypatch):
 class Places:
     corpus: str = folder_or("mini", what="a corpus", file=True)
     test: dict[str, str] = named_folders("a corpus")
+    real: list[str] = list_of_folders("recordings")
 
 
 def test_files_and_named_folders(tmp_path, monkeypatch):
@@ -559,15 +560,16 @@ def test_files_and_named_folders(tmp_path, monkeypatch):
     (tmp_path / "list.tsv").write_text("path\n")
     (tmp_path / "wild").mkdir()
     recipe, given = Recipe("x", Places, conf=tmp_path), {}
-    recipe.stage(config=["corpus", "test"], outputs=["made"])(
+    recipe.stage(config=["corpus", "test", "real"], outputs=["made"])(
         lambda exp, conf: ((exp.dir / "made").write_text("x"), given.update(vars(conf)))
     )
     for arguments in (["test.wild=wild/", "test.b=wild"], ["test={wild: wild/, b: wild}"]):
-        recipe.main(["corpus=list.tsv", *arguments, "--force"])
+        recipe.main(["corpus=list.tsv", "real=[wild/, wild]", *arguments, "--force"])
         wild = str(tmp_path / "wild")
-        assert given == {"corpus": str(tmp_path / "list.tsv"), "test": {"wild": wild, "b": wild}}
+        assert given == {"corpus": str(tmp_path / "list.tsv"), "test": {"wild": wild, "b": wild}, "real": [wild, wild]}
     for option, message in (
         ("test.wild=list.tsv", "test.wild=list.tsv: no such folder; expected the folder of a corpus"),
+        ("real=[wild, nowhere]", "real=nowhere: no such folder; expected the folder of recordings"),
         ("corpus=nowhere", "corpus=nowhere: no such folder or file; expected mini or the folder of a corpus"),
     ):
         with pytest.raises(UserError, match=message):

@@ -49,7 +49,7 @@ def test_idle_stages_do_not_run_and_keep_what_they_made(run, capsys):
     capsys.readouterr()
     assert run("systems=[two]", "--dry-run", "--force") == []
     assert [line.split(maxsplit=3)[2:] for line in capsys.readouterr().out.splitlines()] == [
-        ["one", "up to date: nothing to make"],
+        ["one", "nothing to make with these options"],
         ["two", "would run: forced"],
         ["results", "would run: forced"],
     ]

@@ -129,7 +129,7 @@ def test_operating_points_decide(exported, speech_file):
         speech = frames_to_segments(decisions, 0.01, 20.0, model.stft.config.frame_offset)
         assert np.array_equal(found[name].segments, tidy(speech, 20.0, 0.0, point.min_silence, point.pad))
     assert len(load_detector(None, path, threshold=1.0, point="words")(speech_file).segments) == 0
-    with pytest.raises(UserError, match="has no operating point 'calls'; it has turns, words"):
+    with pytest.raises(UserError, match="operating point 'calls': expected one of turns, words"):
         load_detector(None, path, point="calls")
 
 

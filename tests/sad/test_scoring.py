@@ -284,7 +284,9 @@ def test_single_files(official, tmp_path):
     found = score_files(tmp_path / "by_ear.labels.txt", tmp_path / "found.json", 0.25)
     assert found["files"]["by_ear"]["dcf"] == expected["files"]["one"]["dcf"]
     texts(tmp_path, ".rttm", wrong=render("rttm", "four", [(1, 2)], 10))
-    with pytest.raises(UserError, match="hyp.rttm: no hypothesis for four; expected one for each reference, found one, two"):
+    with pytest.raises(
+        UserError, match="hyp.rttm: no hypothesis for four; expected one for each reference, found one, two; an empty"
+    ):
         score_files(tmp_path / "wrong.rttm", tmp_path / "hyp.rttm")
 
 

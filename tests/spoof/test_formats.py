@@ -149,7 +149,7 @@ def test_asv_scores(tmp_path):
         (read_scores, "a 1\n\nb 2\na 1\n", ":4: utterance 'a' is there twice, first in line 1"),
         (read_scores, "a 1\nb\n", ":2: 'b'; expected 2 columns or more of a score file"),
         (read_scores, "\n \n", "file: empty; expected a score file"),
-        (read_labels, "a genuine\nb maybe\n", ":2: 'b maybe' has no label; expected `FILE genuine|fake`"),
+        (read_labels, "a genuine\nb maybe\n", ":2: 'maybe' is no label; expected `FILE genuine|fake`"),
         (read_labels, "a genuine\na.wav fake\n", ":2: utterance 'a' is there twice, first in line 1"),
         (read_asv_scores, "x target 1\nx impostor 2\n", ":2: column 2 is 'impostor'; expected target, nontarget or spoof"),
         (read_asv_scores, "x target 1\nx spoof 2\n", "no score of kind nontarget"),

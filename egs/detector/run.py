@@ -41,7 +41,7 @@ recipe.stage(
     outputs=["corpus"],
     cpus=2,
     resumable=True,
-    version=4,
+    version=3,
 )(prepare)
 
 recipe.stage(

@@ -23,10 +23,9 @@ SPEEDS = {"f": (55, 105), "m": (70, 112)}  # percent, of those that are resample
 # Median pitch of those that WORLD synthesises: weight, Hz from, to; each octave of a range as likely as any other
 PITCHES = ((0.45, 62.0, 105.0), (0.22, 105.0, 180.0), (0.17, 180.0, 300.0), (0.16, 300.0, 520.0))
 # With more voices of children, for close speech
-YOUNG_PITCHES = ((0.38, 62.0, 105.0), (0.18, 105.0, 180.0), (0.15, 180.0, 300.0), (0.15, 300.0, 450.0), (0.14, 450.0, 700.0))
+YOUNG_PITCHES = ((0.38, 62.0, 105.0), (0.2, 105.0, 180.0), (0.17, 180.0, 300.0), (0.25, 300.0, 600.0))
 GOLDEN = (5.0**0.5 - 1.0) / 2.0  # multiples of it, modulo 1, are spread evenly however many there are
-LIMITS = (50.0, 650.0)  # Hz, of single frames; of voices above 520 Hz, up to HIGHEST times their median
-HIGHEST = 1.25
+LIMITS = (50.0, 650.0)  # Hz, of single frames
 SHIFT_MS = 5.0
 TRACT = 0.25  # exponent: formants move by the fourth root of the pitch; those of women and children by about this
 
@@ -103,7 +102,7 @@ def _synthesized(rng, samples, manner):
     voiced = (found > 0) & (manner.pitch > 0)
     deviation = manner.jitter * rng.standard_normal(len(found))
     pitch = manner.pitch * (np.maximum(found, 1.0) / manner.typical) ** manner.liveliness * np.exp(deviation)
-    pitch = np.where(voiced, np.clip(pitch, LIMITS[0], max(LIMITS[1], HIGHEST * manner.pitch)), 0.0)
+    pitch = np.where(voiced, np.clip(pitch, *LIMITS), 0.0)
     noise = np.where(voiced[:, None], np.linspace(manner.breath[0], manner.breath[1], envelope.shape[1]), 1.0)
     if manner.pitch == 0:
         # A whisper lacks the low frequencies that the vocal folds make: 12 dB an octave below 800 Hz.

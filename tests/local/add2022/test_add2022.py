@@ -334,7 +334,7 @@ def test_more_than_isolated_problems_stop_unless_skipped(corpus, tmp_path):
         ),
         (lambda root: (root / LABELS["adapt"]).unlink(), "of the adapt set .* expected label.txt"),
         (lambda root: (root / LABELS["train"]).write_text("ADD_T_00000000.wav\n"), "train_label.txt:1: 'ADD_T_0"),
-        (lambda root: (root / LABELS["dev"]).write_text("ADD_D_00000000.wav bonne\n"), "dev_label.txt:1: .*has no label"),
+        (lambda root: (root / LABELS["dev"]).write_text("ADD_D_00000000.wav bonne\n"), "dev_label.txt:1: .* is no label"),
         (
             lambda root: (root / LABELS["dev"]).write_text("a.wav fake\na.wav genuine\n"),
             "dev_label.txt:2: utterance 'a' is there twice",

@@ -133,7 +133,7 @@ class Driver:
         for stage, verdict in self.run.plan.forecast(self.run.stages):
             job = queued.get(self.prefix + stage.name)
             if not verdict.runs:
-                self.log.info("%s: up to date", stage)
+                self.run.say_skipped(stage, verdict.reason)
                 continue
             self._skip_old_lines(stage)
             self._recorded[stage.name] = self.run.plan.records.finished(stage.name)

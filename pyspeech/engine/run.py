@@ -215,9 +215,14 @@ class Run:
         """The Verdict on a stage that is to run, or None, which is said."""
         verdict = self.plan.verdict(stage, force=self.force)
         if not verdict.runs:
-            self.exp.log.info("%s: up to date", stage)
+            self.say_skipped(stage, verdict.reason)
             return None
         return verdict
+
+    def say_skipped(self, stage: Stage, reason: str) -> None:
+        """Say why a stage does not run. Of idle ones, of which a recipe can have dozens, only where all that are chosen are."""
+        if not stage.idle or all(other.idle for other in self.stages):
+            self.exp.log.info("%s: %s", stage, reason)
 
     def _run_in_parallel(self):
         def learn(stage):

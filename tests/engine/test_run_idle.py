@@ -41,8 +41,11 @@ def run(tmp_path, monkeypatch):
     return run
 
 
-def test_idle_stages_do_not_run_and_keep_what_they_made(run, capsys):
+def test_idle_stages_do_not_run_and_keep_what_they_made(run, capsys, caplog):
     assert run("systems=[one]") == ["one", "results"]
+    assert "two" not in caplog.text
+    assert run("systems=[one]", "--stage", "two", "--stop-stage", "two") == []
+    assert "stage 1 two: nothing to make with these options" in caplog.text
     assert run() == ["two", "results"]
     assert run("systems=[two]") == ["results"]
     assert run("systems=[two]", "--force") == ["two", "results"]

@@ -158,8 +158,9 @@ def choose_system(
             raise UserError(f"peak {tidying['peak']}: the statistical system has none; expected a network")
         chosen = choose_point(system, points, point, threshold=threshold, **tidying)
         return StatisticalConfig(voicing=STATISTICAL[system]), chosen
-    if threshold is not None and not 0 <= threshold <= 1:
-        raise UserError(f"threshold {threshold:g}: expected 0 to 1, as the scores of networks are")
+    for name, value in (("threshold", threshold), ("peak", tidying.get("peak"))):
+        if value is not None and not 0 <= value <= 1:
+            raise UserError(f"{name} {value:g}: expected 0 to 1, as the scores of networks are")
     scorer, points = find_scorer(system, model, device)
     return scorer, choose_point(model or BUNDLED[system or "shipped"], points, point, threshold=threshold, **tidying)
 

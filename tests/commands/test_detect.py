@@ -176,8 +176,9 @@ def test_low_threshold(edges):
     with pytest.raises(UserError, match="threshold nan"):
         load_detector("statistical", threshold=float("nan"))
     for threshold in (float("nan"), -0.1, 7.0):
-        with pytest.raises(UserError, match=f"threshold {threshold:g}: expected 0 to 1"):
-            load_detector(threshold=threshold)
+        for name in ("threshold", "peak"):
+            with pytest.raises(UserError, match=f"{name} {threshold:g}: expected 0 to 1"):
+                load_detector(**{name: threshold})
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from pyspeech.data.problems import report_problems
 from pyspeech.engine.parts import Parts
 from pyspeech.errors import UserError
 from pyspeech.sad.formats import SPEECH_LABELS
-from pyspeech.sad.labels import labels_of, read_labels
+from pyspeech.sad.labels import label_stem, labels_of, read_labels
 from pyspeech.sad.segments import total, union
 from pyspeech.sad.timelines import lay_out
 
@@ -61,10 +61,13 @@ def _check(folder, prefix, out, log, skip_bad):
     recordings, problems, good = find_recordings([folder]), {}, []
     labels = read_labels(folder, log.warning, problems)
     found = labels_of(recordings, labels)
+    unread = {label_stem(Path(path)) for path in problems}
     problems = list(problems.items())
     if unheard := sorted(labels.keys() - {name for name, one in labels.items() if one in found.values()}):
         log.warning("%s: labels without audio: %s", folder, some(unheard))
     for recording in recordings:
+        if recording.name not in found and Path(recording.path).stem in unread:
+            continue  # its label file is among the problems
         try:
             properties = check_audio(recording.path, LOUDEST_STREAM)
             rows = _rows(recording, found.get(recording.name), properties["duration"])

@@ -35,9 +35,8 @@ class OptionError(UserError):
 def missing_package(error: ModuleNotFoundError) -> UserError:
     """The error that names the extra which installs a missing package."""
     package = (error.name or "a package").split(".")[0]
-    return UserError(
-        f"{package} is required, but not installed: pip install 'pyspeech-recipes[{EXTRAS.get(package, 'train')}]'"
-    )
+    extra = EXTRAS.get(package, "train")
+    return UserError(f"{package} is required, but not installed: pip install '.[{extra}]' in the folder of pyspeech")
 
 
 @contextmanager

@@ -103,7 +103,7 @@ def read_input(item: Any, sampling_rate: float | None) -> tuple[np.ndarray, int]
 def checked_rate(sampling_rate: Any, name: str) -> float:
     """The sampling rate in Hz; UserError where it is none."""
     if not isinstance(sampling_rate, (int, float, np.number)) or not LOWEST_RATE <= sampling_rate < np.inf:
-        raise UserError(f"{name}: sampling_rate={sampling_rate}; expected the Hz of samples in memory, such as 16000")
+        raise UserError(f"{name}: sampling_rate={sampling_rate!r}; expected the Hz of samples in memory, such as 16000")
     return float(sampling_rate)
 
 

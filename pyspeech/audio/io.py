@@ -78,7 +78,7 @@ def all_channels(source: Source) -> np.ndarray:
     samples = np.concatenate(blocks).T
     bad = ~(np.abs(samples) <= LARGEST)
     if bad.any():
-        log.warning("%s: %d samples are not finite numbers, or beyond %g; read as 0", source.name, bad.sum(), LARGEST)
+        log.warning("%s: samples not finite or beyond %g: %d; read as 0", source.name, LARGEST, bad.sum())
         samples[bad] = 0.0
     return samples
 
@@ -188,10 +188,10 @@ def _to_mono(source, channel, block_length, limit):
         raise UserError(f"{source.name}: holds no samples")
     if cleaned:
         log.warning(
-            "%s: %d samples are not finite numbers, or beyond %g (the first %.3f s after the start); read as 0",
+            "%s: samples not finite or beyond %g: %d (the first %.3f s after the start); read as 0",
             source.name,
-            cleaned,
             LARGEST,
+            cleaned,
             first_bad / source.sampling_rate,
         )
     if mixture.cancels:

@@ -5,8 +5,8 @@ manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and leng
 
 The score is the log-likelihood ratio (natural logarithm) of genuine against fake speech: higher means genuine, 0 is neutral.
 In recordings longer than a window (10 s in the bundled detector) it is the mean over windows. A score of at least the
-threshold counts as genuine, and P(genuine) is then 0.5 or more. The default is the threshold of the equal error rate on the
-detector's development set; --prior or --threshold sets another. Calibration and threshold come from the kinds of fakes in
+threshold counts as genuine, and P(genuine) is then 0.5 or more. The default is the detector's own threshold: in a detector
+that egs/add2022 trained, that of the equal error rate on its dev set; --prior or --threshold sets another. Calibration and threshold come from the kinds of fakes in
 training: unseen engines, microphones and languages cause errors. --calibrate fits both to labelled recordings of your own.
 pyspeech/spoof/shipped/README.md has error rates of the bundled detector.
 
@@ -118,6 +118,8 @@ def main(arguments=None):
 
         return calibrate(options, recordings, status, partial(judge, options=options))
     if options.plot:
+        import matplotlib  # noqa: F401 (where it is missing, say so before the work)
+
         check_output(options.plot, recordings, "--plot")
     detector, notes = load(options), collections.Counter()
     with output(options) as stream:

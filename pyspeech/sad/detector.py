@@ -159,7 +159,7 @@ def choose_system(
         chosen = choose_point(system, points, point, threshold=threshold, **tidying)
         return StatisticalConfig(voicing=STATISTICAL[system]), chosen
     for name, value in (("threshold", threshold), ("peak", tidying.get("peak"))):
-        if value is not None and not 0 <= value <= 1:
+        if value is not None and not 0 <= _number(name, value) <= 1:
             raise UserError(f"{name} {value:g}: expected 0 to 1, as the scores of networks are")
     scorer, points = find_scorer(system, model, device)
     return scorer, choose_point(model or BUNDLED[system or "shipped"], points, point, threshold=threshold, **tidying)
@@ -211,7 +211,7 @@ def choose_point(
         raise UserError(f"operating point '{name}': expected one of {', '.join(points)}, those of {model}")
     given = {field: value for field, value in changes.items() if value is not None}
     for field, value in given.items():
-        if np.isnan(value):
+        if np.isnan(_number(field, value)):
             raise UserError(f"{field} nan: expected a number")
         if field in SECONDS and not 0 <= value < np.inf:
             raise UserError(f"{field} {value:g}: expected seconds, 0 or more")
@@ -222,6 +222,12 @@ def choose_point(
     if "pad" in given:
         given = {"pad_before": None, "pad_after": None, **given}
     return replace(points[name or next(iter(points))], **given)  # pyright: ignore[reportArgumentType]
+
+
+def _number(name, value):
+    if not isinstance(value, (int, float, np.number)):
+        raise UserError(f"{name} {value!r}: expected a number")
+    return value
 
 
 def _by_statistics(config, threshold, blocks):

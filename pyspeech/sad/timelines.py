@@ -19,6 +19,7 @@ from pyspeech.sad.labels import Labels, labels_of, pair
 from pyspeech.sad.segments import complement, union
 
 UNSCORED = UNSCORED_LABELS[0]
+SLIVER = 0.01  # seconds; less than this behind the last label is rounding, not non-speech
 TOLERANCE = 0.5  # seconds that labels may go beyond the end of the audio without a warning
 
 
@@ -98,10 +99,13 @@ def _audio_lengths(audio, references):
 def lay_out(labels: Labels, end: float, regions: np.ndarray | None = None) -> list[tuple[float, float, str]]:
     """Lay labels out as a contiguous reference.
 
-    end: seconds. regions: (n, 2) seconds, outside of which nothing is scored. Returns (start, end, label) from 0 to `end`:
-    S, NS, and nonScorable for other labels. Speech goes before those, and what no row covers is NS, but not scored where
-    the labels are whole.
+    end: seconds. regions: (n, 2) seconds, outside of which nothing is scored; without them, less than SLIVER behind the last
+    label is left out. Returns (start, end, label) from 0 to `end`: S, NS, and nonScorable for other labels. Speech goes
+    before those, and what no row covers is NS, but not scored where the labels are whole.
     """
+    last = max((stop for _, stop, _ in labels.rows), default=0.0)
+    if regions is None and 0.0 < end - last < SLIVER:
+        end = last
     unscored = [(start, stop) for start, stop, label in labels.rows if label not in SPEECH_LABELS + NONSPEECH_LABELS]
     if labels.whole:
         unscored += complement([(labels.rows[0][0], labels.rows[-1][1])], end).tolist()

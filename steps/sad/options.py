@@ -40,7 +40,7 @@ def check_real(conf: Any) -> None:
     from local.labelled_speech import USES
 
     require = requirement("", conf)
-    require("real_as", set(conf.real_as) <= set(USES), f"of {', '.join(USES)}")
+    require("real_as", set(conf.real_as) <= set(USES), "train, dev or eval each")
     require("real_as", len(conf.real_as) in (1, len(conf.real)), "one for all folders of real, or one for each")
     names = [Path(folder).resolve().name for folder in conf.real]
     require("real", len(names) == len(set(names)), "folders of different names")

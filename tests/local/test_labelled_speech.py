@@ -81,6 +81,12 @@ def test_what_is_wrong_is_named(folder, tmp_path):
     assert [cut.id for cut in read_cuts(tmp_path / "out", "dev")] == ["real_my_calls_one"]
 
 
+def test_a_recording_with_a_damaged_label_file_is_one_problem(folder, tmp_path, caplog):
+    (folder / "two.txt").write_text("3.0\t1.0\tspeech\n")
+    labelled_speech.prepare([str(folder)], ["dev"], tmp_path / "out", log)
+    assert "left out 1 of 2 recordings" in caplog.text and "no labels of that name" not in caplog.text
+
+
 def test_nothing_there(tmp_path):
     with pytest.raises(UserError, match="no such folder"):
         labelled_speech.prepare([str(tmp_path / "x")], ["dev"], tmp_path / "out", log)
@@ -115,7 +121,7 @@ def test_joined_to_a_corpus_and_gone_again(folder, tmp_path):
 @pytest.mark.parametrize(
     "real, real_as, told",
     [
-        (["a"], ["test"], "of train, dev, eval"),
+        (["a"], ["test"], "train, dev or eval each"),
         (["a", "b", "c"], ["dev", "eval"], "one for all folders"),
         (["x/a", "y/a"], ["dev"], "different names"),
     ],

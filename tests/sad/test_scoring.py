@@ -314,6 +314,17 @@ def test_folders_below_and_names_as_detection_gives_them(tmp_path):
         score_files(references, hypotheses)
 
 
+def test_a_sample_behind_the_last_label_is_no_non_speech(tmp_path):
+    """Clips that are cut at a label are often a sample longer: a false alarm in that alone would count as much as any."""
+    import soundfile
+
+    soundfile.write(tmp_path / "call.wav", np.zeros(2 * 16000 + 1), 16000)
+    texts(tmp_path, ".rttm", call=render("rttm", "call", [(0, 2)], 2))
+    texts(tmp_path, ".csv", found=render("csv", "call", [(0, 2 + 1 / 16000)], 3))
+    score = score_files(tmp_path / "call.rttm", tmp_path / "found.csv", 0, audio=tmp_path / "call.wav")["overall"]
+    assert (score["dcf"], score["p_fa"], score["nonspeech_s"], score["speech_s"]) == (0, 0, 0, 2)
+
+
 def test_where_a_recording_ends(tmp_path):
     """By UEM, by audio, by the hypothesis; else at the last segment, with a warning."""
     import soundfile

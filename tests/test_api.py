@@ -105,7 +105,9 @@ def test_what_needs_torch_names_its_extra(tmp_path):
     """
     (tmp_path / "model.pt").write_bytes(b"")
     done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, env=ENVIRONMENT)
-    assert done.stdout == 4 * "torch is required, but not installed: pip install '.[torch]' in the folder of pyspeech\n", done.stderr
+    assert done.stdout == 4 * "torch is required, but not installed: pip install '.[torch]' in the folder of pyspeech\n", (
+        done.stderr
+    )
 
 
 def test_path_array_and_tensor_are_alike(recording):

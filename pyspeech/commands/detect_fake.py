@@ -6,8 +6,9 @@ manifest of recordings or cuts (*.jsonl, *.jsonl.gz). Any sampling rate and leng
 The score is the log-likelihood ratio (natural logarithm) of genuine against fake speech: higher means genuine, 0 is neutral.
 In recordings longer than a window (10 s in the bundled detector) it is the mean over windows. A score of at least the
 threshold counts as genuine, and P(genuine) is then 0.5 or more. The default is the detector's own threshold: in a detector
-that egs/add2022 trained, that of the equal error rate on its dev set; --prior or --threshold sets another. Calibration and threshold come from the kinds of fakes in
-training: unseen engines, microphones and languages cause errors. --calibrate fits both to labelled recordings of your own.
+that the recipe add2022 trained, that of the equal error rate on its dev set; --prior or --threshold sets another.
+Calibration and threshold come from the kinds of fakes in training: unseen engines, microphones and languages cause errors.
+--calibrate fits both to labelled recordings of your own.
 pyspeech/spoof/shipped/README.md has error rates of the bundled detector.
 
 Recordings with less than 0.5 s of sound or without speech are refused. Scores of less than 2 s are drawn towards the threshold.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from pathlib import Path
 
-from pyspeech.commands.terminal import process_each, shown_name
+from pyspeech.commands.terminal import process_each, shown_name, some
 from pyspeech.errors import UserError
 from pyspeech.model_file import MODEL_FILE, ONNX_FILE, find_model
 from pyspeech.spoof.config import KIND
@@ -32,7 +33,12 @@ def calibrate(options, recordings, status, judge):
     failed = process_each(recordings, work, status, "scored")
     if failed == 130:
         raise KeyboardInterrupt
-    own = fit_own(match_scores(scores, labels, "INPUT"), labels)
+    matched = match_scores(scores, labels, "INPUT")
+    sides = {"labels without a recording": (labels, matched), "recordings without a label": (matched, labels)}
+    for what, (these, others) in sides.items():
+        if alone := sorted(these.keys() - others.keys()):
+            logging.warning("%s: %s: %s", options.calibrate, what, some(alone))
+    own = fit_own(matched, labels)
     if options.output:
         Path(options.output).mkdir(parents=True, exist_ok=True)
         model = Path(shutil.copy(model, options.output))

@@ -281,7 +281,7 @@ def test_parts_of_a_recording(voices, model, tmp_path, capsys):
             detect_fake.main([path, *options, *wrong])
 
 
-def test_calibration_on_recordings_of_ones_own(model, tmp_path, capsys):
+def test_calibration_on_recordings_of_ones_own(model, tmp_path, capsys, caplog):
     """Kept beside the model, or a copy, and used: with other slope, offset and threshold, by the same network."""
     rng, labels = np.random.default_rng(5), []
     (tmp_path / "own").mkdir()
@@ -318,11 +318,14 @@ def test_calibration_on_recordings_of_ones_own(model, tmp_path, capsys):
     with pytest.raises(UserError, match="calibration.json: belongs to another model than model.pt; calibrate again"):
         judged(capsys, *options)
     assert detect_fake.main([*map(str, options), "--calibrate", str(tmp_path / "labels.txt")]) == 0
-    (tmp_path / "few.txt").write_text("".join(labels[:8]))
+    assert "without a" not in caplog.text
+    (tmp_path / "few.txt").write_text("".join(labels[:8]) + "gone.wav fake\n")
     with pytest.raises(
         UserError, match="4 genuine and 4 fake recordings have a score and a label; expected at least 5 of each"
     ):
         detect_fake.main([*map(str, options), "--calibrate", str(tmp_path / "few.txt")])
+    assert "few.txt: labels without a recording: gone" in caplog.text
+    assert "few.txt: recordings without a label: r10, r11, r8, r9" in caplog.text
     with pytest.raises(UserError, match="--calibrate: the bundled detector stays as it is; name a folder"):
         detect_fake.main([str(tmp_path / "own"), "--calibrate", str(tmp_path / "labels.txt")])
     (tmp_path / "model" / "calibration.json").write_text("{}")

@@ -165,8 +165,8 @@ class FakeDetector:
 
         Args:
             model: Folder of a trained model.pt, or an ONNX file.
-            threshold: Score from which a recording counts as genuine; None: the detector's own, which is in one that
-                the recipe add2022 trained that of the equal error rate on its dev set.
+            threshold: Score from which a recording counts as genuine; None: the detector's own. Detectors that the recipe
+                add2022 trains have that of the equal error rate on dev.
             prior: Share of genuine ones among the recordings, more than 0 and less than 1, instead of a threshold.
             force: Judge recordings of under half a second and without speech too, and leave scores of short ones as they are.
             own_calibration: Use the calibration.json beside the model, which `pyspeech detect-fake --calibrate` wrote, if any.

@@ -61,13 +61,15 @@ def _check(folder, prefix, out, log, skip_bad):
     recordings, problems, good = find_recordings([folder]), {}, []
     labels = read_labels(folder, log.warning, problems)
     found = labels_of(recordings, labels)
-    unread = {label_stem(Path(path)) for path in problems}
+    unread = [label_stem(Path(path)) for path in problems]
     problems = list(problems.items())
     if unheard := sorted(labels.keys() - {name for name, one in labels.items() if one in found.values()}):
         log.warning("%s: labels without audio: %s", folder, some(unheard))
     for recording in recordings:
-        if recording.name not in found and Path(recording.path).stem in unread:
-            continue  # its label file is among the problems
+        stem = Path(recording.path).stem
+        if recording.name not in found and stem in unread:
+            unread.remove(stem)  # its label file is among the problems; another recording of that name has none
+            continue
         try:
             properties = check_audio(recording.path, LOUDEST_STREAM)
             rows = _rows(recording, found.get(recording.name), properties["duration"])

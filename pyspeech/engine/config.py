@@ -101,8 +101,7 @@ def check(conf: Any, prefix: str = "") -> None:
         if dataclasses.is_dataclass(value):
             check(value, f"{prefix}{field.name}.")
         elif "what" in field.metadata:
-            places = value.items() if isinstance(value, dict) else [("", one) for one in _as_list(value)]
-            for name, place in places:
+            for name, place in _places(value):
                 _check_place(f"{prefix}{field.name}{f'.{name}' * bool(name)}", place, field.metadata)
     if hasattr(conf, "check"):
         try:
@@ -116,8 +115,11 @@ def groups(keys: Iterable[str]) -> set[str]:
     return {key.rsplit(".", depth)[0] for key in keys for depth in range(1, key.count(".") + 1)}
 
 
-def _as_list(value):
-    return value if isinstance(value, list) else [value]
+def _places(value):
+    """[(its name or "", a folder or name)] of the value of an option that `folder_or` or its like declares."""
+    if isinstance(value, dict):
+        return list(value.items())
+    return [("", one) for one in (value if isinstance(value, list) else [value])]
 
 
 def _check_place(key, value, metadata):

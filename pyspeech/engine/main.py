@@ -74,13 +74,14 @@ def _make_run(recipe, flags, profile):
         config.check_text(path)
     bound = [stage.bind(plain_conf) for stage in recipe.stages]
     stages.check(bound)
-    _check_shares(bound[selected], config.flatten(conf), max(gpus, place.size))
+    options = config.flatten(conf)
+    _check_shares(bound[selected], options, max(gpus, place.size))
     file = recipe.profile_file(profile)
     header = f"profile {profile} ({short_path(file)}), " if file else ""
     defaults = {**recipe.removed, **config.flatten(config.resolve(recipe.config_class))}
     without_effect = [option.key for option in recipe.options.values() if not option.changes_results]
     with _usable(folder):
-        plan = Plan(bound, config.flatten(conf), defaults, without_effect, Artifacts(folder), Records(folder))
+        plan = Plan(bound, options, defaults, without_effect, Artifacts(folder), Records(folder))
     return Run(
         title=recipe.title,
         header=f"{header}experiment folder {short_path(folder)}",

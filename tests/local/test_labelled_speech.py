@@ -85,6 +85,9 @@ def test_a_recording_with_a_damaged_label_file_is_one_problem(folder, tmp_path, 
     (folder / "two.txt").write_text("3.0\t1.0\tspeech\n")
     labelled_speech.prepare([str(folder)], ["dev"], tmp_path / "out", log)
     assert "left out 1 of 2 recordings" in caplog.text and "no labels of that name" not in caplog.text
+    write_audio(folder / "more/two.wav")  # another one of that name, which has no labels
+    with pytest.raises(UserError, match="2 of 3 recordings have problems(.|\n)*two.wav: no labels of that name"):
+        labelled_speech.prepare([str(folder)], ["dev"], tmp_path / "out", log)
 
 
 def test_nothing_there(tmp_path):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from pyspeech.audio.raw import ENCODINGS, RawFormat
 from pyspeech.commands import COMMANDS
@@ -25,6 +26,15 @@ class ToolParser(argparse.ArgumentParser):
             for name, (_, door, _) in COMMANDS.items():
                 text = text.replace(f"utils/{door}.py", f"pyspeech {name}")
         return text
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with the message; of a misspelt option with the one that was meant."""
+        unknown = message.removeprefix("unrecognized arguments: ")
+        if unknown != message:
+            word = unknown.split()[0].partition("=")[0]
+            near = difflib.get_close_matches(word, self._option_string_actions, n=1)
+            message += f". Did you mean {near[0]}?" if near else ""
+        super().error(message)
 
 
 def tool_parser(description: str | None) -> argparse.ArgumentParser:

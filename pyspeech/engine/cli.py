@@ -104,12 +104,11 @@ def _unknown_flag(argument, options):
 
 
 def help_text(recipe: Declaration, profile: str | None, values: Mapping[str, Any]) -> str:
-    """Write usage, stages, profiles and every option of a recipe; values: {key: value} under `profile`."""
+    """Write usage, profiles, every option and the stages of a recipe; values: {key: value} under `profile`."""
     width = min(shutil.get_terminal_size((120, 24)).columns, 120)
     lines = [recipe.title, "", f"usage: {shell_command(sys.argv[0], [])} [flags] [key=value ...]", ""]
     lines += [f"  {flag:<13}{text}" + (f" [{recipe.jobs}]" if flag == "--jobs" else "") for flag, text in FLAGS.items()]
     lines += ["", f"{THREADS}=N in the environment sets the threads of each process, on which figures depend [{threads()}]"]
-    lines += ["", "stages:", *stage_lines(recipe.stages)]
     if recipe.profiles():
         lines += ["", "profiles: " + ", ".join(recipe.profiles())]
     lines += ["", "options" + (f", with their values in profile {profile}" if profile else "") + ":"]
@@ -125,7 +124,7 @@ def help_text(recipe: Declaration, profile: str | None, values: Mapping[str, Any
             break_long_words=False,
             break_on_hyphens=False,
         )
-    return "\n".join(lines)
+    return "\n".join([*lines, "", "stages:", *stage_lines(recipe.stages)])
 
 
 def stage_lines(stages: Sequence[Stage]) -> list[str]:

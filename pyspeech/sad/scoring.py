@@ -219,8 +219,8 @@ def _pairs(reference, hypothesis, references, hypotheses, warn):
     if not (pairs and of_several) and any(labels.rows for labels in hypotheses.values()):
         found = "" if pairs else f", found {some(sorted(hypotheses), 3)}"
         raise UserError(
-            f"{hypothesis}: no hypothesis for {some(missing)}; expected one for each reference{found}; "
-            "an empty file says no speech"
+            f"{hypothesis}: no hypothesis for {some(missing)}; expected one for each reference{found}. "
+            "Where nothing was found, write an empty file; score a part with a folder of its references alone"
         )
     warn(f"{hypothesis}: has no speech of {some(missing)}")
     return pairs

@@ -64,10 +64,10 @@ class Heard:
         """Raise UserError, with the name of the recording, where there is too little to judge."""
         if self.sound < SHORTEST:
             raise UserError(
-                f"{name}: {self.sound:.2f} s of sound; expected at least {SHORTEST} s (force judges it all the same)"
+                f"{name}: {self.sound:.2f} s of sound; expected at least {SHORTEST} s (--force or force=True judges it anyway)"
             )
         if not self.speech:
-            raise UserError(f"{name}: no speech found; there is nothing to judge (force judges it all the same)")
+            raise UserError(f"{name}: no speech found; there is nothing to judge (--force or force=True judges it anyway)")
 
     def notes(self) -> tuple[str, ...]:
         """Notes with which a score should be read."""

@@ -34,11 +34,11 @@ def timeline(windows: Sequence[Span]) -> list[Span]:
 
 
 def stretches(parts: Sequence[Span], threshold: float) -> list[Span]:
-    """Join parts that follow each other and lie on the same side of a threshold; the score is the one farthest from it."""
+    """Join parts that follow each other and lie on the same side of a threshold; the score is the mean over their time."""
     found = []
     for _, group in itertools.groupby(parts, key=lambda part: part[2] >= threshold):
-        members = list(group)
-        found.append((members[0][0], members[-1][1], max((part[2] for part in members), key=lambda x: abs(x - threshold))))
+        starts, ends, scores = np.array(list(group)).T
+        found.append((float(starts[0]), float(ends[-1]), float(np.average(scores, weights=ends - starts))))
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pyspeech.errors import requirement
-from steps.sad.corpus import add_real
+from steps.sad.corpus import add_real, prepare_real
 from steps.sad.options import check_real
 
 if TYPE_CHECKING:
@@ -33,10 +33,12 @@ def prepare(exp: Experiment, conf: Any) -> None:
     from local.detector import scenes
     from local.fearless import ami_clips
 
+    out = exp.dir / "corpus"
+    real = prepare_real(conf, out, exp.log, exp.parts)
     minutes = {name: getattr(conf, f"{name}_minutes") for name in scenes.SPLITS}
-    scenes.prepare(exp.dir / "corpus", exp.log, minutes=minutes, parts=exp.parts)
-    ami_clips.prepare(exp.dir / "corpus", exp.log)
-    add_real(conf, exp.dir / "corpus", exp.log, exp.parts)
+    scenes.prepare(out, exp.log, minutes=minutes, parts=exp.parts)
+    ami_clips.prepare(out, exp.log)
+    add_real(out, real)
 
 
 def train(exp: Experiment, conf: Any) -> None:

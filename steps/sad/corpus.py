@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +19,17 @@ ENOUGH_TRAINING_SECONDS = 2 * 3600  # less than this of a corpus's own: simulate
 
 def prepare(exp: Experiment, conf: Any) -> None:
     """Corpus to Lhotse manifests and reference labels."""
-    prepare_fearless(conf, exp.dir / "corpus", exp.log, exp.parts)
-    add_real(conf, exp.dir / "corpus", exp.log, exp.parts)
+    out = exp.dir / "corpus"
+    real = prepare_real(conf, out, exp.log, exp.parts)
+    prepare_fearless(conf, out, exp.log, exp.parts)
+    add_real(out, real)
 
 
-def add_real(conf: Any, out: Path, log: logging.Logger, parts: Parts | None = None) -> None:
-    """Add the folders `conf.real` of recordings with labels to the sets of a corpus that they are for."""
+def prepare_real(conf: Any, out: Path, log: logging.Logger, parts: Parts | None = None) -> list[str]:
+    """Read the folders `conf.real` of recordings with labels; return the sets that they are for, for `add_real`.
+
+    Comes before the corpus is made, which takes longer: faults in a user's folders are told at once.
+    """
     from local import labelled_speech
 
     for manifest in (out / "real").glob("*.jsonl.gz"):  # of other folders, in an earlier preparation
@@ -31,10 +37,16 @@ def add_real(conf: Any, out: Path, log: logging.Logger, parts: Parts | None = No
         clear(out / "real", [name])
         if name.startswith("eval_"):
             clear(out, [name], f"reference/{name}", f"turns/{name}")
-    if conf.real:
-        skip_bad = getattr(conf, "skip_bad", False)
-        for name in labelled_speech.prepare(conf.real, conf.real_as, out / "real", log, skip_bad=skip_bad, parts=parts):
-            _join(out, out / "real", name)
+    if not conf.real:
+        return []
+    skip_bad = getattr(conf, "skip_bad", False)
+    return list(labelled_speech.prepare(conf.real, conf.real_as, out / "real", log, skip_bad=skip_bad, parts=parts))
+
+
+def add_real(out: Path, names: Iterable[str]) -> None:
+    """Add the recordings of `prepare_real` to these sets of a corpus."""
+    for name in names:
+        _join(out, out / "real", name)
 
 
 def prepare_fearless(conf: Any, out: Path, log: logging.Logger, parts: Parts | None = None) -> None:

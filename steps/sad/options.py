@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspeech.errors import requirement
 from pyspeech.sad.registry import COMMON, NETWORKS
-from steps.sad.systems import SAMPLING_RATE, VOTES, pattern
+from steps.sad.systems import SAMPLING_RATE, pattern, votes_of
 from steps.systems import check_fixed, check_list
 
 
@@ -70,8 +70,8 @@ def tuned(conf: Any) -> list[str]:
     """List the outputs of tuning."""
     return [
         f"models/{pattern(conf.systems)}/model.pt",
-        f"sweeps/{pattern([*conf.systems, VOTES[1]])}.json",
-        *scored([*conf.systems, *VOTES]),
+        f"sweeps/{pattern([*conf.systems, *votes_of(conf.systems)[1:]])}.json",
+        *scored([*conf.systems, *votes_of(conf.systems)]),
     ]
 
 

@@ -12,7 +12,7 @@ from steps.sad.corpus import scored_sets
 from steps.sad.figures import draw_thresholds, plot_grid
 from steps.sad.options import cells
 from steps.sad.pitches import read_pitches
-from steps.sad.systems import FIXED, TUNED, VOTES
+from steps.sad.systems import FIXED, TUNED, votes_of
 from steps.systems import read_scores
 
 if TYPE_CHECKING:
@@ -26,8 +26,9 @@ def report(exp: Experiment, conf: Any) -> None:
     """
     corpus = exp.dir / "corpus"
     described, speeds = describe_corpus(corpus, conf), json.loads((exp.dir / "speed.json").read_text())
-    scores = read_scores(exp.dir / "scores", sorted([*TUNED, *FIXED, *conf.systems, *VOTES]))
-    sweeps = read_scores(exp.dir / "sweeps", sorted([*TUNED, *conf.systems, VOTES[1]]))
+    votes = votes_of(conf.systems)
+    scores = read_scores(exp.dir / "scores", sorted([*TUNED, *FIXED, *conf.systems, *votes]))
+    sweeps = read_scores(exp.dir / "sweeps", sorted([*TUNED, *conf.systems, *votes[1:]]))
     grid = json.loads((exp.dir / "grid.json").read_text()) if cells(conf) else []
     draw_thresholds(
         {system: sweeps[system] for system in conf.systems}, scores, conf.collars[0], exp.dir / "figures" / "thresholds.png"

@@ -16,12 +16,13 @@ from steps.chance import warn
 from steps.sad import detect
 from steps.sad.corpus import scored_sets
 from steps.sad.options import timed
-from steps.sad.systems import FIXED, STATISTICAL, VOTES
+from steps.sad.systems import FIXED, STATISTICAL, votes_of
 from steps.sad.tables import chance_notes
 from steps.sad.vote import tune_vote
 
 if TYPE_CHECKING:
     from pyspeech.engine.run import Experiment
+    from pyspeech.features.config import StftConfig
     from pyspeech.sad.thresholds import Sweep
 
 
@@ -157,21 +158,30 @@ def tune_thresholds(exp: Experiment, conf: Any) -> None:
         save_model(exp.dir / "models" / system, model, thresholds[collars[0]], NETWORKS[system].smoothings[0])
         for collar in collars:
             deciders[collar][system] = [(scores / system, thresholds[collar], NETWORKS[system].smoothings[0])]
-    votes, (own, together) = {}, VOTES
-    for collar, by_system in deciders.items():
-        by_system[own] = [voters[0] for voters in by_system.values()]
-        voters, dcf = tune_vote(exp, by_system[own], stft, collar)
-        by_system[together] = voters
-        points = {system: threshold for system, (_, threshold, _) in zip(systems, voters, strict=True)}
-        votes[f"{collar:g}"] = {"threshold": points, "best_dcf": dcf}
-        exp.log.info("majority, collar %g s: thresholds %s, dev DCF %.2f %%", collar, points, 100 * dcf)
-    write_json(exp.dir / "sweeps" / f"{together}.json", {"majority": votes})
+    if votes := votes_of(systems):
+        add_votes(exp, deciders, stft, *votes)
     for name in scored_sets(corpus):
         cuts = load_cuts(corpus, name)
         for collar, by_system in deciders.items():
             for system, voters in by_system.items():
                 detect.detect_networks(cuts, name, voters, stft, hypotheses(exp, system, collar) / name, exp.parts)
-    warn(exp.log, chance_notes(score_systems(exp, [*systems, *VOTES], collars), collars[0]))
+    warn(exp.log, chance_notes(score_systems(exp, [*systems, *votes], collars), collars[0]))
+
+
+def add_votes(exp: Experiment, deciders: dict[float, Any], stft: StftConfig, own: str, together: str) -> None:
+    """Add the majorities by the networks' own thresholds, and by thresholds tuned together, which go to sweeps/<together>.json.
+
+    deciders: {collar: {network: [its one voter]}}, to be extended.
+    """
+    tuned = {}
+    for collar, by_system in deciders.items():
+        systems, voters = list(by_system), [voters[0] for voters in by_system.values()]
+        by_system[own] = voters
+        by_system[together], dcf = tune_vote(exp, voters, stft, collar)
+        points = {system: threshold for system, (_, threshold, _) in zip(systems, by_system[together], strict=True)}
+        tuned[f"{collar:g}"] = {"threshold": points, "best_dcf": dcf}
+        exp.log.info("majority, collar %g s: thresholds %s, dev DCF %.2f %%", collar, points, 100 * dcf)
+    write_json(exp.dir / "sweeps" / f"{together}.json", {"majority": tuned})
 
 
 def measure_speed(exp: Experiment, conf: Any) -> None:

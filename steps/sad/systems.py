@@ -1,6 +1,6 @@
 """The systems of egs/fearless, by name."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pyspeech.sad.registry import NETWORKS
 
@@ -12,6 +12,11 @@ STATISTICAL = {"statistical": False, "voicing": True}  # the paper's statistical
 TUNED = [*STATISTICAL, "baseline"]  # nothing to train, but a threshold from dev
 WEBRTC = [f"webrtc{mode}" for mode in range(4)]  # the number is its aggressiveness
 FIXED = ["untuned", "voicing_untuned", "threshold", *WEBRTC]  # not even a threshold
+
+
+def votes_of(systems: Sequence[str]) -> list[str]:
+    """Those of VOTES that these networks have: none of one network, which would be its own majority."""
+    return VOTES if len(systems) > 1 else []
 
 
 def pattern(systems: Iterable[str]) -> str:

@@ -12,7 +12,8 @@ from local import labelled_speech
 from pyspeech.data.manifests import load_cuts
 from pyspeech.errors import UserError
 from pyspeech.sad.formats import read_reference
-from steps.sad.corpus import add_real
+from steps.sad import bundled, corpus
+from steps.sad.corpus import add_real, prepare_real
 from steps.sad.options import check_real
 from steps.sad.results import describe_corpus
 
@@ -106,7 +107,7 @@ def test_joined_to_a_corpus_and_gone_again(folder, tmp_path):
     (out / "turns").mkdir(parents=True)  # a corpus with labels of turns
     conf = SimpleNamespace(corpus="mini", real=[str(folder), str(tmp_path / "more")], real_as=["dev", "eval"])
     check_real(conf)
-    add_real(conf, out, log)
+    add_real(out, prepare_real(conf, out, log))
     assert len(load_cuts(out, "dev")) == 2 and len(load_cuts(out, "eval_more")) == 1
     assert speech_of(out, "turns", "eval_more", "real_more_a") == speech_of(out, "reference", "eval_more", "real_more_a")
     described = describe_corpus(out, conf)
@@ -117,8 +118,16 @@ def test_joined_to_a_corpus_and_gone_again(folder, tmp_path):
         "speech": 0.2,
         "real": 1,
     }
-    add_real(SimpleNamespace(real=[], real_as=["eval"]), out, log)
+    add_real(out, prepare_real(SimpleNamespace(real=[], real_as=["eval"]), out, log))
     assert not load_cuts(out, "eval_more") and not list(out.glob("reference/eval_more/*"))
+
+
+@pytest.mark.parametrize("prepare", [corpus.prepare, bundled.prepare])
+def test_faults_of_the_folders_are_told_before_anything_is_simulated(prepare, tmp_path):
+    write_audio(tmp_path / "own/a.wav")
+    exp = SimpleNamespace(dir=tmp_path / "exp", log=log, parts=None)
+    with pytest.raises(UserError, match="own: no label files"):
+        prepare(exp, SimpleNamespace(corpus="mini", real=[str(tmp_path / "own")], real_as=["dev"]))  # no minutes: none are made
 
 
 @pytest.mark.parametrize(

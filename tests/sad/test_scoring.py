@@ -285,7 +285,8 @@ def test_single_files(official, tmp_path):
     assert found["files"]["by_ear"]["dcf"] == expected["files"]["one"]["dcf"]
     texts(tmp_path, ".rttm", wrong=render("rttm", "four", [(1, 2)], 10))
     with pytest.raises(
-        UserError, match="hyp.rttm: no hypothesis for four; expected one for each reference, found one, two; an empty"
+        UserError,
+        match="hyp.rttm: no hypothesis for four; expected one for each reference, found one, two. Where nothing was found",
     ):
         score_files(tmp_path / "wrong.rttm", tmp_path / "hyp.rttm")
 

@@ -24,5 +24,9 @@ def test_a_fake_part_is_seen():
     parts = timeline([(start, start + 2, 4 - 8 * share) for start, share in zip(starts, inside, strict=True)])
     found = stretches(parts, 0.0)
     assert [score < 0 for _, _, score in found] == [False, True, False]
-    assert found[1] == pytest.approx((12, 15, -4), abs=0.6)
+    assert found[1] == pytest.approx((12, 15, np.mean([score for start, _, score in parts if 12 <= start < 15])), abs=0.6)
     assert (found[0][0], found[-1][1]) == (0, 30) and found[0][1] == found[1][0]
+
+
+def test_joined_parts_have_their_mean_over_time():
+    assert stretches([(0.0, 3.0, 1.0), (3.0, 4.0, 5.0), (4.0, 5.0, -1.0)], 0.0) == [(0.0, 4.0, 2.0), (4.0, 5.0, -1.0)]

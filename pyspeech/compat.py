@@ -184,6 +184,12 @@ def default_device() -> torch.device:
     return torch.device("cuda" if usable else "cpu")
 
 
+def check_device(name: str | torch.device) -> None:
+    """Raise UserError where a device has no such name, as of models that run on the CPU on each machine, without torch."""
+    if str(name).partition(":")[0] not in ("auto", "cpu", "cuda"):
+        raise UserError(f"device {name}: no such device; use auto, cpu or cuda")
+
+
 def named_device(name: str | torch.device, option: str = "--device") -> torch.device:
     """Return the torch.device for a tool's --device: "auto" is `default_device`. UserError for "cuda" without such a GPU.
 

@@ -124,6 +124,8 @@ def test_path_array_and_tensor_are_alike(recording):
                 if hasattr(one, field):
                     np.testing.assert_allclose(getattr(other, field), getattr(one, field), atol=1e-5)
         assert one.name == "a call" and many[1].name == "recording 2"
+        coarse = torch.from_numpy(samples).bfloat16()  # NumPy has no such type
+        assert method(coarse, np.array(RATE)).duration == one.duration
 
 
 def test_what_is_found_saves_itself_as_the_tools_write_it(recording, tmp_path):
@@ -227,6 +229,11 @@ def test_errors_are_one_line(recording, tmp_path):
             assert "\n" not in str(error.value)
     with pytest.raises(UserError, match="system 'no'"):
         SpeechDetector(system="no")
+    with pytest.raises(UserError, match="threshold True: expected a number"):
+        SpeechDetector(threshold=True)
+    for detector in (SpeechDetector, FakeDetector):
+        with pytest.raises(UserError, match="device tpu: no such device"):
+            detector(device="tpu")
     with pytest.raises(UserError, match="unknown format 'mp3'"):
         SpeechDetector().detect(path).save(tmp_path / "x", "mp3")
     with pytest.raises(UserError, match="McAdams coefficient -1"):

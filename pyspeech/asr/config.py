@@ -218,10 +218,10 @@ class EarlyStopping:
 
 @dataclass
 class Endpointing:
-    """Endpoint rules of a stream, as in Kaldi's online decoders; .inf switches a rule off."""
+    """Endpoint rules of a stream, as in Kaldi's online decoders (there 1.2 s); .inf switches a rule off."""
 
     silence_before: float = 2.4  # seconds without a symbol from the start
-    silence_after: float = 1.2  # seconds without a symbol after the last one
+    silence_after: float = 0.8  # seconds without a symbol after the last one
     longest: float = 20.0  # longest utterance in seconds
 
     def check(self) -> None:

@@ -102,6 +102,7 @@ def read_input(item: Any, sampling_rate: float | None) -> tuple[np.ndarray, int]
 
 def checked_rate(sampling_rate: Any, name: str) -> float:
     """The sampling rate in Hz; UserError where it is none."""
+    sampling_rate = sampling_rate.item() if isinstance(sampling_rate, np.ndarray) and not sampling_rate.ndim else sampling_rate
     if not isinstance(sampling_rate, (int, float, np.number)) or not LOWEST_RATE <= sampling_rate < np.inf:
         raise UserError(f"{name}: sampling_rate={sampling_rate!r}; expected the Hz of samples in memory, such as 16000")
     return float(sampling_rate)
@@ -112,7 +113,7 @@ def samples_of(item: Any, name: str) -> np.ndarray:
     if not isinstance(item, np.ndarray) and not hasattr(item, "detach"):
         expected = "a path, a NumPy array, a torch tensor or a list of these, (samples, sampling rate) or the bytes of a file"
         raise UserError(f"{name}: {type(item).__name__}; expected {expected}")
-    samples = item if isinstance(item, np.ndarray) else item.detach().cpu().numpy()
+    samples = item if isinstance(item, np.ndarray) else array_of(item)
     if samples.ndim not in (1, 2) or not _are_samples(samples):
         raise UserError(f"{name}: {samples.dtype} of shape {samples.shape}; expected {TYPES}, (N,) or (channels, N)")
     if samples.size == 0:
@@ -120,6 +121,12 @@ def samples_of(item: Any, name: str) -> np.ndarray:
     if samples.ndim == 2 and len(samples) > max(samples.shape[1], MOST_CHANNELS):
         raise UserError(f"{name}: {len(samples)} channels of {samples.shape[1]} samples; expected (channels, N): transpose it")
     return samples
+
+
+def array_of(tensor: torch.Tensor) -> np.ndarray:
+    """The values of a tensor; those of bfloat16, which NumPy lacks, as float32."""
+    tensor = tensor.detach().cpu()
+    return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
 
 
 def _are_samples(samples):
@@ -147,7 +154,7 @@ class Feed:
 
     def add(self, samples: Any) -> np.ndarray:
         """Samples (N,), a NumPy array or a tensor -> float32 (n,). UserError for another shape or type."""
-        found = samples.detach().cpu().numpy() if hasattr(samples, "detach") else np.asarray(samples)
+        found = array_of(samples) if hasattr(samples, "detach") else np.asarray(samples)
         if found.ndim != 1 or (found.size and not _are_samples(found)):
             raise UserError(f"{self._name}: {found.dtype} of shape {found.shape}; expected {TYPES}, (N,), of one channel")
         found = in_full_scale(found).astype(np.float32)

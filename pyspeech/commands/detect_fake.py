@@ -58,8 +58,8 @@ def parser():
     parser.add_argument(
         "--format",
         choices=FORMATS,
-        default="text",
-        help="text (default), json (with the score of each window), csv, or scores (lines `recording score`)",
+        help="text, json (with the score of each window), csv, or scores (lines `recording score`); default: that of the ending "
+        "of -o, or text",
     )
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="write to FILE (default: standard output); with --calibrate a folder"
@@ -108,6 +108,7 @@ def probability(text):
 def main(arguments=None):
     """Returns the exit status: 0, or 1 where a recording could not be judged."""
     options = parser().parse_args(arguments)
+    options.format = options.format or format_for(options.output, bool(options.calibrate))
     if options.segments and options.format == "scores":
         raise UserError("--segments: --format scores has one score for each recording; expected text, csv or json")
     status = set_up_messages()
@@ -143,6 +144,14 @@ def main(arguments=None):
         writer.finish()
     say_notes(notes, options.force)
     return failed
+
+
+def format_for(output, calibrates):
+    """The format of what is written to `output`, by its ending; text to standard output, and where -o is a folder."""
+    from pyspeech.files import format_of
+    from pyspeech.spoof.api import FORMATS
+
+    return format_of(output, FORMATS) if output and not calibrates else "text"
 
 
 def say_notes(notes, force):

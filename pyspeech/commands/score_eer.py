@@ -46,6 +46,8 @@ def main(arguments=None):
         raise UserError(f"--asv-key {options.asv_key}: expected --asv-scores too")
     scores = read_scores(options.scores, options.columns)
     labels = read_labels(options.labels, scores, options.genuine)
+    if options.genuine and not any(label.genuine for label in labels.values()):
+        raise UserError(f"--genuine {options.genuine}: {options.labels} has no such label")
     scores = match_scores(scores, labels, options.scores)
     subset, labels = of_subset(labels, options)
     labels = matched(labels, scores, options)

@@ -30,7 +30,7 @@ def main(arguments=None):
     if options.baseline:
         scores["against_baseline"] = compare(read_utterances(options, options.baseline), utterances, **bootstrap)
     if options.json:
-        write_json(options.json, scores)
+        write_json(options.json, with_rates(scores))
     if options.errs:
         write_errs(options.errs, utterances)
     if options.recogs:
@@ -105,6 +105,20 @@ def read_utterances(options, hypothesis):
         texts = (clean(text, said.language) for text in (said.text, heard.text))
         utterances.append((name, said.language, said.speaker, *texts, heard.language))
     return utterances
+
+
+def with_rates(scores):
+    """What `score_utterances` gives, with the fractions wer, and cer where characters were counted."""
+    from pyspeech.text.wer import rate
+
+    def entry(counts):
+        found = {"wer": rate(counts["errors"], counts["words"])}
+        if "characters" in counts:
+            found["cer"] = rate(counts["character_errors"], counts["characters"])
+        return {**found, **counts}
+
+    languages = {code: entry(counts) for code, counts in scores["languages"].items()}
+    return {**scores, "languages": languages, "average": entry(scores["average"])}
 
 
 def as_it_is(text, language):

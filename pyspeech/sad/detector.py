@@ -189,8 +189,10 @@ def load_scorer(model: str | Path, device: str | torch.device = "auto") -> tuple
     path = Path(model)
     exported = path if path.suffix == ".onnx" else path / ONNX_FILE
     if exported == path or exported.is_file():
+        from pyspeech.compat import check_device
         from pyspeech.sad.onnx_network import OnnxNetwork
 
+        check_device(device)
         network = OnnxNetwork(exported)
         return network, network.points
     from pyspeech.compat import named_device
@@ -225,7 +227,7 @@ def choose_point(
 
 
 def _number(name, value):
-    if not isinstance(value, (int, float, np.number)):
+    if not isinstance(value, (int, float, np.number)) or isinstance(value, bool):
         raise UserError(f"{name} {value!r}: expected a number")
     return value
 

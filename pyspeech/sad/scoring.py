@@ -182,10 +182,9 @@ def score_files(
     warnings = []
     references, hypotheses = (read_labels(path, warnings.append) for path in (reference, hypothesis))
     time = ScoredTime(references, warnings.append, uem, audio)
-    if Path(reference).is_file():
-        references.update(time.without_speech())
+    references.update(time.without_speech(Path(reference)))
     pairs = _pairs(reference, hypothesis, references, hypotheses, warnings.append)
-    files = {}
+    files, collared = {}, []
     for name, labels in references.items():
         _check_reference(labels, warnings.append)
         found = hypotheses.get(pairs.get(name, ""))
@@ -196,7 +195,11 @@ def score_files(
         if not any(label in SPEECH_LABELS + NONSPEECH_LABELS for _, _, label in rows):
             warnings.append(f"{labels.path}: none of its labels is scored; left out of the mean DCF")
             score.update(dcf=None, p_miss=None, p_fa=None)
+        elif score["nonspeech_s"] < NO_TIME <= sum(end - start for start, end, label in rows if label in NONSPEECH_LABELS):
+            collared.append(name)
         files[name] = score
+    if collared:
+        warnings.append(f"collar {collar:g} s: leaves no non-speech of {some(collared)}, where no false alarm counts")
     if all(score["dcf"] is None for score in files.values()):
         raise UserError(f"{reference}: none of the labels of its files is scored; expected S, NS, ...")
     if extra := sorted(hypotheses.keys() - set(pairs.values())):
@@ -211,7 +214,10 @@ def _pairs(reference, hypothesis, references, hypotheses, warn):
     pairs = pair(*({name: labels.names for name, labels in side.items()} for side in (references, hypotheses)))
     if not pairs and _alone(reference, references) and _alone(hypothesis, hypotheses):
         if _named_by_file(references) or _named_by_file(hypotheses):
-            return {next(iter(references)): next(iter(hypotheses))}
+            ((wanted, found),) = zip(references, hypotheses, strict=True)
+            if wanted != found:
+                warn(f"{hypothesis}: recording {found} is scored against {wanted} of {reference}")
+            return {wanted: found}
     missing = sorted(references.keys() - pairs.keys())
     if not missing:
         return pairs

@@ -53,8 +53,17 @@ class ScoredTime:
         for name in missing:
             del references[name]
 
-    def without_speech(self) -> dict[str, Labels]:
-        """The recordings that the UEM file names and the references do not: {recording: Labels without rows}."""
+    def without_speech(self, reference: Path) -> dict[str, Labels]:
+        """The recordings that the UEM file names and the references do not: {recording: Labels without rows}.
+
+        One file of references may leave out those without speech; a folder has a file for each, so that they are not scored.
+        """
+        named = some(sorted(self._unnamed))
+        if self._unnamed and not reference.is_file():
+            self._warn(f"{self._uem}: not scored, because there is no reference: {named}")
+            return {}
+        if self._unnamed:
+            self._warn(f"{reference}: has nothing of {named} of {self._uem}; scored as without speech")
         self._regions.update(self._unnamed)
         return {name: Labels([], Path(str(self._uem)), None, False, (name,)) for name in self._unnamed}
 

@@ -294,6 +294,7 @@ def anonymize(
 @naming_extras()
 def _load(model, device, own):
     """The Detector of a folder, of an ONNX file, or the bundled one; own: with the calibration beside it."""
+    from pyspeech.compat import check_device
     from pyspeech.model_file import MODEL_FILE, ONNX_FILE, find_model
     from pyspeech.spoof.config import KIND
     from pyspeech.spoof.onnx_network import SHIPPED, load_onnx
@@ -305,6 +306,7 @@ def _load(model, device, own):
         folder = find_model(model or SHIPPED.parent, KIND, ((MODEL_FILE,), (ONNX_FILE,)), option="model")
         path = folder / MODEL_FILE if (folder / MODEL_FILE).is_file() else folder / ONNX_FILE
     if path.suffix == ".onnx":
+        check_device(device)
         found = load_onnx(path)
     else:
         from pyspeech.compat import named_device

@@ -27,6 +27,8 @@ from pyspeech.units.features_files import Features, read_text
 
 Segment = tuple[float, float, str]  # start and end in seconds, phone
 FORMS = "expected `NAME START END PHONE` (seconds), CTM (`NAME CHANNEL START DURATION PHONE`), or an .item file"
+LEAST_COVERED, MOST_COVERED = 0.8, 2.0  # seconds of units a second of alignment; recordings go on behind the last phone
+MOST_DISTINCT = 0.5  # units a frame
 log = logging.getLogger(__name__)
 
 
@@ -90,7 +92,7 @@ def count_together(
     Raises:
         UserError: where no utterance has phones, or no frame is in one, or there are no times.
     """
-    aligned, counts, frames, used = KnownNames(alignment), Counter(), 0, 0
+    aligned, counts, frames, used, seconds = KnownNames(alignment), Counter(), 0, 0, 0.0
     for name in names:
         found = aligned.find(name)
         if found is None:
@@ -102,7 +104,7 @@ def count_together(
             times = (np.arange(len(values)) + 0.5) / frame_rate
         phones = _phones_at(times, alignment[found])
         counts.update((unit, phone) for unit, phone in zip(_unit_names(values), phones, strict=True) if phone is not None)
-        frames, used = frames + len(values), used + 1
+        frames, used, seconds = frames + len(values), used + 1, seconds + alignment[found][-1][1]
     if not counts:
         raise UserError(
             f"no unit is in a phone: {used} of {len(names)} utterances are in the alignment; expected the same names"
@@ -115,6 +117,15 @@ def count_together(
             len(names),
             100 * inside / frames,
         )
+    if frame_rate is not None and not LEAST_COVERED <= frames / frame_rate / seconds <= MOST_COVERED:
+        log.warning(
+            "%.1f s of units, but %.1f s of alignment: at %g units a second; check --frame-rate",
+            frames / frame_rate,
+            seconds,
+            frame_rate,
+        )
+    if len({unit for unit, _ in counts}) > MOST_DISTINCT * inside:
+        log.warning("nearly every frame is a unit of its own; expected codes, or one of a few vectors, not features")
     units = sorted({unit for unit, _ in counts}, key=lambda unit: (len(unit), unit))
     phones = sorted({phone for _, phone in counts})
     return units, phones, np.array([[counts[unit, phone] for phone in phones] for unit in units])

@@ -121,14 +121,18 @@ def test_formats(model, folder, tmp_path, capsys):
         assert float(row["p_genuine"]) == pytest.approx(odds / (1 + odds), abs=1e-4)
     assert text_of("--format", "scores", "-o", str(tmp_path / "s.txt")) == ""
     assert read_scores(tmp_path / "s.txt") == pytest.approx(expected, abs=1e-4)
+    assert text_of("-o", str(tmp_path / "s.csv")) == ""
+    assert sorted(row["path"] for row in csv.DictReader(open(tmp_path / "s.csv"))) == good
+    with pytest.raises(UserError, match="its ending names no format"):
+        text_of("-o", f"{tmp_path}/folder/")
 
 
 def test_interrupted_the_file_stays(model, folder, tmp_path, interrupt, capsys):
     calls = interrupt("pyspeech.spoof.detector.score_blocks")
-    (tmp_path / "out").write_text("of before")
+    (tmp_path / "out.txt").write_text("of before")
     with pytest.raises(KeyboardInterrupt):
-        detect_fake.main([str(folder), "--model", str(model), "-o", str(tmp_path / "out")])
-    assert len(calls) == 2 and (tmp_path / "out").read_text() == "of before"
+        detect_fake.main([str(folder), "--model", str(model), "-o", str(tmp_path / "out.txt")])
+    assert len(calls) == 2 and (tmp_path / "out.txt").read_text() == "of before"
     assert re.search(r"interrupted; [01] of 11 recordings are judged\n$", capsys.readouterr().err)
 
 
@@ -186,7 +190,7 @@ def test_a_detector_without_calibration_is_said(model, folder, tmp_path, caplog)
     save_model(sure, Detector(LcnnBlstm().eval(), CropConfig(samples=8000, hop=4000), Calibration()))
     for name, expected in ((sure, True), (model, False)):
         caplog.clear()
-        detect_fake.main([known, "--force", "--model", str(name), "-o", str(tmp_path / "out")])
+        detect_fake.main([known, "--force", "--model", str(name), "-o", str(tmp_path / "out.txt")])
         assert ("not calibrated" in caplog.text) == expected
 
 

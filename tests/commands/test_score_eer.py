@@ -214,4 +214,6 @@ def test_columns_and_the_word_for_genuine(tmp_path, capsys):
         score_eer.main(arguments)
     score_eer.main([*arguments, "--columns", "name,fake,genuine"])
     assert capsys.readouterr().out.splitlines()[2].split()[:4] == ["all", "1", "1", "0.00"]
+    with pytest.raises(UserError, match="--genuine natrual: .*labels has no such label"):
+        score_eer.main([*arguments[:-1], "natrual", "--columns", "name,fake,genuine"])
     assert_usage_error(capsys, score_eer.main, [*arguments, "--columns", "name,x"], "--columns: 'x' is not one of name, score")

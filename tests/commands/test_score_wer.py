@@ -71,6 +71,14 @@ def test_missing_and_extra_utterances_are_one_line_each(tmp_path, capsys):
     assert output.out.split("overall")[1].split()[:6] == ["4", "8", "5", "0", "5", "0"]
 
 
+def test_all_figures_as_json(tmp_path, capsys):
+    hyp = write_text(tmp_path / "hyp", {"a1": REF["a1"]})
+    score(capsys, write_text(tmp_path / "ref", REF), hyp, "--cer", "--json", tmp_path / "all.json")
+    entry = json.loads((tmp_path / "all.json").read_text())["average"]
+    assert entry["wer"] == entry["errors"] / entry["words"] == 5 / 8
+    assert entry["cer"] == entry["character_errors"] / entry["characters"] > 0
+
+
 @pytest.mark.parametrize("kind", ["supervisions", "cuts"])
 def test_manifests_give_languages_speakers_and_lid(tmp_path, capsys, kind):
     spoken = {name: {"a": "en-IN", "b": "hi-IN"}[name[0]] for name in REF}

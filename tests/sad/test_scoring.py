@@ -276,7 +276,7 @@ def test_single_files(official, tmp_path):
     uem = texts(tmp_path, ".uem", all="".join(f"{name} NA 0 10\n" for name in TRUTH)) / "all.uem"
     found = score_files(tmp_path / "ref.rttm", tmp_path / "hyp.rttm", 0.25, uem=uem)
     assert found["files"] == expected["files"]
-    assert found["warnings"] == [f"{tmp_path}/hyp.rttm: has no speech of three"]
+    assert found["warnings"][-1] == f"{tmp_path}/hyp.rttm: has no speech of three"
     texts(tmp_path, ".rttm", quiet="")
     assert score_files(tmp_path / "ref.rttm", tmp_path / "quiet.rttm", 0, uem=uem)["overall"]["p_miss"] == 1
     texts(tmp_path, ".labels.txt", by_ear="2\t5\n6.5\t8.25\n9\t10\tnoise\n")
@@ -289,6 +289,33 @@ def test_single_files(official, tmp_path):
         match="hyp.rttm: no hypothesis for four; expected one for each reference, found one, two. Where nothing was found",
     ):
         score_files(tmp_path / "wrong.rttm", tmp_path / "hyp.rttm")
+
+
+def test_what_only_a_uem_file_names(tmp_path):
+    """Without speech where one file has all references; not scored where each recording has a file. Both are said."""
+    texts(tmp_path / "ref", ".rttm", one=render("rttm", "one", [(2, 5)], 10))
+    texts(tmp_path, ".rttm", hyp=render("rttm", "one", [(2, 4)], 10))
+    uem = texts(tmp_path, ".uem", all="one NA 0 10\ntwo NA 0 10\n") / "all.uem"
+    found = score_files(tmp_path / "ref", tmp_path / "hyp.rttm", 0, uem=uem)
+    assert list(found["files"]) == ["one"] and found["warnings"] == [f"{uem}: not scored, because there is no reference: two"]
+    found = score_files(tmp_path / "ref/one.rttm", tmp_path / "hyp.rttm", 0, uem=uem)
+    assert list(found["files"]) == ["one", "two"] and found["overall"]["dcf"] == pytest.approx(0.125)
+    assert found["warnings"][0] == f"{tmp_path}/ref/one.rttm: has nothing of two of {uem}; scored as without speech"
+
+
+def test_recordings_of_other_names_are_compared_with_a_warning(tmp_path):
+    texts(tmp_path, ".rttm", a=render("rttm", "a", [(2, 5)], 10), b=render("rttm", "b", [(2, 5)], 10))
+    found = score_files(tmp_path / "a.rttm", tmp_path / "b.rttm", 0)
+    assert found["warnings"][0] == f"{tmp_path}/b.rttm: recording b is scored against a of {tmp_path}/a.rttm"
+
+
+def test_a_collar_that_leaves_no_non_speech_is_said(tmp_path):
+    texts(tmp_path, ".csv", call=render("csv", "call", [(1, 3)], 4))
+    path = tmp_path / "call.csv"
+    assert score_files(path, path, 1000)["warnings"][0] == (
+        "collar 1000 s: leaves no non-speech of call, where no false alarm counts"
+    )
+    assert not any("collar" in line for line in score_files(path, path, 0.5)["warnings"])
 
 
 def test_folders_below_and_names_as_detection_gives_them(tmp_path):

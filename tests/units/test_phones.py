@@ -45,6 +45,22 @@ def test_figures_at_their_ends():
         assert (found["phone_purity"], found["cluster_purity"], found["pnmi"]) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("rate, told", [(100, ""), (10000, "0.0 s of units, but 2.0 s of alignment"), (10, "20.0 s of units")])
+def test_a_rate_that_does_not_fit_the_alignment_is_said(tmp_path, caplog, rate, told):
+    write(tmp_path / "units.txt", "u " + " ".join("12" * 100) + "\n")
+    alignment = read_alignment(write(tmp_path / "a", "u 0 1 a\nu 1 2 b\n"))
+    count_together(open_features(tmp_path / "units.txt"), ["u"], alignment, rate)
+    assert told in caplog.text and bool(told) == ("--frame-rate" in caplog.text)
+
+
+def test_features_in_place_of_codes_are_said(tmp_path, rng, caplog):
+    (tmp_path / "f").mkdir()
+    np.save(tmp_path / "f/u.npy", rng.standard_normal((200, 3)))
+    alignment = read_alignment(write(tmp_path / "a", "u 0 1 a\nu 1 2 b\n"))
+    count_together(open_features(tmp_path / "f"), ["u"], alignment, 100)
+    assert "nearly every frame is a unit of its own" in caplog.text
+
+
 @pytest.mark.parametrize(
     "name, text",
     [

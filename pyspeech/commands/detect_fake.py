@@ -58,7 +58,7 @@ def parser():
     parser.add_argument(
         "--format",
         choices=FORMATS,
-        help="text, json (with the score of each window), csv, or scores (lines `recording score`); default: that of the ending "
+        help="text, json (with the score of each window), csv, or scores (lines `recording score`); default: by the ending "
         "of -o, or text",
     )
     parser.add_argument(

@@ -61,7 +61,8 @@ def read(place: str | Path, kind: Kind, build: Callable[[dict[str, Any]], Built]
     path = Path(place)
     path = path / MODEL_FILE if path.is_dir() or path.name != MODEL_FILE else path
     if not path.is_file():
-        raise UserError(f"{path}: no such model; expected a {kind.name} that the recipe {kind.recipe} trained: {kind.place}")
+        path, what = (path.parent, f"is no {MODEL_FILE}") if path.parent.is_file() else (path, "no such model")
+        raise UserError(f"{path}: {what}; expected a {kind.name} that the recipe {kind.recipe} trained: {kind.place}")
     content = load_checkpoint(path)
     _check_header(path, kind, content)
     try:

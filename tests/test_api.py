@@ -125,7 +125,7 @@ def test_path_array_and_tensor_are_alike(recording):
                     np.testing.assert_allclose(getattr(other, field), getattr(one, field), atol=1e-5)
         assert one.name == "a call" and many[1].name == "recording 2"
         coarse = torch.from_numpy(samples).bfloat16()  # NumPy has no such type
-        assert method(coarse, np.array(RATE)).duration == one.duration
+        assert method(coarse, np.array(RATE)).duration == method((coarse, np.array(RATE))).duration == one.duration
 
 
 def test_what_is_found_saves_itself_as_the_tools_write_it(recording, tmp_path):
@@ -220,6 +220,7 @@ def test_errors_are_one_line(recording, tmp_path):
     for audio, message in (
         (tmp_path / "absent.wav", "absent.wav"),
         (np.zeros(0), "holds no samples"),
+        ("", "recording: an empty path"),
         ({}, "expected a path"),
         (np.zeros((2, 2, 2)), "expected floats"),
     ):
@@ -229,6 +230,8 @@ def test_errors_are_one_line(recording, tmp_path):
             assert "\n" not in str(error.value)
     with pytest.raises(UserError, match="system 'no'"):
         SpeechDetector(system="no")
+    with pytest.raises(UserError, match="a call.wav: is no model.pt"):
+        SpeechDetector(model=path)
     with pytest.raises(UserError, match="threshold True: expected a number"):
         SpeechDetector(threshold=True)
     for detector in (SpeechDetector, FakeDetector):

@@ -42,9 +42,11 @@ def is_many(audio: Any) -> bool:
 
 
 def _is_pair(audio):
-    return (
-        isinstance(audio, tuple) and len(audio) == 2 and sum(isinstance(part, (int, float, np.number)) for part in audio) == 1
-    )
+    return isinstance(audio, tuple) and len(audio) == 2 and sum(_is_number(part) for part in audio) == 1
+
+
+def _is_number(part):
+    return isinstance(part, (int, float, np.number)) or isinstance(part, np.ndarray) and part.ndim == 0
 
 
 def stream_inputs(audio: Any, sampling_rate: int | None, rate: int) -> Iterator[tuple[str, Iterator[np.ndarray]]]:
@@ -78,6 +80,8 @@ def _blocks(item, name, sampling_rate, rate):
 def open_input(item: Any, name: str, sampling_rate: float | None) -> Iterator[Source]:
     """Yield a source for an `AudioInput`; name: of what is no file, for messages. UserError for what is no audio."""
     if isinstance(item, (str, os.PathLike)):
+        if not os.fspath(item):
+            raise UserError(f"{name}: an empty path; expected an audio file")
         with open_source(os.fspath(item)) as source:
             yield source
     elif isinstance(item, (bytes, bytearray, memoryview)) or hasattr(item, "read"):
@@ -102,8 +106,7 @@ def read_input(item: Any, sampling_rate: float | None) -> tuple[np.ndarray, int]
 
 def checked_rate(sampling_rate: Any, name: str) -> float:
     """The sampling rate in Hz; UserError where it is none."""
-    sampling_rate = sampling_rate.item() if isinstance(sampling_rate, np.ndarray) and not sampling_rate.ndim else sampling_rate
-    if not isinstance(sampling_rate, (int, float, np.number)) or not LOWEST_RATE <= sampling_rate < np.inf:
+    if not _is_number(sampling_rate) or not LOWEST_RATE <= sampling_rate < np.inf:
         raise UserError(f"{name}: sampling_rate={sampling_rate!r}; expected the Hz of samples in memory, such as 16000")
     return float(sampling_rate)
 

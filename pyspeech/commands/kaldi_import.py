@@ -57,7 +57,8 @@ def parser():
         "--skip-bad",
         action="store_true",
         help="leave out any number of utterances with problems, instead "
-        "of stopping at more than a few (half of a small corpus); they are listed in NAME_problems.txt beside a manifest NAME.jsonl.gz",
+        "of stopping at more than a few (half of a small corpus); they are listed in NAME_problems.txt beside a manifest "
+        "NAME.jsonl.gz",
     )
     parser.add_argument(
         "--features",

@@ -345,7 +345,7 @@ def test_a_model_may_be_named_by_its_file(network, tmp_path):
     found = [load_detector("seg_rnn", path)(write_bursts(tmp_path)) for path in (network, network / "model.pt")]
     assert np.array_equal(found[0].scores, found[1].scores)
     (tmp_path / "other.pt").touch()
-    with pytest.raises(UserError, match="other.pt/model.pt: no such model; expected a SAD network"):
+    with pytest.raises(UserError, match="other.pt: is no model.pt; expected a SAD network"):
         load_detector("seg_rnn", tmp_path / "other.pt")
 
 

@@ -187,7 +187,11 @@ def default_device() -> torch.device:
 def check_device(name: str | torch.device) -> None:
     """Raise UserError where a device has no such name, as of models that run on the CPU on each machine, without torch."""
     if str(name).partition(":")[0] not in ("auto", "cpu", "cuda"):
-        raise UserError(f"device {name}: no such device; use auto, cpu or cuda")
+        raise _no_device(name, "device")
+
+
+def _no_device(name, option):
+    return UserError(f"{option} {name}: no such device; use auto, cpu or cuda")
 
 
 def named_device(name: str | torch.device, option: str = "--device") -> torch.device:
@@ -202,7 +206,7 @@ def named_device(name: str | torch.device, option: str = "--device") -> torch.de
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise UserError(f"{option} {name}: no such device; use auto, cpu or cuda") from None
+        raise _no_device(name, option) from None
     usable, problem = _gpus() if device.type == "cuda" else ([], "")
     if device.type == "cuda" and not usable:
         raise UserError(f"{option} {name}: no GPU that torch can use{f' ({problem})' if problem else ''}; use cpu or auto")

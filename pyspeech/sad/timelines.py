@@ -58,12 +58,13 @@ class ScoredTime:
 
         One file of references may leave out those without speech; a folder has a file for each, so that they are not scored.
         """
+        if not self._unnamed:
+            return {}
         named = some(sorted(self._unnamed))
-        if self._unnamed and not reference.is_file():
+        if not reference.is_file():
             self._warn(f"{self._uem}: not scored, because there is no reference: {named}")
             return {}
-        if self._unnamed:
-            self._warn(f"{reference}: has nothing of {named} of {self._uem}; scored as without speech")
+        self._warn(f"{reference}: has nothing of {named} of {self._uem}; scored as without speech")
         self._regions.update(self._unnamed)
         return {name: Labels([], Path(str(self._uem)), None, False, (name,)) for name in self._unnamed}
 

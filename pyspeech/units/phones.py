@@ -124,9 +124,9 @@ def count_together(
             seconds,
             frame_rate,
         )
-    if len({unit for unit, _ in counts}) > MOST_DISTINCT * inside:
-        log.warning("nearly every frame is a unit of its own; expected codes, or one of a few vectors, not features")
     units = sorted({unit for unit, _ in counts}, key=lambda unit: (len(unit), unit))
+    if len(units) > MOST_DISTINCT * inside:
+        log.warning("nearly every frame is a unit of its own; expected codes, or one of a few vectors, not features")
     phones = sorted({phone for _, phone in counts})
     return units, phones, np.array([[counts[unit, phone] for phone in phones] for unit in units])
 

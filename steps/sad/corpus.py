@@ -40,7 +40,7 @@ def prepare_real(conf: Any, out: Path, log: logging.Logger, parts: Parts | None 
     if not conf.real:
         return []
     skip_bad = getattr(conf, "skip_bad", False)
-    return list(labelled_speech.prepare(conf.real, conf.real_as, out / "real", log, skip_bad=skip_bad, parts=parts))
+    return labelled_speech.prepare(conf.real, conf.real_as, out / "real", log, skip_bad=skip_bad, parts=parts)
 
 
 def add_real(out: Path, names: Iterable[str]) -> None:

@@ -33,9 +33,9 @@ def test_killed_and_resumed(corpus, undisturbed, tmp_path):
 
 
 def test_as_jobs_of_a_cluster(corpus, undisturbed, tmp_path, slurm):
-    """One job is killed, one is preempted, one out of time, and the driver is killed: the same results.json, byte for byte.
-    A lost node: test_cluster.py; arrays: test_cluster_arrays.py."""
-    kinds = {"kill": ["train_cnn"], "requeue": ["train_rnn"], "time": ["train_seg_rnn"],
+    """Three jobs are killed, one is preempted, one out of time, and the driver is killed: the same results.json, byte for
+    byte. A lost node: test_cluster.py; arrays: test_cluster_arrays.py."""
+    kinds = {"kill": ["statistical", "train_cnn", "decode"], "requeue": ["train_rnn"], "time": ["train_seg_rnn"],
              "driver": ["tune"]}  # fmt: skip
     disturbances = {stage: [how] for how, stages in kinds.items() for stage in stages}
     options = [f"corpus={corpus}", "cluster.shards.decode=1", "cluster.shards.grid=1", "--stop-stage", "results"]

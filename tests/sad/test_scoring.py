@@ -276,7 +276,10 @@ def test_single_files(official, tmp_path):
     uem = texts(tmp_path, ".uem", all="".join(f"{name} NA 0 10\n" for name in TRUTH)) / "all.uem"
     found = score_files(tmp_path / "ref.rttm", tmp_path / "hyp.rttm", 0.25, uem=uem)
     assert found["files"] == expected["files"]
-    assert found["warnings"][-1] == f"{tmp_path}/hyp.rttm: has no speech of three"
+    assert found["warnings"] == [
+        f"{tmp_path}/ref.rttm: has nothing of two of {uem}; scored as without speech",
+        f"{tmp_path}/hyp.rttm: has no speech of three",
+    ]
     texts(tmp_path, ".rttm", quiet="")
     assert score_files(tmp_path / "ref.rttm", tmp_path / "quiet.rttm", 0, uem=uem)["overall"]["p_miss"] == 1
     texts(tmp_path, ".labels.txt", by_ear="2\t5\n6.5\t8.25\n9\t10\tnoise\n")

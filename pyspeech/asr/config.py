@@ -120,13 +120,15 @@ class DataConfig:
     noise: float = 0.0  # share of utterances with noise under them: white, of a room or from noise_dir
     snr_db: list[float] = field(default_factory=lambda: [5.0, 40.0])  # lowest and highest dB from that noise up to the speech
     stored_gb: float = 100.0  # gigabytes of features stored on disk, about 17 h of audio each; the rest is computed in training
+    cache_gigabytes: float = 2.0  # gigabytes of audio kept in memory, where utterances are heard with pauses or noise
 
-    without_effect = ("stored_gb",)
+    without_effect = ("stored_gb", "cache_gigabytes")
 
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("data", self)
         require("stored_gb", self.stored_gb >= 0, "at least 0")
+        require("cache_gigabytes", 0 <= self.cache_gigabytes < math.inf, "at least 0")
         require("batch_seconds", self.batch_seconds > 0, "a positive number")
         for name in ("max_utterances", "minibatches"):
             require(name, getattr(self, name) >= 1, "at least 1")

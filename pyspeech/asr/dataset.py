@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from pyspeech.data.cuts import read_samples, supervision_of
+from pyspeech.data.reader import UtteranceReader
 from pyspeech.errors import UserError
 from pyspeech.features.channel import random_channel
 from pyspeech.features.fbank import fbank, stack
@@ -47,7 +48,7 @@ class UtteranceDataset(torch.utils.data.Dataset):
     by factors up to this one; 1 for none. channel_db: gains up to this, drawn at channel_corners
     frequencies (pyspeech.features.channel); 0 for none. surroundings: pauses, joined utterances and levels, or None;
     what they change is computed from its audio, stored or not. surroundings_from: (epoch, index) of the first batch that has
-    them.
+    them. cache_gigabytes: of audio kept in memory; it changes no batch.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class UtteranceDataset(torch.utils.data.Dataset):
         channel_corners: int = 2,
         surroundings: Surroundings | None = None,
         surroundings_from: tuple[int, int] = (0, 0),
+        cache_gigabytes: float = 0.0,
     ) -> None:
         fbank_config.check()
         if specaugment is not None:
@@ -76,6 +78,7 @@ class UtteranceDataset(torch.utils.data.Dataset):
         self.config, self.stats, self.specaugment, self.stored = fbank_config, stats, specaugment, stored
         self.warp, self.channel_db, self.corners = warp, channel_db, channel_corners
         self.surroundings, self.surroundings_from, self._position = surroundings, surroundings_from, (0, 0)
+        self._read = UtteranceReader(fbank_config.sampling_rate, cache_gigabytes)
 
     def set_position(self, epoch: int, index: int) -> None:
         """Say which batch of what epoch is made next, both from 0."""
@@ -120,7 +123,7 @@ class UtteranceDataset(torch.utils.data.Dataset):
 
     def _frames(self, row, cut):
         frames = None if self.stored is None else self.stored.get(row)
-        return to_stored(compute_frames(cut, self.config)) if frames is None else frames
+        return to_stored(fbank(self._read(cut), self.config)) if frames is None else frames
 
     def _heard(self, row, cut):
         """(frames, [cut, ...] of what is said in them) of an utterance, with what is drawn around it."""
@@ -133,9 +136,8 @@ class UtteranceDataset(torch.utils.data.Dataset):
             return self.utterances[int(rows[np.random.randint(len(rows))])]
 
         heard = [cut, another()] if surroundings.joins() else [cut]
-        rate = self.config.sampling_rate
-        reads = [functools.partial(read_samples, one, rate) for one in heard]
-        samples = surroundings.surround(reads, lambda: read_samples(another(), rate))
+        reads = [functools.partial(self._read, one) for one in heard]
+        samples = surroundings.surround(reads, lambda: self._read(another()))
         if samples is None:
             return self._frames(row, cut), heard
         return to_stored(fbank(samples, self.config)), heard

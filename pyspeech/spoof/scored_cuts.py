@@ -58,7 +58,7 @@ def chunks(cuts: Sequence[Cut], name: str) -> dict[str, Sequence[Cut]]:
 
 def score_cuts(model: DetectorNetwork, crop: CropConfig, cuts: Iterable[Cut]) -> list[float]:
     """Score cuts, before calibration."""
-    from pyspeech.spoof.dataset import UtteranceReader
+    from pyspeech.data.reader import UtteranceReader
     from pyspeech.spoof.detector import score_utterances
 
     read = UtteranceReader(model.sampling_rate)

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from pyspeech.data.reader import UtteranceReader
 from pyspeech.features.specaugment import spec_augment
-from pyspeech.spoof.dataset import UtteranceReader
 from pyspeech.spoof.detector import score_utterances
 from pyspeech.spoof.formats import label_of
 from pyspeech.spoof.networks import GENUINE, log_odds

@@ -116,6 +116,7 @@ def train_model(
         channel_db=conf.data.channel_db,
         channel_corners=conf.data.channel_corners,
         surroundings=surroundings_of(conf),
+        cache_gigabytes=conf.data.cache_gigabytes,
     )
     dev = make_dataset("dev")
     sampler = LanguageSampler(dataset.utterances, languages, *limits, train.seed, conf.data.minibatches, pooled)

@@ -192,6 +192,24 @@ def test_without_options_a_batch_is_as_it_was(cuts):
     assert all(torch.equal(plain[name], other[name]) for name in plain)
 
 
+def test_audio_kept_in_memory_changes_no_batch(cuts, monkeypatch):
+    counted = []
+    monkeypatch.setattr("pyspeech.data.reader.read_samples", lambda *given: (counted.append(given), read_samples(*given))[1])
+    surroundings = Surroundings(DataConfig(pauses=0.5, join=0.5, noise=0.5, level_db=6.0), RATE)
+    speeds = Utterances.of(cuts, speeds=[0.9])
+
+    def epochs(gigabytes):
+        counted.clear()
+        stats = GlobalStats([0.0] * 80, [1.0] * 80)
+        dataset = UtteranceDataset(speeds, UNITS, CONFIG, stats, surroundings=surroundings, cache_gigabytes=gigabytes)
+        np.random.seed(4)
+        return [dataset[range(len(speeds))] for _ in range(3)], len(counted)
+
+    (plain, often), (kept, once) = epochs(0.0), epochs(1.0)
+    assert once <= len(speeds) < often
+    assert all(torch.equal(one[name], other[name]) for one, other in zip(plain, kept, strict=True) for name in one)
+
+
 @pytest.mark.parametrize(
     "options, message",
     [

@@ -67,7 +67,13 @@ ACCEPTED = {
         ["0"],
     ),
     "0: none is kept, each is read or computed again": dict.fromkeys(
-        ["CropConfig.cache_gigabytes", "DatasetConfig.cache_hours", "UnitDataConfig.cache_gigabytes", "DataConfig.stored_gb"],
+        [
+            "CropConfig.cache_gigabytes",
+            "DataConfig.cache_gigabytes",
+            "DataConfig.stored_gb",
+            "DatasetConfig.cache_hours",
+            "UnitDataConfig.cache_gigabytes",
+        ],
         ["0"],
     ),
     "0: none of these layers": dict.fromkeys(["InverterConfig.layers", "VqVaeConfig.layers"], ["0"]),

@@ -5,10 +5,11 @@ import pytest
 import torch
 from tiny_spoof import write_corpus
 
+from pyspeech.data.reader import UtteranceReader
 from pyspeech.errors import UserError
 from pyspeech.spoof import resynthesis
 from pyspeech.spoof.config import CropConfig
-from pyspeech.spoof.dataset import CropDataset, UtteranceReader, UtteranceSampler
+from pyspeech.spoof.dataset import CropDataset, UtteranceSampler
 from pyspeech.spoof.formats import label_of
 from pyspeech.spoof.resynthesis import resynthesize
 

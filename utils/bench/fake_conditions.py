@@ -32,11 +32,11 @@ def main(arguments=None):
     )
     options = parser.parse_args(arguments)
     status = set_up_messages()
+    from pyspeech.data.reader import UtteranceReader
     from pyspeech.model_file import find_model
     from pyspeech.report.tables import markdown_table
     from pyspeech.spoof.checkpoint import SHIPPED, load_model
     from pyspeech.spoof.config import KIND
-    from pyspeech.spoof.dataset import UtteranceReader
     from pyspeech.spoof.detector import score_samples
     from pyspeech.spoof.formats import label_of
     from pyspeech.spoof.scored_cuts import scorable_cuts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import shutil
@@ -105,6 +106,8 @@ def say_errors(path: str, failed: list[str]) -> Iterator[None]:
         logging.error("%s", error)
         traceback.clear_frames(error.__traceback__)  # soxr complains of what they hold to the end of the program
     except OSError as error:
+        if error.errno == errno.ENOSPC and not error.filename:  # files are written under their names
+            raise UserError(f"standard output: {error.strerror}") from error
         logging.error("%s: %s", error.filename or path, error.strerror or error)
         traceback.clear_frames(error.__traceback__)
     except Exception:  # a fault of this program: say where

@@ -43,7 +43,7 @@ class FakeScore:
         threshold: Score from which a recording counts as genuine.
         duration: Seconds of the recording.
         windows: (start and end in seconds, score) of each window that the score is the mean of.
-        notes: What makes the score less certain: "short" (under 2 s of sound; the score is then drawn towards the threshold),
+        notes: What makes the score less certain: "short" (under 2 s of sound; the score is then drawn towards genuine),
             "nothing above 4 kHz" (as over the telephone).
         path: Of the file; "" for audio in memory.
     """
@@ -250,7 +250,7 @@ class FakeDetector:
             raise UserError(f"{name}: has no finite score; its samples go up to {heard.watched.peak:.3g}, expected -1 to 1")
         if not self.force:
             heard.check(name)
-            scores = self._own_threshold + heard.certainty() * (scores - self._own_threshold)
+            scores = heard.calibrated(scores, self._own_threshold)
         windows = [(*span, value) for span, value in zip(limits.tolist(), scores.tolist(), strict=True)]
         seconds = heard.watched.count / self.sampling_rate
         return FakeScore(name, float(scores.mean()), self.threshold, seconds, windows, heard.notes())

@@ -1,5 +1,6 @@
 """How tools begin and end: Ctrl-C at any moment, files that cannot be written."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -8,7 +9,8 @@ import pytest
 from tool_harness import ENVIRONMENT, UTILS, assert_usage_error
 
 from pyspeech.commands import arguments
-from pyspeech.commands.terminal import progress_bar
+from pyspeech.commands.terminal import progress_bar, say_errors
+from pyspeech.errors import UserError
 
 SCRIPT = """
 import os, signal, sys, time
@@ -44,6 +46,16 @@ def test_ctrl_c_is_never_a_traceback(tmp_path, when, status):
     script.write_text(SCRIPT.format(root=str(UTILS.parent)))
     done = subprocess.run([sys.executable, str(script), when], capture_output=True, text=True, env=ENVIRONMENT)
     assert done.returncode == status and not done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_standard_output_on_a_full_disk_is_no_fault_of_a_recording(caplog):
+    """The rest would be lost too: the tool ends."""
+    failed = []
+    with pytest.raises(UserError, match="^standard output: No space left on device"), say_errors("a.wav", failed):
+        with open("/dev/full", "w") as stream:
+            stream.write("x")
+    assert not failed and not caplog.text
 
 
 def test_progress():

@@ -69,7 +69,7 @@ def parser():
 def read_utterances(options, hypothesis):
     """Return the utterances as pyspeech.text.wer describes them; missing and extra ones are warned of, a line each."""
     from pyspeech.text.reference_marks import resolved
-    from pyspeech.text.transcript_files import Said, matched, read_columns, read_transcripts
+    from pyspeech.text.transcript_files import Said, matched, read_transcripts
 
     sides = read_transcripts(options.reference), read_transcripts(hypothesis)
     if options.optional and not sides[0].marked:
@@ -90,7 +90,7 @@ def read_utterances(options, hypothesis):
         )
     if extra:
         print(f"warning: {hypothesis}: {len(extra)} without reference, not scored: {some(extra)}", file=sys.stderr)
-    languages, speakers = ({} if path is None else read_columns(path) for path in (options.utt2lang, options.utt2spk))
+    languages, speakers = (read_names(path, references) for path in (options.utt2lang, options.utt2spk))
     references = {
         name: Said(said.text, languages.get(name, said.language), speakers.get(name, said.speaker))
         for name, said in references.items()
@@ -105,6 +105,19 @@ def read_utterances(options, hypothesis):
         texts = (clean(text, said.language) for text in (said.text, heard.text))
         utterances.append((name, said.language, said.speaker, *texts, heard.language))
     return utterances
+
+
+def read_names(path, references):
+    """{utterance: language or speaker} of a file, with a warning where it lacks some of the references; {} without a file."""
+    from pyspeech.text.transcript_files import read_columns
+
+    if path is None:
+        return {}
+    names = read_columns(path)
+    lacking = [name for name in references if name not in names]
+    if lacking:
+        print(f"warning: {path}: lacks {len(lacking)} of {len(references)} utterances: {some(lacking)}", file=sys.stderr)
+    return names
 
 
 def with_rates(scores):

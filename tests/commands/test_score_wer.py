@@ -155,6 +155,7 @@ def test_languages_that_are_not_known_are_not_identified(tmp_path, capsys):
     assert "LID" not in output.out and "lid" not in json.loads((tmp_path / "out.json").read_text())
     some = write_text(tmp_path / "utt2lang", {"a1": "en-IN", "a2": "en-IN"})
     output = score(capsys, tmp_path / "ref", hyp, "--utt2lang", some, "--json", tmp_path / "out.json")
+    assert output.err == f"warning: {some}: lacks 2 of 4 utterances: b1, b2\n"
     assert json.loads((tmp_path / "out.json").read_text())["lid"]["accuracy"] == {"en-IN": 0.5}
     rows = {line.split()[0]: line.split() for line in output.out.split("[ ]")[0].splitlines()}
     assert (rows["en-IN"][-1], rows["und"][-1], rows["overall"][-1]) == ("50.00", "-", "50.00")

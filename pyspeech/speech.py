@@ -11,7 +11,7 @@ import numpy as np
 
 # All of 1,555 clips of genuine and fake speech have a frame above it; of nine noises and tones of 5 s only a sweep has.
 THRESHOLD = 0.2
-PAD = 0.1  # seconds kept on either side of speech: with none onsets are lost, more of digital silence disturbs
+PAD = 0.15  # seconds kept on either side of speech: with less onsets are lost, with more the noise before them disturbs
 EDGE = 0.3  # seconds: shorter stretches without speech at the ends of a recording stay
 HEARD_AT_ONCE = 0.02  # seconds of a stream: what is decided does not depend on how its samples come in
 
@@ -92,10 +92,13 @@ class SpeechParts:
         return [self._part(*found) for found in self._detector.finish().tolist()]
 
     def _part(self, start, end):
-        start = start if start > EDGE else 0.0
         end = end if end < self.seconds - EDGE else self.seconds
-        first, last = (round(time * self._rate) - self._first for time in (start, end))
-        return Part(start, self._held[max(0, first) : last])
+        first, last = (round(time * self._rate) - self._first for time in (start if start > EDGE else 0.0, end))
+        samples = self._held[max(0, first) : last]
+        if start <= EDGE:
+            return Part(0.0, samples)
+        silent = leading_silence(samples)
+        return Part(start + silent / self._rate, samples[silent:])
 
 
 class Heard(NamedTuple):
@@ -165,10 +168,14 @@ class SpokenStream:
         return self._detector.add(block)
 
     def _give(self, start, end, over):
+        last = round(end * self._rate)
         if self._start is None:
-            self._start = start if start > EDGE else 0.0
-            self._given = round(self._start * self._rate)
-        last = max(self._given, round(end * self._rate))
+            self._start, self._given = 0.0, 0
+            if start > EDGE:
+                first = round(start * self._rate)
+                silent = leading_silence(self._held[first - self._first : last - self._first])
+                self._start, self._given = start + silent / self._rate, first + silent
+        last = max(self._given, last)
         heard = Heard(self._start, self._held[self._given - self._first : last - self._first], over)
         self._given = min(last, self._first + len(self._held))
         if over:
@@ -193,6 +200,13 @@ def speech_parts(
     for block in blocks:
         yield parts.add(block), parts.seconds
     yield parts.finish(), parts.seconds
+
+
+def leading_silence(samples: np.ndarray) -> int:
+    """Number of samples of digital silence that samples (n,) begin with; 0 where there is nothing else."""
+    from pyspeech.audio.silence import RANGE
+
+    return int(np.argmax(np.abs(samples - samples[0]) >= RANGE)) if len(samples) else 0
 
 
 @functools.cache

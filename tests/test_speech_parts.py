@@ -38,13 +38,15 @@ def loud(monkeypatch):
     monkeypatch.setattr("pyspeech.sad.streaming.NetworkDecider", lambda scorer, point: Loud())
 
 
-def recording(*lengths):
-    """Silence and babble without pauses in turn, of so many seconds each, beginning with silence."""
+def recording(*lengths, hum=0.001):
+    """A faint hum and babble without pauses in turn, of so many seconds each, beginning with the hum."""
     rng, parts = np.random.default_rng(0), []
     for number, seconds in enumerate(lengths):
         count = round(seconds * RATE)
         parts.append(
-            0.5 * babble(seconds, RATE, seed=number) + rng.uniform(0.02, 0.1, count) if number % 2 else np.zeros(count)
+            0.5 * babble(seconds, RATE, seed=number) + rng.uniform(0.02, 0.1, count)
+            if number % 2
+            else hum * (-1.0) ** np.arange(count)
         )
     return np.concatenate(parts).astype(np.float32)
 
@@ -69,6 +71,19 @@ def test_short_edges_and_pauses_stay(loud):
     parts = [part for some, _ in speech_parts([samples], RATE, 1.0) for part in some]
     assert len(parts) == 1 and parts[0].start == 0.0
     np.testing.assert_array_equal(parts[0].samples, samples)
+
+
+@pytest.mark.parametrize("size", [101, 10**6])
+def test_no_digital_silence_precedes_speech(loud, size):
+    """Behind more than a short edge of it: no recogniser was trained to begin in the midst of silence."""
+    samples = recording(1.0, 2.0, 1.5, 1.0, 2.0, hum=0.0)
+    found, _ = listen(samples, size)
+    parts = [part for some, _ in speech_parts([samples], RATE, 1.0) for part in some]
+    assert [start for start, _ in found] == pytest.approx([part.start for part in parts], abs=1e-9)
+    for (_, heard), part, (start, end) in zip(found, parts, [(1.0, 3.0), (4.5, 5.5)], strict=True):
+        assert part.start == pytest.approx(start, abs=0.002) and part.samples[0] != 0
+        assert len(part.samples) / RATE == pytest.approx(end - start + PAD, abs=0.02)
+        np.testing.assert_array_equal(heard, part.samples)
 
 
 def test_long_speech_is_cut_and_little_is_held(loud):
@@ -187,14 +202,14 @@ def test_a_stream_of_speech_is_recognised_in_utterances(loud, tmp_path):
     """Each as a recording by itself, with times in the stream, the same for any blocks; partial results in between."""
     recognizer = Recognizer.load(save_random_model(tmp_path / "lid", "multi_softmax", lid=True), min_silence=0.5)
     rate = recognizer.sampling_rate
-    samples = np.repeat(recording(1.0, 2.0, 1.0, 1.5, 1.0), rate // RATE)
+    samples = np.repeat(recording(1.0, 2.0, 1.0, 1.5, 1.0, hum=0.0), rate // RATE)
     expected = recognizer.transcribe(samples, rate).segments
     for size in (1000, 4800, 10**6):
         results = [one for one, _ in recognizer.segments([samples[at : at + size] for at in range(0, len(samples), size)])]
         final = [one for one in results if one.final and one.text]
         assert [spoken(one) for one in final] == [spoken(one) for one in expected] and len(final) == 2
         partial = {one.text for one in results if not one.final and one.text}
-        assert len(partial) > 4 or size > 4800
+        assert len(partial) > 2 or size > 4800
         assert all(one.text == "" and one.start >= final[-1].start for one in results[-1:])
     stream = recognizer.stream()
     assert stream.add(np.zeros(0, np.float32))[-1].text == stream.finish().text == ""

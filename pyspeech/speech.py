@@ -12,6 +12,9 @@ import numpy as np
 # All of 1,555 clips of genuine and fake speech have a frame above it; of nine noises and tones of 5 s only a sweep has.
 THRESHOLD = 0.2
 PAD = 0.15  # seconds kept on either side of speech: with less onsets are lost, with more the noise before them disturbs
+FAINT = (
+    -50.0
+)  # dB of the loudest sample: what is fainter before speech is left out, as no recogniser is trained on near silence
 EDGE = 0.3  # seconds: shorter stretches without speech at the ends of a recording stay
 HEARD_AT_ONCE = 0.02  # seconds of a stream: what is decided does not depend on how its samples come in
 
@@ -97,8 +100,8 @@ class SpeechParts:
         samples = self._held[max(0, first) : last]
         if start <= EDGE:
             return Part(0.0, samples)
-        silent = leading_silence(samples)
-        return Part(start + silent / self._rate, samples[silent:])
+        faint = faint_start(samples)
+        return Part(start + faint / self._rate, samples[faint:])
 
 
 class Heard(NamedTuple):
@@ -173,8 +176,8 @@ class SpokenStream:
             self._start, self._given = 0.0, 0
             if start > EDGE:
                 first = round(start * self._rate)
-                silent = leading_silence(self._held[first - self._first : last - self._first])
-                self._start, self._given = start + silent / self._rate, first + silent
+                faint = faint_start(self._held[first - self._first : last - self._first])
+                self._start, self._given = start + faint / self._rate, first + faint
         last = max(self._given, last)
         heard = Heard(self._start, self._held[self._given - self._first : last - self._first], over)
         self._given = min(last, self._first + len(self._held))
@@ -202,11 +205,14 @@ def speech_parts(
     yield parts.finish(), parts.seconds
 
 
-def leading_silence(samples: np.ndarray) -> int:
-    """Number of samples of digital silence that samples (n,) begin with; 0 where there is nothing else."""
+def faint_start(samples: np.ndarray) -> int:
+    """Number of samples before the first of samples (n,) that is within `FAINT` dB of the loudest; 0 of digital silence."""
     from pyspeech.audio.silence import RANGE
 
-    return int(np.argmax(np.abs(samples - samples[0]) >= RANGE)) if len(samples) else 0
+    if len(samples) == 0:
+        return 0
+    levels = np.abs(samples - samples[0])
+    return int(np.argmax(levels >= max(RANGE, 10 ** (FAINT / 20) * levels.max())))
 
 
 @functools.cache

@@ -11,7 +11,7 @@ Calibration and threshold come from the kinds of fakes in training: unseen engin
 --calibrate fits both to labelled recordings of your own.
 pyspeech/spoof/shipped/README.md has error rates of the bundled detector.
 
-Recordings with less than 0.5 s of sound or without speech are refused. Scores of less than 2 s are drawn towards genuine.
+Recordings with less than 0.5 s of sound or without speech are refused. Scores of less than 2 s are adjusted for that.
 
 examples:
   utils/detect_fake.py message.ogg
@@ -163,7 +163,7 @@ def say_notes(notes, force):
             "%s with under %g s of sound: scores of short ones are less certain%s",
             counted(notes[SHORT]),
             CERTAIN,
-            "" if force else ", and are drawn towards genuine",
+            "" if force else ", and are adjusted for that",
         )
     if notes[NARROW]:
         logging.warning(

@@ -43,7 +43,7 @@ class FakeScore:
         threshold: Score from which a recording counts as genuine.
         duration: Seconds of the recording.
         windows: (start and end in seconds, score) of each window that the score is the mean of.
-        notes: What makes the score less certain: "short" (under 2 s of sound; the score is then drawn towards genuine),
+        notes: What makes the score less certain: "short" (under 2 s of sound; the score is then adjusted for that),
             "nothing above 4 kHz" (as over the telephone).
         path: Of the file; "" for audio in memory.
     """
@@ -182,9 +182,10 @@ class FakeDetector:
             if threshold is not None:
                 raise UserError(f"threshold {threshold}, prior {prior}: expected one of them, from which the other follows")
             threshold = threshold_of(prior)
-        self.detector, self.force = _load(model, device, own_calibration), force
-        self._own_threshold = float(self.detector.calibration.log_likelihood_ratio(self.detector.threshold))
-        self.threshold = self._own_threshold if threshold is None else threshold
+        self.detector, beyond = _load(model, device, own_calibration)
+        own_threshold = float(self.detector.calibration.log_likelihood_ratio(self.detector.threshold))
+        self.force, self._neutral = force, own_threshold + beyond
+        self.threshold = own_threshold if threshold is None else threshold
         self.sampling_rate: int = self.detector.sampling_rate
 
     @classmethod
@@ -250,7 +251,7 @@ class FakeDetector:
             raise UserError(f"{name}: has no finite score; its samples go up to {heard.watched.peak:.3g}, expected -1 to 1")
         if not self.force:
             heard.check(name)
-            scores = heard.calibrated(scores, self._own_threshold)
+            scores = heard.calibrated(scores, self._neutral)
         windows = [(*span, value) for span, value in zip(limits.tolist(), scores.tolist(), strict=True)]
         seconds = heard.watched.count / self.sampling_rate
         return FakeScore(name, float(scores.mean()), self.threshold, seconds, windows, heard.notes())
@@ -293,10 +294,14 @@ def anonymize(
 
 @naming_extras()
 def _load(model, device, own):
-    """The Detector of a folder, of an ONNX file, or the bundled one; own: with the calibration beside it."""
+    """(the Detector of a folder, of an ONNX file, or the bundled one, how far above its threshold scores say nothing).
+
+    own: with the calibration beside it, which knows how long the recordings are.
+    """
     from pyspeech.compat import check_device
     from pyspeech.model_file import MODEL_FILE, ONNX_FILE, find_model
     from pyspeech.spoof.config import KIND
+    from pyspeech.spoof.heard import NEUTRAL
     from pyspeech.spoof.onnx_network import SHIPPED, load_onnx
     from pyspeech.spoof.own_calibration import with_own
 
@@ -313,4 +318,5 @@ def _load(model, device, own):
         from pyspeech.spoof.checkpoint import load_model
 
         found = load_model(path, named_device(device, option="device"))
-    return with_own(found, path) if own else found
+    chosen = with_own(found, path) if own else found
+    return chosen, NEUTRAL if chosen is found and path.parent.samefile(SHIPPED.parent) else 0.0

@@ -13,8 +13,8 @@ from pyspeech.speech import Listener
 
 SHORTEST = 0.5  # seconds of sound; scores of less are chance
 CERTAIN = 2.0  # seconds of sound from which a score says what it says
-# Above the threshold: where scores of ever shorter recordings go. Of cuts of 0.5 to 1.4 s of the page clips, logistic
-# regression gives them slopes of 0.5 to 0.9 and offsets of 0.4 to 0.15: genuine speech is the more often mistaken.
+# Above the bundled detector's threshold: where its scores of ever shorter recordings go. Of cuts of 0.5 to 1.4 s of the page
+# clips, logistic regression gives them slopes of 0.5 to 0.9 and offsets of 0.4 to 0.15: genuine speech is mistaken more often.
 NEUTRAL = 1.3
 PAUSE = 0.05  # seconds; longer digital silence is no sound
 FRAME = 512  # samples of a spectrum
@@ -76,10 +76,7 @@ class Heard:
         """Notes with which a score should be read."""
         return (SHORT,) * (self.sound < CERTAIN) + (NARROW,) * self.narrow
 
-    def calibrated(self, scores: np.ndarray, threshold: float) -> np.ndarray:
-        """Scores as calibration of recordings as short as this gives them, of a detector with that threshold.
-
-        sqrt(seconds / CERTAIN) of their distance from threshold + NEUTRAL is left.
-        """
-        neutral = threshold + NEUTRAL
+    def calibrated(self, scores: np.ndarray, neutral: float) -> np.ndarray:
+        """Scores as calibration of recordings as short as this gives them: sqrt(seconds / CERTAIN) of their distance from
+        `neutral`, where a score says nothing, is left."""
         return neutral + min(1.0, self.sound / CERTAIN) ** 0.5 * (scores - neutral)

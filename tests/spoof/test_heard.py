@@ -35,8 +35,8 @@ def test_zeros_are_no_sound():
 
 @pytest.mark.parametrize("seconds, left", [(0.5, 0.5), (1.0, 0.5**0.5), (2.5, 1.0)])
 def test_scores_of_short_recordings(seconds, left):
-    """A share of the distance from a point above the threshold is left: they cross it, but keep their order."""
-    found = heard(voice(seconds)).calibrated(np.array([-3.0, 1.2, 5.0]), threshold=0.2)
+    """A share of the distance from where a score says nothing is left: they keep their order."""
+    found = heard(voice(seconds)).calibrated(np.array([-3.0, 1.2, 5.0]), neutral=1.5)
     assert found == pytest.approx(1.5 + left * np.array([-4.5, -0.3, 3.5]), abs=0.02)
 
 

@@ -1,6 +1,7 @@
 """The detector of fake audio that comes along: its file, its card, and what utils/detect_fake.py says by it."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -8,11 +9,13 @@ import soundfile
 from tiny_voice import voice
 from tool_harness import run_tool
 
+from pyspeech import FakeDetector
 from pyspeech.errors import UserError
 from pyspeech.spoof.calibration import Calibration
 from pyspeech.spoof.checkpoint import SHIPPED, load_model
 from pyspeech.spoof.config import CropConfig, saved_crop
 from pyspeech.spoof.detector import score_samples
+from pyspeech.spoof.own_calibration import OwnCalibration, save_own
 
 
 def test_the_file():
@@ -49,3 +52,17 @@ def test_what_it_says_without_a_model(rate, seconds, windows, tmp_path):
     assert found["score"] == pytest.approx(score, abs=0.02)
     assert found["decision"] == ("genuine" if found["score"] >= found["threshold"] else "fake")
     assert len(found["windows"]) == windows  # of ten seconds, some five apart, the last at the end
+
+
+def test_a_calibration_of_ones_own_knows_how_short_recordings_are(tmp_path):
+    """Its scores of short ones keep to its threshold; those of the bundled detector are drawn beyond."""
+    copy = tmp_path / "model.onnx"
+    shutil.copy(SHIPPED / "model.onnx", copy)
+    save_own(copy, OwnCalibration(1.0, 0.0, 0.4, 5, 5, 0.1, 0.3))
+    own, forced, bundled = FakeDetector.load(copy), FakeDetector.load(copy, force=True), FakeDetector.load()
+    samples = voice(1.0, 16000)
+    raw, score = (detector.score(samples, 16000).score for detector in (forced, own))
+    assert score - 0.4 == pytest.approx(0.5**0.5 * (raw - 0.4), rel=1e-3)
+    raw = FakeDetector.load(force=True).score(samples, 16000).score
+    left = bundled.score(samples, 16000).score - 0.5**0.5 * raw
+    assert left == pytest.approx((1 - 0.5**0.5) * (bundled.threshold + 1.3), rel=1e-3)

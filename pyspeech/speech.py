@@ -11,7 +11,9 @@ import numpy as np
 
 # All of 1,555 clips of genuine and fake speech have a frame above it; of nine noises and tones of 5 s only a sweep has.
 THRESHOLD = 0.2
-PAD = 0.15  # seconds kept on either side of speech: with less onsets are lost, with more the noise before them disturbs
+PAD = (
+    0.15  # seconds kept on either side of speech, at most: with less onsets are lost, with more the noise before them disturbs
+)
 FAINT = -50.0  # dB of the loudest sample: fainter ones before speech are left out, as near silence disturbs recognisers
 EDGE = 0.3  # seconds: shorter stretches without speech at the ends of a recording stay
 HEARD_AT_ONCE = 0.02  # seconds of a stream: what is decided does not depend on how its samples come in
@@ -98,7 +100,7 @@ class SpeechParts:
         samples = self._held[max(0, first) : last]
         if start <= EDGE:
             return Part(0.0, samples)
-        faint = faint_start(samples)
+        faint = faint_start(samples, self._rate)
         return Part(start + faint / self._rate, samples[faint:])
 
 
@@ -116,8 +118,9 @@ class Heard(NamedTuple):
 class SpokenStream:
     """Find the speech in a stream while its samples come in, by the bundled detector for streams.
 
-    Speech is given out as soon as it is decided, with `PAD` seconds on either side. A pause is given out once somebody speaks
-    again, unless it ends the stretch. The same samples are given out however those of the stream come in.
+    Speech is given out as soon as it is decided, with `PAD` seconds on either side; before it less where that is near silence.
+    A pause is given out once somebody speaks again, unless it ends the stretch. The same samples are given out however those
+    of the stream come in.
 
     Attributes:
         seconds: Seconds of audio that came in.
@@ -174,7 +177,7 @@ class SpokenStream:
             self._start, self._given = 0.0, 0
             if start > EDGE:
                 first = round(start * self._rate)
-                faint = faint_start(self._held[first - self._first : last - self._first])
+                faint = faint_start(self._held[first - self._first : last - self._first], self._rate)
                 self._start, self._given = start + faint / self._rate, first + faint
         last = max(self._given, last)
         heard = Heard(self._start, self._held[self._given - self._first : last - self._first], over)
@@ -203,14 +206,17 @@ def speech_parts(
     yield parts.finish(), parts.seconds
 
 
-def faint_start(samples: np.ndarray) -> int:
-    """Number of samples before the first of samples (n,) that is within `FAINT` dB of the loudest; 0 of digital silence."""
-    from pyspeech.audio.silence import RANGE
+def faint_start(samples: np.ndarray, rate: int) -> int:
+    """Number of samples of near silence that samples (n,) of speech at `rate` Hz begin with.
 
+    All of digital silence, which does not move; then at most `PAD` seconds of what is `FAINT` dB below the loudest of a second.
+    """
     if len(samples) == 0:
         return 0
     levels = np.abs(samples - samples[0])
-    return int(np.argmax(levels >= max(RANGE, 10 ** (FAINT / 20) * levels.max())))
+    still = int(np.argmax(levels > 0))
+    levels = levels[still : still + rate]
+    return still + min(int(np.argmax(levels >= 10 ** (FAINT / 20) * levels.max())), round(PAD * rate))
 
 
 @functools.cache

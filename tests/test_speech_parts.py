@@ -8,7 +8,7 @@ from tiny_asr import babble, save_random_model
 from pyspeech.asr.api import Recognizer
 from pyspeech.asr.recognizer import recognize
 from pyspeech.asr.streaming import StreamingRecognizer
-from pyspeech.speech import EDGE, PAD, SpeechParts, SpokenStream, speech_parts
+from pyspeech.speech import EDGE, PAD, SpeechParts, SpokenStream, faint_start, speech_parts
 
 RATE = 8000
 SHIFT = RATE // 100
@@ -85,6 +85,17 @@ def test_near_silence_before_speech_is_left_out(loud, hum):
         for (start, heard), part in zip(listen(samples, size)[0], parts, strict=True):
             assert start == pytest.approx(part.start, abs=1e-9)
             np.testing.assert_array_equal(heard, part.samples)
+
+
+@pytest.mark.parametrize("click, expected", [(None, 0.1), (2.0, 0.1), (0.5, PAD)])
+def test_a_click_takes_no_speech(click, expected):
+    """What is near silence is told by the first second, and no more than the padding is taken for it."""
+    voice = 0.001 * babble(3.0, RATE)
+    samples = np.concatenate([np.zeros(50), np.full(RATE // 10, 1e-7), voice]).astype(np.float32)
+    if click is not None:
+        samples[round(click * RATE)] = 1.0
+    assert faint_start(samples, RATE) / RATE == pytest.approx(50 / RATE + expected, abs=0.01)
+    assert faint_start(np.zeros(100), RATE) == faint_start(np.zeros(0), RATE) == 0
 
 
 def test_long_speech_is_cut_and_little_is_held(loud):

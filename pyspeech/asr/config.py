@@ -120,7 +120,7 @@ class DataConfig:
     noise: float = 0.0  # share of utterances with noise under them: white, of a room or from noise_dir
     snr_db: list[float] = field(default_factory=lambda: [5.0, 40.0])  # lowest and highest dB from that noise up to the speech
     stored_gb: float = 100.0  # gigabytes of features stored on disk, about 17 h of audio each; the rest is computed in training
-    cache_gigabytes: float = 2.0  # gigabytes of audio kept in memory, where utterances are heard with pauses or noise
+    cache_gigabytes: float = 2.0  # gigabytes of audio kept in memory, of what is not stored, or is heard with pauses or noise
 
     without_effect = ("stored_gb", "cache_gigabytes")
 

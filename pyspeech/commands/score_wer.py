@@ -25,6 +25,7 @@ def main(arguments=None):
     from pyspeech.text.wer import compare, score_utterances, write_errs, write_recogs
 
     utterances = read_utterances(options, options.hypothesis)
+    say_lacking((options.utt2lang, options.utt2spk), [name for name, *_ in utterances])
     bootstrap = {"resample": options.resample, "seed": options.seed}
     scores = score_utterances(utterances, characters=options.cer, **bootstrap)
     if options.baseline:
@@ -90,7 +91,7 @@ def read_utterances(options, hypothesis):
         )
     if extra:
         print(f"warning: {hypothesis}: {len(extra)} without reference, not scored: {some(extra)}", file=sys.stderr)
-    languages, speakers = (read_names(path, references) for path in (options.utt2lang, options.utt2spk))
+    languages, speakers = (read_names(path) for path in (options.utt2lang, options.utt2spk))
     references = {
         name: Said(said.text, languages.get(name, said.language), speakers.get(name, said.speaker))
         for name, said in references.items()
@@ -107,17 +108,20 @@ def read_utterances(options, hypothesis):
     return utterances
 
 
-def read_names(path, references):
-    """{utterance: language or speaker} of a file, with a warning where it lacks some of the references; {} without a file."""
+def read_names(path):
+    """{utterance: language or speaker} of a file; {} without one."""
     from pyspeech.text.transcript_files import read_columns
 
-    if path is None:
-        return {}
-    names = read_columns(path)
-    lacking = [name for name in references if name not in names]
-    if lacking:
-        print(f"warning: {path}: lacks {len(lacking)} of {len(references)} utterances: {some(lacking)}", file=sys.stderr)
-    return names
+    return {} if path is None else read_columns(path)
+
+
+def say_lacking(paths, utterances):
+    """Warn of files of languages or speakers that lack some of the utterances; None: no such file."""
+    for path in filter(None, paths):
+        names = read_names(path)
+        lacking = [name for name in utterances if name not in names]
+        if lacking:
+            print(f"warning: {path}: lacks {len(lacking)} of {len(utterances)} utterances: {some(lacking)}", file=sys.stderr)
 
 
 def with_rates(scores):

@@ -106,8 +106,8 @@ def say_errors(path: str, failed: list[str]) -> Iterator[None]:
         logging.error("%s", error)
         traceback.clear_frames(error.__traceback__)  # soxr complains of what they hold to the end of the program
     except OSError as error:
-        if error.errno == errno.ENOSPC and not error.filename:  # files are written under their names
-            raise UserError(f"standard output: {error.strerror}") from error
+        if error.errno == errno.ENOSPC and not error.filename:  # what the results go to, whoever knows its name
+            raise
         logging.error("%s: %s", error.filename or path, error.strerror or error)
         traceback.clear_frames(error.__traceback__)
     except Exception:  # a fault of this program: say where
@@ -214,7 +214,8 @@ def exit_after(main: Callable[[], int | str | None]) -> NoReturn:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             status = 1
         elif isinstance(error, OSError):
-            status = "error: " + ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
+            name = error.filename or ("standard output" if error.errno == errno.ENOSPC else None)
+            status = "error: " + ": ".join(str(part) for part in (name, error.strerror or error) if part)
         else:
             raise
     sys.exit(status)

@@ -27,7 +27,8 @@ class UtteranceReader:
 
     def __call__(self, cut: Cut) -> np.ndarray:
         """UserError that names the cut where it cannot be read or holds no samples."""
-        kept = self.cache.get(_audio_of(cut), lambda: self._read(cut))
+        audio = _audio_of(cut)
+        kept = self._read(cut) if audio is None else self.cache.get(audio, lambda: self._read(cut))
         return kept / np.float32(32768) if kept.dtype == np.int16 else kept
 
     def _read(self, cut):
@@ -41,10 +42,11 @@ class UtteranceReader:
 
 
 def _audio_of(cut):
-    """What tells the audio of a cut from that of others. Ids do not: two sets may have recordings of the same name."""
-    if not hasattr(cut, "recording"):  # mixed
-        return cut.id
-    recording = cut.recording
+    """What tells the audio of a cut from that of others; None of a cut of several. Ids do not: two sets may have recordings of
+    the same name."""
+    recording = getattr(cut, "recording", None)
+    if recording is None:
+        return None
     sources = tuple(str(source.source) for source in recording.sources)
     return recording.id, sources, repr(recording.transforms), repr(cut.channel), cut.start, cut.duration
 

@@ -38,3 +38,6 @@ def test_the_cache_changes_nothing(tmp_path, rng, monkeypatch):
     for cut in (same_name, loud.perturb_volume(0.5, affix_id=False)):
         assert cut.recording_id == loud.recording_id and cut.duration == loud.duration
         assert np.array_equal(kept(cut), read(cut)) and not np.array_equal(kept(cut), kept(loud))
+    # Cuts that lhotse mixes are made anew each time.
+    padded = [loud.pad(seconds, preserve_id=True) for seconds in (1.0, 1.5)]
+    assert [len(kept(cut)) for cut in padded] == [16000, 24000]

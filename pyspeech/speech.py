@@ -11,9 +11,7 @@ import numpy as np
 
 # All of 1,555 clips of genuine and fake speech have a frame above it; of nine noises and tones of 5 s only a sweep has.
 THRESHOLD = 0.2
-PAD = (
-    0.15  # seconds kept on either side of speech, at most: with less onsets are lost, with more the noise before them disturbs
-)
+PAD = 0.15  # seconds kept on either side of speech at most: with less onsets are lost, more noise before them disturbs
 FAINT = -50.0  # dB of the loudest sample: fainter ones before speech are left out, as near silence disturbs recognisers
 EDGE = 0.3  # seconds: shorter stretches without speech at the ends of a recording stay
 HEARD_AT_ONCE = 0.02  # seconds of a stream: what is decided does not depend on how its samples come in

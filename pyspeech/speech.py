@@ -207,14 +207,14 @@ def speech_parts(
 def faint_start(samples: np.ndarray, rate: int) -> int:
     """Number of samples of near silence that samples (n,) of speech at `rate` Hz begin with.
 
-    All of digital silence, which does not move; then at most `PAD` seconds of what is `FAINT` dB below the loudest of a second.
+    All of digital silence, which does not move; then at most `EDGE` seconds of what is `FAINT` dB below the loudest of a second.
     """
     if len(samples) == 0:
         return 0
     levels = np.abs(samples - samples[0])
     still = int(np.argmax(levels > 0))
     levels = levels[still : still + rate]
-    return still + min(int(np.argmax(levels >= 10 ** (FAINT / 20) * levels.max())), round(PAD * rate))
+    return still + min(int(np.argmax(levels >= 10 ** (FAINT / 20) * levels.max())), round(EDGE * rate))
 
 
 @functools.cache

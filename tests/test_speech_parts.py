@@ -87,9 +87,9 @@ def test_near_silence_before_speech_is_left_out(loud, hum):
             np.testing.assert_array_equal(heard, part.samples)
 
 
-@pytest.mark.parametrize("click, expected", [(None, 0.1), (2.0, 0.1), (0.5, PAD)])
+@pytest.mark.parametrize("click, expected", [(None, 0.1), (2.0, 0.1), (0.5, EDGE)])
 def test_a_click_takes_no_speech(click, expected):
-    """What is near silence is told by the first second, and no more than the padding is taken for it."""
+    """What is near silence is told by the first second, and no more than a short edge is taken for it."""
     voice = 0.001 * babble(3.0, RATE)
     samples = np.concatenate([np.zeros(50), np.full(RATE // 10, 1e-7), voice]).astype(np.float32)
     if click is not None:

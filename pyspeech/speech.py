@@ -207,7 +207,7 @@ def speech_parts(
 def faint_start(samples: np.ndarray, rate: int) -> int:
     """Number of samples of near silence that samples (n,) of speech at `rate` Hz begin with.
 
-    All of digital silence, which does not move; then at most `EDGE` seconds of what is `FAINT` dB below the loudest of a second.
+    All of digital silence, then at most `EDGE` seconds of what is `FAINT` dB below the loudest of a second.
     """
     if len(samples) == 0:
         return 0

@@ -24,12 +24,14 @@ def main(arguments=None):
     options = parser().parse_args(arguments)
     from pyspeech.text.wer import compare, score_utterances, write_errs, write_recogs
 
-    utterances = read_utterances(options, options.hypothesis)
-    say_lacking((options.utt2lang, options.utt2spk), [name for name, *_ in utterances])
+    columns = [read_names(path) for path in (options.utt2lang, options.utt2spk)]
+    utterances = read_utterances(options, options.hypothesis, columns)
+    for path, names in zip((options.utt2lang, options.utt2spk), columns, strict=True):
+        say_lacking(path, names, [name for name, *_ in utterances])
     bootstrap = {"resample": options.resample, "seed": options.seed}
     scores = score_utterances(utterances, characters=options.cer, **bootstrap)
     if options.baseline:
-        scores["against_baseline"] = compare(read_utterances(options, options.baseline), utterances, **bootstrap)
+        scores["against_baseline"] = compare(read_utterances(options, options.baseline, columns), utterances, **bootstrap)
     if options.json:
         write_json(options.json, with_rates(scores))
     if options.errs:
@@ -67,8 +69,11 @@ def parser():
     return parser
 
 
-def read_utterances(options, hypothesis):
-    """Return the utterances as pyspeech.text.wer describes them; missing and extra ones are warned of, a line each."""
+def read_utterances(options, hypothesis, columns):
+    """Return the utterances as pyspeech.text.wer describes them; missing and extra ones are warned of, a line each.
+
+    columns: {utterance: language} and {utterance: speaker}, beyond what the references say.
+    """
     from pyspeech.text.reference_marks import resolved
     from pyspeech.text.transcript_files import Said, matched, read_transcripts
 
@@ -91,7 +96,7 @@ def read_utterances(options, hypothesis):
         )
     if extra:
         print(f"warning: {hypothesis}: {len(extra)} without reference, not scored: {some(extra)}", file=sys.stderr)
-    languages, speakers = (read_names(path) for path in (options.utt2lang, options.utt2spk))
+    languages, speakers = columns
     references = {
         name: Said(said.text, languages.get(name, said.language), speakers.get(name, said.speaker))
         for name, said in references.items()
@@ -115,13 +120,11 @@ def read_names(path):
     return {} if path is None else read_columns(path)
 
 
-def say_lacking(paths, utterances):
-    """Warn of files of languages or speakers that lack some of the utterances; None: no such file."""
-    for path in filter(None, paths):
-        names = read_names(path)
-        lacking = [name for name in utterances if name not in names]
-        if lacking:
-            print(f"warning: {path}: lacks {len(lacking)} of {len(utterances)} utterances: {some(lacking)}", file=sys.stderr)
+def say_lacking(path, names, utterances):
+    """Warn where a file of languages or speakers lacks some of the utterances; path None: there is none."""
+    lacking = [name for name in utterances if name not in names]
+    if path is not None and lacking:
+        print(f"warning: {path}: lacks {len(lacking)} of {len(utterances)} utterances: {some(lacking)}", file=sys.stderr)
 
 
 def with_rates(scores):

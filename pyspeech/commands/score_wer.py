@@ -24,7 +24,7 @@ def main(arguments=None):
     options = parser().parse_args(arguments)
     from pyspeech.text.wer import compare, score_utterances, write_errs, write_recogs
 
-    columns = [read_names(path) for path in (options.utt2lang, options.utt2spk)]
+    columns = read_columns(options)
     utterances = read_utterances(options, options.hypothesis, columns)
     for path, names in zip((options.utt2lang, options.utt2spk), columns, strict=True):
         say_lacking(path, names, [name for name, *_ in utterances])
@@ -69,10 +69,15 @@ def parser():
     return parser
 
 
+def read_columns(options):
+    """Return {utterance: language} of --utt2lang and {utterance: speaker} of --utt2spk."""
+    return [read_names(path) for path in (options.utt2lang, options.utt2spk)]
+
+
 def read_utterances(options, hypothesis, columns):
     """Return the utterances as pyspeech.text.wer describes them; missing and extra ones are warned of, a line each.
 
-    columns: {utterance: language} and {utterance: speaker}, beyond what the references say.
+    columns: what read_columns returns, beyond what the references say.
     """
     from pyspeech.text.reference_marks import resolved
     from pyspeech.text.transcript_files import Said, matched, read_transcripts

@@ -7,7 +7,7 @@ import pytest
 from pyspeech.asr.hypotheses import Word
 from pyspeech.asr.recognizer import Alternative, Recognition
 from pyspeech.asr.transcripts import FORMATS, Transcript, render
-from pyspeech.commands.score_wer import parser, read_utterances
+from pyspeech.commands.score_wer import parser, read_columns, read_utterances
 from pyspeech.errors import UserError
 from pyspeech.text.reference_marks import best_reading, parse_marks
 from pyspeech.text.transcript_files import read_transcripts
@@ -38,10 +38,14 @@ def transcript(name, text):
     return Transcript(name, [segment], 3.0)
 
 
+def utterances_of(options):
+    return read_utterances(options, options.hypothesis, read_columns(options))
+
+
 def counts(reference, hypothesis, *options):
     """(words, errors, substitutions, deletions, insertions)"""
     options = parser().parse_args([str(reference), str(hypothesis), *options])
-    average = score_utterances(read_utterances(options, options.hypothesis))["average"]
+    average = score_utterances(utterances_of(options))["average"]
     return tuple(average[key] for key in ("words", "errors", "sub", "del", "ins"))
 
 
@@ -82,7 +86,7 @@ def test_languages_of_our_json_are_predictions(tmp_path):
     hyp = write(tmp_path / "hyp.json", ours("a", "x", "en-IN") + ours("b", "y", "hi-IN"))
     languages = write(tmp_path / "utt2lang", "a en-IN\nb en-IN\n")
     options = parser().parse_args([str(write(tmp_path / "ref", "a x\nb y\n")), str(hyp), "--utt2lang", str(languages)])
-    assert score_utterances(read_utterances(options, options.hypothesis))["lid"]["accuracy"] == {"en-IN": 0.5}
+    assert score_utterances(utterances_of(options))["lid"]["accuracy"] == {"en-IN": 0.5}
 
 
 # What sclite 2.10 counts: correct words, substitutions, deletions, insertions; without and with -D.
@@ -148,7 +152,7 @@ def test_words_with_times_against_segments_as_sclite_counts_them(tmp_path):
     files = write(tmp_path / "ref.stm", STM), write(tmp_path / "hyp.ctm", CTM)
     assert counts(*files) == (7, 4, 1, 1, 2)
     options = parser().parse_args([str(file) for file in files])
-    assert [utterance[2] for utterance in read_utterances(options, options.hypothesis)] == ["spk1", "spk1", "spk3"]
+    assert [utterance[2] for utterance in utterances_of(options)] == ["spk1", "spk1", "spk3"]
     assert counts(write(tmp_path / "one.stm", STM.replace("rec A", "rec 1").replace("rec B", "rec 2")), files[1])[0] == 7
 
 

@@ -7,11 +7,11 @@ VOWELS = [(700, 1200, 2500), (300, 2200, 2900), (350, 800, 2300), (500, 1800, 25
 STEP = 0.12  # seconds from vowel to vowel
 
 
-def voice(seconds, rate=16000, seed=0):
-    """float32 (N,): pulses of a moving pitch through the formants of one vowel after the other, with a little hiss."""
+def voice(seconds, rate=16000, seed=0, pitch=120):
+    """float32 (N,): pulses of a pitch that moves around `pitch` Hz, through formants of one vowel after the other; hiss."""
     rng, size, step = np.random.default_rng(seed), round(seconds * rate), round(STEP * rate)
     times = np.arange(size) / rate
-    phase = np.cumsum(120 * (1 + 0.15 * np.sin(2 * np.pi * 0.7 * times) + 0.05 * np.sin(2 * np.pi * 2.3 * times))) / rate
+    phase = np.cumsum(pitch * (1 + 0.15 * np.sin(2 * np.pi * 0.7 * times) + 0.05 * np.sin(2 * np.pi * 2.3 * times))) / rate
     source = lfilter([1], [1, -0.95], np.diff(np.floor(phase), prepend=0) + 0.02 * rng.standard_normal(size))
     spoken = np.zeros(size)
     for begin in range(0, size, step):

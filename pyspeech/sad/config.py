@@ -28,6 +28,8 @@ class NetworkConfig:
     outputs: int = 10  # number of outputs whose maximum is the speech score
     segment_length: int = 5  # frames in a segment of the segment RNN
     segment_shift: int = 1  # frames from segment to segment, at most segment_length
+    # score the spectrum with frequencies times this too, for higher voices than in training, 0.5 to below 1; 0: off (the paper)
+    lowered: float = 0.0
     lookahead: int = 5  # frames behind a frame that the causal GRU hears before it decides, beyond those of the CNN
 
     def check(self) -> None:
@@ -46,6 +48,8 @@ class NetworkConfig:
         for name in ("cnn_channels", "outputs", "segment_length", "segment_shift"):
             require(name, getattr(self, name) >= 1, "at least 1")
         require("lookahead", self.lookahead >= 0, "0 or more")
+        possible = self.lowered == 0 or 0.5 <= self.lowered < 1 and not NETWORKS[self.temporal].causal
+        require("lowered", possible, "0.5 to below 1, or 0, as of causal networks")
         require(
             "segment_shift",
             self.segment_shift <= self.segment_length,

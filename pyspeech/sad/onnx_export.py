@@ -11,7 +11,6 @@ short-time Fourier transform is a product with its matrix.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -19,9 +18,10 @@ from pathlib import Path
 import torch
 from torch.nn import functional
 
+from pyspeech.features.stft import MatrixStft
 from pyspeech.model_file import write_onnx
 from pyspeech.onnx_graph import trace
-from pyspeech.sad.config import KIND, OperatingPoint, StftConfig
+from pyspeech.sad.config import KIND, OperatingPoint
 from pyspeech.sad.networks import SadNetwork
 from pyspeech.sad.piece_network import scoring_network
 from pyspeech.sad.pieces import first_state, state_shapes
@@ -64,29 +64,3 @@ def _chunk(network):
         outputs.append(f"next_{name}")
         axes[name] = axes[outputs[-1]] = {state.dim() - 2: name} if grows else {}
     return inputs, outputs, axes
-
-
-class MatrixStft(torch.nn.Module):
-    """`MagnitudeStft` as a product with the matrix of the windowed transform."""
-
-    basis: torch.Tensor
-
-    def __init__(self, config: StftConfig) -> None:
-        super().__init__()
-        self.shift, self.num_bins = config.shift, config.num_bins
-        bins = torch.arange(config.num_bins, dtype=torch.float64)[:, None]
-        angles = 2 * math.pi / config.n_fft * bins * torch.arange(config.window)
-        window = torch.hann_window(config.window).double()
-        self.register_buffer("basis", torch.cat([angles.cos() * window, angles.sin() * window]).float()[:, None])
-
-    def forward(self, samples: torch.Tensor, num_frames: torch.Tensor) -> torch.Tensor:
-        """samples (1, N), at least a window -> (1, num_frames, bins); the last whole frame is repeated."""
-        parts = torch.nn.functional.conv1d(samples[:, None], self.basis, stride=self.shift).square()
-        magnitudes = (parts[:, : self.num_bins] + parts[:, self.num_bins :]).sqrt().transpose(1, 2)
-        frames = torch.arange(num_frames)  # pyright: ignore[reportCallIssue, reportArgumentType]
-        return magnitudes[:, frames.clamp(max=magnitudes.shape[1] - 1)]
-
-    def magnitudes(self, frames: torch.Tensor) -> torch.Tensor:
-        """As `MagnitudeStft.magnitudes`."""
-        parts = (frames @ self.basis[:, 0].T).square()
-        return (parts[:, :, : self.num_bins] + parts[:, :, self.num_bins :]).sqrt()

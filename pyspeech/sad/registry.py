@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspeech.sad.config import NetworkConfig
 
-COMMON = ("compress", "context_seconds", "channels", "outputs")  # options of every network
+COMMON = ("compress", "context_seconds", "channels", "outputs", "lowered")  # options of every network
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ ACCEPTED = {
         "LossConfig.lid_scale": ["0"],
         "MfccConfig.prior_frames": ["0"],
         "NetworkConfig.lookahead": ["0"],
+        "NetworkConfig.lowered": ["0"],
         "StatisticalConfig.glide_nats": ["0"],
         "StatisticalConfig.glide_share": ["0"],
         "StatisticalConfig.high_pass": ["0"],

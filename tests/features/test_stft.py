@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from pyspeech.errors import UserError
-from pyspeech.features.stft import MagnitudeStft, StftConfig
+from pyspeech.features.stft import MagnitudeStft, MatrixStft, StftConfig
 
 
 def plain_stft(samples, config):
@@ -58,3 +58,24 @@ def test_scales_with_the_signal():
 def test_impossible_sizes_are_named():
     with pytest.raises(UserError, match="window=600.*n_fft=512"):
         MagnitudeStft(StftConfig(window=600))
+
+
+def test_as_a_matrix_it_is_the_same():
+    config = StftConfig(n_fft=64, window=50, shift=20)
+    samples = torch.randn(1, 1003)
+    magnitudes = MagnitudeStft(config)(samples)
+    assert torch.allclose(MatrixStft(config)(samples, torch.tensor(magnitudes.shape[1])), magnitudes, atol=1e-4)
+
+
+@pytest.mark.parametrize("hertz", [300, 1000, 2500])
+def test_what_is_lowered_is_as_much_lower(hertz):
+    config = StftConfig(sampling_rate=8000, n_fft=256, window=256, shift=160)
+    tone = torch.sin(2 * np.pi * hertz / 8000 * torch.arange(4000, dtype=torch.float64)).float()[None]
+    magnitudes = MatrixStft(config, 0.7)(tone, torch.tensor(20))[0]
+    assert ((magnitudes.argmax(dim=1) * 8000 / 256 - 0.7 * hertz).abs() < 16).all()
+
+
+def test_above_what_is_lowered_is_its_mirror():
+    config = StftConfig(sampling_rate=8000, n_fft=256, window=256, shift=160)
+    magnitudes = MatrixStft(config, 0.5)(torch.randn(1, 4000), torch.tensor(20))[0]
+    assert torch.allclose(magnitudes, magnitudes.flip(1), atol=1e-3)

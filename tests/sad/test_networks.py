@@ -1,17 +1,21 @@
 """The SAD networks: sizes of the paper, edges, padding, gain, steady signals; chunked scoring against the whole; the file."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from pyspeech.errors import UserError
+from pyspeech.features.stft import MatrixStft
+from pyspeech.sad import piece_network
 from pyspeech.sad.checkpoint import load_model, save_model
 from pyspeech.sad.collectors import ChunkCollector, PieceCollector
 from pyspeech.sad.config import NetworkConfig, StftConfig
 from pyspeech.sad.decoding import score_blocks, score_samples, score_stream
 from pyspeech.sad.networks import SadNetwork
 from pyspeech.sad.normalisation import normalise, normalise_on
-from pyspeech.sad.piece_network import fuse
+from pyspeech.sad.piece_network import fuse, scoring_network
 from pyspeech.sad.pieces import Geometry
 
 SYSTEMS = ("cnn", "rnn", "seg_rnn", "causal_rnn")
@@ -298,6 +302,33 @@ def test_a_model_comes_back_from_its_file(tmp_path):
     np.testing.assert_array_equal(score_samples(loaded, radio(2)), score_samples(model, radio(2)))
 
 
+def test_what_the_lowered_spectrum_adds():
+    """0.5 less than it says, in log odds, and no more than 4 above the spectrum as it is."""
+    plain, lowered = torch.tensor([[0.9, 0.1], [0.1, 0.8], [0.002, 0.998]]).T.logit()
+    found = piece_network.with_lowered(plain.sigmoid(), lowered.sigmoid()).logit()
+    torch.testing.assert_close(found, torch.stack([plain[0], lowered[1] - 0.5, plain[2] + 4]), atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("temporal", ["cnn", "rnn", "seg_rnn"])
+def test_a_network_hears_the_lowered_spectrum_too(temporal, monkeypatch):
+    """As a network that hears it alone; what is surer counts."""
+    monkeypatch.setattr(piece_network, "LOWERED_MARGIN", 0.02)  # untrained networks hear little difference
+    model, samples = make_model(temporal), radio(2.5)
+    plain, both = score_samples(model, samples), score_samples(with_lowered(model, 0.7), samples)
+    alone = scoring_network(model)
+    alone.stft = MatrixStft(model.stft.config, 0.7)
+    odds = 1 / (1 / score_samples(alone, samples) - 1) / np.exp(0.02)
+    assert 0 < (both > plain).sum() < len(both)
+    np.testing.assert_allclose(both, np.maximum(plain, odds / (1 + odds)), atol=1e-5)
+
+
+def with_lowered(model, factor):
+    """The same network, which scores the lowered spectrum too."""
+    other = SadNetwork(replace(model.config, lowered=factor), model.stft.config).eval()
+    other.load_state_dict(model.state_dict())
+    return other
+
+
 @pytest.mark.parametrize(
     "option, value",
     [
@@ -307,8 +338,15 @@ def test_a_model_comes_back_from_its_file(tmp_path):
         ("rnn_size", 3),
         ("rnn_merge", "mean"),
         ("segment_shift", 6),
+        ("lowered", 0.4),
+        ("lowered", 1.0),
     ],
 )
 def test_impossible_options_are_named(option, value):
     with pytest.raises(UserError, match=option):
         SadNetwork(NetworkConfig(**{option: value}))
+
+
+def test_a_causal_network_has_no_lowered_spectrum():
+    with pytest.raises(UserError, match="lowered=0.7: expected 0.5 to below 1, or 0, as of causal networks"):
+        NetworkConfig(temporal="causal_rnn", lowered=0.7).check()

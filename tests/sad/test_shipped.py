@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 import soundfile
 from recipe_harness import ROOT
+from tiny_voice import voice
 
 from pyspeech.errors import UserError
 from pyspeech.sad.detector import BUNDLED, load_detector, load_scorer
+from pyspeech.sad.segments import total
 from pyspeech.sad.streaming import load_stream
 
 RATE = 8000
@@ -49,6 +51,14 @@ def test_what_is_no_speech(detectors, samples, rate, tmp_path):
     soundfile.write(path, samples, rate, subtype="FLOAT")
     for detect in detectors.values():
         assert len(detect(path).segments) == 0
+
+
+@pytest.mark.parametrize("pitch", [80, 120, 350, 500])
+def test_voices_of_all_pitches_are_found(detectors, pitch):
+    silence = np.zeros(RATE, np.float32)
+    for seed in range(5):
+        samples = np.concatenate([silence, voice(6, RATE, seed, pitch), silence])
+        assert total(detectors["shipped", "turns"].detect_blocks([samples]).segments) > 0.85 * 6
 
 
 def test_no_samples_are_one_line(detectors, tmp_path):

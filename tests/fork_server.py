@@ -24,8 +24,9 @@ from select import select
 from kill_harness import end_with
 
 # What takes recipes and tools long to import. Nothing of this repository, and nothing that starts threads.
-PACKAGES = """torch torch.utils.tensorboard torchaudio lhotse k2 omegaconf scipy.signal scipy.stats soundfile matplotlib.pyplot
-    sentencepiece onnxruntime""".split()
+# torch 2 imports torch._dynamo with the first optimizer.
+PACKAGES = """torch torch._dynamo torch.utils.tensorboard torchaudio lhotse k2 omegaconf scipy.signal scipy.stats soundfile
+    matplotlib.pyplot sentencepiece onnxruntime""".split()
 
 
 class Command:

@@ -13,6 +13,7 @@ from pyspeech.sad.registry import NETWORKS
 
 KIND = Kind("SAD network", "fearless", "exp/NAME/models/SYSTEM")
 SMOOTHINGS = ("none", "median", "hmm")
+BRIEF = 2.0  # seconds: recordings that are shorter are often single words
 SECONDS = ("min_silence", "min_speech", "pad", "pad_before", "pad_after", "max_speech")  # of an operating point
 
 
@@ -64,6 +65,7 @@ class OperatingPoint:
     threshold: float = 0.5  # score above which a frame is speech, 0 to 1
     smoothing: str = "none"  # smoothing of the frame decisions (smoothing.py): none, median or hmm
     peak: float = 0.0  # drop stretches of speech without a frame that scores above this (hysteresis), 0 to 1; 0: off
+    brief_peak: float | None = None  # peak of recordings under 2 s, often single words, which score less; null: peak
     min_silence: float = 0.0  # fill pauses shorter than this, in seconds
     min_speech: float = 0.0  # then drop segments shorter than this, in seconds
     pad: float = 0.0  # then add this many seconds before and after each segment
@@ -77,11 +79,15 @@ class OperatingPoint:
         before, after = (self.pad if one is None else one for one in (self.pad_before, self.pad_after))
         return before, after
 
+    def peak_of(self, seconds: float) -> float:
+        """The peak for a recording of this length."""
+        return self.peak if self.brief_peak is None or seconds >= BRIEF else min(self.peak, self.brief_peak)
+
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
         require = requirement("operating point", self)
-        for name in ("threshold", "peak"):
-            require(name, 0 <= getattr(self, name) <= 1, "0 to 1")
+        for name in ("threshold", "peak", "brief_peak"):
+            require(name, getattr(self, name) is None or 0 <= getattr(self, name) <= 1, "0 to 1")
         require("smoothing", self.smoothing in SMOOTHINGS, f"one of {', '.join(SMOOTHINGS)}")
         for name in SECONDS:
             require(name, getattr(self, name) is None or 0 <= getattr(self, name) < math.inf, "seconds, 0 or more")

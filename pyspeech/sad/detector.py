@@ -221,6 +221,8 @@ def choose_point(
         raise UserError(f"max_speech {given['max_speech']:g}: expected at least {SHORTEST_LIMIT:g} s, or 0 for no limit")
     if "threshold" in given:
         given.setdefault("peak", 0.0)
+    if "peak" in given:
+        given = {"brief_peak": None, **given}
     if "pad" in given:
         given = {"pad_before": None, "pad_after": None, **given}
     return replace(points[name or next(iter(points))], **given)  # pyright: ignore[reportArgumentType]
@@ -241,8 +243,8 @@ def _by_statistics(config, threshold, blocks):
 
 def _by_network(scorer, point, blocks):
     from pyspeech.sad.decoding import score_stream
-    from pyspeech.sad.smoothing import decide
+    from pyspeech.sad.smoothing import decide_at
 
     scores = score_stream(scorer, blocks)
     stft = scorer.stft_config
-    return decide(scores, point.threshold, point.smoothing, point.peak), scores, stft.frame_shift, stft.frame_offset
+    return decide_at(scores, point, stft.frame_shift), scores, stft.frame_shift, stft.frame_offset

@@ -22,8 +22,13 @@ def find_speech(
     scores: ArrayLike, point: OperatingPoint, frame_shift: float, duration: float | None = None, offset: float = 0.0
 ) -> np.ndarray:
     """Speech segments (n, 2), seconds, of frame scores (T,) at an operating point; the others as of `frames_to_segments`."""
-    decisions = decide(scores, point.threshold, point.smoothing, point.peak)
+    decisions = decide_at(scores, point, frame_shift)
     return decided_segments(decisions, point, frame_shift, duration, offset, scores)
+
+
+def decide_at(scores: ArrayLike, point: OperatingPoint, frame_shift: float) -> np.ndarray:
+    """`decide` for the frame scores (T,) of a whole recording at an operating point; frame_shift: seconds."""
+    return decide(scores, point.threshold, point.smoothing, point.peak_of(np.size(scores) * frame_shift))
 
 
 def decide(scores: ArrayLike, threshold: float, smoothing: str = "none", peak: float = 0.0) -> np.ndarray:

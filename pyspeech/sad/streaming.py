@@ -201,7 +201,8 @@ class NetworkDecider:
 
     def __init__(self, scorer: Scorer, point: OperatingPoint) -> None:
         stft = scorer.stft_config
-        self._scorer, self._decisions = scorer, OnlineDecisions(point.threshold, point.smoothing, point.peak)
+        self._scorer, self._point, self._decisions = scorer, point, None
+        self._early = np.zeros(0, np.float32)  # scores of what may be a brief recording
         self._state = None  # that a causal network gives from piece to piece
         hop = CAUSAL_HOP_SECONDS if scorer.causal else HOP_SECONDS
         self._pieces = collector(scorer, round(hop / stft.frame_shift))
@@ -213,15 +214,26 @@ class NetworkDecider:
 
     def finish(self) -> Decided:
         decisions, scores = self._decide(self._pieces.finish())
-        return np.concatenate([decisions, self._decisions.finish()]), scores
+        rest = self._decide_scores(np.zeros(0, np.float32), last=True)
+        return np.concatenate([decisions, rest, self._decisions.finish()]), scores  # pyright: ignore[reportOptionalMemberAccess]
 
     def _decide(self, pieces):
         decisions, scores = [np.zeros(0, bool)], [np.zeros(0, np.float32)]
         for piece in pieces:
             found, self._state = self._scorer.score_piece(*piece, state=self._state)
-            decisions.append(self._decisions.add(found))
+            decisions.append(self._decide_scores(found))
             scores.append(found)
         return np.concatenate(decisions), np.concatenate(scores)
+
+    def _decide_scores(self, scores, last=False):
+        """Decisions on further scores; none while the recording may still be a brief one, with another peak."""
+        if self._decisions is None:
+            self._early = scores = np.concatenate([self._early, scores])
+            peak = self._point.peak_of(len(scores) * self.frame_shift)
+            if peak != self._point.peak and not last:
+                return np.zeros(0, bool)
+            self._decisions = OnlineDecisions(self._point.threshold, self._point.smoothing, peak)
+        return self._decisions.add(scores)
 
 
 class CausalStatistical:

@@ -1,17 +1,20 @@
 """From scores to decisions, and the threshold sweep against the official scorer's figures at each threshold."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pyspeech.errors import UserError
+from pyspeech.sad.config import OperatingPoint
 from pyspeech.sad.scoring import score_pair
 from pyspeech.sad.segments import frames_to_segments
 from pyspeech.sad.smoothing import (
     SMOOTHINGS,
     decide,
     decide_thresholds,
+    find_speech,
     hmm_smooth,
     hmm_smooth_thresholds,
     majority,
@@ -63,6 +66,16 @@ def test_stretches_without_a_peak_are_no_speech(rng, smoothing):
         frames = list(stretch)
         assert (found[frames] == (speech and scores[frames].max() > 0.9)).all()
     assert 0 < found.sum() < plain.sum()
+
+
+@pytest.mark.parametrize("frames, found", [(99, True), (100, False)])
+def test_a_brief_recording_needs_a_lower_peak(frames, found):
+    scores = np.full(frames, 0.1)
+    scores[20:40] = 0.75
+    point = OperatingPoint(0.4, peak=0.93, brief_peak=0.7)
+    assert (len(find_speech(scores, point, 0.02)) > 0) == found
+    assert len(find_speech(scores, replace(point, brief_peak=None), 0.02)) == 0
+    assert len(find_speech(scores, replace(point, peak=0.5), 0.02)) == 1  # no higher one
 
 
 def test_unknown_smoothing():

@@ -61,6 +61,25 @@ def test_voices_of_all_pitches_are_found(detectors, pitch):
         assert total(detectors["shipped", "turns"].detect_blocks([samples]).segments) > 0.85 * 6
 
 
+def test_single_words_are_found(detectors):
+    words = [voice(0.4, RATE, seed, pitch) for seed in range(10) for pitch in (80, 120, 200, 300)]
+    found = [len(detectors["shipped", "turns"].detect_blocks([samples]).segments) for samples in words]
+    assert np.count_nonzero(found) >= 34
+
+
+@pytest.mark.parametrize("seconds", [0.4, 1.0, 1.97, 1.99, 2.0, 2.5])
+def test_a_stream_of_a_word_is_decided_as_the_file(detectors, seconds):
+    found = 0
+    for seed in range(4):
+        samples = voice(seconds, RATE, seed)
+        stream = load_stream("shipped")
+        parts = [stream.add(samples[start : start + 800]) for start in range(0, len(samples), 800)]
+        segments = np.concatenate([*parts, stream.finish()])
+        np.testing.assert_array_equal(segments, detectors["shipped", "turns"].detect_blocks([samples]).segments)
+        found += len(segments)
+    assert found
+
+
 def test_no_samples_are_one_line(detectors, tmp_path):
     soundfile.write(tmp_path / "no samples.wav", np.zeros(0), RATE)
     with pytest.raises(UserError, match="no samples.wav: holds no samples"):

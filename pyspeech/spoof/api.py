@@ -148,7 +148,8 @@ class FakeDetector:
 
     Attributes:
         sampling_rate: Hz at which it listens; audio of other rates is resampled.
-        threshold: Score from which a recording counts as genuine.
+        threshold: Score from which a recording counts as genuine. In telephone bandwidth the bundled detector has a lower one,
+            unless it was given: see the `FakeScore`.
     """
 
     def __init__(
@@ -182,10 +183,11 @@ class FakeDetector:
             if threshold is not None:
                 raise UserError(f"threshold {threshold}, prior {prior}: expected one of them, from which the other follows")
             threshold = threshold_of(prior)
-        self.detector, beyond = _load(model, device, own_calibration)
+        self.detector, beyond, step = _load(model, device, own_calibration)
         own_threshold = float(self.detector.calibration.log_likelihood_ratio(self.detector.threshold))
         self.force, self._neutral = force, own_threshold + beyond
         self.threshold = own_threshold if threshold is None else threshold
+        self._telephone_threshold = own_threshold - step if threshold is None else threshold
         self.sampling_rate: int = self.detector.sampling_rate
 
     @classmethod
@@ -254,7 +256,8 @@ class FakeDetector:
             scores = heard.calibrated(scores, self._neutral)
         windows = [(*span, value) for span, value in zip(limits.tolist(), scores.tolist(), strict=True)]
         seconds = heard.watched.count / self.sampling_rate
-        return FakeScore(name, float(scores.mean()), self.threshold, seconds, windows, heard.notes())
+        threshold = self._telephone_threshold if heard.narrow else self.threshold
+        return FakeScore(name, float(scores.mean()), threshold, seconds, windows, heard.notes())
 
 
 @overload
@@ -294,14 +297,15 @@ def anonymize(
 
 @naming_extras()
 def _load(model, device, own):
-    """(the Detector of a folder, of an ONNX file, or the bundled one, how far above its threshold scores say nothing).
+    """(the Detector of a folder, of an ONNX file, or the bundled one, how far above its threshold scores say nothing, how far
+    below it genuine begins over the telephone).
 
     own: with the calibration beside it, which knows how long the recordings are.
     """
     from pyspeech.compat import check_device
     from pyspeech.model_file import MODEL_FILE, ONNX_FILE, find_model
     from pyspeech.spoof.config import KIND
-    from pyspeech.spoof.heard import NEUTRAL
+    from pyspeech.spoof.heard import NEUTRAL, TELEPHONE_STEP
     from pyspeech.spoof.onnx_network import SHIPPED, load_onnx
     from pyspeech.spoof.own_calibration import with_own
 
@@ -319,4 +323,5 @@ def _load(model, device, own):
 
         found = load_model(path, named_device(device, option="device"))
     chosen = with_own(found, path) if own else found
-    return chosen, NEUTRAL if chosen is found and path.parent.samefile(SHIPPED.parent) else 0.0
+    bundled = chosen is found and path.parent.samefile(SHIPPED.parent)
+    return chosen, *((NEUTRAL, TELEPHONE_STEP) if bundled else (0.0, 0.0))

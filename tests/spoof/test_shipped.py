@@ -54,6 +54,21 @@ def test_what_it_says_without_a_model(rate, seconds, windows, tmp_path):
     assert len(found["windows"]) == windows  # of ten seconds, some five apart, the last at the end
 
 
+def test_genuine_begins_lower_over_the_telephone(tmp_path):
+    """Of the bundled detector alone, and unless a threshold is given; a score is what it is."""
+    wide, narrow = voice(3), (voice(3, 8000), 8000)
+    detector = FakeDetector()
+    found = detector.score([(wide, 16000), narrow])
+    assert [one.threshold for one in found] == pytest.approx([detector.threshold, detector.threshold - 0.3])
+    assert found[1].p_genuine() == pytest.approx(1 / (1 + np.exp(found[1].threshold - found[1].score)))
+    assert FakeDetector(threshold=0.5).score(narrow).threshold == 0.5
+    assert FakeDetector(prior=0.5).score(narrow).threshold == 0.0
+    copy = tmp_path / "model.onnx"
+    shutil.copy(SHIPPED / "model.onnx", copy)
+    other = FakeDetector(copy).score(narrow)
+    assert (other.threshold, other.score) == (pytest.approx(detector.threshold), pytest.approx(found[1].score))
+
+
 def test_a_calibration_of_ones_own_knows_how_short_recordings_are(tmp_path):
     """Its scores of short ones keep to its threshold; those of the bundled detector are drawn beyond."""
     copy = tmp_path / "model.onnx"

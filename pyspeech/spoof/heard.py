@@ -17,8 +17,8 @@ CERTAIN = 2.0  # seconds of sound from which a score says what it says
 # 0.5, 0.7, 1 and 1.4 s of the page clips has slopes of 0.49, 0.55, 0.61, 0.88 and offsets of 0.38, 0.45, 0.32, 0.15; the square
 # root and this point make 0.5, 0.59, 0.71, 0.84 and 0.49, 0.4, 0.29, 0.16.
 NEUTRAL = 1.3
-# Below that threshold: where genuine begins in telephone bandwidth. Through a simulated telephone (300 to 3,400 Hz, mu-law), 9 %
-# of the 87 genuine page clips are below the threshold, 5 % below one that is 0.2 lower; with six corpora 6.7 and 5.2, at 0.3 4.7.
+# Below that threshold: where genuine begins over the telephone. Through a simulated telephone (300 to 3,400 Hz, mu-law), 9 %
+# of 87 genuine page clips are below the threshold, 5 % below one that is 0.2 lower; with six corpora 6.7 and 5.2, at 0.3 4.7.
 TELEPHONE_STEP = 0.3
 PAUSE = 0.05  # seconds; longer digital silence is no sound
 FRAME = 512  # samples of a spectrum

@@ -49,8 +49,8 @@ class NetworkConfig:
         for name in ("cnn_channels", "outputs", "segment_length", "segment_shift"):
             require(name, getattr(self, name) >= 1, "at least 1")
         require("lookahead", self.lookahead >= 0, "0 or more")
-        possible = self.lowered == 0 or 0.5 <= self.lowered < 1 and not NETWORKS[self.temporal].causal
-        require("lowered", possible, "0.5 to below 1, or 0, as of causal networks")
+        require("lowered", self.lowered == 0 or 0.5 <= self.lowered < 1, "0.5 to below 1, or 0")
+        require("lowered", self.lowered == 0 or not NETWORKS[self.temporal].causal, f"0 for {self.temporal}, which is causal")
         require(
             "segment_shift",
             self.segment_shift <= self.segment_length,
@@ -65,13 +65,15 @@ class OperatingPoint:
     threshold: float = 0.5  # score above which a frame is speech, 0 to 1
     smoothing: str = "none"  # smoothing of the frame decisions (smoothing.py): none, median or hmm
     peak: float = 0.0  # drop stretches of speech without a frame that scores above this (hysteresis), 0 to 1; 0: off
-    brief_peak: float | None = None  # peak of recordings under 2 s, often single words, which score less; null: peak
     min_silence: float = 0.0  # fill pauses shorter than this, in seconds
     min_speech: float = 0.0  # then drop segments shorter than this, in seconds
     pad: float = 0.0  # then add this many seconds before and after each segment
     pad_before: float | None = None  # seconds added before each segment; null: pad
     pad_after: float | None = None  # seconds added after each segment; null: pad
     max_speech: float = 0.0  # then cut segments longer than this, in seconds, where the score is lowest; 0: no limit
+    brief_peak: float | None = (
+        None  # highest peak of recordings under 2 s, often single words, which score less; null: no limit
+    )
 
     @property
     def pads(self) -> tuple[float, float]:
@@ -80,7 +82,7 @@ class OperatingPoint:
         return before, after
 
     def peak_of(self, seconds: float) -> float:
-        """The peak for a recording of this length."""
+        """The peak for a recording whose frames take so many seconds."""
         return self.peak if self.brief_peak is None or seconds >= BRIEF else min(self.peak, self.brief_peak)
 
     def check(self) -> None:

@@ -52,7 +52,10 @@ class PieceNetwork(ScoringNetwork):
     def __init__(self, model: SadNetwork) -> None:
         super().__init__(model)
         self.in_windows = NETWORKS[self.network.temporal].reach is None
-        self.lowered = MatrixStft(self.stft_config, self.network.lowered) if self.network.lowered else None
+        self.lowered = None
+        if self.network.lowered:
+            device = next(model.parameters()).device
+            self.lowered = MatrixStft(self.stft_config, self.network.lowered).to(device)
 
     def forward(self, samples: torch.Tensor, span: torch.Tensor) -> torch.Tensor:
         """samples (1, N), at least a window of them; span (3,) int64, on the CPU: the frames that they are, the first one to
@@ -60,21 +63,19 @@ class PieceNetwork(ScoringNetwork):
 
         The frames before and behind those are all within the geometry's margin, as far as the recording goes.
         """
+        scores = self._scores(self.stft(samples, span[0]), span, self.geometry.context)
+        if self.lowered is None:
+            return scores
+        context = min(self.geometry.context, round(LOWERED_CONTEXT / self.stft_config.frame_shift))
+        return with_lowered(scores, self._scores(self.lowered(samples, span[0]), span, context))
+
+    def _scores(self, magnitudes, span, context):
+        """`forward` of the magnitudes (1, frames, bins) of one spectrum; context: frames to either side of a window."""
         frames, first, count = span[0], span[1], span[2]
-        magnitudes = self.stft(samples, frames)
-        if self.lowered is not None:
-            magnitudes = torch.cat([magnitudes, self.lowered(samples, frames)])
         features = normalise(magnitudes, None, self.context, self.network.compress)
         low = (first - self.geometry.reach).clamp(min=0)
         high = torch.minimum(first + count + self.geometry.reach, frames)
         hidden, begin = self.cnn(features[:, low:high]), first - low
-        scores = self._scores(hidden[:1], begin, count, self.geometry.context)
-        if self.lowered is None:
-            return scores
-        context = min(self.geometry.context, round(LOWERED_CONTEXT / self.stft_config.frame_shift))
-        return with_lowered(scores, self._scores(hidden[1:], begin, count, context))
-
-    def _scores(self, hidden, begin, count, context):
         if self.in_windows:
             return score_windows(self.temporal, hidden, begin, count, context, self.geometry.hop)
         return self.temporal(hidden)[0, begin : begin + count]

@@ -6,7 +6,8 @@ after them, so that the scores are those of the whole recording.
 
 A layer without a limited reach, such as the bidirectional GRU over all frames, would depend on every frame. It runs over
 windows instead: the frames of each HOP_SECONDS of the recording, counted from its start, with CONTEXT_SECONDS to either side
-(training shows it 4 s at a time). So its scores, too, depend on the frames around them alone, wherever a recording is cut.
+(training shows it 4 s at a time; of a lowered spectrum, LOWERED_CONTEXT of piece_network.py). So its scores, too, depend on the
+frames around them alone, wherever a recording is cut.
 
 A causal network computes each frame once. It is given chunks of new frames, one after the other, and what it keeps of the
 frames before: its state (`state_shapes`).

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspeech.sad.config import NetworkConfig
 
-COMMON = ("compress", "context_seconds", "channels", "outputs", "lowered")  # options of every network
+COMMON = ("compress", "context_seconds", "channels", "outputs")  # options of every network
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ NETWORKS = {  # those of the paper, which the recipe trains unless its option `s
     "cnn": Network(
         "CNN + HMM",
         "pyspeech.sad.networks.cnn:CnnLayer",
-        options=("cnn_channels",),
+        options=("cnn_channels", "lowered"),
         reach=lambda config: 2,  # two convolutions
         recurrent=False,
         paper=(97.91, 96.83, 99.02, 1.42, 2.45),
@@ -65,13 +65,13 @@ NETWORKS = {  # those of the paper, which the recipe trains unless its option `s
     "rnn": Network(
         "RNN + HMM",
         "pyspeech.sad.networks.rnn:RnnLayer",
-        options=("rnn_size", "rnn_merge"),
+        options=("rnn_size", "rnn_merge", "lowered"),
         paper=(97.84, 96.85, 98.85, 1.54, 2.17),
     ),
     "seg_rnn": Network(
         "Seg. RNN",
         "pyspeech.sad.networks.seg_rnn:SegmentRnnLayer",
-        options=("rnn_size", "rnn_merge", "segment_length", "segment_shift"),
+        options=("rnn_size", "rnn_merge", "segment_length", "segment_shift", "lowered"),
         smoothings=("none",),
         reach=lambda config: config.segment_length - 1,
         grid=lambda config: config.segment_shift,

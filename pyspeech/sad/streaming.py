@@ -9,7 +9,7 @@
 A network's segments are those that it finds offline. Unless it is causal, it looks far ahead: its input is normalised over the
 frames to either side (twice over), its GRU runs backwards. `latency` says by how much; beyond it, the median filter takes 12
 frames more and the HMM what it needs to be sure (see hmm.OnlineViterbi); a stretch of speech waits for the operating point's
-peak, at most until it ends.
+peak, at most until it ends. With a peak of brief recordings, nothing is decided in the first two seconds.
 
 The statistical system learns its classes from a whole recording, and has none to learn from while it is being made. Its causal
 variant is the offline system on the last WINDOW_SECONDS, every other second, of which it takes what lies LOOK_AHEAD_SECONDS
@@ -18,6 +18,7 @@ back. So its segments are not those of the offline system.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -27,7 +28,7 @@ import numpy as np
 
 from pyspeech.audio.inputs import Feed
 from pyspeech.errors import UserError
-from pyspeech.sad.config import OperatingPoint, StatisticalConfig
+from pyspeech.sad.config import BRIEF, OperatingPoint, StatisticalConfig
 from pyspeech.sad.decoding import Scorer, collector
 from pyspeech.sad.online_segments import OnlineCuts, OnlineSegments
 from pyspeech.sad.segments import as_segments
@@ -207,7 +208,10 @@ class NetworkDecider:
         hop = CAUSAL_HOP_SECONDS if scorer.causal else HOP_SECONDS
         self._pieces = collector(scorer, round(hop / stft.frame_shift))
         self.sampling_rate, self.frame_shift, self.frame_offset = stft.sampling_rate, stft.frame_shift, stft.frame_offset
-        self.latency = (self._pieces.piece + scorer.geometry.ahead) * stft.frame_shift + stft.frame_offset
+        first = self._pieces.piece  # frames until something is decided
+        if point.peak_of(0.0) != point.peak:
+            first *= math.ceil(max(1.0, BRIEF / (first * stft.frame_shift)))
+        self.latency = (first + scorer.geometry.ahead) * stft.frame_shift + stft.frame_offset
 
     def add(self, samples: np.ndarray) -> Decided:
         return self._decide(self._pieces.add(samples))

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ def check_options(conf: Any) -> None:
     require("data.crop_seconds", conf.data.crop_seconds >= conf.features.frame_shift, "at least features.frame_shift")
     check_list(conf, "systems", NETWORKS)
     check_fixed(conf, "network.temporal", "statistical.voicing")
+    for system in conf.systems:
+        replace(conf.network, temporal=system).check()
     check_real(conf)
     require("minutes", len(conf.minutes) == 3 and min(conf.minutes) >= 1, "three numbers, 1 or more each")
     different = len(set(conf.collars)) == len(conf.collars) > 0

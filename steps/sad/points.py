@@ -38,7 +38,6 @@ AT_ONCE = {"smoothing": ("none",), "min_speech": (0.0,)}  # of a causal network:
 THRESHOLDS = [round(0.04 * step, 2) for step in range(1, 25)]
 # No higher ones: on real recordings, which are not like dev, a network is less sure, and whole utterances miss a peak near 1.
 PEAKS = (0.0, 0.3, 0.4, 0.5, 0.6, 0.7)
-BRIEF_PEAK = 0.7  # of recordings under 2 s, which dev has not: at 0.93, a fourteenth of 4,051 single words is lost, at 0.7 18
 
 
 def kind_of(cut: Cut) -> str:
@@ -61,8 +60,7 @@ def choose_points(exp: Experiment, conf: Any) -> None:
     for name, (labels, kinds) in LABELS.items():
         chosen = [cut for cut in cuts if kind_of(cut) in kinds]
         material = list(zip(chosen, *_material(exp, conf.network.temporal, "dev", labels, chosen), strict=True))
-        brief = None if NETWORKS[conf.network.temporal].causal else BRIEF_PEAK  # a stream would wait
-        start = OperatingPoint(min_silence=TURN_SILENCE if name == "turns" else 0.0, brief_peak=brief)
+        start = OperatingPoint(min_silence=TURN_SILENCE if name == "turns" else 0.0)
         points[name], (excess, dcf) = _search(
             start, {**CHOICES[name], **instead}, lambda point: _cost(point, material, conf.features, limit)
         )

@@ -322,6 +322,11 @@ def test_a_network_hears_the_lowered_spectrum_too(temporal, monkeypatch):
     np.testing.assert_allclose(both, np.maximum(plain, odds / (1 + odds)), atol=1e-5)
 
 
+def test_the_lowered_spectrum_is_on_the_device_of_the_network():
+    network = scoring_network(make_model("cnn", lowered=0.7).to("meta"))
+    assert {buffer.device.type for buffer in network.buffers()} == {"meta"}
+
+
 def with_lowered(model, factor):
     """The same network, which scores the lowered spectrum too."""
     other = SadNetwork(replace(model.config, lowered=factor), model.stft.config).eval()
@@ -348,5 +353,5 @@ def test_impossible_options_are_named(option, value):
 
 
 def test_a_causal_network_has_no_lowered_spectrum():
-    with pytest.raises(UserError, match="lowered=0.7: expected 0.5 to below 1, or 0, as of causal networks"):
+    with pytest.raises(UserError, match="lowered=0.7: expected 0 for causal_rnn, which is causal"):
         NetworkConfig(temporal="causal_rnn", lowered=0.7).check()

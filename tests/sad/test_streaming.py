@@ -119,8 +119,33 @@ def network(request, tmp_path_factory):
     samples = radio(30.01)
     path = tmp_path_factory.mktemp("network") / "model.onnx"
     threshold = float(np.quantile(score_samples(model, samples), 0.55))
-    export_onnx(model, path, {"a": OperatingPoint(threshold, "hmm", 0.1, 0.1, 0.05), "b": OperatingPoint(threshold, "median")})
+    export_onnx(
+        model,
+        path,
+        {
+            "a": OperatingPoint(threshold, "hmm", peak=0.1, min_silence=0.1, min_speech=0.05),
+            "b": OperatingPoint(threshold, "median"),
+        },
+    )
     return request.param, path, samples
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1.9, 1.99, 2.0, 2.4])
+def test_brief_recordings_are_decided_as_offline(network, seconds):
+    """With a lower peak of their own, for which a stream waits; `latency` says how long."""
+    system, path, samples = network
+    scores = load_detector(system, path).detect_blocks([samples[: int(seconds * RATE)]]).scores
+    how = {"threshold": float(np.median(scores)), "peak": 1.0, "brief_peak": float(np.quantile(scores, 0.9))}
+    samples, found = samples[: int(seconds * RATE)], []
+    stream = load_stream(system, path, **how)
+    assert stream.latency >= 2
+    for start in range(0, len(samples), 400):
+        found.append(stream.add(samples[start : start + 400]))
+        assert stream.seconds >= 2 or not stream.events
+    found = np.concatenate([*found, stream.finish()])
+    np.testing.assert_array_equal(found, load_detector(system, path, **how).detect_blocks([samples]).segments)
+    if seconds > 1:  # in less, the HMM hears nothing but noise of some networks
+        assert (len(found) > 0) == (seconds < 2)
 
 
 @pytest.mark.parametrize("point", ["a", "b"])

@@ -29,9 +29,9 @@ class NetworkConfig:
     outputs: int = 10  # number of outputs whose maximum is the speech score
     segment_length: int = 5  # frames in a segment of the segment RNN
     segment_shift: int = 1  # frames from segment to segment, at most segment_length
+    lookahead: int = 5  # frames behind a frame that the causal GRU hears before it decides, beyond those of the CNN
     # score the spectrum with frequencies times this too, for higher voices than in training, 0.5 to below 1; 0: off (the paper)
     lowered: float = 0.0
-    lookahead: int = 5  # frames behind a frame that the causal GRU hears before it decides, beyond those of the CNN
 
     def check(self) -> None:
         """Raise UserError for the first option that makes no sense."""
@@ -71,9 +71,7 @@ class OperatingPoint:
     pad_before: float | None = None  # seconds added before each segment; null: pad
     pad_after: float | None = None  # seconds added after each segment; null: pad
     max_speech: float = 0.0  # then cut segments longer than this, in seconds, where the score is lowest; 0: no limit
-    brief_peak: float | None = (
-        None  # highest peak of recordings under 2 s, often single words, which score less; null: no limit
-    )
+    brief_peak: float | None = None  # highest peak of recordings under 2 s, often words that score less; null: no limit
 
     @property
     def pads(self) -> tuple[float, float]:

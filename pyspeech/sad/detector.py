@@ -159,7 +159,8 @@ def choose_system(
                 raise UserError(f"{name} {tidying[name]}: the statistical system has none; expected a network")
         chosen = choose_point(system, points, point, threshold=threshold, **tidying)
         return StatisticalConfig(voicing=STATISTICAL[system]), chosen
-    for name, value in {"threshold": threshold, **{name: tidying.get(name) for name in ("peak", "brief_peak")}}.items():
+    given = {"threshold": threshold, "peak": tidying.get("peak"), "brief_peak": tidying.get("brief_peak")}
+    for name, value in given.items():
         if value is not None and not 0 <= _number(name, value) <= 1:
             raise UserError(f"{name} {value:g}: expected 0 to 1, as the scores of networks are")
     scorer, points = find_scorer(system, model, device)

@@ -24,7 +24,7 @@ def main(arguments=None):
     options = parser().parse_args(arguments)
     from pyspeech.text.wer import compare, score_utterances, write_errs, write_recogs
 
-    columns = read_columns(options)
+    columns = read_names(options)
     utterances = read_utterances(options, options.hypothesis, columns)
     for path, names in zip((options.utt2lang, options.utt2spk), columns, strict=True):
         say_lacking(path, names, [name for name, *_ in utterances])
@@ -69,15 +69,17 @@ def parser():
     return parser
 
 
-def read_columns(options):
-    """Return {utterance: language} of --utt2lang and {utterance: speaker} of --utt2spk."""
-    return [read_names(path) for path in (options.utt2lang, options.utt2spk)]
+def read_names(options):
+    """Return {utterance: language} of --utt2lang and {utterance: speaker} of --utt2spk; {} of a file that is not given."""
+    from pyspeech.text.transcript_files import read_columns
+
+    return [{} if path is None else read_columns(path) for path in (options.utt2lang, options.utt2spk)]
 
 
 def read_utterances(options, hypothesis, columns):
     """Return the utterances as pyspeech.text.wer describes them; missing and extra ones are warned of, a line each.
 
-    columns: what read_columns returns, beyond what the references say.
+    columns: what read_names returns, beyond what the references say.
     """
     from pyspeech.text.reference_marks import resolved
     from pyspeech.text.transcript_files import Said, matched, read_transcripts
@@ -116,13 +118,6 @@ def read_utterances(options, hypothesis, columns):
         texts = (clean(text, said.language) for text in (said.text, heard.text))
         utterances.append((name, said.language, said.speaker, *texts, heard.language))
     return utterances
-
-
-def read_names(path):
-    """{utterance: language or speaker} of a file; {} without one."""
-    from pyspeech.text.transcript_files import read_columns
-
-    return {} if path is None else read_columns(path)
 
 
 def say_lacking(path, names, utterances):

@@ -22,7 +22,7 @@ from pyspeech.sad.registry import NETWORKS
 # How scores of the lowered spectrum count, in log odds; chosen on dev, simulated and real.
 LOWERED_MARGIN = 0.5  # less than they are
 LOWERED_RISE = 4.0  # at most so much above those of the spectrum as it is: of tones, such as Morse, the latter are very low
-LOWERED_CONTEXT = 1.0  # seconds of it to either side of a window, or all there are: as good as 4 s, and a third of the work
+LOWERED_CONTEXT = 1.0  # seconds of it to either side of a window, or all there are: as good as 4 s, and two fifths of the work
 
 
 def scoring_network(model: SadNetwork) -> PieceNetwork | ChunkNetwork:

@@ -177,17 +177,19 @@ class FakeDetector:
         Raises:
             UserError: for a model that is missing or of another kind, and for a threshold or a prior out of range.
         """
+        from pyspeech.spoof.heard import NEUTRAL, TELEPHONE_STEP
+
         if threshold is not None and not math.isfinite(threshold):
             raise UserError(f"threshold {threshold}: expected a finite number")
         if prior is not None:
             if threshold is not None:
                 raise UserError(f"threshold {threshold}, prior {prior}: expected one of them, from which the other follows")
             threshold = threshold_of(prior)
-        self.detector, beyond, step = _load(model, device, own_calibration)
+        self.detector, bundled = _load(model, device, own_calibration)
         own_threshold = float(self.detector.calibration.log_likelihood_ratio(self.detector.threshold))
-        self.force, self._neutral = force, own_threshold + beyond
+        self.force, self._neutral = force, own_threshold + (NEUTRAL if bundled else 0.0)
         self.threshold = own_threshold if threshold is None else threshold
-        self._telephone_threshold = own_threshold - step if threshold is None else threshold
+        self._telephone_step = TELEPHONE_STEP if bundled and threshold is None else 0.0
         self.sampling_rate: int = self.detector.sampling_rate
 
     @classmethod
@@ -256,7 +258,7 @@ class FakeDetector:
             scores = heard.calibrated(scores, self._neutral)
         windows = [(*span, value) for span, value in zip(limits.tolist(), scores.tolist(), strict=True)]
         seconds = heard.watched.count / self.sampling_rate
-        threshold = self._telephone_threshold if heard.narrow else self.threshold
+        threshold = self.threshold - (self._telephone_step if heard.narrow else 0.0)
         return FakeScore(name, float(scores.mean()), threshold, seconds, windows, heard.notes())
 
 
@@ -297,15 +299,13 @@ def anonymize(
 
 @naming_extras()
 def _load(model, device, own):
-    """(the Detector of a folder, of an ONNX file, or the bundled one, how far above its threshold scores say nothing, how far
-    below it genuine begins over the telephone).
+    """(the Detector of a folder, of an ONNX file, or the bundled one; whether it is the bundled one as it comes).
 
     own: with the calibration beside it, which knows how long the recordings are.
     """
     from pyspeech.compat import check_device
     from pyspeech.model_file import MODEL_FILE, ONNX_FILE, find_model
     from pyspeech.spoof.config import KIND
-    from pyspeech.spoof.heard import NEUTRAL, TELEPHONE_STEP
     from pyspeech.spoof.onnx_network import SHIPPED, load_onnx
     from pyspeech.spoof.own_calibration import with_own
 
@@ -323,5 +323,4 @@ def _load(model, device, own):
 
         found = load_model(path, named_device(device, option="device"))
     chosen = with_own(found, path) if own else found
-    bundled = chosen is found and path.parent.samefile(SHIPPED.parent)
-    return chosen, *((NEUTRAL, TELEPHONE_STEP) if bundled else (0.0, 0.0))
+    return chosen, chosen is found and path.parent.samefile(SHIPPED.parent)

@@ -134,9 +134,9 @@ def network(request, tmp_path_factory):
 def test_brief_recordings_are_decided_as_offline(network, seconds):
     """With a lower peak of their own, for which a stream waits; `latency` says how long."""
     system, path, samples = network
-    scores = load_detector(system, path).detect_blocks([samples[: int(seconds * RATE)]]).scores
-    how = {"threshold": float(np.median(scores)), "peak": 1.0, "brief_peak": float(np.quantile(scores, 0.9))}
     samples, found = samples[: int(seconds * RATE)], []
+    scores = load_detector(system, path).detect_blocks([samples]).scores
+    how = {"threshold": float(np.median(scores)), "peak": 1.0, "brief_peak": float(np.quantile(scores, 0.9))}
     stream = load_stream(system, path, **how)
     assert stream.latency >= 2
     for start in range(0, len(samples), 400):

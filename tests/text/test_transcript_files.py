@@ -7,7 +7,7 @@ import pytest
 from pyspeech.asr.hypotheses import Word
 from pyspeech.asr.recognizer import Alternative, Recognition
 from pyspeech.asr.transcripts import FORMATS, Transcript, render
-from pyspeech.commands.score_wer import parser, read_columns, read_utterances
+from pyspeech.commands.score_wer import parser, read_names, read_utterances
 from pyspeech.errors import UserError
 from pyspeech.text.reference_marks import best_reading, parse_marks
 from pyspeech.text.transcript_files import read_transcripts
@@ -39,7 +39,7 @@ def transcript(name, text):
 
 
 def utterances_of(options):
-    return read_utterances(options, options.hypothesis, read_columns(options))
+    return read_utterances(options, options.hypothesis, read_names(options))
 
 
 def counts(reference, hypothesis, *options):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -51,7 +52,10 @@ class PieceNetwork(ScoringNetwork):
 
     def __init__(self, model: SadNetwork) -> None:
         super().__init__(model)
-        self.in_windows = NETWORKS[self.network.temporal].reach is None
+        self.in_windows = None
+        if NETWORKS[self.network.temporal].reach is None:
+            own = getattr(self.temporal, "in_windows", None)
+            self.in_windows = own() if own else functools.partial(score_windows, self.temporal)
         self.lowered = None
         if self.network.lowered:
             device = next(model.parameters()).device
@@ -77,7 +81,7 @@ class PieceNetwork(ScoringNetwork):
         high = torch.minimum(first + count + self.geometry.reach, frames)
         hidden, begin = self.cnn(features[:, low:high]), first - low
         if self.in_windows:
-            return score_windows(self.temporal, hidden, begin, count, context, self.geometry.hop)
+            return self.in_windows(hidden, begin, count, context, self.geometry.hop)
         return self.temporal(hidden)[0, begin : begin + count]
 
     def score_piece(
@@ -128,6 +132,8 @@ def score_windows(
     layer: torch.nn.Module, hidden: torch.Tensor, first: torch.Tensor, count: torch.Tensor, context: int, hop: int
 ) -> torch.Tensor:
     """Scores (count,) of the frames from `first` on of hidden (1, T, D), by `layer` over windows as a batch.
+
+    A layer that does it faster has its own way: `in_windows()`, see networks/rnn.py.
 
     Each window is `hop` frames and `context` to either side. It ends, and so the backward direction starts, where the recording
     does.

@@ -1,5 +1,6 @@
 """The SAD networks: sizes of the paper, edges, padding, gain, steady signals; chunked scoring against the whole; the file."""
 
+import functools
 from dataclasses import replace
 
 import numpy as np
@@ -159,15 +160,31 @@ def test_the_rnn_in_windows_scores_like_the_whole_where_it_forgets():
 
 def test_where_the_rnn_is_cut_does_not_matter():
     """Also to one that never forgets, and so is not the same in windows as over the whole."""
-    model = make_model("rnn")
-    for name, bias in model.temporal.gru.named_parameters():
-        if name.startswith("bias_ih"):
-            bias.data[8:16] = 4.0
-    samples = radio(20.0)
+    model, samples = model_that_never_forgets(), radio(20.0)
     scores = score_samples(model, samples)
     assert np.abs(scores - score_whole(model, samples)).max() > 1e-3
     for piece in (200, 1000):
         np.testing.assert_allclose(score_in_pieces(model, samples, piece), scores, atol=1e-5)
+
+
+@pytest.mark.parametrize("merge, size", [("concat", 16), ("sum", 8)])
+def test_each_direction_of_the_rnn_hears_all_that_counts(merge, size):
+    """As if both were computed over the whole of each window."""
+    network = scoring_network(model_that_never_forgets(rnn_merge=merge, rnn_size=size, lowered=0.7))
+    plain = scoring_network(model_that_never_forgets(rnn_merge=merge, rnn_size=size, lowered=0.7))
+    del plain.in_windows  # a module, whose name nothing else could have
+    plain.in_windows = functools.partial(piece_network.score_windows, plain.temporal)
+    for seconds in (0.01, 1.3, 2.0, 5.99, 6.01, 20.3):
+        samples = radio(seconds)
+        np.testing.assert_allclose(score_samples(network, samples), score_samples(plain, samples), atol=1e-6)
+
+
+def model_that_never_forgets(**options):
+    model = make_model("rnn", **options)
+    for name, bias in model.temporal.gru.named_parameters():
+        if name.startswith("bias_ih"):
+            bias.data[8:16] = 4.0
+    return model
 
 
 @pytest.mark.parametrize("temporal", SYSTEMS)

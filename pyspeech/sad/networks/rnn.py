@@ -34,7 +34,52 @@ class RnnLayer(torch.nn.Module):
             )
         return self.classify(*outputs.chunk(2, dim=2))
 
+    def in_windows(self) -> "RnnInWindows":
+        """The layer for recordings of which it is to hear a part at a time."""
+        return RnnInWindows(self)
+
     def classify(self, forward: torch.Tensor, backward: torch.Tensor) -> torch.Tensor:
         """Scores (B, T) from the outputs of the two directions, (B, T, H) each."""
         merged = torch.cat([forward, backward], dim=2) if self.merge == "concat" else forward + backward
         return highest_score(self.classifier(merged))
+
+
+class RnnInWindows(torch.nn.Module):
+    """`score_windows` (piece_network.py) of an `RnnLayer`, without the half of the context that a direction does not need.
+
+    The forward one is not computed behind a hop, the backward one not before it.
+    """
+
+    def __init__(self, layer: RnnLayer) -> None:
+        super().__init__()
+        self.classify = layer.classify
+        self.before, self.behind = (_direction(layer.gru, name) for name in ("l0", "l0_reverse"))
+
+    def forward(self, hidden: torch.Tensor, first: torch.Tensor, count: torch.Tensor, context: int, hop: int) -> torch.Tensor:
+        """As `score_windows`: hidden (1, T, D) -> scores (count,) of the frames from `first` on."""
+        num_hops = (count + hop - 1).div(hop, rounding_mode="floor")
+        hops = first + torch.arange(num_hops) * hop  # pyright: ignore[reportCallIssue, reportArgumentType]
+        begin, end = (hops - context).clamp(min=0), (hops + hop + context).clamp(max=hidden.shape[1])
+        steps, wanted = torch.arange(context + hop), torch.arange(hop)
+        # What a window has too much lies behind the wanted frames, in the order of either direction.
+        frames = (begin[:, None] + steps).clamp(max=hidden.shape[1] - 1)
+        forward = _outputs(self.before, hidden[0], frames, (hops - begin)[:, None] + wanted)
+        frames = (end[:, None] - 1 - steps).clamp(min=0)
+        backward = _outputs(self.behind, hidden[0], frames, ((end - 1 - hops)[:, None] - wanted).clamp(min=0))
+        return self.classify(forward, backward).flatten()[:count]
+
+
+def _direction(gru, name):
+    """One direction of a bidirectional GRU by itself."""
+    alone = torch.nn.GRU(gru.input_size, gru.hidden_size, batch_first=True)
+    for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
+        setattr(alone, f"{kind}_l0", getattr(gru, f"{kind}_{name}"))
+    return alone
+
+
+def _outputs(gru, features, frames, wanted):
+    """Outputs (n, hop, H) of the steps `wanted` (n, hop) of a GRU over windows of features (T, D): frames (n, steps)."""
+    windows = features[frames.to(features.device)]
+    # The GRU's own initial state would be one of a fixed number of windows once traced.
+    outputs, _ = run_recurrent(gru, windows, features.new_zeros(1, windows.shape[0], gru.hidden_size))
+    return outputs.gather(1, wanted.to(features.device)[:, :, None].expand(-1, -1, gru.hidden_size))

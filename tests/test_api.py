@@ -259,6 +259,10 @@ def test_anonymize_and_its_file(recording, tmp_path):
             anonymize(wrong)
     sound.save(tmp_path / "x.flac")
     assert soundfile.info(tmp_path / "x.flac").frames == len(samples)
+    nine = anonymize(np.tile(samples, (9, 1)), 0.7, RATE)
+    with pytest.raises(UserError, match=r"nine.flac: FLAC cannot hold 9 channels at \d+ Hz .*; expected .wav"):
+        nine.save(tmp_path / "nine.flac")
+    assert not list(tmp_path.glob("*nine*"))
 
 
 def test_streaming_finds_the_same(recording):

@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, Union
 
 import numpy as np
 
-from pyspeech.audio.io import LARGEST, all_channels, stream_source
+from pyspeech.audio.io import LARGEST, all_channels, mended, stream_source
 from pyspeech.audio.sources import ArraySource, Source, open_source, open_stream
 from pyspeech.errors import UserError
 
@@ -46,7 +46,8 @@ def _is_pair(audio):
 
 
 def _is_number(part):
-    return isinstance(part, (int, float, np.number)) or isinstance(part, np.ndarray) and part.ndim == 0
+    of_array = isinstance(part, np.ndarray) or hasattr(part, "detach")
+    return isinstance(part, (int, float, np.number)) or of_array and part.ndim == 0
 
 
 def stream_inputs(audio: Any, sampling_rate: int | None, rate: int) -> Iterator[tuple[str, Iterator[np.ndarray]]]:
@@ -87,6 +88,8 @@ def open_input(item: Any, name: str, sampling_rate: float | None) -> Iterator[So
     elif isinstance(item, (bytes, bytearray, memoryview)) or hasattr(item, "read"):
         if isinstance(item, io.TextIOBase):
             raise UserError(f"{name}: a stream of text; expected one of bytes: open the file with mode 'rb'")
+        if hasattr(item, "samplerate"):  # soundfile's
+            raise UserError(f"{name}: {type(item).__name__}, which reads samples; expected (samples, sampling rate)")
         stream: IO[bytes] = io.BytesIO(item) if isinstance(item, (bytes, bytearray, memoryview)) else item
         with open_stream(stream, _file_name(item) or name) as source:
             yield source
@@ -101,7 +104,10 @@ def read_input(item: Any, sampling_rate: float | None) -> tuple[np.ndarray, int]
         with open_input(item, "recording", sampling_rate) as source:
             return all_channels(source), source.sampling_rate
     samples, sampling_rate = item if _is_pair(item) else (item, sampling_rate)
-    return in_full_scale(samples_of(samples, "recording")), int(checked_rate(sampling_rate, "recording"))
+    rate = checked_rate(sampling_rate, "recording")
+    if rate != int(rate):
+        raise UserError(f"recording: sampling_rate={rate:g}; expected whole Hz, as files have them")
+    return mended(in_full_scale(samples_of(samples, "recording")), "recording"), int(rate)
 
 
 def checked_rate(sampling_rate: Any, name: str) -> float:
@@ -116,6 +122,9 @@ def samples_of(item: Any, name: str) -> np.ndarray:
     if not isinstance(item, np.ndarray) and not hasattr(item, "detach"):
         expected = "a path, a NumPy array, a torch tensor or a list of these, (samples, sampling rate) or the bytes of a file"
         raise UserError(f"{name}: {type(item).__name__}; expected {expected}")
+    layout = str(getattr(item, "layout", "torch.strided"))
+    if layout != "torch.strided":
+        raise UserError(f"{name}: a tensor whose layout is {layout}; expected a dense one: x.to_dense()")
     samples = item if isinstance(item, np.ndarray) else array_of(item)
     if samples.ndim not in (1, 2) or not _are_samples(samples):
         raise UserError(f"{name}: {samples.dtype} of shape {samples.shape}; expected {TYPES}, (N,) or (channels, N)")

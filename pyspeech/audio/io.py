@@ -75,11 +75,15 @@ def all_channels(source: Source) -> np.ndarray:
         blocks.append(block)
     if not blocks:
         raise UserError(f"{source.name}: holds no samples")
-    samples = np.concatenate(blocks).T
+    return mended(np.concatenate(blocks).T, source.name)
+
+
+def mended(samples: np.ndarray, name: str) -> np.ndarray:
+    """Samples of floats with 0 for those that are not finite or beyond LARGEST, with a warning; itself where there are none."""
     bad = ~(np.abs(samples) <= LARGEST)
     if bad.any():
-        log.warning("%s: samples not finite or beyond %g: %d; read as 0", source.name, LARGEST, bad.sum())
-        samples[bad] = 0.0
+        log.warning("%s: samples not finite or beyond %g: %d; read as 0", name, LARGEST, bad.sum())
+        samples = np.where(bad, 0.0, samples).astype(samples.dtype)
     return samples
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyspeech.errors import UserError
 from pyspeech.files import atomic_path, format_of
 
 if TYPE_CHECKING:
@@ -25,9 +26,17 @@ class Sound:
     sampling_rate: int
 
     def save(self, path: str | Path) -> None:
-        """Write an audio file of 16 bit, whole or not at all; its ending says of which kind: .wav or .flac."""
+        """Write an audio file of 16 bit, whole or not at all; its ending says of which kind: .wav or .flac.
+
+        UserError where that kind does not have so many channels or such a rate.
+        """
         import soundfile
 
         kind = format_of(path, {"WAV": ".wav", "FLAC": ".flac"})
-        with atomic_path(path) as temporary, open(temporary, "wb") as stream:
-            soundfile.write(stream, self.samples.T, self.sampling_rate, "PCM_16", format=kind)
+        try:
+            with atomic_path(path) as temporary, open(temporary, "wb") as stream:
+                soundfile.write(stream, self.samples.T, self.sampling_rate, "PCM_16", format=kind)
+        except soundfile.LibsndfileError as error:
+            channels = 1 if self.samples.ndim == 1 else len(self.samples)
+            what = f"{channels} channels at {self.sampling_rate} Hz"
+            raise UserError(f"{path}: {kind} cannot hold {what} ({error.error_string.strip()}); expected .wav") from None

@@ -5,10 +5,11 @@
     Audacity    start, end, label: tabs or spaces; start and end alone will do
     TextGrid    Praat, long and short form, UTF-8 or UTF-16; a tier named speech, sad or vad, else all interval tiers
     tables      CSV or TSV with a header; columns by their names (COLUMNS)
-    segments    Kaldi: utterance, recording, start, end
+    segments    Kaldi: utterance, recording, start, end; where both names are numbers, in a file named segments or *.segments
     JSON        lines: what `detect --format json` writes, lhotse supervisions, and lhotse cuts with their supervisions
 
-Blocks under `# name`, as `detect` shows several recordings on the screen, are read each by itself.
+Blocks under `# name`, as `detect` shows several recordings on the screen, are read each by itself; a single `# text` at the
+top is a comment.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ COLUMNS = {
 }
 SPEECH_TIERS = ("speech", "sad", "vad")
 _CHANNEL = re.compile(r"\d+|[A-Za-z]|<?NA>?")
+_TIME = re.compile(r"[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?")
 _TEXTGRID = re.compile(r'"(?:[^"]|"")*"|<\w+>|(?<!\S)-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?(?!\S)')
 
 
@@ -136,13 +138,13 @@ def _text(path):
 
 
 def _blocks(lines):
-    """Yield (name, number of the first line, lines) of the blocks under `# name`; all lines, name None, without such."""
+    """Yield (name, number of the first line, lines) of the blocks under `# name`; without two of them all, name None."""
     starts = [number for number, line in enumerate(lines) if line.startswith("# ")]
     if not starts or any(line.strip() for line in lines[: starts[0]]):
         yield None, 1, lines
         return
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-        yield lines[start][2:].strip(), start + 2, lines[start + 1 : end]
+        yield lines[start][2:].strip() if len(starts) > 1 else None, start + 2, lines[start + 1 : end]
 
 
 def _read_block(path, first, lines):
@@ -166,11 +168,14 @@ def _reader(path, line):
         return _hypothesis
     if len(tabs) >= 5 and _is_time(tabs[3]):
         return _reference
+    kaldi = len(words) == 4 and _is_time(words[2]) and _is_time(words[3])
+    if kaldi and (path.name.lower() == "segments" or path.name.lower().endswith(".segments")):
+        return _segments
     if _is_time(words[0]) and len(words) > 1 and _is_time(words[1]):
         return _audacity
     if len(words) == 4 and _is_time(words[2]):
         return _segments
-    if path.name.lower().endswith((".csv", ".tsv")) or _columns(_cells(line)):
+    if path.name.lower().endswith((".csv", ".tsv")) or _columns(next(_rows([("", line)]))[1]):
         return _table
     raise UserError(
         f"{path}: its first line fits no label format; expected Fearless Steps (tabs), RTTM, Audacity, TextGrid, CSV, "
@@ -179,11 +184,7 @@ def _reader(path, line):
 
 
 def _is_time(text):
-    try:
-        float(text.replace(",", "."))
-    except ValueError:
-        return False
-    return True
+    return _TIME.fullmatch(text) is not None
 
 
 # Each of these reads [("path, line n", line), ...], without blank lines, to {name or None: FileLabels}.
@@ -240,25 +241,30 @@ def _segments(path, lines):
 
 
 def _table(path, lines):
-    header = _cells(lines[0][1])
+    rows = _rows(lines)
+    header = next(rows)[1]
     columns = _columns(header)
     if not columns:
         raise NotLabelsError(f"{path}: its columns ({', '.join(header)[:80]}) have no start and end")
+    last = "end" if "end" in columns else "duration"
     found = {} if "recording" in columns else {None: FileLabels(free=True)}
-    for where, line in lines[1:]:
-        cells = dict(zip(columns, _chosen(where, _cells(line, lines[0][1]), columns.values()), strict=True))
-        start = read_time(where, cells["start"])
-        end = read_time(where, cells["end"]) if "end" in cells else start + read_time(where, cells["duration"])
+    for where, row in rows:
+        cells = dict(zip(columns, _chosen(where, row, columns.values()), strict=True))
+        start, other = (read_time(where, cells[role].replace(",", ".")) for role in ("start", last))
+        end = other if last == "end" else start + other
         label = cells.get("label", MARKED)
         _add(found, cells.get("recording"), where, start, end, label, free=True)
     return found
 
 
-def _cells(line, header=None):
-    """The fields of a line of a table; its separator is the one that the header has most of."""
-    header = line if header is None else header
-    separator = max("\t;,", key=header.count)
-    return [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]
+def _rows(lines):
+    """Yield ("path, line n", fields) of a table, whose separator is the one that its first line has most of.
+
+    A field in quotes may go on over several lines.
+    """
+    reader = csv.reader((f"{line}\n" for _, line in lines), delimiter=max("\t;,", key=lines[0][1].count))
+    for row in reader:
+        yield lines[reader.line_num - 1][0], [cell.strip() for cell in row]
 
 
 def _columns(header):

@@ -1,12 +1,13 @@
 """Rows of the text files in which scores and labels of fake audio detection come.
 
 Told apart by their content: JSON (a list, or a record a line), the log of the scripts of NII (`Output, NAME, KEY, SCORE`),
-columns with commas or tabs, and columns with white space. A first line that names a column of utterances and one of scores
-or labels is a header.
+columns with commas, tabs or semicolons, and columns with white space. A first line that names a column of utterances and one
+of scores or labels is a header.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 import re
@@ -46,7 +47,7 @@ def read_table(path: Path | str, what: str, values: Collection[str], number: boo
     """Read a table.
 
     Args:
-        path: A text file in UTF-8.
+        path: A text file in UTF-8 or UTF-16.
         what: What messages call it.
         values: Names of columns, besides those of NAMES, one of which a header has to have.
         number: Whether a line has a number (a score), else one of two kinds (a label); this tells a comma between columns
@@ -64,7 +65,7 @@ def read_table(path: Path | str, what: str, values: Collection[str], number: boo
     log = [(place, found) for place, line in lines if (found := NII_LOG.match(line))]
     if number and log:
         return Table(str(path), ["name", "key", "score"], [(place, list(found.groups())) for place, found in log])
-    for delimiter in (",", "\t"):
+    for delimiter in (",", "\t", ";"):
         rows = [(place, _split(line, delimiter)) for place, line in lines] if delimiter in lines[0][1] else []
         header = _header(rows[0][1], values) if rows else None
         if header or _has_values(rows, number):
@@ -81,16 +82,19 @@ def column_name(text: str) -> str:
 
 def _text(path, what):
     try:
-        return Path(path).read_text(encoding="utf-8-sig").replace("\r\n", "\n")
+        data = Path(path).read_bytes()
+        wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        return data.decode("utf-16" if wide else "utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError:
-        raise UserError(f"{path}: not a text file; expected a {what}") from None
+        raise UserError(f"{path}: not a text file in UTF-8 or UTF-16; expected a {what}") from None
     except OSError as error:
         raise UserError(f"{path}: cannot read the {what}: {error.strerror}") from None
 
 
 def _from_json(path, text, what):
     try:
-        records = json.loads(text) if text.lstrip().startswith("[") else [json.loads(line) for line in text.split("\n") if line]
+        whole = text.lstrip().startswith("[")
+        records = json.loads(text) if whole else [json.loads(line) for line in text.split("\n") if line.strip()]
     except ValueError as error:
         raise UserError(f"{path}: not JSON ({error}); expected a {what}: a list of records, or a record a line") from None
     if not records or not all(isinstance(record, dict) for record in records):

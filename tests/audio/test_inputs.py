@@ -106,6 +106,7 @@ def test_shapes_that_a_feed_refuses(shape):
         (b"", r"recording: is empty \(0 bytes\)"),
         (b"Dear diary", "recording: cannot be read as audio: .*text file"),
         (io.StringIO("x"), "recording: a stream of text; expected one of bytes"),
+        (torch.eye(9).to_sparse(), "recording: a tensor whose layout is torch.sparse_coo; expected a dense one"),
         (np.zeros((500, 2)), "500 channels of 2 samples; expected .channels, N.: transpose it"),
     ],
 )
@@ -113,6 +114,32 @@ def test_what_is_no_audio(monkeypatch, audio, message):
     monkeypatch.setenv("PATH", "")  # no ffmpeg
     with one_line_error(message):
         joined(audio)
+
+
+def test_a_file_that_soundfile_has_open(tmp_path):
+    soundfile.write(tmp_path / "a.wav", np.zeros(100), 8000)
+    with (
+        soundfile.SoundFile(tmp_path / "a.wav") as file,
+        one_line_error("recording: SoundFile, .*; expected .samples, sampling rate."),
+    ):
+        joined(file)
+
+
+@pytest.mark.parametrize("rate", [np.int64(16000), np.array(16000), torch.tensor(16000), torch.tensor(16000.0)])
+def test_rates_of_any_type_make_pairs(rate):
+    assert not is_many((np.zeros(5), rate)) and not is_many((torch.zeros(5), rate))
+    assert read_input((torch.zeros(5), rate), None)[1] == 16000
+
+
+def test_what_is_not_finite_is_read_as_silence(caplog):
+    samples, rate = read_input(np.array([0.5, np.nan, -np.inf, 1e30, 0.25]), 8000)
+    assert samples.tolist() == [0.5, 0, 0, 0, 0.25] and rate == 8000
+    assert [record.getMessage() for record in caplog.records] == ["recording: samples not finite or beyond 1e+18: 3; read as 0"]
+
+
+def test_a_rate_that_no_file_has():
+    with one_line_error("recording: sampling_rate=16000.5; expected whole Hz"):
+        read_input(np.zeros(5), 16000.5)
 
 
 @pytest.mark.parametrize("sampling_rate", [0, -8000, float("nan"), "16k", True, 16, None])

@@ -113,6 +113,7 @@ AS_OTHERS_WRITE = {
     "list.csv": "filename;onset;offset\naudio/reel.wav;0.5;1.25\naudio/reel.wav;3;4\n",
     "list.tsv": "Begin Time (s)\tEnd Time (s)\tAnnotation\tNotes\n0.5\t1.25\t1\t\n3\t4\t1\t\n1.25\t3\t0\t\n",
     "table.csv": 'start,duration,recording,label\n0.5,0.75,"reel",S\n3,1,"reel",S\n1.25,1,reel,NS\n',
+    "exported.csv": "# exported 2024\nstart;end\n0,5;1,25\n3;4,0\n",
     "segments": "reel-a reel 0.5 1.25\nreel-b reel 3.0 4.0\n",
     "cuts.jsonl": json.dumps(
         {
@@ -176,6 +177,29 @@ def test_several_recordings_as_the_screen_shows_them(tmp_path, format):
         texts[1] = texts[1].split("\n", 1)[1]
     found = read_labels(write(tmp_path / "all.out", "".join(texts)))
     assert {name: found.speech.tolist() for name, found in found.items()} == {"one": SPEECH, "two": [[1.0, 2.0]]}
+
+
+@pytest.mark.parametrize("name", ["segments", "all.segments", "list.txt"])
+def test_kaldi_names_of_digits(tmp_path, name):
+    """Of digits alone they could be times, in a file of another name; those of LibriSpeech are none anywhere."""
+    ids = ["1089_134686_0001 1089_134686", "1089_134686_0002 1089_134686"]
+    ids = ids if name == "list.txt" else [*ids, "0003 0004"]
+    path = write(tmp_path / name, "".join(f"{one} {2 * place}.00 {2 * place + 1}.50\n" for place, one in enumerate(ids)))
+    found = {name: found.speech.tolist() for name, found in read_labels(path).items()}
+    assert found.pop("1089_134686") == [[0.0, 1.5], [2.0, 3.5]]
+    assert found == ({} if name == "list.txt" else {"0004": [[4.0, 5.5]]})
+    first = write(tmp_path / "first.segments", "0001 0002 0.00 1.50\n")
+    assert {name: found.speech.tolist() for name, found in read_labels(first).items()} == {"0002": [[0.0, 1.5]]}
+
+
+def test_names_of_two_lines_in_csv(tmp_path):
+    texts = [render("csv", name, SPEECH, DURATION) for name in ("new\nline", 'a "b", c')]
+    found = read_labels(write(tmp_path / "all.csv", texts[0] + texts[1].split("\n", 1)[1]))
+    assert {name: found.speech.tolist() for name, found in found.items()} == {"new\nline": SPEECH, 'a "b", c': SPEECH}
+    empty = write(tmp_path / "empty.csv", "start,end,duration\n0.5,1.25,\n3,4,\n")  # a column that nothing needs
+    assert read_labels(empty)["empty"].speech.tolist() == SPEECH
+    with pytest.raises(UserError, match="line 4: 'x' is not a time"):
+        read_labels(write(tmp_path / "bad.csv", 'recording,start,end\n"a\nb",0,1\nc,x,1\n'))
 
 
 def test_words_and_other_labels(tmp_path):

@@ -163,12 +163,12 @@ def test_what_is_wrong_is_named_with_its_line(tmp_path, read, text, message):
 
 
 def test_files_that_are_none(tmp_path):
-    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00\x81")
+    (tmp_path / "binary").write_bytes(b"\x80\x81\x00\xff")
     write(tmp_path / "x.jsonl", "{}\n")
     write(tmp_path / "y.jsonl", "")
     for name, read, message in (
         ("nowhere", read_scores, "cannot read the score file: No such file"),
-        ("binary", read_labels, "not a text file; expected a label file"),
+        ("binary", read_labels, "not a text file in UTF-8 or UTF-16; expected a label file"),
         ("z.jsonl", read_labels, "z.jsonl: cannot read the manifest: "),
         ("x.jsonl", read_labels, "x.jsonl: not a manifest of cuts"),
         ("y.jsonl", read_labels, "y.jsonl: "),

@@ -20,6 +20,7 @@ def write(path, text):
         "LA_E_1 2.5\nLA_E_2 -1\n",
         "LA_E_1,2.5\nLA_E_2,-1\n",
         "LA_E_1\t2.5\r\nLA_E_2\t-1\r\n",
+        "file;score\nLA_E_1;2.5\nLA_E_2;-1\n",
         "filename cm-score\nLA_E_1 2.5\nLA_E_2 -1\n",
         "# utterance,attack,score\nLA_E_1,-,2.5\nLA_E_2,A07,-1\n",
         "Loading the model ...\nOutput, LA_E_1, 1, 2.5\nOutput, LA_E_2, 0, -1.0\ndone, 2 files\n",
@@ -29,11 +30,13 @@ def write(path, text):
         "LA_E_1 1 2.5\nLA_E_2 0 -1\n",
         "file,fake,bonafide\nLA_E_1,0.5,3\nLA_E_2,2,1\n",
         '[{"recording": "LA_E_1", "score": 2.5}, {"recording": "LA_E_2", "score": -1}]',
-        '{"utterance": "LA_E_1", "llr": 2.5}\n{"utterance": "LA_E_2", "llr": -1}\n',
+        '{"utterance": "LA_E_1", "llr": 2.5}\n  \n{"utterance": "LA_E_2", "llr": -1}\n',
     ],
 )
-def test_forms_of_score_files(tmp_path, text):
-    path = write(tmp_path / "scores", text)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_forms_of_score_files(tmp_path, text, encoding):
+    path = tmp_path / "scores"
+    path.write_text(text, encoding=encoding)
     assert match_scores(read_scores(path), ["LA_E_1", "LA_E_2"], path) == {"LA_E_1": 2.5, "LA_E_2": -1}
 
 

@@ -175,7 +175,7 @@ def _reader(path, line):
         return _audacity
     if len(words) == 4 and _is_time(words[2]):
         return _segments
-    if path.name.lower().endswith((".csv", ".tsv")) or _columns(next(_rows([("", line)]))[1]):
+    if path.name.lower().endswith((".csv", ".tsv")) or _columns(next(_rows([("", line)], strict=False))[1]):
         return _table
     raise UserError(
         f"{path}: its first line fits no label format; expected Fearless Steps (tabs), RTTM, Audacity, TextGrid, CSV, "
@@ -257,14 +257,20 @@ def _table(path, lines):
     return found
 
 
-def _rows(lines):
+def _rows(lines, strict=True):
     """Yield ("path, line n", fields) of a table, whose separator is the one that its first line has most of.
 
-    A field in quotes may go on over several lines.
+    A field in quotes may go on over several lines; strict: refuse quotes that do not end, which would take all lines to come.
     """
-    reader = csv.reader((f"{line}\n" for _, line in lines), delimiter=max("\t;,", key=lines[0][1].count))
-    for row in reader:
-        yield lines[reader.line_num - 1][0], [cell.strip() for cell in row]
+    delimiter = max("\t;,", key=lines[0][1].count)
+    reader = csv.reader((f"{line}\n" for _, line in lines), delimiter=delimiter, strict=strict)
+    before = 0
+    try:
+        for row in reader:
+            before = reader.line_num
+            yield lines[before - 1][0], [cell.strip() for cell in row]
+    except csv.Error as error:
+        raise UserError(f"{lines[before][0]}: {error}; expected the quotes of CSV") from None
 
 
 def _columns(header):

@@ -202,6 +202,14 @@ def test_names_of_two_lines_in_csv(tmp_path):
         read_labels(write(tmp_path / "bad.csv", 'recording,start,end\n"a\nb",0,1\nc,x,1\n'))
 
 
+@pytest.mark.parametrize("rest", ["", "d,4,5\n" * 50_000], ids=["to the end", "beyond the limit of a field"])
+def test_quotes_of_csv_that_do_not_end(tmp_path, rest):
+    """They would take the lines behind them, and with these their speech."""
+    path = write(tmp_path / "bad.csv", f'recording,start,end\na,0,1\n"b,0,1\nc,2,3\n{rest}')
+    with pytest.raises(UserError, match=r"bad\.csv, line 3: .*; expected the quotes of CSV"):
+        read_labels(path)
+
+
 def test_words_and_other_labels(tmp_path):
     said = []
     write(tmp_path / "a.txt", "0\t1\tpilot\n2\t3\tsilence\n4\t5\tUncertain\n")

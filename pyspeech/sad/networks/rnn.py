@@ -74,6 +74,7 @@ def _direction(gru, name):
     alone = torch.nn.GRU(gru.input_size, gru.hidden_size, batch_first=True)
     for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
         setattr(alone, f"{kind}_l0", getattr(gru, f"{kind}_{name}"))
+    alone.flatten_parameters()  # cuDNN warns of weights that lie apart
     return alone
 
 

@@ -2,14 +2,16 @@
 
 REF and HYP are each a Kaldi `text` file (lines `utterance-id words...`), the output of utils/transcribe.py (text, json, ctm, or
 the folder of -o), NIST's trn, stm or ctm, or a lhotse manifest of supervisions or cuts (.jsonl, .jsonl.gz, .json, .yaml; the
-ids are those of the supervisions). Words with times are compared with the segments of an stm. { a / b / @ } in trn and stm are
-alternatives. A missing hypothesis counts as empty; a hypothesis without reference is not scored; both are named. Languages in
-HYP are scored as predicted languages (LID accuracy and confusion) if the references' languages are known.
+ids are those of the supervisions). Words with times are compared with the segments of an stm. { a / b / @ } in trn and stm,
+and <ALT_BEGIN> in ctm, are alternatives of a reference. A missing hypothesis counts as empty; a hypothesis without reference
+is not scored; both are named. Languages in HYP are scored as predicted languages (LID accuracy and confusion) if the
+references' languages are known.
 """
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 from pyspeech.commands.arguments import add_bootstrap, add_json, tool_parser
 from pyspeech.commands.terminal import some
@@ -81,10 +83,13 @@ def read_utterances(options, hypothesis, columns):
 
     columns: what read_names returns, beyond what the references say.
     """
+    from pyspeech.text.matching import matched
+    from pyspeech.text.normalize import normalize
     from pyspeech.text.reference_marks import resolved
-    from pyspeech.text.transcript_files import Said, matched, read_transcripts
+    from pyspeech.text.transcript_files import Said, read_transcripts
 
     sides = read_transcripts(options.reference), read_transcripts(hypothesis)
+    refuse_alternatives(sides[1])
     if options.optional and not sides[0].marked:
         raise UserError(f"--optional: {options.reference} has no place for optional words; expected trn or stm")
     references, hypotheses = matched(*sides)
@@ -108,7 +113,9 @@ def read_utterances(options, hypothesis, columns):
         name: Said(said.text, languages.get(name, said.language), speakers.get(name, said.speaker))
         for name, said in references.items()
     }
-    clean = normaliser() if options.normalize else as_it_is
+    clean = normalize if options.normalize else as_it_is
+    if options.normalize:  # tags may have several words, so they go before marks are looked for
+        references, hypotheses = without_tags(references), without_tags(hypotheses)
     if sides[0].marked:
         references, hypotheses = resolved(references, hypotheses, options.optional, options.reference, clean)
         clean = as_it_is
@@ -145,12 +152,19 @@ def as_it_is(text, language):
     return text
 
 
-def normaliser():
-    from pyspeech.text.normalize import normalize
+def without_tags(transcripts):
+    """Transcripts {utterance: Said} without tags such as [background noise]."""
     from pyspeech.text.tags import Tags
 
     tags = Tags()
-    return lambda text, language: normalize(tags.drop(text), language)
+    return {name: replace(said, text=tags.drop(said.text)) for name, said in transcripts.items()}
+
+
+def refuse_alternatives(hypotheses):
+    """UserError where hypotheses, a Transcripts, have NIST's alternatives."""
+    for name, said in hypotheses.texts.items() if hypotheses.marked else ():
+        if {"{", "}"} & set(said.text.split()):
+            raise UserError(f"{hypotheses.path}: {name}: has alternatives; expected one reading, only references may have more")
 
 
 def report(scores, resample):

@@ -1,4 +1,4 @@
-"""NIST's marks in references (trn and stm): { a / b / @ } are alternatives, of which @ is no word; (a) is an optional word.
+"""NIST's marks in references (trn, stm, ctm): { a / b / @ } are alternatives, of which @ is no word; (a) is an optional word.
 
 Of each reference the reading that costs least is scored, as sclite does.
 """
@@ -28,7 +28,7 @@ def parse_marks(text: str, optional: bool = False) -> list[tuple[list[list[str]]
     for token in tokens:
         if token == "{":
             slots.append((_alternatives(tokens), False))
-        elif token in ("}", "/"):
+        elif token == "}":
             raise ValueError(token)
         elif optional and re.fullmatch(r"\(.+\)", token):
             slots.append(([[token[1:-1]]], True))

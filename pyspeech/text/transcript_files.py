@@ -1,32 +1,35 @@
 """Transcripts of utterances or recordings from files of every format that recognisers and scorers write.
 
-    text        Kaldi: `utterance-id words...`; with a tab behind the id, ids may have blanks (as utils/transcribe.py prints)
+    text        Kaldi: `utterance-id words...`; where all lines have a tab, ids end there and may have blanks (as
+                utils/transcribe.py prints)
     trn         NIST: `words... (utterance-id)`
     stm         NIST: `recording channel speaker start end [<labels>] words...`
-    ctm         NIST: `recording channel start duration word [confidence]`
-    json        lines of utils/transcribe.py --format json
+    ctm         NIST: `recording channel start duration word [confidence]`; `<ALT_BEGIN>`, `<ALT>`, `<ALT_END>` for words
+    json        lines of utils/transcribe.py --format json; with --stream, several of a recording
     manifest    lhotse supervisions or cuts (.jsonl, .jsonl.gz, .json, .yaml), ids of the supervisions
     folder      what utils/transcribe.py -o writes: a .txt, .json, .ctm, .trn or .stm for each recording
 
-Endings decide, and without a known one the content. Formats are described in the documentation of NIST's SCTK (infmts).
+Endings decide (a last .filt is none), and without a known one the content. Formats are described in the documentation of NIST's
+SCTK (infmts).
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyspeech.audio.recordings import one_word
 from pyspeech.errors import UserError
 
 MANIFESTS = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".yaml", ".yaml.gz")
 WRITTEN = (".txt", ".json", ".ctm", ".trn", ".stm")  # by transcribe -o, one for each recording
 NOT_SCORED = ("ignore_time_segment_in_scoring", "inter_segment_gap")
-_TRN = re.compile(r"(?:^|.*\s)\(([^()\s]+)\)\s*")
+_TRN = re.compile(r"(?:^|.*\s)\(((?:[^()\s]|\([^()\s]*\))+)\)\s*")  # ids may have parentheses in pairs
+_NBEST = re.compile(r"(\d+\.\d+)\t-?\d+\.\d+\t(.*)")  # a line of transcribe --nbest: start, log probability, words
+_ALTERNATIVES = {"<ALT_BEGIN>": "{", "<ALT>": "/", "<ALT_END>": "}"}  # marks of a ctm, as trn and stm have them
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,8 @@ class Transcripts:
         path: The file.
         texts: {utterance or recording: Said}.
         segments: Those of an stm, in order; `texts` then has theirs that are scored.
-        words: {recording: [(channel or None, middle in seconds, word), ...]} of a ctm or of our json, in order of time.
+        words: {recording: [(channel or None, middle in seconds, word), ...]} of a ctm or of our json, in order of time. A
+            word may be alternatives, with NIST's marks.
         marked: Whether texts may have NIST's marks: { a / b / @ } are alternatives, (a) is optional.
     """
 
@@ -89,7 +93,7 @@ def read_transcripts(path: Path | str) -> Transcripts:
 
 
 def _read_file(path):
-    name = path.name.lower()
+    name = path.name.lower().removesuffix(".filt")  # of Kaldi's scoring scripts
     if name.endswith(MANIFESTS):
         ours = not name.endswith(".gz") and path.is_file() and _is_ours(_lines(path))
         return _read_json(path, _lines(path)) if ours else read_manifest(path)
@@ -112,10 +116,10 @@ def _read_folder(folder):
     if len(endings) != 1:
         found = f"{' and '.join(endings)} files" if endings else "no transcripts"
         raise UserError(f"{folder}: {found}; expected one kind of {', '.join(WRITTEN)}, one for each recording")
-    result = Transcripts(folder, {}, marked=endings[0] in (".trn", ".stm"))
+    result = Transcripts(folder, {})
     for file in files:
         if endings[0] == ".txt":
-            read = Transcripts(file, {file.stem: Said(" ".join(line.strip() for _, line in _lines(file)))})
+            read = Transcripts(file, {file.stem: Said(" ".join(_best_readings([line for _, line in _lines(file)])))})
         else:
             read = _read_file(file)
         read.texts = read.texts or {file.stem: Said("")}
@@ -123,13 +127,25 @@ def _read_folder(folder):
             for name, value in new.items():
                 _add(mine, file, name, value)
         result.segments += read.segments
+        result.marked |= read.marked
     return result
+
+
+def _best_readings(lines):
+    """Texts of the lines of a file of transcribe -o; of alternatives (--nbest) the first of each segment, which is the best."""
+    best = {}
+    for line in lines:
+        match = _NBEST.fullmatch(line)
+        if match is None:
+            return [line.strip() for line in lines]
+        best.setdefault(match[1], match[2])
+    return list(best.values())
 
 
 def read_columns(path: Path | str) -> dict[str, str]:
     """Return {name: the rest} of the lines of a UTF-8 text file, as Kaldi's text, utt2spk and utt2lang are.
 
-    The name ends at the first tab or, without one, at the first blank.
+    The name ends at the first tab where all lines have one, else at the first blank.
     """
     return _columns(path, _lines(path))
 
@@ -154,10 +170,10 @@ def _plain(lines):
 
 
 def _columns(path, lines):
-    found = {}
+    found, lines = {}, [(where, line.lstrip()) for where, line in lines]
+    separator = "\t" if all("\t" in line for _, line in lines) else None
     for where, line in lines:
-        line = line.lstrip()
-        parts = [part.strip() for part in line.split("\t" if "\t" in line else None, maxsplit=1)]
+        parts = [part.strip() for part in line.split(separator, maxsplit=1)]
         _add(found, where, parts[0], parts[1] if len(parts) == 2 else "")
     return found
 
@@ -227,6 +243,8 @@ def _read_stm(path, lines):
         if len(fields) < 5:
             raise UserError(f"{where}: {len(fields)} columns; expected stm: recording channel speaker start end words...")
         start, end = (_seconds(where, fields[place]) for place in (3, 4))
+        if end < start:
+            raise UserError(f"{where}: ends at {end:g} s, before its start at {start:g} s")
         text = re.sub(r"^<[^>]*>\s*", "", fields[5]) if len(fields) == 6 else ""
         segments.append(Segment(fields[0], _channel(fields[1]), start, end, Said(text.strip(), speaker=fields[2])))
     segments.sort(key=lambda segment: (segment.recording, segment.channel, segment.start))
@@ -238,37 +256,72 @@ def _read_stm(path, lines):
 
 
 def _read_ctm(path, lines):
-    words = defaultdict(list)
+    words, begun = defaultdict(list), {}  # begun: {recording: what its alternatives are so far}
+    marked = False
     for where, line in lines:
-        fields = line.split()
-        if line.startswith(";;") or fields[4:] in (["<ALT_BEGIN>"], ["<ALT>"], ["<ALT_END>"]):
+        if line.startswith(";;"):
             continue
+        fields = line.split()
         if len(fields) < 5:
             raise UserError(f"{where}: {len(fields)} columns; expected ctm: recording channel start duration word")
-        start, duration = (_seconds(where, fields[place]) for place in (2, 3))
-        words[fields[0]].append((_channel(fields[1]), start + duration / 2, fields[4]))
+        name, channel, word = fields[0], _channel(fields[1]), fields[4]
+        if mark := _ALTERNATIVES.get(word):
+            if (mark == "{") == (name in begun):
+                raise UserError(f"{where}: {word} out of order; expected <ALT_BEGIN>, <ALT> and <ALT_END> in turn")
+            marked, timed = True, (channel, 0.0, mark)
+        else:
+            start, duration = (_seconds(where, fields[place]) for place in (2, 3))
+            timed = (channel, start + duration / 2, word)
+        if mark or name in begun:
+            begun.setdefault(name, []).append(timed)
+        else:
+            words[name].append(timed)
+        if mark == "}":
+            words[name].append(_as_one(begun.pop(name)))
+    if begun:
+        raise UserError(f"{path}: {next(iter(begun))}: <ALT_BEGIN> without <ALT_END>")
     words = {name: sorted(said, key=lambda word: word[1]) for name, said in words.items()}
-    return Transcripts(path, {name: Said(" ".join(word for _, _, word in said)) for name, said in words.items()}, words=words)
+    texts = {name: Said(" ".join(word for _, _, word in said)) for name, said in words.items()}
+    return Transcripts(path, texts, words=words, marked=marked)
+
+
+def _as_one(alternatives):
+    """Words and marks of alternatives as one word, `{ a / b c }`, at the time of the first."""
+    first = next((timed for timed in alternatives if timed[2] not in _ALTERNATIVES.values()), alternatives[0])
+    return first[0], first[1], " ".join(word for *_, word in alternatives)
 
 
 def _read_json(path, lines):
-    found, words = {}, {}
+    found, words, ends = {}, defaultdict(list), {}
     for where, line in lines:
         try:
             entry = json.loads(line)
-            _add(found, where, entry["recording"], Said(entry["text"], entry["language"]))
-            said = [word for segment in entry["segments"] for word in segment["words"]]
-            words[entry["recording"]] = [(None, (word["start"] + word["end"]) / 2, word["word"]) for word in said]
+            name, segments, said = entry["recording"], entry["segments"], Said(entry["text"], entry["language"])
+            heard = [word for segment in segments for word in segment["words"]]
+            words[name] += [(None, (word["start"] + word["end"]) / 2, word["word"]) for word in heard]
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(f"{where}: not a line of transcribe --format json ({type(error).__name__})") from None
-    return Transcripts(path, found, words=words)
+        times = [segment.get(key, math.inf) for segment in segments for key in ("start", "end")]
+        if name in found and ends[name] <= min(times, default=-1.0) < math.inf:  # of a stream, a segment a line
+            found[name] = Said(f"{found[name].text} {said.text}".strip(), _common(found[name].language, said.language))
+        else:
+            _add(found, where, name, said)
+        ends[name] = max(times, default=math.inf)
+    return Transcripts(path, found, words=dict(words))
+
+
+def _common(one, other):
+    return one if one == other else None
 
 
 def _seconds(where, text):
     try:
-        return float(text)
+        seconds = float(text)
     except ValueError:
-        raise UserError(f"{where}: '{text}' is not a time; expected seconds") from None
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise UserError(f"{where}: '{text}' is not a time; expected seconds, 0 or more")
+    return seconds
 
 
 def _channel(text):
@@ -307,74 +360,3 @@ def _manifest_items(path):
         raise UserError(
             f"{path}: not a whole lhotse manifest ({type(error).__name__}: {str(error).splitlines()[0]}); write it again"
         ) from error
-
-
-def matched(references: Transcripts, hypotheses: Transcripts) -> tuple[dict[str, Said], dict[str, Said]]:
-    """Bring both sides to the same utterances: (references, hypotheses), each {utterance: Said}.
-
-    Words with times go to the segments of an stm; other hypotheses of recordings are compared with their segments joined.
-    A name with blanks is that with underscores on the other side, where ctm and trn write it so.
-    """
-    refs, hyps = references.texts, hypotheses.texts
-    if references.segments and hypotheses.words:
-        hyps = _to_segments(references.segments, hypotheses)
-    elif refs.keys().isdisjoint(hyps) or not references.segments:
-        refs, hyps = _joined(references), _joined(hypotheses)
-    return refs, _named_alike(refs, hyps)
-
-
-def _to_segments(segments, hypotheses):
-    """{id of a segment: Said}, for recordings that have words: a word goes to the first segment that ends behind its middle,
-    else to the last one, as sclite has it; words of segments that are not scored are left out. What has no segment keeps its
-    name."""
-    places = defaultdict(list)
-    for segment in segments:
-        places[segment.recording].append(segment)
-    texts, words = (_named_alike(places, mapping) for mapping in (hypotheses.texts, hypotheses.words))
-    said, found = defaultdict(list), {name: text for name, text in texts.items() if name not in places}
-    for recording in places.keys() & words.keys():
-        for channel, middle, word in words[recording]:
-            own = _of_channel(places[recording], channel)
-            if own:
-                said[next((segment for segment in own if middle < segment.end), own[-1])].append(word)
-            else:
-                said[f"{recording}, channel {channel}"].append(word)
-        for segment in places[recording]:
-            if segment.scored:
-                found[segment.id] = Said(" ".join(said[segment]), texts[recording].language)
-    strangers = {name: Said(" ".join(text)) for name, text in said.items() if isinstance(name, str)}
-    return {**found, **strangers}
-
-
-def _of_channel(segments, channel):
-    """The segments that a word of a channel may be of: all, where one of the two sides has one channel alone."""
-    known = {segment.channel for segment in segments}
-    if channel is None or (len(known) == 1 and channel not in known):
-        return segments
-    return [segment for segment in segments if segment.channel == channel]
-
-
-def _joined(transcripts):
-    """{recording: Said}: segments of an stm as one text; all else as it is."""
-    if any(not segment.scored for segment in transcripts.segments):
-        raise UserError(f"{transcripts.path}: has segments that are not scored; expected words with times, as ctm, to compare")
-    parts = defaultdict(list)
-    for segment in transcripts.segments:
-        parts[segment.recording].append(segment)
-    inside = {segment.id for segment in transcripts.segments}
-    result = {name: said for name, said in transcripts.texts.items() if name not in inside}
-    for name, segments in parts.items():
-        segments.sort(key=lambda segment: segment.start)
-        speakers = {segment.said.speaker for segment in segments}
-        text = " ".join(segment.said.text for segment in segments if segment.said.text)
-        result[name] = Said(text, speaker=speakers.pop() if len(speakers) == 1 else None)
-    return result
-
-
-def _named_alike(wanted: Iterable[str], offered: Mapping) -> dict:
-    """`offered` under the names of `wanted` where these differ by blanks for underscores alone."""
-    words = defaultdict(list)
-    for name in wanted:
-        if name not in offered:
-            words[one_word(name)].append(name)
-    return {words[name][0] if len(words.get(name, ())) == 1 else name: value for name, value in offered.items()}

@@ -17,7 +17,7 @@ from pyspeech.text.tags import DEFAULT_TAGS, Tags, most
         ("++breath++ %hesitation, well (%hesitation) (( )) a (()) !SIL", ", well a"),
         ("{breath} hm {lipsmack}", "hm"),
         ("IGNORE_TIME_SEGMENT_IN_SCORING", ""),
-        ("[background noise] hello", "hello"),
+        ("[background noise] hello [ noise ] <spoken noise> <b>", "hello"),
     ],
 )
 def test_tags_of_known_corpora_are_dropped(text, expected):
@@ -25,7 +25,9 @@ def test_tags_of_known_corpora_are_dropped(text, expected):
 
 
 @pytest.mark.parametrize(
-    "text", ["th[is]- is", "50 % of  it!", "a < b", "(aside) yes", "++i", "{ um / uh } so", "see [1", "10 > 5", "it's ~ 5"]
+    "text",
+    ["th[is]- is", "50 % of  it!", "a < b", "(aside) yes", "++i", "{ um / uh } so", "see [1", "10 > 5", "it's ~ 5"]
+    + ["a < b and c > d", "5 < 6 but 7 > 3", "a <b and c > d", "a < b and c> d", "one ++ two ++ three"],
 )
 def test_what_people_say_stays_as_it_is(text):
     assert Tags().drop(text) == text
@@ -41,6 +43,8 @@ def test_a_list_of_ones_own_and_what_looks_like_a_tag():
     tags.drop("<noise>")
     assert most(tags.dropped, 2) == "<noise> (2), #cough# (1) and 1 more" and most(tags.left, 9).count(",") == 4
     assert Tags([]).drop("<noise> a") == "<noise> a"
+    tags.drop("a < b and c > d")
+    assert "< b and c >" not in tags.left
 
 
 @pytest.mark.parametrize("pattern", ["", "*", "<*-*>", "<noise>=", "<noise>=*", "<*>=noise", "* *"])

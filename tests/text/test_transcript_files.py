@@ -116,7 +116,8 @@ def test_marks():
         ([["b", "c"], ["b", "d", "e"], []], False),
         ([["f"]], True),
     ]
-    for broken in ("a { b", "a } b", "a / b"):
+    assert parse_marks("a / b") == [([["a"]], False), ([["/"]], False), ([["b"]], False)]  # special within braces alone
+    for broken in ("a { b", "a } b"):
         with pytest.raises(ValueError):
             parse_marks(broken)
     assert best_reading(parse_marks("(uh-huh) a", True), ["a", "b"]) == (["(uh-huh)", "a"], ["(uh-huh)", "a", "b"])

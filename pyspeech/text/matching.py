@@ -1,0 +1,145 @@
+"""References and hypotheses brought to the same utterances, where one side has recordings and the other their segments."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from pyspeech.audio.recordings import one_word
+from pyspeech.errors import UserError
+from pyspeech.text.transcript_files import Said, Segment, Transcripts
+
+
+def matched(references: Transcripts, hypotheses: Transcripts) -> tuple[dict[str, Said], dict[str, Said]]:
+    """Bring both sides to the same utterances: (references, hypotheses), each {utterance: Said}.
+
+    Words with times go to the segments of an stm. Otherwise a recording whose segments differ is compared as a whole, and each
+    of its channels by itself where both sides tell them. A name with blanks is that with underscores on the other side, where
+    ctm, stm and trn write it so.
+    """
+    refs, hyps = references.texts, hypotheses.texts
+    if references.segments and hypotheses.words:
+        hyps = _to_segments(references.segments, hypotheses)
+    else:
+        whole, split = _compared_whole(references, hypotheses), _split(references, hypotheses)
+        refs, hyps = (_joined(side, whole, split) for side in (references, hypotheses))
+    return refs, _named_alike(refs, hyps)
+
+
+def _to_segments(segments, hypotheses):
+    """{id of a segment: Said}, for recordings that have words: a word goes to the first segment that ends behind its middle,
+    else to the last one, as sclite has it; words of segments that are not scored are left out. What has no segment keeps its
+    name."""
+    places = _by_recording(segments)
+    texts, words = (_named_alike(places, mapping) for mapping in (hypotheses.texts, hypotheses.words))
+    said, found = defaultdict(list), {name: text for name, text in texts.items() if name not in places}
+    for recording in places.keys() & words.keys():
+        for channel, middle, word in words[recording]:
+            own = _of_channel(places[recording], channel)
+            if own:
+                said[next((segment for segment in own if middle < segment.end), own[-1])].append(word)
+            else:
+                said[_channel_name(recording, channel)].append(word)
+        for segment in places[recording]:
+            if segment.scored:
+                found[segment.id] = Said(" ".join(said[segment]), texts[recording].language)
+    strangers = {name: Said(" ".join(text)) for name, text in said.items() if isinstance(name, str)}
+    return {**found, **strangers}
+
+
+def _by_recording(segments: Iterable[Segment]) -> dict[str, list[Segment]]:
+    """{recording: its segments in order of time}"""
+    places = defaultdict(list)
+    for segment in sorted(segments, key=lambda segment: segment.start):
+        places[segment.recording].append(segment)
+    return places
+
+
+def _of_channel(segments, channel):
+    """The segments that a word of a channel may be of: all, where one of the two sides has one channel alone."""
+    known = {segment.channel for segment in segments}
+    if channel is None or (len(known) == 1 and channel not in known):
+        return segments
+    return [segment for segment in segments if segment.channel == channel]
+
+
+def _channel_name(recording, channel):
+    return f"{recording}, channel {channel}"
+
+
+def _compared_whole(references, hypotheses):
+    """The recordings whose segments are joined: the other side has the whole, or segments that are not of the same times."""
+    sides = (references, hypotheses)
+    ids = [defaultdict(set), defaultdict(set)]
+    for found, side in zip(ids, sides, strict=True):
+        for segment in side.segments:
+            found[segment.recording] |= {segment.id} if segment.scored else set()
+    names = [{one_word(name) for name in side.texts} for side in sides]
+    whole = set()
+    for recording in ids[0].keys() | ids[1].keys():
+        ours, theirs = (found.get(recording) for found in ids)
+        if ours is not None and theirs is not None:
+            differ = not (ours <= theirs or theirs <= ours)
+        else:
+            differ = one_word(recording) in names[0 if ours is None else 1]
+        if differ:
+            whole.add(recording)
+    return whole
+
+
+def _split(references, hypotheses):
+    """The recordings that are compared by channel: both sides tell channels, and one of them several."""
+    ours, theirs = (_channels(side) for side in (references, hypotheses))
+    return {name for name in ours.keys() & theirs.keys() if max(len(ours[name]), len(theirs[name])) > 1}
+
+
+def _channels(transcripts):
+    """{recording: its channels}, of those that tell any."""
+    found = defaultdict(set)
+    for segment in transcripts.segments:
+        found[segment.recording].add(segment.channel)
+    for name, words in transcripts.words.items():
+        found[name] |= {channel for channel, *_ in words if channel is not None}
+    return {name: channels for name, channels in found.items() if channels}
+
+
+def _joined(transcripts, whole, split):
+    """{utterance: Said}: the recordings of `whole` as one text, those of `split` as one for each channel; all else as it is."""
+    result = dict(transcripts.texts)
+    for recording, segments in _by_recording(transcripts.segments).items():
+        if recording not in whole:
+            continue
+        if not all(segment.scored for segment in segments):
+            raise UserError(
+                f"{transcripts.path}: {recording} has segments that are not scored; "
+                "expected words with times, as ctm, to compare"
+            )
+        parts = defaultdict(list)
+        for segment in segments:
+            del result[segment.id]
+            parts[_channel_name(recording, segment.channel) if recording in split else recording].append(segment)
+        result |= {name: _one_text(some) for name, some in parts.items()}
+    for name in split & transcripts.words.keys():
+        said, parts = result.pop(name), defaultdict(list)
+        for channel, _, word in transcripts.words[name]:
+            parts[_channel_name(name, channel)].append(word)
+        result |= {name: Said(" ".join(words), said.language, said.speaker) for name, words in parts.items()}
+    return result
+
+
+def _one_text(segments):
+    speakers = {segment.said.speaker for segment in segments}
+    text = " ".join(segment.said.text for segment in segments if segment.said.text)
+    return Said(text, speaker=speakers.pop() if len(speakers) == 1 else None)
+
+
+def _named_alike(wanted: Iterable[str], offered: Mapping) -> dict:
+    """`offered` under the names of `wanted` where these differ by blanks for underscores alone, on either side."""
+    wanted = set(wanted)
+    ours, theirs = ([name for name in some if name not in others] for some, others in ((wanted, offered), (offered, wanted)))
+    words = [defaultdict(list), defaultdict(list)]
+    for found, names in zip(words, (ours, theirs), strict=True):
+        for name in names:
+            found[one_word(name)].append(name)
+    alike = {some[0]: words[0][word][0] for word, some in words[1].items() if len(some) == len(words[0].get(word, ())) == 1}
+    return {alike.get(name, name): value for name, value in offered.items()}
